@@ -1,0 +1,58 @@
+# Berth's commands. `make help` lists them. The two that matter: `make serve`
+# and `make test`; they need Go and install PostgreSQL's binaries when there are
+# none, everything else Go fetches by itself.
+
+GO      ?= go
+TOOL    := $(GO) tool -modfile=tools/go.mod
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+# What `make generate` writes and `make verify` compares.
+GENERATED := gen openapi sql/schema.sql
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint lint-sql generate verify bench db psql run serve postgresql
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/berth with its version in it
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/berth ./cmd/berth
+
+test: postgresql ## run every test; installs PostgreSQL's binaries if there are none
+	$(GO) test ./...
+
+lint: ## check formatting, go vet and staticcheck
+	@unformatted=$$(gofmt -l cmd gen server sql openapi); \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+
+lint-sql: postgresql ## check the SQL functions with plpgsql_check
+	$(GO) test -count=1 ./sql/lint/...
+
+generate: postgresql ## rebuild gen, openapi and sql/schema.sql from their sources
+	$(TOOL) sqlc generate
+	$(GO) run ./cmd/berth openapi --all openapi/placement
+	$(GO) test -count=1 ./server/migrate -run TestTheSchemaDump -update
+
+verify: generate ## rebuild and fail when anything differs from what is committed
+	@git diff --exit-code -- $(GENERATED)
+	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
+	if [ -n "$$untracked" ]; then echo "generated and not committed:"; echo "$$untracked"; exit 1; fi
+
+bench: postgresql ## measure requests beside a floor measured in the same run
+	$(GO) run ./bench
+
+db: postgresql ## create or migrate the embedded database without serving
+	$(GO) run ./cmd/berth db migrate
+
+psql: ## open psql on the database of a running berth
+	@tools/psql.sh
+
+run: build postgresql ## build bin/berth and serve with it
+	bin/berth serve
+
+serve: postgresql ## serve on 127.0.0.1:8778; installs PostgreSQL's binaries if there are none
+	$(GO) run ./cmd/berth serve
+
+postgresql:
+	@tools/install-postgresql.sh

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/berthd/berth/server/cluster"
+)
+
+// database is the PostgreSQL that a command works on.
+type database struct {
+	url    string // for everything a request does; empty leaves it to PG* variables
+	direct string // for migrations and locks, past any pooler
+	// private is the embedded PostgreSQL, nil when the settings name a database.
+	private *cluster.Cluster
+	// description is for people.
+	description string
+}
+
+// openDatabase starts the embedded PostgreSQL unless the settings name another.
+func openDatabase(ctx context.Context, settings *Settings, log *slog.Logger) (*database, error) {
+	if !settings.Embedded() {
+		return &database{url: settings.DatabaseURL, direct: settings.DirectURL(), description: settings.Database()}, nil
+	}
+	options := cluster.Options{Dir: settings.DataDir, Log: log}
+	if wanted := settings.DBMaxConnections + spareConnections; wanted > usualConnections {
+		options.Settings = map[string]string{"max_connections": strconv.FormatInt(wanted, 10)}
+	}
+	private, err := cluster.Open(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	description := fmt.Sprintf("embedded PostgreSQL %d in %s; psql '%s'", private.Binaries().Major, private.Dir(), private.ConnString())
+	return &database{url: private.URL(), direct: private.URL(), private: private, description: description}, nil
+}
+
+// The embedded PostgreSQL allows 200 connections by itself; a larger pool needs
+// more, and some are kept for migrations and for people with psql.
+const (
+	usualConnections = 200
+	spareConnections = 20
+)
+
+// lost is closed when the embedded PostgreSQL ends. A database of somebody
+// else's may come back, so it is never lost.
+func (d *database) lost() <-chan struct{} {
+	if d.private == nil {
+		return nil
+	}
+	return d.private.Exited()
+}
+
+// close stops the embedded PostgreSQL. When the context ends first it is stopped
+// without a checkpoint and recovers at its next start.
+func (d *database) close(ctx context.Context) error {
+	if d.private == nil {
+		return nil
+	}
+	return d.private.Close(ctx)
+}

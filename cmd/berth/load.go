@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// flagText is a flag that takes any text. Reading the value is left to load,
+// because pflag stops at the first value it cannot read and load reports all.
+type flagText struct {
+	text, kind string
+}
+
+func (f *flagText) String() string        { return f.text }
+func (f *flagText) Set(text string) error { f.text = text; return nil }
+func (f *flagText) Type() string          { return f.kind }
+
+// addSettingFlags gives a command the flags of its settings.
+func addSettingFlags(flags *pflag.FlagSet, widest scope) {
+	flags.SortFlags = false
+	for _, row := range new(Settings).table() {
+		if row.scope > widest {
+			continue
+		}
+		flag := flags.VarPF(&flagText{row.fallback, row.value.kind}, row.name, "", row.help+" ["+row.env()+"]")
+		if row.value.kind == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}
+
+// mistake is one wrong setting: which, what was written where, which rule that
+// breaks and what to do.
+type mistake struct {
+	setting, value, origin string
+	rule
+}
+
+// Error is one sentence for the person who wrote the value.
+func (m *mistake) Error() string {
+	return fmt.Sprintf("%s: %q (%s) %s; %s", m.setting, m.value, m.origin, m.broken, m.remedy)
+}
+
+// mistakes are all wrong settings of one start.
+type mistakes []error
+
+// Error is one line for each mistake.
+func (m mistakes) Error() string { return errors.Join(m...).Error() }
+
+// Unwrap gives errors.Is and errors.As the single mistakes.
+func (m mistakes) Unwrap() []error { return m }
+
+// load reads the settings of a command: a flag wins over the environment, which
+// wins over the default. An empty variable counts as not set, since service
+// managers and container files can hardly leave a variable out; an empty flag
+// was typed by somebody and counts. The warnings name variables that start with
+// BERTH_ and mean nothing.
+func load(flags *pflag.FlagSet, environ []string, widest scope) (settings *Settings, warnings []string, err error) {
+	settings = &Settings{}
+	variables := environment(environ)
+	rows := settings.table()
+	var wrong mistakes
+	kept := rows[:0]
+	for _, row := range rows {
+		if row.scope > widest {
+			continue
+		}
+		row.text, row.origin = find(row, flags, variables)
+		if broken := row.value.read(row.text); broken != nil {
+			row.wrong = true
+			wrong = append(wrong, &mistake{row.name, row.shown(), row.origin, *broken})
+		}
+		kept = append(kept, row)
+	}
+	settings.values = kept
+	if settings.setting("database-url").text == "" {
+		settings.PGVariables = libpqVariables(variables)
+	}
+	wrong = append(wrong, settings.brokenTogether()...)
+	if len(wrong) > 0 {
+		err = wrong
+	}
+	return settings, append(unknownVariables(variables), settings.unused()...), err
+}
+
+// find returns the text of a setting and where it came from.
+func find(row setting, flags *pflag.FlagSet, variables map[string]string) (text, origin string) {
+	if flag := flags.Lookup(row.name); flag != nil && flag.Changed {
+		return flag.Value.String(), "flag --" + row.name
+	}
+	if text := variables[row.env()]; text != "" {
+		return text, "environment " + row.env()
+	}
+	return row.fallback, "default"
+}
+
+// setting returns a row that was loaded; an empty one when the command does not
+// take it.
+func (s *Settings) setting(name string) setting {
+	for _, row := range s.values {
+		if row.name == name {
+			return row
+		}
+	}
+	return setting{name: name}
+}
+
+func environment(environ []string) map[string]string {
+	variables := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		variables[name] = value
+	}
+	return variables
+}
+
+// libpqVariables lists those of PostgreSQL's own variables that name a database.
+// PGUSER or PGPASSWORD alone say who, not where, so they choose nothing.
+func libpqVariables(variables map[string]string) []string {
+	var found []string
+	for _, name := range []string{"PGHOST", "PGDATABASE", "PGSERVICE"} {
+		if variables[name] != "" {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// Variables of the tests and tools of the project; they share the prefix and are no
+// settings.
+var testVariables = []string{"BERTH_TEST_DATABASE_URL", "BERTH_VET_DATABASE_URL", "BERTH_CONFORMANCE"}
+
+// unknownVariables warns of variables that look like settings. They do not stop
+// the start: a newer or older berth may know them, and environments are shared.
+func unknownVariables(variables map[string]string) []string {
+	known := slices.Clone(testVariables)
+	for _, row := range new(Settings).table() {
+		known = append(known, row.env())
+	}
+	var warnings []string
+	for name := range variables {
+		if strings.HasPrefix(name, "BERTH_") && !slices.Contains(known, name) {
+			warnings = append(warnings, fmt.Sprintf(
+				"the environment variable %s is not a setting of this version and is ignored; the nearest name is %s", name, nearest(name, known)))
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
+// nearest returns the known name with the fewest letters to change.
+func nearest(name string, known []string) string {
+	return slices.MinFunc(known, func(a, b string) int {
+		return distance(name, a) - distance(name, b)
+	})
+}
+
+// distance is Levenshtein's: the letters to add, remove or replace.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

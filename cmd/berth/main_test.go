@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// ran is one command line with what it printed.
+type ran struct {
+	code           int
+	stdout, stderr string
+}
+
+func runCommand(t *testing.T, environ []string, arguments ...string) ran {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	host := process{environ: environ, stdout: &stdout, stderr: &stderr, signals: systemSignals}
+	code := host.run(t.Context(), arguments)
+	return ran{code, stdout.String(), stderr.String()}
+}
+
+func TestExitCodesAndMessages(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		arguments []string
+		code      int
+		stderr    string
+	}{
+		"help is fine":                         {[]string{"serve", "--help"}, exitFine, ""},
+		"no command shows the help":            {nil, exitFine, ""},
+		"a family alone shows its help":        {[]string{"db"}, exitFine, ""},
+		"an unknown command is a usage error":  {[]string{"sreve"}, exitUsage, "berth: unknown command \"sreve\" for \"berth\"\n\nDid you mean this?\n\tserve\n\nSee 'berth --help'.\n"},
+		"so is one in a family":                {[]string{"db", "frob"}, exitUsage, "berth: unknown command \"frob\" for \"berth db\"\nSee 'berth db --help'.\n"},
+		"so is an unknown flag":                {[]string{"config", "--bogus"}, exitUsage, "berth: unknown flag: --bogus\nSee 'berth config --help'.\n"},
+		"so is a word too many":                {[]string{"version", "x"}, exitUsage, "berth: unknown command \"x\" for \"berth version\"\nSee 'berth version --help'.\n"},
+		"so is a format that does not exist":   {[]string{"version", "-o", "xml"}, exitUsage, "berth: output: \"xml\" (flag --output) is not one of the choices; write table or json\n"},
+		"one wrong setting is one line":        {[]string{"serve", "--migrate=x"}, exitUsage, "berth: migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n"},
+		"several are listed under one heading": {[]string{"config", "--migrate=x", "--log-format=y"}, exitUsage, "berth: 2 settings are wrong:\n  migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n  log-format: \"y\" (flag --log-format) is not one of the choices; write one of text, json\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := runCommand(t, nil, test.arguments...)
+			if got.code != test.code || got.stderr != test.stderr {
+				t.Errorf("exit code %d, standard error %q", got.code, got.stderr)
+			}
+			if test.code == exitFine && !strings.Contains(got.stdout, "Usage:") {
+				t.Errorf("no help: %q", got.stdout)
+			}
+		})
+	}
+}
+
+func TestConfigPrintsOriginsAndMasksPasswords(t *testing.T) {
+	t.Parallel()
+	environ := []string{"BERTH_DATABASE_URL=postgres://u:hunter2@h/d", "BERTH_LOG_LEVEL=warn", "BERTH_LOGLEVEL=x"}
+	got := runCommand(t, environ, "config", "--listen", "localhost:1", "--output", "json")
+	if got.code != exitFine {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	wantWarning := "berth: warning: the environment variable BERTH_LOGLEVEL is not a setting of this version and is ignored; the nearest name is BERTH_LOG_LEVEL\n"
+	if got.stderr != wantWarning {
+		t.Errorf("standard error %q", got.stderr)
+	}
+	var document struct {
+		Settings []configRow
+		Database string
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &document); err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string][2]string{}
+	for _, row := range document.Settings {
+		byName[row.Name] = [2]string{row.Value, row.Origin}
+	}
+	for name, want := range map[string][2]string{
+		"listen":       {"localhost:1", "flag --listen"},
+		"database-url": {"postgres://u:***@h/d", "environment BERTH_DATABASE_URL"},
+		"log-level":    {"warn", "environment BERTH_LOG_LEVEL"},
+		"log-format":   {"text", "default"},
+	} {
+		if byName[name] != want {
+			t.Errorf("%s is %q, want %q", name, byName[name], want)
+		}
+	}
+	if len(byName) != len(new(Settings).table()) || document.Database != "postgres://u:***@h/d" {
+		t.Errorf("%d settings, database %q", len(byName), document.Database)
+	}
+	table := runCommand(t, environ, "config")
+	if strings.Contains(table.stdout+got.stdout, "hunter2") {
+		t.Error("the password was printed")
+	}
+	if !strings.Contains(table.stdout, "\nDatabase: postgres://u:***@h/d\n") {
+		t.Errorf("the table does not name the database:\n%s", table.stdout)
+	}
+}
+
+func TestVersionSaysWhatWasBuilt(t *testing.T) {
+	t.Parallel()
+	got := runCommand(t, nil, "version", "--output", "json")
+	var b build
+	if err := json.Unmarshal([]byte(got.stdout), &b); err != nil || b != thisBuild() {
+		t.Errorf("exit code %d, %q: %v", got.code, got.stdout, err)
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/route"
+)
+
+func (p *process) openapiCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "openapi",
+		Short: "Print the OpenAPI document of a microversion",
+		Long: `Print the OpenAPI 3.1 document of the Placement API at one microversion, the newest
+unless another is named. A running service has the same documents under
+/openapi/1.39.json and so on.`,
+		Example: `  berth openapi
+  berth openapi --microversion 1.14 --output placement-1.14.json
+  berth openapi --all openapi/placement   # every document, as checked in`,
+		Args: cobra.NoArgs,
+	}
+	wanted := command.Flags().String("microversion", "", "`version` from 1.0 on, or latest (default latest)")
+	output := command.Flags().StringP("output", "o", "", "`file` to write instead of standard output")
+	directory := command.Flags().String("all", "", "`directory` to write the documents of all microversions to")
+	command.MarkFlagsMutuallyExclusive("all", "microversion")
+	command.MarkFlagsMutuallyExclusive("all", "output")
+	command.RunE = func(*cobra.Command, []string) error {
+		table := server.Table(server.Options{})
+		if *directory != "" {
+			return writeDocuments(table, *directory)
+		}
+		version, err := findMicroversion(*wanted)
+		if err != nil {
+			return err
+		}
+		document, err := table.Document(version)
+		if err != nil {
+			return fmt.Errorf("making the document of %s: %w", version, err)
+		}
+		if *output != "" {
+			return os.WriteFile(*output, document, 0o644)
+		}
+		_, err = p.stdout.Write(document)
+		return err
+	}
+	return command
+}
+
+// findMicroversion reads the flag. Empty means the newest.
+func findMicroversion(wanted string) (microversion.Version, error) {
+	served := microversion.All()
+	newest := served[len(served)-1]
+	if wanted == "" || wanted == "latest" {
+		return newest, nil
+	}
+	for _, version := range served {
+		if version.String() == wanted {
+			return version, nil
+		}
+	}
+	return newest, mistakes{&mistake{"microversion", wanted, "flag --microversion", rule{
+		"is not a microversion of this service",
+		fmt.Sprintf("write one from %s to %s, or latest", served[0], newest),
+	}}}
+}
+
+func writeDocuments(table *route.Table, directory string) error {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return err
+	}
+	for _, version := range microversion.All() {
+		document, err := table.Document(version)
+		if err != nil {
+			return fmt.Errorf("making the document of %s: %w", version, err)
+		}
+		if err := os.WriteFile(filepath.Join(directory, version.String()+".json"), document, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

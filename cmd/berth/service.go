@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/store"
+)
+
+// service is what `berth serve` opens: each part stands on the one before it.
+type service struct {
+	settings *Settings
+	log      *slog.Logger
+
+	database *database
+	store    *store.Store
+	listener net.Listener
+	http     *http.Server
+}
+
+// start opens the parts. Whatever was opened when it fails is left to close.
+func (s *service) start(ctx context.Context) (err error) {
+	if s.database, err = openDatabase(ctx, s.settings, s.log); err != nil {
+		return err
+	}
+	if s.settings.Migrate {
+		if _, err = migrate.Up(ctx, s.database.direct, s.log); err != nil {
+			return err
+		}
+	}
+	if s.store, err = store.Open(ctx, store.Options{
+		URL:      s.database.url,
+		MaxConns: int32(s.settings.DBMaxConnections),
+		Pooler:   s.settings.DBPooler == "transaction",
+	}); err != nil {
+		return err
+	}
+	if err = s.store.SyncStandardNames(ctx); err != nil {
+		return err
+	}
+	// The port is opened last: whoever can connect is served.
+	if s.listener, err = listen(ctx, s.settings); err != nil {
+		return err
+	}
+	s.http = newHTTPServer(s.settings, s.handler(), s.log)
+	s.warnOfRisk()
+	s.log.Info("serving", "address", s.listener.Addr().String(), "database", s.settings.Database())
+	return nil
+}
+
+// prepareSchema migrates, or where that is left to somebody else, refuses a schema
+// that lacks something this berth uses. A newer schema is served: that is what a
+// rolling upgrade looks like from the old side.
+func (s *service) prepareSchema(ctx context.Context) error {
+	if s.settings.Migrate {
+		_, err := migrate.Up(ctx, s.database.direct, s.log)
+		return err
+	}
+	status, err := migrate.GetStatus(ctx, s.database.direct)
+	if err != nil {
+		return err
+	}
+	if state := stateOf(status); state == "behind" {
+		return fmt.Errorf("the schema is at version %d, this berth needs version %d with SQL functions %d; run 'berth db migrate', or serve without --migrate=false",
+			status.Version, status.Latest, status.Known.Number)
+	}
+	return nil
+}
+
+func (s *service) handler() http.Handler {
+	return server.New(server.Options{
+		Store:              s.store,
+		Log:                s.log,
+		AccessLog:          s.settings.AccessLog,
+		EnforceNewDefaults: s.settings.EnforceNewDefaults,
+		CORSAllowedOrigins: s.settings.CORSAllowedOrigins,
+		CORSAllowHeaders:   s.settings.CORSAllowHeaders,
+		Prefix:             s.settings.BasePath,
+		MaxBodyBytes:       s.settings.MaxBodyBytes,
+		RequestTimeout:     s.settings.RequestTimeout,
+		IncompleteProject:  s.settings.IncompleteProjectID,
+		IncompleteUser:     s.settings.IncompleteUserID,
+	})
+}
+
+// warnOfRisk says in the log what the settings allow and a newcomer might not
+// expect.
+func (s *service) warnOfRisk() {
+	if s.settings.Auth == "noauth2" && !isLoopback(s.settings.Listen) {
+		s.log.Warn("noauth2 believes whatever a caller says it is, and other machines can reach this address: "+
+			"anybody there is an administrator", "listen", s.settings.Listen)
+	}
+}
+
+// close closes what start opened, in the opposite order. A connection that is
+// still busy when the context ends is left behind: its request was broken off
+// already, and the database must have its turn.
+func (s *service) close(ctx context.Context) error {
+	if s.store != nil {
+		closed := make(chan struct{})
+		go func() {
+			s.store.Close()
+			close(closed)
+		}()
+		select {
+		case <-closed:
+		case <-ctx.Done():
+		}
+	}
+	if s.database == nil {
+		return nil
+	}
+	return s.database.close(ctx)
+}

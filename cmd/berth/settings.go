@@ -1,0 +1,208 @@
+package main
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthd/berth/server/cors"
+)
+
+// Settings is everything a person can choose, in one place. The fields are
+// filled by load; nothing below cmd reads flags or environment variables (with
+// one exception, PostgreSQL's own PG* variables, which pgx reads).
+//
+// Libraries looked at before writing our own loader (settings.go, load.go and
+// values.go): koanf and viper merge maps from many sources and forget which
+// source a value came from (viper also stops at the first value it cannot
+// convert); kong's env tags and kelseyhightower/envconfig stop at the first
+// mistake and keep no origins; caarlos0/env collects all mistakes but knows
+// nothing of flags; peterbourgon/ff stops at the first. The two things wanted
+// here are exactly what they lack: all mistakes in one go, and the origin of
+// every value. With pflag for the command line that is about 150 lines.
+type Settings struct {
+	// HTTP.
+	Listen         string
+	BasePath       string
+	MaxBodyBytes   int64
+	RequestTimeout time.Duration
+	DrainTimeout   time.Duration
+
+	// Who may come in, and what they may do.
+	Auth                  string
+	AllowInsecureNoauth2  bool
+	EnforceNewDefaults    bool
+	PolicyFile            string
+	CORSAllowedOrigins    []string
+	CORSAllowHeaders      []string
+	IncompleteProjectID   string
+	IncompleteUserID      string
+	RandomizeCandidates   bool
+	AllocationRetryNumber int64
+
+	// PostgreSQL.
+	DatabaseURL       string
+	DirectDatabaseURL string
+	DBPooler          string
+	DBMaxConnections  int64
+	DataDir           string
+	Migrate           bool
+
+	// Logs.
+	LogFormat string
+	LogLevel  string
+	AccessLog bool
+
+	// PGVariables names the variables of PostgreSQL's own (PGHOST, …) that
+	// choose the database because no database URL was given.
+	PGVariables []string
+
+	// values is the table with texts and origins, for `berth config`.
+	values []setting
+}
+
+// scope says which commands take a setting.
+type scope int
+
+const (
+	// forDatabase settings are taken by `berth db`, `berth serve` and `berth config`.
+	forDatabase scope = iota
+	// forServer settings are taken by `berth serve` and `berth config` only.
+	forServer
+)
+
+// setting is one row of the table: how a setting is called, what it means and
+// how its text becomes a value. The name is the flag; the environment variable
+// follows from it by one rule, so neither is spelled a second time.
+type setting struct {
+	name     string
+	fallback string // the default, as text, read like any other value
+	scope    scope
+	value    reader
+	help     string
+
+	// Filled by load.
+	text   string
+	origin string
+	wrong  bool
+}
+
+// env is the name of the environment variable: --log-format is BERTH_LOG_FORMAT.
+func (s setting) env() string {
+	return "BERTH_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+}
+
+// shown is the text for people, with passwords masked.
+func (s setting) shown() string {
+	if s.value.secret {
+		return maskPassword(s.text)
+	}
+	return s.text
+}
+
+// plainHelp is the help without the marks that tell pflag how to name the value.
+func plainHelp(help string) string {
+	return strings.ReplaceAll(help, "`", "")
+}
+
+const zeroUUID = "00000000-0000-0000-0000-000000000000"
+
+// A reshape of 10,000 allocations is about 4 MB of JSON; 16 MiB leaves room for
+// long names and indented bodies.
+const defaultMaxBody = 16 << 20
+
+// defaultConnections is the size of the pool unless chosen: the statements are
+// short and run inside PostgreSQL, so a few for each processor keep it busy,
+// and a small machine still has four for readers that wait on locks.
+func defaultConnections() string {
+	return strconv.Itoa(max(4, 4*runtime.NumCPU()))
+}
+
+// table lists every setting, in the order in which help and `berth config`
+// show them. The readers store into s.
+func (s *Settings) table() []setting {
+	rows := s.serverTable()
+	rows = append(rows, s.accessTable()...)
+	rows = append(rows, s.databaseTable()...)
+	return append(rows, s.logTable()...)
+}
+
+func (s *Settings) serverTable() []setting {
+	return []setting{
+		{name: "listen", fallback: "127.0.0.1:8778", scope: forServer, value: address(&s.Listen),
+			help: "`address` and port to listen on; an empty host means every interface, port 0 any free port"},
+		{name: "base-path", fallback: "", scope: forServer, value: basePath(&s.BasePath),
+			help: "`path` under which the API is mounted, such as /placement"},
+		{name: "max-body-bytes", fallback: strconv.Itoa(defaultMaxBody), scope: forServer,
+			value: integer(&s.MaxBodyBytes, 1024, 1<<32),
+			help:  "largest request body in `bytes`; a larger one is answered 413"},
+		{name: "request-timeout", fallback: "60s", scope: forServer, value: duration(&s.RequestTimeout, 0, 24*time.Hour),
+			help: "longest `time` a request may take; 0 means no limit"},
+		// Supervisors usually kill five seconds after asking; the rest is for
+		// closing the database.
+		{name: "drain-timeout", fallback: "4s", scope: forServer, value: duration(&s.DrainTimeout, 0, 4500*time.Millisecond),
+			help: "`time` that running requests get after SIGTERM; below 5s, when supervisors usually kill"},
+	}
+}
+
+func (s *Settings) accessTable() []setting {
+	return []setting{
+		{name: "auth", fallback: "noauth2", scope: forServer, value: authKind(&s.Auth),
+			help: "`how` callers are known: noauth2 believes every caller and is meant for one machine; keystone is not available in this version yet"},
+		{name: "allow-insecure-noauth2", fallback: "false", scope: forServer, value: boolean(&s.AllowInsecureNoauth2),
+			help: "allow noauth2 while listening on more than the loopback interface"},
+		{name: "enforce-new-defaults", fallback: "true", scope: forServer, value: boolean(&s.EnforceNewDefaults),
+			help: "use the new policy defaults only; false lets the admin role do everything again, reshaping included"},
+		{name: "policy-file", fallback: "", scope: forServer, value: policyFile(&s.PolicyFile),
+			help: "policy `file`; not supported in this version yet, so setting it stops the start"},
+		{name: "cors-allowed-origin", fallback: "", scope: forServer, value: origins(&s.CORSAllowedOrigins),
+			help: "comma separated `origins` that browsers may call from, or *; empty turns CORS off"},
+		{name: "cors-allow-headers", fallback: strings.Join(cors.DefaultAllowHeaders(), ","), scope: forServer, value: headerNames(&s.CORSAllowHeaders),
+			help: "comma separated request `headers` that browsers may send"},
+		{name: "incomplete-consumer-project-id", fallback: zeroUUID, scope: forServer, value: externalID(&s.IncompleteProjectID),
+			help: "`project` recorded for allocations made before microversion 1.8, which name none"},
+		{name: "incomplete-consumer-user-id", fallback: zeroUUID, scope: forServer, value: externalID(&s.IncompleteUserID),
+			help: "`user` recorded for allocations made before microversion 1.8, which name none"},
+		{name: "randomize-allocation-candidates", fallback: "false", scope: forServer, value: boolean(&s.RandomizeCandidates),
+			help: "shuffle the answer; used by GET /allocation_candidates only"},
+		{name: "allocation-conflict-retry-count", fallback: "10", scope: forServer,
+			value: integer(&s.AllocationRetryNumber, 0, 1<<31-1),
+			help:  "accepted `number` for older configurations and unused: writes are one statement and do not race with themselves"},
+	}
+}
+
+func (s *Settings) databaseTable() []setting {
+	return []setting{
+		{name: "database-url", fallback: "", scope: forDatabase, value: connection(&s.DatabaseURL),
+			help: "PostgreSQL `URL`; empty means PGHOST, PGDATABASE or PGSERVICE where one is set, else an embedded PostgreSQL"},
+		{name: "direct-database-url", fallback: "", scope: forDatabase, value: connection(&s.DirectDatabaseURL),
+			help: "`URL` that bypasses a connection pooler, for migrations and locks; empty means --database-url"},
+		{name: "db-pooler", fallback: "none", scope: forDatabase, value: oneOf(&s.DBPooler, "none", "transaction"),
+			help: "`kind` of pooler in front of PostgreSQL: none, or transaction, which avoids prepared statements at some cost"},
+		{name: "db-max-connections", fallback: defaultConnections(), scope: forServer,
+			value: integer(&s.DBMaxConnections, 1, 10000),
+			help:  "largest `number` of connections to PostgreSQL; the default is four for each processor, at least 4"},
+		{name: "data-dir", fallback: "", scope: forDatabase, value: text(&s.DataDir),
+			help: "`directory` of the embedded PostgreSQL; empty means berth in the user's data directory, for root /var/lib/berth"},
+		{name: "migrate", fallback: "true", scope: forServer, value: boolean(&s.Migrate),
+			help: "bring the schema up to date before serving; safe when several start at once"},
+	}
+}
+
+func (s *Settings) logTable() []setting {
+	return []setting{
+		{name: "log-format", fallback: "text", scope: forDatabase, value: oneOf(&s.LogFormat, "text", "json"),
+			help: "`format` of the log on standard error: text or json"},
+		{name: "log-level", fallback: "info", scope: forDatabase, value: oneOf(&s.LogLevel, "debug", "info", "warn", "error"),
+			help: "least `level` that is logged: debug, info, warn or error"},
+		{name: "access-log", fallback: "true", scope: forServer, value: boolean(&s.AccessLog),
+			help: "log one line for each request"},
+	}
+}
+
+// Embedded tells whether berth runs a PostgreSQL of its own, because nothing
+// names a database.
+func (s *Settings) Embedded() bool {
+	return s.DatabaseURL == "" && len(s.PGVariables) == 0
+}

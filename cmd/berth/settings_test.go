@@ -1,0 +1,238 @@
+package main
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// loaded is load for a command line and an environment.
+func loaded(t *testing.T, widest scope, arguments, environ []string) (*Settings, []string, error) {
+	t.Helper()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	addSettingFlags(flags, widest)
+	if err := flags.Parse(arguments); err != nil {
+		t.Fatalf("parsing %q: %v", arguments, err)
+	}
+	return load(flags, environ, widest)
+}
+
+func TestPrecedenceAndOrigins(t *testing.T) {
+	t.Parallel()
+	type outcome struct{ value, origin string }
+	for name, test := range map[string]struct {
+		arguments, environ []string
+		want               outcome
+	}{
+		"the default holds when nothing is said":      {nil, nil, outcome{"127.0.0.1:8778", "default"}},
+		"the environment wins over the default":       {nil, []string{"BERTH_LISTEN=[::1]:1"}, outcome{"[::1]:1", "environment BERTH_LISTEN"}},
+		"an empty variable counts as not set":         {nil, []string{"BERTH_LISTEN="}, outcome{"127.0.0.1:8778", "default"}},
+		"a flag wins over the environment":            {[]string{"--listen", "localhost:2"}, []string{"BERTH_LISTEN=[::1]:1"}, outcome{"localhost:2", "flag --listen"}},
+		"the last of two flags wins":                  {[]string{"--listen=localhost:2", "--listen=localhost:3"}, nil, outcome{"localhost:3", "flag --listen"}},
+		"a flag that repeats the default is a flag":   {[]string{"--listen", "127.0.0.1:8778"}, nil, outcome{"127.0.0.1:8778", "flag --listen"}},
+		"the name of another variable does not count": {nil, []string{"LISTEN=localhost:9"}, outcome{"127.0.0.1:8778", "default"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			settings, _, err := loaded(t, forServer, test.arguments, test.environ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := (outcome{settings.Listen, settings.setting("listen").origin}); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestEveryKindOfValueIsRead(t *testing.T) {
+	t.Parallel()
+	settings, warnings, err := loaded(t, forServer,
+		[]string{"--access-log=false", "--request-timeout=1m30s", "--base-path=/placement", "--enforce-new-defaults=0"},
+		[]string{"BERTH_DB_MAX_CONNECTIONS=7", "BERTH_LOG_FORMAT=json", "BERTH_CORS_ALLOWED_ORIGIN=https://a.example, *,",
+			"BERTH_RANDOMIZE_ALLOCATION_CANDIDATES=true", "BERTH_DATABASE_URL=host=/run/x dbname=y", "BERTH_DB_POOLER=transaction"})
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("error %v, warnings %q", err, warnings)
+	}
+	got := *settings
+	got.values = nil
+	got.CORSAllowHeaders = nil
+	want := Settings{
+		Listen: "127.0.0.1:8778", BasePath: "/placement", MaxBodyBytes: 16 << 20,
+		RequestTimeout: 90 * time.Second, DrainTimeout: 4 * time.Second,
+		Auth: "noauth2", CORSAllowedOrigins: []string{"https://a.example", "*"},
+		IncompleteProjectID: zeroUUID, IncompleteUserID: zeroUUID,
+		RandomizeCandidates: true, AllocationRetryNumber: 10,
+		DatabaseURL: "host=/run/x dbname=y", DBPooler: "transaction", DBMaxConnections: 7, Migrate: true,
+		LogFormat: "json", LogLevel: "info",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestAllMistakesAreReportedTogether(t *testing.T) {
+	t.Parallel()
+	_, _, err := loaded(t, forServer,
+		[]string{"--request-timeout=soon", "--auth=keystone", "--drain-timeout=5s", "--migrate=perhaps"},
+		[]string{"BERTH_LISTEN=nowhere", "BERTH_POLICY_FILE=/etc/policy.yaml", "BERTH_DB_MAX_CONNECTIONS=0",
+			"BERTH_BASE_PATH=/a/", "BERTH_CORS_ALLOWED_ORIGIN=https://a.example/", "BERTH_CORS_ALLOW_HEADERS=X A",
+			"BERTH_LOG_LEVEL=loud", "BERTH_DATABASE_URL=host=x port=many", "BERTH_INCOMPLETE_CONSUMER_USER_ID=" + strings.Repeat("x", 256)})
+	want := []string{
+		`listen: "nowhere" (environment BERTH_LISTEN) is not an address with a port; write an address and a port, such as 127.0.0.1:8778, [::1]:8778 or :8778`,
+		`base-path: "/a/" (environment BERTH_BASE_PATH) is not a plain path; write a path that starts with / and does not end with it, such as /placement`,
+		`request-timeout: "soon" (flag --request-timeout) is not a duration; write a number with its unit, such as 500ms, 30s or 2m`,
+		`drain-timeout: "5s" (flag --drain-timeout) is out of range; write a duration from 0s to 4.5s`,
+		`auth: "keystone" (flag --auth) is not available in this version yet; use noauth2 on a loopback address until it is`,
+		`policy-file: "/etc/policy.yaml" (environment BERTH_POLICY_FILE) cannot be used: policy files are not supported in this version yet, and ignoring one would ignore security settings; remove the setting to start with the built-in rules`,
+		`cors-allowed-origin: "https://a.example/" (environment BERTH_CORS_ALLOWED_ORIGIN) holds "https://a.example/", which is not an origin; write scheme, host and port as browsers send them, such as https://horizon.example.org, or *`,
+		`cors-allow-headers: "X A" (environment BERTH_CORS_ALLOW_HEADERS) holds "X A", which is not the name of a header; write names separated by commas, such as X-Auth-Token,X-Roles`,
+		`incomplete-consumer-user-id: "` + strings.Repeat("x", 256) + `" (environment BERTH_INCOMPLETE_CONSUMER_USER_ID) is not an id of 1 to 255 characters; write the id, or leave the setting out for the zero UUID`,
+		`database-url: "host=x port=many" (environment BERTH_DATABASE_URL) is not a connection string (cannot parse ` + "`host=x port=many`" + `: invalid port); write postgres://user:password@host:5432/name, with characters such as @ / : ? % percent-encoded in the password`,
+		`db-max-connections: "0" (environment BERTH_DB_MAX_CONNECTIONS) is not a whole number from 1 to 10000; write digits only, without a unit`,
+		`migrate: "perhaps" (flag --migrate) is neither true nor false; write true or false`,
+		`log-level: "loud" (environment BERTH_LOG_LEVEL) is not one of the choices; write one of debug, info, warn, error`,
+	}
+	if err == nil {
+		t.Fatal("no mistake was found")
+	}
+	got := strings.Split(err.Error(), "\n")
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			t.Fatalf("line %d differs\ngot  %q\nwant %q", i, got[min(i, len(got)-1):], want[min(i, len(want)-1):])
+		}
+	}
+	var single *mistake
+	if !errors.As(err, &single) || single.setting != "listen" {
+		t.Errorf("the first mistake is %+v, not that of listen", single)
+	}
+}
+
+func TestNoauth2NeedsLoopbackOrConsent(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		listen   string
+		loopback bool
+	}{
+		{"127.0.0.1:8778", true},
+		{"127.255.3.4:0", true},
+		{"[::1]:8778", true},
+		{"[::ffff:127.0.0.1]:8778", true},
+		{"localhost:8778", true},
+		{"LocalHost:8778", true},
+		{":8778", false},
+		{"0.0.0.0:8778", false},
+		{"[::]:8778", false},
+		{"192.0.2.1:8778", false},
+		{"128.0.0.1:8778", false},
+		{"[fe80::1%eth0]:8778", false},
+		{"localhost.example.org:8778", false},
+		{"127.1:8778", false},
+	} {
+		t.Run("listening on "+test.listen, func(t *testing.T) {
+			t.Parallel()
+			if got := isLoopback(test.listen); got != test.loopback {
+				t.Errorf("isLoopback is %t", got)
+			}
+			_, _, err := loaded(t, forServer, []string{"--listen", test.listen}, nil)
+			if refused := err != nil; refused == test.loopback {
+				t.Errorf("without consent: %v", err)
+			}
+			_, _, err = loaded(t, forServer, []string{"--listen", test.listen}, []string{"BERTH_ALLOW_INSECURE_NOAUTH2=true"})
+			if err != nil {
+				t.Errorf("with consent: %v", err)
+			}
+		})
+	}
+}
+
+func TestAWrongConsentIsOneMistakeOnly(t *testing.T) {
+	t.Parallel()
+	_, _, err := loaded(t, forServer, []string{"--listen=:1", "--allow-insecure-noauth2=yes"}, nil)
+	want := `allow-insecure-noauth2: "yes" (flag --allow-insecure-noauth2) is neither true nor false; write true or false`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhichDatabase(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		arguments, environ []string
+		embedded           bool
+		variables          []string
+		url, direct        string
+	}{
+		"nothing said means embedded":                   {embedded: true},
+		"a host of PostgreSQL's own is used":            {environ: []string{"PGHOST=/run/x"}, variables: []string{"PGHOST"}},
+		"a database name of PostgreSQL's own is used":   {environ: []string{"PGDATABASE=x", "PGUSER=y"}, variables: []string{"PGDATABASE"}},
+		"a user alone names no database":                {environ: []string{"PGUSER=y", "PGPASSWORD=z"}, embedded: true},
+		"a URL wins over PostgreSQL's variables":        {environ: []string{"PGHOST=/run/x", "BERTH_DATABASE_URL=host=a"}, url: "host=a", direct: "host=a"},
+		"an empty URL flag clears that of the variable": {arguments: []string{"--database-url="}, environ: []string{"BERTH_DATABASE_URL=host=a"}, embedded: true},
+		"the direct URL is kept apart":                  {arguments: []string{"--database-url=host=a", "--direct-database-url=host=b"}, url: "host=a", direct: "host=b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			settings, _, err := loaded(t, forDatabase, test.arguments, test.environ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if settings.Embedded() != test.embedded || settings.DatabaseURL != test.url || settings.DirectURL() != test.direct ||
+				!reflect.DeepEqual(settings.PGVariables, test.variables) {
+				t.Errorf("embedded %t, URL %q, direct %q, variables %q", settings.Embedded(), settings.DatabaseURL, settings.DirectURL(), settings.PGVariables)
+			}
+		})
+	}
+}
+
+func TestADirectURLAloneIsAMistake(t *testing.T) {
+	t.Parallel()
+	_, _, err := loaded(t, forDatabase, nil, []string{"BERTH_DIRECT_DATABASE_URL=postgres://u:secret@h/d"})
+	want := `direct-database-url: "postgres://u:***@h/d" (environment BERTH_DIRECT_DATABASE_URL) bypasses the pooler of a database that is not named; set --database-url (BERTH_DATABASE_URL) as well`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDatabaseCommandsIgnoreMistakesOfTheServer(t *testing.T) {
+	t.Parallel()
+	settings, warnings, err := loaded(t, forDatabase, nil, []string{"BERTH_AUTH=keystone", "BERTH_LISTEN=:80"})
+	if err != nil || len(warnings) > 0 || settings.LogLevel != "info" {
+		t.Errorf("error %v, warnings %q, log level %q", err, warnings, settings.LogLevel)
+	}
+}
+
+func TestUnknownVariablesAreNamedWithTheNearestSetting(t *testing.T) {
+	t.Parallel()
+	_, warnings, err := loaded(t, forServer, []string{"--database-url=host=a"},
+		[]string{"BERTH_LISEN=x", "BERTH_DATABSE_URL=x", "BERTH_TEST_DATABASE_URL=x", "BERTHA=x", "BERTH_DATA_DIR=/x"})
+	want := []string{
+		"the environment variable BERTH_DATABSE_URL is not a setting of this version and is ignored; the nearest name is BERTH_DATABASE_URL",
+		"the environment variable BERTH_LISEN is not a setting of this version and is ignored; the nearest name is BERTH_LISTEN",
+		"data-dir (environment BERTH_DATA_DIR) is not used: it belongs to the embedded PostgreSQL, and a database is named",
+	}
+	if err != nil || !reflect.DeepEqual(warnings, want) {
+		t.Errorf("error %v, warnings\n%s", err, strings.Join(warnings, "\n"))
+	}
+}
+
+func TestTheTableIsWhole(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, row := range new(Settings).table() {
+		if seen[row.name] || row.name == "" || row.help == "" || row.value.kind == "" {
+			t.Errorf("row %q is double or incomplete", row.name)
+		}
+		seen[row.name] = true
+		if broken := row.value.read(row.fallback); broken != nil {
+			t.Errorf("the default of %s %s", row.name, broken.broken)
+		}
+		if secret := strings.HasSuffix(row.name, "-url"); secret != row.value.secret {
+			t.Errorf("%s: secret is %t", row.name, row.value.secret)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package apierr
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/request"
+)
+
+// The forms of an error's body.
+const (
+	FormatJSON  = "application/json"
+	FormatHTML  = "text/html; charset=UTF-8"
+	FormatPlain = "text/plain; charset=UTF-8"
+)
+
+// format picks HTML or JSON by the client's Accept header, HTML where both are
+// equally welcome, and plain text where neither is.
+func format(info *request.Info) string {
+	markup, data := info.Accept.Quality("text/html"), info.Accept.Quality("application/json")
+	switch {
+	case info.Accept == nil || data > markup:
+		return FormatJSON
+	case markup > 0:
+		return FormatHTML
+	default:
+		return FormatPlain
+	}
+}
+
+// Write answers a request with an error, for what is refused before an operation
+// is found.
+func Write(w http.ResponseWriter, r *http.Request, err error) {
+	response := From(r.Context(), err)
+	for name, values := range response.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", response.ContentType(""))
+	w.WriteHeader(response.GetStatus())
+	// Nobody is left to tell if the client went away meanwhile.
+	_ = Formats()[response.ContentType("")].Marshal(w, response)
+}
+
+// Unauthorized answers 401, whose body has a shape of its own.
+func Unauthorized(w http.ResponseWriter, r *http.Request) {
+	const sentence = "This request needs a valid token in the header X-Auth-Token."
+	info := request.From(r.Context())
+	form := format(info)
+	w.Header().Set("Content-Type", form)
+	w.WriteHeader(http.StatusUnauthorized)
+	switch form {
+	case FormatJSON:
+		_ = json.NewEncoder(w).Encode(map[string]string{
+			"message": sentence, "code": "401 Unauthorized", "title": "Unauthorized",
+		})
+	case FormatHTML:
+		_ = writeHTML(w, "401 Unauthorized", sentence)
+	default:
+		_ = writePlain(w, "401 Unauthorized", sentence)
+	}
+}
+
+// Formats are huma's encoders: JSON for all answers, the two others for errors
+// only, which ask for them through Response.ContentType.
+func Formats() map[string]huma.Format {
+	return map[string]huma.Format{
+		FormatJSON:  {Marshal: writeJSON, Unmarshal: json.Unmarshal},
+		FormatHTML:  {Marshal: textual(writeHTML)},
+		FormatPlain: {Marshal: textual(writePlain)},
+	}
+}
+
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+func textual(write func(w io.Writer, title, text string) error) func(io.Writer, any) error {
+	return func(w io.Writer, value any) error {
+		response, ok := value.(*Response)
+		if !ok {
+			return fmt.Errorf("only errors have a textual form, %T does not", value)
+		}
+		item := response.Errors[0]
+		return write(w, fmt.Sprintf("%d %s", item.Status, item.Title), item.Detail)
+	}
+}
+
+func writeHTML(w io.Writer, title, text string) error {
+	_, err := fmt.Fprintf(w, "<html>\n<head><title>%[1]s</title></head>\n<body>\n<h1>%[1]s</h1>\n%[2]s\n</body>\n</html>\n",
+		html.EscapeString(title), html.EscapeString(text))
+	return err
+}
+
+func writePlain(w io.Writer, title, text string) error {
+	_, err := fmt.Fprintf(w, "%s\n\n%s\n", title, text)
+	return err
+}

@@ -1,0 +1,225 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// DefaultBase is the directory that holds the clusters of this account, one
+// per major version: pg15, pg16 and so on.
+func DefaultBase(getenv func(string) string) (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/lib/berth", nil
+	}
+	if data := getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return filepath.Join(data, "berth"), nil
+	}
+	home := getenv("HOME")
+	if home == "" {
+		return "", errors.New("no directory for the database: neither XDG_DATA_HOME nor HOME is set")
+	}
+	return filepath.Join(home, ".local", "share", "berth"), nil
+}
+
+// locate decides on the directory, the binaries and the account. Data that
+// exists decides on its own binaries, so that a newer PostgreSQL on the
+// machine never hides it.
+func locate(options Options) (home, error) {
+	at := home{dir: options.Dir}
+	if at.dir == "" {
+		base, err := DefaultBase(options.Getenv)
+		if err != nil {
+			return home{}, err
+		}
+		if at.dir, err = newestCluster(base); err != nil {
+			return home{}, err
+		}
+		if at.dir == "" {
+			binaries, err := Find(0)
+			if err != nil {
+				return home{}, err
+			}
+			at.dir = filepath.Join(base, "pg"+strconv.Itoa(binaries.Major))
+		}
+	}
+	dir, err := filepath.Abs(at.dir)
+	if err != nil {
+		return home{}, err
+	}
+	at.dir = dir
+	return at.equip(options.Disposable)
+}
+
+// newestCluster is the initialised cluster with the highest version in a base
+// directory, or empty.
+func newestCluster(base string) (string, error) {
+	entries, err := os.ReadDir(base)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("look for databases: %w", err)
+	}
+	newest, dir := 0, ""
+	for _, entry := range entries {
+		at := home{dir: filepath.Join(base, entry.Name())}
+		major, err := at.dataMajor()
+		if strings.HasPrefix(entry.Name(), "pg") && err == nil && major > newest {
+			newest, dir = major, at.dir
+		}
+	}
+	return dir, nil
+}
+
+// equip finds the binaries and the account that fit the directory.
+func (h home) equip(disposable bool) (home, error) {
+	major, err := h.dataMajor()
+	if errors.Is(err, fs.ErrNotExist) {
+		major, err = 0, nil
+	}
+	if err != nil {
+		return home{}, err
+	}
+	if h.binaries, err = Find(major); err != nil && disposable {
+		h.binaries, err = Find(0)
+	}
+	if err != nil {
+		return home{}, err
+	}
+	h.account, err = h.serverAccount()
+	return h, err
+}
+
+// dataMajor is the major version that the data was made by.
+func (h home) dataMajor() (int, error) {
+	text, err := os.ReadFile(h.majorFile())
+	if err != nil {
+		return 0, err
+	}
+	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("%s does not name a version: %q", h.majorFile(), text)
+	}
+	return major, nil
+}
+
+// serverAccount picks who runs the server: PostgreSQL refuses to run as root.
+// Data that exists stays with its owner, even if an account named postgres has
+// been added to the machine since.
+func (h home) serverAccount() (*user.User, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	if info, err := os.Stat(h.data()); err == nil {
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 {
+			return accountOf(owner), nil
+		}
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if account, err := user.Lookup(name); err == nil {
+			return account, nil
+		}
+	}
+	return nil, errors.New("PostgreSQL cannot run as root, and there is neither an account postgres nor nobody to run it")
+}
+
+// accountOf works for owners without an entry in the list of accounts too.
+func accountOf(owner *syscall.Stat_t) *user.User {
+	return &user.User{
+		Uid: strconv.FormatUint(uint64(owner.Uid), 10),
+		Gid: strconv.FormatUint(uint64(owner.Gid), 10),
+	}
+}
+
+// credential is what the server's processes run with; nil leaves them alone.
+func (h home) credential() (*syscall.Credential, error) {
+	if h.account == nil {
+		return nil, nil
+	}
+	uid, err := strconv.ParseUint(h.account.Uid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", h.account.Username, err)
+	}
+	gid, err := strconv.ParseUint(h.account.Gid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", h.account.Username, err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// own gives a directory to the account that runs the server.
+func (h home) own(dir string) error {
+	credential, err := h.credential()
+	if err != nil || credential == nil {
+		return err
+	}
+	return os.Chown(dir, int(credential.Uid), int(credential.Gid))
+}
+
+// make creates the home, private to this account. Where another account runs
+// the server, the home and everything above it must be searchable for that
+// account instead; what is inside is private on its own.
+func (h home) make() error {
+	credential, err := h.credential()
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o755)
+	if credential == nil {
+		mode = 0o700
+	}
+	if err := makeDirs(h.dir, mode); err != nil {
+		return fmt.Errorf("make the directory of the database: %w", err)
+	}
+	if credential == nil {
+		return nil
+	}
+	for dir := h.dir; dir != "/"; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if !searchable(info, credential) {
+			return fmt.Errorf("the account that runs PostgreSQL (uid %d) may not enter %s: "+
+				"choose another directory for the database", credential.Uid, dir)
+		}
+	}
+	return nil
+}
+
+// makeDirs is os.MkdirAll, except that the umask has no say in the mode of what
+// is created.
+func makeDirs(dir string, mode fs.FileMode) error {
+	err := os.Mkdir(dir, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeDirs(filepath.Dir(dir), mode); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, mode)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(dir, mode)
+}
+
+func searchable(info fs.FileInfo, credential *syscall.Credential) bool {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && owner.Uid == credential.Uid:
+		return info.Mode().Perm()&0o100 != 0
+	case ok && owner.Gid == credential.Gid:
+		return info.Mode().Perm()&0o010 != 0
+	default:
+		return info.Mode().Perm()&0o001 != 0
+	}
+}

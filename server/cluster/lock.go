@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// InUseError says that another process owns the data.
+type InUseError struct {
+	// Dir is the home of the cluster.
+	Dir string
+	// PID is the owner, or 0 if it did not say who it is.
+	PID int
+}
+
+// Error names the directory and, where it is known, the process.
+func (e *InUseError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("the database in %s is in use by another berth", e.Dir)
+	}
+	return fmt.Sprintf("the database in %s is in use by another berth (pid %d)", e.Dir, e.PID)
+}
+
+// acquire takes the lock of a cluster and writes this process's id into it.
+// The kernel drops the lock with the process, however it ends. The server does
+// not inherit it, because Go opens files close-on-exec.
+func acquire(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock of the database: %w", err)
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		held := &InUseError{Dir: filepath.Dir(path), PID: readPID(file)}
+		return nil, errors.Join(held, file.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+	}
+	if err := writePID(file); err != nil {
+		return nil, errors.Join(fmt.Errorf("write %s: %w", path, err), file.Close())
+	}
+	return file, nil
+}
+
+func writePID(file *os.File) error {
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+// readPID tells who holds the lock; 0 when the holder has not written it yet.
+func readPID(file *os.File) int {
+	text, err := io.ReadAll(io.LimitReader(file, 32))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// identity is what can be said about the process with a number that a pid file
+// names. Numbers are used again, in containers quite soon.
+type identity int
+
+const (
+	dead    identity = iota // no such process, or one that nobody has waited for
+	another                 // certainly not the server of this data
+	perhaps                 // the server, as far as the system lets us see
+)
+
+// identify errs on the side of perhaps: to take a live server for dead would
+// put two of them on the same data.
+func (h home) identify(pid int) identity {
+	switch err := syscall.Kill(pid, 0); {
+	case errors.Is(err, syscall.ESRCH):
+		return dead
+	case errors.Is(err, syscall.EPERM) && os.Geteuid() != 0:
+		return another // a server of ours would run under our account
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if errors.Is(err, fs.ErrNotExist) && procMounted() {
+		return dead
+	}
+	if err != nil {
+		return perhaps
+	}
+	name, state := parseStat(string(stat))
+	if state == "Z" || state == "X" {
+		return dead
+	}
+	if name != "postgres" && name != "postmaster" {
+		return another
+	}
+	// A server works in its data directory. A container's root may not be
+	// allowed to look.
+	where, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	if err == nil && where != realPath(h.data()) {
+		return another
+	}
+	return perhaps
+}
+
+func (h home) mayServe(pid int) bool { return h.identify(pid) == perhaps }
+
+// parseStat reads the command and the state from Linux's /proc/<pid>/stat,
+// such as "4711 (postgres) S 1 ...". The command may contain anything, so the
+// last parenthesis ends it.
+func parseStat(text string) (name, state string) {
+	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return "", ""
+	}
+	fields := strings.Fields(text[end+1:])
+	if len(fields) == 0 {
+		return text[open+1 : end], ""
+	}
+	return text[open+1 : end], fields[0]
+}
+
+func procMounted() bool {
+	_, err := os.Stat("/proc/self/stat")
+	return err == nil
+}
+
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}

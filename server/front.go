@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthd/berth/server/apierr"
+	"github.com/berthd/berth/server/auth"
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
+)
+
+// front is what every request passes before the route table.
+type front struct {
+	table     *route.Table
+	prefix    string
+	log       *slog.Logger
+	accessLog bool
+	timeout   time.Duration
+	open      map[string]http.Handler
+}
+
+// observe is the outermost layer: the request's id, its deadline, its log line,
+// and a 500 for what panics below.
+func (f *front) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		info := request.New(r, f.prefix)
+		ctx, trips := store.CountRoundTrips(request.With(r.Context(), info))
+		if f.timeout > 0 {
+			limited, cancel := context.WithTimeout(ctx, f.timeout)
+			defer cancel()
+			ctx = limited
+		}
+		r = r.WithContext(ctx)
+		info.HTTP = r
+		watched := &watcher{ResponseWriter: w, info: info}
+		w.Header().Set("X-Openstack-Request-Id", info.ID)
+		defer func() {
+			if recovered := recover(); recovered != nil {
+				f.recovered(watched, r, recovered)
+			}
+			f.logLine(watched, info, trips.Count(), time.Since(start))
+		}()
+		next.ServeHTTP(watched, r)
+	})
+}
+
+// recovered answers 500 if nothing was written yet. A half-written answer is cut
+// off, so that it cannot be taken for a whole one.
+func (f *front) recovered(w *watcher, r *http.Request, value any) {
+	if value == http.ErrAbortHandler || w.status != 0 {
+		f.log.Error("answer cut off", "request_id", w.info.ID, "cause", fmt.Sprint(value))
+		f.logLine(w, w.info, 0, 0)
+		panic(http.ErrAbortHandler)
+	}
+	apierr.Write(w, r, fmt.Errorf("panic: %v\n%s", value, debug.Stack()))
+}
+
+func (f *front) logLine(w *watcher, info *request.Info, trips int64, took time.Duration) {
+	if !f.accessLog {
+		return
+	}
+	f.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
+		slog.String("request_id", info.ID), slog.String("global_request_id", info.GlobalID),
+		slog.String("method", info.HTTP.Method), slog.String("path", info.HTTP.URL.Path),
+		slog.String("microversion", w.version), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
+		slog.Duration("duration", took), slog.Int64("sql_round_trips", trips))
+}
+
+// serve is everything below CORS, in the order in which clients see the errors.
+func (f *front) serve(w http.ResponseWriter, r *http.Request) {
+	path, mounted := strings.CutPrefix(r.URL.Path, f.prefix)
+	if open := f.open[r.URL.Path]; open != nil {
+		open.ServeHTTP(w, r)
+		return
+	}
+	r.URL.Path = path
+	caller, known := auth.Noauth2(r)
+	if !known {
+		apierr.Unauthorized(w, r)
+		return
+	}
+	version, err := microversion.Negotiate(microversion.Parse(r.Header.Values(microversion.Header)))
+	if err != nil {
+		apierr.Write(w, r, err)
+		return
+	}
+	version.SetHeaders(w.Header())
+	if watched, ok := w.(interface{ served(microversion.Version) }); ok {
+		watched.served(version)
+	}
+	info := request.From(r.Context())
+	r = r.WithContext(microversion.With(auth.With(r.Context(), caller), version))
+	info.HTTP = r
+	if err = checkLength(r); err == nil {
+		err = fault.New(fault.NotFound, "")
+		if mounted {
+			err = f.table.Serve(w, r)
+		}
+	}
+	if err != nil {
+		apierr.Write(w, r, err)
+	}
+}
+
+// checkLength refuses a body without a type before anything is routed. A length
+// that is no number is refused by net/http.
+func checkLength(r *http.Request) error {
+	if r.ContentLength > 0 && r.Header.Get("Content-Type") == "" {
+		return fault.New(fault.Invalid, "content-type header required when content-length > 0")
+	}
+	return nil
+}
+
+// watcher notes what was answered, for the log.
+type watcher struct {
+	http.ResponseWriter
+	info    *request.Info
+	status  int
+	bytes   int64
+	version string
+}
+
+func (w *watcher) served(version microversion.Version) { w.version = version.String() }
+
+func (w *watcher) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+		// HEAD is never served; its 405 has no body to tell the length of.
+		if w.info.HTTP.Method == http.MethodHead {
+			w.Header().Set("Content-Length", strconv.Itoa(0))
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *watcher) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,171 @@
+// Package migrate brings a database to the schema that this binary knows: the
+// numbered migrations first, through goose, then the set of SQL functions in
+// one transaction, all under one advisory lock, so that any number of servers
+// may start at once. A binary that is older than the database changes nothing.
+//
+// It is not for data: standard traits and resource classes are the store's. It
+// never goes backwards, and it takes the address of a database as it is: a
+// transaction pooler in between would break the lock.
+package migrate
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	berthsql "github.com/berthd/berth/sql"
+	"github.com/pressly/goose/v3"
+)
+
+// FunctionSet identifies one state of all functions together. The number grows
+// with every released change; the hash tells states apart that a developer has
+// not numbered yet.
+type FunctionSet struct {
+	Number int
+	Hash   string
+}
+
+// Set is everything that makes a schema: migrations and functions.
+type Set struct {
+	migrations fs.FS
+	names      []migration // by version
+	functions  []function  // by name
+	known      FunctionSet
+	recorded   string // the hash in functions/VERSION
+}
+
+type migration struct {
+	version int64
+	name    string
+}
+
+type function struct {
+	name string
+	text string
+}
+
+// Embedded is the set that this binary was built with.
+func Embedded() (Set, error) { return Load(berthsql.Files) }
+
+// Load reads a set from the layout of the sql folder: migrations/*.sql,
+// functions/*.sql and functions/VERSION.
+func Load(files fs.FS) (Set, error) {
+	migrations, err := fs.Sub(files, "migrations")
+	if err != nil {
+		return Set{}, fmt.Errorf("open the migrations: %w", err)
+	}
+	set := Set{migrations: migrations}
+	if set.names, err = listMigrations(migrations); err != nil {
+		return Set{}, err
+	}
+	if set.functions, err = readFunctions(files); err != nil {
+		return Set{}, err
+	}
+	version, err := fs.ReadFile(files, "functions/VERSION")
+	if err != nil {
+		return Set{}, fmt.Errorf("read the number of the functions: %w", err)
+	}
+	recorded, err := parseFunctionSet(string(version))
+	if err != nil {
+		return Set{}, err
+	}
+	set.known = FunctionSet{Number: recorded.Number, Hash: hashFunctions(set.functions)}
+	set.recorded = recorded.Hash
+	return set, nil
+}
+
+// Latest is the version of the newest migration.
+func (s Set) Latest() int64 {
+	if len(s.names) == 0 {
+		return 0
+	}
+	return s.names[len(s.names)-1].version
+}
+
+// Functions identifies the functions of the set: the number of their VERSION
+// file and the hash that they have in truth.
+func (s Set) Functions() FunctionSet { return s.known }
+
+// Numbered says whether functions/VERSION records the hash that the functions
+// have. If not, somebody changed a function without giving the set a new
+// number, and running servers would not agree on which is the newer.
+func (s Set) Numbered() bool { return s.recorded == s.known.Hash }
+
+// Hash identifies the whole set, migrations and functions.
+func (s Set) Hash() (string, error) {
+	sum := sha256.New()
+	for _, m := range s.names {
+		text, err := fs.ReadFile(s.migrations, m.name)
+		if err != nil {
+			return "", fmt.Errorf("read a migration: %w", err)
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", m.name, len(text), text)
+	}
+	fmt.Fprintf(sum, "%d %s", s.known.Number, s.known.Hash)
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func listMigrations(files fs.FS) ([]migration, error) {
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list the migrations: %w", err)
+	}
+	migrations := make([]migration, 0, len(names))
+	for _, name := range names {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", name, err)
+		}
+		migrations = append(migrations, migration{version: version, name: name})
+	}
+	slices.SortFunc(migrations, func(a, b migration) int { return cmp.Compare(a.version, b.version) })
+	return migrations, nil
+}
+
+func readFunctions(files fs.FS) ([]function, error) {
+	names, err := fs.Glob(files, "functions/*.sql") // sorted by name
+	if err != nil {
+		return nil, fmt.Errorf("list the functions: %w", err)
+	}
+	functions := make([]function, 0, len(names))
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("read a function: %w", err)
+		}
+		functions = append(functions, function{name: path.Base(name), text: string(text)})
+	}
+	return functions, nil
+}
+
+// hashFunctions covers names and lengths too, so that text moved from one file
+// to the next is a change.
+func hashFunctions(functions []function) string {
+	sum := sha256.New()
+	for _, f := range functions {
+		fmt.Fprintf(sum, "%s %d\n%s", f.name, len(f.text), f.text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// parseFunctionSet reads functions/VERSION: the number, a space, the hash.
+func parseFunctionSet(text string) (FunctionSet, error) {
+	fields := strings.Fields(text)
+	if len(fields) != 2 {
+		return FunctionSet{}, fmt.Errorf("functions/VERSION must be a number and a hash, not %q", text)
+	}
+	number, err := strconv.ParseUint(fields[0], 10, 31)
+	if err != nil {
+		return FunctionSet{}, fmt.Errorf("functions/VERSION must begin with a number: %w", err)
+	}
+	return FunctionSet{Number: int(number), Hash: fields[1]}, nil
+}
+
+// String is the form of functions/VERSION.
+func (f FunctionSet) String() string { return fmt.Sprintf("%d %s", f.Number, f.Hash) }

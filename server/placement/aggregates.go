@@ -1,0 +1,127 @@
+package placement
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/uuidlike"
+)
+
+// aggregateSet is a list of different uuids in a request.
+type aggregateSet []string
+
+// Schema implements huma.SchemaProvider.
+func (aggregateSet) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeArray, UniqueItems: true,
+		Items: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
+	}
+}
+
+// ids are the uuids in the order of the request, each once however it is spelled.
+func (s aggregateSet) ids() []uuid.UUID {
+	ids := make([]uuid.UUID, 0, len(s))
+	for _, text := range s {
+		if id, ok := uuidlike.Parse(text); ok && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// AggregatesV1 are a provider's aggregates up to 1.18.
+type AggregatesV1 struct {
+	Aggregates []uuid.UUID `json:"aggregates" doc:"The aggregates that the provider is in."`
+}
+
+// AggregatesV19 are a provider's aggregates with its generation.
+type AggregatesV19 struct {
+	AggregatesV1
+	Generation int64 `json:"resource_provider_generation" doc:"The provider's generation." example:"5"`
+}
+
+// AggregatesReplaceV19 asks for exactly these aggregates.
+type AggregatesReplaceV19 struct {
+	Aggregates aggregateSet `json:"aggregates" doc:"All aggregates that the provider is to be in. They need not exist before."`
+	Generation jsonbody.Int `json:"resource_provider_generation" doc:"The provider's generation as the client knows it." example:"4"`
+}
+
+func (o *operations) providerAggregateOperations() []*route.Operation {
+	const path = "/resource_providers/{uuid}/aggregates"
+	example := []string{"a99e0000-0000-4000-8000-000000000001"}
+	replaceV1 := route.Body[providerPath]{LookFirst: o.exists, Example: example}
+	replaceV19 := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{
+		"aggregates": example, "resource_provider_generation": 4,
+	}}
+	return []*route.Operation{{
+		ID: "provider-aggregate-list", Method: http.MethodGet, Path: path, Tag: tagAggregates,
+		Rule: policy.ProviderAggregatesList, Summary: "List a provider's aggregates",
+		Checks: []route.Check{route.Accept, route.Version}, Fails: []int{http.StatusNotFound},
+		Variants: []route.Variant{
+			route.From(v(1), o.providerAggregateListV1), route.From(v(19), o.providerAggregateListV19),
+		},
+	}, {
+		ID: "provider-aggregate-replace", Method: http.MethodPut, Path: path, Tag: tagAggregates,
+		Rule: policy.ProviderAggregatesUpdate, Summary: "Replace a provider's aggregates",
+		Description: "Before 1.19 the provider's generation is neither compared nor raised.",
+		Checks:      []route.Check{route.JSON, route.Version}, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Variants: []route.Variant{
+			route.Write(v(1), replaceV1, o.providerAggregateReplaceV1),
+			route.Write(v(19), replaceV19, o.providerAggregateReplaceV19),
+		},
+	}}
+}
+
+func (o *operations) providerAggregateListV1(ctx context.Context, in *providerPath) (*cached[AggregatesV1], error) {
+	_, aggregates, err := o.store.ProviderAggregateList(ctx, in.id())
+	if err != nil {
+		return nil, aggregateWords(in).say(err)
+	}
+	return answer(ctx, AggregatesV1{Aggregates: aggregates}, now()), nil
+}
+
+func (o *operations) providerAggregateListV19(ctx context.Context, in *providerPath) (*cached[AggregatesV19], error) {
+	generation, aggregates, err := o.store.ProviderAggregateList(ctx, in.id())
+	if err != nil {
+		return nil, aggregateWords(in).say(err)
+	}
+	return answer(ctx, AggregatesV19{AggregatesV1: AggregatesV1{Aggregates: aggregates}, Generation: generation}, now()), nil
+}
+
+func (o *operations) providerAggregateReplaceV1(
+	ctx context.Context, in *providerPath, body *aggregateSet,
+) (*cached[AggregatesV1], error) {
+	aggregates := body.ids()
+	if _, err := o.store.ProviderAggregateReplace(ctx, in.id(), nil, aggregates); err != nil {
+		return nil, aggregateWords(in).say(err)
+	}
+	return answer(ctx, AggregatesV1{Aggregates: aggregates}, now()), nil
+}
+
+func (o *operations) providerAggregateReplaceV19(
+	ctx context.Context, in *providerPath, body *AggregatesReplaceV19,
+) (*cached[AggregatesV19], error) {
+	aggregates, given := body.Aggregates.ids(), int64(body.Generation)
+	generation, err := o.store.ProviderAggregateReplace(ctx, in.id(), &given, aggregates)
+	if err != nil {
+		return nil, aggregateWords(in).say(err)
+	}
+	return answer(ctx, AggregatesV19{AggregatesV1: AggregatesV1{Aggregates: aggregates}, Generation: generation}, now()), nil
+}
+
+func aggregateWords(in *providerPath) words {
+	return words{
+		store.ProviderUnknown: saying(fault.NotFound, "", "%s", noProvider(in.UUID).Detail),
+		store.ProviderGeneration: saying(fault.Conflict, fault.CodeConcurrentUpdate,
+			"Resource provider's generation already changed. Please update the generation and try again."),
+	}
+}

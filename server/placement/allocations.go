@@ -1,0 +1,224 @@
+package placement
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/uuidlike"
+)
+
+// consumerPath is the input of operations on one consumer.
+type consumerPath struct {
+	Consumer string `path:"consumer_uuid" doc:"The consumer." example:"1d5ecafe-0000-4000-8000-000000000001"`
+}
+
+// AllocationsOnProvider are what a consumer has of one provider.
+type AllocationsOnProvider struct {
+	Resources  amounts `json:"resources" doc:"Amounts by resource class."`
+	Generation int64   `json:"generation" doc:"The provider's generation." example:"5"`
+}
+
+// AllocationsV0 are what a consumer has, up to 1.11.
+type AllocationsV0 struct {
+	Allocations jsonbody.Ordered[AllocationsOnProvider] `json:"allocations" doc:"By the provider's uuid. Empty: there is no such consumer; then nothing else is told."`
+}
+
+// AllocationsV12 say whose they are.
+type AllocationsV12 struct {
+	AllocationsV0
+	ProjectID string `json:"project_id,omitempty" doc:"The consumer's project."`
+	UserID    string `json:"user_id,omitempty" doc:"The consumer's user."`
+}
+
+// AllocationsV28 have the consumer's generation.
+type AllocationsV28 struct {
+	AllocationsV12
+	ConsumerGeneration *int64 `json:"consumer_generation,omitempty" doc:"Rises with every write of the consumer's allocations. Writers send the one they saw." example:"1"`
+}
+
+// AllocationsV38 have the consumer's type.
+type AllocationsV38 struct {
+	AllocationsV28
+	ConsumerType string `json:"consumer_type,omitempty" doc:"The consumer's type; unknown, if it has none." example:"INSTANCE"`
+}
+
+// ConsumerOnProviderV0 is what one consumer has of a provider, up to 1.27.
+type ConsumerOnProviderV0 struct {
+	Resources amounts `json:"resources" doc:"Amounts by resource class."`
+}
+
+// ConsumerOnProviderV28 has the consumer's generation.
+type ConsumerOnProviderV28 struct {
+	ConsumerOnProviderV0
+	ConsumerGeneration int64 `json:"consumer_generation" doc:"The consumer's generation." example:"1"`
+}
+
+// providerAllocations are what consumers have of a provider.
+type providerAllocations[C any] struct {
+	Generation  int64               `json:"resource_provider_generation" doc:"The provider's generation." example:"5"`
+	Allocations jsonbody.Ordered[C] `json:"allocations" doc:"By the consumer's uuid."`
+}
+
+// ProviderAllocationsV0 are what consumers have of a provider, up to 1.27.
+type ProviderAllocationsV0 providerAllocations[ConsumerOnProviderV0]
+
+// ProviderAllocationsV28 have the consumers' generations.
+type ProviderAllocationsV28 providerAllocations[ConsumerOnProviderV28]
+
+func (o *operations) allocationOperations() []*route.Operation {
+	const one = "/allocations/{consumer_uuid}"
+	return []*route.Operation{{
+		ID: "provider-allocation-list", Method: http.MethodGet, Path: "/resource_providers/{uuid}/allocations",
+		Tag: tagAllocations, Rule: policy.ProviderAllocationsList, Summary: "List who uses a provider",
+		Checks: reads, Fails: []int{http.StatusNotFound},
+		Variants: []route.Variant{
+			route.From(v(0), o.providerAllocationListV0), route.From(v(28), o.providerAllocationListV28),
+		},
+	}, {
+		ID: "allocation-replace-many", Method: http.MethodPost, Path: "/allocations", Tag: tagAllocations,
+		Rule: policy.AllocationsManage, Summary: "Replace the allocations of several consumers",
+		Description: "All or nothing. What the consumers had counts as free, so that they can swap places.",
+		Checks:      writesSince, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Variants: o.allocationReplaceManyVariants(),
+	}, {
+		ID: "allocation-list", Method: http.MethodGet, Path: one, Tag: tagAllocations,
+		Rule: policy.AllocationsList, Summary: "List what a consumer uses", Checks: reads,
+		Variants: []route.Variant{
+			route.From(v(0), allocationList(o, func(of AllocationsV38) AllocationsV0 { return of.AllocationsV0 })),
+			route.From(v(12), allocationList(o, func(of AllocationsV38) AllocationsV12 { return of.AllocationsV12 })),
+			route.From(v(28), allocationList(o, func(of AllocationsV38) AllocationsV28 { return of.AllocationsV28 })),
+			route.From(v(38), allocationList(o, func(of AllocationsV38) AllocationsV38 { return of })),
+		},
+	}, {
+		ID: "allocation-replace", Method: http.MethodPut, Path: one, Tag: tagAllocations,
+		Rule: policy.AllocationsUpdate, Summary: "Replace a consumer's allocations",
+		Description: "The consumer is created with its first allocations and gone with its last.",
+		Checks:      writes, Fails: []int{http.StatusConflict},
+		Variants: o.allocationReplaceVariants(),
+	}, {
+		ID: "allocation-delete", Method: http.MethodDelete, Path: one, Tag: tagAllocations,
+		Rule: policy.AllocationsDelete, Summary: "Delete a consumer's allocations",
+		Description: "No generation is compared. Generations of the providers stay as they are.",
+		Fails:       []int{http.StatusNotFound},
+		Variants:    []route.Variant{route.From(v(0), o.allocationDelete)},
+	}}
+}
+
+// allocationList serves all shapes: each is a part of the newest.
+func allocationList[A any](
+	o *operations, shape func(AllocationsV38) A,
+) func(context.Context, *consumerPath) (*cached[A], error) {
+	return func(ctx context.Context, in *consumerPath) (*cached[A], error) {
+		consumer, ok := uuidlike.Parse(in.Consumer)
+		if !ok {
+			return answer(ctx, shape(AllocationsV38{}), now()), nil
+		}
+		found, err := o.store.AllocationList(ctx, consumer)
+		if err != nil {
+			return nil, err
+		}
+		return answer(ctx, shape(allocationsOf(found)), newestAllocation(found.Rows)), nil
+	}
+}
+
+func allocationsOf(found store.ConsumerAllocations) AllocationsV38 {
+	var made AllocationsV38
+	if len(found.Rows) == 0 {
+		return made
+	}
+	made.ProjectID, made.UserID, made.ConsumerGeneration = found.ProjectID, found.UserID, &found.Generation
+	made.ConsumerType = "unknown"
+	if found.Type != nil {
+		made.ConsumerType = *found.Type
+	}
+	places := map[uuid.UUID]int{}
+	for _, row := range found.Rows {
+		place, seen := places[row.Provider]
+		if !seen {
+			place = len(made.Allocations)
+			places[row.Provider] = place
+			made.Allocations = append(made.Allocations, jsonbody.Entry[AllocationsOnProvider]{
+				Key: row.Provider.String(), Value: AllocationsOnProvider{Generation: row.Generation},
+			})
+		}
+		resources := &made.Allocations[place].Value.Resources
+		*resources = append(*resources, jsonbody.Entry[int64]{Key: row.Class, Value: row.Amount})
+	}
+	return made
+}
+
+func newestAllocation(rows []store.AllocationRow) *time.Time {
+	if len(rows) == 0 {
+		return now()
+	}
+	latest := rows[0].CreatedAt
+	for _, row := range rows {
+		if row.CreatedAt.After(latest) {
+			latest = row.CreatedAt
+		}
+	}
+	return &latest
+}
+
+func (o *operations) providerAllocationListV0(ctx context.Context, in *providerPath) (*cached[ProviderAllocationsV0], error) {
+	made, modified, err := providerAllocationList(ctx, o, in, func(of ConsumerOnProviderV28) ConsumerOnProviderV0 {
+		return of.ConsumerOnProviderV0
+	})
+	return answer(ctx, ProviderAllocationsV0(made), modified), err
+}
+
+func (o *operations) providerAllocationListV28(ctx context.Context, in *providerPath) (*cached[ProviderAllocationsV28], error) {
+	made, modified, err := providerAllocationList(ctx, o, in, func(of ConsumerOnProviderV28) ConsumerOnProviderV28 { return of })
+	return answer(ctx, ProviderAllocationsV28(made), modified), err
+}
+
+func providerAllocationList[C any](
+	ctx context.Context, o *operations, in *providerPath, shape func(ConsumerOnProviderV28) C,
+) (made providerAllocations[C], modified *time.Time, err error) {
+	generation, rows, err := o.store.ProviderAllocationList(ctx, in.id())
+	if err != nil {
+		return made, nil, words{store.ProviderUnknown: saying(fault.NotFound, "", "Resource provider '%s' not found: %s",
+			in.UUID, noProvider(in.UUID).Detail)}.say(err)
+	}
+	var order []uuid.UUID
+	consumers := map[uuid.UUID]ConsumerOnProviderV28{}
+	for _, row := range rows {
+		consumer, seen := consumers[row.Consumer]
+		if !seen {
+			order = append(order, row.Consumer)
+			consumer.ConsumerGeneration = row.Generation
+		}
+		consumer.Resources = append(consumer.Resources, jsonbody.Entry[int64]{Key: row.Class, Value: row.Amount})
+		consumers[row.Consumer] = consumer
+	}
+	made.Generation = generation
+	for _, id := range order {
+		made.Allocations = append(made.Allocations, jsonbody.Entry[C]{Key: id.String(), Value: shape(consumers[id])})
+	}
+	return made, newestAllocation(rows), nil
+}
+
+func (o *operations) allocationDelete(ctx context.Context, in *consumerPath) (*empty, error) {
+	missing := fault.New(fault.NotFound, "No allocations for consumer '%s'", in.Consumer)
+	consumer, ok := uuidlike.Parse(in.Consumer)
+	if !ok {
+		return nil, missing
+	}
+	existed, err := o.store.AllocationDelete(ctx, consumer)
+	if err == nil && !existed {
+		return nil, missing
+	}
+	return nil, err
+}
+
+// checksConsumers tells whether the request says which generations it expects.
+func checksConsumers(ctx context.Context) bool { return microversion.From(ctx).ChecksConsumers() }

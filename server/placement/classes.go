@@ -1,0 +1,164 @@
+package placement
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
+)
+
+// ResourceClass is a resource class.
+type ResourceClass struct {
+	Name  string `json:"name" doc:"The class." example:"CUSTOM_BAREMETAL_GOLD"`
+	Links []Link `json:"links" doc:"Where the class is."`
+}
+
+// ResourceClasses are all resource classes.
+type ResourceClasses struct {
+	Classes []ResourceClass `json:"resource_classes" doc:"Standard classes first, then custom ones in the order of their creation."`
+}
+
+// ResourceClassName asks for a class of this name.
+type ResourceClassName struct {
+	Name string `json:"name" pattern:"^CUSTOM_[A-Z0-9_]+$" maxLength:"255" doc:"The class." example:"CUSTOM_BAREMETAL_GOLD"`
+}
+
+// classPath is the input of operations on one class.
+type classPath struct {
+	Name string `path:"name" doc:"The class." example:"CUSTOM_BAREMETAL_GOLD"`
+}
+
+func (o *operations) resourceClassOperations() []*route.Operation {
+	const all, one = "/resource_classes", "/resource_classes/{name}"
+	example := map[string]any{"name": "CUSTOM_BAREMETAL_GOLD"}
+	return []*route.Operation{{
+		ID: "resource-class-list", Method: http.MethodGet, Path: all, Tag: tagClasses, Rule: policy.ClassesList,
+		Summary: "List resource classes", Checks: readsSince, Fails: []int{http.StatusNotFound},
+		Variants: []route.Variant{route.From(v(2), o.resourceClassList)},
+	}, {
+		ID: "resource-class-create", Method: http.MethodPost, Path: all, Tag: tagClasses, Rule: policy.ClassesCreate,
+		Summary: "Create a custom resource class", Checks: writesSince, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Variants: []route.Variant{route.Write(v(2), route.Body[none]{Example: example}, o.resourceClassCreate,
+			route.Status(http.StatusCreated))},
+	}, {
+		ID: "resource-class-show", Method: http.MethodGet, Path: one, Tag: tagClasses, Rule: policy.ClassesShow,
+		Summary: "Show a resource class", Checks: readsSince, Fails: []int{http.StatusNotFound},
+		Variants: []route.Variant{route.From(v(2), o.resourceClassShow)},
+	}, {
+		ID: "resource-class-rename", Method: http.MethodPut, Path: one, Tag: tagClasses, Rule: policy.ClassesUpdate,
+		Summary: "Rename a custom resource class", Checks: writesSince, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Variants: []route.Variant{
+			route.Write(v(2), route.Body[classPath]{Example: example}, o.resourceClassRename),
+			route.Until(v(7)),
+		},
+	}, {
+		ID: "resource-class-ensure", Method: http.MethodPut, Path: one, Tag: tagClasses, Rule: policy.ClassesUpdate,
+		Summary:     "Create a custom resource class unless it exists",
+		Description: "A body is ignored.",
+		Variants: []route.Variant{route.From(v(7), o.resourceClassEnsure,
+			route.Status(http.StatusCreated), route.Also("204", "The class existed."))},
+	}, {
+		ID: "resource-class-delete", Method: http.MethodDelete, Path: one, Tag: tagClasses, Rule: policy.ClassesDelete,
+		Summary: "Delete a custom resource class", Checks: only, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Variants: []route.Variant{route.From(v(2), o.resourceClassDelete)},
+	}}
+}
+
+func classLinks(ctx context.Context, name string) ResourceClass {
+	return ResourceClass{Name: name, Links: []Link{{Rel: "self", Href: href(ctx, "/resource_classes/"+name)}}}
+}
+
+func (o *operations) resourceClassList(ctx context.Context, _ *none) (*cached[ResourceClasses], error) {
+	found, err := o.store.ResourceClassList(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made := ResourceClasses{Classes: make([]ResourceClass, 0, len(found))}
+	for _, class := range found {
+		made.Classes = append(made.Classes, classLinks(ctx, class.Name))
+	}
+	return answer(ctx, made, newest(found)), nil
+}
+
+func (o *operations) resourceClassShow(ctx context.Context, in *classPath) (*cached[ResourceClass], error) {
+	modified, err := o.store.ResourceClassShow(ctx, in.Name)
+	if err != nil {
+		return nil, classWords(in).say(err)
+	}
+	return answer(ctx, classLinks(ctx, in.Name), &modified), nil
+}
+
+func classWords(in *classPath) words {
+	return words{store.ClassUnknown: saying(fault.NotFound, "", "No such resource class %s.", in.Name)}
+}
+
+func (o *operations) resourceClassCreate(ctx context.Context, _ *none, body *ResourceClassName) (*located, error) {
+	created, err := o.store.ResourceClassCreate(ctx, body.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !created {
+		return nil, fault.New(fault.Conflict, "Conflicting resource class already exists: %s", body.Name)
+	}
+	return &located{Location: location(ctx, "/resource_classes/"+body.Name)}, nil
+}
+
+func (o *operations) resourceClassRename(
+	ctx context.Context, in *classPath, body *ResourceClassName,
+) (*renamedClass, error) {
+	if err := o.store.ResourceClassRename(ctx, in.Name, body.Name); err != nil {
+		return nil, classWords(in).with(words{
+			store.ClassStandard:  saying(fault.Invalid, "", "Cannot update standard resource class %s", in.Name),
+			store.ClassNameTaken: saying(fault.Conflict, "", "Resource class already exists: %s", body.Name),
+		}).say(err)
+	}
+	return &renamedClass{Body: classLinks(ctx, body.Name)}, nil
+}
+
+// renamedClass is the answer to a renaming.
+type renamedClass struct {
+	Body ResourceClass
+}
+
+// className is the rule for names in a path, which have no schema of their own.
+var className = sync.OnceValues(func() (*jsonbody.Validator, error) {
+	return jsonbody.Compile([]byte(`{"type": "object", "properties": {
+		"name": {"type": "string", "pattern": "`+customPattern+`", "maxLength": 255}}}`), "#")
+})
+
+// classEnsured is the answer to making a class that may exist.
+type classEnsured struct {
+	Status   int
+	Location string `header:"Location" doc:"URL of the class."`
+}
+
+func (o *operations) resourceClassEnsure(ctx context.Context, in *classPath) (*classEnsured, error) {
+	rule, err := className()
+	if err != nil {
+		return nil, err
+	}
+	if err := rule.Validate(map[string]any{"name": in.Name}); err != nil {
+		return nil, fault.New(fault.Invalid, "JSON does not validate: %s", err)
+	}
+	created, err := o.store.ResourceClassCreate(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &classEnsured{
+		Status: ensuredStatus(created), Location: location(ctx, "/resource_classes/"+in.Name),
+	}, nil
+}
+
+func (o *operations) resourceClassDelete(ctx context.Context, in *classPath) (*empty, error) {
+	return nil, classWords(in).with(words{
+		store.ClassStandard: saying(fault.Invalid, "",
+			"Error in delete resource class: Cannot delete standard resource class %s.", in.Name),
+		store.ClassInUse: saying(fault.Conflict, "",
+			"Error in delete resource class: Cannot delete resource class %s. Class is in use in inventory.", in.Name),
+	}).say(o.store.ResourceClassDelete(ctx, in.Name))
+}

@@ -1,0 +1,173 @@
+package placement
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/uuidlike"
+)
+
+// parseMemberOf reads all values of a member_of parameter into sets of which a
+// provider must be in each, and aggregates it must not be in.
+func parseMemberOf(name string, values []string, at microversion.Version) (in [][]uuid.UUID, out []uuid.UUID, err error) {
+	if len(values) > 1 && !at.RepeatsMemberOf() {
+		return nil, nil, fault.New(fault.Invalid, "Multiple %s parameters are not supported", name)
+	}
+	for _, value := range values {
+		text, forbidden := strings.CutPrefix(value, "!")
+		if forbidden && !at.ForbidsMemberOf() {
+			return nil, nil, fault.New(fault.Invalid,
+				"Forbidden %s parameters are not supported in the specified microversion", name)
+		}
+		list, isList := strings.CutPrefix(text, "in:")
+		if !isList && strings.Contains(text, ",") {
+			return nil, nil, fault.New(fault.Invalid, "Multiple values for '%s' must be prefixed with the 'in:' or '!in:' "+
+				"keyword using the valid microversion. Got: %s", name, value)
+		}
+		var set []uuid.UUID
+		for element := range strings.SplitSeq(list, ",") {
+			id, ok := uuidlike.Parse(element)
+			if !ok {
+				return nil, nil, fault.New(fault.Invalid, "Invalid query string parameters: "+
+					"Expected '%s' parameter to contain valid UUID(s). Got: %s", name, value)
+			}
+			set = append(set, id)
+		}
+		if forbidden {
+			out = append(out, set...)
+		} else {
+			in = append(in, set)
+		}
+	}
+	return in, out, nil
+}
+
+// parseRequired reads all values of a required parameter into sets of traits of
+// which a provider must have one each, and traits it must not have. Before 1.39
+// only the last value counts.
+func parseRequired(values []string, at microversion.Version) (required [][]string, forbidden []string, err error) {
+	if len(values) > 1 && !at.HasAnyOfTraits() {
+		values = values[len(values)-1:]
+	}
+	for _, value := range values {
+		if list, ok := strings.CutPrefix(value, "in:"); ok {
+			set, err := parseAnyOf(value, list, at)
+			if err != nil {
+				return nil, nil, err
+			}
+			required = append(required, set)
+			continue
+		}
+		for element := range strings.SplitSeq(value, ",") {
+			element = strings.TrimSpace(element)
+			name := strings.TrimLeft(element, "!")
+			switch {
+			case element != name && !at.ForbidsTraits():
+				return nil, nil, fault.New(fault.Invalid, "Invalid query string parameters: Expected 'required' parameter "+
+					"value of the form: HW_CPU_X86_VMX,CUSTOM_MAGIC. Got: %s", value)
+			case name == "":
+				return nil, nil, emptyTrait(requiredForm(at), value)
+			case element != name:
+				forbidden = append(forbidden, name)
+			default:
+				required = append(required, []string{name})
+			}
+		}
+	}
+	return required, forbidden, nil
+}
+
+// parseAnyOf reads the list behind "in:".
+func parseAnyOf(value, list string, at microversion.Version) ([]string, error) {
+	const form = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
+	if !at.HasAnyOfTraits() {
+		return nil, fault.New(fault.Invalid, "The format '%s' only supported since microversion 1.39. Got: %s", form, value)
+	}
+	var set []string
+	for element := range strings.SplitSeq(list, ",") {
+		element = strings.TrimSpace(element)
+		if strings.HasPrefix(element, "!") {
+			return nil, fault.New(fault.Invalid, "The format '%s' does not support forbidden traits. Got: %s", form, value)
+		}
+		if element == "" {
+			return nil, emptyTrait(form, value)
+		}
+		set = append(set, element)
+	}
+	return set, nil
+}
+
+func requiredForm(at microversion.Version) string {
+	if at.ForbidsTraits() {
+		return "HW_CPU_X86_VMX,!CUSTOM_MAGIC"
+	}
+	return "HW_CPU_X86_VMX,CUSTOM_MAGIC"
+}
+
+func emptyTrait(form, value string) error {
+	return fault.New(fault.Invalid, "Invalid query string parameters: Expected 'required' parameter "+
+		"value of the form: %s. Got an empty trait in: %s", form, value)
+}
+
+// parseResources reads a resources parameter, "VCPU:2,MEMORY_MB:1024". A class
+// that is named twice counts as it is named last.
+func parseResources(value string) ([]store.Amount, error) {
+	const form = "Badly formed resources parameter. Expected resources query string parameter in form: " +
+		"?resources=VCPU:2,MEMORY_MB:1024. Got: %s."
+	if strings.TrimSpace(value) == "" {
+		return nil, fault.New(fault.Invalid, form, "empty string")
+	}
+	var amounts []store.Amount
+	places := map[string]int{}
+	for element := range strings.SplitSeq(value, ",") {
+		class, text, ok := strings.Cut(element, ":")
+		if !ok || strings.Contains(text, ":") {
+			return nil, fault.New(fault.Invalid, form, element)
+		}
+		amount, ok := parseInt(text)
+		if !ok {
+			return nil, fault.New(fault.Invalid, "Requested resource %s expected positive integer amount. Got: %s.", class, text)
+		}
+		if amount < 1 {
+			return nil, fault.New(fault.Invalid, "Requested resource %s requires amount >= 1. Got: %d.", class, amount)
+		}
+		place, named := places[class]
+		if !named {
+			place = len(amounts)
+			places[class] = place
+			amounts = append(amounts, store.Amount{Class: class})
+		}
+		amounts[place].Amount = amount
+	}
+	return amounts, nil
+}
+
+// parseInt reads an integer as clients of the reference may write it: with white
+// space around, a plus sign, underscores between digits. What is beyond 64 bits
+// saturates: no provider has that much.
+func parseInt(text string) (int64, bool) {
+	text = strings.TrimSpace(text)
+	digits := strings.TrimLeft(text, "+-")
+	if len(text)-len(digits) > 1 || digits == "" || strings.Contains(digits, "__") ||
+		strings.HasPrefix(digits, "_") || strings.HasSuffix(digits, "_") {
+		return 0, false
+	}
+	digits = strings.ReplaceAll(digits, "_", "")
+	if strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		number = math.MaxInt64
+	}
+	if strings.HasPrefix(text, "-") {
+		number = -number
+	}
+	return number, true
+}

@@ -1,0 +1,179 @@
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/querystring"
+	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/uuidlike"
+)
+
+// ProvidersV0 is the list up to 1.13.
+type ProvidersV0 struct {
+	Providers []ProviderV0 `json:"resource_providers" doc:"In the order of their creation."`
+}
+
+// ProvidersV14 is the list with places in trees.
+type ProvidersV14 struct {
+	Providers []ProviderV14 `json:"resource_providers" doc:"In the order of their creation."`
+}
+
+// providerParams are the filters, with the microversion that brings each.
+var providerParams = []struct {
+	since microversion.Version
+	param querystring.Param
+	doc   string
+}{
+	{v(0), querystring.Param{Name: "name"}, "Exactly this name."},
+	{v(0), querystring.Param{Name: "uuid", UUID: true}, "Exactly this uuid."},
+	{v(3), querystring.Param{Name: "member_of"}, "In this aggregate, or in any of `in:UUID,UUID`. " +
+		"From 1.24 it may be repeated, and all must hold; from 1.32 `!UUID` and `!in:UUID,UUID` exclude."},
+	{v(4), querystring.Param{Name: "resources"}, "Has room for these amounts itself: `VCPU:2,MEMORY_MB:1024`."},
+	{v(14), querystring.Param{Name: "in_tree", UUID: true}, "In the same tree as this provider."},
+	{v(18), querystring.Param{Name: "required"}, "Has these traits: `HW_CPU_X86_VMX,CUSTOM_GOLD`. From 1.22 `!TRAIT` forbids; " +
+		"from 1.39 `in:TRAIT,TRAIT` asks for any, and it may be repeated, and all must hold."},
+}
+
+func providerListSchema(at microversion.Version) (*querystring.Schema, []*huma.Param) {
+	var known []querystring.Param
+	var docs []*huma.Param
+	for _, row := range providerParams {
+		if row.since > at {
+			continue
+		}
+		known = append(known, row.param)
+		schema := &huma.Schema{Type: huma.TypeString}
+		if row.param.UUID {
+			schema.Format = "uuid"
+		}
+		docs = append(docs, &huma.Param{Name: row.param.Name, In: "query", Description: row.doc, Schema: schema})
+	}
+	return querystring.MustSchema(known...), docs
+}
+
+// providerListVariants has one for each version that brings a filter or changes
+// the shape of a provider.
+func (o *operations) providerListVariants() []route.Variant {
+	var variants []route.Variant
+	for _, since := range []microversion.Version{v(0), v(3), v(4), v(14), v(18)} {
+		schema, docs := providerListSchema(since)
+		if since < v(14) {
+			variants = append(variants, route.From(since, providerList(o, schema, providerV0),
+				route.Query(docs...), route.Returns[ProvidersV0](nil)))
+			continue
+		}
+		variants = append(variants, route.From(since, providerList(o, schema, providerV14),
+			route.Query(docs...), route.Returns[ProvidersV14](nil)))
+	}
+	return variants
+}
+
+// streamed is an answer whose body is written as it is found.
+type streamed struct {
+	LastModified string `header:"Last-Modified" doc:"When the newest of the list was last written; now, for an empty list."`
+	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
+	Body         func(huma.Context)
+}
+
+func providerList[P any](
+	o *operations, schema *querystring.Schema, shape func(context.Context, store.Provider) P,
+) func(context.Context, *none) (*streamed, error) {
+	return func(ctx context.Context, _ *none) (*streamed, error) {
+		values, err := query(ctx, schema)
+		if err != nil {
+			return nil, err
+		}
+		filter, nobody, err := providerFilter(values, microversion.From(ctx))
+		if err != nil {
+			return nil, err
+		}
+		rows := &store.ProviderRows{}
+		if !nobody {
+			rows, err = o.store.ProviderList(ctx, filter)
+		}
+		if err != nil {
+			return nil, providerListWords.say(err)
+		}
+		modified := &rows.Newest
+		if rows.Newest.IsZero() {
+			modified = now()
+		}
+		made := &streamed{Body: func(to huma.Context) {
+			defer rows.Close()
+			writeProviders(ctx, to, rows, shape)
+		}}
+		made.LastModified, made.CacheControl = cacheHeaders(ctx, modified)
+		return made, nil
+	}
+}
+
+var providerListWords = words{
+	store.TraitUnknown: func(values store.Values) *fault.Error {
+		return fault.New(fault.Invalid, `Invalid trait(s) in "required" parameter: No such trait(s): %s.`, values.Traits)
+	},
+	store.ClassUnknown: func(values store.Values) *fault.Error {
+		return fault.New(fault.Invalid, "Invalid resource class in resources parameter: No such resource class %s.", values.Class)
+	},
+}
+
+// writeProviders streams the list. An error after the first byte cuts the
+// connection: half a list must not look whole.
+func writeProviders[P any](
+	ctx context.Context, to huma.Context, rows *store.ProviderRows, shape func(context.Context, store.Provider) P,
+) {
+	to.SetHeader("Content-Type", "application/json")
+	w := to.BodyWriter()
+	separator := `{"resource_providers": [`
+	for provider, err := range rows.All() {
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		encoded, err := json.Marshal(shape(ctx, provider))
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		// A client that went away shows in the next read from the database.
+		_, _ = io.WriteString(w, separator)
+		_, _ = w.Write(encoded)
+		separator = ", "
+	}
+	if separator != ", " {
+		_, _ = io.WriteString(w, separator)
+	}
+	_, _ = io.WriteString(w, "]}\n")
+}
+
+// providerFilter reads the filters. nobody tells that no provider can pass: the
+// first of several values is used, and may be no uuid, since only the last is
+// checked.
+func providerFilter(values querystring.Values, at microversion.Version) (filter store.ProviderFilter, nobody bool, err error) {
+	if name, ok := values.First("name"); ok && name != "" {
+		filter.Name = &name
+	}
+	for param, into := range map[string]**uuid.UUID{"uuid": &filter.UUID, "in_tree": &filter.InTree} {
+		if text, ok := values.First(param); ok {
+			id, isUUID := uuidlike.Parse(text)
+			nobody = nobody || !isUUID
+			*into = &id
+		}
+	}
+	if filter.MemberOf, filter.NotMemberOf, err = parseMemberOf("member_of", values.All("member_of"), at); err != nil {
+		return filter, nobody, err
+	}
+	if text, ok := values.First("resources"); ok {
+		if filter.Resources, err = parseResources(text); err != nil {
+			return filter, nobody, err
+		}
+	}
+	filter.Required, filter.Forbidden, err = parseRequired(values.All("required"), at)
+	return filter, nobody, err
+}

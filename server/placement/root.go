@@ -1,0 +1,22 @@
+package placement
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/route"
+)
+
+func rootOperations() []*route.Operation {
+	return []*route.Operation{{
+		ID: "version-list", Method: http.MethodGet, Path: "/", Tag: tagVersions,
+		Summary:     "List the versions that the server speaks",
+		Description: "Needs no token. The query string is ignored.",
+		Variants:    []route.Variant{route.From(v(0), versionList)},
+	}}
+}
+
+func versionList(ctx context.Context, _ *none) (*cached[microversion.Document], error) {
+	return answer(ctx, microversion.VersionsDocument(), now()), nil
+}

@@ -1,0 +1,242 @@
+package placement
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/querystring"
+	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
+)
+
+// Traits are names of traits.
+type Traits struct {
+	Traits []string `json:"traits" doc:"Names of traits." example:"[\"HW_CPU_X86_AVX2\"]"`
+}
+
+// ProviderTraits are a provider's traits with its generation.
+type ProviderTraits struct {
+	Traits
+	Generation int64 `json:"resource_provider_generation" doc:"The provider's generation." example:"5"`
+}
+
+// traitNames is a list of trait names in a request.
+type traitNames []string
+
+// Schema implements huma.SchemaProvider.
+func (traitNames) Schema(huma.Registry) *huma.Schema {
+	shortest, longest := 1, 255
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{
+		Type: huma.TypeString, MinLength: &shortest, MaxLength: &longest,
+	}}
+}
+
+// ProviderTraitsReplace asks for exactly these traits.
+type ProviderTraitsReplace struct {
+	Traits     traitNames   `json:"traits" doc:"All traits that the provider is to have. They must exist."`
+	Generation jsonbody.Int `json:"resource_provider_generation" doc:"The provider's generation as the client knows it." example:"4"`
+}
+
+// traitPath is the input of operations on one trait.
+type traitPath struct {
+	Name string `path:"name" doc:"The trait." example:"CUSTOM_GOLD"`
+}
+
+var traitListSchema = querystring.MustSchema(querystring.Param{Name: "name"}, querystring.Param{Name: "associated"})
+
+func (o *operations) traitOperations() []*route.Operation {
+	const all, one = "/traits", "/traits/{name}"
+	params := []*huma.Param{
+		{Name: "name", In: "query", Schema: &huma.Schema{Type: huma.TypeString},
+			Description: "`in:A,B`: these names. `startswith:CUSTOM_`: names that begin so."},
+		{Name: "associated", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"true", "false"}},
+			Description: "Whether any provider has the trait."},
+	}
+	return []*route.Operation{{
+		ID: "trait-list", Method: http.MethodGet, Path: all, Tag: tagTraits, Rule: policy.TraitsList,
+		Summary: "List traits", Checks: readsSince, Fails: []int{http.StatusNotFound},
+		Variants: []route.Variant{route.From(v(6), o.traitList, route.Query(params...))},
+	}, {
+		ID: "trait-show", Method: http.MethodGet, Path: one, Tag: tagTraits, Rule: policy.TraitsShow,
+		Summary: "Ask whether a trait exists", Checks: only, Fails: []int{http.StatusNotFound},
+		Variants: []route.Variant{route.From(v(6), o.traitShow)},
+	}, {
+		ID: "trait-ensure", Method: http.MethodPut, Path: one, Tag: tagTraits, Rule: policy.TraitsUpdate,
+		Summary: "Create a custom trait unless it exists", Checks: only, Fails: []int{http.StatusNotFound},
+		Variants: []route.Variant{route.From(v(6), o.traitEnsure,
+			route.Status(http.StatusCreated), route.Also("204", "The trait existed."))},
+	}, {
+		ID: "trait-delete", Method: http.MethodDelete, Path: one, Tag: tagTraits, Rule: policy.TraitsDelete,
+		Summary: "Delete a custom trait", Checks: only, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Variants: []route.Variant{route.From(v(6), o.traitDelete)},
+	}}
+}
+
+func (o *operations) providerTraitOperations() []*route.Operation {
+	const path = "/resource_providers/{uuid}/traits"
+	// The one replacement that looks at its body before the provider.
+	replace := route.Body[providerPath]{Example: map[string]any{
+		"traits": []string{"HW_CPU_X86_AVX2"}, "resource_provider_generation": 4,
+	}}
+	fails := []int{http.StatusNotFound, http.StatusConflict}
+	return []*route.Operation{{
+		ID: "provider-trait-list", Method: http.MethodGet, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsList,
+		Summary: "List a provider's traits", Checks: readsSince, Fails: []int{http.StatusNotFound},
+		Variants: []route.Variant{route.From(v(6), o.providerTraitList)},
+	}, {
+		ID: "provider-trait-replace", Method: http.MethodPut, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsUpdate,
+		Summary: "Replace a provider's traits", Checks: writesSince, Fails: fails,
+		Description: "The generation rises only if the set of traits changes.",
+		Variants:    []route.Variant{route.Write(v(6), replace, o.providerTraitReplace)},
+	}, {
+		ID: "provider-trait-clear", Method: http.MethodDelete, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsDelete,
+		Summary: "Delete a provider's traits", Checks: only, Fails: fails,
+		Variants: []route.Variant{route.From(v(6), o.providerTraitClear)},
+	}}
+}
+
+func (o *operations) traitList(ctx context.Context, _ *none) (*cached[Traits], error) {
+	values, err := query(ctx, traitListSchema)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := traitFilter(values)
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.store.TraitList(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	return answer(ctx, namesOf(found), newest(found)), nil
+}
+
+// traitFilter reads the filters. An operator that is neither in nor startswith
+// does not filter, and a prefix is a LIKE pattern: clients see both.
+func traitFilter(values querystring.Values) (filter store.TraitFilter, err error) {
+	if name, ok := values.Last("name"); ok {
+		operator, operand, ok := strings.Cut(name, ":")
+		if !ok {
+			return filter, fault.New(fault.Invalid, "Badly formatted name parameter. Expected name query string parameter "+
+				"in form: ?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", name)
+		}
+		switch operator {
+		case "in":
+			filter.Names = strings.Split(operand, ",")
+		case "startswith":
+			pattern := operand + "%"
+			filter.Prefix = &pattern
+		}
+	}
+	if associated, ok := values.Last("associated"); ok {
+		wanted := strings.EqualFold(associated, "true")
+		if !wanted && !strings.EqualFold(associated, "false") {
+			return filter, fault.New(fault.Invalid, `The query parameter "associated" only accepts "true" or "false"`)
+		}
+		filter.Associated = &wanted
+	}
+	return filter, nil
+}
+
+func namesOf(found []store.Named) Traits {
+	made := Traits{Traits: make([]string, 0, len(found))}
+	for _, trait := range found {
+		made.Traits = append(made.Traits, trait.Name)
+	}
+	return made
+}
+
+// customTrait is what a trait made by clients must look like.
+var customTrait = regexp.MustCompile(customPattern)
+
+// ensured is the answer to making something that may exist.
+type ensured struct {
+	Status       int
+	Location     string `header:"Location" doc:"URL of what exists now."`
+	LastModified string `header:"Last-Modified" doc:"When it was created."`
+	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
+}
+
+// ensuredStatus is 201 for what was made and 204 for what existed.
+func ensuredStatus(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusNoContent
+}
+
+func (o *operations) traitEnsure(ctx context.Context, in *traitPath) (*ensured, error) {
+	if !customTrait.MatchString(in.Name) || len(in.Name) > 255 {
+		return nil, fault.New(fault.Invalid, "The trait is invalid. A valid trait must be no longer than 255 characters, "+
+			`start with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"`)
+	}
+	created, at, err := o.store.TraitEnsure(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	made := &ensured{Status: ensuredStatus(created), Location: location(ctx, "/traits/"+in.Name)}
+	made.LastModified, made.CacheControl = cacheHeaders(ctx, &at)
+	return made, nil
+}
+
+// noBody is an answer that is only headers.
+type noBody struct {
+	LastModified string `header:"Last-Modified" doc:"When it was created."`
+	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
+}
+
+func (o *operations) traitShow(ctx context.Context, in *traitPath) (*noBody, error) {
+	created, err := o.store.TraitShow(ctx, in.Name)
+	if err != nil {
+		return nil, traitWords(in).say(err)
+	}
+	made := &noBody{}
+	made.LastModified, made.CacheControl = cacheHeaders(ctx, &created)
+	return made, nil
+}
+
+func (o *operations) traitDelete(ctx context.Context, in *traitPath) (*empty, error) {
+	return nil, traitWords(in).say(o.store.TraitDelete(ctx, in.Name))
+}
+
+func traitWords(in *traitPath) words {
+	return words{
+		store.TraitUnknown:  saying(fault.NotFound, "", "No such trait(s): %s.", in.Name),
+		store.TraitStandard: saying(fault.Invalid, "", "Cannot delete standard trait %s.", in.Name),
+		store.TraitInUse:    saying(fault.Conflict, "", "The trait %s is in use by a resource provider.", in.Name),
+	}
+}
+
+func (o *operations) providerTraitList(ctx context.Context, in *providerPath) (*cached[ProviderTraits], error) {
+	generation, found, err := o.store.ProviderTraitList(ctx, in.id())
+	if err != nil {
+		return nil, words{store.ProviderUnknown: saying(fault.NotFound, "", "No resource provider with uuid %s found: %s",
+			in.UUID, noProvider(in.UUID).Detail)}.say(err)
+	}
+	return answer(ctx, ProviderTraits{Traits: namesOf(found), Generation: generation}, newest(found)), nil
+}
+
+func (o *operations) providerTraitReplace(
+	ctx context.Context, in *providerPath, body *ProviderTraitsReplace,
+) (*cached[ProviderTraits], error) {
+	generation, found, err := o.store.ProviderTraitReplace(ctx, in.id(), int64(body.Generation), body.Traits)
+	if err != nil {
+		return nil, aggregateWords(in).with(words{
+			store.TraitUnknown: func(values store.Values) *fault.Error {
+				return fault.New(fault.Invalid, "No such trait %s", values.Traits)
+			},
+		}).say(err)
+	}
+	return answer(ctx, ProviderTraits{Traits: namesOf(found), Generation: generation}, newest(found)), nil
+}
+
+func (o *operations) providerTraitClear(ctx context.Context, in *providerPath) (*empty, error) {
+	return nil, aggregateWords(in).say(o.store.ProviderTraitClear(ctx, in.id()))
+}

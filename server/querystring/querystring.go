@@ -1,0 +1,165 @@
+// Package querystring reads the query of a request the way the Placement API
+// needs it: in order, with repetitions, and strictly (the wire contract,
+// section HTTP 10). It also checks a query against the parameters that an
+// endpoint knows.
+//
+// It exists because url.Values loses the order, on which the order of checks
+// depends, and because URL.Query drops in silence whatever it cannot parse.
+//
+// It is not for what stands inside a value: the grammars of resources, required
+// and member_of belong to the operations. It knows no microversion either; an
+// operation picks the schema of its own.
+package querystring
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Pair is one parameter as it was sent, decoded.
+type Pair struct {
+	Name, Value string
+}
+
+// Values are the parameters of a query in the order in which they came. The
+// zero value has none.
+type Values struct {
+	pairs []Pair
+}
+
+// Parse reads a raw query. It is cut at each "&" and each piece at its first
+// "="; a piece without one has an empty value, empty pieces are skipped, and
+// ";" is an ordinary character. In names and values "+" is a space, and a
+// percent sign without two hexadecimal digits behind it stays as it is.
+//
+// Names and values that are not UTF-8, or contain NUL characters, which no
+// stored string can, are errors.
+func Parse(rawQuery string) (Values, error) {
+	var values Values
+	for piece := range strings.SplitSeq(rawQuery, "&") {
+		if piece == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(piece, "=")
+		pair := Pair{Name: unquote(name), Value: unquote(value)}
+		if err := pair.check(); err != nil {
+			return Values{}, err
+		}
+		values.pairs = append(values.pairs, pair)
+	}
+	return values, nil
+}
+
+func (p Pair) check() error {
+	if !utf8.ValidString(p.Name) {
+		return errors.New("a parameter name is not UTF-8")
+	}
+	if !utf8.ValidString(p.Value) {
+		return fmt.Errorf("the value of parameter %q is not UTF-8", shortened(p.Name))
+	}
+	if strings.Contains(p.Name, "\x00") || strings.Contains(p.Value, "\x00") {
+		return fmt.Errorf("parameter %q contains the NUL character (%%00)", shortened(p.Name))
+	}
+	return nil
+}
+
+// shortened keeps a hostile name from filling the answer.
+func shortened(name string) string {
+	const limit = 100
+	if runes := []rune(name); len(runes) > limit {
+		return string(runes[:limit]) + "..."
+	}
+	return name
+}
+
+// unquote decodes "+" and percent escapes. Plus signs go first, so that an
+// escaped one survives.
+func unquote(s string) string {
+	if !strings.ContainsAny(s, "+%") {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '+':
+			b.WriteByte(' ')
+		case s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+			b.WriteByte(fromHex(s[i+1])<<4 | fromHex(s[i+2]))
+			i += 2
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// fromHex is for digits that isHex has seen.
+func fromHex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c&^0x20 - 'A' + 10
+}
+
+// Pairs returns all parameters in the order of the query. The caller must not
+// change them.
+func (v Values) Pairs() []Pair { return v.pairs }
+
+// Has tells whether a parameter was sent, be it with an empty value.
+func (v Values) Has(name string) bool {
+	_, ok := v.First(name)
+	return ok
+}
+
+// First returns the value of a parameter's first occurrence, and whether there
+// is one.
+func (v Values) First(name string) (string, bool) {
+	for _, pair := range v.pairs {
+		if pair.Name == name {
+			return pair.Value, true
+		}
+	}
+	return "", false
+}
+
+// Last returns the value of a parameter's last occurrence, and whether there is
+// one. It is what most parameters that must not repeat are read with.
+func (v Values) Last(name string) (string, bool) {
+	for i := len(v.pairs) - 1; i >= 0; i-- {
+		if v.pairs[i].Name == name {
+			return v.pairs[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// All returns the values of all occurrences of a parameter in order.
+func (v Values) All(name string) []string {
+	var all []string
+	for _, pair := range v.pairs {
+		if pair.Name == name {
+			all = append(all, pair.Value)
+		}
+	}
+	return all
+}
+
+// Names returns each parameter's name once, in the order of first appearance.
+func (v Values) Names() []string {
+	seen := make(map[string]struct{}, len(v.pairs))
+	var names []string
+	for _, pair := range v.pairs {
+		if _, again := seen[pair.Name]; !again {
+			seen[pair.Name] = struct{}{}
+			names = append(names, pair.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,127 @@
+package route
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/apierr"
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/request"
+)
+
+// Body describes how a variant's request body is treated.
+type Body[I any] struct {
+	// LookFirst is asked when the body is wrong: where the thing in the path
+	// does not exist, that is the error to report. nil: the body's error wins.
+	LookFirst func(context.Context, *I) error
+	// Example of a request, for the documents.
+	Example any
+}
+
+// Write is a variant with a JSON body of type B. The body is read, decoded
+// strictly and checked against the schema that the OpenAPI document of the
+// microversion publishes, then unmarshalled into B. huma has no part in it: its
+// validation words and orders errors in its own way.
+func Write[I, B, O any](
+	since microversion.Version, body Body[I], handle func(context.Context, *I, *B) (*O, error), docs ...Doc,
+) Variant {
+	return Variant{Since: since, register: func(t *Table, api huma.API, op huma.Operation) {
+		for _, doc := range docs {
+			doc(api, &op)
+		}
+		op.Metadata = map[string]any{requestBody: &huma.RequestBody{
+			Required: true,
+			Content:  map[string]*huma.MediaType{"application/json": {Schema: schemaOf[B](api), Example: body.Example}},
+		}}
+		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+			decoded := new(B)
+			err := t.decode(ctx, op.OperationID, decoded)
+			if err != nil && body.LookFirst != nil {
+				if missing := body.LookFirst(ctx, in); missing != nil {
+					err = missing
+				}
+			}
+			if err != nil {
+				return nil, respond(ctx, err)
+			}
+			out, err := handle(ctx, in, decoded)
+			return out, respond(ctx, err)
+		})
+	}}
+}
+
+// requestBody is where an operation keeps its body's description until huma has
+// registered it: huma reads and checks every body that it knows of.
+const requestBody = "berth-request-body"
+
+// publishBody puts the request body into the document.
+func publishBody(_ *huma.OpenAPI, op *huma.Operation) {
+	if body, ok := op.Metadata[requestBody].(*huma.RequestBody); ok {
+		op.RequestBody = body
+	}
+}
+
+func schemaOf[T any](api huma.API) *huma.Schema {
+	registry := api.OpenAPI().Components.Schemas
+	return registry.Schema(reflect.TypeFor[T](), true, "")
+}
+
+func (t *Table) decode(ctx context.Context, operation string, into any) error {
+	raw, err := t.read(request.From(ctx).HTTP)
+	if err != nil {
+		return err
+	}
+	value, err := jsonbody.Decode(raw)
+	if err != nil {
+		return fault.New(fault.Invalid, "Malformed JSON: %s", err)
+	}
+	validator, err := t.at(microversion.From(ctx)).validator(operation)
+	if err != nil {
+		return err
+	}
+	if err := validator.Validate(value); err != nil {
+		return fault.New(fault.Invalid, "JSON does not validate: %s", err)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("body of %s fits its schema but not its type: %w", operation, err)
+	}
+	return nil
+}
+
+// read takes the whole body, up to the limit.
+func (t *Table) read(r *http.Request) ([]byte, error) {
+	if r.ContentLength > t.maxBody {
+		return nil, t.tooLarge()
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, t.maxBody))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, t.tooLarge()
+	case err != nil:
+		return nil, fault.New(fault.Invalid, "The request's body could not be read to its end.")
+	}
+	return raw, nil
+}
+
+func (t *Table) tooLarge() error {
+	return fault.New(fault.TooLarge,
+		"The request's body is larger than the limit of %d bytes, which is the setting max-body-bytes.", t.maxBody)
+}
+
+// respond turns an operation's error into what huma writes.
+func respond(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	return apierr.From(ctx, err)
+}

@@ -1,0 +1,135 @@
+package route
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"reflect"
+
+	"github.com/berthd/berth/server/apierr"
+	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/microversion"
+)
+
+// versionAPI is all operations as they are at one microversion.
+type versionAPI struct {
+	api        huma.API
+	handlers   map[string]func(huma.Context)
+	operations map[string]*huma.Operation
+
+	document func() ([]byte, error)
+	schemas  func() (*jsonbody.Document, error)
+
+	mutex      sync.Mutex
+	validators map[string]*jsonbody.Validator
+}
+
+// Handle keeps the handler that huma made for an operation; the table finds and
+// calls it. With ServeHTTP it makes versionAPI a huma.Adapter.
+func (v *versionAPI) Handle(op *huma.Operation, handler func(huma.Context)) {
+	v.handlers[op.OperationID] = handler
+	v.operations[op.OperationID] = op
+}
+
+// ServeHTTP is not used: requests come through the table.
+func (v *versionAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }
+
+// build makes the API of one microversion from the table's variants.
+func (t *Table) build(at microversion.Version) *versionAPI {
+	built := &versionAPI{
+		handlers:   map[string]func(huma.Context){},
+		operations: map[string]*huma.Operation{},
+		validators: map[string]*jsonbody.Validator{},
+	}
+	built.api = huma.NewAPI(t.config(at), built)
+	for _, op := range t.operations {
+		if variant := op.variant(at); variant != nil {
+			variant.register(t, built.api, op.describe())
+		}
+	}
+	built.document = sync.OnceValues(func() ([]byte, error) { return marshalDocument(built.api.OpenAPI()) })
+	built.schemas = sync.OnceValues(func() (*jsonbody.Document, error) {
+		document, err := built.document()
+		if err != nil {
+			return nil, err
+		}
+		return jsonbody.NewDocument(document, jsonbody.LenientUUID)
+	})
+	return built
+}
+
+// validator is the compiled schema of an operation's body, exactly as published.
+func (v *versionAPI) validator(operation string) (*jsonbody.Validator, error) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if found := v.validators[operation]; found != nil {
+		return found, nil
+	}
+	schemas, err := v.schemas()
+	if err != nil {
+		return nil, err
+	}
+	op := v.operations[operation]
+	made, err := schemas.Compile(fmt.Sprintf("#/paths/%s/%s/requestBody/content/application~1json/schema",
+		strings.NewReplacer("~", "~0", "/", "~1").Replace(op.Path), strings.ToLower(op.Method)))
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", operation, err)
+	}
+	v.validators[operation] = made
+	return made, nil
+}
+
+// config is huma's, by hand: none of its own routes, formats or decorations.
+func (t *Table) config(at microversion.Version) huma.Config {
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title:       "Placement API",
+				Version:     at.String(),
+				Description: documentDescription(at),
+				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+			},
+			Servers: []*huma.Server{{URL: "/", Description: "Where this document was read"}},
+			Tags:    t.tags,
+			Components: &huma.Components{
+				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {
+					Type: "apiKey", In: "header", Name: "X-Auth-Token",
+					Description: "A token of the identity service.",
+				}},
+			},
+			Security:       []map[string][]string{{"token": {}}},
+			OnAddOperation: []huma.AddOpFunc{publishBody, versionHeader(at), cacheHeaders(at)},
+		},
+		Formats:       apierr.Formats(),
+		DefaultFormat: apierr.FormatJSON,
+	}
+}
+
+// versionSuffix ends the names of types that stand for one shape of several:
+// ProviderV14 is the Provider of documents from 1.14 on.
+var versionSuffix = regexp.MustCompile(`V\d+$`)
+
+func schemaName(t reflect.Type, hint string) string {
+	name := versionSuffix.ReplaceAllString(huma.DefaultSchemaNamer(t, hint), "")
+	if name == "Response" {
+		return "Error"
+	}
+	return name
+}
+
+func init() {
+	// Switches of huma that exist only for the whole process.
+	huma.DefaultArrayNullable = false
+	huma.NewError = func(status int, message string, _ ...error) huma.StatusError {
+		return apierr.Plain(status, message)
+	}
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, causes ...error) huma.StatusError {
+		return apierr.FromHuma(ctx.Context(), status, message, causes...)
+	}
+}

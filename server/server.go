@@ -1,0 +1,70 @@
+// Package server assembles the HTTP service: which middleware stands before
+// which, and where the APIs are mounted. Nothing else does, so this is the place
+// to read what happens to a request from its first byte (the wire contract,
+// section HTTP 1).
+//
+// It is not for settings, listening or signals, which are the program's, and it
+// holds no rule of the API itself.
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/berthd/berth/server/cors"
+	"github.com/berthd/berth/server/placement"
+	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
+)
+
+// Options are what a server is made of.
+type Options struct {
+	Store *store.Store
+	Log   *slog.Logger
+	// AccessLog writes a line for each request.
+	AccessLog bool
+	// EnforceNewDefaults leaves the deprecated policy rules out.
+	EnforceNewDefaults bool
+	// CORSAllowedOrigins switches CORS on; CORSAllowHeaders replaces the default
+	// list of headers.
+	CORSAllowedOrigins, CORSAllowHeaders []string
+	// Prefix is the path under which the API is mounted: "" or "/placement".
+	Prefix string
+	// MaxBodyBytes limits request bodies.
+	MaxBodyBytes int64
+	// RequestTimeout cancels a request, and what it does in the database; 0: never.
+	RequestTimeout time.Duration
+	// IncompleteProject and IncompleteUser own what clients below microversion
+	// 1.8 allocate.
+	IncompleteProject, IncompleteUser string
+}
+
+// New makes the handler of the whole service.
+func New(options Options) http.Handler {
+	table := Table(options)
+	front := &front{
+		table: table, prefix: strings.TrimSuffix(options.Prefix, "/"), log: options.Log, accessLog: options.AccessLog,
+		timeout: options.RequestTimeout, open: openPaths(options, table),
+	}
+	served := cors.Wrap(http.HandlerFunc(front.serve), cors.Options{
+		AllowedOrigins: options.CORSAllowedOrigins, AllowHeaders: options.CORSAllowHeaders,
+	})
+	return front.observe(served)
+}
+
+// Table is the route table of the Placement API. A store is only needed to serve
+// requests, not to generate the documents.
+func Table(options Options) *route.Table {
+	return route.New(placement.Operations(placement.Options{
+		Store:             options.Store,
+		IncompleteProject: options.IncompleteProject,
+		IncompleteUser:    options.IncompleteUser,
+	}), route.Options{
+		Policy:       policy.New(policy.Options{EnforceNewDefaults: options.EnforceNewDefaults}),
+		MaxBodyBytes: options.MaxBodyBytes,
+		Tags:         placement.Tags(),
+	})
+}

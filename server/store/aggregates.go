@@ -1,0 +1,37 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+)
+
+// ProviderAggregateList reads a provider's generation and aggregates.
+func (s *Store) ProviderAggregateList(ctx context.Context, provider uuid.UUID) (int64, []uuid.UUID, error) {
+	rows, err := s.queries.ProviderAggregateList(ctx, s.pool, provider)
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(rows) == 0 {
+		return 0, nil, unknownProvider(provider)
+	}
+	aggregates := []uuid.UUID{}
+	for _, row := range rows {
+		if row.Uuid != nil {
+			aggregates = append(aggregates, *row.Uuid)
+		}
+	}
+	return rows[0].Generation, aggregates, nil
+}
+
+// ProviderAggregateReplace gives a provider exactly these aggregates and returns
+// its generation afterwards. generation nil: neither compared nor raised.
+func (s *Store) ProviderAggregateReplace(
+	ctx context.Context, provider uuid.UUID, generation *int64, aggregates []uuid.UUID,
+) (after int64, err error) {
+	err = s.write(ctx, func() (err error) {
+		after, err = s.queries.ProviderAggregateReplace(ctx, s.pool, provider, generation, aggregates)
+		return err
+	})
+	return after, err
+}

@@ -1,0 +1,36 @@
+package store
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+)
+
+// The standard names: os-traits 3.9.0, and os-resource-classes 1.1.0 in the
+// order of its list, which is the order of the ids.
+//
+//go:embed names/traits.json
+var standardTraits []byte
+
+//go:embed names/resource_classes.json
+var standardClasses []byte
+
+// SyncStandardNames inserts the standard traits and resource classes that the
+// database lacks. It never removes or renames any.
+func (s *Store) SyncStandardNames(ctx context.Context) error {
+	var traits, classes []string
+	if err := json.Unmarshal(standardTraits, &traits); err != nil {
+		return fmt.Errorf("embedded traits: %w", err)
+	}
+	if err := json.Unmarshal(standardClasses, &classes); err != nil {
+		return fmt.Errorf("embedded resource classes: %w", err)
+	}
+	return s.write(ctx, func() error {
+		if _, err := s.queries.TraitSync(ctx, s.pool, traits); err != nil {
+			return err
+		}
+		_, err := s.queries.ResourceClassSync(ctx, s.pool, classes)
+		return err
+	})
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// SQLSTATEs of PostgreSQL itself that mean something here.
+const (
+	deadlockDetected     = "40P01"
+	serializationFailure = "40001"
+	uniqueViolation      = "23505"
+	foreignKeyViolation  = "23503"
+)
+
+// Rule names what the database refused. Rules from PL001 on are SQLSTATEs raised
+// by sql/functions, which say in their headers when.
+type Rule string
+
+// The rules.
+const (
+	ProviderUnknown           Rule = "PL001"
+	ProviderGeneration        Rule = "PL002"
+	ConsumerGeneration        Rule = "PL003"
+	ClassUnknown              Rule = "PL004"
+	InventoryInUse            Rule = "PL005"
+	InventoryReserved         Rule = "PL006"
+	InventoryUnknown          Rule = "PL007"
+	InventoryExists           Rule = "PL008"
+	AllocationProviderUnknown Rule = "PL009"
+	AllocationNoInventory     Rule = "PL010"
+	AllocationUnits           Rule = "PL011"
+	AllocationCapacity        Rule = "PL012"
+	TraitUnknown              Rule = "PL013"
+	ProviderHasChildren       Rule = "PL014"
+	ProviderHasAllocations    Rule = "PL015"
+	ParentUnknown             Rule = "PL016"
+	Unparenting               Rule = "PL017"
+	Reparenting               Rule = "PL018"
+	ParentLoop                Rule = "PL019"
+	ClassStandard             Rule = "PL020"
+	TraitStandard             Rule = "PL021"
+	ClassInUse                Rule = "PL022"
+	TraitInUse                Rule = "PL023"
+	// Constraints that two requests can race for.
+	ProviderNameTaken Rule = "resource_providers_name_key"
+	ProviderUUIDTaken Rule = "resource_providers_uuid_key"
+	ClassNameTaken    Rule = "resource_classes_name_key"
+)
+
+// Refused says which rule the database refused a write for, and the values that
+// broke it. Operations word it for their users.
+type Refused struct {
+	Rule   Rule
+	Values Values
+}
+
+// Values are what a rule is about; empty where the rule has none of it.
+type Values struct {
+	Provider string `json:"provider"`
+	Parent   string `json:"parent"`
+	Consumer string `json:"consumer"`
+	Class    string `json:"class"`
+	Traits   string `json:"traits"`
+	// Actual and Given are generations; nil: there is none.
+	Actual *int64 `json:"actual"`
+	Given  *int64 `json:"given"`
+}
+
+// Error names the rule, for the log; users read the operation's own words.
+func (r *Refused) Error() string { return fmt.Sprintf("refused by rule %s: %+v", r.Rule, r.Values) }
+
+// As finds what the database refused in an error's chain, nil if it is another.
+func As(err error) *Refused {
+	var found *Refused
+	if errors.As(err, &found) {
+		return found
+	}
+	return nil
+}
+
+// foreignKeys are constraints that say the same as a rule, met when the row was
+// deleted while the function ran.
+var foreignKeys = map[string]Rule{
+	"resource_providers_parent_id_fkey":    ParentUnknown,
+	"resource_providers_root_id_fkey":      ParentUnknown,
+	"inventories_class_id_fkey":            ClassUnknown,
+	"provider_traits_trait_id_fkey":        TraitUnknown,
+	"allocations_inventory_fkey":           AllocationNoInventory,
+	"inventories_provider_id_fkey":         ProviderUnknown,
+	"provider_traits_provider_id_fkey":     ProviderUnknown,
+	"provider_aggregates_provider_id_fkey": ProviderUnknown,
+}
+
+// translate turns what PostgreSQL reports into a refusal, where it is one.
+func translate(reported *pgconn.PgError) error {
+	switch {
+	case strings.HasPrefix(reported.Code, "PL"):
+		refused := &Refused{Rule: Rule(reported.Code)}
+		if err := json.Unmarshal([]byte(reported.Detail), &refused.Values); err != nil {
+			return errors.Join(reported, err)
+		}
+		return refused
+	case reported.Code == uniqueViolation:
+		switch rule := Rule(reported.ConstraintName); rule {
+		case ProviderNameTaken, ProviderUUIDTaken, ClassNameTaken:
+			return &Refused{Rule: rule}
+		}
+	case reported.Code == foreignKeyViolation:
+		if rule, ok := foreignKeys[reported.ConstraintName]; ok {
+			return &Refused{Rule: rule}
+		}
+	}
+	return reported
+}

@@ -1,0 +1,106 @@
+// Package store is the only way to the database: one method for each operation,
+// which runs one generated query, or calls one SQL function, and translates what
+// the database refuses into faults.
+//
+// It is not for deciding anything. Whether a generation is stale or a claim fits
+// is said by the SQL, under its locks; here is only Go for it.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berthd/berth/gen/db"
+)
+
+// Store holds the connections to one database.
+type Store struct {
+	pool    *pgxpool.Pool
+	queries *db.Queries
+	retries atomic.Int64
+}
+
+// Options say how to reach the database.
+type Options struct {
+	// URL is a connection string as libpq takes it; empty: the PG* variables.
+	URL string
+	// MaxConns limits the connections held open; 0: the driver's default.
+	MaxConns int32
+	// Pooler is set behind a pooler that gives each transaction another
+	// connection: statements are then sent without being prepared by name.
+	Pooler bool
+}
+
+// Open makes a store and asks the database whether it answers.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	config, err := pgxpool.ParseConfig(options.URL)
+	if err != nil {
+		return nil, err
+	}
+	if options.MaxConns > 0 {
+		config.MaxConns = options.MaxConns
+	}
+	if options.Pooler {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	config.ConnConfig.Tracer = tracer{}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("the database does not answer: %w", err)
+	}
+	return &Store{pool: pool, queries: db.New()}, nil
+}
+
+// Close ends all connections, waiting for those in use.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ping asks the database whether it answers.
+func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+
+// Retries counts the writes that were begun again after a deadlock. The locking
+// order leaves hardly any; the number is for operators to watch.
+func (s *Store) Retries() int64 { return s.retries.Load() }
+
+// Stat describes the pool of connections.
+func (s *Store) Stat() *pgxpool.Stat { return s.pool.Stat() }
+
+// attempts bounds how often a write is begun that the database itself broke off.
+const attempts = 4
+
+// write runs one SQL function, again if the database chose it to resolve a
+// deadlock, and translates its errors.
+func (s *Store) write(ctx context.Context, run func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := run()
+		var refused *pgconn.PgError
+		if !errors.As(err, &refused) {
+			return err
+		}
+		if attempt == attempts || refused.Code != deadlockDetected && refused.Code != serializationFailure {
+			return translate(refused)
+		}
+		s.retries.Add(1)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(rand.Int64N(int64(attempt) * int64(10*time.Millisecond)))):
+		}
+	}
+}
+
+// read runs several queries on one snapshot of the database.
+func (s *Store) read(ctx context.Context, run func(tx pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, run)
+}

@@ -1,0 +1,38 @@
+-- PUT /allocations/{consumer} and POST /allocations: exactly these allocations
+-- for some consumers, all or nothing.
+--
+-- Consumers: p_consumers, p_projects, p_users, p_types (empty: leave it);
+-- p_generations and p_unseen (see consumer_check_generation) are compared only
+-- if p_check_generations (1.28).
+-- Allocations: p_owners says for each the place (from 1) of its consumer in
+-- p_consumers; p_providers, p_classes, p_amounts. A consumer that owns none
+-- loses what it has.
+-- Raises, in this order: PL003 (consumer generation), PL009 (unknown provider),
+-- PL004 (unknown class), PL010, PL011, PL012 (see allocation_check).
+-- Locks: projects, users, types, consumers, providers, each in key order.
+CREATE OR REPLACE FUNCTION allocation_replace(
+    p_consumers uuid[], p_projects text[], p_users text[], p_types text[],
+    p_check_generations bool, p_generations bigint[], p_unseen bool[],
+    p_owners int[], p_providers uuid[], p_classes text[], p_amounts bigint[]
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_held record;
+    v_providers bigint[];
+    v_classes int[];
+    v_left bigint[];
+BEGIN
+    SELECT * INTO v_held FROM consumer_lock(p_consumers, p_projects, p_users, p_types);
+    IF p_check_generations THEN
+        PERFORM consumer_check_generation(v_held.ids, v_held.new_ids, p_generations, p_unseen);
+    END IF;
+    v_providers := allocation_provider_ids(p_providers);
+    v_classes := resource_class_ids(p_classes);
+
+    PERFORM allocation_lock_providers(v_held.ids, v_providers);
+    PERFORM allocation_check(v_held.ids, v_providers, v_classes, p_amounts);
+    v_left := allocation_left_providers(v_held.ids, p_owners);
+    PERFORM allocation_write(v_held.ids, p_owners, v_providers, v_classes, p_amounts);
+    PERFORM allocation_finish(v_held.ids, p_owners, v_providers, v_left, p_projects, p_users, p_types);
+END
+$$;

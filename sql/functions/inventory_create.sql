@@ -1,0 +1,24 @@
+-- POST /resource_providers/{uuid}/inventories: one class more.
+--
+-- p_record: one record as in inventory_write. Returns the new generation.
+-- Raises PL001 (no such provider), PL006 (reserved), PL004 (unknown class),
+-- PL008 (the provider has this class already). Locks: root FOR SHARE, provider.
+CREATE OR REPLACE FUNCTION inventory_create(p_provider uuid, p_record jsonb, p_min_capacity int) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_held record;
+BEGIN
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, true);
+    PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
+    IF EXISTS (
+        SELECT FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE inventory.provider_id = v_held.provider_id AND class.name = p_record ->> 'class'
+    ) THEN
+        RAISE EXCEPTION 'provider % has inventory of % already', p_provider, p_record ->> 'class'
+            USING ERRCODE = 'PL008',
+            DETAIL = json_build_object('provider', p_provider, 'class', p_record ->> 'class');
+    END IF;
+    PERFORM inventory_write(v_held.provider_id, v_held.root_id, jsonb_build_array(p_record));
+    RETURN bump_provider(v_held.provider_id);
+END
+$$;

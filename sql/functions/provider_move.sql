@@ -1,0 +1,29 @@
+-- Hangs a provider below another parent (null: makes it a root) and gives its
+-- whole subtree the new root. The caller holds both roots and has checked that
+-- no loop comes of it. Locks: the subtree's rows in provider_generations FOR NO
+-- KEY UPDATE in id order, since its inventories are written.
+CREATE OR REPLACE FUNCTION provider_move(p_provider_id bigint, p_parent_id bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_root bigint := p_provider_id;
+    v_subtree bigint[];
+BEGIN
+    IF p_parent_id IS NOT NULL THEN
+        SELECT parent.root_id INTO v_root FROM resource_providers AS parent WHERE parent.id = p_parent_id;
+    END IF;
+    WITH RECURSIVE subtree AS (
+        SELECT p_provider_id AS id
+        UNION ALL  -- ends at the leaves
+        SELECT child.id FROM subtree AS above JOIN resource_providers AS child ON child.parent_id = above.id
+    )
+    SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
+
+    PERFORM FROM provider_generations AS held
+    WHERE held.provider_id = ANY (v_subtree) ORDER BY held.provider_id FOR NO KEY UPDATE;
+    UPDATE resource_providers AS provider
+    SET root_id = v_root,
+        parent_id = CASE WHEN provider.id = p_provider_id THEN p_parent_id ELSE provider.parent_id END
+    WHERE provider.id = ANY (v_subtree);
+    UPDATE inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);
+END
+$$;

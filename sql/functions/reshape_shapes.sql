@@ -1,0 +1,11 @@
+-- The providers that a reshape gives new inventories, with their ids, in request
+-- order. provider_id is null for one that does not exist.
+CREATE OR REPLACE FUNCTION reshape_shapes(p_inventories jsonb)
+RETURNS TABLE (place bigint, provider uuid, generation bigint, records jsonb, provider_id bigint, root_id bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT item.place, (item.shape ->> 'provider')::uuid, (item.shape ->> 'generation')::bigint,
+        item.shape -> 'records', present.id, present.root_id
+    FROM jsonb_array_elements(p_inventories) WITH ORDINALITY AS item (shape, place)
+    LEFT JOIN resource_providers AS present ON present.uuid = (item.shape ->> 'provider')::uuid
+    ORDER BY item.place;
+$$;

@@ -1,0 +1,1 @@
+-- made by go test ./server/migrate -run TestTheSchemaDump -update
