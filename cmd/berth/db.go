@@ -87,7 +87,7 @@ func (p *process) dbVersionCommand() *cobra.Command {
 // interface: scripts read them.
 type statusDocument struct {
 	Database           string   `json:"database"`
-	State              string   `json:"state"` // up to date, behind or newer
+	State              string   `json:"state"`
 	Version            int64    `json:"version"`
 	Latest             int64    `json:"latest"`
 	Pending            []string `json:"pending"`
@@ -130,14 +130,21 @@ berth was here).`,
 	return command
 }
 
+// What a database can be, beside the migrations and functions of this berth.
+const (
+	upToDate = "up to date"
+	behind   = "behind"
+	newer    = "newer"
+)
+
 func stateOf(status migrate.Status) string {
 	switch {
 	case status.Newer():
-		return "newer"
+		return newer
 	case status.UpToDate():
-		return "up to date"
+		return upToDate
 	default:
-		return "behind"
+		return behind
 	}
 }
 

@@ -70,10 +70,12 @@ func serveUntilAsked(server *http.Server, listener net.Listener, stop stopSteps,
 	defer cancel()
 	err := server.Shutdown(ctx)
 	switch {
+	// Asked first, because a request that loses its context may end in time for
+	// the drain to look complete.
+	case stop.atOnce.Err() != nil:
+		err = errors.New("a second signal came while requests were running; they were broken off")
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("requests were still running %s after the signal to stop and were broken off", drain)
-	case errors.Is(err, context.Canceled):
-		err = errors.New("a second signal came while requests were running; they were broken off")
 	}
 	// Close drops the connections that did not drain; after a full drain it has
 	// nothing left to do.

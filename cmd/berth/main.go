@@ -42,11 +42,7 @@ func (p *process) run(ctx context.Context, arguments []string) int {
 	began := false
 	root := p.rootCommand()
 	// Whatever goes wrong before a command begins is a wrong command line.
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
-		err := c.ValidateFlagGroups() // cobra would ask a little later
-		began = err == nil
-		return err
-	}
+	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
 	root.SetArgs(arguments)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)

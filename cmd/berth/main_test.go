@@ -3,8 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berthd/berth/server/microversion"
 )
 
 // ran is one command line with what it printed.
@@ -36,6 +40,8 @@ func TestExitCodesAndMessages(t *testing.T) {
 		"so is an unknown flag":                {[]string{"config", "--bogus"}, exitUsage, "berth: unknown flag: --bogus\nSee 'berth config --help'.\n"},
 		"so is a word too many":                {[]string{"version", "x"}, exitUsage, "berth: unknown command \"x\" for \"berth version\"\nSee 'berth version --help'.\n"},
 		"so is a format that does not exist":   {[]string{"version", "-o", "xml"}, exitUsage, "berth: output: \"xml\" (flag --output) is not one of the choices; write table or json\n"},
+		"so is a microversion that is not":     {[]string{"openapi", "--microversion=1.40"}, exitUsage, "berth: microversion: \"1.40\" (flag --microversion) is not a microversion of this service; write one from 1.0 to 1.39, or latest\n"},
+		"so are flags that exclude each other": {[]string{"openapi", "--all=x", "--output=y"}, exitUsage, "berth: all: \"x\" (flag --all) writes every document to a file of its own; leave --microversion and --output out\n"},
 		"one wrong setting is one line":        {[]string{"serve", "--migrate=x"}, exitUsage, "berth: migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n"},
 		"several are listed under one heading": {[]string{"config", "--migrate=x", "--log-format=y"}, exitUsage, "berth: 2 settings are wrong:\n  migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n  log-format: \"y\" (flag --log-format) is not one of the choices; write one of text, json\n"},
 	} {
@@ -102,5 +108,28 @@ func TestVersionSaysWhatWasBuilt(t *testing.T) {
 	var b build
 	if err := json.Unmarshal([]byte(got.stdout), &b); err != nil || b != thisBuild() {
 		t.Errorf("exit code %d, %q: %v", got.code, got.stdout, err)
+	}
+}
+
+func TestOpenapiPrintsTheSameAsItWrites(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	if got := runCommand(t, nil, "openapi", "--all", directory); got.code != exitFine {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	files, err := filepath.Glob(filepath.Join(directory, "1.*.json"))
+	if err != nil || len(files) != len(microversion.All()) {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+	for _, version := range []string{"1.0", "1.39"} {
+		written, err := os.ReadFile(filepath.Join(directory, version+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := runCommand(t, nil, "openapi", "--microversion", version)
+		var document struct{ OpenAPI string }
+		if err := json.Unmarshal(written, &document); err != nil || !strings.HasPrefix(document.OpenAPI, "3.1") || got.stdout != string(written) {
+			t.Errorf("%s: OpenAPI %q, %v", version, document.OpenAPI, err)
+		}
 	}
 }

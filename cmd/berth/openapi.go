@@ -27,9 +27,15 @@ unless another is named. A running service has the same documents under
 	wanted := command.Flags().String("microversion", "", "`version` from 1.0 on, or latest (default latest)")
 	output := command.Flags().StringP("output", "o", "", "`file` to write instead of standard output")
 	directory := command.Flags().String("all", "", "`directory` to write the documents of all microversions to")
-	command.MarkFlagsMutuallyExclusive("all", "microversion")
-	command.MarkFlagsMutuallyExclusive("all", "output")
 	command.RunE = func(*cobra.Command, []string) error {
+		if *directory != "" && (*wanted != "" || *output != "") {
+			return mistakes{&mistake{"all", *directory, "flag --all", rule{
+				"writes every document to a file of its own", "leave --microversion and --output out",
+			}}}
+		}
+		// The documents are made from the route table itself, so that they can be
+		// generated before they are checked in; no request is served, so the table
+		// needs no database.
 		table := server.Table(server.Options{})
 		if *directory != "" {
 			return writeDocuments(table, *directory)
@@ -69,6 +75,7 @@ func findMicroversion(wanted string) (microversion.Version, error) {
 	}}}
 }
 
+// writeDocuments names the files as they are checked in: 1.0.json, 1.1.json, …
 func writeDocuments(table *route.Table, directory string) error {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err

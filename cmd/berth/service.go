@@ -28,10 +28,8 @@ func (s *service) start(ctx context.Context) (err error) {
 	if s.database, err = openDatabase(ctx, s.settings, s.log); err != nil {
 		return err
 	}
-	if s.settings.Migrate {
-		if _, err = migrate.Up(ctx, s.database.direct, s.log); err != nil {
-			return err
-		}
+	if err = s.prepareSchema(ctx); err != nil {
+		return err
 	}
 	if s.store, err = store.Open(ctx, store.Options{
 		URL:      s.database.url,
@@ -65,7 +63,7 @@ func (s *service) prepareSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if state := stateOf(status); state == "behind" {
+	if stateOf(status) == behind {
 		return fmt.Errorf("the schema is at version %d, this berth needs version %d with SQL functions %d; run 'berth db migrate', or serve without --migrate=false",
 			status.Version, status.Latest, status.Known.Number)
 	}

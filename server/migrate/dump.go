@@ -28,10 +28,13 @@ func Dump(ctx context.Context, pgDump, databaseURL string) (string, error) {
 const schemaHeader = "-- The schema of a migrated database. Generated: do not edit.\n\n"
 
 // volatileLine matches lines of a dump that say something about the programs
-// or the session instead of the schema. They stand at the beginning of a line;
-// bodies of functions are indented or begin otherwise.
+// or the session instead of the schema. The settings are named one by one: a
+// function may contain a line that begins with SET as well.
 var volatileLine = regexp.MustCompile(
-	`(?m)^(SET [a-z_]+ = .*;|SELECT pg_catalog\.set_config\('search_path'.*;|\\(un)?restrict .*|` +
+	`(?m)^(SET (statement_timeout|lock_timeout|idle_in_transaction_session_timeout|transaction_timeout|` +
+		`client_encoding|standard_conforming_strings|check_function_bodies|xmloption|client_min_messages|` +
+		`row_security|default_tablespace|default_table_access_method) = .*;|` +
+		`SELECT pg_catalog\.set_config\('search_path'.*;|\\(un)?restrict .*|` +
 		`-- Dumped (from|by) .*|-- PostgreSQL database dump( complete)?)\n`)
 
 // emptyComment is what remains of the boxes around such lines.

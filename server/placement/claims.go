@@ -52,11 +52,11 @@ type ClaimV0 struct {
 // ClaimV8 says whose it is.
 type ClaimV8 struct {
 	ClaimV0
-	owner
+	Owner
 }
 
-// owner is whose a consumer is.
-type owner struct {
+// Owner is whose a consumer is.
+type Owner struct {
 	ProjectID string `json:"project_id" minLength:"1" maxLength:"255" doc:"The consumer's project."`
 	UserID    string `json:"user_id" minLength:"1" maxLength:"255" doc:"The consumer's user."`
 }
@@ -70,13 +70,13 @@ type ClaimedOfProvider struct {
 // ClaimV12 names providers by key.
 type ClaimV12 struct {
 	Allocations keyedNonEmpty[ClaimedOfProvider] `json:"allocations" doc:"By the provider's uuid."`
-	owner
+	Owner
 }
 
 // ClaimManyV13 is a claim among others, which may also take everything away.
 type ClaimManyV13 struct {
 	Allocations keyed[ClaimedOfProvider] `json:"allocations" doc:"By the provider's uuid. Empty: the consumer loses what it has."`
-	owner
+	Owner
 }
 
 // ClaimV28 says which generation the consumer has.
@@ -184,11 +184,11 @@ func (c ClaimV8) claim() (store.Claim, spelling, error) {
 }
 
 func (c ClaimV12) claim() (store.Claim, spelling, error) {
-	return claimOf(c.Allocations.Ordered, c.owner)
+	return claimOf(c.Allocations.Ordered, c.Owner)
 }
 
 func (c ClaimManyV13) claim() (store.Claim, spelling, error) {
-	return claimOf(c.Allocations.Ordered, c.owner)
+	return claimOf(c.Allocations.Ordered, c.Owner)
 }
 
 func (c ClaimV28) claim() (store.Claim, spelling, error) {
@@ -205,7 +205,7 @@ func (c ClaimV38) claim() (store.Claim, spelling, error) {
 
 // claimOf reads allocations by provider. A key that is no uuid names a provider
 // that does not exist; one provider under two spellings is a contradiction.
-func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of owner) (store.Claim, spelling, error) {
+func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.Claim, spelling, error) {
 	made, sent := store.Claim{ProjectID: of.ProjectID, UserID: of.UserID}, spelling{}
 	for _, entry := range allocations {
 		id, ok := uuidlike.Parse(entry.Key)

@@ -11,8 +11,8 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// reshapeRequest asks for new inventories and the allocations that go with them.
-type reshapeRequest[C any] struct {
+// ReshapeRequest asks for new inventories and the allocations that go with them.
+type ReshapeRequest[C any] struct {
 	Inventories keyedNonEmpty[InventoriesReplace] `json:"inventories" doc:"By the provider's uuid: all its inventories afterwards."`
 	Allocations keyed[C]                          `json:"allocations" doc:"By the consumer's uuid: all its allocations afterwards. Consumers left out keep theirs."`
 }
@@ -20,11 +20,11 @@ type reshapeRequest[C any] struct {
 // The requests of the versions, which differ in what a claim is.
 type (
 	// ReshapeV30 is the request up to 1.33.
-	ReshapeV30 struct{ reshapeRequest[ClaimV28] }
+	ReshapeV30 struct{ ReshapeRequest[ClaimV28] }
 	// ReshapeV34 may have mappings.
-	ReshapeV34 struct{ reshapeRequest[ClaimV34] }
+	ReshapeV34 struct{ ReshapeRequest[ClaimV34] }
 	// ReshapeV38 has types of consumers.
-	ReshapeV38 struct{ reshapeRequest[ClaimV38] }
+	ReshapeV38 struct{ ReshapeRequest[ClaimV38] }
 )
 
 func (o *operations) reshaperOperations() []*route.Operation {
@@ -44,19 +44,19 @@ func (o *operations) reshaperOperations() []*route.Operation {
 		Checks: writesSince, Fails: []int{http.StatusNotFound, http.StatusConflict},
 		Variants: []route.Variant{
 			route.Write(v(30), body(30), func(ctx context.Context, _ *none, body *ReshapeV30) (*empty, error) {
-				return reshape(ctx, o, body.reshapeRequest)
+				return reshape(ctx, o, body.ReshapeRequest)
 			}),
 			route.Write(v(34), body(34), func(ctx context.Context, _ *none, body *ReshapeV34) (*empty, error) {
-				return reshape(ctx, o, body.reshapeRequest)
+				return reshape(ctx, o, body.ReshapeRequest)
 			}),
 			route.Write(v(38), body(38), func(ctx context.Context, _ *none, body *ReshapeV38) (*empty, error) {
-				return reshape(ctx, o, body.reshapeRequest)
+				return reshape(ctx, o, body.ReshapeRequest)
 			}),
 		},
 	}}
 }
 
-func reshape[C claimant](ctx context.Context, o *operations, body reshapeRequest[C]) (*empty, error) {
+func reshape[C claimant](ctx context.Context, o *operations, body ReshapeRequest[C]) (*empty, error) {
 	shapes, shaped, err := shapesOf(body.Inventories)
 	if err != nil {
 		return nil, err
