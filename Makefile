@@ -6,7 +6,7 @@ GO      ?= go
 TOOL    := $(GO) tool -modfile=tools/go.mod
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 # What `make generate` writes and `make verify` compares.
-GENERATED := gen openapi sql/schema.sql
+GENERATED := gen openapi sql/schema.sql sql/functions/VERSION
 
 .DEFAULT_GOAL := help
 .PHONY: help build test lint lint-sql generate verify bench db psql run serve postgresql
@@ -20,19 +20,20 @@ build: ## build bin/berth with its version in it
 test: postgresql ## run every test; installs PostgreSQL's binaries if there are none
 	$(GO) test ./...
 
-lint: ## check formatting, go vet and staticcheck
+lint: ## check formatting, go vet, staticcheck and the SQL functions
 	@unformatted=$$(gofmt -l cmd gen server sql openapi); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
+	$(MAKE) --no-print-directory lint-sql
 
 lint-sql: postgresql ## check the SQL functions with plpgsql_check
-	$(GO) test -count=1 ./sql/lint/...
+	@GO='$(GO)' tools/lint-sql.sh
 
-generate: postgresql ## rebuild gen, openapi and sql/schema.sql from their sources
+generate: postgresql ## rebuild gen, openapi and the dump of the schema from their sources
 	$(TOOL) sqlc generate
 	$(GO) run ./cmd/berth openapi --all openapi/placement
-	$(GO) test -count=1 ./server/migrate -run TestTheSchemaDump -update
+	$(GO) test -count=1 ./server/migrate -run 'TestTheSchemaDump|TestChangedFunctions' -update
 
 verify: generate ## rebuild and fail when anything differs from what is committed
 	@git diff --exit-code -- $(GENERATED)
@@ -40,7 +41,7 @@ verify: generate ## rebuild and fail when anything differs from what is committe
 	if [ -n "$$untracked" ]; then echo "generated and not committed:"; echo "$$untracked"; exit 1; fi
 
 bench: postgresql ## measure requests beside a floor measured in the same run
-	$(GO) run ./bench
+	$(GO) run ./cmd/bench
 
 db: postgresql ## create or migrate the embedded database without serving
 	$(GO) run ./cmd/berth db migrate

@@ -46,24 +46,28 @@ func (f *front) observe(next http.Handler) http.Handler {
 		watched := &watcher{ResponseWriter: w, info: info}
 		w.Header().Set("X-Openstack-Request-Id", info.ID)
 		defer func() {
-			if recovered := recover(); recovered != nil {
-				f.recovered(watched, r, recovered)
-			}
+			cut := f.recovered(watched, r, recover())
 			f.logLine(watched, info, trips.Count(), time.Since(start))
+			if cut {
+				panic(http.ErrAbortHandler)
+			}
 		}()
 		next.ServeHTTP(watched, r)
 	})
 }
 
-// recovered answers 500 if nothing was written yet. A half-written answer is cut
-// off, so that it cannot be taken for a whole one.
-func (f *front) recovered(w *watcher, r *http.Request, value any) {
-	if value == http.ErrAbortHandler || w.status != 0 {
+// recovered answers 500 to a panic if nothing was written yet. It says whether to
+// cut the connection instead: half an answer must not be taken for a whole one.
+func (f *front) recovered(w *watcher, r *http.Request, value any) (cut bool) {
+	switch {
+	case value == nil:
+		return false
+	case value == http.ErrAbortHandler || w.status != 0:
 		f.log.Error("answer cut off", "request_id", w.info.ID, "cause", fmt.Sprint(value))
-		f.logLine(w, w.info, 0, 0)
-		panic(http.ErrAbortHandler)
+		return true
 	}
 	apierr.Write(w, r, fmt.Errorf("panic: %v\n%s", value, debug.Stack()))
+	return false
 }
 
 func (f *front) logLine(w *watcher, info *request.Info, trips int64, took time.Duration) {
@@ -136,8 +140,10 @@ func (w *watcher) served(version microversion.Version) { w.version = version.Str
 func (w *watcher) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
-		// HEAD is never served; its 405 has no body to tell the length of.
-		if w.info.HTTP.Method == http.MethodHead {
+		// The API does not serve HEAD; such a refusal has no body, and says so with
+		// the type that the reference gives it.
+		if w.info.HTTP.Method == http.MethodHead && status >= http.StatusBadRequest {
+			w.Header().Set("Content-Type", apierr.FormatHTML)
 			w.Header().Set("Content-Length", strconv.Itoa(0))
 		}
 	}

@@ -1,1 +1,1701 @@
--- made by go test ./server/migrate -run TestTheSchemaDump -update
+-- The schema of a migrated database. Generated: do not edit.
+
+--
+-- Name: allocation_apply(bigint[], bigint[], bigint[], bigint[], integer[], integer[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_apply(p_consumers bigint[], p_generations bigint[], p_projects bigint[], p_users bigint[], p_types integer[], p_owners integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_gone allocations[] := '{}';
+    v_row allocations;
+    v_owns bool[] := array_fill(false, ARRAY[cardinality(p_consumers)]);
+    v_emptied bigint[] := '{}';
+    v_left bigint[] := '{}';
+BEGIN
+    -- What the consumers had is free again before anything is taken.
+    IF 0 <= ANY (p_generations) THEN
+        FOR v_row IN DELETE FROM allocations WHERE consumer_id = ANY (p_consumers) RETURNING allocations.* LOOP
+            UPDATE inventories SET used = used - v_row.used
+            WHERE provider_id = v_row.provider_id AND class_id = v_row.class_id;
+            v_gone := v_gone || v_row;
+        END LOOP;
+    END IF;
+
+    FOR i IN 1 .. cardinality(p_owners) LOOP
+        UPDATE inventories SET used = used + p_amounts[i]
+        WHERE provider_id = p_providers[i] AND class_id = p_classes[i]
+          AND p_amounts[i] <= free AND p_amounts[i] >= min_unit AND p_amounts[i] % step_size = 0;
+        IF NOT FOUND THEN
+            PERFORM allocation_exceed(i, p_providers, p_classes, p_amounts, v_gone);
+        END IF;
+        v_owns[p_owners[i]] := true;
+    END LOOP;
+    INSERT INTO allocations (consumer_id, provider_id, class_id, used)
+    SELECT p_consumers[item.owner], item.provider_id, item.class_id, item.amount
+    FROM unnest(p_owners, p_providers, p_classes, p_amounts) WITH ORDINALITY
+        AS item (owner, provider_id, class_id, amount, place)
+    ORDER BY item.place;
+
+    FOR i IN 1 .. cardinality(p_consumers) LOOP
+        IF NOT v_owns[i] THEN
+            DELETE FROM consumers WHERE id = p_consumers[i];
+            v_emptied := v_emptied || p_consumers[i];
+        ELSIF p_generations[i] >= 0 THEN
+            UPDATE consumers SET generation = generation + 1, updated_at = now(), project_id = p_projects[i],
+                user_id = p_users[i], consumer_type_id = coalesce(nullif(p_types[i], 0), consumer_type_id)
+            WHERE id = p_consumers[i];
+        END IF;
+    END LOOP;
+    IF cardinality(v_emptied) > 0 THEN
+        v_left := ARRAY(SELECT gone.provider_id FROM unnest(v_gone) AS gone WHERE gone.consumer_id = ANY (v_emptied));
+    END IF;
+    UPDATE provider_generations SET generation = generation + 1, updated_at = now()
+    WHERE provider_id = ANY (p_providers || v_left);
+END
+$$;
+
+--
+-- Name: allocation_delete(uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_delete(p_consumer uuid) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_id bigint;
+    v_row allocations;
+BEGIN
+    SELECT consumer.id INTO v_id FROM consumers AS consumer WHERE consumer.uuid = p_consumer FOR UPDATE;
+    IF v_id IS NULL THEN
+        RETURN false;
+    END IF;
+    PERFORM allocation_lock_providers(ARRAY[v_id], '{}');
+    FOR v_row IN DELETE FROM allocations WHERE consumer_id = v_id RETURNING allocations.* LOOP
+        UPDATE inventories SET used = used - v_row.used
+        WHERE provider_id = v_row.provider_id AND class_id = v_row.class_id;
+    END LOOP;
+    DELETE FROM consumers WHERE id = v_id;
+    RETURN true;
+END
+$$;
+
+--
+-- Name: allocations; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.allocations (
+    consumer_id bigint NOT NULL,
+    provider_id bigint NOT NULL,
+    class_id integer NOT NULL,
+    id bigint NOT NULL,
+    used bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT allocations_used_check CHECK ((used >= 1))
+);
+
+--
+-- Name: TABLE allocations; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.allocations IS 'How much of a provider''s class a consumer uses. One row each; inventories.used holds the sums.';
+
+--
+-- Name: allocation_exceed(integer, bigint[], integer[], bigint[], public.allocations[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_exceed(p_place integer, p_providers bigint[], p_classes integer[], p_amounts bigint[], p_gone public.allocations[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_inventory inventories;
+    v_amount bigint := p_amounts[p_place];
+    v_had numeric;
+    v_taken numeric;
+    v_rule text;
+BEGIN
+    SELECT * INTO v_inventory FROM inventories AS inventory
+    WHERE inventory.provider_id = p_providers[p_place] AND inventory.class_id = p_classes[p_place];
+    SELECT coalesce(sum(gone.used), 0) INTO v_had FROM unnest(p_gone) AS gone
+    WHERE gone.provider_id = p_providers[p_place] AND gone.class_id = p_classes[p_place];
+    SELECT coalesce(sum(item.amount), 0) INTO v_taken
+    FROM unnest(p_providers, p_classes, p_amounts) WITH ORDINALITY AS item (provider_id, class_id, amount, place)
+    WHERE item.provider_id = p_providers[p_place] AND item.class_id = p_classes[p_place] AND item.place < p_place;
+
+    v_rule := CASE
+        WHEN v_inventory.provider_id IS NULL THEN 'PL010'
+        WHEN v_amount < v_inventory.min_unit OR v_amount > v_inventory.max_unit
+            OR v_amount % v_inventory.step_size <> 0 THEN 'PL011'
+        -- used is v_taken more and v_had less than it was before the request.
+        WHEN v_taken + v_amount > v_had THEN 'PL012'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'allocation of class % on provider % does not fit', p_classes[p_place], p_providers[p_place]
+            USING ERRCODE = v_rule,
+            DETAIL = json_build_object(
+                'provider', (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = p_providers[p_place]),
+                'class', (SELECT class.name FROM resource_classes AS class WHERE class.id = p_classes[p_place]));
+    END IF;
+    UPDATE inventories SET used = used + v_amount
+    WHERE provider_id = p_providers[p_place] AND class_id = p_classes[p_place];
+END
+$$;
+
+--
+-- Name: allocation_lock_providers(bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_lock_providers(p_consumers bigint[], p_providers bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM provider_generations AS held
+    WHERE held.provider_id = ANY (
+        p_providers || ARRAY(SELECT taken.provider_id FROM allocations AS taken WHERE taken.consumer_id = ANY (p_consumers)))
+    ORDER BY held.provider_id
+    FOR NO KEY UPDATE;
+END
+$$;
+
+--
+-- Name: allocation_replace(uuid[], text[], text[], text[], boolean, bigint[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_replace(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_check_generations boolean, p_generations bigint[], p_unseen boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held record;
+    v_named record;
+BEGIN
+    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
+    IF p_check_generations THEN
+        PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
+    END IF;
+    v_named := allocation_resolve(p_providers, p_classes);
+    PERFORM allocation_lock_providers(v_held.ids, v_named.providers);
+    PERFORM allocation_apply(v_held.ids, v_held.generations, v_held.projects, v_held.users, v_held.types,
+        p_owners, v_named.providers, v_named.classes, p_amounts);
+END
+$$;
+
+--
+-- Name: allocation_resolve(uuid[], text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_resolve(p_providers uuid[], p_classes text[], OUT providers bigint[], OUT classes integer[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_place int;
+BEGIN
+    SELECT coalesce(array_agg(found.provider), '{}'), coalesce(array_agg(found.class), '{}') INTO providers, classes
+    FROM (
+        SELECT (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = wanted.provider) AS provider,
+            (SELECT class.id FROM resource_classes AS class WHERE class.name = wanted.class) AS class
+        FROM unnest(p_providers, p_classes) WITH ORDINALITY AS wanted (provider, class, place)
+        ORDER BY wanted.place
+    ) AS found;
+    v_place := array_position(providers, NULL);
+    IF v_place IS NOT NULL THEN
+        RAISE EXCEPTION 'allocation for provider % that does not exist', p_providers[v_place]
+            USING ERRCODE = 'PL009', DETAIL = json_build_object('provider', p_providers[v_place]);
+    END IF;
+    v_place := array_position(classes, NULL);
+    IF v_place IS NOT NULL THEN
+        RAISE EXCEPTION 'no resource class %', p_classes[v_place]
+            USING ERRCODE = 'PL004', DETAIL = json_build_object('class', p_classes[v_place]);
+    END IF;
+END
+$$;
+
+--
+-- Name: bump_provider(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.bump_provider(p_provider_id bigint) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_generation bigint;
+BEGIN
+    UPDATE provider_generations SET generation = generation + 1, updated_at = now()
+    WHERE provider_id = p_provider_id
+    RETURNING generation INTO v_generation;
+    RETURN v_generation;
+END
+$$;
+
+--
+-- Name: consumer_check_generation(uuid[], bigint[], bigint[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.consumer_check_generation(p_uuids uuid[], p_actual bigint[], p_given bigint[], p_unseen boolean[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    FOR i IN 1 .. cardinality(p_uuids) LOOP
+        IF (p_actual[i] < 0) <> p_unseen[i] OR p_actual[i] >= 0 AND p_actual[i] <> p_given[i] THEN
+            RAISE EXCEPTION 'generation of consumer % is not what the client says', p_uuids[i]
+                USING ERRCODE = 'PL003', DETAIL = json_build_object('consumer', p_uuids[i],
+                    'actual', nullif(p_actual[i], -1),
+                    'given', CASE WHEN NOT p_unseen[i] THEN p_given[i] END);
+        END IF;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: consumer_lock(uuid[], text[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.consumer_lock(p_uuids uuid[], p_projects text[], p_users text[], p_types text[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_missing bool;
+    v_order int[];
+    v_place int;
+    v_id bigint;
+    v_generation bigint;
+BEGIN
+    LOOP
+        SELECT coalesce(array_agg(found.project), '{}'), coalesce(array_agg(found.owner), '{}'),
+            coalesce(array_agg(found.type), '{}'), coalesce(array_agg(found.place ORDER BY found.uuid), '{}'),
+            bool_or(found.project IS NULL OR found.owner IS NULL OR found.type IS NULL)
+        INTO projects, users, types, v_order, v_missing
+        FROM (
+            SELECT wanted.place, wanted.uuid,
+                (SELECT project.id FROM projects AS project WHERE project.external_id = wanted.project) AS project,
+                (SELECT owner.id FROM users AS owner WHERE owner.external_id = wanted.owner) AS owner,
+                CASE WHEN wanted.type = '' THEN 0
+                    ELSE (SELECT type.id FROM consumer_types AS type WHERE type.name = wanted.type) END AS type
+            FROM unnest(p_uuids, p_projects, p_users, p_types)
+                WITH ORDINALITY AS wanted (uuid, project, owner, type, place)
+            ORDER BY wanted.place
+        ) AS found;
+        EXIT WHEN v_missing IS NOT TRUE;
+        PERFORM consumer_references(p_projects, p_users, p_types);
+    END LOOP;
+
+    ids := array_fill(0, ARRAY[cardinality(p_uuids)]);
+    generations := ids;
+    FOREACH v_place IN ARRAY v_order LOOP
+        LOOP
+            SELECT held.id, held.generation INTO v_id, v_generation
+            FROM consumers AS held WHERE held.uuid = p_uuids[v_place] FOR NO KEY UPDATE;
+            EXIT WHEN FOUND;
+            v_generation := -1;
+            INSERT INTO consumers (uuid, generation, project_id, user_id, consumer_type_id)
+            VALUES (p_uuids[v_place], 1, projects[v_place], users[v_place], nullif(types[v_place], 0))
+            ON CONFLICT (uuid) DO NOTHING
+            RETURNING id INTO v_id;
+            -- If another request was faster, its consumer is found in the next turn.
+            EXIT WHEN FOUND;
+        END LOOP;
+        ids[v_place] := v_id;
+        generations[v_place] := v_generation;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: consumer_references(text[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.consumer_references(p_projects text[], p_users text[], p_types text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO projects (external_id)
+    SELECT DISTINCT wanted.id FROM unnest(p_projects) AS wanted (id)
+    WHERE NOT EXISTS (SELECT FROM projects AS present WHERE present.external_id = wanted.id)
+    ORDER BY wanted.id ON CONFLICT DO NOTHING;
+    INSERT INTO users (external_id)
+    SELECT DISTINCT wanted.id FROM unnest(p_users) AS wanted (id)
+    WHERE NOT EXISTS (SELECT FROM users AS present WHERE present.external_id = wanted.id)
+    ORDER BY wanted.id ON CONFLICT DO NOTHING;
+    INSERT INTO consumer_types (name)
+    SELECT DISTINCT wanted.name FROM unnest(p_types) AS wanted (name)
+    WHERE wanted.name <> ''
+      AND NOT EXISTS (SELECT FROM consumer_types AS present WHERE present.name = wanted.name)
+    ORDER BY wanted.name ON CONFLICT DO NOTHING;
+END
+$$;
+
+--
+-- Name: inventory_check_capacity(uuid, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_check_capacity(p_provider uuid, p_records jsonb, p_min_capacity integer) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    v_class text;
+BEGIN
+    SELECT item.record ->> 'class' INTO v_class
+    FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, place)
+    WHERE trunc(
+        ((item.record ->> 'total')::int - (item.record ->> 'reserved')::int)
+        * (item.record ->> 'allocation_ratio')::float8
+    ) < p_min_capacity
+    ORDER BY item.place
+    LIMIT 1;
+    IF v_class IS NOT NULL THEN
+        RAISE EXCEPTION 'inventory of % on provider % has too much reserved', v_class, p_provider
+            USING ERRCODE = 'PL006', DETAIL = json_build_object('provider', p_provider, 'class', v_class);
+    END IF;
+END
+$$;
+
+--
+-- Name: inventory_clear(uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_clear(p_provider uuid) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held record;
+BEGIN
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false);
+    PERFORM inventory_drop_others(p_provider, v_held.provider_id, '{}');
+    RETURN bump_provider(v_held.provider_id);
+END
+$$;
+
+--
+-- Name: inventory_create(uuid, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_create(p_provider uuid, p_record jsonb, p_min_capacity integer) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held record;
+BEGIN
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, true);
+    PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
+    IF EXISTS (
+        SELECT FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE inventory.provider_id = v_held.provider_id AND class.name = p_record ->> 'class'
+    ) THEN
+        RAISE EXCEPTION 'provider % has inventory of % already', p_provider, p_record ->> 'class'
+            USING ERRCODE = 'PL008',
+            DETAIL = json_build_object('provider', p_provider, 'class', p_record ->> 'class');
+    END IF;
+    PERFORM inventory_write(v_held.provider_id, v_held.root_id, jsonb_build_array(p_record));
+    RETURN bump_provider(v_held.provider_id);
+END
+$$;
+
+--
+-- Name: inventory_delete(uuid, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_delete(p_provider uuid, p_class text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held record;
+    v_used bigint;
+BEGIN
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false);
+    SELECT inventory.used INTO v_used
+    FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+    WHERE inventory.provider_id = v_held.provider_id AND class.name = p_class;
+    IF v_used IS NULL OR v_used > 0 THEN
+        RAISE EXCEPTION 'inventory of % on provider % cannot be deleted', p_class, p_provider
+            USING ERRCODE = CASE WHEN v_used IS NULL THEN 'PL007' ELSE 'PL005' END,
+            DETAIL = json_build_object('provider', p_provider, 'class', p_class);
+    END IF;
+    DELETE FROM inventories AS inventory USING resource_classes AS class
+    WHERE inventory.provider_id = v_held.provider_id AND class.id = inventory.class_id AND class.name = p_class;
+    RETURN bump_provider(v_held.provider_id);
+END
+$$;
+
+--
+-- Name: inventory_drop_others(uuid, bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_drop_others(p_provider uuid, p_provider_id bigint, p_keep text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_in_use text[];
+BEGIN
+    SELECT array_agg(class.name ORDER BY class.id) INTO v_in_use
+    FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+    WHERE inventory.provider_id = p_provider_id AND inventory.used > 0 AND class.name <> ALL (p_keep);
+    IF v_in_use IS NOT NULL THEN
+        RAISE EXCEPTION 'inventory of % on provider % is in use', array_to_string(v_in_use, ', '), p_provider
+            USING ERRCODE = 'PL005',
+            DETAIL = json_build_object('provider', p_provider, 'class', array_to_string(v_in_use, ', '));
+    END IF;
+    DELETE FROM inventories AS inventory USING resource_classes AS class
+    WHERE inventory.provider_id = p_provider_id AND class.id = inventory.class_id AND class.name <> ALL (p_keep);
+END
+$$;
+
+--
+-- Name: inventory_names(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_names(p_records jsonb) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT item.record ->> 'class'
+        FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, place)
+        ORDER BY item.place);
+END
+$$;
+
+--
+-- Name: inventory_replace(uuid, bigint, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_replace(p_provider uuid, p_generation bigint, p_records jsonb, p_min_capacity integer) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held record;
+BEGIN
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true);
+    PERFORM inventory_check_capacity(p_provider, p_records, p_min_capacity);
+    PERFORM inventory_write(v_held.provider_id, v_held.root_id, p_records);
+    PERFORM inventory_drop_others(p_provider, v_held.provider_id, inventory_names(p_records));
+    RETURN bump_provider(v_held.provider_id);
+END
+$$;
+
+--
+-- Name: inventory_update(uuid, bigint, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_update(p_provider uuid, p_generation bigint, p_record jsonb, p_min_capacity integer) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held record;
+    v_class int;
+BEGIN
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true);
+    PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
+    v_class := (resource_class_ids(ARRAY[p_record ->> 'class']))[1];
+    IF NOT EXISTS (
+        SELECT FROM inventories AS inventory
+        WHERE inventory.provider_id = v_held.provider_id AND inventory.class_id = v_class
+    ) THEN
+        RAISE EXCEPTION 'provider % has no inventory of %', p_provider, p_record ->> 'class'
+            USING ERRCODE = 'PL007',
+            DETAIL = json_build_object('provider', p_provider, 'class', p_record ->> 'class');
+    END IF;
+    PERFORM inventory_write(v_held.provider_id, v_held.root_id, jsonb_build_array(p_record));
+    RETURN bump_provider(v_held.provider_id);
+END
+$$;
+
+--
+-- Name: inventory_write(bigint, bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_write(p_provider_id bigint, p_root_id bigint, p_records jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_classes int[] := resource_class_ids(inventory_names(p_records));
+BEGIN
+    INSERT INTO inventories AS present (
+        provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
+    SELECT p_provider_id, v_classes[item.place], p_root_id,
+        (item.record ->> 'total')::int, (item.record ->> 'reserved')::int, (item.record ->> 'min_unit')::int,
+        (item.record ->> 'max_unit')::int, (item.record ->> 'step_size')::int,
+        (item.record ->> 'allocation_ratio')::float8
+    FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, place)
+    ORDER BY v_classes[item.place]
+    ON CONFLICT (provider_id, class_id) DO UPDATE SET
+        total = excluded.total, reserved = excluded.reserved, min_unit = excluded.min_unit,
+        max_unit = excluded.max_unit, step_size = excluded.step_size,
+        allocation_ratio = excluded.allocation_ratio, updated_at = now();
+END
+$$;
+
+--
+-- Name: lock_provider(uuid, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lock_provider(p_uuid uuid, p_generation bigint, p_with_root boolean, OUT provider_id bigint, OUT root_id bigint, OUT generation bigint) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    SELECT provider.id INTO provider_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
+    IF p_with_root THEN
+        root_id := lock_root_shared(provider_id);
+    END IF;
+    SELECT held.generation INTO generation FROM provider_generations AS held
+    WHERE held.provider_id = lock_provider.provider_id FOR NO KEY UPDATE;
+    IF generation IS NULL THEN
+        RAISE EXCEPTION 'no resource provider %', p_uuid USING ERRCODE = 'PL001',
+            DETAIL = json_build_object('provider', p_uuid);
+    END IF;
+    IF generation <> p_generation THEN
+        RAISE EXCEPTION 'generation of provider % is %, not %', p_uuid, generation, p_generation
+            USING ERRCODE = 'PL002',
+            DETAIL = json_build_object('provider', p_uuid, 'actual', generation, 'given', p_generation);
+    END IF;
+END
+$$;
+
+--
+-- Name: lock_root_shared(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lock_root_shared(p_provider_id bigint) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked bigint;
+    v_root bigint;
+BEGIN
+    LOOP
+        SELECT provider.root_id INTO v_root FROM resource_providers AS provider WHERE provider.id = p_provider_id;
+        IF v_root IS NULL OR v_root = v_locked THEN
+            RETURN v_root;
+        END IF;
+        PERFORM FROM resource_providers AS root WHERE root.id = v_root FOR SHARE;
+        v_locked := v_root;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: provider_aggregates_replace(uuid, bigint, uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_aggregates_replace(p_provider uuid, p_generation bigint, p_aggregates uuid[]) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held record;
+BEGIN
+    INSERT INTO aggregates (uuid)
+    SELECT DISTINCT wanted.uuid FROM unnest(p_aggregates) AS wanted (uuid)
+    WHERE NOT EXISTS (SELECT FROM aggregates AS present WHERE present.uuid = wanted.uuid)
+    ORDER BY wanted.uuid
+    ON CONFLICT DO NOTHING;
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false);
+
+    DELETE FROM provider_aggregates AS present USING aggregates AS aggregate
+    WHERE present.provider_id = v_held.provider_id AND aggregate.id = present.aggregate_id
+      AND aggregate.uuid <> ALL (p_aggregates);
+    INSERT INTO provider_aggregates (provider_id, aggregate_id)
+    SELECT v_held.provider_id, aggregate.id FROM aggregates AS aggregate
+    WHERE aggregate.uuid = ANY (p_aggregates)
+    ORDER BY aggregate.id
+    ON CONFLICT DO NOTHING;
+    RETURN CASE WHEN p_generation IS NULL THEN v_held.generation ELSE bump_provider(v_held.provider_id) END;
+END
+$$;
+
+--
+-- Name: provider_check_move(uuid, bigint, bigint, uuid, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_check_move(p_uuid uuid, p_provider_id bigint, p_old_parent_id bigint, p_parent uuid, p_parent_id bigint, p_may_reparent boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_rule text;
+    v_loop bool;
+BEGIN
+    WITH RECURSIVE ancestors AS (
+        SELECT provider.id, provider.parent_id FROM resource_providers AS provider WHERE provider.id = p_parent_id
+        UNION ALL  -- ends at the root: the tree held so far has no loop
+        SELECT parent.id, parent.parent_id
+        FROM ancestors AS child JOIN resource_providers AS parent ON parent.id = child.parent_id
+    )
+    SELECT count(*) > 0 INTO v_loop FROM ancestors WHERE ancestors.id = p_provider_id;
+
+    v_rule := CASE
+        WHEN p_parent IS NOT NULL AND p_parent_id IS NULL THEN 'PL016'
+        WHEN p_old_parent_id IS NOT NULL AND NOT p_may_reparent AND p_parent IS NULL THEN 'PL017'
+        WHEN p_old_parent_id IS NOT NULL AND NOT p_may_reparent THEN 'PL018'
+        WHEN v_loop THEN 'PL019'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'provider % cannot be moved below %', p_uuid, coalesce(p_parent::text, 'nothing')
+            USING ERRCODE = v_rule, DETAIL = json_build_object('provider', p_uuid, 'parent', p_parent);
+    END IF;
+END
+$$;
+
+--
+-- Name: provider_create(uuid, text, uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_create(p_uuid uuid, p_name text, p_parent uuid) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_id bigint;
+    v_parent bigint;
+    v_root bigint;
+    v_root_uuid uuid := p_uuid;
+BEGIN
+    IF p_parent IS NOT NULL THEN
+        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent;
+        v_root := lock_root_shared(v_parent);
+        IF v_root IS NULL THEN
+            RAISE EXCEPTION 'no resource provider % to be the parent', p_parent USING ERRCODE = 'PL016',
+                DETAIL = json_build_object('provider', p_uuid, 'parent', p_parent);
+        END IF;
+        SELECT root.uuid INTO v_root_uuid FROM resource_providers AS root WHERE root.id = v_root;
+    END IF;
+
+    v_id := nextval(pg_get_serial_sequence('resource_providers', 'id'));
+    INSERT INTO resource_providers (id, uuid, name, parent_id, root_id) OVERRIDING SYSTEM VALUE
+    VALUES (v_id, p_uuid, p_name, v_parent, coalesce(v_root, v_id));
+    -- A new root counts as updated at once, a new child does not: clients see
+    -- it in the last-modified header of their first rename.
+    INSERT INTO provider_generations (provider_id, updated_at)
+    VALUES (v_id, CASE WHEN v_parent IS NULL THEN now() END);
+    RETURN v_root_uuid;
+END
+$$;
+
+--
+-- Name: provider_delete(uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_delete(p_uuid uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_id bigint;
+    v_rule text;
+BEGIN
+    SELECT provider.id INTO v_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
+    -- A root is locked for deletion at once: two deletions that both held it
+    -- FOR SHARE would wait for each other.
+    IF EXISTS (SELECT FROM resource_providers AS provider WHERE provider.id = v_id AND provider.parent_id IS NOT NULL) THEN
+        PERFORM lock_root_shared(v_id);
+    END IF;
+    PERFORM FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
+    PERFORM FROM provider_generations AS held WHERE held.provider_id = v_id FOR UPDATE;
+
+    v_rule := CASE
+        WHEN NOT EXISTS (SELECT FROM resource_providers AS provider WHERE provider.id = v_id) THEN 'PL001'
+        WHEN EXISTS (SELECT FROM resource_providers AS child WHERE child.parent_id = v_id) THEN 'PL014'
+        WHEN EXISTS (SELECT FROM allocations AS taken WHERE taken.provider_id = v_id) THEN 'PL015'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'provider % cannot be deleted', p_uuid USING ERRCODE = v_rule,
+            DETAIL = json_build_object('provider', p_uuid);
+    END IF;
+
+    DELETE FROM inventories WHERE provider_id = v_id;
+    DELETE FROM provider_traits WHERE provider_id = v_id;
+    DELETE FROM provider_aggregates WHERE provider_id = v_id;
+    DELETE FROM provider_generations WHERE provider_id = v_id;
+    DELETE FROM resource_providers WHERE id = v_id;
+END
+$$;
+
+--
+-- Name: provider_lock_move(bigint, uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_lock_move(p_provider_id bigint, p_parent uuid) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked bigint[];
+    v_roots bigint[];
+    v_same_parent bool;
+BEGIN
+    LOOP
+        SELECT array_agg(DISTINCT either.root_id ORDER BY either.root_id) INTO v_roots
+        FROM resource_providers AS either
+        WHERE either.id = p_provider_id OR either.uuid = p_parent;
+        EXIT WHEN v_roots IS NULL OR v_roots = v_locked;
+        PERFORM FROM resource_providers AS root WHERE root.id = ANY (v_roots) ORDER BY root.id FOR NO KEY UPDATE;
+        v_locked := v_roots;
+    END LOOP;
+    SELECT parent.uuid IS NOT DISTINCT FROM p_parent INTO v_same_parent
+    FROM resource_providers AS provider
+    LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
+    WHERE provider.id = p_provider_id;
+    RETURN NOT v_same_parent;
+END
+$$;
+
+--
+-- Name: provider_move(bigint, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_move(p_provider_id bigint, p_parent_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_root bigint := p_provider_id;
+    v_subtree bigint[];
+BEGIN
+    IF p_parent_id IS NOT NULL THEN
+        SELECT parent.root_id INTO v_root FROM resource_providers AS parent WHERE parent.id = p_parent_id;
+    END IF;
+    WITH RECURSIVE subtree AS (
+        SELECT p_provider_id AS id
+        UNION ALL  -- ends at the leaves
+        SELECT child.id FROM subtree AS above JOIN resource_providers AS child ON child.parent_id = above.id
+    )
+    SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
+
+    PERFORM FROM provider_generations AS held
+    WHERE held.provider_id = ANY (v_subtree) ORDER BY held.provider_id FOR NO KEY UPDATE;
+    UPDATE resource_providers AS provider
+    SET root_id = v_root,
+        parent_id = CASE WHEN provider.id = p_provider_id THEN p_parent_id ELSE provider.parent_id END
+    WHERE provider.id = ANY (v_subtree);
+    UPDATE inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);
+END
+$$;
+
+--
+-- Name: provider_traits_replace(uuid, bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_traits_replace(p_provider uuid, p_generation bigint, p_names text[]) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held record;
+    v_wanted int[];
+    v_unknown text[];
+    v_written bigint;
+BEGIN
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false);
+    SELECT array_agg(DISTINCT trait.id) FILTER (WHERE trait.id IS NOT NULL),
+           array_agg(DISTINCT wanted.name) FILTER (WHERE trait.id IS NULL)
+    INTO v_wanted, v_unknown
+    FROM unnest(p_names) AS wanted (name) LEFT JOIN traits AS trait ON trait.name = wanted.name;
+    IF v_unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'no traits %', v_unknown USING ERRCODE = 'PL013',
+            DETAIL = json_build_object('traits', array_to_string(v_unknown, ', '));
+    END IF;
+
+    WITH gone AS (
+        DELETE FROM provider_traits AS present
+        WHERE present.provider_id = v_held.provider_id AND present.trait_id <> ALL (coalesce(v_wanted, '{}'))
+        RETURNING present.trait_id
+    ), come AS (
+        INSERT INTO provider_traits (provider_id, trait_id)
+        SELECT v_held.provider_id, wanted.id FROM unnest(v_wanted) AS wanted (id) ORDER BY wanted.id
+        ON CONFLICT DO NOTHING
+        RETURNING trait_id
+    )
+    SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM come) INTO v_written;
+    RETURN CASE WHEN v_written > 0 THEN bump_provider(v_held.provider_id) ELSE v_held.generation END;
+END
+$$;
+
+--
+-- Name: provider_update(uuid, text, boolean, uuid, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_update(p_uuid uuid, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_id bigint;
+    v_old_parent bigint;
+    v_parent bigint;
+    v_moves bool := false;
+BEGIN
+    SELECT provider.id INTO v_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
+    IF p_set_parent THEN
+        v_moves := provider_lock_move(v_id, p_parent);
+    END IF;
+
+    SELECT provider.id, provider.parent_id INTO v_id, v_old_parent
+    FROM resource_providers AS provider WHERE provider.uuid = p_uuid FOR NO KEY UPDATE;
+    IF v_id IS NULL THEN
+        RAISE EXCEPTION 'no resource provider %', p_uuid USING ERRCODE = 'PL001',
+            DETAIL = json_build_object('provider', p_uuid);
+    END IF;
+    IF v_moves THEN
+        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent;
+        PERFORM provider_check_move(p_uuid, v_id, v_old_parent, p_parent, v_parent, p_may_reparent);
+        PERFORM provider_move(v_id, v_parent);
+    END IF;
+
+    UPDATE resource_providers SET name = p_name WHERE id = v_id AND name <> p_name;
+    SELECT held.generation, held.updated_at INTO generation, updated_before
+    FROM provider_generations AS held WHERE held.provider_id = v_id FOR NO KEY UPDATE;
+    UPDATE provider_generations SET updated_at = now() WHERE provider_id = v_id;
+
+    SELECT parent.uuid, root.uuid INTO parent_uuid, root_uuid
+    FROM resource_providers AS provider
+    JOIN resource_providers AS root ON root.id = provider.root_id
+    LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
+    WHERE provider.id = v_id;
+END
+$$;
+
+--
+-- Name: reshape(jsonb, uuid[], text[], text[], text[], boolean, bigint[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape(p_inventories jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_check_generations boolean, p_generations bigint[], p_unseen boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held record;
+    v_named record;
+    v_shape record;
+BEGIN
+    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
+    PERFORM reshape_lock(p_inventories, v_held.ids, p_providers);
+    PERFORM reshape_check_providers(p_inventories);
+    IF p_check_generations THEN
+        PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
+    END IF;
+    v_named := allocation_resolve(p_providers, p_classes);
+
+    FOR v_shape IN SELECT * FROM reshape_shapes(p_inventories) WHERE jsonb_array_length(records) > 0 LOOP
+        PERFORM inventory_write(v_shape.provider_id, v_shape.root_id, v_shape.records);
+        PERFORM bump_provider(v_shape.provider_id);
+    END LOOP;
+    PERFORM allocation_apply(v_held.ids, v_held.generations, v_held.projects, v_held.users, v_held.types,
+        p_owners, v_named.providers, v_named.classes, p_amounts);
+    FOR v_shape IN SELECT * FROM reshape_shapes(p_inventories) LOOP
+        PERFORM inventory_drop_others(v_shape.provider, v_shape.provider_id, inventory_names(v_shape.records));
+        PERFORM bump_provider(v_shape.provider_id);
+    END LOOP;
+END
+$$;
+
+--
+-- Name: reshape_check_providers(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_check_providers(p_inventories jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_wrong record;
+BEGIN
+    SELECT shape.provider, held.generation AS actual, shape.generation AS given INTO v_wrong
+    FROM reshape_shapes(p_inventories) AS shape
+    LEFT JOIN provider_generations AS held ON held.provider_id = shape.provider_id
+    WHERE held.generation IS DISTINCT FROM shape.generation
+    ORDER BY shape.place
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'provider % has generation %, not %', v_wrong.provider, v_wrong.actual, v_wrong.given
+            USING ERRCODE = CASE WHEN v_wrong.actual IS NULL THEN 'PL001' ELSE 'PL002' END,
+            DETAIL = json_build_object('provider', v_wrong.provider, 'actual', v_wrong.actual, 'given', v_wrong.given);
+    END IF;
+END
+$$;
+
+--
+-- Name: reshape_lock(jsonb, bigint[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_lock(p_inventories jsonb, p_consumers bigint[], p_providers uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked bigint[];
+    v_roots bigint[];
+BEGIN
+    LOOP
+        SELECT coalesce(array_agg(DISTINCT shape.root_id ORDER BY shape.root_id), '{}') INTO v_roots
+        FROM reshape_shapes(p_inventories) AS shape WHERE shape.root_id IS NOT NULL;
+        EXIT WHEN v_roots = v_locked;
+        PERFORM FROM resource_providers AS root WHERE root.id = ANY (v_roots) ORDER BY root.id FOR SHARE;
+        v_locked := v_roots;
+    END LOOP;
+    PERFORM allocation_lock_providers(
+        p_consumers,
+        ARRAY(SELECT shape.provider_id FROM reshape_shapes(p_inventories) AS shape WHERE shape.provider_id IS NOT NULL)
+        || ARRAY(SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = ANY (p_providers)));
+END
+$$;
+
+--
+-- Name: reshape_shapes(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_shapes(p_inventories jsonb) RETURNS TABLE(place bigint, provider uuid, generation bigint, records jsonb, provider_id bigint, root_id bigint)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT item.place, (item.shape ->> 'provider')::uuid, (item.shape ->> 'generation')::bigint,
+        item.shape -> 'records', present.id, present.root_id
+    FROM jsonb_array_elements(p_inventories) WITH ORDINALITY AS item (shape, place)
+    LEFT JOIN resource_providers AS present ON present.uuid = (item.shape ->> 'provider')::uuid
+    ORDER BY item.place;
+$$;
+
+--
+-- Name: resource_class_delete(text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.resource_class_delete(p_name text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_id int;
+    v_rule text;
+BEGIN
+    SELECT class.id INTO v_id FROM resource_classes AS class WHERE class.name = p_name FOR UPDATE;
+    v_rule := CASE
+        WHEN v_id IS NULL THEN 'PL004'
+        WHEN v_id < 10000 THEN 'PL020'
+        WHEN EXISTS (SELECT FROM inventories AS inventory WHERE inventory.class_id = v_id) THEN 'PL022'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'resource class % cannot be deleted', p_name USING ERRCODE = v_rule,
+            DETAIL = json_build_object('class', p_name);
+    END IF;
+    DELETE FROM resource_classes WHERE id = v_id;
+END
+$$;
+
+--
+-- Name: resource_class_ids(text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.resource_class_ids(p_names text[]) RETURNS integer[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    v_ids int[];
+    v_unknown text;
+BEGIN
+    SELECT array_agg(class.id ORDER BY wanted.place),
+           (array_agg(wanted.name ORDER BY wanted.place) FILTER (WHERE class.id IS NULL))[1]
+    INTO v_ids, v_unknown
+    FROM unnest(p_names) WITH ORDINALITY AS wanted (name, place)
+    LEFT JOIN resource_classes AS class ON class.name = wanted.name;
+    IF v_unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'no resource class %', v_unknown USING ERRCODE = 'PL004',
+            DETAIL = json_build_object('class', v_unknown);
+    END IF;
+    RETURN coalesce(v_ids, '{}');
+END
+$$;
+
+--
+-- Name: resource_class_rename(text, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.resource_class_rename(p_name text, p_new_name text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_id int;
+BEGIN
+    SELECT class.id INTO v_id FROM resource_classes AS class WHERE class.name = p_name FOR UPDATE;
+    IF v_id IS NULL OR v_id < 10000 THEN
+        RAISE EXCEPTION 'resource class % cannot be renamed', p_name
+            USING ERRCODE = CASE WHEN v_id IS NULL THEN 'PL004' ELSE 'PL020' END,
+            DETAIL = json_build_object('class', p_name);
+    END IF;
+    UPDATE resource_classes SET name = p_new_name, updated_at = now() WHERE id = v_id;
+END
+$$;
+
+--
+-- Name: trait_delete(text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.trait_delete(p_name text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_id int;
+    v_rule text;
+BEGIN
+    SELECT trait.id INTO v_id FROM traits AS trait WHERE trait.name = p_name FOR UPDATE;
+    v_rule := CASE
+        WHEN v_id IS NULL THEN 'PL013'
+        WHEN NOT starts_with(p_name, 'CUSTOM_') THEN 'PL021'
+        WHEN EXISTS (SELECT FROM provider_traits AS present WHERE present.trait_id = v_id) THEN 'PL023'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'trait % cannot be deleted', p_name USING ERRCODE = v_rule,
+            DETAIL = json_build_object('traits', p_name);
+    END IF;
+    DELETE FROM traits WHERE id = v_id;
+END
+$$;
+
+--
+-- Name: aggregates; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.aggregates (
+    id integer NOT NULL,
+    uuid uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+--
+-- Name: TABLE aggregates; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.aggregates IS 'Groups of providers, known by uuid only. Made on first use, never deleted.';
+
+--
+-- Name: aggregates_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.aggregates ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
+    SEQUENCE NAME public.aggregates_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: allocations_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.allocations ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.allocations_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: berth_function_set; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.berth_function_set (
+    number integer NOT NULL,
+    hash text NOT NULL,
+    applied_at timestamp with time zone NOT NULL
+);
+
+--
+-- Name: berth_migration; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.berth_migration (
+    id integer NOT NULL,
+    version_id bigint NOT NULL,
+    is_applied boolean NOT NULL,
+    tstamp timestamp without time zone DEFAULT now() NOT NULL
+);
+
+--
+-- Name: berth_migration_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.berth_migration ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
+    SEQUENCE NAME public.berth_migration_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: consumer_types; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.consumer_types (
+    id integer NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+--
+-- Name: TABLE consumer_types; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.consumer_types IS 'INSTANCE, MIGRATION and the like. A consumer without one is reported as unknown.';
+
+--
+-- Name: consumer_types_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.consumer_types ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.consumer_types_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: consumers; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.consumers (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    generation bigint NOT NULL,
+    project_id bigint NOT NULL,
+    user_id bigint NOT NULL,
+    consumer_type_id integer,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone
+)
+WITH (fillfactor='90');
+
+--
+-- Name: TABLE consumers; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.consumers IS 'Whatever uses resources: instances, migrations. A row exists exactly as long as it has allocations.';
+
+--
+-- Name: consumers_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.consumers ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.consumers_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: inventories; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.inventories (
+    provider_id bigint NOT NULL,
+    class_id integer NOT NULL,
+    root_id bigint NOT NULL,
+    total integer NOT NULL,
+    reserved integer NOT NULL,
+    min_unit integer NOT NULL,
+    max_unit integer NOT NULL,
+    step_size integer NOT NULL,
+    allocation_ratio double precision NOT NULL,
+    used bigint DEFAULT 0 NOT NULL,
+    free bigint GENERATED ALWAYS AS ((GREATEST(LEAST((max_unit)::double precision, (trunc((((total - reserved))::double precision * allocation_ratio)) - (used)::double precision)), ('-9007199254740992'::bigint)::double precision))::bigint) STORED NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone,
+    CONSTRAINT inventories_reserved_check CHECK ((reserved >= 0)),
+    CONSTRAINT inventories_total_check CHECK ((total >= 1)),
+    CONSTRAINT inventories_units_check CHECK (((min_unit >= 1) AND (max_unit >= 1) AND (step_size >= 1))),
+    CONSTRAINT inventories_used_check CHECK ((used >= 0))
+)
+WITH (fillfactor='80');
+
+--
+-- Name: TABLE inventories; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.inventories IS 'How much of a resource class a provider has. used + amount <= (total - reserved) * allocation_ratio decides a claim.';
+
+--
+-- Name: projects; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.projects (
+    id bigint NOT NULL,
+    external_id text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+--
+-- Name: TABLE projects; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.projects IS 'Identity service projects that own consumers. Made on first use, never deleted.';
+
+--
+-- Name: projects_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.projects ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.projects_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: provider_aggregates; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.provider_aggregates (
+    provider_id bigint NOT NULL,
+    aggregate_id integer NOT NULL
+);
+
+--
+-- Name: provider_generations; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.provider_generations (
+    provider_id bigint NOT NULL,
+    generation bigint DEFAULT 0 NOT NULL,
+    updated_at timestamp with time zone
+)
+WITH (fillfactor='50');
+
+--
+-- Name: TABLE provider_generations; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.provider_generations IS 'One narrow, often updated row a provider. Its row lock is the provider''s lock: whoever writes inventories, allocations, traits or aggregates of the provider holds it.';
+
+--
+-- Name: provider_traits; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.provider_traits (
+    provider_id bigint NOT NULL,
+    trait_id integer NOT NULL
+);
+
+--
+-- Name: resource_classes; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.resource_classes (
+    id integer NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone
+);
+
+--
+-- Name: TABLE resource_classes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.resource_classes IS 'What can be provided and consumed: VCPU, MEMORY_MB, CUSTOM_GOLD.';
+
+--
+-- Name: resource_classes_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.resource_classes ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
+    SEQUENCE NAME public.resource_classes_id_seq
+    START WITH 10000
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: resource_providers; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.resource_providers (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text NOT NULL,
+    root_id bigint NOT NULL,
+    parent_id bigint,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT resource_providers_root_check CHECK (((parent_id IS NULL) = (root_id = id)))
+);
+
+--
+-- Name: TABLE resource_providers; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.resource_providers IS 'Whatever has inventory: compute nodes, NUMA nodes, network functions, storage pools.';
+
+--
+-- Name: resource_providers_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.resource_providers ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.resource_providers_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: traits; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.traits (
+    id integer NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone
+);
+
+--
+-- Name: TABLE traits; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.traits IS 'Qualities of a provider that cannot be consumed. Standard traits do not begin with CUSTOM_.';
+
+--
+-- Name: traits_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.traits ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
+    SEQUENCE NAME public.traits_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: users; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.users (
+    id bigint NOT NULL,
+    external_id text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+--
+-- Name: TABLE users; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.users IS 'Identity service users that own consumers. Made on first use, never deleted.';
+
+--
+-- Name: users_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.users ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.users_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: aggregates aggregates_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.aggregates
+    ADD CONSTRAINT aggregates_pkey PRIMARY KEY (id);
+
+--
+-- Name: aggregates aggregates_uuid_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.aggregates
+    ADD CONSTRAINT aggregates_uuid_key UNIQUE (uuid);
+
+--
+-- Name: allocations allocations_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.allocations
+    ADD CONSTRAINT allocations_pkey PRIMARY KEY (consumer_id, provider_id, class_id);
+
+--
+-- Name: berth_function_set berth_function_set_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.berth_function_set
+    ADD CONSTRAINT berth_function_set_pkey PRIMARY KEY (number);
+
+--
+-- Name: berth_migration berth_migration_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.berth_migration
+    ADD CONSTRAINT berth_migration_pkey PRIMARY KEY (id);
+
+--
+-- Name: consumer_types consumer_types_name_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.consumer_types
+    ADD CONSTRAINT consumer_types_name_key UNIQUE (name);
+
+--
+-- Name: consumer_types consumer_types_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.consumer_types
+    ADD CONSTRAINT consumer_types_pkey PRIMARY KEY (id);
+
+--
+-- Name: consumers consumers_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.consumers
+    ADD CONSTRAINT consumers_pkey PRIMARY KEY (id);
+
+--
+-- Name: consumers consumers_uuid_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.consumers
+    ADD CONSTRAINT consumers_uuid_key UNIQUE (uuid);
+
+--
+-- Name: inventories inventories_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.inventories
+    ADD CONSTRAINT inventories_pkey PRIMARY KEY (provider_id, class_id);
+
+--
+-- Name: projects projects_external_id_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.projects
+    ADD CONSTRAINT projects_external_id_key UNIQUE (external_id);
+
+--
+-- Name: projects projects_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.projects
+    ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
+
+--
+-- Name: provider_aggregates provider_aggregates_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.provider_aggregates
+    ADD CONSTRAINT provider_aggregates_pkey PRIMARY KEY (provider_id, aggregate_id);
+
+--
+-- Name: provider_generations provider_generations_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.provider_generations
+    ADD CONSTRAINT provider_generations_pkey PRIMARY KEY (provider_id);
+
+--
+-- Name: provider_traits provider_traits_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.provider_traits
+    ADD CONSTRAINT provider_traits_pkey PRIMARY KEY (provider_id, trait_id);
+
+--
+-- Name: resource_classes resource_classes_name_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.resource_classes
+    ADD CONSTRAINT resource_classes_name_key UNIQUE (name);
+
+--
+-- Name: resource_classes resource_classes_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.resource_classes
+    ADD CONSTRAINT resource_classes_pkey PRIMARY KEY (id);
+
+--
+-- Name: resource_providers resource_providers_name_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.resource_providers
+    ADD CONSTRAINT resource_providers_name_key UNIQUE (name);
+
+--
+-- Name: resource_providers resource_providers_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.resource_providers
+    ADD CONSTRAINT resource_providers_pkey PRIMARY KEY (id);
+
+--
+-- Name: resource_providers resource_providers_uuid_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.resource_providers
+    ADD CONSTRAINT resource_providers_uuid_key UNIQUE (uuid);
+
+--
+-- Name: traits traits_name_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.traits
+    ADD CONSTRAINT traits_name_key UNIQUE (name);
+
+--
+-- Name: traits traits_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.traits
+    ADD CONSTRAINT traits_pkey PRIMARY KEY (id);
+
+--
+-- Name: users users_external_id_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.users
+    ADD CONSTRAINT users_external_id_key UNIQUE (external_id);
+
+--
+-- Name: users users_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.users
+    ADD CONSTRAINT users_pkey PRIMARY KEY (id);
+
+--
+-- Name: allocations_provider_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX allocations_provider_id_idx ON public.allocations USING btree (provider_id, class_id);
+
+--
+-- Name: consumers_project_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX consumers_project_id_idx ON public.consumers USING btree (project_id, user_id);
+
+--
+-- Name: inventories_class_id_free_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX inventories_class_id_free_idx ON public.inventories USING btree (class_id, free);
+
+--
+-- Name: provider_aggregates_aggregate_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX provider_aggregates_aggregate_id_idx ON public.provider_aggregates USING btree (aggregate_id, provider_id);
+
+--
+-- Name: provider_traits_trait_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX provider_traits_trait_id_idx ON public.provider_traits USING btree (trait_id, provider_id);
+
+--
+-- Name: resource_providers_parent_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX resource_providers_parent_id_idx ON public.resource_providers USING btree (parent_id) WHERE (parent_id IS NOT NULL);
+
+--
+-- Name: resource_providers_root_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX resource_providers_root_id_idx ON public.resource_providers USING btree (root_id);
+
+--
+-- Name: allocations allocations_consumer_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.allocations
+    ADD CONSTRAINT allocations_consumer_id_fkey FOREIGN KEY (consumer_id) REFERENCES public.consumers(id);
+
+--
+-- Name: allocations allocations_inventory_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.allocations
+    ADD CONSTRAINT allocations_inventory_fkey FOREIGN KEY (provider_id, class_id) REFERENCES public.inventories(provider_id, class_id);
+
+--
+-- Name: consumers consumers_consumer_type_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.consumers
+    ADD CONSTRAINT consumers_consumer_type_id_fkey FOREIGN KEY (consumer_type_id) REFERENCES public.consumer_types(id);
+
+--
+-- Name: consumers consumers_project_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.consumers
+    ADD CONSTRAINT consumers_project_id_fkey FOREIGN KEY (project_id) REFERENCES public.projects(id);
+
+--
+-- Name: consumers consumers_user_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.consumers
+    ADD CONSTRAINT consumers_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
+
+--
+-- Name: inventories inventories_class_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.inventories
+    ADD CONSTRAINT inventories_class_id_fkey FOREIGN KEY (class_id) REFERENCES public.resource_classes(id);
+
+--
+-- Name: inventories inventories_provider_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.inventories
+    ADD CONSTRAINT inventories_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES public.resource_providers(id);
+
+--
+-- Name: provider_aggregates provider_aggregates_aggregate_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.provider_aggregates
+    ADD CONSTRAINT provider_aggregates_aggregate_id_fkey FOREIGN KEY (aggregate_id) REFERENCES public.aggregates(id);
+
+--
+-- Name: provider_aggregates provider_aggregates_provider_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.provider_aggregates
+    ADD CONSTRAINT provider_aggregates_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES public.resource_providers(id);
+
+--
+-- Name: provider_generations provider_generations_provider_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.provider_generations
+    ADD CONSTRAINT provider_generations_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES public.resource_providers(id);
+
+--
+-- Name: provider_traits provider_traits_provider_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.provider_traits
+    ADD CONSTRAINT provider_traits_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES public.resource_providers(id);
+
+--
+-- Name: provider_traits provider_traits_trait_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.provider_traits
+    ADD CONSTRAINT provider_traits_trait_id_fkey FOREIGN KEY (trait_id) REFERENCES public.traits(id);
+
+--
+-- Name: resource_providers resource_providers_parent_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.resource_providers
+    ADD CONSTRAINT resource_providers_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.resource_providers(id);
+
+--
+-- Name: resource_providers resource_providers_root_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.resource_providers
+    ADD CONSTRAINT resource_providers_root_id_fkey FOREIGN KEY (root_id) REFERENCES public.resource_providers(id);

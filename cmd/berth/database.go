@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 
 	"github.com/berthd/berth/server/cluster"
+	"github.com/berthd/berth/server/store"
 )
 
 // database is the PostgreSQL that a command works on.
@@ -24,11 +26,14 @@ func openDatabase(ctx context.Context, settings *Settings, log *slog.Logger) (*d
 	if !settings.Embedded() {
 		return &database{url: settings.DatabaseURL, direct: settings.DirectURL(), description: settings.Database()}, nil
 	}
-	options := cluster.Options{Dir: settings.DataDir, Log: log}
+	options := cluster.Options{Dir: settings.DataDir, Log: log, DatabaseSettings: store.PlannerSettings()}
 	if wanted := settings.DBMaxConnections + spareConnections; wanted > usualConnections {
 		options.Settings = map[string]string{"max_connections": strconv.FormatInt(wanted, 10)}
 	}
 	private, err := cluster.Open(ctx, options)
+	if _, inUse := errors.AsType[*cluster.InUseError](err); inUse {
+		return nil, fmt.Errorf("%w; stop that one, choose another directory with --data-dir, or name a database with --database-url", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,8 @@ caller says it is. It is meant for one machine: listening on anything but the
 loopback interface needs --allow-insecure-noauth2.
 
 SIGTERM or Ctrl-C stops it: running requests get --drain-timeout to finish. A
-second signal breaks them off.`,
+second signal breaks them off. The exit code is 0 when every request was answered,
+1 when some were broken off.`,
 		Example: `  berth serve
   berth serve --listen 127.0.0.1:9000 --log-format json
   berth serve --database-url postgres://berth:secret@db.example.org/berth --migrate=false

@@ -41,6 +41,9 @@ func (s *service) start(ctx context.Context) (err error) {
 	if err = s.store.SyncStandardNames(ctx); err != nil {
 		return err
 	}
+	if err = s.warnOfPlanner(ctx); err != nil {
+		return err
+	}
 	// The port is opened last: whoever can connect is served.
 	if s.listener, err = listen(ctx, s.settings); err != nil {
 		return err
@@ -84,6 +87,18 @@ func (s *service) handler() http.Handler {
 		IncompleteProject:  s.settings.IncompleteProjectID,
 		IncompleteUser:     s.settings.IncompleteUserID,
 	})
+}
+
+// warnOfPlanner says in the log which planner settings a pooler took from the
+// connections, and how to give them to the database instead.
+func (s *service) warnOfPlanner(ctx context.Context) error {
+	lacking, err := s.store.Unset(ctx)
+	for name, found := range lacking {
+		s.log.Warn("a planner setting does not reach the database's connections; requests take two to three times as long. "+
+			"Set it on the database: ALTER DATABASE name SET setting = wanted",
+			"setting", name, "found", found, "wanted", store.PlannerSettings()[name])
+	}
+	return err
 }
 
 // warnOfRisk says in the log what the settings allow and a newcomer might not

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"net"
 	"reflect"
 	"strings"
 	"testing"
@@ -235,4 +236,29 @@ func TestTheTableIsWhole(t *testing.T) {
 			t.Errorf("%s: secret is %t", row.name, row.value.secret)
 		}
 	}
+}
+
+// Any text for any setting is either read or refused with a rule and a remedy, and
+// an address that counts as loopback is one.
+func FuzzReaders(f *testing.F) {
+	for _, row := range new(Settings).table() {
+		f.Add(row.fallback)
+	}
+	for _, seed := range []string{"[::1]:8778", ":0", "[::ffff:127.0.0.1]:1", "https://a.example,*", "1e3", "/a//b", "host=h password='x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		settings := new(Settings)
+		for _, row := range settings.table() {
+			if broken := row.value.read(text); broken != nil && (broken.broken == "" || broken.remedy == "") {
+				t.Errorf("%s refuses %q without saying why", row.name, text)
+			}
+		}
+		if settings.Listen == "" || !isLoopback(settings.Listen) || strings.HasPrefix(strings.ToLower(settings.Listen), "localhost:") {
+			return
+		}
+		if address, err := net.ResolveTCPAddr("tcp", settings.Listen); err != nil || !address.IP.IsLoopback() {
+			t.Errorf("%q counts as loopback and is %v, %v", text, address, err)
+		}
+	})
 }

@@ -54,10 +54,10 @@ type Item struct {
 	Status     int    `json:"status" doc:"HTTP status of the response." example:"404"`
 	Title      string `json:"title" doc:"The status in words." example:"Not Found"`
 	Detail     string `json:"detail" doc:"What went wrong, for people." example:"The resource could not be found."`
-	Code       string `json:"code,omitempty" doc:"What went wrong, for programs. From microversion 1.23." example:"placement.undefined_code"`
-	RequestID  string `json:"request_id,omitempty" doc:"Also in the header X-Openstack-Request-Id and in the server's log."`
-	MaxVersion string `json:"max_version,omitempty" doc:"Newest microversion; only if the one asked for is not supported."`
-	MinVersion string `json:"min_version,omitempty" doc:"Oldest microversion; only if the one asked for is not supported."`
+	Code       string `json:"code,omitempty" doc:"What went wrong, for programs. Missing where no microversion could be agreed on." example:"placement.undefined_code"`
+	RequestID  string `json:"request_id,omitempty" doc:"Also in the header X-Openstack-Request-Id and in the server's log." example:"req-6f9c0a4e-8f0b-4c9b-9f5e-3c8f2b1d7a60"`
+	MaxVersion string `json:"max_version,omitempty" doc:"Newest microversion of the server; only where the one asked for is not supported." example:"1.39"`
+	MinVersion string `json:"min_version,omitempty" doc:"Oldest microversion of the server; only where the one asked for is not supported." example:"1.0"`
 }
 
 // Response is an error on its way to the client. It satisfies huma.StatusError.

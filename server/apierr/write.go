@@ -46,22 +46,33 @@ func Write(w http.ResponseWriter, r *http.Request, err error) {
 	_ = Formats()[response.ContentType("")].Marshal(w, response)
 }
 
-// Unauthorized answers 401, whose body has a shape of its own.
-func Unauthorized(w http.ResponseWriter, r *http.Request) {
+// Denial is the body of a 401, which has a shape of its own.
+type Denial struct {
+	Message string `json:"message" doc:"What is missing, for people."`
+	Code    string `json:"code" doc:"The status with its name." example:"401 Unauthorized"`
+	Title   string `json:"title" doc:"The status in words." example:"Unauthorized"`
+}
+
+// NewDenial makes the body of a 401.
+func NewDenial() Denial {
 	const sentence = "This request needs a valid token in the header X-Auth-Token."
+	return Denial{Message: sentence, Code: "401 Unauthorized", Title: "Unauthorized"}
+}
+
+// Unauthorized answers 401.
+func Unauthorized(w http.ResponseWriter, r *http.Request) {
+	denial := NewDenial()
 	info := request.From(r.Context())
 	form := format(info)
 	w.Header().Set("Content-Type", form)
 	w.WriteHeader(http.StatusUnauthorized)
 	switch form {
 	case FormatJSON:
-		_ = json.NewEncoder(w).Encode(map[string]string{
-			"message": sentence, "code": "401 Unauthorized", "title": "Unauthorized",
-		})
+		_ = writeJSON(w, denial)
 	case FormatHTML:
-		_ = writeHTML(w, "401 Unauthorized", sentence)
+		_ = writeHTML(w, denial.Code, denial.Message)
 	default:
-		_ = writePlain(w, "401 Unauthorized", sentence)
+		_ = writePlain(w, denial.Code, denial.Message)
 	}
 }
 

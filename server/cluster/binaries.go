@@ -13,7 +13,7 @@ import (
 )
 
 // MinimumMajor is the oldest major version of PostgreSQL that is used.
-const MinimumMajor = 15
+const MinimumMajor = 14
 
 // ErrNoPostgres is in the chain of every error that says that no suitable
 // PostgreSQL server is installed; its text says what to do about it.

@@ -82,7 +82,7 @@ func TestFindSaysWhatToInstall(t *testing.T) {
 		want      string
 	}{
 		"nothing is there":         {nil, 0, "postgresql"},
-		"too old":                  {map[string]string{"lib/14/bin": "14.9"}, 0, "15 or newer"},
+		"too old":                  {map[string]string{"lib/13/bin": "13.9"}, 0, "14 or newer"},
 		"another version is there": {map[string]string{"lib/17/bin": "17.1"}, 16, "postgresql-16"},
 	} {
 		t.Run(name, func(t *testing.T) {

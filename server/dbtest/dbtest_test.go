@@ -119,7 +119,7 @@ func TestATemplateIsMadeOncePerContentAndPreparation(t *testing.T) {
 	if runs != 1 {
 		t.Errorf("prepared %d times", runs)
 	}
-	db := ours.create(t, "TEMPLATE "+ours.template)
+	db := ours.create(t, ours.template)
 	if got, want := Snapshot(t, db).Rows("cargo"), []string{"cargo{name: tea}"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -162,24 +162,39 @@ func TestDatabasesOfDeadProcessesAreDropped(t *testing.T) {
 	}
 }
 
-func TestTheServerStopsWhenNobodyUsesIt(t *testing.T) {
-	t.Parallel()
+// newBase is a directory for a keeper of the test's own, which the server's
+// account can enter.
+func newBase(t *testing.T) base {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b := base(dir)
-	first, err := use(t.Context(), b, keeperInterval/500)
+	return base(dir)
+}
+
+// quick is how often keepers look for users in tests.
+const quick = keeperInterval / 500
+
+func useQuick(t *testing.T, b base) *server {
+	t.Helper()
+	s, err := use(t.Context(), b, quick)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := use(t.Context(), b, keeperInterval/500)
-	if err != nil || second.url != first.url || second.keeper != nil {
-		t.Fatalf("a second process must share the server: %+v, %v", second, err)
+	return s
+}
+
+func TestTheServerStopsWhenNobodyUsesIt(t *testing.T) {
+	t.Parallel()
+	b := newBase(t)
+	first, second := useQuick(t, b), useQuick(t, b)
+	if second.url != first.url || second.keeper != nil {
+		t.Fatalf("a second process must share the server: %+v", second)
 	}
-	var held *cluster.InUseError
-	if _, err := cluster.Open(t.Context(), cluster.Options{Dir: b.cluster()}); !errors.As(err, &held) ||
-		held.PID != first.keeper.Process.Pid {
+	var inUse *cluster.InUseError
+	if _, err := cluster.Open(t.Context(), cluster.Options{Dir: b.cluster()}); !errors.As(err, &inUse) ||
+		inUse.PID != first.keeper.Process.Pid {
 		t.Errorf("the keeper must own the cluster: %v", err)
 	}
 	if err := errors.Join(first.users.Close(), second.users.Close()); err != nil {
@@ -193,10 +208,28 @@ func TestTheServerStopsWhenNobodyUsesIt(t *testing.T) {
 	}
 }
 
+func TestAServerWhoseKeeperWasKilledGetsAnother(t *testing.T) {
+	t.Parallel()
+	b := newBase(t)
+	first := useQuick(t, b)
+	if err := first.keeper.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.keeper.Wait()
+	second := useQuick(t, b)
+	if second.keeper == nil || second.url != first.url {
+		t.Fatalf("a new keeper must adopt the server: %+v", second)
+	}
+	if err := errors.Join(first.users.Close(), second.users.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.keeper.Wait(); err != nil {
+		t.Errorf("the keeper failed: %v", err)
+	}
+}
+
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
-		b.StopTimer()
-		b.StartTimer()
 		New(b)
 	}
 }

@@ -61,11 +61,12 @@ var serverSettings = map[string]string{
 // base is the directory of the keeper, its locks and its cluster.
 type base string
 
-func (b base) usersLock() string { return filepath.Join(string(b), "users") }
-func (b base) startLock() string { return filepath.Join(string(b), "start") }
-func (b base) urlFile() string   { return filepath.Join(string(b), "url") }
-func (b base) logFile() string   { return filepath.Join(string(b), "keeper.log") }
-func (b base) cluster() string   { return filepath.Join(string(b), "cluster") }
+func (b base) usersLock() string  { return filepath.Join(string(b), "users") }
+func (b base) startLock() string  { return filepath.Join(string(b), "start") }
+func (b base) keeperLock() string { return filepath.Join(string(b), "keeper") }
+func (b base) urlFile() string    { return filepath.Join(string(b), "url") }
+func (b base) logFile() string    { return filepath.Join(string(b), "keeper.log") }
+func (b base) cluster() string    { return filepath.Join(string(b), "cluster") }
 
 // init takes over the process when it was started as a keeper: there is no
 // main function to do it in.
@@ -74,7 +75,11 @@ func init() {
 	if dir == "" {
 		return
 	}
-	report := os.NewFile(3, "report")
+	// An inherited file would be passed on to the server, and whoever waits for
+	// the report would wait for the server's end.
+	const reportFD = 3
+	syscall.CloseOnExec(reportFD)
+	report := os.NewFile(reportFD, "report")
 	if err := keep(base(dir), report); err != nil {
 		fmt.Fprintln(report, err)
 		slog.Error("keeper failed", "error", err)
@@ -101,16 +106,30 @@ func keep(b base, report *os.File) error {
 	if err != nil {
 		return err
 	}
-	users, err := os.OpenFile(b.usersLock(), os.O_RDWR|os.O_CREATE, 0o600)
+	users, keeper, err := announce(b, c.URL(), report)
 	if err == nil {
+		// Both locks last until the server is gone.
 		defer users.Close()
-		err = replaceFile(b.urlFile(), c.URL())
-	}
-	if err == nil {
-		fmt.Fprintln(report, keeperReady)
-		err = errors.Join(report.Close(), awaitIdle(ctx, users, interval, c.Exited()))
+		defer keeper.Close()
+		err = awaitIdle(ctx, users, interval, c.Exited())
 	}
 	return errors.Join(err, c.Close(context.Background()))
+}
+
+// announce tells everybody where the server is. It returns the lock of the
+// users, not taken yet, and that of the keeper.
+func announce(b base, at string, report *os.File) (users, keeper *os.File, err error) {
+	if keeper, err = flock(b.keeperLock(), syscall.LOCK_EX); err != nil {
+		return nil, nil, err
+	}
+	if err = replaceFile(b.urlFile(), at); err == nil {
+		users, err = os.OpenFile(b.usersLock(), os.O_RDWR|os.O_CREATE, 0o600)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, keeper.Close())
+	}
+	fmt.Fprintln(report, keeperReady)
+	return users, keeper, report.Close()
 }
 
 // awaitIdle returns when there were no users for some rounds in a row. It keeps
@@ -208,8 +227,17 @@ func start(ctx context.Context, b base, interval time.Duration) (at string, keep
 	}
 }
 
-// reach tells where the server is that was announced last, if it is up.
+// reach tells where the server is that was announced last, if it is up and has
+// a keeper. A server whose keeper was killed would run for ever; the next
+// keeper adopts it.
 func reach(ctx context.Context, b base) (at string, err error) {
+	kept, err := held(b.keeperLock())
+	if err != nil {
+		return "", err
+	}
+	if !kept {
+		return "", errors.New("the server has no keeper")
+	}
 	text, err := os.ReadFile(b.urlFile())
 	if err != nil {
 		return "", err
@@ -219,6 +247,18 @@ func reach(ctx context.Context, b base) (at string, err error) {
 		return "", err
 	}
 	return string(text), conn.Close(ctx)
+}
+
+// held says whether somebody has a lock for itself.
+func held(path string) (bool, error) {
+	file, err := flock(path, syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, file.Close()
 }
 
 // startKeeper starts a keeper and waits for its report. The keeper must share
@@ -248,6 +288,9 @@ func startKeeper(b base, interval time.Duration) (*exec.Cmd, error) {
 	err = keeper.Start()
 	write.Close()
 	if err != nil {
+		return nil, err
+	}
+	if err := report.SetReadDeadline(time.Now().Add(startPatience)); err != nil {
 		return nil, err
 	}
 	text, err := io.ReadAll(report)

@@ -43,6 +43,7 @@ func NewDocument(doc []byte, isUUID UUIDCheck) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read schema document: %w", err)
 	}
+	patternsFromNames(root)
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(closedLoader{})

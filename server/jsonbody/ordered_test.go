@@ -135,8 +135,8 @@ func TestOrderedHasASchema(t *testing.T) {
 		"Record": {"type": "object", "additionalProperties": false, "required": ["total"],
 			"properties": {"total": {"type": "integer", "format": "int64", "minimum": 1}}},
 		"Body": {"type": "object", "additionalProperties": false, "required": ["amounts", "records"], "properties": {
-			"amounts": {"type": "object", "additionalProperties": false, "minProperties": 1,
-				"patternProperties": {"^[A-Z0-9_]+$": {"type": "integer", "minimum": 1}}},
+			"amounts": {"type": "object", "minProperties": 1, "propertyNames": {"pattern": "^[A-Z0-9_]+$"},
+				"additionalProperties": {"type": "integer", "minimum": 1}},
 			"free": {"type": "object", "additionalProperties": {"type": ["integer", "null"], "format": "int64"}},
 			"records": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Record"}}}}
 	}`)

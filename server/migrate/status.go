@@ -89,17 +89,15 @@ func (s Set) status(ctx context.Context, conn *pgx.Conn) (Status, error) {
 }
 
 func appliedVersions(ctx context.Context, conn *pgx.Conn) (map[int64]bool, error) {
-	// The last row of a version counts: goose may have taken one back.
-	rows, err := conn.Query(ctx,
+	// The last row of a version counts: goose may have taken one back. The rows
+	// carry the error of the query, so that ForEachRow gives every error.
+	rows, _ := conn.Query(ctx,
 		`SELECT DISTINCT ON (version_id) version_id, is_applied
 		FROM `+versionTable+` WHERE version_id > 0 ORDER BY version_id, id DESC`)
-	if err != nil {
-		return nil, err
-	}
 	applied := map[int64]bool{}
 	var version int64
 	var isApplied bool
-	_, err = pgx.ForEachRow(rows, []any{&version, &isApplied}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&version, &isApplied}, func() error {
 		if isApplied {
 			applied[version] = true
 		}

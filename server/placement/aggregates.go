@@ -38,9 +38,17 @@ func (s aggregateSet) ids() []uuid.UUID {
 	return ids
 }
 
+// aggregateIDs are aggregates in an answer.
+type aggregateIDs []uuid.UUID
+
+// Schema implements huma.SchemaProvider.
+func (aggregateIDs) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "uuid"}}
+}
+
 // AggregatesV1 are a provider's aggregates up to 1.18.
 type AggregatesV1 struct {
-	Aggregates []uuid.UUID `json:"aggregates" doc:"The aggregates that the provider is in."`
+	Aggregates aggregateIDs `json:"aggregates" doc:"The aggregates that the provider is in."`
 }
 
 // AggregatesV19 are a provider's aggregates with its generation.
@@ -57,7 +65,9 @@ type AggregatesReplaceV19 struct {
 
 func (o *operations) providerAggregateOperations() []*route.Operation {
 	const path = "/resource_providers/{uuid}/aggregates"
-	example := []string{"a99e0000-0000-4000-8000-000000000001"}
+	example := []string{exampleGroup}
+	shownV1 := AggregatesV1{Aggregates: aggregateIDs{uuid.MustParse(exampleGroup)}}
+	shownV19 := AggregatesV19{AggregatesV1: shownV1, Generation: 5}
 	replaceV1 := route.Body[providerPath]{LookFirst: o.exists, Example: example}
 	replaceV19 := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{
 		"aggregates": example, "resource_provider_generation": 4,
@@ -65,18 +75,19 @@ func (o *operations) providerAggregateOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "provider-aggregate-list", Method: http.MethodGet, Path: path, Tag: tagAggregates,
 		Rule: policy.ProviderAggregatesList, Summary: "List a provider's aggregates",
-		Checks: []route.Check{route.Accept, route.Version}, Fails: []int{http.StatusNotFound},
+		Checks: []route.Check{route.Accept, route.Version}, Fails: []route.Failure{noProviderFound},
 		Variants: []route.Variant{
-			route.From(v(1), o.providerAggregateListV1), route.From(v(19), o.providerAggregateListV19),
+			route.From(v(1), o.providerAggregateListV1, route.Example(showing(shownV1))),
+			route.From(v(19), o.providerAggregateListV19, route.Example(showing(shownV19))),
 		},
 	}, {
 		ID: "provider-aggregate-replace", Method: http.MethodPut, Path: path, Tag: tagAggregates,
 		Rule: policy.ProviderAggregatesUpdate, Summary: "Replace a provider's aggregates",
 		Description: "Before 1.19 the provider's generation is neither compared nor raised.",
-		Checks:      []route.Check{route.JSON, route.Version}, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Checks:      []route.Check{route.JSON, route.Version}, Fails: []route.Failure{noProviderFound, from(19, staleSet)},
 		Variants: []route.Variant{
-			route.Write(v(1), replaceV1, o.providerAggregateReplaceV1),
-			route.Write(v(19), replaceV19, o.providerAggregateReplaceV19),
+			route.Write(v(1), replaceV1, o.providerAggregateReplaceV1, route.Example(showing(shownV1))),
+			route.Write(v(19), replaceV19, o.providerAggregateReplaceV19, route.Example(showing(shownV19))),
 		},
 	}}
 }

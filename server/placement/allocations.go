@@ -48,7 +48,7 @@ type AllocationsV28 struct {
 // AllocationsV38 have the consumer's type.
 type AllocationsV38 struct {
 	AllocationsV28
-	ConsumerType string `json:"consumer_type,omitempty" doc:"The consumer's type; unknown, if it has none." example:"INSTANCE"`
+	ConsumerType string `json:"consumer_type,omitempty" doc:"The consumer's type; unknown, where it has none." example:"INSTANCE"`
 }
 
 // ConsumerOnProviderV0 is what one consumer has of a provider, up to 1.27.
@@ -76,48 +76,54 @@ type ProviderAllocationsV28 providerAllocations[ConsumerOnProviderV28]
 
 func (o *operations) allocationOperations() []*route.Operation {
 	const one = "/allocations/{consumer_uuid}"
+	onProvider := ConsumerOnProviderV28{
+		ConsumerOnProviderV0: ConsumerOnProviderV0{Resources: exampleAmounts()}, ConsumerGeneration: 1,
+	}
 	return []*route.Operation{{
 		ID: "provider-allocation-list", Method: http.MethodGet, Path: "/resource_providers/{uuid}/allocations",
 		Tag: tagAllocations, Rule: policy.ProviderAllocationsList, Summary: "List who uses a provider",
-		Checks: reads, Fails: []int{http.StatusNotFound},
+		Checks: reads, Fails: providerAllocationListFailures,
 		Variants: []route.Variant{
-			route.From(v(0), o.providerAllocationListV0), route.From(v(28), o.providerAllocationListV28),
+			route.From(v(0), o.providerAllocationListV0, route.Example(showing(ProviderAllocationsV0{
+				Generation: 4, Allocations: exampleByInstance(onProvider.ConsumerOnProviderV0),
+			}))),
+			route.From(v(28), o.providerAllocationListV28, route.Example(showing(ProviderAllocationsV28{
+				Generation: 4, Allocations: exampleByInstance(onProvider),
+			}))),
 		},
 	}, {
 		ID: "allocation-replace-many", Method: http.MethodPost, Path: "/allocations", Tag: tagAllocations,
 		Rule: policy.AllocationsManage, Summary: "Replace the allocations of several consumers",
 		Description: "All or nothing. What the consumers had counts as free, so that they can swap places.",
-		Checks:      writesSince, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Checks:      writesSince, Fails: claimFailures("Unable to allocate inventory "),
 		Variants: o.allocationReplaceManyVariants(),
 	}, {
 		ID: "allocation-list", Method: http.MethodGet, Path: one, Tag: tagAllocations,
 		Rule: policy.AllocationsList, Summary: "List what a consumer uses", Checks: reads,
 		Variants: []route.Variant{
-			route.From(v(0), allocationList(o, func(of AllocationsV38) AllocationsV0 { return of.AllocationsV0 })),
-			route.From(v(12), allocationList(o, func(of AllocationsV38) AllocationsV12 { return of.AllocationsV12 })),
-			route.From(v(28), allocationList(o, func(of AllocationsV38) AllocationsV28 { return of.AllocationsV28 })),
-			route.From(v(38), allocationList(o, func(of AllocationsV38) AllocationsV38 { return of })),
+			allocationList(v(0), o, func(of AllocationsV38) AllocationsV0 { return of.AllocationsV0 }),
+			allocationList(v(12), o, func(of AllocationsV38) AllocationsV12 { return of.AllocationsV12 }),
+			allocationList(v(28), o, func(of AllocationsV38) AllocationsV28 { return of.AllocationsV28 }),
+			allocationList(v(38), o, func(of AllocationsV38) AllocationsV38 { return of }),
 		},
 	}, {
 		ID: "allocation-replace", Method: http.MethodPut, Path: one, Tag: tagAllocations,
 		Rule: policy.AllocationsUpdate, Summary: "Replace a consumer's allocations",
 		Description: "The consumer is created with its first allocations and gone with its last.",
-		Checks:      writes, Fails: []int{http.StatusConflict},
+		Checks:      writes, Fails: allocationReplaceFailures,
 		Variants: o.allocationReplaceVariants(),
 	}, {
 		ID: "allocation-delete", Method: http.MethodDelete, Path: one, Tag: tagAllocations,
 		Rule: policy.AllocationsDelete, Summary: "Delete a consumer's allocations",
 		Description: "No generation is compared. Generations of the providers stay as they are.",
-		Fails:       []int{http.StatusNotFound},
+		Fails:       allocationDeleteFailures,
 		Variants:    []route.Variant{route.From(v(0), o.allocationDelete)},
 	}}
 }
 
 // allocationList serves all shapes: each is a part of the newest.
-func allocationList[A any](
-	o *operations, shape func(AllocationsV38) A,
-) func(context.Context, *consumerPath) (*cached[A], error) {
-	return func(ctx context.Context, in *consumerPath) (*cached[A], error) {
+func allocationList[A any](since microversion.Version, o *operations, shape func(AllocationsV38) A) route.Variant {
+	return route.From(since, func(ctx context.Context, in *consumerPath) (*cached[A], error) {
 		consumer, ok := uuidlike.Parse(in.Consumer)
 		if !ok {
 			return answer(ctx, shape(AllocationsV38{}), now()), nil
@@ -127,7 +133,7 @@ func allocationList[A any](
 			return nil, err
 		}
 		return answer(ctx, shape(allocationsOf(found)), newestAllocation(found.Rows)), nil
-	}
+	}, route.Example(showing(shape(allocationsOf(instanceRow)))))
 }
 
 func allocationsOf(found store.ConsumerAllocations) AllocationsV38 {

@@ -20,7 +20,7 @@ type claimedAmount struct{ jsonbody.Int }
 // Schema implements huma.SchemaProvider.
 func (claimedAmount) Schema(huma.Registry) *huma.Schema {
 	least := 1.0
-	return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Examples: []any{2}}
+	return &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: &least, Examples: []any{2}}
 }
 
 // claimedResources are amounts by resource class, at least one.
@@ -116,7 +116,7 @@ func (n *nullableInt) UnmarshalJSON(raw []byte) error {
 
 // Schema implements huma.SchemaProvider.
 func (nullableInt) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeInteger, Nullable: true, Examples: []any{1}}
+	return &huma.Schema{Type: huma.TypeInteger, Format: "int64", Nullable: true, Examples: []any{1}}
 }
 
 // mappings are providers by the suffix of the request group.
@@ -288,39 +288,21 @@ func consumerConflict(values store.Values) *fault.Error {
 		WithCode(fault.CodeConcurrentUpdate)
 }
 
-// claimExample is a claim for the documents.
-func claimExample(since uint8) map[string]any {
-	example := map[string]any{
-		"allocations": map[string]any{
-			"c0ffee00-5ca1-4b1e-8000-000000000001": map[string]any{"resources": map[string]any{"VCPU": 2, "MEMORY_MB": 2048}},
-		},
-		"project_id": "5eed", "user_id": "ada",
-	}
-	if since >= 28 {
-		example["consumer_generation"] = nil
-	}
-	if since >= 38 {
-		example["consumer_type"] = "INSTANCE"
-	}
-	return example
-}
-
 func (o *operations) allocationReplaceVariants() []route.Variant {
 	listed := map[string]any{"allocations": []any{map[string]any{
-		"resource_provider": map[string]any{"uuid": "c0ffee00-5ca1-4b1e-8000-000000000001"},
-		"resources":         map[string]any{"VCPU": 2, "MEMORY_MB": 2048},
+		"resource_provider": map[string]any{"uuid": exampleHost}, "resources": exampleRequest(),
 	}}}
-	owned := map[string]any{"allocations": listed["allocations"], "project_id": "5eed", "user_id": "ada"}
+	owned := map[string]any{"allocations": listed["allocations"], "project_id": exampleProject, "user_id": exampleUser}
 	body := func(example any) route.Body[consumerPath] {
 		return route.Body[consumerPath]{LookFirst: checkConsumer, Example: example}
 	}
 	return []route.Variant{
 		route.Write(v(0), body(listed), allocationReplace[ClaimV0](o)),
 		route.Write(v(8), body(owned), allocationReplace[ClaimV8](o)),
-		route.Write(v(12), body(claimExample(12)), allocationReplace[ClaimV12](o)),
-		route.Write(v(28), body(claimExample(28)), allocationReplace[ClaimV28](o)),
-		route.Write(v(34), body(claimExample(34)), allocationReplace[ClaimV34](o)),
-		route.Write(v(38), body(claimExample(38)), allocationReplace[ClaimV38](o)),
+		route.Write(v(12), body(exampleClaim(12)), allocationReplace[ClaimV12](o)),
+		route.Write(v(28), body(exampleClaim(28)), allocationReplace[ClaimV28](o)),
+		route.Write(v(34), body(exampleClaim(34)), allocationReplace[ClaimV34](o)),
+		route.Write(v(38), body(exampleClaim(38)), allocationReplace[ClaimV38](o)),
 	}
 }
 
@@ -352,7 +334,7 @@ func allocationReplace[C claimant](o *operations) func(context.Context, *consume
 
 func (o *operations) allocationReplaceManyVariants() []route.Variant {
 	body := func(since uint8) route.Body[none] {
-		return route.Body[none]{Example: map[string]any{"1d5ecafe-0000-4000-8000-000000000001": claimExample(since)}}
+		return route.Body[none]{Example: map[string]any{exampleInstance: exampleClaim(since)}}
 	}
 	return []route.Variant{
 		route.Write(v(13), body(13), allocationReplaceMany[ClaimManyV13](o)),

@@ -35,36 +35,41 @@ type classPath struct {
 
 func (o *operations) resourceClassOperations() []*route.Operation {
 	const all, one = "/resource_classes", "/resource_classes/{name}"
-	example := map[string]any{"name": "CUSTOM_BAREMETAL_GOLD"}
+	example := map[string]any{"name": exampleClass}
+	shown := route.Example(func(ctx context.Context) any { return classLinks(ctx, exampleClass) })
+	list := route.Example(func(ctx context.Context) any {
+		return ResourceClasses{Classes: []ResourceClass{classLinks(ctx, "VCPU"), classLinks(ctx, exampleClass)}}
+	})
 	return []*route.Operation{{
 		ID: "resource-class-list", Method: http.MethodGet, Path: all, Tag: tagClasses, Rule: policy.ClassesList,
-		Summary: "List resource classes", Checks: readsSince, Fails: []int{http.StatusNotFound},
-		Variants: []route.Variant{route.From(v(2), o.resourceClassList)},
+		Summary: "List resource classes", Checks: readsSince,
+		Variants: []route.Variant{route.From(v(2), o.resourceClassList, list)},
 	}, {
 		ID: "resource-class-create", Method: http.MethodPost, Path: all, Tag: tagClasses, Rule: policy.ClassesCreate,
-		Summary: "Create a custom resource class", Checks: writesSince, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Summary: "Create a custom resource class", Checks: writesSince, Fails: classCreateFailures,
 		Variants: []route.Variant{route.Write(v(2), route.Body[none]{Example: example}, o.resourceClassCreate,
 			route.Status(http.StatusCreated))},
 	}, {
 		ID: "resource-class-show", Method: http.MethodGet, Path: one, Tag: tagClasses, Rule: policy.ClassesShow,
-		Summary: "Show a resource class", Checks: readsSince, Fails: []int{http.StatusNotFound},
-		Variants: []route.Variant{route.From(v(2), o.resourceClassShow)},
+		Summary: "Show a resource class", Checks: readsSince, Fails: []route.Failure{noClass},
+		Variants: []route.Variant{route.From(v(2), o.resourceClassShow, shown)},
 	}, {
 		ID: "resource-class-rename", Method: http.MethodPut, Path: one, Tag: tagClasses, Rule: policy.ClassesUpdate,
-		Summary: "Rename a custom resource class", Checks: writesSince, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Summary: "Rename a custom resource class", Checks: writesSince, Fails: classRenameFailures,
 		Variants: []route.Variant{
-			route.Write(v(2), route.Body[classPath]{Example: example}, o.resourceClassRename),
+			route.Write(v(2), route.Body[classPath]{Example: example}, o.resourceClassRename, shown),
 			route.Until(v(7)),
 		},
 	}, {
 		ID: "resource-class-ensure", Method: http.MethodPut, Path: one, Tag: tagClasses, Rule: policy.ClassesUpdate,
 		Summary:     "Create a custom resource class unless it exists",
 		Description: "A body is ignored.",
+		Fails:       classEnsureFailures,
 		Variants: []route.Variant{route.From(v(7), o.resourceClassEnsure,
 			route.Status(http.StatusCreated), route.Also("204", "The class existed."))},
 	}, {
 		ID: "resource-class-delete", Method: http.MethodDelete, Path: one, Tag: tagClasses, Rule: policy.ClassesDelete,
-		Summary: "Delete a custom resource class", Checks: only, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Summary: "Delete a custom resource class", Checks: only, Fails: classDeleteFailures,
 		Variants: []route.Variant{route.From(v(2), o.resourceClassDelete)},
 	}}
 }

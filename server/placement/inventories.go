@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/jsonbody"
@@ -45,8 +46,8 @@ type Inventory struct {
 	AllocationRatio ratio `json:"allocation_ratio" doc:"(total - reserved) * allocation_ratio is the capacity."`
 }
 
-// OneInventory is the inventory of one class with its provider's generation.
-type OneInventory struct {
+// InventoryWithGeneration is the inventory of one class with its provider's generation.
+type InventoryWithGeneration struct {
 	// Generation is left out while it is 0, which clients know.
 	Generation int64 `json:"resource_provider_generation,omitempty" doc:"The provider's generation; left out while it is 0." example:"5"`
 	Inventory
@@ -58,31 +59,31 @@ type Inventories struct {
 	Inventories jsonbody.Ordered[Inventory] `json:"inventories" doc:"By resource class."`
 }
 
-// InventoryRecord is an inventory in requests.
-type InventoryRecord struct {
-	Total           jsonbody.Int  `json:"total" minimum:"1" maximum:"2147483647" doc:"All there is." example:"64"`
-	Reserved        *jsonbody.Int `json:"reserved,omitempty" nullable:"false" minimum:"0" maximum:"2147483647" doc:"What is kept back; 0 if left out." example:"2"`
-	MinUnit         *jsonbody.Int `json:"min_unit,omitempty" nullable:"false" minimum:"1" maximum:"2147483647" doc:"The least that an allocation may take; 1 if left out." example:"1"`
-	MaxUnit         *jsonbody.Int `json:"max_unit,omitempty" nullable:"false" minimum:"1" maximum:"2147483647" doc:"The most that an allocation may take; no limit if left out." example:"32"`
-	StepSize        *jsonbody.Int `json:"step_size,omitempty" nullable:"false" minimum:"1" maximum:"2147483647" doc:"Allocations are multiples of it; 1 if left out." example:"1"`
+// InventoryFields are what all requests say of an inventory.
+type InventoryFields struct {
+	Total           jsonbody.Int  `json:"total" format:"int32" minimum:"1" maximum:"2147483647" doc:"All there is." example:"64"`
+	Reserved        *jsonbody.Int `json:"reserved,omitempty" format:"int32" nullable:"false" minimum:"0" maximum:"2147483647" doc:"What is kept back; 0 if left out." example:"2"`
+	MinUnit         *jsonbody.Int `json:"min_unit,omitempty" format:"int32" nullable:"false" minimum:"1" maximum:"2147483647" doc:"The least that an allocation may take; 1 if left out." example:"1"`
+	MaxUnit         *jsonbody.Int `json:"max_unit,omitempty" format:"int32" nullable:"false" minimum:"1" maximum:"2147483647" doc:"The most that an allocation may take; no limit if left out." example:"32"`
+	StepSize        *jsonbody.Int `json:"step_size,omitempty" format:"int32" nullable:"false" minimum:"1" maximum:"2147483647" doc:"Allocations are multiples of it; 1 if left out." example:"1"`
 	AllocationRatio *float64      `json:"allocation_ratio,omitempty" nullable:"false" maximum:"3.40282e+38" doc:"How far to promise more than there is; 1.0 if left out." example:"1.5"`
 }
 
-// NestedInventoryRecord is an inventory among others. Clients send back what
-// they read, so it may carry a generation, which says nothing.
-type NestedInventoryRecord struct {
-	InventoryRecord
+// InventoryRecord is an inventory among others. Clients send back what they read,
+// so it may carry a generation, which says nothing.
+type InventoryRecord struct {
+	InventoryFields
 	Generation *jsonbody.Int `json:"resource_provider_generation,omitempty" nullable:"false" doc:"Ignored."`
 }
 
 // recordsByClass are inventories by resource class.
 type recordsByClass struct {
-	jsonbody.Ordered[NestedInventoryRecord]
+	jsonbody.Ordered[InventoryRecord]
 }
 
 // Schema implements huma.SchemaProvider.
 func (recordsByClass) Schema(r huma.Registry) *huma.Schema {
-	return jsonbody.MapSchema(schemaOf[NestedInventoryRecord](r), "^[A-Z0-9_]+$", 0)
+	return jsonbody.MapSchema(schemaOf[InventoryRecord](r), classPattern, 0)
 }
 
 // InventoriesReplace asks for exactly these inventories.
@@ -94,73 +95,83 @@ type InventoriesReplace struct {
 // InventoryCreate asks for the inventory of one class more.
 type InventoryCreate struct {
 	Class string `json:"resource_class" pattern:"^[A-Z0-9_]+$" doc:"The resource class." example:"VCPU"`
-	NestedInventoryRecord
+	InventoryRecord
 }
 
 // InventoryUpdate asks for new values for the inventory of a class.
 type InventoryUpdate struct {
 	Generation jsonbody.Int `json:"resource_provider_generation" doc:"The provider's generation as the client knows it." example:"4"`
-	InventoryRecord
+	InventoryFields
 }
 
-// inventoryPath is the input of operations on one class of one provider.
+// inventoryPath is the input of operations on one class of one provider. It does
+// not embed providerPath, because huma passes over fields that are not exported,
+// embedded ones too, and the provider would silently be empty.
 type inventoryPath struct {
-	providerPath
+	UUID  string `path:"uuid" doc:"The provider." example:"c0ffee00-5ca1-4b1e-8000-000000000001"`
 	Class string `path:"resource_class" doc:"The resource class." example:"VCPU"`
 }
 
+func (in *inventoryPath) provider() *providerPath { return &providerPath{UUID: in.UUID} }
+
+func (in *inventoryPath) id() uuid.UUID { return in.provider().id() }
+
 func (o *operations) existsForInventory(ctx context.Context, in *inventoryPath) error {
-	return o.exists(ctx, &in.providerPath)
+	return o.exists(ctx, in.provider())
 }
 
 func (o *operations) inventoryOperations() []*route.Operation {
 	const all, one = "/resource_providers/{uuid}/inventories", "/resource_providers/{uuid}/inventories/{resource_class}"
-	fails := []int{http.StatusNotFound, http.StatusConflict}
-	record := map[string]any{"total": 64, "reserved": 2, "allocation_ratio": 1.5}
+	list := route.Example(showing(allShown(4, inventoryRows)))
+	replaced := route.Example(showing(allShown(5, inventoryRows[:1])))
+	shownOne := route.Example(showing(InventoryWithGeneration{Generation: 5, Inventory: shown(inventoryRows[0])}))
+	record := map[string]any{"total": 64, "reserved": 2, "max_unit": 64, "allocation_ratio": 4}
 	replace := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{
 		"resource_provider_generation": 4, "inventories": map[string]any{"VCPU": record},
 	}}
-	create := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{"resource_class": "VCPU", "total": 64}}
+	create := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{
+		"resource_class": "VCPU", "total": 64, "reserved": 2, "max_unit": 64, "allocation_ratio": 4,
+	}}
 	update := route.Body[inventoryPath]{LookFirst: o.existsForInventory, Example: map[string]any{
-		"resource_provider_generation": 4, "total": 128,
+		"resource_provider_generation": 4, "total": 64, "reserved": 2, "max_unit": 64, "allocation_ratio": 4,
 	}}
 	return []*route.Operation{{
 		ID: "inventory-list", Method: http.MethodGet, Path: all, Tag: tagInventories, Rule: policy.InventoriesList,
-		Summary: "List a provider's inventories", Checks: reads, Fails: []int{http.StatusNotFound},
-		Variants: []route.Variant{route.From(v(0), o.inventoryList)},
+		Summary: "List a provider's inventories", Checks: reads, Fails: inventoryListFailures,
+		Variants: []route.Variant{route.From(v(0), o.inventoryList, list)},
 	}, {
 		ID: "inventory-create", Method: http.MethodPost, Path: all, Tag: tagInventories, Rule: policy.InventoriesCreate,
-		Summary: "Add a class to a provider's inventories", Checks: writes, Fails: fails,
+		Summary: "Add a class to a provider's inventories", Checks: writes, Fails: inventoryCreateFailures,
 		Description: "Any generation in the request is ignored.",
-		Variants:    []route.Variant{route.Write(v(0), create, o.inventoryCreate, route.Status(http.StatusCreated))},
+		Variants:    []route.Variant{route.Write(v(0), create, o.inventoryCreate, route.Status(http.StatusCreated), shownOne)},
 	}, {
 		ID: "inventory-replace", Method: http.MethodPut, Path: all, Tag: tagInventories, Rule: policy.InventoriesUpdate,
-		Summary: "Replace a provider's inventories", Checks: writes, Fails: fails,
+		Summary: "Replace a provider's inventories", Checks: writes, Fails: inventoryReplaceFailures,
 		Description: "Totals may be lowered below what is in use; a class in use cannot be left out.",
-		Variants:    []route.Variant{route.Write(v(0), replace, o.inventoryReplace)},
+		Variants:    []route.Variant{route.Write(v(0), replace, o.inventoryReplace, replaced)},
 	}, {
 		ID: "inventory-clear", Method: http.MethodDelete, Path: all, Tag: tagInventories, Rule: policy.InventoriesDelete,
-		Summary: "Delete a provider's inventories", Checks: only, MissingIsMethod: true, Fails: fails,
+		Summary: "Delete a provider's inventories", Checks: only, MissingIsMethod: true, Fails: inventoryClearFailures,
 		Description: "The provider's generation rises even if there was nothing to delete.",
 		Variants:    []route.Variant{route.From(v(5), o.inventoryClear)},
 	}, {
 		ID: "inventory-show", Method: http.MethodGet, Path: one, Tag: tagInventories, Rule: policy.InventoriesShow,
-		Summary: "Show a provider's inventory of a class", Checks: reads, Fails: []int{http.StatusNotFound},
-		Variants: []route.Variant{route.From(v(0), o.inventoryShow)},
+		Summary: "Show a provider's inventory of a class", Checks: reads, Fails: inventoryShowFailures,
+		Variants: []route.Variant{route.From(v(0), o.inventoryShow, shownOne)},
 	}, {
 		ID: "inventory-update", Method: http.MethodPut, Path: one, Tag: tagInventories, Rule: policy.InventoriesUpdate,
-		Summary: "Update a provider's inventory of a class", Checks: writes, Fails: fails,
+		Summary: "Update a provider's inventory of a class", Checks: writes, Fails: inventoryUpdateFailures,
 		Description: "What is left out returns to its default.",
-		Variants:    []route.Variant{route.Write(v(0), update, o.inventoryUpdate)},
+		Variants:    []route.Variant{route.Write(v(0), update, o.inventoryUpdate, shownOne)},
 	}, {
 		ID: "inventory-delete", Method: http.MethodDelete, Path: one, Tag: tagInventories, Rule: policy.InventoriesDelete,
-		Summary: "Delete a provider's inventory of a class", Fails: fails,
+		Summary: "Delete a provider's inventory of a class", Fails: inventoryDeleteFailures,
 		Variants: []route.Variant{route.From(v(0), o.inventoryDelete)},
 	}}
 }
 
 // stored is the record with its defaults filled in.
-func (r *InventoryRecord) stored(class string) store.Inventory {
+func (r *InventoryFields) stored(class string) store.Inventory {
 	or := func(given *jsonbody.Int, otherwise int32) int32 {
 		if given == nil {
 			return otherwise
@@ -254,7 +265,7 @@ func newestRecord(records []store.Inventory) *time.Time {
 	return latest
 }
 
-func (o *operations) inventoryShow(ctx context.Context, in *inventoryPath) (*cached[OneInventory], error) {
+func (o *operations) inventoryShow(ctx context.Context, in *inventoryPath) (*cached[InventoryWithGeneration], error) {
 	found, err := o.store.InventoryList(ctx, in.id())
 	if err != nil {
 		return nil, words{store.ProviderUnknown: saying(fault.NotFound, "", "No resource provider with uuid %s found : %s",
@@ -262,7 +273,7 @@ func (o *operations) inventoryShow(ctx context.Context, in *inventoryPath) (*cac
 	}
 	for _, record := range found.Records {
 		if record.Class == in.Class {
-			return answer(ctx, OneInventory{Generation: found.Generation, Inventory: shown(record)}, &record.ModifiedAt), nil
+			return answer(ctx, InventoryWithGeneration{Generation: found.Generation, Inventory: shown(record)}, &record.ModifiedAt), nil
 		}
 	}
 	return nil, fault.New(fault.NotFound, "No inventory of class %s for %s", in.Class, in.UUID)
@@ -309,7 +320,7 @@ type inventoryCreated struct {
 	Location     string `header:"Location" doc:"URL of the inventory."`
 	LastModified string `header:"Last-Modified" doc:"Now."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
-	Body         OneInventory
+	Body         InventoryWithGeneration
 }
 
 func (o *operations) inventoryCreate(
@@ -327,7 +338,7 @@ func (o *operations) inventoryCreate(
 	}
 	made := &inventoryCreated{
 		Location: location(ctx, "/resource_providers/"+in.id().String()+"/inventories/"+body.Class),
-		Body:     OneInventory{Generation: generation, Inventory: shown(record)},
+		Body:     InventoryWithGeneration{Generation: generation, Inventory: shown(record)},
 	}
 	made.LastModified, made.CacheControl = cacheHeaders(ctx, now())
 	return made, nil
@@ -335,7 +346,7 @@ func (o *operations) inventoryCreate(
 
 func (o *operations) inventoryUpdate(
 	ctx context.Context, in *inventoryPath, body *InventoryUpdate,
-) (*cached[OneInventory], error) {
+) (*cached[InventoryWithGeneration], error) {
 	record := body.stored(in.Class)
 	generation, err := o.store.InventoryUpdate(ctx, in.id(), int64(body.Generation), record, minCapacity(ctx))
 	if err != nil {
@@ -345,7 +356,7 @@ func (o *operations) inventoryUpdate(
 				"No inventory of class %s found.", in.UUID, in.Class),
 		}).say(err)
 	}
-	return answer(ctx, OneInventory{Generation: generation, Inventory: shown(record)}, now()), nil
+	return answer(ctx, InventoryWithGeneration{Generation: generation, Inventory: shown(record)}, now()), nil
 }
 
 func (o *operations) inventoryDelete(ctx context.Context, in *inventoryPath) (*empty, error) {

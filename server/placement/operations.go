@@ -100,7 +100,7 @@ type empty struct{}
 
 // located is the answer that says where the thing is.
 type located struct {
-	Location string `header:"Location" doc:"URL of what was written."`
+	Location string `header:"Location" doc:"URL of what was written." example:"http://placement.example.org/resource_providers/c0ffee00-5ca1-4b1e-8000-000000000001"`
 }
 
 // cached is an answer with a body.

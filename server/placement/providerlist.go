@@ -27,37 +27,81 @@ type ProvidersV14 struct {
 	Providers []ProviderV14 `json:"resource_providers" doc:"In the order of their creation."`
 }
 
-// providerParams are the filters, with the microversion that brings each.
+// providerParams are the filters, with the microversion that brings each and the
+// one from which it may be repeated.
 var providerParams = []struct {
-	since microversion.Version
-	param querystring.Param
-	doc   string
+	since, repeats microversion.Version
+	param          querystring.Param
+	doc            func(microversion.Version) string
+	example        string
 }{
-	{v(0), querystring.Param{Name: "name"}, "Exactly this name."},
-	{v(0), querystring.Param{Name: "uuid", UUID: true}, "Exactly this uuid."},
-	{v(3), querystring.Param{Name: "member_of"}, "In this aggregate, or in any of `in:UUID,UUID`. " +
-		"From 1.24 it may be repeated, and all must hold; from 1.32 `!UUID` and `!in:UUID,UUID` exclude."},
-	{v(4), querystring.Param{Name: "resources"}, "Has room for these amounts itself: `VCPU:2,MEMORY_MB:1024`."},
-	{v(14), querystring.Param{Name: "in_tree", UUID: true}, "In the same tree as this provider."},
-	{v(18), querystring.Param{Name: "required"}, "Has these traits: `HW_CPU_X86_VMX,CUSTOM_GOLD`. From 1.22 `!TRAIT` forbids; " +
-		"from 1.39 `in:TRAIT,TRAIT` asks for any, and it may be repeated, and all must hold."},
+	{v(0), never, querystring.Param{Name: "name"}, text("Exactly this name."), hostRow.Name},
+	{v(0), never, querystring.Param{Name: "uuid", UUID: true}, text("Exactly this uuid."), exampleHost},
+	{v(3), v(24), querystring.Param{Name: "member_of"}, memberOfDoc, "in:" + exampleGroup},
+	{v(4), never, querystring.Param{Name: "resources"},
+		text("The provider itself has room for these amounts."), "VCPU:2,MEMORY_MB:1024"},
+	{v(14), never, querystring.Param{Name: "in_tree", UUID: true}, text("In the same tree as this provider."), exampleHost},
+	{v(18), v(39), querystring.Param{Name: "required"}, requiredDoc, "HW_CPU_X86_VMX,CUSTOM_GOLD"},
 }
 
-func providerListSchema(at microversion.Version) (*querystring.Schema, []*huma.Param) {
+// never is after all microversions.
+const never = microversion.Max + 1
+
+func text(doc string) func(microversion.Version) string {
+	return func(microversion.Version) string { return doc }
+}
+
+func memberOfDoc(at microversion.Version) string {
+	doc := "In this aggregate, or in any of `in:UUID,UUID`."
+	if at.ForbidsMemberOf() {
+		doc += " `!UUID` and `!in:UUID,UUID` exclude."
+	}
+	if at.RepeatsMemberOf() {
+		doc += " If it is repeated, all must hold."
+	}
+	return doc
+}
+
+func requiredDoc(at microversion.Version) string {
+	doc := "The provider itself has all these traits."
+	if at.ForbidsTraits() {
+		doc += " `!TRAIT` forbids one."
+	}
+	if at.HasAnyOfTraits() {
+		return doc + " `in:TRAIT,TRAIT` asks for any. If it is repeated, all must hold."
+	}
+	return doc + " If it is repeated, the last counts."
+}
+
+func providerListSchema(at microversion.Version) *querystring.Schema {
 	var known []querystring.Param
+	for _, row := range providerParams {
+		if row.since <= at {
+			known = append(known, row.param)
+		}
+	}
+	return querystring.MustSchema(known...)
+}
+
+func providerListDocs(at microversion.Version) []*huma.Param {
 	var docs []*huma.Param
 	for _, row := range providerParams {
 		if row.since > at {
 			continue
 		}
-		known = append(known, row.param)
-		schema := &huma.Schema{Type: huma.TypeString}
-		if row.param.UUID {
-			schema.Format = "uuid"
+		doc := &huma.Param{
+			Name: row.param.Name, In: "query", Description: row.doc(at),
+			Schema: &huma.Schema{Type: huma.TypeString}, Example: row.example,
 		}
-		docs = append(docs, &huma.Param{Name: row.param.Name, In: "query", Description: row.doc, Schema: schema})
+		if row.param.UUID {
+			doc.Schema.Format = "uuid"
+		}
+		if row.repeats <= at {
+			doc.Schema, doc.Example = &huma.Schema{Type: huma.TypeArray, Items: doc.Schema}, []string{row.example}
+		}
+		docs = append(docs, doc)
 	}
-	return querystring.MustSchema(known...), docs
+	return docs
 }
 
 // providerListVariants has one for each version that brings a filter or changes
@@ -65,14 +109,18 @@ func providerListSchema(at microversion.Version) (*querystring.Schema, []*huma.P
 func (o *operations) providerListVariants() []route.Variant {
 	var variants []route.Variant
 	for _, since := range []microversion.Version{v(0), v(3), v(4), v(14), v(18)} {
-		schema, docs := providerListSchema(since)
+		schema, docs := providerListSchema(since), route.Query(providerListDocs)
 		if since < v(14) {
 			variants = append(variants, route.From(since, providerList(o, schema, providerV0),
-				route.Query(docs...), route.Returns[ProvidersV0](nil)))
+				docs, route.Returns[ProvidersV0](), route.Example(func(ctx context.Context) any {
+					return ProvidersV0{Providers: []ProviderV0{providerV0(ctx, hostRow)}}
+				})))
 			continue
 		}
 		variants = append(variants, route.From(since, providerList(o, schema, providerV14),
-			route.Query(docs...), route.Returns[ProvidersV14](nil)))
+			docs, route.Returns[ProvidersV14](), route.Example(func(ctx context.Context) any {
+				return ProvidersV14{Providers: []ProviderV14{providerV14(ctx, hostRow), providerV14(ctx, nodeRow)}}
+			})))
 	}
 	return variants
 }

@@ -86,44 +86,46 @@ func providerLinks(ctx context.Context, id uuid.UUID) []Link {
 
 func (o *operations) providerOperations() []*route.Operation {
 	const collection, one = "/resource_providers", "/resource_providers/{uuid}"
-	createV0 := route.Body[none]{Example: map[string]any{"name": "compute-17"}}
-	createV14 := route.Body[none]{Example: map[string]any{
-		"name": "compute-17_numa0", "parent_provider_uuid": "c0ffee00-5ca1-4b1e-8000-000000000001",
+	createV0 := route.Body[none]{Example: map[string]any{"name": hostRow.Name}}
+	createV14 := route.Body[none]{Example: map[string]any{"name": nodeRow.Name, "parent_provider_uuid": exampleHost}}
+	updateV0 := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{"name": hostRow.Name}}
+	updateV14 := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{
+		"name": hostRow.Name, "parent_provider_uuid": nil,
 	}}
-	update := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{"name": "compute-17"}}
+	hostV0, hostV14 := route.Example(shaped(providerV0, hostRow)), route.Example(shaped(providerV14, hostRow))
 	return []*route.Operation{{
 		ID: "provider-list", Method: http.MethodGet, Path: collection, Tag: tagProviders, Rule: policy.ProvidersList,
-		Summary: "List resource providers", Checks: reads, Variants: o.providerListVariants(),
+		Summary: "List resource providers", Checks: reads, Fails: providerListFailures, Variants: o.providerListVariants(),
 		Description: "All filters must hold. The list is not paged; it arrives as the database finds it.",
 	}, {
 		ID: "provider-create", Method: http.MethodPost, Path: collection, Tag: tagProviders, Rule: policy.ProvidersCreate,
-		Summary: "Create a resource provider", Checks: writes, Fails: []int{http.StatusConflict},
+		Summary: "Create a resource provider", Checks: writes, Fails: providerCreateFailures,
 		Variants: []route.Variant{
 			route.Write(v(0), createV0, o.providerCreateV0, route.Status(http.StatusCreated)),
 			route.Write(v(14), createV14, o.providerCreateV14, route.Status(http.StatusCreated)),
-			route.Write(v(20), createV14, o.providerCreateV20),
+			route.Write(v(20), createV14, o.providerCreateV20, route.Example(shaped(providerV14, nodeRow))),
 		},
 	}, {
 		ID: "provider-show", Method: http.MethodGet, Path: one, Tag: tagProviders, Rule: policy.ProvidersShow,
-		Summary: "Show a resource provider", Checks: reads, Fails: []int{http.StatusNotFound},
+		Summary: "Show a resource provider", Checks: reads, Fails: []route.Failure{noProviderFound},
 		Variants: []route.Variant{
-			route.From(v(0), providerShow(o, providerV0)), route.From(v(14), providerShow(o, providerV14)),
+			route.From(v(0), providerShow(o, providerV0), hostV0), route.From(v(14), providerShow(o, providerV14), hostV14),
 		},
 	}, {
 		ID: "provider-delete", Method: http.MethodDelete, Path: one, Tag: tagProviders, Rule: policy.ProvidersDelete,
 		Summary:     "Delete a resource provider",
 		Description: "Takes its inventories, traits and aggregate memberships along.",
-		Fails:       []int{http.StatusNotFound, http.StatusConflict},
+		Fails:       providerDeleteFailures,
 		Variants:    []route.Variant{route.From(v(0), o.providerDelete)},
 	}, {
 		ID: "provider-update", Method: http.MethodPut, Path: one, Tag: tagProviders, Rule: policy.ProvidersUpdate,
 		Summary: "Rename or move a resource provider", Checks: writes,
 		Description: "The generation is neither compared nor raised. A move takes the whole subtree along; " +
 			"before 1.37 only roots can be moved.",
-		Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Fails: providerUpdateFailures,
 		Variants: []route.Variant{
-			route.Write(v(0), update, providerUpdate(o, ProviderUpdateV0.change, providerV0)),
-			route.Write(v(14), update, providerUpdate(o, ProviderUpdateV14.change, providerV14)),
+			route.Write(v(0), updateV0, providerUpdate(o, ProviderUpdateV0.change, providerV0), hostV0),
+			route.Write(v(14), updateV14, providerUpdate(o, ProviderUpdateV14.change, providerV14), hostV14),
 		},
 	}}
 }

@@ -30,10 +30,10 @@ type (
 func (o *operations) reshaperOperations() []*route.Operation {
 	body := func(since uint8) route.Body[none] {
 		return route.Body[none]{Example: map[string]any{
-			"inventories": map[string]any{"c0ffee00-5ca1-4b1e-8000-000000000001": map[string]any{
-				"resource_provider_generation": 4, "inventories": map[string]any{"VCPU": map[string]any{"total": 64}},
-			}},
-			"allocations": map[string]any{"1d5ecafe-0000-4000-8000-000000000001": claimExample(since)},
+			"inventories": map[string]any{
+				exampleHost: reshapedInventory(4, "MEMORY_MB", 262144), exampleNode: reshapedInventory(0, "VCPU", 64),
+			},
+			"allocations": map[string]any{exampleInstance: reshapedClaim(since)},
 		}}
 	}
 	return []*route.Operation{{
@@ -41,7 +41,7 @@ func (o *operations) reshaperOperations() []*route.Operation {
 		Summary: "Change inventories and the allocations on them together",
 		Description: "One transaction: all of it happens or nothing. It is how inventory moves between providers " +
 			"under running consumers.",
-		Checks: writesSince, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Checks: writesSince, Fails: reshapeFailures,
 		Variants: []route.Variant{
 			route.Write(v(30), body(30), func(ctx context.Context, _ *none, body *ReshapeV30) (*empty, error) {
 				return reshape(ctx, o, body.ReshapeRequest)
@@ -54,6 +54,26 @@ func (o *operations) reshaperOperations() []*route.Operation {
 			}),
 		},
 	}}
+}
+
+// The example moves the host's VCPUs, and what the instance has of them, to the
+// node below it.
+
+func reshapedInventory(generation int, class string, total int) map[string]any {
+	return map[string]any{
+		"resource_provider_generation": generation,
+		"inventories":                  map[string]any{class: map[string]any{"total": total}},
+	}
+}
+
+func reshapedClaim(since uint8) map[string]any {
+	claim := exampleClaim(since)
+	claim["consumer_generation"] = 1
+	claim["allocations"] = map[string]any{
+		exampleHost: map[string]any{"resources": map[string]any{"MEMORY_MB": 2048}},
+		exampleNode: map[string]any{"resources": map[string]any{"VCPU": 2}},
+	}
+	return claim
 }
 
 func reshape[C claimant](ctx context.Context, o *operations, body ReshapeRequest[C]) (*empty, error) {

@@ -13,7 +13,7 @@ func rootOperations() []*route.Operation {
 		ID: "version-list", Method: http.MethodGet, Path: "/", Tag: tagVersions,
 		Summary:     "List the versions that the server speaks",
 		Description: "Needs no token. The query string is ignored.",
-		Variants:    []route.Variant{route.From(v(0), versionList)},
+		Variants:    []route.Variant{route.From(v(0), versionList, route.Example(showing(microversion.VersionsDocument())))},
 	}}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/route"
@@ -18,7 +19,7 @@ import (
 
 // Traits are names of traits.
 type Traits struct {
-	Traits []string `json:"traits" doc:"Names of traits." example:"[\"HW_CPU_X86_AVX2\"]"`
+	Traits []string `json:"traits" doc:"Names of traits."`
 }
 
 // ProviderTraits are a provider's traits with its generation.
@@ -53,28 +54,31 @@ var traitListSchema = querystring.MustSchema(querystring.Param{Name: "name"}, qu
 
 func (o *operations) traitOperations() []*route.Operation {
 	const all, one = "/traits", "/traits/{name}"
-	params := []*huma.Param{
-		{Name: "name", In: "query", Schema: &huma.Schema{Type: huma.TypeString},
-			Description: "`in:A,B`: these names. `startswith:CUSTOM_`: names that begin so."},
-		{Name: "associated", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"true", "false"}},
-			Description: "Whether any provider has the trait."},
+	params := func(microversion.Version) []*huma.Param {
+		return []*huma.Param{
+			{Name: "name", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Example: "startswith:CUSTOM_",
+				Description: "`in:A,B`: these names. `startswith:CUSTOM_`: names that begin so."},
+			{Name: "associated", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"true", "false"}},
+				Description: "Whether any provider has the trait."},
+		}
 	}
+	list := route.Example(showing(namesOf(namedRows("HW_CPU_X86_AVX2", exampleTrait))))
 	return []*route.Operation{{
 		ID: "trait-list", Method: http.MethodGet, Path: all, Tag: tagTraits, Rule: policy.TraitsList,
-		Summary: "List traits", Checks: readsSince, Fails: []int{http.StatusNotFound},
-		Variants: []route.Variant{route.From(v(6), o.traitList, route.Query(params...))},
+		Summary: "List traits", Checks: readsSince, Fails: traitListFailures,
+		Variants: []route.Variant{route.From(v(6), o.traitList, route.Query(params), list)},
 	}, {
 		ID: "trait-show", Method: http.MethodGet, Path: one, Tag: tagTraits, Rule: policy.TraitsShow,
-		Summary: "Ask whether a trait exists", Checks: only, Fails: []int{http.StatusNotFound},
+		Summary: "Ask whether a trait exists", Checks: only, Fails: []route.Failure{noTrait},
 		Variants: []route.Variant{route.From(v(6), o.traitShow)},
 	}, {
 		ID: "trait-ensure", Method: http.MethodPut, Path: one, Tag: tagTraits, Rule: policy.TraitsUpdate,
-		Summary: "Create a custom trait unless it exists", Checks: only, Fails: []int{http.StatusNotFound},
+		Summary: "Create a custom trait unless it exists", Checks: only, Fails: traitEnsureFailures,
 		Variants: []route.Variant{route.From(v(6), o.traitEnsure,
 			route.Status(http.StatusCreated), route.Also("204", "The trait existed."))},
 	}, {
 		ID: "trait-delete", Method: http.MethodDelete, Path: one, Tag: tagTraits, Rule: policy.TraitsDelete,
-		Summary: "Delete a custom trait", Checks: only, Fails: []int{http.StatusNotFound, http.StatusConflict},
+		Summary: "Delete a custom trait", Checks: only, Fails: traitDeleteFailures,
 		Variants: []route.Variant{route.From(v(6), o.traitDelete)},
 	}}
 }
@@ -85,19 +89,21 @@ func (o *operations) providerTraitOperations() []*route.Operation {
 	replace := route.Body[providerPath]{Example: map[string]any{
 		"traits": []string{"HW_CPU_X86_AVX2"}, "resource_provider_generation": 4,
 	}}
-	fails := []int{http.StatusNotFound, http.StatusConflict}
+	list := func(generation int64) route.Doc {
+		return route.Example(showing(ProviderTraits{Traits: namesOf(namedRows("HW_CPU_X86_AVX2")), Generation: generation}))
+	}
 	return []*route.Operation{{
 		ID: "provider-trait-list", Method: http.MethodGet, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsList,
-		Summary: "List a provider's traits", Checks: readsSince, Fails: []int{http.StatusNotFound},
-		Variants: []route.Variant{route.From(v(6), o.providerTraitList)},
+		Summary: "List a provider's traits", Checks: readsSince, Fails: []route.Failure{noProviderTwice},
+		Variants: []route.Variant{route.From(v(6), o.providerTraitList, list(4))},
 	}, {
 		ID: "provider-trait-replace", Method: http.MethodPut, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsUpdate,
-		Summary: "Replace a provider's traits", Checks: writesSince, Fails: fails,
+		Summary: "Replace a provider's traits", Checks: writesSince, Fails: providerTraitReplaceFailures,
 		Description: "The generation rises only if the set of traits changes.",
-		Variants:    []route.Variant{route.Write(v(6), replace, o.providerTraitReplace)},
+		Variants:    []route.Variant{route.Write(v(6), replace, o.providerTraitReplace, list(5))},
 	}, {
 		ID: "provider-trait-clear", Method: http.MethodDelete, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsDelete,
-		Summary: "Delete a provider's traits", Checks: only, Fails: fails,
+		Summary: "Delete a provider's traits", Checks: only, Fails: []route.Failure{noProviderFound},
 		Variants: []route.Variant{route.From(v(6), o.providerTraitClear)},
 	}}
 }
@@ -153,6 +159,9 @@ func namesOf(found []store.Named) Traits {
 	return made
 }
 
+const badTraitName = "The trait is invalid. A valid trait must be no longer than 255 characters, " +
+	`start with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"`
+
 // customTrait is what a trait made by clients must look like.
 var customTrait = regexp.MustCompile(customPattern)
 
@@ -174,8 +183,7 @@ func ensuredStatus(created bool) int {
 
 func (o *operations) traitEnsure(ctx context.Context, in *traitPath) (*ensured, error) {
 	if !customTrait.MatchString(in.Name) || len(in.Name) > 255 {
-		return nil, fault.New(fault.Invalid, "The trait is invalid. A valid trait must be no longer than 255 characters, "+
-			`start with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"`)
+		return nil, fault.New(fault.Invalid, "%s", badTraitName)
 	}
 	created, at, err := o.store.TraitEnsure(ctx, in.Name)
 	if err != nil {

@@ -48,30 +48,43 @@ func usageParams(at microversion.Version) []querystring.Param {
 	return params
 }
 
-func usageDocs(at microversion.Version) route.Doc {
-	text := &huma.Schema{Type: huma.TypeString}
-	docs := []*huma.Param{
-		{Name: "project_id", In: "query", Required: true, Schema: text, Description: "The project whose consumers to sum."},
-		{Name: "user_id", In: "query", Schema: text, Description: "Only consumers of this user."},
+func usageDocs(at microversion.Version) []*huma.Param {
+	docs := map[string]struct{ text, example string }{
+		"project_id": {"The project whose consumers to sum.", exampleProject},
+		"user_id":    {"Only consumers of this user.", exampleUser},
+		"consumer_type": {"Only consumers of this type; `unknown`: without a type; `all`: one group of all types. " +
+			"Left out: a group for each type.", instanceType},
 	}
-	if at >= v(38) {
-		docs = append(docs, &huma.Param{Name: "consumer_type", In: "query", Schema: text,
-			Description: "Only consumers of this type; `unknown`: without a type; `all`: one group of all types."})
+	var params []*huma.Param
+	for _, param := range usageParams(at) {
+		params = append(params, &huma.Param{
+			Name: param.Name, In: "query", Required: param.Required,
+			Description: docs[param.Name].text, Example: docs[param.Name].example,
+			Schema: &huma.Schema{
+				Type: huma.TypeString, MinLength: &param.MinLength, MaxLength: &param.MaxLength, Pattern: param.Pattern,
+			},
+		})
 	}
-	return route.Query(docs...)
+	return params
 }
 
 func (o *operations) usageOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "provider-usage-list", Method: http.MethodGet, Path: "/resource_providers/{uuid}/usages", Tag: tagUsages,
 		Rule: policy.ProviderUsages, Summary: "List how much of a provider is used", Checks: reads,
-		Fails: []int{http.StatusNotFound}, Variants: []route.Variant{route.From(v(0), o.providerUsageList)},
+		Fails: []route.Failure{noProviderTwice}, Variants: []route.Variant{route.From(v(0), o.providerUsageList,
+			route.Example(showing(ProviderUsages{Generation: 4, Usages: exampleAmounts()})))},
 	}, {
 		ID: "usage-list", Method: http.MethodGet, Path: "/usages", Tag: tagUsages,
 		Rule: policy.Usages, Target: usageTarget, Summary: "List how much a project uses", Checks: readsSince,
-		Fails: []int{http.StatusNotFound},
+		Fails: []route.Failure{badQuery},
 		Variants: []route.Variant{
-			route.From(v(9), o.usageListV9, usageDocs(v(9))), route.From(v(38), o.usageListV38, usageDocs(v(38))),
+			route.From(v(9), o.usageListV9, route.Query(usageDocs), route.Example(showing(UsagesV9{Usages: exampleAmounts()}))),
+			route.From(v(38), o.usageListV38, route.Query(usageDocs), route.Example(showing(UsagesV38{
+				Usages: jsonbody.Ordered[amounts]{{
+					Key: instanceType, Value: append(amounts{{Key: "consumer_count", Value: 1}}, exampleAmounts()...),
+				}},
+			}))),
 		},
 	}}
 }

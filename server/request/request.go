@@ -15,7 +15,8 @@ import (
 	"github.com/berthd/berth/server/accept"
 )
 
-// Info is what is known of a request. It does not change while it is served.
+// Info is what is known of a request. Only HTTP and Operation are set while it is
+// served, on the way in and by the one goroutine that serves it.
 type Info struct {
 	// ID is "req-" and a fresh uuid, never the client's.
 	ID string
@@ -31,6 +32,9 @@ type Info struct {
 	RawQuery string
 	// HTTP is the request itself.
 	HTTP *http.Request
+	// Operation names what the request was found to ask for; empty: nothing that
+	// is known.
+	Operation string
 }
 
 type key struct{}

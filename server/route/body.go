@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -34,14 +33,14 @@ type Body[I any] struct {
 func Write[I, B, O any](
 	since microversion.Version, body Body[I], handle func(context.Context, *I, *B) (*O, error), docs ...Doc,
 ) Variant {
-	return Variant{Since: since, register: func(t *Table, api huma.API, op huma.Operation) {
+	return Variant{Since: since, register: func(t *Table, at microversion.Version, api huma.API, op huma.Operation) {
 		for _, doc := range docs {
-			doc(api, &op)
+			doc(at, api, &op)
 		}
-		op.Metadata = map[string]any{requestBody: &huma.RequestBody{
+		draftOf(&op).body = &huma.RequestBody{
 			Required: true,
-			Content:  map[string]*huma.MediaType{"application/json": {Schema: schemaOf[B](api), Example: body.Example}},
-		}}
+			Content:  map[string]*huma.MediaType{jsonType: {Schema: schemaOf[B](api), Example: body.Example}},
+		}
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 			decoded := new(B)
 			err := t.decode(ctx, op.OperationID, decoded)
@@ -57,22 +56,6 @@ func Write[I, B, O any](
 			return out, respond(ctx, err)
 		})
 	}}
-}
-
-// requestBody is where an operation keeps its body's description until huma has
-// registered it: huma reads and checks every body that it knows of.
-const requestBody = "berth-request-body"
-
-// publishBody puts the request body into the document.
-func publishBody(_ *huma.OpenAPI, op *huma.Operation) {
-	if body, ok := op.Metadata[requestBody].(*huma.RequestBody); ok {
-		op.RequestBody = body
-	}
-}
-
-func schemaOf[T any](api huma.API) *huma.Schema {
-	registry := api.OpenAPI().Components.Schemas
-	return registry.Schema(reflect.TypeFor[T](), true, "")
 }
 
 func (t *Table) decode(ctx context.Context, operation string, into any) error {
@@ -100,22 +83,22 @@ func (t *Table) decode(ctx context.Context, operation string, into any) error {
 // read takes the whole body, up to the limit.
 func (t *Table) read(r *http.Request) ([]byte, error) {
 	if r.ContentLength > t.maxBody {
-		return nil, t.tooLarge()
+		return nil, tooLarge(t.maxBody)
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, t.maxBody))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, t.tooLarge()
+		return nil, tooLarge(t.maxBody)
 	case err != nil:
 		return nil, fault.New(fault.Invalid, "The request's body could not be read to its end.")
 	}
 	return raw, nil
 }
 
-func (t *Table) tooLarge() error {
+func tooLarge(limit int64) error {
 	return fault.New(fault.TooLarge,
-		"The request's body is larger than the limit of %d bytes, which is the setting max-body-bytes.", t.maxBody)
+		"The request's body is larger than the limit of %d bytes, which is the setting max-body-bytes.", limit)
 }
 
 // respond turns an operation's error into what huma writes.

@@ -1,23 +1,33 @@
 package route
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"maps"
+	"reflect"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berthd/berth/server/microversion"
 )
 
+const (
+	jsonType        = "application/json"
+	requestIDHeader = "X-Openstack-Request-Id"
+	cacheHeader     = "Cache-Control"
+	modifiedHeader  = "Last-Modified"
+)
+
 func documentDescription(at microversion.Version) string {
 	return fmt.Sprintf("Inventories, traits and allocations of resource providers, at microversion %[1]s. "+
 		"Send the header `OpenStack-API-Version: placement %[1]s` with every request: without it, "+
 		"the server speaks 1.0.\n\n"+
-		"Query parameters are checked in the order in which they stand. "+
-		"Errors carry the request's id, under which the server's log has more.", at)
+		"Errors are JSON unless the header `Accept` prefers HTML or excludes both; their status and shape are then "+
+		"the same, as text. They carry the id of the request, under which the server's log has more. "+
+		"Methods that a path does not have are answered 405, with the header `Allow`.", at)
 }
 
 // describe is the part of an operation that is the same in all its variants.
@@ -28,69 +38,141 @@ func (op *Operation) describe() huma.Operation {
 		Path:        op.Path,
 		Summary:     op.Summary,
 		Description: op.Description,
-		Errors:      op.statuses(),
+		Metadata:    map[string]any{draftKey: &draft{row: op}},
 	}
 	if op.Tag != "" {
 		described.Tags = []string{op.Tag}
 	}
 	if op.Rule == "" {
 		described.Security = []map[string][]string{{}}
-	} else {
-		described.Description += fmt.Sprintf("\n\nPolicy rule: `%s`.", op.Rule)
+		return described
 	}
+	described.Description = strings.TrimSpace(fmt.Sprintf("%s\n\nPolicy rule: `%s`.", op.Description, op.Rule))
+	described.Extensions = map[string]any{"x-policy-rule": op.Rule}
 	return described
 }
 
-// statuses are all that the operation can fail with.
-func (op *Operation) statuses() []int {
-	found := slices.Clone(op.Fails)
-	if op.Rule != "" {
-		found = append(found, http.StatusUnauthorized, http.StatusForbidden)
-	}
-	// The version header can be malformed or ask for what there is not.
-	found = append(found, http.StatusBadRequest, http.StatusNotAcceptable)
-	if slices.Contains(op.Checks, JSON) {
-		found = append(found, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
+// publisher completes what huma generates of the operations of one microversion.
+type publisher struct {
+	at       microversion.Version
+	schemas  huma.Registry
+	examples map[string]*huma.Example
 }
 
-// versionHeader documents what asks for a version and what answers it, and
-// removes the status 422 that huma adds and this API never sends.
-func versionHeader(at microversion.Version) huma.AddOpFunc {
-	return func(_ *huma.OpenAPI, op *huma.Operation) {
-		delete(op.Responses, strconv.Itoa(http.StatusUnprocessableEntity))
-		op.Parameters = append(op.Parameters, &huma.Param{
-			Name: microversion.Header, In: "header",
-			Description: "The microversion to speak.",
-			Schema:      &huma.Schema{Type: huma.TypeString},
-			Example:     "placement " + at.String(),
-		})
-		for _, response := range op.Responses {
-			if response.Headers == nil {
-				response.Headers = map[string]*huma.Param{}
-			}
-			response.Headers["X-Openstack-Request-Id"] = &huma.Header{
-				Description: "The request's id in the server's log.",
-				Schema:      &huma.Schema{Type: huma.TypeString},
-			}
-		}
+// publish is called by huma for each operation.
+func (p *publisher) publish(_ *huma.OpenAPI, op *huma.Operation) {
+	drafted := draftOf(op)
+	op.RequestBody = drafted.body
+	p.publishVersion(drafted.row, op)
+	p.publishFailures(drafted.row, op)
+	p.publishSuccess(drafted, op)
+}
+
+const sharedVersion = "Microversion"
+
+// versionParameter is the header that asks for the document's version. Without
+// it a request gets 1.0, so it is optional there only.
+func versionParameter(at microversion.Version) *huma.Param {
+	return &huma.Param{
+		Name: microversion.Header, In: "header", Required: at != microversion.Min,
+		Description: "The microversion that this document describes.",
+		Schema:      &huma.Schema{Type: huma.TypeString, Enum: []any{at.HeaderValue()}},
 	}
 }
 
-// cacheHeaders removes the headers that answers carry only from 1.15 on from
-// the documents of earlier versions.
-func cacheHeaders(at microversion.Version) huma.AddOpFunc {
-	return func(_ *huma.OpenAPI, op *huma.Operation) {
-		if at.HasCacheHeaders() {
-			return
+func (p *publisher) publishVersion(row *Operation, op *huma.Operation) {
+	if row.Rule != "" {
+		op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + sharedVersion})
+		return
+	}
+	// What needs no token is asked before the versions are known.
+	open := versionParameter(p.at)
+	open.Required = false
+	op.Parameters = append(op.Parameters, open)
+}
+
+// sharedHeaders are those of more than one response that mean the same everywhere.
+func sharedHeaders(at microversion.Version) map[string]*huma.Header {
+	text := &huma.Schema{Type: huma.TypeString}
+	headers := map[string]*huma.Header{
+		requestIDHeader: {Description: "The id of the request in the server's log.", Schema: text},
+		microversion.Header: {
+			Description: "The microversion of the answer; missing where none could be agreed on.",
+			Schema:      text, Example: at.HeaderValue(),
+		},
+		"Vary": {Description: "Caches keep answers of different microversions apart.", Schema: text, Example: "openstack-api-version"},
+	}
+	if at.HasCacheHeaders() {
+		headers[cacheHeader] = &huma.Header{Description: "Always `no-cache`.", Schema: text, Example: "no-cache"}
+	}
+	return headers
+}
+
+func headerRef(name string) *huma.Header {
+	return &huma.Header{Ref: "#/components/headers/" + name}
+}
+
+// publishSuccess puts the headers and the example into the answers of success.
+func (p *publisher) publishSuccess(drafted *draft, op *huma.Operation) {
+	usual := op.Responses[fmt.Sprint(op.DefaultStatus)]
+	for status, response := range op.Responses {
+		if !strings.HasPrefix(status, "2") {
+			continue
 		}
-		for _, response := range op.Responses {
-			delete(response.Headers, "Last-Modified")
-			delete(response.Headers, "Cache-Control")
+		if response.Headers == nil {
+			response.Headers = maps.Clone(usual.Headers)
+		}
+		p.publishHeaders(response)
+		if body := response.Content[jsonType]; body != nil {
+			body.Example = drafted.example
 		}
 	}
+}
+
+func (p *publisher) publishHeaders(response *huma.Response) {
+	if response.Headers == nil {
+		response.Headers = map[string]*huma.Header{}
+	}
+	if !p.at.HasCacheHeaders() {
+		delete(response.Headers, modifiedHeader)
+		delete(response.Headers, cacheHeader)
+	}
+	for name, header := range response.Headers {
+		switch {
+		case name == cacheHeader:
+			response.Headers[name] = headerRef(name)
+		case header.Schema != nil && header.Description == "":
+			// huma describes the schema, readers look at the header.
+			header.Description, header.Schema.Description = header.Schema.Description, ""
+		}
+	}
+	for _, name := range []string{requestIDHeader, microversion.Header, "Vary"} {
+		response.Headers[name] = headerRef(name)
+	}
+}
+
+// finish removes from a document what its microversion does not have.
+func finish(at microversion.Version, document *huma.OpenAPI) {
+	if errorItem := document.Components.Schemas.Map()["Error"]; errorItem != nil && !at.HasErrorCode() {
+		delete(errorItem.Properties, "code")
+	}
+	used := map[string]bool{}
+	for _, item := range document.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete} {
+			if op != nil {
+				for _, tag := range op.Tags {
+					used[tag] = true
+				}
+			}
+		}
+	}
+	document.Tags = slices.DeleteFunc(slices.Clone(document.Tags), func(tag *huma.Tag) bool { return !used[tag.Name] })
+}
+
+func schemaOf[T any](api huma.API) *huma.Schema { return schemaIn[T](api.OpenAPI().Components.Schemas) }
+
+func schemaIn[T any](schemas huma.Registry) *huma.Schema {
+	return schemas.Schema(reflect.TypeFor[T](), true, "")
 }
 
 // marshalDocument writes a document the same way each time.
@@ -100,9 +182,16 @@ func marshalDocument(document *huma.OpenAPI) ([]byte, error) {
 		return nil, err
 	}
 	var value any
-	if err := json.Unmarshal(compact, &value); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(compact))
+	// Numbers stay as they are spelled: a bound must not lose its last digit.
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
-	indented, err := json.MarshalIndent(value, "", "  ")
-	return append(indented, '\n'), err
+	var indented bytes.Buffer
+	encoder := json.NewEncoder(&indented)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	err = encoder.Encode(value)
+	return indented.Bytes(), err
 }

@@ -51,8 +51,8 @@ type Operation struct {
 	Checks []Check
 	// MissingIsMethod answers 405 instead of 404 at versions without a variant.
 	MissingIsMethod bool
-	// Fails lists the statuses beyond those that follow from the checks.
-	Fails []int
+	// Fails lists the errors beyond those that follow from the checks.
+	Fails []Failure
 	// Variants are in ascending order of Since.
 	Variants []Variant
 }
@@ -63,7 +63,7 @@ type Variant struct {
 	Since microversion.Version
 	// Gone marks that the operation no longer exists from Since on.
 	Gone     bool
-	register func(t *Table, api huma.API, op huma.Operation)
+	register func(t *Table, at microversion.Version, api huma.API, op huma.Operation)
 }
 
 // variant picks the one that is valid at a version, nil if there is none.
@@ -80,49 +80,11 @@ func (op *Operation) variant(at microversion.Version) *Variant {
 	return found
 }
 
-// Doc adds to what the types of a variant say about it.
-type Doc func(api huma.API, op *huma.Operation)
-
-// Status sets the status of success, where it is not 200 with and 204 without a
-// body.
-func Status(code int) Doc {
-	return func(_ huma.API, op *huma.Operation) { op.DefaultStatus = code }
-}
-
-// Query documents the parameters of the query string. huma neither reads nor
-// checks them: their grammar and order are the operation's business.
-func Query(params ...*huma.Param) Doc {
-	return func(_ huma.API, op *huma.Operation) { op.Parameters = append(op.Parameters, params...) }
-}
-
-// Also documents a second status of success, without a body.
-func Also(code string, description string) Doc {
-	return func(_ huma.API, op *huma.Operation) {
-		if op.Responses == nil {
-			op.Responses = map[string]*huma.Response{}
-		}
-		op.Responses[code] = &huma.Response{Description: description}
-	}
-}
-
-// Returns documents the body of an answer that is streamed.
-func Returns[T any](example any) Doc {
-	return func(api huma.API, op *huma.Operation) {
-		if op.Responses == nil {
-			op.Responses = map[string]*huma.Response{}
-		}
-		op.Responses["200"] = &huma.Response{
-			Description: http.StatusText(http.StatusOK),
-			Content:     map[string]*huma.MediaType{"application/json": {Schema: schemaOf[T](api), Example: example}},
-		}
-	}
-}
-
 // From is a variant without a request body.
 func From[I, O any](since microversion.Version, handle func(context.Context, *I) (*O, error), docs ...Doc) Variant {
-	return Variant{Since: since, register: func(_ *Table, api huma.API, op huma.Operation) {
+	return Variant{Since: since, register: func(_ *Table, at microversion.Version, api huma.API, op huma.Operation) {
 		for _, doc := range docs {
-			doc(api, &op)
+			doc(at, api, &op)
 		}
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 			out, err := handle(ctx, in)

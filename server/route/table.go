@@ -87,6 +87,7 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 		missing.Allow = found.allow()
 		return missing
 	}
+	request.From(r.Context()).Operation = op.ID
 	if err := op.check(r, version); err != nil {
 		return err
 	}
@@ -127,10 +128,17 @@ func (p *path) matches(given []string, r *http.Request) bool {
 	}
 	for i, segment := range p.segments {
 		if isVariable(segment) {
-			r.SetPathValue(segment[1:len(segment)-1], given[i])
+			r.SetPathValue(segment[1:len(segment)-1], readable(given[i]))
 		}
 	}
 	return true
+}
+
+// readable makes a text of a segment whose escapes stood for something else.
+// Nothing has such a name, so it only serves to say what was not found; the
+// database could not even be asked for it.
+func readable(segment string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(segment, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 func isVariable(segment string) bool { return strings.HasPrefix(segment, "{") }
@@ -203,6 +211,10 @@ func checkJSON(r *http.Request) error {
 	if given == "" {
 		given = "None"
 	}
+	return unsupportedMedia(given)
+}
+
+func unsupportedMedia(given string) error {
 	return fault.New(fault.UnsupportedMedia, "The media type %s is not supported, use application/json", given)
 }
 

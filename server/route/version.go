@@ -3,12 +3,12 @@ package route
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
-	"reflect"
 
 	"github.com/berthd/berth/server/apierr"
 	"github.com/berthd/berth/server/jsonbody"
@@ -48,9 +48,10 @@ func (t *Table) build(at microversion.Version) *versionAPI {
 	built.api = huma.NewAPI(t.config(at), built)
 	for _, op := range t.operations {
 		if variant := op.variant(at); variant != nil {
-			variant.register(t, built.api, op.describe())
+			variant.register(t, at, built.api, op.describe())
 		}
 	}
+	finish(at, built.api.OpenAPI())
 	built.document = sync.OnceValues(func() ([]byte, error) { return marshalDocument(built.api.OpenAPI()) })
 	built.schemas = sync.OnceValues(func() (*jsonbody.Document, error) {
 		document, err := built.document()
@@ -85,6 +86,9 @@ func (v *versionAPI) validator(operation string) (*jsonbody.Validator, error) {
 
 // config is huma's, by hand: none of its own routes, formats or decorations.
 func (t *Table) config(at microversion.Version) huma.Config {
+	publisher := &publisher{
+		at: at, schemas: huma.NewMapRegistry("#/components/schemas/", schemaName), examples: map[string]*huma.Example{},
+	}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -94,17 +98,22 @@ func (t *Table) config(at microversion.Version) huma.Config {
 				Description: documentDescription(at),
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 			},
-			Servers: []*huma.Server{{URL: "/", Description: "Where this document was read"}},
+			Servers: []*huma.Server{{URL: "/", Description: "Where this document was read."}},
 			Tags:    t.tags,
 			Components: &huma.Components{
-				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+				Schemas:    publisher.schemas,
+				Examples:   publisher.examples,
+				Responses:  publisher.sharedFailures(),
+				Headers:    sharedHeaders(at),
+				Parameters: map[string]*huma.Param{sharedVersion: versionParameter(at)},
 				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {
 					Type: "apiKey", In: "header", Name: "X-Auth-Token",
-					Description: "A token of the identity service.",
+					Description: "A token of the identity service. Where the server runs with noauth2, `USER:PROJECT`; " +
+						"`admin` is an administrator.",
 				}},
 			},
 			Security:       []map[string][]string{{"token": {}}},
-			OnAddOperation: []huma.AddOpFunc{publishBody, versionHeader(at), cacheHeaders(at)},
+			OnAddOperation: []huma.AddOpFunc{publisher.publish},
 		},
 		Formats:       apierr.Formats(),
 		DefaultFormat: apierr.FormatJSON,
@@ -115,12 +124,22 @@ func (t *Table) config(at microversion.Version) huma.Config {
 // ProviderV14 is the Provider of documents from 1.14 on.
 var versionSuffix = regexp.MustCompile(`V\d+$`)
 
+// published are the names, in documents, of types whose own names are made for
+// their packages: apierr.Response is a good name there and none here.
+var published = map[reflect.Type]string{
+	reflect.TypeFor[apierr.Response]():              "Errors",
+	reflect.TypeFor[apierr.Item]():                  "Error",
+	reflect.TypeFor[apierr.Denial]():                "Unauthorized",
+	reflect.TypeFor[microversion.Document]():        "Versions",
+	reflect.TypeFor[microversion.DocumentVersion](): "Version",
+	reflect.TypeFor[microversion.DocumentLink]():    "VersionLink",
+}
+
 func schemaName(t reflect.Type, hint string) string {
-	name := versionSuffix.ReplaceAllString(huma.DefaultSchemaNamer(t, hint), "")
-	if name == "Response" {
-		return "Error"
+	if name, ok := published[t]; ok {
+		return name
 	}
-	return name
+	return versionSuffix.ReplaceAllString(huma.DefaultSchemaNamer(t, hint), "")
 }
 
 func init() {

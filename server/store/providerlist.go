@@ -83,7 +83,7 @@ func (r *ProviderRows) next() (*Provider, error) {
 	}
 	r.Newest = row.Newest
 	return &Provider{
-		UUID: row.Uuid, Name: row.Name, Generation: row.Generation, Parent: row.ParentUuid, Root: row.RootUuid,
+		UUID: row.Uuid, Name: row.Name, Generation: row.Generation, Parent: one(row.ParentUuid), Root: row.RootUuid,
 	}, nil
 }
 

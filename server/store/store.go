@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 
 	"github.com/berthd/berth/gen/db"
 )
@@ -50,8 +52,15 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	if options.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	} else {
+		maps.Copy(config.ConnConfig.RuntimeParams, PlannerSettings())
 	}
 	config.ConnConfig.Tracer = tracer{}
+	// Without it every uuid takes the detour through database/sql's interfaces.
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		pgxuuid.Register(conn.TypeMap())
+		return nil
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err
@@ -61,6 +70,30 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("the database does not answer: %w", err)
 	}
 	return &Store{pool: pool, queries: db.New()}, nil
+}
+
+// PlannerSettings are what every connection should have set. Statements are
+// prepared once and run often, and planned anew they take two to three times as
+// long; what they look up is written so that the generic plan is the right one.
+// Behind a pooler, which drops such settings, they belong to the database:
+// ALTER DATABASE ... SET plan_cache_mode = force_generic_plan.
+func PlannerSettings() map[string]string {
+	return map[string]string{"plan_cache_mode": "force_generic_plan", "jit": "off"}
+}
+
+// Unset names the planner settings that connections lack, and what they have.
+func (s *Store) Unset(ctx context.Context) (map[string]string, error) {
+	lacking := map[string]string{}
+	for name, wanted := range PlannerSettings() {
+		var found string
+		if err := s.pool.QueryRow(ctx, "SELECT current_setting($1)", name).Scan(&found); err != nil {
+			return nil, err
+		}
+		if found != wanted {
+			lacking[name] = found
+		}
+	}
+	return lacking, nil
 }
 
 // Close ends all connections, waiting for those in use.

@@ -8,7 +8,7 @@
 -- p_consumers; p_providers, p_classes, p_amounts. A consumer that owns none
 -- loses what it has.
 -- Raises, in this order: PL003 (consumer generation), PL009 (unknown provider),
--- PL004 (unknown class), PL010, PL011, PL012 (see allocation_check).
+-- PL004 (unknown class), PL010, PL011, PL012 (see allocation_exceed).
 -- Locks: projects, users, types, consumers, providers, each in key order.
 CREATE OR REPLACE FUNCTION allocation_replace(
     p_consumers uuid[], p_projects text[], p_users text[], p_types text[],
@@ -18,21 +18,15 @@ CREATE OR REPLACE FUNCTION allocation_replace(
 LANGUAGE plpgsql AS $$
 DECLARE
     v_held record;
-    v_providers bigint[];
-    v_classes int[];
-    v_left bigint[];
+    v_named record;
 BEGIN
-    SELECT * INTO v_held FROM consumer_lock(p_consumers, p_projects, p_users, p_types);
+    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
     IF p_check_generations THEN
-        PERFORM consumer_check_generation(v_held.ids, v_held.new_ids, p_generations, p_unseen);
+        PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
     END IF;
-    v_providers := allocation_provider_ids(p_providers);
-    v_classes := resource_class_ids(p_classes);
-
-    PERFORM allocation_lock_providers(v_held.ids, v_providers);
-    PERFORM allocation_check(v_held.ids, v_providers, v_classes, p_amounts);
-    v_left := allocation_left_providers(v_held.ids, p_owners);
-    PERFORM allocation_write(v_held.ids, p_owners, v_providers, v_classes, p_amounts);
-    PERFORM allocation_finish(v_held.ids, p_owners, v_providers, v_left, p_projects, p_users, p_types);
+    v_named := allocation_resolve(p_providers, p_classes);
+    PERFORM allocation_lock_providers(v_held.ids, v_named.providers);
+    PERFORM allocation_apply(v_held.ids, v_held.generations, v_held.projects, v_held.users, v_held.types,
+        p_owners, v_named.providers, v_named.classes, p_amounts);
 END
 $$;

@@ -1,60 +1,64 @@
 -- Locks the consumers of a request, making those that do not exist yet.
 --
--- p_uuids, p_projects, p_users, p_types: one element a consumer; an empty
--- type leaves the consumer's type as it is. New consumers get generation 0, and
--- projects, users and types are made on first use; if the request fails later,
--- the transaction takes all of that back. Returns the consumers' ids in the
--- order given, and the ids of those that are new.
+-- p_uuids, p_projects, p_users, p_types: one element a consumer; an empty type is
+-- none. A new consumer gets generation 1, which is what it has if the request
+-- succeeds; if it fails, the transaction takes the consumer back. Returns, in the
+-- order given: ids, generations (-1 for a new consumer), and the ids of projects,
+-- users and types (0 for none).
 -- Locks: new projects, users and types in the order of their names; then the
--- consumers in uuid order FOR NO KEY UPDATE.
+-- consumers in uuid order FOR NO KEY UPDATE, one by one, whether made or found.
+--
+-- Here and in the functions around it, rows are looked up by scalar subqueries
+-- and loops on purpose: each is an index lookup in every plan, while a join of an
+-- array to a table is at times planned as a scan of the table.
 CREATE OR REPLACE FUNCTION consumer_lock(
-    p_uuids uuid[], p_projects text[], p_users text[], p_types text[], OUT ids bigint[], OUT new_ids bigint[]
+    p_uuids uuid[], p_projects text[], p_users text[], p_types text[],
+    OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types int[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_made bigint[];
+    v_missing bool;
+    v_order int[];
+    v_place int;
+    v_id bigint;
+    v_generation bigint;
 BEGIN
-    INSERT INTO projects (external_id)
-    SELECT DISTINCT wanted.id FROM unnest(p_projects) AS wanted (id)
-    WHERE NOT EXISTS (SELECT FROM projects AS present WHERE present.external_id = wanted.id)
-    ORDER BY wanted.id ON CONFLICT DO NOTHING;
-    INSERT INTO users (external_id)
-    SELECT DISTINCT wanted.id FROM unnest(p_users) AS wanted (id)
-    WHERE NOT EXISTS (SELECT FROM users AS present WHERE present.external_id = wanted.id)
-    ORDER BY wanted.id ON CONFLICT DO NOTHING;
-    INSERT INTO consumer_types (name)
-    SELECT DISTINCT wanted.name FROM unnest(p_types) AS wanted (name)
-    WHERE wanted.name <> ''
-      AND NOT EXISTS (SELECT FROM consumer_types AS present WHERE present.name = wanted.name)
-    ORDER BY wanted.name ON CONFLICT DO NOTHING;
+    LOOP
+        SELECT coalesce(array_agg(found.project), '{}'), coalesce(array_agg(found.owner), '{}'),
+            coalesce(array_agg(found.type), '{}'), coalesce(array_agg(found.place ORDER BY found.uuid), '{}'),
+            bool_or(found.project IS NULL OR found.owner IS NULL OR found.type IS NULL)
+        INTO projects, users, types, v_order, v_missing
+        FROM (
+            SELECT wanted.place, wanted.uuid,
+                (SELECT project.id FROM projects AS project WHERE project.external_id = wanted.project) AS project,
+                (SELECT owner.id FROM users AS owner WHERE owner.external_id = wanted.owner) AS owner,
+                CASE WHEN wanted.type = '' THEN 0
+                    ELSE (SELECT type.id FROM consumer_types AS type WHERE type.name = wanted.type) END AS type
+            FROM unnest(p_uuids, p_projects, p_users, p_types)
+                WITH ORDINALITY AS wanted (uuid, project, owner, type, place)
+            ORDER BY wanted.place
+        ) AS found;
+        EXIT WHEN v_missing IS NOT TRUE;
+        PERFORM consumer_references(p_projects, p_users, p_types);
+    END LOOP;
 
-    new_ids := '{}';
-    IF cardinality(p_uuids) = 0 THEN
-        ids := '{}';
-    END IF;
-    -- Another request may empty and so delete a consumer between the two
-    -- statements; then it is made anew.
-    WHILE ids IS NULL LOOP
-        WITH made AS (
+    ids := array_fill(0, ARRAY[cardinality(p_uuids)]);
+    generations := ids;
+    FOREACH v_place IN ARRAY v_order LOOP
+        LOOP
+            SELECT held.id, held.generation INTO v_id, v_generation
+            FROM consumers AS held WHERE held.uuid = p_uuids[v_place] FOR NO KEY UPDATE;
+            EXIT WHEN FOUND;
+            v_generation := -1;
             INSERT INTO consumers (uuid, generation, project_id, user_id, consumer_type_id)
-            SELECT wanted.uuid, 0, project.id, owner.id, type.id
-            FROM unnest(p_uuids, p_projects, p_users, p_types) AS wanted (uuid, project, owner, type)
-            JOIN projects AS project ON project.external_id = wanted.project
-            JOIN users AS owner ON owner.external_id = wanted.owner
-            LEFT JOIN consumer_types AS type ON type.name = wanted.type
-            WHERE NOT EXISTS (SELECT FROM consumers AS present WHERE present.uuid = wanted.uuid)
-            ORDER BY wanted.uuid
+            VALUES (p_uuids[v_place], 1, projects[v_place], users[v_place], nullif(types[v_place], 0))
             ON CONFLICT (uuid) DO NOTHING
-            RETURNING id
-        )
-        SELECT array_agg(made.id) INTO v_made FROM made;
-        new_ids := new_ids || coalesce(v_made, '{}');
-
-        PERFORM FROM consumers AS held WHERE held.uuid = ANY (p_uuids) ORDER BY held.uuid FOR NO KEY UPDATE;
-        SELECT array_agg(held.id ORDER BY wanted.place) INTO ids
-        FROM unnest(p_uuids) WITH ORDINALITY AS wanted (uuid, place)
-        JOIN consumers AS held ON held.uuid = wanted.uuid
-        HAVING count(*) = cardinality(p_uuids);
+            RETURNING id INTO v_id;
+            -- If another request was faster, its consumer is found in the next turn.
+            EXIT WHEN FOUND;
+        END LOOP;
+        ids[v_place] := v_id;
+        generations[v_place] := v_generation;
     END LOOP;
 END
 $$;

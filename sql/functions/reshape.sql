@@ -7,7 +7,7 @@
 -- Raises, in this order: PL001 (unknown provider among the inventories), PL002
 -- (its generation), PL003 (consumer generation), PL009 (unknown provider among
 -- the allocations), PL004 (unknown class), PL010, PL011, PL012 (see
--- allocation_check), PL005 (a dropped inventory is in use).
+-- allocation_exceed), PL005 (a dropped inventory is in use).
 -- Locks: projects, users, types, consumers, roots FOR SHARE, providers, each in
 -- key order, before anything is decided.
 CREATE OR REPLACE FUNCTION reshape(
@@ -19,30 +19,23 @@ CREATE OR REPLACE FUNCTION reshape(
 LANGUAGE plpgsql AS $$
 DECLARE
     v_held record;
+    v_named record;
     v_shape record;
-    v_providers bigint[];
-    v_classes int[];
-    v_left bigint[];
 BEGIN
-    SELECT * INTO v_held FROM consumer_lock(p_consumers, p_projects, p_users, p_types);
+    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
     PERFORM reshape_lock(p_inventories, v_held.ids, p_providers);
     PERFORM reshape_check_providers(p_inventories);
     IF p_check_generations THEN
-        PERFORM consumer_check_generation(v_held.ids, v_held.new_ids, p_generations, p_unseen);
+        PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
     END IF;
-    v_providers := allocation_provider_ids(p_providers);
-    v_classes := resource_class_ids(p_classes);
+    v_named := allocation_resolve(p_providers, p_classes);
 
     FOR v_shape IN SELECT * FROM reshape_shapes(p_inventories) WHERE jsonb_array_length(records) > 0 LOOP
         PERFORM inventory_write(v_shape.provider_id, v_shape.root_id, v_shape.records);
         PERFORM bump_provider(v_shape.provider_id);
     END LOOP;
-
-    PERFORM allocation_check(v_held.ids, v_providers, v_classes, p_amounts);
-    v_left := allocation_left_providers(v_held.ids, p_owners);
-    PERFORM allocation_write(v_held.ids, p_owners, v_providers, v_classes, p_amounts);
-    PERFORM allocation_finish(v_held.ids, p_owners, v_providers, v_left, p_projects, p_users, p_types);
-
+    PERFORM allocation_apply(v_held.ids, v_held.generations, v_held.projects, v_held.users, v_held.types,
+        p_owners, v_named.providers, v_named.classes, p_amounts);
     FOR v_shape IN SELECT * FROM reshape_shapes(p_inventories) LOOP
         PERFORM inventory_drop_others(v_shape.provider, v_shape.provider_id, inventory_names(v_shape.records));
         PERFORM bump_provider(v_shape.provider_id);

@@ -57,14 +57,21 @@ SELECT
     provider.uuid,
     provider.name,
     held.generation,
-    parent.uuid AS parent_uuid,
+    -- none or one
+    ARRAY(SELECT parent.uuid FROM resource_providers AS parent WHERE parent.id = provider.parent_id)::uuid[] AS parent_uuid,
     root.uuid AS root_uuid,
     max(GREATEST(held.updated_at, provider.created_at)) OVER ()::timestamptz AS newest
 FROM start
-JOIN resource_providers AS provider ON provider.id = start.id
-JOIN provider_generations AS held ON held.provider_id = provider.id
-JOIN resource_providers AS root ON root.id = provider.root_id
-LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
+    -- OFFSET 0 keeps these look-ups by key: the planner takes start for as large
+    -- as all its branches together, and would rather scan and hash.
+CROSS JOIN LATERAL (
+    SELECT one.id, one.uuid, one.name, one.root_id, one.parent_id, one.created_at
+    FROM resource_providers AS one WHERE one.id = start.id OFFSET 0
+) AS provider
+CROSS JOIN LATERAL (
+    SELECT one.generation, one.updated_at FROM provider_generations AS one WHERE one.provider_id = start.id OFFSET 0
+) AS held
+CROSS JOIN LATERAL (SELECT one.uuid FROM resource_providers AS one WHERE one.id = provider.root_id OFFSET 0) AS root
 WHERE (sqlc.narg('uuid')::uuid IS NULL OR provider.uuid = sqlc.narg('uuid')::uuid)
   AND (sqlc.narg('name')::text IS NULL OR provider.name = sqlc.narg('name')::text)
   AND (sqlc.narg('in_tree')::uuid IS NULL OR provider.root_id = (

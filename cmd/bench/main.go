@@ -1,0 +1,75 @@
+// Command bench measures Berth beside a floor: what the same machine, the same
+// PostgreSQL and the same clients can do at best for such a request, measured in
+// the same run and in turns, so that the ratio means something on a noisy
+// machine.
+//
+// Reads have the floor F, a raw net/http handler that does one SELECT 1. Writes
+// have the same row writes as one prepared statement with data-modifying CTEs,
+// without any check. fsync is on.
+//
+// It is not a test: it asserts nothing and fails for nothing but an error.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+func main() {
+	var settings settings
+	flag.IntVar(&settings.rounds, "rounds", 5, "rounds of each pair; the median counts")
+	flag.DurationVar(&settings.length, "length", 800*time.Millisecond, "length of one measurement")
+	flag.IntVar(&settings.providers, "providers", 1000, "resource providers in the database")
+	flag.StringVar(&settings.only, "only", "", "measure only the case with this name")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, settings); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type settings struct {
+	rounds    int
+	length    time.Duration
+	providers int
+	only      string
+}
+
+func run(ctx context.Context, settings settings) error {
+	fmt.Fprintln(os.Stderr, "starting a private PostgreSQL and loading data ...")
+	place, err := open(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer place.close()
+	fmt.Print(place.describe())
+	bare, err := place.bareSelect(ctx, settings)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("SELECT 1 through the pool, without HTTP: p50 %s, %s/s at 1, 4 and 16 clients\n\n",
+		latency(bare[0].p50), rates(bare))
+	for _, measured := range place.cases() {
+		if settings.only != "" && settings.only != measured.name {
+			continue
+		}
+		trips, err := place.countRoundTrips(ctx, measured)
+		if err != nil {
+			return fmt.Errorf("%s: %w", measured.name, err)
+		}
+		fmt.Printf("%s: %d round trip(s); floor: %s\n", measured.name, trips, measured.floorName)
+		for _, clients := range clientCounts {
+			if err := compare(ctx, settings, measured, clients); err != nil {
+				return fmt.Errorf("%s: %w", measured.name, err)
+			}
+		}
+		fmt.Println()
+	}
+	return nil
+}

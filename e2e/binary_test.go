@@ -1,0 +1,97 @@
+//go:build client
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/berthd/berth/server/dbtest"
+)
+
+// binary is the program, built once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	directory, err := os.MkdirTemp("", "berth-e2e-")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(directory, "berth")
+	out, err := exec.Command("go", "build", "-o", program, "github.com/berthd/berth/cmd/berth").CombinedOutput()
+	if err != nil {
+		return "", &buildError{output: string(out), cause: err}
+	}
+	return program, nil
+})
+
+type buildError struct {
+	output string
+	cause  error
+}
+
+func (e *buildError) Error() string { return e.cause.Error() + ": " + e.output }
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if program, err := binary(); err == nil {
+		os.RemoveAll(filepath.Dir(program))
+	}
+	os.Exit(code)
+}
+
+// serve runs `berth serve` on an empty database until the test ends and returns
+// the URL that it prints.
+func serve(t *testing.T) string {
+	t.Helper()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	command := exec.Command(program, "serve", "--listen", "127.0.0.1:0",
+		"--database-url", dbtest.NewEmpty(t).URL, "--access-log=false")
+	command.Env = withoutSettings(os.Environ())
+	command.Stderr = &log
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	greeting, err := bufio.NewReader(stdout).ReadString('\n')
+	t.Cleanup(func() {
+		command.Process.Signal(syscall.SIGTERM)
+		io.Copy(io.Discard, stdout)
+		if err := command.Wait(); err != nil {
+			t.Errorf("berth serve ended with %v", err)
+		}
+		if t.Failed() {
+			t.Logf("the log of berth serve:\n%s", log.String())
+		}
+	})
+	url, announced := strings.CutPrefix(strings.TrimSpace(greeting), "Berth is listening on ")
+	if err != nil || !announced {
+		t.Fatalf("berth serve said %q (%v) instead of where it listens", greeting, err)
+	}
+	return url
+}
+
+// withoutSettings removes what would change the settings of berth, or of the
+// client, from an environment.
+func withoutSettings(environ []string) []string {
+	var kept []string
+	for _, variable := range environ {
+		if !strings.HasPrefix(variable, "BERTH_") && !strings.HasPrefix(variable, "PG") && !strings.HasPrefix(variable, "OS_") {
+			kept = append(kept, variable)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,217 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/apierr"
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/policy"
+)
+
+// Failure is one way for an operation to fail, for the documents.
+type Failure struct {
+	// When says in words what leads to it.
+	When string
+	// Fault is what the client is told; it makes the example.
+	Fault *fault.Error
+	// Since is the first microversion that has it, Before the first that no
+	// longer does; 0: all have it.
+	Since, Before microversion.Version
+}
+
+func (f *Failure) happens(at microversion.Version) bool {
+	return f.Since <= at && (f.Before == 0 || at < f.Before)
+}
+
+// Names of the responses that operations share.
+const (
+	sharedBadVersion    = "BadVersion"
+	sharedUnauthorized  = "Unauthorized"
+	sharedForbidden     = "Forbidden"
+	sharedNotAcceptable = "NotAcceptable"
+	sharedTooLarge      = "TooLarge"
+	sharedMediaType     = "UnsupportedMediaType"
+	sharedFailed        = "Failed"
+	sharedUnavailable   = "Unavailable"
+)
+
+// shared are the statuses that mean the same wherever they occur.
+var shared = map[int]string{
+	http.StatusUnauthorized:          sharedUnauthorized,
+	http.StatusForbidden:             sharedForbidden,
+	http.StatusNotAcceptable:         sharedNotAcceptable,
+	http.StatusRequestEntityTooLarge: sharedTooLarge,
+	http.StatusUnsupportedMediaType:  sharedMediaType,
+	http.StatusInternalServerError:   sharedFailed,
+	http.StatusServiceUnavailable:    sharedUnavailable,
+}
+
+const badVersion = "The header `OpenStack-API-Version` is malformed."
+
+// sharedFailures are the responses that operations refer to by name.
+func (p *publisher) sharedFailures() map[string]*huma.Response {
+	get := exampleContext(p.at, http.MethodGet)
+	put := exampleContext(p.at, http.MethodPut)
+	none := unversioned(http.MethodGet)
+	denied := p.failure("There is no token, or it is not valid. The body has a shape of its own.", apierr.NewDenial())
+	denied.Content[jsonType].Schema = schemaIn[apierr.Denial](p.schemas)
+	delete(denied.Headers, microversion.Header)
+	return map[string]*huma.Response{
+		sharedUnauthorized: denied,
+		sharedBadVersion:   p.failure(badVersion, apierr.From(none, &microversion.MalformedError{Text: "one"})),
+		sharedForbidden: p.failure("The policy does not allow it.",
+			apierr.From(get, &policy.Denied{Rule: policy.ProvidersList})),
+		sharedNotAcceptable: p.failure("The microversion is not supported; or the header `Accept` excludes JSON, "+
+			"where the answer has a body.", apierr.From(none, &microversion.UnsupportedError{Text: "1.99"})),
+		sharedTooLarge: p.failure("The body is larger than the server allows.",
+			apierr.From(put, tooLarge(16<<20))),
+		sharedMediaType: p.failure("The header `Content-Type` is not `application/json`.",
+			apierr.From(put, unsupportedMedia("text/plain"))),
+		sharedFailed: p.failure("The server failed. Its log has the reason, under the id of the request.",
+			apierr.From(get, &fault.Error{Kind: fault.Internal})),
+		sharedUnavailable: p.failure("The request took longer than the server allows, or the server is stopping.",
+			apierr.From(get, &fault.Error{Kind: fault.Unavailable})),
+	}
+}
+
+// failure is a response with an error in it.
+func (p *publisher) failure(description string, example any) *huma.Response {
+	return &huma.Response{
+		Description: description,
+		Headers:     map[string]*huma.Header{requestIDHeader: headerRef(requestIDHeader), microversion.Header: headerRef(microversion.Header)},
+		Content:     map[string]*huma.MediaType{jsonType: {Schema: schemaIn[apierr.Response](p.schemas), Example: example}},
+	}
+}
+
+// publishFailures replaces the errors that huma makes up by those of the table.
+func (p *publisher) publishFailures(row *Operation, op *huma.Operation) {
+	for status := range op.Responses {
+		if !strings.HasPrefix(status, "2") {
+			delete(op.Responses, status)
+		}
+	}
+	for _, status := range row.statuses() {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + shared[status]}
+	}
+	ctx := exampleContext(p.at, op.Method)
+	byStatus := map[int][]*Failure{}
+	for _, failure := range row.failures() {
+		if failure.happens(p.at) {
+			status := apierr.From(ctx, failure.Fault).GetStatus()
+			byStatus[status] = append(byStatus[status], failure)
+		}
+	}
+	for status, failures := range byStatus {
+		op.Responses[strconv.Itoa(status)] = p.failureOf(ctx, failures)
+	}
+}
+
+// statuses are those that follow from the checks and are the same everywhere.
+func (op *Operation) statuses() []int {
+	found := []int{http.StatusNotAcceptable, http.StatusInternalServerError}
+	if op.Rule != "" {
+		found = append(found, http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable)
+	}
+	if slices.Contains(op.Checks, JSON) {
+		found = append(found, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	return found
+}
+
+// failures are the operation's own, and those that every body brings, before the
+// one that all operations have.
+func (op *Operation) failures() []*Failure {
+	var all []*Failure
+	for i := range op.Fails {
+		all = append(all, &op.Fails[i])
+	}
+	if slices.Contains(op.Checks, JSON) {
+		all = append(all, &Failure{
+			When:  "The body is no JSON.",
+			Fault: fault.New(fault.Invalid, "Malformed JSON: unexpected end of the document: line 1 column 1"),
+		}, &Failure{
+			When:  "The body does not fit its schema.",
+			Fault: fault.New(fault.Invalid, "JSON does not validate: Additional properties are not allowed ('colour' was unexpected)"),
+		})
+	}
+	return append(all, &Failure{When: badVersion, Fault: fault.New(fault.Invalid, "%s", badVersionText)})
+}
+
+var badVersionText = (&microversion.MalformedError{Text: "one"}).Detail()
+
+// failureOf tells all that one status of an operation can mean.
+func (p *publisher) failureOf(ctx context.Context, failures []*Failure) *huma.Response {
+	if len(failures) == 1 && failures[0].When == badVersion {
+		return &huma.Response{Ref: "#/components/responses/" + sharedBadVersion}
+	}
+	var lines, codes []string
+	examples := map[string]*huma.Example{}
+	for _, failure := range failures {
+		if failure.When == badVersion {
+			lines = append(lines, badVersion)
+			continue
+		}
+		shown := apierr.From(ctx, failure.Fault)
+		line, code := failure.When, shown.Errors[0].Code
+		if code != "" && !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+		if code != "" && code != fault.CodeUndefined {
+			line = fmt.Sprintf("`%s`: %s", code, line)
+		}
+		lines = append(lines, line)
+		name := p.shareExample(&huma.Example{Summary: failure.When, Value: shown})
+		examples[name] = &huma.Example{Ref: "#/components/examples/" + name}
+	}
+	described := p.failure(oneOf(lines), nil)
+	described.Content[jsonType].Examples = examples
+	if len(codes) > 0 {
+		slices.Sort(codes)
+		described.Extensions = map[string]any{"x-error-codes": codes}
+	}
+	return described
+}
+
+// shareExample puts an example where all operations can refer to it and names it
+// after its summary, with a number where that name is another's.
+func (p *publisher) shareExample(wanted *huma.Example) string {
+	base := slug(wanted.Summary)
+	name := base
+	for i := 2; ; i++ {
+		found := p.examples[name]
+		if found == nil {
+			p.examples[name] = wanted
+			return name
+		}
+		if reflect.DeepEqual(found, wanted) {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// slug makes the first words of a sentence into a name.
+func slug(sentence string) string {
+	const words = 8
+	all := strings.Fields(notInNames.ReplaceAllString(strings.ToLower(sentence), " "))
+	return strings.Join(all[:min(words, len(all))], "-")
+}
+
+func oneOf(lines []string) string {
+	if len(lines) == 1 {
+		return lines[0]
+	}
+	return "One of:\n\n- " + strings.Join(lines, "\n- ")
+}

@@ -1,0 +1,38 @@
+-- What plpgsql_check finds in the functions of this schema: names of columns and
+-- variables that do not exist, wrong types, variables that are never read. sqlc
+-- does not look inside of functions, and PostgreSQL itself looks only when a line
+-- runs. Run by `make lint-sql`; no row means clean.
+--
+-- A trigger function can only be checked together with a table that it is on.
+CREATE EXTENSION IF NOT EXISTS plpgsql_check;
+
+WITH checked AS (
+    SELECT
+        function.oid AS function_oid,
+        coalesce(trigger.tgrelid, 0) AS table_oid
+    FROM pg_catalog.pg_proc AS function
+    JOIN pg_catalog.pg_language AS language ON language.oid = function.prolang
+    LEFT JOIN pg_catalog.pg_trigger AS trigger ON trigger.tgfoid = function.oid
+    WHERE function.pronamespace = 'public'::regnamespace
+        AND language.lanname = 'plpgsql'
+        AND (trigger.oid IS NOT NULL OR function.prorettype <> 'trigger'::regtype)
+)
+SELECT DISTINCT
+    checked.function_oid::regprocedure::text AS function,
+    finding.lineno AS line,
+    finding.level,
+    finding.message
+FROM checked
+CROSS JOIN LATERAL plpgsql_check_function_tb(
+    checked.function_oid,
+    checked.table_oid,
+    fatal_errors => false,
+    extra_warnings => true,
+    performance_warnings => false
+) AS finding
+-- lock_root_shared loops until it returns; plpgsql_check thinks a loop can end.
+WHERE NOT (
+    checked.function_oid = 'lock_root_shared(bigint)'::regprocedure
+    AND finding.message = 'control reached end of function without RETURN'
+)
+ORDER BY function, line;
