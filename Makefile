@@ -35,10 +35,11 @@ generate: postgresql ## rebuild gen, openapi and the dump of the schema from the
 	$(GO) run ./cmd/berth openapi --all openapi/placement
 	$(GO) test -count=1 ./server/migrate -run 'TestTheSchemaDump|TestChangedFunctions' -update
 
-verify: generate ## rebuild and fail when anything differs from what is committed
+verify: generate ## rebuild and fail when anything differs from what is committed, or from what is released
 	@git diff --exit-code -- $(GENERATED)
 	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
 	if [ -n "$$untracked" ]; then echo "generated and not committed:"; echo "$$untracked"; exit 1; fi
+	$(GO) run ./openapi/released
 
 bench: postgresql ## measure requests beside a floor measured in the same run
 	$(GO) run ./cmd/bench

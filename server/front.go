@@ -26,7 +26,8 @@ type front struct {
 	log       *slog.Logger
 	accessLog bool
 	timeout   time.Duration
-	open      map[string]http.Handler
+	open      *openPaths
+	metrics   *metrics
 }
 
 // observe is the outermost layer: the request's id, its deadline, its log line,
@@ -45,9 +46,12 @@ func (f *front) observe(next http.Handler) http.Handler {
 		info.HTTP = r
 		watched := &watcher{ResponseWriter: w, info: info}
 		w.Header().Set("X-Openstack-Request-Id", info.ID)
+		f.metrics.inFlight.Inc()
 		defer func() {
 			cut := f.recovered(watched, r, recover())
-			f.logLine(watched, info, trips.Count(), time.Since(start))
+			took := time.Since(start)
+			f.metrics.observe(watched, trips.Count(), took)
+			f.logLine(watched, info, trips.Count(), took)
 			if cut {
 				panic(http.ErrAbortHandler)
 			}
@@ -77,6 +81,7 @@ func (f *front) logLine(w *watcher, info *request.Info, trips int64, took time.D
 	f.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
 		slog.String("request_id", info.ID), slog.String("global_request_id", info.GlobalID),
 		slog.String("method", info.HTTP.Method), slog.String("path", info.HTTP.URL.Path),
+		slog.String("operation", info.Operation),
 		slog.String("microversion", w.version), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
 		slog.Duration("duration", took), slog.Int64("sql_round_trips", trips))
 }
@@ -84,8 +89,8 @@ func (f *front) logLine(w *watcher, info *request.Info, trips int64, took time.D
 // serve is everything below CORS, in the order in which clients see the errors.
 func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 	path, mounted := strings.CutPrefix(r.URL.Path, f.prefix)
-	if open := f.open[r.URL.Path]; open != nil {
-		open.ServeHTTP(w, r)
+	if open := f.open.find(path); open != nil {
+		open.serve(w, r, path)
 		return
 	}
 	r.URL.Path = path

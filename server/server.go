@@ -44,10 +44,11 @@ type Options struct {
 
 // New makes the handler of the whole service.
 func New(options Options) http.Handler {
-	table := Table(options)
+	options.Prefix = strings.TrimSuffix(options.Prefix, "/")
+	metrics := newMetrics(options.Store)
 	front := &front{
-		table: table, prefix: strings.TrimSuffix(options.Prefix, "/"), log: options.Log, accessLog: options.AccessLog,
-		timeout: options.RequestTimeout, open: openPaths(options, table),
+		table: Table(options), prefix: options.Prefix, log: options.Log, accessLog: options.AccessLog,
+		timeout: options.RequestTimeout, open: newOpenPaths(options, metrics), metrics: metrics,
 	}
 	served := cors.Wrap(http.HandlerFunc(front.serve), cors.Options{
 		AllowedOrigins: options.CORSAllowedOrigins, AllowHeaders: options.CORSAllowHeaders,

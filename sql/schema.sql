@@ -8,36 +8,64 @@ CREATE FUNCTION public.allocation_apply(p_consumers bigint[], p_generations bigi
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_gone allocations[] := '{}';
-    v_row allocations;
+    v_gone_consumers bigint[] := '{}';
+    v_gone_providers bigint[] := '{}';
+    v_gone_classes int[] := '{}';
+    v_gone_amounts bigint[] := '{}';
+    v_key record;
+    v_full_providers bigint[] := '{}';
+    v_full_classes int[] := '{}';
     v_owns bool[] := array_fill(false, ARRAY[cardinality(p_consumers)]);
     v_emptied bigint[] := '{}';
     v_left bigint[] := '{}';
 BEGIN
-    -- What the consumers had is free again before anything is taken.
     IF 0 <= ANY (p_generations) THEN
-        FOR v_row IN DELETE FROM allocations WHERE consumer_id = ANY (p_consumers) RETURNING allocations.* LOOP
-            UPDATE inventories SET used = used - v_row.used
-            WHERE provider_id = v_row.provider_id AND class_id = v_row.class_id;
-            v_gone := v_gone || v_row;
-        END LOOP;
+        WITH gone AS (
+            DELETE FROM allocations AS taken WHERE taken.consumer_id = ANY (p_consumers)
+            RETURNING taken.consumer_id, taken.provider_id, taken.class_id, taken.used
+        )
+        SELECT coalesce(array_agg(gone.consumer_id), '{}'), coalesce(array_agg(gone.provider_id), '{}'),
+            coalesce(array_agg(gone.class_id), '{}'), coalesce(array_agg(-gone.used), '{}')
+        INTO v_gone_consumers, v_gone_providers, v_gone_classes, v_gone_amounts
+        FROM gone;
     END IF;
 
-    FOR i IN 1 .. cardinality(p_owners) LOOP
-        UPDATE inventories SET used = used + p_amounts[i]
-        WHERE provider_id = p_providers[i] AND class_id = p_classes[i]
-          AND p_amounts[i] <= free AND p_amounts[i] >= min_unit AND p_amounts[i] % step_size = 0;
+    -- One update for each provider and class, however many consumers move: a row
+    -- that one transaction updates again and again grows slower each time. What is
+    -- given back counts as negative. Sums beyond any capacity are cut to fit.
+    FOR v_key IN
+        SELECT moved.provider_id, moved.class_id,
+            least(sum(greatest(moved.amount, 0)), 1e18)::bigint AS taken,
+            sum(-least(moved.amount, 0))::bigint AS freed,
+            coalesce(min(moved.amount) FILTER (WHERE moved.amount > 0), 2147483647) AS smallest,
+            greatest(max(moved.amount), 0) AS largest,
+            gcd_of(greatest(moved.amount, 0)) AS step
+        FROM unnest(p_providers || v_gone_providers, p_classes || v_gone_classes, p_amounts || v_gone_amounts)
+            AS moved (provider_id, class_id, amount)
+        GROUP BY moved.provider_id, moved.class_id
+    LOOP
+        UPDATE inventories SET used = used + v_key.taken - v_key.freed
+        WHERE provider_id = v_key.provider_id AND class_id = v_key.class_id
+          AND min_unit <= v_key.smallest AND max_unit >= v_key.largest AND v_key.step % step_size = 0
+          AND (used + v_key.taken - v_key.freed <= (total - reserved) * allocation_ratio OR v_key.taken <= v_key.freed);
         IF NOT FOUND THEN
-            PERFORM allocation_exceed(i, p_providers, p_classes, p_amounts, v_gone);
+            v_full_providers := v_full_providers || v_key.provider_id;
+            v_full_classes := v_full_classes || v_key.class_id;
         END IF;
-        v_owns[p_owners[i]] := true;
     END LOOP;
+    IF cardinality(v_full_providers) > 0 THEN
+        PERFORM allocation_refuse(v_full_providers, v_full_classes, p_providers, p_classes, p_amounts,
+            v_gone_providers, v_gone_classes, v_gone_amounts);
+    END IF;
     INSERT INTO allocations (consumer_id, provider_id, class_id, used)
     SELECT p_consumers[item.owner], item.provider_id, item.class_id, item.amount
     FROM unnest(p_owners, p_providers, p_classes, p_amounts) WITH ORDINALITY
         AS item (owner, provider_id, class_id, amount, place)
     ORDER BY item.place;
 
+    FOR i IN 1 .. cardinality(p_owners) LOOP
+        v_owns[p_owners[i]] := true;
+    END LOOP;
     FOR i IN 1 .. cardinality(p_consumers) LOOP
         IF NOT v_owns[i] THEN
             DELETE FROM consumers WHERE id = p_consumers[i];
@@ -49,7 +77,9 @@ BEGIN
         END IF;
     END LOOP;
     IF cardinality(v_emptied) > 0 THEN
-        v_left := ARRAY(SELECT gone.provider_id FROM unnest(v_gone) AS gone WHERE gone.consumer_id = ANY (v_emptied));
+        v_left := ARRAY(
+            SELECT gone.provider_id FROM unnest(v_gone_consumers, v_gone_providers) AS gone (consumer_id, provider_id)
+            WHERE gone.consumer_id = ANY (v_emptied));
     END IF;
     UPDATE provider_generations SET generation = generation + 1, updated_at = now()
     WHERE provider_id = ANY (p_providers || v_left);
@@ -82,67 +112,6 @@ END
 $$;
 
 --
--- Name: allocations; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE TABLE public.allocations (
-    consumer_id bigint NOT NULL,
-    provider_id bigint NOT NULL,
-    class_id integer NOT NULL,
-    id bigint NOT NULL,
-    used bigint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT allocations_used_check CHECK ((used >= 1))
-);
-
---
--- Name: TABLE allocations; Type: COMMENT; Schema: public; Owner: -
---
-
-COMMENT ON TABLE public.allocations IS 'How much of a provider''s class a consumer uses. One row each; inventories.used holds the sums.';
-
---
--- Name: allocation_exceed(integer, bigint[], integer[], bigint[], public.allocations[]); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.allocation_exceed(p_place integer, p_providers bigint[], p_classes integer[], p_amounts bigint[], p_gone public.allocations[]) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_inventory inventories;
-    v_amount bigint := p_amounts[p_place];
-    v_had numeric;
-    v_taken numeric;
-    v_rule text;
-BEGIN
-    SELECT * INTO v_inventory FROM inventories AS inventory
-    WHERE inventory.provider_id = p_providers[p_place] AND inventory.class_id = p_classes[p_place];
-    SELECT coalesce(sum(gone.used), 0) INTO v_had FROM unnest(p_gone) AS gone
-    WHERE gone.provider_id = p_providers[p_place] AND gone.class_id = p_classes[p_place];
-    SELECT coalesce(sum(item.amount), 0) INTO v_taken
-    FROM unnest(p_providers, p_classes, p_amounts) WITH ORDINALITY AS item (provider_id, class_id, amount, place)
-    WHERE item.provider_id = p_providers[p_place] AND item.class_id = p_classes[p_place] AND item.place < p_place;
-
-    v_rule := CASE
-        WHEN v_inventory.provider_id IS NULL THEN 'PL010'
-        WHEN v_amount < v_inventory.min_unit OR v_amount > v_inventory.max_unit
-            OR v_amount % v_inventory.step_size <> 0 THEN 'PL011'
-        -- used is v_taken more and v_had less than it was before the request.
-        WHEN v_taken + v_amount > v_had THEN 'PL012'
-    END;
-    IF v_rule IS NOT NULL THEN
-        RAISE EXCEPTION 'allocation of class % on provider % does not fit', p_classes[p_place], p_providers[p_place]
-            USING ERRCODE = v_rule,
-            DETAIL = json_build_object(
-                'provider', (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = p_providers[p_place]),
-                'class', (SELECT class.name FROM resource_classes AS class WHERE class.id = p_classes[p_place]));
-    END IF;
-    UPDATE inventories SET used = used + v_amount
-    WHERE provider_id = p_providers[p_place] AND class_id = p_classes[p_place];
-END
-$$;
-
---
 -- Name: allocation_lock_providers(bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -155,6 +124,52 @@ BEGIN
         p_providers || ARRAY(SELECT taken.provider_id FROM allocations AS taken WHERE taken.consumer_id = ANY (p_consumers)))
     ORDER BY held.provider_id
     FOR NO KEY UPDATE;
+END
+$$;
+
+--
+-- Name: allocation_refuse(bigint[], integer[], bigint[], integer[], bigint[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_refuse(p_full_providers bigint[], p_full_classes integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_gone_providers bigint[], p_gone_classes integer[], p_gone_amounts bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_wrong record;
+BEGIN
+    WITH wanted AS (
+        SELECT item.place, item.provider_id, item.class_id, item.amount,
+            sum(item.amount) OVER (PARTITION BY item.provider_id, item.class_id ORDER BY item.place) AS so_far
+        FROM unnest(p_providers, p_classes, p_amounts) WITH ORDINALITY AS item (provider_id, class_id, amount, place)
+    ), freed AS (
+        SELECT gone.provider_id, gone.class_id, -sum(gone.amount) AS used
+        FROM unnest(p_gone_providers, p_gone_classes, p_gone_amounts) AS gone (provider_id, class_id, amount)
+        GROUP BY gone.provider_id, gone.class_id
+    ), judged AS (
+        SELECT wanted.place, wanted.provider_id, wanted.class_id,
+            CASE
+                WHEN inventory.provider_id IS NULL THEN 'PL010'
+                WHEN wanted.amount < inventory.min_unit OR wanted.amount > inventory.max_unit
+                    OR wanted.amount % inventory.step_size <> 0 THEN 'PL011'
+                WHEN wanted.so_far > coalesce(freed.used, 0)
+                    AND inventory.used - coalesce(freed.used, 0) + wanted.so_far
+                        > (inventory.total - inventory.reserved) * inventory.allocation_ratio THEN 'PL012'
+            END AS rule
+        FROM unnest(p_full_providers, p_full_classes) AS full_up (provider_id, class_id)
+        JOIN wanted USING (provider_id, class_id)
+        LEFT JOIN inventories AS inventory USING (provider_id, class_id)
+        LEFT JOIN freed USING (provider_id, class_id)
+    )
+    SELECT judged.rule, provider.uuid AS provider, class.name AS class INTO v_wrong
+    FROM judged
+    LEFT JOIN resource_providers AS provider ON provider.id = judged.provider_id
+    LEFT JOIN resource_classes AS class ON class.id = judged.class_id
+    WHERE judged.rule IS NOT NULL
+    ORDER BY judged.place
+    LIMIT 1;
+    RAISE EXCEPTION 'allocation of % on provider % does not fit', v_wrong.class, v_wrong.provider
+        USING ERRCODE = coalesce(v_wrong.rule, 'PL010'),
+        DETAIL = json_build_object('provider', v_wrong.provider, 'class', v_wrong.class);
 END
 $$;
 
@@ -937,7 +952,10 @@ CREATE FUNCTION public.reshape_shapes(p_inventories jsonb) RETURNS TABLE(place b
     SELECT item.place, (item.shape ->> 'provider')::uuid, (item.shape ->> 'generation')::bigint,
         item.shape -> 'records', present.id, present.root_id
     FROM jsonb_array_elements(p_inventories) WITH ORDINALITY AS item (shape, place)
-    LEFT JOIN resource_providers AS present ON present.uuid = (item.shape ->> 'provider')::uuid
+    LEFT JOIN LATERAL (
+        SELECT one.id, one.root_id FROM resource_providers AS one
+        WHERE one.uuid = (item.shape ->> 'provider')::uuid OFFSET 0
+    ) AS present ON true
     ORDER BY item.place;
 $$;
 
@@ -1036,6 +1054,16 @@ END
 $$;
 
 --
+-- Name: gcd_of(bigint); Type: AGGREGATE; Schema: public; Owner: -
+--
+
+CREATE AGGREGATE public.gcd_of(bigint) (
+    SFUNC = pg_catalog.gcd,
+    STYPE = bigint,
+    INITCOND = '0'
+);
+
+--
 -- Name: aggregates; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -1063,6 +1091,26 @@ ALTER TABLE public.aggregates ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTI
     NO MAXVALUE
     CACHE 1
 );
+
+--
+-- Name: allocations; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.allocations (
+    consumer_id bigint NOT NULL,
+    provider_id bigint NOT NULL,
+    class_id integer NOT NULL,
+    id bigint NOT NULL,
+    used bigint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT allocations_used_check CHECK ((used >= 1))
+);
+
+--
+-- Name: TABLE allocations; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.allocations IS 'How much of a provider''s class a consumer uses. One row each; inventories.used holds the sums.';
 
 --
 -- Name: allocations_id_seq; Type: SEQUENCE; Schema: public; Owner: -

@@ -51,13 +51,19 @@ WITH start AS (
     WHERE $10::text = 'resources'
       AND inventory.class_id = ($4::int[])[1] AND inventory.free >= ($5::bigint[])[1]
     UNION ALL
-    SELECT DISTINCT member.provider_id FROM provider_aggregates AS member
+    SELECT DISTINCT member.provider_id
+    FROM jsonb_array_elements_text($6::jsonb -> 0) AS wanted (id)
+    CROSS JOIN LATERAL (
+        SELECT one.provider_id FROM provider_aggregates AS one WHERE one.aggregate_id = wanted.id::int OFFSET 0
+    ) AS member
     WHERE $10::text = 'member_of'
-      AND member.aggregate_id IN (SELECT jsonb_array_elements_text($6::jsonb -> 0)::int)
     UNION ALL
-    SELECT DISTINCT present.provider_id FROM provider_traits AS present
+    SELECT DISTINCT present.provider_id
+    FROM jsonb_array_elements_text($7::jsonb -> 0) AS wanted (id)
+    CROSS JOIN LATERAL (
+        SELECT one.provider_id FROM provider_traits AS one WHERE one.trait_id = wanted.id::int OFFSET 0
+    ) AS present
     WHERE $10::text = 'required'
-      AND present.trait_id IN (SELECT jsonb_array_elements_text($7::jsonb -> 0)::int)
     UNION ALL
     SELECT provider.id FROM resource_providers AS provider
     WHERE $10::text = 'none'
@@ -188,9 +194,12 @@ func (q *Queries) ProviderList(ctx context.Context, db DBTX, arg ProviderListPar
 
 const ProviderListAnyHasTraits = `-- name: ProviderListAnyHasTraits :one
 SELECT EXISTS (
-    SELECT FROM provider_traits AS first
-    WHERE first.trait_id IN (SELECT jsonb_array_elements_text($1::jsonb -> 0)::int)
-      AND NOT EXISTS (
+    SELECT
+    FROM jsonb_array_elements_text($1::jsonb -> 0) AS lead (id)
+    CROSS JOIN LATERAL (
+        SELECT one.provider_id FROM provider_traits AS one WHERE one.trait_id = lead.id::int OFFSET 0
+    ) AS first
+    WHERE NOT EXISTS (
         SELECT FROM jsonb_array_elements($1::jsonb) AS wanted (ids)
         WHERE NOT EXISTS (
             SELECT FROM provider_traits AS present

@@ -51,7 +51,7 @@ var generic = map[int]string{
 
 // Item is one error as clients see it.
 type Item struct {
-	Status     int    `json:"status" doc:"HTTP status of the response." example:"404"`
+	Status     int    `json:"status" format:"int32" doc:"HTTP status of the response." example:"404"`
 	Title      string `json:"title" doc:"The status in words." example:"Not Found"`
 	Detail     string `json:"detail" doc:"What went wrong, for people." example:"The resource could not be found."`
 	Code       string `json:"code,omitempty" doc:"What went wrong, for programs. Missing where no microversion could be agreed on." example:"placement.undefined_code"`

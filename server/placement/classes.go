@@ -139,7 +139,7 @@ var className = sync.OnceValues(func() (*jsonbody.Validator, error) {
 // classEnsured is the answer to making a class that may exist.
 type classEnsured struct {
 	Status   int
-	Location string `header:"Location" doc:"URL of the class."`
+	Location string `header:"Location" doc:"URL of the class." example:"http://placement.example.org/resource_classes/CUSTOM_BAREMETAL_GOLD"`
 }
 
 func (o *operations) resourceClassEnsure(ctx context.Context, in *classPath) (*classEnsured, error) {

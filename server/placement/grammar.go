@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -35,7 +36,7 @@ func parseMemberOf(name string, values []string, at microversion.Version) (in []
 			id, ok := uuidlike.Parse(element)
 			if !ok {
 				return nil, nil, fault.New(fault.Invalid, "Invalid query string parameters: "+
-					"Expected '%s' parameter to contain valid UUID(s). Got: %s", name, value)
+					"Expected '%s' parameter to contain valid UUID(s). Got: %s", name, element)
 			}
 			set = append(set, id)
 		}
@@ -149,8 +150,8 @@ func parseResources(value string) ([]store.Amount, error) {
 }
 
 // parseInt reads an integer as clients of the reference may write it: with white
-// space around, a plus sign, underscores between digits. What is beyond 64 bits
-// saturates: no provider has that much.
+// space around, a plus sign, underscores between digits, the digits of any script.
+// What is beyond 64 bits saturates: no provider has that much.
 func parseInt(text string) (int64, bool) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimLeft(text, "+-")
@@ -158,7 +159,7 @@ func parseInt(text string) (int64, bool) {
 		strings.HasPrefix(digits, "_") || strings.HasSuffix(digits, "_") {
 		return 0, false
 	}
-	digits = strings.ReplaceAll(digits, "_", "")
+	digits = strings.Map(asciiDigit, strings.ReplaceAll(digits, "_", ""))
 	if strings.Trim(digits, "0123456789") != "" {
 		return 0, false
 	}
@@ -170,4 +171,20 @@ func parseInt(text string) (int64, bool) {
 		number = -number
 	}
 	return number, true
+}
+
+// asciiDigit replaces a decimal digit of another script. Unicode lists them in
+// runs of ten, from zero to nine; neighbouring runs share a range.
+func asciiDigit(r rune) rune {
+	for _, run := range unicode.Nd.R16 {
+		if rune(run.Lo) <= r && r <= rune(run.Hi) {
+			return '0' + (r-rune(run.Lo))%10
+		}
+	}
+	for _, run := range unicode.Nd.R32 {
+		if rune(run.Lo) <= r && r <= rune(run.Hi) {
+			return '0' + (r-rune(run.Lo))%10
+		}
+	}
+	return r
 }

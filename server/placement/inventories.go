@@ -317,7 +317,7 @@ func (o *operations) inventoryClear(ctx context.Context, in *providerPath) (*emp
 
 // inventoryCreated is the answer to POST.
 type inventoryCreated struct {
-	Location     string `header:"Location" doc:"URL of the inventory."`
+	Location     string `header:"Location" doc:"URL of the inventory." example:"http://placement.example.org/resource_providers/c0ffee00-5ca1-4b1e-8000-000000000001/inventories/VCPU"`
 	LastModified string `header:"Last-Modified" doc:"Now."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 	Body         InventoryWithGeneration

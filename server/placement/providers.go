@@ -142,7 +142,7 @@ func (o *operations) providerCreateV14(ctx context.Context, _ *none, body *Provi
 
 // createdProvider is the answer to a creation from 1.20 on.
 type createdProvider struct {
-	Location     string `header:"Location" doc:"URL of the provider."`
+	Location     string `header:"Location" doc:"URL of the provider." example:"http://placement.example.org/resource_providers/c0ffee00-5ca1-4b1e-8000-000000000002"`
 	LastModified string `header:"Last-Modified" doc:"Now."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 	Body         ProviderV14

@@ -168,7 +168,7 @@ var customTrait = regexp.MustCompile(customPattern)
 // ensured is the answer to making something that may exist.
 type ensured struct {
 	Status       int
-	Location     string `header:"Location" doc:"URL of what exists now."`
+	Location     string `header:"Location" doc:"URL of what exists now." example:"http://placement.example.org/traits/CUSTOM_GOLD"`
 	LastModified string `header:"Last-Modified" doc:"When it was created."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 }

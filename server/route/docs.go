@@ -54,6 +54,8 @@ func Example(show func(context.Context) any) Doc {
 	}
 }
 
+const exampleRequestID = "req-6f9c0a4e-8f0b-4c9b-9f5e-3c8f2b1d7a60"
+
 // exampleContext is that of a request that never was.
 func exampleContext(at microversion.Version, method string) context.Context {
 	return microversion.With(unversioned(method), at)
@@ -62,7 +64,7 @@ func exampleContext(at microversion.Version, method string) context.Context {
 // unversioned is that of a request whose microversion was refused.
 func unversioned(method string) context.Context {
 	return request.With(context.Background(), &request.Info{
-		ID: "req-6f9c0a4e-8f0b-4c9b-9f5e-3c8f2b1d7a60", HTTP: &http.Request{Method: method},
+		ID: exampleRequestID, HTTP: &http.Request{Method: method},
 	})
 }
 

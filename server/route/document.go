@@ -25,9 +25,9 @@ func documentDescription(at microversion.Version) string {
 	return fmt.Sprintf("Inventories, traits and allocations of resource providers, at microversion %[1]s. "+
 		"Send the header `OpenStack-API-Version: placement %[1]s` with every request: without it, "+
 		"the server speaks 1.0.\n\n"+
-		"Errors are JSON unless the header `Accept` prefers HTML or excludes both; their status and shape are then "+
-		"the same, as text. They carry the id of the request, under which the server's log has more. "+
-		"Methods that a path does not have are answered 405, with the header `Allow`.", at)
+		"Errors are JSON, or HTML where the header `Accept` prefers that, or plain text where it excludes both. "+
+		"They carry the id of the request, under which the server's log has more. "+
+		"A method that a path does not have is answered 405, with the header `Allow`.", at)
 }
 
 // describe is the part of an operation that is the same in all its variants.
@@ -63,30 +63,40 @@ type publisher struct {
 func (p *publisher) publish(_ *huma.OpenAPI, op *huma.Operation) {
 	drafted := draftOf(op)
 	op.RequestBody = drafted.body
+	for _, param := range op.Parameters {
+		lift(param)
+	}
 	p.publishVersion(drafted.row, op)
 	p.publishFailures(drafted.row, op)
 	p.publishSuccess(drafted, op)
 }
 
-const sharedVersion = "Microversion"
+// microversionSchema has a name, so that generators of clients make one type of
+// it and not one for each operation.
+const microversionSchema = "Microversion"
 
 // versionParameter is the header that asks for the document's version. Without
 // it a request gets 1.0, so it is optional there only.
-func versionParameter(at microversion.Version) *huma.Param {
+func (p *publisher) versionParameter() *huma.Param {
+	p.schemas.Map()[microversionSchema] = &huma.Schema{
+		Type: huma.TypeString, Description: "Service and microversion, as they stand in the header " + microversion.Header + ".",
+		Extensions: map[string]any{"const": p.at.HeaderValue()},
+	}
 	return &huma.Param{
-		Name: microversion.Header, In: "header", Required: at != microversion.Min,
+		Name: microversion.Header, In: "header", Required: p.at != microversion.Min,
 		Description: "The microversion that this document describes.",
-		Schema:      &huma.Schema{Type: huma.TypeString, Enum: []any{at.HeaderValue()}},
+		Schema:      &huma.Schema{Ref: "#/components/schemas/" + microversionSchema},
+		Example:     p.at.HeaderValue(),
 	}
 }
 
 func (p *publisher) publishVersion(row *Operation, op *huma.Operation) {
 	if row.Rule != "" {
-		op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + sharedVersion})
+		op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + microversion.Header})
 		return
 	}
 	// What needs no token is asked before the versions are known.
-	open := versionParameter(p.at)
+	open := p.versionParameter()
 	open.Required = false
 	op.Parameters = append(op.Parameters, open)
 }
@@ -95,7 +105,10 @@ func (p *publisher) publishVersion(row *Operation, op *huma.Operation) {
 func sharedHeaders(at microversion.Version) map[string]*huma.Header {
 	text := &huma.Schema{Type: huma.TypeString}
 	headers := map[string]*huma.Header{
-		requestIDHeader: {Description: "The id of the request in the server's log.", Schema: text},
+		requestIDHeader: {
+			Description: "The id of the request in the server's log.",
+			Schema:      text, Example: exampleRequestID,
+		},
 		microversion.Header: {
 			Description: "The microversion of the answer; missing where none could be agreed on.",
 			Schema:      text, Example: at.HeaderValue(),
@@ -138,17 +151,32 @@ func (p *publisher) publishHeaders(response *huma.Response) {
 		delete(response.Headers, cacheHeader)
 	}
 	for name, header := range response.Headers {
-		switch {
-		case name == cacheHeader:
+		lift(header)
+		switch name {
+		case cacheHeader:
 			response.Headers[name] = headerRef(name)
-		case header.Schema != nil && header.Description == "":
-			// huma describes the schema, readers look at the header.
-			header.Description, header.Schema.Description = header.Schema.Description, ""
+		case modifiedHeader:
+			header.Example = "Thu, 02 Jul 2026 10:15:30 GMT"
 		}
 	}
 	for _, name := range []string{requestIDHeader, microversion.Header, "Vary"} {
 		response.Headers[name] = headerRef(name)
 	}
+}
+
+// lift moves what huma says of the schema of a parameter or header, or says twice,
+// to where readers look for it.
+func lift(param *huma.Param) {
+	if param.Schema == nil {
+		return
+	}
+	if param.Description == "" {
+		param.Description = param.Schema.Description
+	}
+	if param.Example == nil && len(param.Schema.Examples) > 0 {
+		param.Example = param.Schema.Examples[0]
+	}
+	param.Schema.Description, param.Schema.Examples = "", nil
 }
 
 // finish removes from a document what its microversion does not have.

@@ -41,8 +41,8 @@ const (
 	sharedNotAcceptable = "NotAcceptable"
 	sharedTooLarge      = "TooLarge"
 	sharedMediaType     = "UnsupportedMediaType"
-	sharedFailed        = "Failed"
-	sharedUnavailable   = "Unavailable"
+	sharedFailed        = "InternalServerError"
+	sharedUnavailable   = "ServiceUnavailable"
 )
 
 // shared are the statuses that mean the same wherever they occur.

@@ -105,7 +105,7 @@ func (t *Table) config(at microversion.Version) huma.Config {
 				Examples:   publisher.examples,
 				Responses:  publisher.sharedFailures(),
 				Headers:    sharedHeaders(at),
-				Parameters: map[string]*huma.Param{sharedVersion: versionParameter(at)},
+				Parameters: map[string]*huma.Param{microversion.Header: publisher.versionParameter()},
 				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {
 					Type: "apiKey", In: "header", Name: "X-Auth-Token",
 					Description: "A token of the identity service. Where the server runs with noauth2, `USER:PROJECT`; " +

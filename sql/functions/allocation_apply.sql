@@ -5,11 +5,11 @@
 -- consumer_lock returned. The other arrays have one element an allocation, in
 -- request order; p_owners is the place (from 1) of its consumer.
 --
--- An allocation that does not fit is refused by allocation_exceed. Providers named
--- in the new allocations gain a generation, and so do those that an emptied
--- consumer had; a provider that merely loses one of several allocations does not.
--- Emptied consumers are gone; others gain a generation and take project, user
--- and, if given, type of the request.
+-- Allocations that do not fit are refused by allocation_refuse, which says what
+-- fitting means. Providers named in the new allocations gain a generation, and so
+-- do those that an emptied consumer had; a provider that merely loses one of
+-- several allocations does not. Emptied consumers are gone; others gain a
+-- generation and take project, user and, if given, type of the request.
 -- The caller holds consumers and providers.
 CREATE OR REPLACE FUNCTION allocation_apply(
     p_consumers bigint[], p_generations bigint[], p_projects bigint[], p_users bigint[], p_types int[],
@@ -17,36 +17,64 @@ CREATE OR REPLACE FUNCTION allocation_apply(
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_gone allocations[] := '{}';
-    v_row allocations;
+    v_gone_consumers bigint[] := '{}';
+    v_gone_providers bigint[] := '{}';
+    v_gone_classes int[] := '{}';
+    v_gone_amounts bigint[] := '{}';
+    v_key record;
+    v_full_providers bigint[] := '{}';
+    v_full_classes int[] := '{}';
     v_owns bool[] := array_fill(false, ARRAY[cardinality(p_consumers)]);
     v_emptied bigint[] := '{}';
     v_left bigint[] := '{}';
 BEGIN
-    -- What the consumers had is free again before anything is taken.
     IF 0 <= ANY (p_generations) THEN
-        FOR v_row IN DELETE FROM allocations WHERE consumer_id = ANY (p_consumers) RETURNING allocations.* LOOP
-            UPDATE inventories SET used = used - v_row.used
-            WHERE provider_id = v_row.provider_id AND class_id = v_row.class_id;
-            v_gone := v_gone || v_row;
-        END LOOP;
+        WITH gone AS (
+            DELETE FROM allocations AS taken WHERE taken.consumer_id = ANY (p_consumers)
+            RETURNING taken.consumer_id, taken.provider_id, taken.class_id, taken.used
+        )
+        SELECT coalesce(array_agg(gone.consumer_id), '{}'), coalesce(array_agg(gone.provider_id), '{}'),
+            coalesce(array_agg(gone.class_id), '{}'), coalesce(array_agg(-gone.used), '{}')
+        INTO v_gone_consumers, v_gone_providers, v_gone_classes, v_gone_amounts
+        FROM gone;
     END IF;
 
-    FOR i IN 1 .. cardinality(p_owners) LOOP
-        UPDATE inventories SET used = used + p_amounts[i]
-        WHERE provider_id = p_providers[i] AND class_id = p_classes[i]
-          AND p_amounts[i] <= free AND p_amounts[i] >= min_unit AND p_amounts[i] % step_size = 0;
+    -- One update for each provider and class, however many consumers move: a row
+    -- that one transaction updates again and again grows slower each time. What is
+    -- given back counts as negative. Sums beyond any capacity are cut to fit.
+    FOR v_key IN
+        SELECT moved.provider_id, moved.class_id,
+            least(sum(greatest(moved.amount, 0)), 1e18)::bigint AS taken,
+            sum(-least(moved.amount, 0))::bigint AS freed,
+            coalesce(min(moved.amount) FILTER (WHERE moved.amount > 0), 2147483647) AS smallest,
+            greatest(max(moved.amount), 0) AS largest,
+            gcd_of(greatest(moved.amount, 0)) AS step
+        FROM unnest(p_providers || v_gone_providers, p_classes || v_gone_classes, p_amounts || v_gone_amounts)
+            AS moved (provider_id, class_id, amount)
+        GROUP BY moved.provider_id, moved.class_id
+    LOOP
+        UPDATE inventories SET used = used + v_key.taken - v_key.freed
+        WHERE provider_id = v_key.provider_id AND class_id = v_key.class_id
+          AND min_unit <= v_key.smallest AND max_unit >= v_key.largest AND v_key.step % step_size = 0
+          AND (used + v_key.taken - v_key.freed <= (total - reserved) * allocation_ratio OR v_key.taken <= v_key.freed);
         IF NOT FOUND THEN
-            PERFORM allocation_exceed(i, p_providers, p_classes, p_amounts, v_gone);
+            v_full_providers := v_full_providers || v_key.provider_id;
+            v_full_classes := v_full_classes || v_key.class_id;
         END IF;
-        v_owns[p_owners[i]] := true;
     END LOOP;
+    IF cardinality(v_full_providers) > 0 THEN
+        PERFORM allocation_refuse(v_full_providers, v_full_classes, p_providers, p_classes, p_amounts,
+            v_gone_providers, v_gone_classes, v_gone_amounts);
+    END IF;
     INSERT INTO allocations (consumer_id, provider_id, class_id, used)
     SELECT p_consumers[item.owner], item.provider_id, item.class_id, item.amount
     FROM unnest(p_owners, p_providers, p_classes, p_amounts) WITH ORDINALITY
         AS item (owner, provider_id, class_id, amount, place)
     ORDER BY item.place;
 
+    FOR i IN 1 .. cardinality(p_owners) LOOP
+        v_owns[p_owners[i]] := true;
+    END LOOP;
     FOR i IN 1 .. cardinality(p_consumers) LOOP
         IF NOT v_owns[i] THEN
             DELETE FROM consumers WHERE id = p_consumers[i];
@@ -58,7 +86,9 @@ BEGIN
         END IF;
     END LOOP;
     IF cardinality(v_emptied) > 0 THEN
-        v_left := ARRAY(SELECT gone.provider_id FROM unnest(v_gone) AS gone WHERE gone.consumer_id = ANY (v_emptied));
+        v_left := ARRAY(
+            SELECT gone.provider_id FROM unnest(v_gone_consumers, v_gone_providers) AS gone (consumer_id, provider_id)
+            WHERE gone.consumer_id = ANY (v_emptied));
     END IF;
     UPDATE provider_generations SET generation = generation + 1, updated_at = now()
     WHERE provider_id = ANY (p_providers || v_left);

@@ -8,7 +8,7 @@
 -- p_consumers; p_providers, p_classes, p_amounts. A consumer that owns none
 -- loses what it has.
 -- Raises, in this order: PL003 (consumer generation), PL009 (unknown provider),
--- PL004 (unknown class), PL010, PL011, PL012 (see allocation_exceed).
+-- PL004 (unknown class), PL010, PL011, PL012 (see allocation_refuse).
 -- Locks: projects, users, types, consumers, providers, each in key order.
 CREATE OR REPLACE FUNCTION allocation_replace(
     p_consumers uuid[], p_projects text[], p_users text[], p_types text[],

@@ -7,7 +7,7 @@
 -- Raises, in this order: PL001 (unknown provider among the inventories), PL002
 -- (its generation), PL003 (consumer generation), PL009 (unknown provider among
 -- the allocations), PL004 (unknown class), PL010, PL011, PL012 (see
--- allocation_exceed), PL005 (a dropped inventory is in use).
+-- allocation_refuse), PL005 (a dropped inventory is in use).
 -- Locks: projects, users, types, consumers, roots FOR SHARE, providers, each in
 -- key order, before anything is decided.
 CREATE OR REPLACE FUNCTION reshape(

@@ -6,6 +6,9 @@ LANGUAGE sql STABLE AS $$
     SELECT item.place, (item.shape ->> 'provider')::uuid, (item.shape ->> 'generation')::bigint,
         item.shape -> 'records', present.id, present.root_id
     FROM jsonb_array_elements(p_inventories) WITH ORDINALITY AS item (shape, place)
-    LEFT JOIN resource_providers AS present ON present.uuid = (item.shape ->> 'provider')::uuid
+    LEFT JOIN LATERAL (
+        SELECT one.id, one.root_id FROM resource_providers AS one
+        WHERE one.uuid = (item.shape ->> 'provider')::uuid OFFSET 0
+    ) AS present ON true
     ORDER BY item.place;
 $$;

@@ -42,13 +42,19 @@ WITH start AS (
     WHERE @driver::text = 'resources'
       AND inventory.class_id = (@class_ids::int[])[1] AND inventory.free >= (@amounts::bigint[])[1]
     UNION ALL
-    SELECT DISTINCT member.provider_id FROM provider_aggregates AS member
+    SELECT DISTINCT member.provider_id
+    FROM jsonb_array_elements_text(@member_of::jsonb -> 0) AS wanted (id)
+    CROSS JOIN LATERAL (
+        SELECT one.provider_id FROM provider_aggregates AS one WHERE one.aggregate_id = wanted.id::int OFFSET 0
+    ) AS member
     WHERE @driver::text = 'member_of'
-      AND member.aggregate_id IN (SELECT jsonb_array_elements_text(@member_of::jsonb -> 0)::int)
     UNION ALL
-    SELECT DISTINCT present.provider_id FROM provider_traits AS present
+    SELECT DISTINCT present.provider_id
+    FROM jsonb_array_elements_text(@required::jsonb -> 0) AS wanted (id)
+    CROSS JOIN LATERAL (
+        SELECT one.provider_id FROM provider_traits AS one WHERE one.trait_id = wanted.id::int OFFSET 0
+    ) AS present
     WHERE @driver::text = 'required'
-      AND present.trait_id IN (SELECT jsonb_array_elements_text(@required::jsonb -> 0)::int)
     UNION ALL
     SELECT provider.id FROM resource_providers AS provider
     WHERE @driver::text = 'none'
@@ -140,9 +146,12 @@ SELECT
 -- Plan: provider_traits_trait_id_idx.
 -- name: ProviderListAnyHasTraits :one
 SELECT EXISTS (
-    SELECT FROM provider_traits AS first
-    WHERE first.trait_id IN (SELECT jsonb_array_elements_text(@required::jsonb -> 0)::int)
-      AND NOT EXISTS (
+    SELECT
+    FROM jsonb_array_elements_text(@required::jsonb -> 0) AS lead (id)
+    CROSS JOIN LATERAL (
+        SELECT one.provider_id FROM provider_traits AS one WHERE one.trait_id = lead.id::int OFFSET 0
+    ) AS first
+    WHERE NOT EXISTS (
         SELECT FROM jsonb_array_elements(@required::jsonb) AS wanted (ids)
         WHERE NOT EXISTS (
             SELECT FROM provider_traits AS present

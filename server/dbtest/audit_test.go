@@ -1,0 +1,117 @@
+package dbtest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A root with a child that has an inventory with an allocation: all is well.
+const soundPlace = `
+	INSERT INTO resource_classes (id, name) VALUES (20000, 'CUSTOM_SEAT');
+	INSERT INTO resource_providers (id, uuid, name, root_id, parent_id) OVERRIDING SYSTEM VALUE
+	VALUES (1, gen_random_uuid(), 'ship', 1, NULL), (2, gen_random_uuid(), 'deck', 1, 1), (3, gen_random_uuid(), 'boat', 3, NULL);
+	INSERT INTO provider_generations (provider_id, generation) VALUES (1, 5), (2, 5), (3, 5);
+	INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, used)
+	VALUES (2, 20000, 1, 10, 0, 1, 10, 1, 1, 4);
+	INSERT INTO projects (external_id) VALUES ('crew');
+	INSERT INTO users (external_id) VALUES ('cook');
+	INSERT INTO consumers (uuid, generation, project_id, user_id) VALUES (gen_random_uuid(), 3, 1, 1);
+	INSERT INTO allocations (consumer_id, provider_id, class_id, used) VALUES (1, 2, 20000, 4);`
+
+// listener notes what an audit says of a test instead of failing it.
+type listener struct {
+	testing.TB
+	said []string
+}
+
+func (l *listener) Helper() {}
+
+func (l *listener) Errorf(_ string, args ...any) {
+	for _, arg := range args {
+		if text, ok := arg.(string); ok {
+			l.said = append(l.said, text)
+			continue
+		}
+		l.said = append(l.said, "an error")
+	}
+}
+
+func TestAnAuditNamesEveryContradiction(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		statements string
+		want       []string
+	}{
+		"none": {"SELECT 1", nil},
+		"a sum that is wrong": {
+			"UPDATE inventories SET used = 5",
+			[]string{"inventory of class 20000 on provider 2 says that 5 is used, and allocations say 4"},
+		},
+		"a sum of nothing": {
+			"DELETE FROM allocations",
+			[]string{
+				"inventory of class 20000 on provider 2 says that 4 is used, and allocations say 0",
+				"consumer 1 has no allocations",
+			},
+		},
+		"a root that is not the topmost": {
+			"UPDATE resource_providers SET root_id = 3 WHERE id = 2",
+			[]string{"provider 2 has root 3, not 1"},
+		},
+		"a child that moved without its inventories": {
+			"UPDATE resource_providers SET root_id = 3, parent_id = 3 WHERE id = 2",
+			[]string{"inventory of class 20000 on provider 2 has root 1, not 3"},
+		},
+		"a loop": {
+			"UPDATE resource_providers SET root_id = 3, parent_id = 2 WHERE id = 1",
+			[]string{"provider 1 is below itself", "provider 2 is below itself"},
+		},
+		"a provider without generation": {
+			"DELETE FROM provider_generations WHERE provider_id = 3",
+			[]string{"provider 3 has no generation"},
+		},
+		"a consumer that was never written": {
+			"UPDATE consumers SET generation = 0",
+			[]string{"consumer 1 has generation 0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := New(t)
+			execute(t, db, soundPlace)
+			execute(t, db, c.statements)
+			heard := &listener{TB: t}
+			Audit(heard, db)
+			slices.Sort(heard.said)
+			slices.Sort(c.want)
+			if !slices.Equal(heard.said, c.want) {
+				t.Errorf("got  %q\nwant %q", heard.said, c.want)
+			}
+		})
+	}
+}
+
+func TestAGuardRefusesAGenerationThatFalls(t *testing.T) {
+	t.Parallel()
+	db := New(t)
+	execute(t, db, soundPlace)
+	Guard(t, db)
+	for _, statement := range []string{
+		"UPDATE provider_generations SET generation = generation + 1",
+		"UPDATE provider_generations SET updated_at = now()",
+		"UPDATE consumers SET generation = generation + 1",
+	} {
+		execute(t, db, statement)
+	}
+	for _, statement := range []string{
+		"UPDATE provider_generations SET generation = generation - 1 WHERE provider_id = 1",
+		"UPDATE consumers SET generation = generation - 1",
+		"UPDATE consumers SET generation = generation",
+	} {
+		_, err := db.Pool.Exec(t.Context(), statement)
+		if err == nil || !strings.Contains(err.Error(), "falls from") {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}

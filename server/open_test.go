@@ -1,0 +1,343 @@
+package server_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/berthd/berth/openapi"
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/store"
+)
+
+// service is a server with a database of its own.
+type service struct {
+	t       *testing.T
+	handler http.Handler
+	db      *dbtest.DB
+}
+
+func newService(t *testing.T, prefix string) *service {
+	t.Helper()
+	db := dbtest.New(t)
+	data, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(data.Close)
+	return &service{t: t, db: db, handler: server.New(server.Options{
+		Store: data, Log: slog.New(slog.DiscardHandler), Prefix: prefix, EnforceNewDefaults: true,
+	})}
+}
+
+// get asks without a token, with the given headers, name and value in turn.
+func (s *service) get(path string, headers ...string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	return s.send(http.MethodGet, path, headers...)
+}
+
+func (s *service) send(method, path string, headers ...string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	r := httptest.NewRequestWithContext(s.t.Context(), method, path, http.NoBody)
+	for pair := range slices.Chunk(headers, 2) {
+		r.Header.Set(pair[0], pair[1])
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+func TestTheOpenPathsNeedNoToken(t *testing.T) {
+	t.Parallel()
+	bare, below := newService(t, ""), newService(t, "/placement")
+	for path, mediaType := range map[string]string{
+		"/livez":               "application/json",
+		"/readyz":              "application/json",
+		"/metrics":             "text/plain; version=0.0.4; charset=utf-8; escaping=underscores",
+		"/docs":                "text/html; charset=utf-8",
+		"/docs/reference.js":   "text/javascript; charset=utf-8",
+		"/openapi/1.0.json":    "application/json",
+		"/openapi/1.39.json":   "application/json",
+		"/openapi/latest.json": "application/json",
+	} {
+		for name, answer := range map[string]*httptest.ResponseRecorder{
+			"mounted at the root": bare.get(path), "beside the prefix": below.get(path), "under the prefix": below.get("/placement" + path),
+		} {
+			got := answer.Header()
+			if answer.Code != http.StatusOK || got.Get("Content-Type") != mediaType ||
+				got.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.Get("X-Openstack-Request-Id"), "req-") {
+				t.Errorf("%s %s: status %d, headers %v", path, name, answer.Code, got)
+			}
+		}
+	}
+}
+
+func TestTheOpenPathsAreOnlyRead(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "")
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/docs", "/docs/reference.js", "/openapi/1.39.json"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+			answer := s.send(method, path)
+			if answer.Code != http.StatusMethodNotAllowed || answer.Header().Get("Allow") != "GET, HEAD" ||
+				!strings.Contains(answer.Body.String(), "The method "+method+" is not allowed for this resource.") {
+				t.Errorf("%s %s: status %d, Allow %q, %s", method, path, answer.Code, answer.Header().Get("Allow"), answer.Body)
+			}
+		}
+	}
+}
+
+func TestHeadHasTheHeadersOfGet(t *testing.T) {
+	t.Parallel()
+	running := httptest.NewServer(newService(t, "").handler)
+	defer running.Close()
+	for _, path := range []string{"/docs", "/openapi/latest.json", "/docs/swagger-ui.js", "/livez"} {
+		var lengths, types []string
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			r, err := http.NewRequestWithContext(t.Context(), method, running.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept-Encoding", "identity")
+			answer, err := running.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			lengths = append(lengths, answer.Header.Get("Content-Length"))
+			types = append(types, answer.Header.Get("Content-Type"))
+		}
+		if lengths[0] == "" || lengths[0] != lengths[1] || types[0] != types[1] {
+			t.Errorf("%s: lengths %q, types %q", path, lengths, types)
+		}
+	}
+}
+
+func TestTheDocumentsAreServedAsTheyAreCheckedIn(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "")
+	for _, version := range microversion.All() {
+		want, _ := openapi.Document(version.String())
+		if got := s.get("/openapi/" + version.String() + ".json").Body.Bytes(); !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, want %d", version, len(got), len(want))
+		}
+	}
+	latest, newest := s.get("/openapi/latest.json"), s.get("/openapi/1.39.json")
+	if !bytes.Equal(latest.Body.Bytes(), newest.Body.Bytes()) {
+		t.Error("the latest document is another than that of 1.39")
+	}
+}
+
+func TestADocumentNamesThePathUnderWhichTheAPIIsMounted(t *testing.T) {
+	t.Parallel()
+	var document struct{ Servers []struct{ URL string } }
+	if err := json.Unmarshal(newService(t, "/placement").get("/placement/openapi/1.39.json").Body.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	if len(document.Servers) != 1 || document.Servers[0].URL != "/placement" {
+		t.Errorf("servers are %v", document.Servers)
+	}
+}
+
+func TestWhatIsUnknownBelowAnOpenPathIsNotFound(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "")
+	for _, path := range []string{
+		"/openapi/1.40.json", "/openapi/1.39.yaml", "/openapi/", "/openapi/../placement/1.39.json", "/openapi/LATEST.json",
+		"/docs/index.html", "/docs/../open.go", "/docs/reference/index.html",
+	} {
+		answer := s.get(path, "Accept", "application/json")
+		var body struct {
+			Errors []struct {
+				Status int
+				Title  string
+			}
+		}
+		if err := json.Unmarshal(answer.Body.Bytes(), &body); err != nil {
+			t.Errorf("%s: %v in %s", path, err, answer.Body)
+			continue
+		}
+		if answer.Code != http.StatusNotFound || len(body.Errors) != 1 || body.Errors[0].Status != 404 || body.Errors[0].Title != "Not Found" {
+			t.Errorf("%s: status %d, %+v", path, answer.Code, body)
+		}
+	}
+	if answer := s.get("/openapi"); answer.Code != http.StatusUnauthorized {
+		t.Errorf("a path that is none of ours: status %d", answer.Code)
+	}
+}
+
+func TestFilesAreAskedForAgainAndSentOnce(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "")
+	for _, path := range []string{"/openapi/1.39.json", "/docs", "/docs/swagger-ui.js"} {
+		plain := s.get(path)
+		zipped := s.get(path, "Accept-Encoding", "br, gzip")
+		reader, err := gzip.NewReader(zipped.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unzipped, err := io.ReadAll(reader)
+		if err != nil || !bytes.Equal(unzipped, plain.Body.Bytes()) {
+			t.Errorf("%s: compressed it is another: %v", path, err)
+		}
+		tags := []string{plain.Header().Get("Etag"), zipped.Header().Get("Etag")}
+		if tags[0] == "" || tags[1] == "" || tags[0] == tags[1] || plain.Header().Get("Cache-Control") != "no-cache" ||
+			zipped.Header().Get("Content-Encoding") != "gzip" || zipped.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s: headers %v and %v", path, plain.Header(), zipped.Header())
+		}
+		held := s.get(path, "If-None-Match", `"other", `+tags[0])
+		if held.Code != http.StatusNotModified || held.Body.Len() != 0 || held.Header().Get("Etag") != tags[0] {
+			t.Errorf("%s: asked again, status %d and %d bytes", path, held.Code, held.Body.Len())
+		}
+		if other := s.get(path, "If-None-Match", `"other"`); other.Code != http.StatusOK {
+			t.Errorf("%s: asked with another tag, status %d", path, other.Code)
+		}
+	}
+}
+
+// what a page names to be loaded.
+var loaded = regexp.MustCompile(`(?:src|href)="([^"]*)"`)
+
+func TestTheReferenceLoadsNothingFromElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "/placement")
+	page := s.get("/placement/docs")
+	policy := page.Header().Get("Content-Security-Policy")
+	for _, part := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "connect-src 'self';", "frame-ancestors 'none'"} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy lacks %q: %s", part, policy)
+		}
+	}
+	if page.Header().Get("Referrer-Policy") != "no-referrer" {
+		t.Errorf("headers are %v", page.Header())
+	}
+	named := loaded.FindAllStringSubmatch(page.Body.String(), -1)
+	if len(named) < 6 {
+		t.Fatalf("the page names %q", named)
+	}
+	for _, name := range named {
+		// The page is /placement/docs, so that its relative links begin at /placement/.
+		part := s.get("/placement/" + name[1])
+		if part.Code != http.StatusOK || part.Body.Len() == 0 {
+			t.Errorf("%s: status %d", name[1], part.Code)
+		}
+	}
+	for _, own := range []string{"/docs", "/docs/reference.js", "/docs/reference.css"} {
+		if body := s.get(own).Body.String(); strings.Contains(body, "://") || strings.Contains(body, "<style") ||
+			strings.Contains(body, " style=") || strings.Contains(body, "<script>") {
+			t.Errorf("%s has what the policy forbids", own)
+		}
+	}
+}
+
+func TestTheReferenceOffersEveryMicroversion(t *testing.T) {
+	t.Parallel()
+	page := newService(t, "").get("/docs").Body.String()
+	before := len(page)
+	for _, version := range microversion.All() {
+		at := strings.Index(page, "<option>"+version.String()+"</option>")
+		if at < 0 || at > before {
+			t.Errorf("%s is not offered, or not in its place", version)
+		}
+		before = at
+	}
+}
+
+func TestASlashAtTheEndLeadsToTheReference(t *testing.T) {
+	t.Parallel()
+	answer := newService(t, "/placement").get("/placement/docs/")
+	if answer.Code != http.StatusPermanentRedirect || answer.Header().Get("Location") != "/placement/docs" {
+		t.Errorf("status %d to %q", answer.Code, answer.Header().Get("Location"))
+	}
+}
+
+func TestReadinessIsThatOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "")
+	if answer := s.get("/readyz"); answer.Code != http.StatusOK || answer.Body.String() != `{"status":"ready"}`+"\n" {
+		t.Errorf("with a database: status %d, %s", answer.Code, answer.Body)
+	}
+	s.refuseConnections()
+	want := `{"status":"unavailable","reason":"the database does not answer; the log says why"}` + "\n"
+	if answer := s.get("/readyz"); answer.Code != http.StatusServiceUnavailable || answer.Body.String() != want ||
+		answer.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("without: status %d, %s", answer.Code, answer.Body)
+	}
+	if answer := s.get("/livez"); answer.Code != http.StatusOK || answer.Body.String() != `{"status":"alive"}`+"\n" {
+		t.Errorf("alive without a database: status %d, %s", answer.Code, answer.Body)
+	}
+}
+
+// refuseConnections makes the database one that nobody can connect to, and ends
+// the connections there are.
+func (s *service) refuseConnections() {
+	s.t.Helper()
+	// A database cannot be closed from within.
+	config, err := pgx.ParseConfig(s.db.URL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	config.Database = "postgres"
+	connection, err := pgx.ConnectConfig(s.t.Context(), config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer connection.Close(s.t.Context())
+	if _, err := connection.Exec(s.t.Context(), "ALTER DATABASE "+s.db.Name+" ALLOW_CONNECTIONS false"); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := connection.Exec(s.t.Context(),
+		"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1", s.db.Name); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestRequestsAreCountedByOperationMicroversionAndStatus(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "/placement")
+	admin := []string{"X-Auth-Token", "admin", "OpenStack-API-Version", "placement 1.14"}
+	s.get("/placement/resource_providers", admin...)
+	s.get("/placement/resource_providers", admin...)
+	s.get("/placement/resource_providers/3fa85f64-5717-4562-b3fc-2c963f66afa6", admin...)
+	s.get("/placement/mystery", admin...)
+	s.get("/placement/resource_providers")
+	s.get("/livez")
+	counted := s.get("/metrics").Body.String()
+	for _, line := range []string{
+		`berth_http_requests_total{microversion="1.14",operation="provider-list",status="200"} 2`,
+		`berth_http_requests_total{microversion="1.14",operation="provider-show",status="404"} 1`,
+		`berth_http_requests_total{microversion="1.14",operation="none",status="404"} 1`,
+		`berth_http_requests_total{microversion="none",operation="none",status="401"} 1`,
+		`berth_http_requests_total{microversion="none",operation="livez",status="200"} 1`,
+		`berth_http_request_duration_seconds_count{operation="provider-list"} 2`,
+		`berth_sql_round_trips_total{operation="livez"} 0`,
+		`berth_http_requests_in_flight 1`,
+		`berth_sql_retries_total 0`,
+		`berth_sql_connections_max 2`,
+		`berth_sql_connections_open{state="busy"} 0`,
+	} {
+		if !strings.Contains(counted, line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+	for _, name := range []string{"go_goroutines ", "process_cpu_seconds_total ", `berth_sql_round_trips_total{operation="provider-list"} `} {
+		if !strings.Contains(counted, "\n"+name) || strings.Contains(counted, "\n"+name+"0\n") {
+			t.Errorf("the metrics lack %s, or it is 0", name)
+		}
+	}
+	// Each server counts for itself.
+	if other := newService(t, "").get("/metrics").Body.String(); strings.Contains(other, "provider-list") {
+		t.Error("another server counted these requests too")
+	}
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"net/http"
+	"slices"
+	"sync"
+
+	swaggerui "github.com/swaggest/swgui/v5/static"
+
+	"github.com/berthd/berth/server/apierr"
+	"github.com/berthd/berth/server/microversion"
+)
+
+// The page, its style and its few lines of script are ours; Swagger UI comes from
+// the module that embeds it. Nothing is loaded from elsewhere.
+//
+//go:embed reference
+var referenceFiles embed.FS
+
+// reference serves /docs and what the page loads from below it.
+type reference struct {
+	index part
+	parts map[string]part
+}
+
+// part is a file that is made when it is first asked for.
+type part func() (*file, error)
+
+const (
+	scriptType = "text/javascript; charset=utf-8"
+	styleType  = "text/css; charset=utf-8"
+)
+
+func newReference() *reference {
+	return &reference{
+		index: sync.OnceValues(referenceIndex),
+		parts: map[string]part{
+			"reference.css":  ownPart("reference.css", styleType),
+			"reference.js":   ownPart("reference.js", scriptType),
+			"icon.svg":       ownPart("icon.svg", "image/svg+xml"),
+			"swagger-ui.css": libraryPart("swagger-ui.css.gz", styleType),
+			"swagger-ui.js":  libraryPart("swagger-ui-bundle.js.gz", scriptType),
+		},
+	}
+}
+
+// referencePolicy lets the page load from here only. The images in Swagger UI's
+// style sheet are written into it, as data.
+const referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// page serves /docs itself.
+func (p *reference) page(w http.ResponseWriter, r *http.Request) {
+	p.serve(w, r, p.index)
+}
+
+// ServeHTTP implements http.Handler for what stands below /docs/.
+func (p *reference) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	part := r.PathValue(restOfPath)
+	if part == "" {
+		// The page's own links are relative to /docs.
+		http.Redirect(w, r, "../docs", http.StatusPermanentRedirect)
+		return
+	}
+	load := p.parts[part]
+	if load == nil {
+		notFound(w, r)
+		return
+	}
+	p.serve(w, r, load)
+}
+
+func (p *reference) serve(w http.ResponseWriter, r *http.Request, load part) {
+	found, err := load()
+	if err != nil {
+		apierr.Write(w, r, err)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Security-Policy", referencePolicy)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	found.serve(w, r)
+}
+
+// referenceIndex is the page with the microversions to choose from, newest first.
+func referenceIndex() (*file, error) {
+	versions := microversion.All()
+	slices.Reverse(versions)
+	index, err := template.ParseFS(referenceFiles, "reference/index.html")
+	if err != nil {
+		return nil, err
+	}
+	var page bytes.Buffer
+	if err := index.Execute(&page, versions); err != nil {
+		return nil, err
+	}
+	return newFile("text/html; charset=utf-8", page.Bytes()), nil
+}
+
+func ownPart(name, mediaType string) part {
+	return sync.OnceValues(func() (*file, error) {
+		content, err := referenceFiles.ReadFile("reference/" + name)
+		if err != nil {
+			return nil, err
+		}
+		return newFile(mediaType, content), nil
+	})
+}
+
+// libraryPart is a file that Swagger UI's module holds compressed.
+func libraryPart(name, mediaType string) part {
+	return sync.OnceValues(func() (*file, error) {
+		zipped, err := swaggerui.FS.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		return newZipped(mediaType, zipped)
+	})
+}

@@ -1,0 +1,41 @@
+// Shows the document of one microversion: the one in the address, else the newest.
+"use strict";
+
+const choice = document.getElementById("microversion");
+const wanted = new URLSearchParams(location.search).get("microversion");
+if ([...choice.options].some((option) => option.value === wanted)) {
+  choice.value = wanted;
+}
+
+const source = "openapi/" + choice.value + ".json";
+document.getElementById("document").href = source;
+
+choice.addEventListener("change", () => {
+  // The operation that is open stays open, if the other microversion has it.
+  location.search = "?microversion=" + choice.value;
+});
+
+// By path, and on a path in the order of a resource's life.
+const methods = ["get", "post", "put", "delete"];
+
+function order(a, b) {
+  const [pathA, pathB] = [a.get("path"), b.get("path")];
+  if (pathA !== pathB) {
+    return pathA < pathB ? -1 : 1;
+  }
+  return methods.indexOf(a.get("method")) - methods.indexOf(b.get("method"));
+}
+
+SwaggerUIBundle({
+  url: source,
+  dom_id: "#reference",
+  layout: "BaseLayout",
+  deepLinking: true,
+  docExpansion: "list",
+  operationsSorter: order,
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+  syntaxHighlight: { theme: "nord" },
+  // Nothing is sent anywhere to be validated.
+  validatorUrl: null,
+});

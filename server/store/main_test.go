@@ -1,0 +1,157 @@
+package store_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/store"
+)
+
+// TestMain gives every test database the standard names, as a server does when
+// it starts.
+func TestMain(m *testing.M) {
+	hash := sha256.New()
+	for _, name := range []string{"traits.json", "resource_classes.json"} {
+		list, err := os.ReadFile("names/" + name)
+		if err != nil {
+			slog.Error("the standard names", "error", err)
+			os.Exit(1)
+		}
+		hash.Write(list) // a hash never fails
+	}
+	dbtest.Prepare = dbtest.Preparation{
+		Key: "standard names " + hex.EncodeToString(hash.Sum(nil)),
+		Run: func(ctx context.Context, databaseURL string) error {
+			opened, err := store.Open(ctx, store.Options{URL: databaseURL})
+			if err != nil {
+				return err
+			}
+			defer opened.Close()
+			return opened.SyncStandardNames(ctx)
+		},
+	}
+	os.Exit(m.Run())
+}
+
+// bundle is a store on a database of its own. At the end of the test the
+// database is audited.
+type bundle struct {
+	*store.Store
+	t  testing.TB
+	db *dbtest.DB
+}
+
+// setup opens a store with so many connections.
+func setup(t testing.TB, connections int32) *bundle {
+	t.Helper()
+	db := dbtest.New(t)
+	dbtest.Guard(t, db)
+	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: connections})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	return &bundle{Store: opened, t: t, db: db}
+}
+
+// must fails the test for an error where none can be.
+func (b *bundle) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// named are uuids that follow from names, in the order of their first letters:
+// a name begins with a hexadecimal digit.
+func named(name string) uuid.UUID {
+	sum := uuid.NewSHA1(uuid.NameSpaceOID, []byte(name))
+	digit := strings.IndexByte("0123456789abcdef", name[0])
+	sum[0] = byte(digit<<4) | sum[0]&0xf
+	return sum
+}
+
+// provider makes a provider that has so much of each class.
+func (b *bundle) provider(name string, parent *uuid.UUID, totals map[string]int32) uuid.UUID {
+	b.t.Helper()
+	id := named(name)
+	_, err := b.ProviderCreate(b.t.Context(), id, name, parent)
+	b.must(err)
+	if totals != nil {
+		_, err = b.InventoryReplace(b.t.Context(), id, 0, inventories(totals), 1)
+		b.must(err)
+	}
+	return id
+}
+
+// inventory is one with nothing special about it.
+func inventory(class string, total int32) store.Inventory {
+	return store.Inventory{
+		Class: class, Total: total, MinUnit: 1, MaxUnit: 1<<31 - 1, StepSize: 1, AllocationRatio: 1,
+	}
+}
+
+func inventories(totals map[string]int32) []store.Inventory {
+	var records []store.Inventory
+	for class, total := range totals {
+		records = append(records, inventory(class, total))
+	}
+	slices.SortFunc(records, func(a, b store.Inventory) int { return strings.Compare(a.Class, b.Class) })
+	return records
+}
+
+// at is a generation as a client knows it.
+func at(generation int64) *int64 { return &generation }
+
+// claim is what a consumer wants of one provider: VCPU.
+func claim(consumer string, generation *int64, provider uuid.UUID, amount int64) store.Claim {
+	made := store.Claim{
+		Consumer: named(consumer), ProjectID: "project", UserID: "user", Type: "INSTANCE", Generation: generation,
+	}
+	if amount > 0 {
+		made.Allocations = []store.Allocation{{Provider: provider, Class: "VCPU", Amount: amount}}
+	}
+	return made
+}
+
+// generation reads a provider's.
+func (b *bundle) generation(provider uuid.UUID) int64 {
+	b.t.Helper()
+	shown, err := b.ProviderShow(b.t.Context(), provider)
+	b.must(err)
+	return shown.Generation
+}
+
+// used reads how much of a provider's VCPU is taken.
+func (b *bundle) used(provider uuid.UUID) int64 {
+	b.t.Helper()
+	found, err := b.InventoryList(b.t.Context(), provider)
+	b.must(err)
+	for _, record := range found.Records {
+		if record.Class == "VCPU" {
+			return record.Used
+		}
+	}
+	return 0
+}
+
+// outcome is the rule that an error names; empty for success. Anything else is
+// told as it is, since no test expects it.
+func outcome(err error) store.Rule {
+	if err == nil {
+		return ""
+	}
+	if refused := store.As(err); refused != nil {
+		return refused.Rule
+	}
+	return store.Rule(err.Error())
+}
