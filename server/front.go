@@ -35,7 +35,7 @@ type front struct {
 func (f *front) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		info := request.New(r, f.prefix)
+		info := request.New(r, f.prefix, f.log)
 		ctx, trips := store.CountRoundTrips(request.With(r.Context(), info))
 		if f.timeout > 0 {
 			limited, cancel := context.WithTimeout(ctx, f.timeout)
@@ -82,13 +82,13 @@ func (f *front) logLine(w *watcher, info *request.Info, trips int64, took time.D
 		slog.String("request_id", info.ID), slog.String("global_request_id", info.GlobalID),
 		slog.String("method", info.HTTP.Method), slog.String("path", info.HTTP.URL.Path),
 		slog.String("operation", info.Operation),
-		slog.String("microversion", w.version), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
+		slog.String("microversion", info.Microversion), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
 		slog.Duration("duration", took), slog.Int64("sql_round_trips", trips))
 }
 
 // serve is everything below CORS, in the order in which clients see the errors.
 func (f *front) serve(w http.ResponseWriter, r *http.Request) {
-	path, mounted := strings.CutPrefix(r.URL.Path, f.prefix)
+	path, mounted := f.below(r.URL.Path)
 	if open := f.open.find(path); open != nil {
 		open.serve(w, r, path)
 		return
@@ -105,10 +105,8 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	version.SetHeaders(w.Header())
-	if watched, ok := w.(interface{ served(microversion.Version) }); ok {
-		watched.served(version)
-	}
 	info := request.From(r.Context())
+	info.Microversion = version.String()
 	r = r.WithContext(microversion.With(auth.With(r.Context(), caller), version))
 	info.HTTP = r
 	if err = checkLength(r); err == nil {
@@ -120,6 +118,16 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		apierr.Write(w, r, err)
 	}
+}
+
+// below is a path as seen from where the API is mounted, and whether it is there
+// at all.
+func (f *front) below(path string) (string, bool) {
+	rest, ok := strings.CutPrefix(path, f.prefix)
+	if !ok || rest != "" && !strings.HasPrefix(rest, "/") {
+		return path, false
+	}
+	return rest, true
 }
 
 // checkLength refuses a body without a type before anything is routed. A length
@@ -134,13 +142,10 @@ func checkLength(r *http.Request) error {
 // watcher notes what was answered, for the log.
 type watcher struct {
 	http.ResponseWriter
-	info    *request.Info
-	status  int
-	bytes   int64
-	version string
+	info   *request.Info
+	status int
+	bytes  int64
 }
-
-func (w *watcher) served(version microversion.Version) { w.version = version.String() }
 
 func (w *watcher) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {

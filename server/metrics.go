@@ -62,7 +62,7 @@ func (m *metrics) handler() http.Handler {
 func (m *metrics) observe(w *watcher, trips int64, took time.Duration) {
 	operation := cmp.Or(w.info.Operation, "none")
 	m.inFlight.Dec()
-	m.requests.WithLabelValues(operation, cmp.Or(w.version, "none"), strconv.Itoa(w.status)).Inc()
+	m.requests.WithLabelValues(operation, cmp.Or(w.info.Microversion, "none"), strconv.Itoa(w.status)).Inc()
 	m.durations.WithLabelValues(operation).Observe(took.Seconds())
 	m.roundTrips.WithLabelValues(operation).Add(float64(trips))
 }

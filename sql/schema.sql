@@ -168,7 +168,7 @@ BEGIN
     ORDER BY judged.place
     LIMIT 1;
     RAISE EXCEPTION 'allocation of % on provider % does not fit', v_wrong.class, v_wrong.provider
-        USING ERRCODE = coalesce(v_wrong.rule, 'PL010'),
+        USING ERRCODE = CASE WHEN v_wrong.provider IS NULL OR v_wrong.class IS NULL THEN '40001' ELSE v_wrong.rule END,
         DETAIL = json_build_object('provider', v_wrong.provider, 'class', v_wrong.class);
 END
 $$;
@@ -547,7 +547,7 @@ CREATE FUNCTION public.lock_provider(p_uuid uuid, p_generation bigint, p_with_ro
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    SELECT provider.id INTO provider_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
+    SELECT provider.id INTO provider_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid FOR KEY SHARE;
     IF p_with_root THEN
         root_id := lock_root_shared(provider_id);
     END IF;
@@ -662,7 +662,7 @@ DECLARE
     v_root_uuid uuid := p_uuid;
 BEGIN
     IF p_parent IS NOT NULL THEN
-        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent;
+        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent FOR KEY SHARE;
         v_root := lock_root_shared(v_parent);
         IF v_root IS NULL THEN
             RAISE EXCEPTION 'no resource provider % to be the parent', p_parent USING ERRCODE = 'PL016',
@@ -927,18 +927,21 @@ CREATE FUNCTION public.reshape_lock(p_inventories jsonb, p_consumers bigint[], p
 DECLARE
     v_locked bigint[];
     v_roots bigint[];
+    v_shaped bigint[];
 BEGIN
     LOOP
-        SELECT coalesce(array_agg(DISTINCT shape.root_id ORDER BY shape.root_id), '{}') INTO v_roots
+        SELECT coalesce(array_agg(DISTINCT shape.root_id ORDER BY shape.root_id), '{}'),
+            coalesce(array_agg(shape.provider_id), '{}')
+        INTO v_roots, v_shaped
         FROM reshape_shapes(p_inventories) AS shape WHERE shape.root_id IS NOT NULL;
         EXIT WHEN v_roots = v_locked;
         PERFORM FROM resource_providers AS root WHERE root.id = ANY (v_roots) ORDER BY root.id FOR SHARE;
         v_locked := v_roots;
     END LOOP;
+    PERFORM FROM resource_providers AS shaped WHERE shaped.id = ANY (v_shaped) ORDER BY shaped.id FOR KEY SHARE;
     PERFORM allocation_lock_providers(
         p_consumers,
-        ARRAY(SELECT shape.provider_id FROM reshape_shapes(p_inventories) AS shape WHERE shape.provider_id IS NOT NULL)
-        || ARRAY(SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = ANY (p_providers)));
+        v_shaped || ARRAY(SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = ANY (p_providers)));
 END
 $$;
 

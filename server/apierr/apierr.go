@@ -8,7 +8,6 @@ package apierr
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
@@ -131,7 +130,7 @@ func classify(ctx context.Context, err error, info *request.Info) *fault.Error {
 	case ctx.Err() != nil:
 		return fault.New(fault.Unavailable, "The request was cancelled or took longer than the server allows.")
 	}
-	slog.ErrorContext(ctx, "request failed", "request_id", info.ID, "error", err.Error())
+	info.Log.ErrorContext(ctx, "request failed", "request_id", info.ID, "error", err.Error())
 	return &fault.Error{Kind: fault.Internal}
 }
 

@@ -30,6 +30,7 @@ const (
 var (
 	exampleHostID = uuid.MustParse(exampleHost)
 	hostRow       = store.Provider{UUID: exampleHostID, Name: "compute-17", Generation: 4, Root: exampleHostID}
+	newHost       = store.Provider{UUID: exampleHostID, Name: "compute-17", Root: exampleHostID}
 	nodeRow       = store.Provider{
 		UUID: uuid.MustParse(exampleNode), Name: "compute-17_numa0", Parent: &exampleHostID, Root: exampleHostID,
 	}

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -65,23 +66,38 @@ func parseRequired(values []string, at microversion.Version) (required [][]strin
 			required = append(required, set)
 			continue
 		}
-		for element := range strings.SplitSeq(value, ",") {
-			element = strings.TrimSpace(element)
-			name := strings.TrimLeft(element, "!")
+		names, err := splitTraits(value, value, requiredForm(at))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, given := range names {
+			name := strings.TrimLeft(given, "!")
 			switch {
-			case element != name && !at.ForbidsTraits():
+			case given == name:
+				required = append(required, []string{name})
+			case !at.ForbidsTraits():
 				return nil, nil, fault.New(fault.Invalid, "Invalid query string parameters: Expected 'required' parameter "+
-					"value of the form: HW_CPU_X86_VMX,CUSTOM_MAGIC. Got: %s", value)
+					"value of the form: %s. Got: %s", requiredForm(at), value)
 			case name == "":
 				return nil, nil, emptyTrait(requiredForm(at), value)
-			case element != name:
-				forbidden = append(forbidden, name)
 			default:
-				required = append(required, []string{name})
+				forbidden = append(forbidden, name)
 			}
 		}
 	}
 	return required, forbidden, nil
+}
+
+// splitTraits cuts a list of names. That one is empty is told before anything else
+// that may be wrong with the value.
+func splitTraits(value, list, form string) ([]string, error) {
+	names := strings.Split(list, ",")
+	for i, name := range names {
+		if names[i] = strings.TrimSpace(name); names[i] == "" {
+			return nil, emptyTrait(form, value)
+		}
+	}
+	return names, nil
 }
 
 // parseAnyOf reads the list behind "in:".
@@ -90,16 +106,12 @@ func parseAnyOf(value, list string, at microversion.Version) ([]string, error) {
 	if !at.HasAnyOfTraits() {
 		return nil, fault.New(fault.Invalid, "The format '%s' only supported since microversion 1.39. Got: %s", form, value)
 	}
-	var set []string
-	for element := range strings.SplitSeq(list, ",") {
-		element = strings.TrimSpace(element)
-		if strings.HasPrefix(element, "!") {
-			return nil, fault.New(fault.Invalid, "The format '%s' does not support forbidden traits. Got: %s", form, value)
-		}
-		if element == "" {
-			return nil, emptyTrait(form, value)
-		}
-		set = append(set, element)
+	set, err := splitTraits(value, list, form)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(set, func(name string) bool { return strings.HasPrefix(name, "!") }) {
+		return nil, fault.New(fault.Invalid, "The format '%s' does not support forbidden traits. Got: %s", form, value)
 	}
 	return set, nil
 }

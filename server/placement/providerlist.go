@@ -140,14 +140,11 @@ func providerList[P any](
 		if err != nil {
 			return nil, err
 		}
-		filter, nobody, err := providerFilter(values, microversion.From(ctx))
+		filter, err := providerFilter(values, microversion.From(ctx))
 		if err != nil {
 			return nil, err
 		}
-		rows := &store.ProviderRows{}
-		if !nobody {
-			rows, err = o.store.ProviderList(ctx, filter)
-		}
+		rows, err := o.store.ProviderList(ctx, filter)
 		if err != nil {
 			return nil, providerListWords.say(err)
 		}
@@ -200,28 +197,26 @@ func writeProviders[P any](
 	_, _ = io.WriteString(w, "]}\n")
 }
 
-// providerFilter reads the filters. nobody tells that no provider can pass: the
-// first of several values is used, and may be no uuid, since only the last is
-// checked.
-func providerFilter(values querystring.Values, at microversion.Version) (filter store.ProviderFilter, nobody bool, err error) {
-	if name, ok := values.First("name"); ok && name != "" {
+// providerFilter reads the filters. Of a parameter that must not repeat the last
+// value counts, as the schema has seen it. The order is that of the errors.
+func providerFilter(values querystring.Values, at microversion.Version) (filter store.ProviderFilter, err error) {
+	if name, ok := values.Last("name"); ok && name != "" {
 		filter.Name = &name
 	}
 	for param, into := range map[string]**uuid.UUID{"uuid": &filter.UUID, "in_tree": &filter.InTree} {
-		if text, ok := values.First(param); ok {
-			id, isUUID := uuidlike.Parse(text)
-			nobody = nobody || !isUUID
+		if text, ok := values.Last(param); ok {
+			id, _ := uuidlike.Parse(text) // the schema has seen that it is one
 			*into = &id
 		}
 	}
 	if filter.MemberOf, filter.NotMemberOf, err = parseMemberOf("member_of", values.All("member_of"), at); err != nil {
-		return filter, nobody, err
+		return filter, err
 	}
-	if text, ok := values.First("resources"); ok {
-		if filter.Resources, err = parseResources(text); err != nil {
-			return filter, nobody, err
-		}
+	if filter.Required, filter.Forbidden, err = parseRequired(values.All("required"), at); err != nil {
+		return filter, err
 	}
-	filter.Required, filter.Forbidden, err = parseRequired(values.All("required"), at)
-	return filter, nobody, err
+	if text, ok := values.Last("resources"); ok {
+		filter.Resources, err = parseResources(text)
+	}
+	return filter, err
 }

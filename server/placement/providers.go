@@ -86,8 +86,11 @@ func providerLinks(ctx context.Context, id uuid.UUID) []Link {
 
 func (o *operations) providerOperations() []*route.Operation {
 	const collection, one = "/resource_providers", "/resource_providers/{uuid}"
-	createV0 := route.Body[none]{Example: map[string]any{"name": hostRow.Name}}
-	createV14 := route.Body[none]{Example: map[string]any{"name": nodeRow.Name, "parent_provider_uuid": exampleHost}}
+	// With this uuid, what the reference offers to try next finds the provider.
+	createV0 := route.Body[none]{Example: map[string]any{"name": hostRow.Name, "uuid": exampleHost}}
+	createV14 := route.Body[none]{Example: map[string]any{
+		"name": hostRow.Name, "uuid": exampleHost, "parent_provider_uuid": nil,
+	}}
 	updateV0 := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{"name": hostRow.Name}}
 	updateV14 := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{
 		"name": hostRow.Name, "parent_provider_uuid": nil,
@@ -103,7 +106,7 @@ func (o *operations) providerOperations() []*route.Operation {
 		Variants: []route.Variant{
 			route.Write(v(0), createV0, o.providerCreateV0, route.Status(http.StatusCreated)),
 			route.Write(v(14), createV14, o.providerCreateV14, route.Status(http.StatusCreated)),
-			route.Write(v(20), createV14, o.providerCreateV20, route.Example(shaped(providerV14, nodeRow))),
+			route.Write(v(20), createV14, o.providerCreateV20, route.Example(shaped(providerV14, newHost))),
 		},
 	}, {
 		ID: "provider-show", Method: http.MethodGet, Path: one, Tag: tagProviders, Rule: policy.ProvidersShow,
@@ -142,7 +145,7 @@ func (o *operations) providerCreateV14(ctx context.Context, _ *none, body *Provi
 
 // createdProvider is the answer to a creation from 1.20 on.
 type createdProvider struct {
-	Location     string `header:"Location" doc:"URL of the provider." example:"http://placement.example.org/resource_providers/c0ffee00-5ca1-4b1e-8000-000000000002"`
+	Location     string `header:"Location" doc:"URL of the provider." example:"http://placement.example.org/resource_providers/c0ffee00-5ca1-4b1e-8000-000000000001"`
 	LastModified string `header:"Last-Modified" doc:"Now."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 	Body         ProviderV14

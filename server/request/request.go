@@ -7,6 +7,7 @@ package request
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -15,8 +16,8 @@ import (
 	"github.com/berthd/berth/server/accept"
 )
 
-// Info is what is known of a request. Only HTTP and Operation are set while it is
-// served, on the way in and by the one goroutine that serves it.
+// Info is what is known of a request. Only HTTP, Operation and Microversion are set
+// while it is served, on the way in and by the one goroutine that serves it.
 type Info struct {
 	// ID is "req-" and a fresh uuid, never the client's.
 	ID string
@@ -32,9 +33,13 @@ type Info struct {
 	RawQuery string
 	// HTTP is the request itself.
 	HTTP *http.Request
+	// Log is where failures of the server go.
+	Log *slog.Logger
 	// Operation names what the request was found to ask for; empty: nothing that
 	// is known.
 	Operation string
+	// Microversion is the one negotiated; empty before, and if that failed.
+	Microversion string
 }
 
 type key struct{}
@@ -49,11 +54,11 @@ func From(ctx context.Context) *Info {
 	if info, ok := ctx.Value(key{}).(*Info); ok {
 		return info
 	}
-	return &Info{}
+	return &Info{Log: slog.Default()}
 }
 
 // New reads the facts of a request.
-func New(r *http.Request, prefix string) *Info {
+func New(r *http.Request, prefix string, log *slog.Logger) *Info {
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "" || header == "*/*" {
 		header = "application/json"
@@ -67,6 +72,7 @@ func New(r *http.Request, prefix string) *Info {
 		GlobalID: globalID(r.Header.Get("X-Openstack-Request-Id")),
 		Base:     scheme + "://" + r.Host,
 		Prefix:   prefix,
+		Log:      log,
 		Accept:   accept.Parse(header),
 		RawQuery: r.URL.RawQuery,
 		HTTP:     r,

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -114,6 +115,12 @@ func (s *Store) AllocationDelete(ctx context.Context, consumer uuid.UUID) (exist
 // Reshape changes inventories and the allocations on them together.
 func (s *Store) Reshape(ctx context.Context, shapes []Shape, claims []Claim) error {
 	flat := flatten(claims, true)
+	shapes = slices.Clone(shapes)
+	for i := range shapes {
+		if shapes[i].Records == nil {
+			shapes[i].Records = []Inventory{} // null is no list of JSON
+		}
+	}
 	params := db.ReshapeParams{
 		Inventories: encode(shapes),
 		Consumers:   flat.Consumers, Projects: flat.Projects, Users: flat.Users, Types: flat.Types,

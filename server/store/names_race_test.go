@@ -25,7 +25,8 @@ func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]pair{
 		"a trait": {
-			lock: "SELECT FROM traits WHERE name LIKE 'CUSTOM%' FOR UPDATE",
+			again: true,
+			lock:  "SELECT FROM traits WHERE name LIKE 'CUSTOM%' FOR UPDATE",
 			prepare: func(b *bundle, round string) {
 				b.hostWithRoom(round)
 				ensureTrait(b, round)
@@ -38,7 +39,8 @@ func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
 			ends: [][2]store.Rule{{"", store.TraitInUse}, {store.TraitUnknown, ""}},
 		},
 		"the class of an inventory": {
-			lock: "SELECT FROM resource_classes WHERE name LIKE 'CUSTOM%' FOR UPDATE",
+			again: true,
+			lock:  "SELECT FROM resource_classes WHERE name LIKE 'CUSTOM%' FOR UPDATE",
 			prepare: func(b *bundle, round string) {
 				b.hostWithRoom(round)
 				ensureClass(b, round)
@@ -52,7 +54,8 @@ func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
 			ends: [][2]store.Rule{{"", store.ClassInUse}, {store.ClassUnknown, ""}},
 		},
 		"the class of a reshape": {
-			lock: "SELECT FROM resource_classes WHERE name LIKE 'CUSTOM%' FOR UPDATE",
+			again: true,
+			lock:  "SELECT FROM resource_classes WHERE name LIKE 'CUSTOM%' FOR UPDATE",
 			prepare: func(b *bundle, round string) {
 				b.hostWithRoom(round)
 				ensureClass(b, round)

@@ -21,6 +21,9 @@ type pair struct {
 	two     func(ctx context.Context, b *bundle, round string) error
 	// ends are the allowed outcomes, of one and two.
 	ends [][2]store.Rule
+	// again tells that a write may have to be begun again, since the other
+	// deletes what it has looked up by name.
+	again bool
 }
 
 // The names of what a round is about.
@@ -82,7 +85,7 @@ func (p pair) run(t *testing.T) {
 			t.Errorf("round %s: got %q, want one of %q", round, got, p.ends)
 		}
 	}
-	if b.Retries() > 0 {
+	if !p.again && b.Retries() > 0 {
 		t.Errorf("%d retries", b.Retries())
 	}
 }
@@ -115,7 +118,7 @@ func TestAClaimMeetsAChangeOfItsProvider(t *testing.T) {
 			ends: [][2]store.Rule{{"", store.ProviderGeneration}, {store.AllocationCapacity, ""}},
 		},
 		"the provider is deleted": {
-			lock: lockProviders, prepare: (*bundle).hostWithRoom, one: claimOnHost, two: deleteHost,
+			lock: lockProviders, prepare: (*bundle).hostWithRoom, one: claimOnHost, two: deleteHost, again: true,
 			ends: [][2]store.Rule{{"", store.ProviderHasAllocations}, {store.AllocationProviderUnknown, ""}},
 		},
 		"the provider is moved": {
@@ -145,6 +148,7 @@ func TestAClaimMeetsAChangeOfItsProvider(t *testing.T) {
 			ends: [][2]store.Rule{{"", store.ProviderGeneration}, {store.AllocationNoInventory, ""}},
 		},
 		"its class is deleted": {
+			again: true,
 			prepare: func(b *bundle, round string) {
 				b.hostWithRoom(round)
 				_, err := b.ResourceClassCreate(b.t.Context(), custom(round))

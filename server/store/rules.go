@@ -83,18 +83,11 @@ func As(err error) *Refused {
 	return nil
 }
 
-// foreignKeys are constraints that say the same as a rule, met when the row was
-// deleted while the function ran.
-var foreignKeys = map[string]Rule{
-	"resource_providers_parent_id_fkey":    ParentUnknown,
-	"resource_providers_root_id_fkey":      ParentUnknown,
-	"inventories_class_id_fkey":            ClassUnknown,
-	"provider_traits_trait_id_fkey":        TraitUnknown,
-	"allocations_inventory_fkey":           AllocationNoInventory,
-	"inventories_provider_id_fkey":         ProviderUnknown,
-	"provider_traits_provider_id_fkey":     ProviderUnknown,
-	"provider_aggregates_provider_id_fkey": ProviderUnknown,
-}
+// again are the errors after which a write is begun once more. Of two writes that
+// wait for each other PostgreSQL breaks one off. A foreign key is violated only
+// where a name was looked up and then deleted, and so is the serialization failure
+// that functions raise: the next look-up finds it gone and says its name.
+var again = []string{deadlockDetected, serializationFailure, foreignKeyViolation}
 
 // translate turns what PostgreSQL reports into a refusal, where it is one.
 func translate(reported *pgconn.PgError) error {
@@ -108,10 +101,6 @@ func translate(reported *pgconn.PgError) error {
 	case reported.Code == uniqueViolation:
 		switch rule := Rule(reported.ConstraintName); rule {
 		case ProviderNameTaken, ProviderUUIDTaken, ClassNameTaken:
-			return &Refused{Rule: rule}
-		}
-	case reported.Code == foreignKeyViolation:
-		if rule, ok := foreignKeys[reported.ConstraintName]; ok {
 			return &Refused{Rule: rule}
 		}
 	}

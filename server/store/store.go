@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -102,8 +103,9 @@ func (s *Store) Close() { s.pool.Close() }
 // Ping asks the database whether it answers.
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
-// Retries counts the writes that were begun again after a deadlock. The locking
-// order leaves hardly any; the number is for operators to watch.
+// Retries counts the writes that were begun again, after a deadlock or because a
+// name was deleted that they had just looked up. The locking order leaves hardly
+// any of the former; the number is for operators to watch.
 func (s *Store) Retries() int64 { return s.retries.Load() }
 
 // Stat describes the pool of connections.
@@ -112,8 +114,8 @@ func (s *Store) Stat() *pgxpool.Stat { return s.pool.Stat() }
 // attempts bounds how often a write is begun that the database itself broke off.
 const attempts = 4
 
-// write runs one SQL function, again if the database chose it to resolve a
-// deadlock, and translates its errors.
+// write runs one SQL function, again after the errors that call for it, and
+// translates its errors.
 func (s *Store) write(ctx context.Context, run func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := run()
@@ -121,7 +123,7 @@ func (s *Store) write(ctx context.Context, run func() error) error {
 		if !errors.As(err, &refused) {
 			return err
 		}
-		if attempt == attempts || refused.Code != deadlockDetected && refused.Code != serializationFailure {
+		if attempt == attempts || !slices.Contains(again, refused.Code) {
 			return translate(refused)
 		}
 		s.retries.Add(1)

@@ -9,6 +9,8 @@
 -- amounts up to it agree with the capacity (else PL012), where what the consumers
 -- had counts as free. A provider that holds more than its capacity already may
 -- keep as much as it has, or less.
+-- Raises 40001 for a provider or class that was deleted since its name was looked
+-- up: the request is to begin again, and the look-up then says which it was.
 CREATE OR REPLACE FUNCTION allocation_refuse(
     p_full_providers bigint[], p_full_classes int[],
     p_providers bigint[], p_classes int[], p_amounts bigint[],
@@ -49,7 +51,7 @@ BEGIN
     ORDER BY judged.place
     LIMIT 1;
     RAISE EXCEPTION 'allocation of % on provider % does not fit', v_wrong.class, v_wrong.provider
-        USING ERRCODE = coalesce(v_wrong.rule, 'PL010'),
+        USING ERRCODE = CASE WHEN v_wrong.provider IS NULL OR v_wrong.class IS NULL THEN '40001' ELSE v_wrong.rule END,
         DETAIL = json_build_object('provider', v_wrong.provider, 'class', v_wrong.class);
 END
 $$;
