@@ -769,6 +769,8 @@ BEGIN
     )
     SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
 
+    PERFORM FROM resource_providers AS provider
+    WHERE provider.id = ANY (v_subtree) ORDER BY provider.id FOR NO KEY UPDATE;
     PERFORM FROM provider_generations AS held
     WHERE held.provider_id = ANY (v_subtree) ORDER BY held.provider_id FOR NO KEY UPDATE;
     UPDATE resource_providers AS provider

@@ -3,7 +3,6 @@ package scenario
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -123,7 +122,7 @@ func (p Promise) covers(version string) bool {
 
 // answeredVersion is what the answer says it speaks; empty: nothing.
 func answeredVersion(e *Exchange) string {
-	version, _ := strings.CutPrefix(e.Header.Get(http.CanonicalHeaderKey(versionHeader)), versionService+" ")
+	version, _ := strings.CutPrefix(e.Header.Get(versionHeader), versionService+" ")
 	return version
 }
 

@@ -23,7 +23,7 @@ func ensureClass(b *bundle, round string) {
 // A name that goes while it is being used is either kept or reported unknown.
 func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, p := range map[string]pair{
+	meet(t, map[string]pair{
 		"a trait": {
 			again: true,
 			lock:  "SELECT FROM traits WHERE name LIKE 'CUSTOM%' FOR UPDATE",
@@ -81,12 +81,7 @@ func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
 			},
 			ends: [][2]store.Rule{{"", store.ClassUnknown}, {store.ClassUnknown, ""}},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p.run(t)
-		})
-	}
+	})
 }
 
 // naming makes an error of a refusal that does not say which name it is about.

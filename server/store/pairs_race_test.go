@@ -3,11 +3,13 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/server/dbtest"
 	"github.com/berthd/berth/server/store"
 )
 
@@ -58,12 +60,30 @@ func addInventory(ctx context.Context, b *bundle, name, class string) error {
 }
 
 // rounds is how often each pair meets, half of them behind a lock.
-const rounds = 16
+const rounds = 8
 
-func (p pair) run(t *testing.T) {
+// meet runs pairs one after the other on one database, which is audited after
+// each of them.
+func meet(t *testing.T, pairs map[string]pair) {
+	t.Helper()
 	b := setup(t, 4)
+	for number, name := range slices.Sorted(maps.Keys(pairs)) {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			defer func(before int64) {
+				if after := b.Retries(); !pairs[name].again && after > before {
+					t.Errorf("%d retries", after-before)
+				}
+				dbtest.Audit(t, b.db)
+			}(b.Retries())
+			pairs[name].meet(b, number)
+		})
+	}
+}
+
+func (p pair) meet(b *bundle, number int) {
 	for i := range rounds {
-		round := fmt.Sprint(i)
+		round := fmt.Sprintf("_%d_%d", number, i)
 		p.prepare(b, round)
 		operations := []func(context.Context) error{
 			func(ctx context.Context) error { return p.one(ctx, b, round) },
@@ -82,17 +102,14 @@ func (p pair) run(t *testing.T) {
 			slices.Reverse(got)
 		}
 		if !slices.Contains(p.ends, [2]store.Rule(got)) {
-			t.Errorf("round %s: got %q, want one of %q", round, got, p.ends)
+			b.t.Errorf("round %s: got %q, want one of %q", round, got, p.ends)
 		}
-	}
-	if !p.again && b.Retries() > 0 {
-		t.Errorf("%d retries", b.Retries())
 	}
 }
 
 func TestAClaimMeetsAChangeOfItsProvider(t *testing.T) {
 	t.Parallel()
-	for name, p := range map[string]pair{
+	meet(t, map[string]pair{
 		"the inventory is deleted": {
 			lock: lockProviders, prepare: (*bundle).hostWithRoom, one: claimOnHost,
 			two: func(ctx context.Context, b *bundle, round string) error {
@@ -179,12 +196,7 @@ func TestAClaimMeetsAChangeOfItsProvider(t *testing.T) {
 			},
 			ends: [][2]store.Rule{{"", ""}, {store.ConsumerGeneration, ""}},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p.run(t)
-		})
-	}
+	})
 }
 
 func TestAProviderIsWrittenAndDeletedAtOnce(t *testing.T) {
@@ -223,6 +235,7 @@ func TestAProviderIsWrittenAndDeletedAtOnce(t *testing.T) {
 			return err
 		},
 	}
+	pairs := map[string]pair{}
 	for name, write := range writes {
 		for _, of := range []string{"root", "child"} {
 			written := host
@@ -230,24 +243,22 @@ func TestAProviderIsWrittenAndDeletedAtOnce(t *testing.T) {
 				written = child
 			}
 			for kind, lock := range map[string]string{"generations": lockProviders, "rows": lockRows} {
-				t.Run(name+", a "+of+" behind its "+kind, func(t *testing.T) {
-					t.Parallel()
-					pair{
-						lock: lock, ends: ends,
-						prepare: func(b *bundle, round string) {
-							b.hostWithRoom(round)
-							if of == "child" {
-								root := named(host(round))
-								b.provider(child(round), &root, map[string]int32{"VCPU": 8})
-							}
-						},
-						one: func(ctx context.Context, b *bundle, round string) error { return write(ctx, b, written(round), round) },
-						two: func(ctx context.Context, b *bundle, round string) error {
-							return b.ProviderDelete(ctx, named(written(round)))
-						},
-					}.run(t)
-				})
+				pairs[name+", a "+of+" behind its "+kind] = pair{
+					lock: lock, ends: ends,
+					prepare: func(b *bundle, round string) {
+						b.hostWithRoom(round)
+						if of == "child" {
+							root := named(host(round))
+							b.provider(child(round), &root, map[string]int32{"VCPU": 8})
+						}
+					},
+					one: func(ctx context.Context, b *bundle, round string) error { return write(ctx, b, written(round), round) },
+					two: func(ctx context.Context, b *bundle, round string) error {
+						return b.ProviderDelete(ctx, named(written(round)))
+					},
+				}
 			}
 		}
 	}
+	meet(t, pairs)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/berthd/berth/server/store"
 )
 
@@ -30,7 +32,7 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 	t.Parallel()
 	const lockRows = "SELECT FROM resource_providers FOR UPDATE"
 	both := [][2]store.Rule{{"", ""}}
-	for name, p := range map[string]pair{
+	meet(t, map[string]pair{
 		"a child comes while its tree is moved": {
 			lock: lockRows, prepare: twoRoots, one: addGrandchild, two: moveHostUnderOther, ends: both,
 		},
@@ -44,6 +46,23 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 			lock: lockProviders, prepare: twoRoots, two: moveHostUnderOther, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				_, err := b.InventoryReplace(ctx, named(child(round)), 1, inventories(map[string]int32{"DISK_GB": 5, "VCPU": 6}), 1)
+				return err
+			},
+		},
+		"a child is renamed while its tree is moved": {
+			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, ends: both,
+			one: func(ctx context.Context, b *bundle, round string) error {
+				_, err := b.ProviderUpdate(ctx, named(child(round)), store.ProviderChange{Name: child(round) + " again"})
+				return err
+			},
+		},
+		"a child gets traits and aggregates while its tree is moved": {
+			lock: lockProviders, prepare: twoRoots, two: moveHostUnderOther, ends: both,
+			one: func(ctx context.Context, b *bundle, round string) error {
+				if _, _, err := b.ProviderTraitReplace(ctx, named(child(round)), 1, []string{"HW_CPU_X86_VMX"}); err != nil {
+					return err
+				}
+				_, err := b.ProviderAggregateReplace(ctx, named(child(round)), nil, []uuid.UUID{named("e rack")})
 				return err
 			},
 		},
@@ -132,10 +151,5 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 			},
 			ends: [][2]store.Rule{{"", store.ProviderNameTaken}, {store.ProviderNameTaken, ""}},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p.run(t)
-		})
-	}
+	})
 }

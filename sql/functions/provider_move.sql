@@ -1,7 +1,8 @@
 -- Hangs a provider below another parent (null: makes it a root) and gives its
 -- whole subtree the new root. The caller holds both roots and has checked that
--- no loop comes of it. Locks: the subtree's rows in provider_generations FOR NO
--- KEY UPDATE in id order, since its inventories are written.
+-- no loop comes of it. Locks: the subtree's rows in resource_providers, then those
+-- in provider_generations, both FOR NO KEY UPDATE in id order: a renaming takes the
+-- two in this order too, and whoever writes inventories holds the second.
 CREATE OR REPLACE FUNCTION provider_move(p_provider_id bigint, p_parent_id bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -18,6 +19,8 @@ BEGIN
     )
     SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
 
+    PERFORM FROM resource_providers AS provider
+    WHERE provider.id = ANY (v_subtree) ORDER BY provider.id FOR NO KEY UPDATE;
     PERFORM FROM provider_generations AS held
     WHERE held.provider_id = ANY (v_subtree) ORDER BY held.provider_id FOR NO KEY UPDATE;
     UPDATE resource_providers AS provider

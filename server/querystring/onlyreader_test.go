@@ -1,0 +1,125 @@
+package querystring
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestQueriesAreReadHereOnly keeps the rest of the server from the readers of
+// net/http and huma, which drop in silence what they cannot parse, and lose the
+// order of parameters.
+func TestQueriesAreReadHereOnly(t *testing.T) {
+	t.Parallel()
+	files := 0
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files++
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, found := range otherReaders(set, file) {
+			t.Error(found)
+		}
+		return nil
+	})
+	if err != nil || files < 20 {
+		t.Fatalf("looked at %d files: %v", files, err)
+	}
+}
+
+// otherReaders lists the places of a file that read a query by other means.
+func otherReaders(set *token.FileSet, file *ast.File) []string {
+	var found []string
+	ast.Inspect(file, func(node ast.Node) bool {
+		what := ""
+		switch node := node.(type) {
+		case *ast.CallExpr:
+			what = readingCall(node)
+		case *ast.SelectorExpr:
+			if slices.Contains([]string{"ParseQuery", "FormValue", "PostFormValue", "ParseForm", "PostForm"}, node.Sel.Name) {
+				what = node.Sel.Name
+			}
+		case *ast.Field:
+			if node.Tag != nil && hasQueryTag(node.Tag.Value) {
+				what = "a query tag, which huma binds"
+			}
+		}
+		if what != "" {
+			found = append(found, fmt.Sprintf("%s: %s", set.Position(node.Pos()), what))
+		}
+		return true
+	})
+	return found
+}
+
+// readingCall recognises URL.Query by its having no argument: queries of the
+// database have some. A huma.Context's Query has one, a name written out or not.
+func readingCall(call *ast.CallExpr) string {
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || selector.Sel.Name != "Query" {
+		return ""
+	}
+	switch len(call.Args) {
+	case 0:
+		return "URL.Query"
+	case 1:
+		if name, ok := call.Args[0].(*ast.BasicLit); ok && name.Kind == token.STRING {
+			return "huma's Query"
+		}
+	}
+	return ""
+}
+
+func hasQueryTag(literal string) bool {
+	tag, err := strconv.Unquote(literal)
+	if err != nil {
+		return false
+	}
+	_, ok := reflect.StructTag(tag).Lookup("query")
+	return ok
+}
+
+func TestOtherReadersAreFound(t *testing.T) {
+	t.Parallel()
+	const source = `package p
+
+type input struct {
+	Name string ` + "`query:\"name\"`" + `
+	Path string ` + "`path:\"id\"`" + `
+}
+
+func f() {
+	r.URL.Query().Get("x")
+	ctx.Query("x")
+	r.FormValue("x")
+	url.ParseQuery("x")
+	pool.Query(ctx, "SELECT 1")
+	route.Query(docs...)
+}
+`
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, "p.go", source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"p.go:4:2: a query tag, which huma binds", "p.go:9:2: URL.Query", "p.go:10:2: huma's Query",
+		"p.go:11:2: FormValue", "p.go:12:2: ParseQuery",
+	}
+	if got := otherReaders(set, file); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
