@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"time"
 )
 
@@ -26,6 +27,7 @@ func main() {
 	flag.IntVar(&settings.providers, "providers", 1000, "resource providers in the database")
 	flag.StringVar(&settings.only, "only", "", "measure only the case with this name")
 	flag.Parse()
+	debug.SetGCPercent(400) // as berth serve does
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, settings); err != nil {

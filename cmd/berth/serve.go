@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,6 +61,7 @@ second signal breaks them off. The exit code is 0 when every request was answere
 // serve is the whole life of the service. The error is nil when it stopped
 // because somebody asked, with every request answered.
 func (p *process) serve(ctx context.Context, settings *Settings) (err error) {
+	tuneCollector()
 	log := newLogger(settings, p.stderr)
 	stop := p.stopOnSignals(ctx)
 	defer stop.done()
@@ -78,6 +81,15 @@ func (p *process) serve(ctx context.Context, settings *Settings) (err error) {
 	err = serveUntilAsked(service.http, service.listener, stop, settings.DrainTimeout, service.database.lost())
 	log.Info("stopping")
 	return err
+}
+
+// tuneCollector lets the heap, some 10 MB of it live, grow to five times of that
+// between collections instead of twice: they cost a tenth of the CPU otherwise.
+// GOGC, if set, has the last word.
+func tuneCollector() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(400)
+	}
 }
 
 // patienceOf is the time that closing may take: until the second signal, or until

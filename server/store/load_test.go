@@ -171,7 +171,9 @@ func makeRoot(ctx context.Context, c *traffic) error {
 	return err
 }
 
-func dropProvider(ctx context.Context, c *traffic) error { return c.ProviderDelete(ctx, named(c.place())) }
+func dropProvider(ctx context.Context, c *traffic) error {
+	return c.ProviderDelete(ctx, named(c.place()))
+}
 
 func addProvider(ctx context.Context, c *traffic) error {
 	place, parent := c.place(), named(c.place())
@@ -246,11 +248,15 @@ func (b *bundle) run(acts []act) (accepted int) {
 	return accepted
 }
 
-// deadlocks is what the database has counted. It tells when its sessions have
-// ended, so this closes the store.
+// deadlocks is what the database has counted. A session tells when it ends, so this
+// closes the store and looks until only the test's own sessions are left.
 func (b *bundle) deadlocks() (count int64) {
 	b.t.Helper()
 	b.Close()
+	for sessions := int32(-1); sessions != b.db.Pool.Stat().TotalConns(); {
+		b.must(b.db.Pool.QueryRow(b.t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND backend_type = 'client backend'`).Scan(&sessions))
+	}
 	b.must(b.db.Pool.QueryRow(b.t.Context(),
 		"SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&count))
 	return count
