@@ -8,16 +8,16 @@ CREATE FUNCTION public.allocation_apply(p_consumers bigint[], p_generations bigi
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_gone_consumers bigint[] := '{}';
-    v_gone_providers bigint[] := '{}';
-    v_gone_classes int[] := '{}';
-    v_gone_amounts bigint[] := '{}';
+    v_gone_consumers bigint[] := '{}'::bigint[];
+    v_gone_providers bigint[] := '{}'::bigint[];
+    v_gone_classes int[] := '{}'::int[];
+    v_gone_amounts bigint[] := '{}'::bigint[];
     v_key record;
-    v_full_providers bigint[] := '{}';
-    v_full_classes int[] := '{}';
+    v_full_providers bigint[] := '{}'::bigint[];
+    v_full_classes int[] := '{}'::int[];
     v_owns bool[] := array_fill(false, ARRAY[cardinality(p_consumers)]);
-    v_emptied bigint[] := '{}';
-    v_left bigint[] := '{}';
+    v_emptied bigint[] := '{}'::bigint[];
+    v_left bigint[] := '{}'::bigint[];
 BEGIN
     IF 0 <= ANY (p_generations) THEN
         WITH gone AS (
@@ -547,10 +547,11 @@ CREATE FUNCTION public.lock_provider(p_uuid uuid, p_generation bigint, p_with_ro
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    SELECT provider.id INTO provider_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid FOR KEY SHARE;
+    SELECT provider.id INTO provider_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
     IF p_with_root THEN
         root_id := lock_root_shared(provider_id);
     END IF;
+    PERFORM FROM resource_providers AS provider WHERE provider.id = lock_provider.provider_id FOR KEY SHARE;
     SELECT held.generation INTO generation FROM provider_generations AS held
     WHERE held.provider_id = lock_provider.provider_id FOR NO KEY UPDATE;
     IF generation IS NULL THEN
@@ -573,17 +574,23 @@ CREATE FUNCTION public.lock_root_shared(p_provider_id bigint) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_locked bigint;
     v_root bigint;
+    v_roots_root bigint;
+    v_now bigint;
 BEGIN
     LOOP
         SELECT provider.root_id INTO v_root FROM resource_providers AS provider WHERE provider.id = p_provider_id;
-        IF v_root IS NULL OR v_root = v_locked THEN
-            RETURN v_root;
-        END IF;
-        PERFORM FROM resource_providers AS root WHERE root.id = v_root FOR SHARE;
-        v_locked := v_root;
+        EXIT WHEN v_root IS NULL;
+        SELECT root.root_id INTO v_roots_root FROM resource_providers AS root WHERE root.id = v_root FOR SHARE;
+        EXIT WHEN FOUND;  -- else the root is gone, and nothing is locked
     END LOOP;
+    -- Locking and looking are separate statements: this one sees what was done
+    -- while the other waited.
+    SELECT provider.root_id INTO v_now FROM resource_providers AS provider WHERE provider.id = p_provider_id;
+    IF v_roots_root <> v_root OR v_now <> v_root THEN
+        RAISE EXCEPTION 'the tree of provider % has been moved', p_provider_id USING ERRCODE = '40001';
+    END IF;
+    RETURN v_now;
 END
 $$;
 
@@ -662,9 +669,10 @@ DECLARE
     v_root_uuid uuid := p_uuid;
 BEGIN
     IF p_parent IS NOT NULL THEN
-        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent FOR KEY SHARE;
+        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent;
         v_root := lock_root_shared(v_parent);
-        IF v_root IS NULL THEN
+        PERFORM FROM resource_providers AS parent WHERE parent.id = v_parent FOR KEY SHARE;
+        IF NOT FOUND THEN
             RAISE EXCEPTION 'no resource provider % to be the parent', p_parent USING ERRCODE = 'PL016',
                 DETAIL = json_build_object('provider', p_uuid, 'parent', p_parent);
         END IF;
@@ -728,18 +736,25 @@ CREATE FUNCTION public.provider_lock_move(p_provider_id bigint, p_parent uuid) R
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_locked bigint[];
     v_roots bigint[];
+    v_root bigint;
+    v_moved bool := false;
     v_same_parent bool;
 BEGIN
-    LOOP
-        SELECT array_agg(DISTINCT either.root_id ORDER BY either.root_id) INTO v_roots
-        FROM resource_providers AS either
-        WHERE either.id = p_provider_id OR either.uuid = p_parent;
-        EXIT WHEN v_roots IS NULL OR v_roots = v_locked;
-        PERFORM FROM resource_providers AS root WHERE root.id = ANY (v_roots) ORDER BY root.id FOR NO KEY UPDATE;
-        v_locked := v_roots;
+    SELECT coalesce(array_agg(DISTINCT either.root_id ORDER BY either.root_id), '{}'::bigint[]) INTO v_roots
+    FROM resource_providers AS either
+    WHERE either.id = p_provider_id OR either.uuid = p_parent;
+    FOREACH v_root IN ARRAY v_roots LOOP
+        SELECT root.root_id <> v_root INTO v_moved
+        FROM resource_providers AS root WHERE root.id = v_root FOR NO KEY UPDATE;
+        EXIT WHEN v_moved;  -- null if it is gone
     END LOOP;
+    IF v_moved OR EXISTS (
+        SELECT FROM resource_providers AS either
+        WHERE (either.id = p_provider_id OR either.uuid = p_parent) AND either.root_id <> ALL (v_roots)
+    ) THEN
+        RAISE EXCEPTION 'the tree of provider % or % has been moved', p_provider_id, p_parent USING ERRCODE = '40001';
+    END IF;
     SELECT parent.uuid IS NOT DISTINCT FROM p_parent INTO v_same_parent
     FROM resource_providers AS provider
     LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
@@ -871,16 +886,20 @@ CREATE FUNCTION public.reshape(p_inventories jsonb, p_consumers uuid[], p_projec
     AS $$
 DECLARE
     v_held record;
+    v_providers bigint[];
     v_named record;
     v_shape record;
 BEGIN
     v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
-    PERFORM reshape_lock(p_inventories, v_held.ids, p_providers);
-    PERFORM reshape_check_providers(p_inventories);
+    v_providers := reshape_hold(p_inventories, v_held.ids, p_providers);
+    PERFORM reshape_check_providers(p_inventories, v_providers);
     IF p_check_generations THEN
         PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
     END IF;
     v_named := allocation_resolve(p_providers, p_classes);
+    IF EXISTS (SELECT unnest(v_named.providers) EXCEPT SELECT unnest(v_providers)) THEN
+        RAISE EXCEPTION 'a provider was made while others were locked' USING ERRCODE = '40001';
+    END IF;
 
     FOR v_shape IN SELECT * FROM reshape_shapes(p_inventories) WHERE jsonb_array_length(records) > 0 LOOP
         PERFORM inventory_write(v_shape.provider_id, v_shape.root_id, v_shape.records);
@@ -896,10 +915,10 @@ END
 $$;
 
 --
--- Name: reshape_check_providers(jsonb); Type: FUNCTION; Schema: public; Owner: -
+-- Name: reshape_check_providers(jsonb, bigint[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.reshape_check_providers(p_inventories jsonb) RETURNS void
+CREATE FUNCTION public.reshape_check_providers(p_inventories jsonb, p_held bigint[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -907,7 +926,7 @@ DECLARE
 BEGIN
     SELECT shape.provider, held.generation AS actual, shape.generation AS given INTO v_wrong
     FROM reshape_shapes(p_inventories) AS shape
-    LEFT JOIN provider_generations AS held ON held.provider_id = shape.provider_id
+    LEFT JOIN provider_generations AS held ON held.provider_id = shape.provider_id AND held.provider_id = ANY (p_held)
     WHERE held.generation IS DISTINCT FROM shape.generation
     ORDER BY shape.place
     LIMIT 1;
@@ -920,30 +939,38 @@ END
 $$;
 
 --
--- Name: reshape_lock(jsonb, bigint[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: reshape_hold(jsonb, bigint[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.reshape_lock(p_inventories jsonb, p_consumers bigint[], p_providers uuid[]) RETURNS void
+CREATE FUNCTION public.reshape_hold(p_inventories jsonb, p_consumers bigint[], p_providers uuid[]) RETURNS bigint[]
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_locked bigint[];
     v_roots bigint[];
+    v_root bigint;
     v_shaped bigint[];
+    v_moved bool := false;
+    v_held bigint[];
 BEGIN
-    LOOP
-        SELECT coalesce(array_agg(DISTINCT shape.root_id ORDER BY shape.root_id), '{}'),
-            coalesce(array_agg(shape.provider_id), '{}')
-        INTO v_roots, v_shaped
-        FROM reshape_shapes(p_inventories) AS shape WHERE shape.root_id IS NOT NULL;
-        EXIT WHEN v_roots = v_locked;
-        PERFORM FROM resource_providers AS root WHERE root.id = ANY (v_roots) ORDER BY root.id FOR SHARE;
-        v_locked := v_roots;
+    SELECT coalesce(array_agg(DISTINCT shape.root_id ORDER BY shape.root_id), '{}'::bigint[]),
+        coalesce(array_agg(shape.provider_id), '{}'::bigint[])
+    INTO v_roots, v_shaped
+    FROM reshape_shapes(p_inventories) AS shape WHERE shape.root_id IS NOT NULL;
+    FOREACH v_root IN ARRAY v_roots LOOP
+        SELECT root.root_id <> v_root INTO v_moved
+        FROM resource_providers AS root WHERE root.id = v_root FOR SHARE;
+        EXIT WHEN v_moved;  -- null if it is gone
     END LOOP;
+    IF v_moved OR EXISTS (
+        SELECT FROM resource_providers AS shaped WHERE shaped.id = ANY (v_shaped) AND shaped.root_id <> ALL (v_roots)
+    ) THEN
+        RAISE EXCEPTION 'trees of the providers % have been moved', v_shaped USING ERRCODE = '40001';
+    END IF;
     PERFORM FROM resource_providers AS shaped WHERE shaped.id = ANY (v_shaped) ORDER BY shaped.id FOR KEY SHARE;
-    PERFORM allocation_lock_providers(
-        p_consumers,
-        v_shaped || ARRAY(SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = ANY (p_providers)));
+    v_held := v_shaped
+        || ARRAY(SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = ANY (p_providers));
+    PERFORM allocation_lock_providers(p_consumers, v_held);
+    RETURN v_held;
 END
 $$;
 

@@ -170,6 +170,10 @@ func (o *operations) inventoryOperations() []*route.Operation {
 	}}
 }
 
+// leastRatio stands for all that is below it. The API has no bound there, and none
+// of it leaves any capacity, but products of the lowest numbers overflow.
+const leastRatio = -3.40282e+38
+
 // stored is the record with its defaults filled in.
 func (r *InventoryFields) stored(class string) store.Inventory {
 	or := func(given *jsonbody.Int, otherwise int32) int32 {
@@ -183,7 +187,7 @@ func (r *InventoryFields) stored(class string) store.Inventory {
 		MaxUnit: or(r.MaxUnit, math.MaxInt32), StepSize: or(r.StepSize, 1), AllocationRatio: 1,
 	}
 	if r.AllocationRatio != nil {
-		made.AllocationRatio = *r.AllocationRatio
+		made.AllocationRatio = max(*r.AllocationRatio, leastRatio)
 	}
 	return made
 }

@@ -43,8 +43,8 @@ func newMachine(b *bundle, number int) *machine {
 	return m
 }
 
-// rarely is true once in eight times.
-func rarely(t *rapid.T, label string) bool { return rapid.IntRange(0, 7).Draw(t, label) == 0 }
+// rarely is true once in some twenty times. Small numbers would come up more often.
+func rarely(t *rapid.T, label string) bool { return rapid.IntRange(0, 15).Draw(t, label) == 11 }
 
 // pick leaves the last element, which is a wrong one, to rare cases.
 func pick[T any](t *rapid.T, from []T, label string) T {
@@ -68,7 +68,10 @@ func (m *machine) drawClaim(t *rapid.T, consumer uuid.UUID) store.Claim {
 		of := part{pick(t, m.providers, "provider"), pick(t, machineClasses, "class")}
 		if !seen[of] {
 			seen[of] = true
-			amount := rapid.OneOf(rapid.Int64Range(1, 12), rapid.Just[int64](math.MaxInt64)).Draw(t, "amount")
+			amount := 2 * rapid.Int64Range(1, 4).Draw(t, "amount")
+			if rarely(t, "odd amount") {
+				amount = rapid.SampledFrom([]int64{1, 5, 11, math.MaxInt64}).Draw(t, "amount")
+			}
 			made.Allocations = append(made.Allocations, store.Allocation{Provider: of.provider, Class: of.class, Amount: amount})
 		}
 	}
@@ -87,15 +90,19 @@ func (m *machine) drawRecords(t *rapid.T) []store.Inventory {
 	var records []store.Inventory
 	for i, class := range machineClasses {
 		isWrong := i == len(machineClasses)-1
-		if isWrong && !rarely(t, "unknown class") || !isWrong && rapid.IntRange(0, 3).Draw(t, "without "+class) == 0 {
+		if isWrong && !rarely(t, "unknown class") || !isWrong && rapid.IntRange(0, 7).Draw(t, "without "+class) == 5 {
 			continue
 		}
-		records = append(records, store.Inventory{
-			Class: class, Total: rapid.Int32Range(1, 16).Draw(t, "total"), Reserved: rapid.Int32Range(0, 4).Draw(t, "reserved"),
+		record := store.Inventory{
+			Class: class, Total: rapid.Int32Range(8, 20).Draw(t, "total"), Reserved: rapid.Int32Range(0, 3).Draw(t, "reserved"),
 			MinUnit: rapid.Int32Range(1, 2).Draw(t, "min"), MaxUnit: rapid.Int32Range(8, 16).Draw(t, "max"),
 			StepSize:        rapid.Int32Range(1, 2).Draw(t, "step"),
-			AllocationRatio: rapid.SampledFrom([]float64{1, 1, 1.5, 0.5, 16, -1}).Draw(t, "ratio"),
-		})
+			AllocationRatio: rapid.SampledFrom([]float64{1, 1.5, 0.75, 4}).Draw(t, "ratio"),
+		}
+		if rarely(t, "no capacity") {
+			record.AllocationRatio = rapid.SampledFrom([]float64{0, 0.01, -0.1, -4}).Draw(t, "ratio")
+		}
+		records = append(records, record)
 	}
 	return records
 }

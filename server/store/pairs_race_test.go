@@ -24,7 +24,7 @@ type pair struct {
 	// ends are the allowed outcomes, of one and two.
 	ends [][2]store.Rule
 	// again tells that a write may have to be begun again, since the other
-	// deletes what it has looked up by name.
+	// deletes what it has looked up by name, or moves the tree.
 	again bool
 }
 
@@ -78,6 +78,10 @@ func meet(t *testing.T, pairs map[string]pair) {
 			}(b.Retries())
 			pairs[name].meet(b, number)
 		})
+	}
+	b.t = t
+	if found := b.deadlocks(); found > 0 {
+		t.Errorf("%d deadlocks", found)
 	}
 }
 

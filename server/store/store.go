@@ -22,6 +22,7 @@ import (
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/fault"
 )
 
 // Store holds the connections to one database.
@@ -58,9 +59,12 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	config.ConnConfig.Tracer = tracer{}
 	// Without it every uuid takes the detour through database/sql's interfaces.
-	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		pgxuuid.Register(conn.TypeMap())
-		return nil
+		if options.Pooler {
+			return nil
+		}
+		return prepareWrites(ctx, conn)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -71,6 +75,22 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("the database does not answer: %w", err)
 	}
 	return &Store{pool: pool, queries: db.New()}, nil
+}
+
+// prepareWrites prepares what is refused in the ordinary course of things. The
+// driver prepares every statement when it first meets it, but forgets it again
+// when it fails, and a claim that doesn't fit would make the next one pay.
+func prepareWrites(ctx context.Context, conn *pgx.Conn) error {
+	for _, statement := range []string{
+		db.AllocationReplace, db.Reshape,
+		db.InventoryReplace, db.InventoryUpdate, db.InventoryCreate, db.InventoryDelete, db.InventoryClear,
+		db.ProviderCreate, db.ProviderUpdate, db.ProviderDelete, db.ProviderTraitReplace, db.ProviderAggregateReplace,
+	} {
+		if _, err := conn.Prepare(ctx, statement, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PlannerSettings are what every connection should have set. Statements are
@@ -115,7 +135,7 @@ func (s *Store) Stat() *pgxpool.Stat { return s.pool.Stat() }
 const attempts = 4
 
 // write runs one SQL function, again after the errors that call for it, and
-// translates its errors.
+// translates its errors. What breaks it off every time is a conflict.
 func (s *Store) write(ctx context.Context, run func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := run()
@@ -123,8 +143,12 @@ func (s *Store) write(ctx context.Context, run func() error) error {
 		if !errors.As(err, &refused) {
 			return err
 		}
-		if attempt == attempts || !slices.Contains(again, refused.Code) {
+		if !slices.Contains(again, refused.Code) {
 			return translate(refused)
+		}
+		if attempt == attempts {
+			return fault.New(fault.Conflict, "Others are changing the same providers or consumers so often that this request "+
+				"found no moment for itself. Nothing was changed; send it again.").WithCode(fault.CodeConcurrentUpdate)
 		}
 		s.retries.Add(1)
 		select {
@@ -133,9 +157,4 @@ func (s *Store) write(ctx context.Context, run func() error) error {
 		case <-time.After(time.Duration(rand.Int64N(int64(attempt) * int64(10*time.Millisecond)))):
 		}
 	}
-}
-
-// read runs several queries on one snapshot of the database.
-func (s *Store) read(ctx context.Context, run func(tx pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, run)
 }

@@ -34,30 +34,30 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 	both := [][2]store.Rule{{"", ""}}
 	meet(t, map[string]pair{
 		"a child comes while its tree is moved": {
-			lock: lockRows, prepare: twoRoots, one: addGrandchild, two: moveHostUnderOther, ends: both,
+			lock: lockRows, prepare: twoRoots, one: addGrandchild, two: moveHostUnderOther, again: true, ends: both,
 		},
 		"an inventory comes while its tree is moved": {
-			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, ends: both,
+			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				return addInventory(ctx, b, child(round), "DISK_GB")
 			},
 		},
 		"inventories are replaced while their tree is moved": {
-			lock: lockProviders, prepare: twoRoots, two: moveHostUnderOther, ends: both,
+			lock: lockProviders, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				_, err := b.InventoryReplace(ctx, named(child(round)), 1, inventories(map[string]int32{"DISK_GB": 5, "VCPU": 6}), 1)
 				return err
 			},
 		},
 		"a child is renamed while its tree is moved": {
-			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, ends: both,
+			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				_, err := b.ProviderUpdate(ctx, named(child(round)), store.ProviderChange{Name: child(round) + " again"})
 				return err
 			},
 		},
 		"a child gets traits and aggregates while its tree is moved": {
-			lock: lockProviders, prepare: twoRoots, two: moveHostUnderOther, ends: both,
+			lock: lockProviders, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				if _, _, err := b.ProviderTraitReplace(ctx, named(child(round)), 1, []string{"HW_CPU_X86_VMX"}); err != nil {
 					return err
@@ -67,7 +67,7 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 			},
 		},
 		"a tree is reshaped while it is moved": {
-			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, ends: both,
+			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				return b.Reshape(ctx, []store.Shape{
 					{Provider: named(host(round)), Generation: 1, Records: []store.Inventory{inventory("DISK_GB", 5)}},
@@ -76,34 +76,34 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 			},
 		},
 		"a subtree is moved while its root is moved": {
-			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, ends: both,
+			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				return moveUnder(ctx, b, child(round), other(round))
 			},
 		},
 		"two roots are moved below each other": {
-			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther,
+			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, again: true,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				return moveUnder(ctx, b, other(round), child(round))
 			},
 			ends: [][2]store.Rule{{"", store.ParentLoop}, {store.ParentLoop, ""}},
 		},
 		"a child becomes a root while its root is moved": {
-			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, ends: both,
+			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				_, err := b.ProviderUpdate(ctx, named(child(round)), store.ProviderChange{Name: child(round), SetParent: true, MayReparent: true})
 				return err
 			},
 		},
 		"a provider is moved below one that is deleted": {
-			lock: lockRows, prepare: twoRoots, one: moveHostUnderOther,
+			lock: lockRows, again: true, prepare: twoRoots, one: moveHostUnderOther,
 			two: func(ctx context.Context, b *bundle, round string) error {
 				return b.ProviderDelete(ctx, named(other(round)))
 			},
 			ends: [][2]store.Rule{{"", store.ProviderHasChildren}, {store.ParentUnknown, ""}},
 		},
 		"a provider is moved while it is deleted": {
-			lock: lockRows, prepare: twoRoots,
+			lock: lockRows, again: true, prepare: twoRoots,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				return moveUnder(ctx, b, child(round), other(round))
 			},

@@ -17,16 +17,16 @@ CREATE OR REPLACE FUNCTION allocation_apply(
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_gone_consumers bigint[] := '{}';
-    v_gone_providers bigint[] := '{}';
-    v_gone_classes int[] := '{}';
-    v_gone_amounts bigint[] := '{}';
+    v_gone_consumers bigint[] := '{}'::bigint[];
+    v_gone_providers bigint[] := '{}'::bigint[];
+    v_gone_classes int[] := '{}'::int[];
+    v_gone_amounts bigint[] := '{}'::bigint[];
     v_key record;
-    v_full_providers bigint[] := '{}';
-    v_full_classes int[] := '{}';
+    v_full_providers bigint[] := '{}'::bigint[];
+    v_full_classes int[] := '{}'::int[];
     v_owns bool[] := array_fill(false, ARRAY[cardinality(p_consumers)]);
-    v_emptied bigint[] := '{}';
-    v_left bigint[] := '{}';
+    v_emptied bigint[] := '{}'::bigint[];
+    v_left bigint[] := '{}'::bigint[];
 BEGIN
     IF 0 <= ANY (p_generations) THEN
         WITH gone AS (

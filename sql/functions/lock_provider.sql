@@ -2,21 +2,21 @@
 --
 -- p_generation null: the caller doesn't care. p_with_root: lock the tree's root
 -- too, since the caller copies its id. Raises PL001 (no such provider) and PL002
--- (generation differs). Locks: the provider's row FOR KEY SHARE, the tree's root
--- FOR SHARE if wanted, then the row in provider_generations FOR NO KEY UPDATE.
--- The first of them is what the foreign keys of the rows to be written ask for;
--- had only later, it would meet a deletion that holds the row and waits for the
--- generation.
+-- (generation differs). Locks: the tree's root FOR SHARE if wanted, the provider's
+-- row FOR KEY SHARE, then the row in provider_generations FOR NO KEY UPDATE. The
+-- second is what the foreign keys of the rows to be written ask for; had only then,
+-- it would meet a deletion that holds the row and waits for the generation.
 CREATE OR REPLACE FUNCTION lock_provider(
     p_uuid uuid, p_generation bigint, p_with_root bool,
     OUT provider_id bigint, OUT root_id bigint, OUT generation bigint
 )
 LANGUAGE plpgsql AS $$
 BEGIN
-    SELECT provider.id INTO provider_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid FOR KEY SHARE;
+    SELECT provider.id INTO provider_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
     IF p_with_root THEN
         root_id := lock_root_shared(provider_id);
     END IF;
+    PERFORM FROM resource_providers AS provider WHERE provider.id = lock_provider.provider_id FOR KEY SHARE;
     SELECT held.generation INTO generation FROM provider_generations AS held
     WHERE held.provider_id = lock_provider.provider_id FOR NO KEY UPDATE;
     IF generation IS NULL THEN

@@ -1,8 +1,9 @@
 -- POST /resource_providers: a new root, or a new child of p_parent.
 --
 -- Returns the uuid of the tree's root. Raises PL016 (no such parent) and
--- 23505 (resource_providers_name_key or _uuid_key). Locks: the parent FOR KEY
--- SHARE, so that it stays, and the tree's root FOR SHARE. Not idempotent: a second call meets the unique constraints.
+-- 23505 (resource_providers_name_key or _uuid_key). Locks: the tree's root FOR
+-- SHARE, then the parent FOR KEY SHARE, so that it stays. Not idempotent: a second
+-- call meets the unique constraints.
 CREATE OR REPLACE FUNCTION provider_create(p_uuid uuid, p_name text, p_parent uuid) RETURNS uuid
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -12,9 +13,10 @@ DECLARE
     v_root_uuid uuid := p_uuid;
 BEGIN
     IF p_parent IS NOT NULL THEN
-        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent FOR KEY SHARE;
+        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent;
         v_root := lock_root_shared(v_parent);
-        IF v_root IS NULL THEN
+        PERFORM FROM resource_providers AS parent WHERE parent.id = v_parent FOR KEY SHARE;
+        IF NOT FOUND THEN
             RAISE EXCEPTION 'no resource provider % to be the parent', p_parent USING ERRCODE = 'PL016',
                 DETAIL = json_build_object('provider', p_uuid, 'parent', p_parent);
         END IF;

@@ -19,16 +19,20 @@ CREATE OR REPLACE FUNCTION reshape(
 LANGUAGE plpgsql AS $$
 DECLARE
     v_held record;
+    v_providers bigint[];
     v_named record;
     v_shape record;
 BEGIN
     v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
-    PERFORM reshape_lock(p_inventories, v_held.ids, p_providers);
-    PERFORM reshape_check_providers(p_inventories);
+    v_providers := reshape_hold(p_inventories, v_held.ids, p_providers);
+    PERFORM reshape_check_providers(p_inventories, v_providers);
     IF p_check_generations THEN
         PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
     END IF;
     v_named := allocation_resolve(p_providers, p_classes);
+    IF EXISTS (SELECT unnest(v_named.providers) EXCEPT SELECT unnest(v_providers)) THEN
+        RAISE EXCEPTION 'a provider was made while others were locked' USING ERRCODE = '40001';
+    END IF;
 
     FOR v_shape IN SELECT * FROM reshape_shapes(p_inventories) WHERE jsonb_array_length(records) > 0 LOOP
         PERFORM inventory_write(v_shape.provider_id, v_shape.root_id, v_shape.records);

@@ -1,15 +1,15 @@
 -- Compares the providers of a reshape with what the client knows of them.
 --
 -- Raises for the first that differs: PL001 (does not exist), PL002 (generation).
--- The caller holds the providers.
-CREATE OR REPLACE FUNCTION reshape_check_providers(p_inventories jsonb) RETURNS void
+-- p_held: the providers that the caller holds; any other came too late to exist.
+CREATE OR REPLACE FUNCTION reshape_check_providers(p_inventories jsonb, p_held bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     v_wrong record;
 BEGIN
     SELECT shape.provider, held.generation AS actual, shape.generation AS given INTO v_wrong
     FROM reshape_shapes(p_inventories) AS shape
-    LEFT JOIN provider_generations AS held ON held.provider_id = shape.provider_id
+    LEFT JOIN provider_generations AS held ON held.provider_id = shape.provider_id AND held.provider_id = ANY (p_held)
     WHERE held.generation IS DISTINCT FROM shape.generation
     ORDER BY shape.place
     LIMIT 1;

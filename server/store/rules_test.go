@@ -1,0 +1,132 @@
+package store_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/store"
+	berthsql "github.com/berthd/berth/sql"
+)
+
+// functionTexts are the SQL functions: what runs, and what the comments say.
+func functionTexts(t *testing.T) (code, comments map[string]string) {
+	t.Helper()
+	code, comments = map[string]string{}, map[string]string{}
+	names, err := fs.Glob(berthsql.Files, "functions/*.sql")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no functions: %v", err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(berthsql.Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			statement, comment, _ := strings.Cut(line, "--")
+			code[name] += statement
+			comments[name] += comment
+		}
+	}
+	return code, comments
+}
+
+// declaredRules are the constants of type Rule in rules.go.
+func declaredRules(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "rules.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if of, ok := spec.Type.(*ast.Ident); ok && of.Name == "Rule" {
+			for _, value := range spec.Values {
+				text, err := strconv.Unquote(value.(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rules = append(rules, text)
+			}
+		}
+		return true
+	})
+	slices.Sort(rules)
+	return rules
+}
+
+var raised = regexp.MustCompile(`'(PL[0-9]{3})'`)
+
+func TestEveryRuleIsRaisedAndEveryRaisedStateIsARule(t *testing.T) {
+	t.Parallel()
+	code, _ := functionTexts(t)
+	found := map[string]bool{}
+	for _, text := range code {
+		for _, match := range raised.FindAllStringSubmatch(text, -1) {
+			found[match[1]] = true
+		}
+	}
+	var rules []string
+	for _, rule := range declaredRules(t) {
+		if strings.HasPrefix(rule, "PL") {
+			rules = append(rules, rule)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, rules) {
+		t.Errorf("functions raise %q, rules are %q", got, rules)
+	}
+}
+
+// What a function raises itself stands in its header.
+func TestFunctionsSayWhatTheyRaise(t *testing.T) {
+	t.Parallel()
+	code, comments := functionTexts(t)
+	for name, text := range code {
+		for _, match := range raised.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(comments[name], match[1]) {
+				t.Errorf("%s raises %s and does not say so", name, match[1])
+			}
+		}
+	}
+}
+
+// The other rules are constraints that exist.
+func TestRulesThatAreConstraintsExist(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t)
+	for _, rule := range declaredRules(t) {
+		if strings.HasPrefix(rule, "PL") {
+			continue
+		}
+		var exists bool
+		err := db.Pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_constraint WHERE conname = $1 AND contype = 'u')", rule).Scan(&exists)
+		if err != nil || !exists {
+			t.Errorf("there is no unique constraint %s: %v", rule, err)
+		}
+	}
+}
+
+// An error that is no refusal keeps its text for the log.
+func TestWhatIsNoRefusalIsNotTakenForOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 1)
+	if _, err := b.db.Pool.Exec(t.Context(), "DROP FUNCTION trait_delete"); err != nil {
+		t.Fatal(err)
+	}
+	err := b.TraitDelete(t.Context(), "CUSTOM_A")
+	if err == nil || store.As(err) != nil || !strings.Contains(err.Error(), "trait_delete") {
+		t.Errorf("got %v", err)
+	}
+}
