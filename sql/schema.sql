@@ -1,6 +1,20 @@
 -- The schema of a migrated database. Generated: do not edit.
 
 --
+-- Name: natural_int; Type: DOMAIN; Schema: public; Owner: -
+--
+
+CREATE DOMAIN public.natural_int AS integer
+	CONSTRAINT natural_int_check CHECK ((VALUE >= 0));
+
+--
+-- Name: positive_int; Type: DOMAIN; Schema: public; Owner: -
+--
+
+CREATE DOMAIN public.positive_int AS integer
+	CONSTRAINT positive_int_check CHECK ((VALUE >= 1));
+
+--
 -- Name: allocation_apply(bigint[], bigint[], bigint[], bigint[], integer[], integer[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -12,7 +26,13 @@ DECLARE
     v_gone_providers bigint[] := '{}'::bigint[];
     v_gone_classes int[] := '{}'::int[];
     v_gone_amounts bigint[] := '{}'::bigint[];
-    v_key record;
+    v_providers bigint[] := p_providers;
+    v_classes int[] := p_classes;
+    v_taken bigint[] := p_amounts;
+    v_freed bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_amounts)]);
+    v_smallest bigint[] := p_amounts;
+    v_largest bigint[] := p_amounts;
+    v_step bigint[] := p_amounts;
     v_full_providers bigint[] := '{}'::bigint[];
     v_full_classes int[] := '{}'::int[];
     v_owns bool[] := array_fill(false, ARRAY[cardinality(p_consumers)]);
@@ -32,25 +52,32 @@ BEGIN
 
     -- One update for each provider and class, however many consumers move: a row
     -- that one transaction updates again and again grows slower each time. What is
-    -- given back counts as negative. Sums beyond any capacity are cut to fit.
-    FOR v_key IN
-        SELECT moved.provider_id, moved.class_id,
-            least(sum(greatest(moved.amount, 0)), 1e18)::bigint AS taken,
-            sum(-least(moved.amount, 0))::bigint AS freed,
-            coalesce(min(moved.amount) FILTER (WHERE moved.amount > 0), 2147483647) AS smallest,
-            greatest(max(moved.amount), 0) AS largest,
-            gcd_of(greatest(moved.amount, 0)) AS step
-        FROM unnest(p_providers || v_gone_providers, p_classes || v_gone_classes, p_amounts || v_gone_amounts)
-            AS moved (provider_id, class_id, amount)
-        GROUP BY moved.provider_id, moved.class_id
-    LOOP
-        UPDATE inventories SET used = used + v_key.taken - v_key.freed
-        WHERE provider_id = v_key.provider_id AND class_id = v_key.class_id
-          AND min_unit <= v_key.smallest AND max_unit >= v_key.largest AND v_key.step % step_size = 0
-          AND (used + v_key.taken - v_key.freed <= (total - reserved) * allocation_ratio OR v_key.taken <= v_key.freed);
+    -- given back counts as negative. Sums beyond any capacity are cut to fit. One
+    -- new consumer has nothing to be summed.
+    IF cardinality(p_consumers) > 1 OR 0 <= ANY (p_generations) THEN
+        SELECT array_agg(key.provider_id), array_agg(key.class_id), array_agg(key.taken), array_agg(key.freed),
+            array_agg(key.smallest), array_agg(key.largest), array_agg(key.step)
+        INTO v_providers, v_classes, v_taken, v_freed, v_smallest, v_largest, v_step
+        FROM (
+            SELECT moved.provider_id, moved.class_id,
+                least(sum(greatest(moved.amount, 0)), 1e18)::bigint AS taken,
+                sum(-least(moved.amount, 0))::bigint AS freed,
+                coalesce(min(moved.amount) FILTER (WHERE moved.amount > 0), 2147483647) AS smallest,
+                greatest(max(moved.amount), 0) AS largest,
+                gcd_of(greatest(moved.amount, 0)) AS step
+            FROM unnest(p_providers || v_gone_providers, p_classes || v_gone_classes, p_amounts || v_gone_amounts)
+                AS moved (provider_id, class_id, amount)
+            GROUP BY moved.provider_id, moved.class_id
+        ) AS key;
+    END IF;
+    FOR i IN 1 .. coalesce(cardinality(v_providers), 0) LOOP
+        UPDATE inventories SET used = used + v_taken[i] - v_freed[i]
+        WHERE provider_id = v_providers[i] AND class_id = v_classes[i]
+          AND min_unit <= v_smallest[i] AND max_unit >= v_largest[i] AND v_step[i] % step_size = 0
+          AND (used + v_taken[i] - v_freed[i] <= (total - reserved) * allocation_ratio OR v_taken[i] <= v_freed[i]);
         IF NOT FOUND THEN
-            v_full_providers := v_full_providers || v_key.provider_id;
-            v_full_classes := v_full_classes || v_key.class_id;
+            v_full_providers := v_full_providers || v_providers[i];
+            v_full_classes := v_full_classes || v_classes[i];
         END IF;
     END LOOP;
     IF cardinality(v_full_providers) > 0 THEN
@@ -184,7 +211,7 @@ DECLARE
     v_held record;
     v_named record;
 BEGIN
-    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
+    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
     IF p_check_generations THEN
         PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
     END IF;
@@ -262,10 +289,10 @@ END
 $$;
 
 --
--- Name: consumer_lock(uuid[], text[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: consumer_lock(uuid[], text[], text[], text[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.consumer_lock(p_uuids uuid[], p_projects text[], p_users text[], p_types text[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[]) RETURNS record
+CREATE FUNCTION public.consumer_lock(p_uuids uuid[], p_projects text[], p_users text[], p_types text[], p_unseen boolean[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -275,6 +302,28 @@ DECLARE
     v_id bigint;
     v_generation bigint;
 BEGIN
+    -- By far the most requests are for one consumer that is new, of a project, user
+    -- and type that are not: one statement is enough for those.
+    IF cardinality(p_uuids) = 1 AND p_unseen[1] THEN
+        INSERT INTO consumers AS made (uuid, generation, project_id, user_id, consumer_type_id)
+        SELECT p_uuids[1], 1, found.project, found.owner, found.type
+        FROM (
+            SELECT (SELECT project.id FROM projects AS project WHERE project.external_id = p_projects[1]) AS project,
+                (SELECT owner.id FROM users AS owner WHERE owner.external_id = p_users[1]) AS owner,
+                (SELECT type.id FROM consumer_types AS type WHERE type.name = p_types[1]) AS type
+            OFFSET 0  -- looked up once, although each is asked for twice
+        ) AS found
+        WHERE found.project IS NOT NULL AND found.owner IS NOT NULL AND (found.type IS NOT NULL OR p_types[1] = '')
+          AND NOT EXISTS (SELECT FROM consumers AS present WHERE present.uuid = p_uuids[1])
+        ON CONFLICT (uuid) DO NOTHING
+        RETURNING ARRAY[made.id], '{-1}'::bigint[], ARRAY[made.project_id], ARRAY[made.user_id],
+            ARRAY[coalesce(made.consumer_type_id, 0)]
+        INTO ids, generations, projects, users, types;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+
     LOOP
         SELECT coalesce(array_agg(found.project), '{}'), coalesce(array_agg(found.owner), '{}'),
             coalesce(array_agg(found.type), '{}'), coalesce(array_agg(found.place ORDER BY found.uuid), '{}'),
@@ -890,7 +939,7 @@ DECLARE
     v_named record;
     v_shape record;
 BEGIN
-    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
+    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
     v_providers := reshape_hold(p_inventories, v_held.ids, p_providers);
     PERFORM reshape_check_providers(p_inventories, v_providers);
     IF p_check_generations THEN
@@ -1263,19 +1312,16 @@ CREATE TABLE public.inventories (
     provider_id bigint NOT NULL,
     class_id integer NOT NULL,
     root_id bigint NOT NULL,
-    total integer NOT NULL,
-    reserved integer NOT NULL,
-    min_unit integer NOT NULL,
-    max_unit integer NOT NULL,
-    step_size integer NOT NULL,
+    total public.positive_int NOT NULL,
+    reserved public.natural_int NOT NULL,
+    min_unit public.positive_int NOT NULL,
+    max_unit public.positive_int NOT NULL,
+    step_size public.positive_int NOT NULL,
     allocation_ratio double precision NOT NULL,
     used bigint DEFAULT 0 NOT NULL,
-    free bigint GENERATED ALWAYS AS ((GREATEST(LEAST((max_unit)::double precision, (trunc((((total - reserved))::double precision * allocation_ratio)) - (used)::double precision)), ('-9007199254740992'::bigint)::double precision))::bigint) STORED NOT NULL,
+    free bigint GENERATED ALWAYS AS ((GREATEST(LEAST((max_unit)::double precision, (trunc(((((total)::integer - (reserved)::integer))::double precision * allocation_ratio)) - (used)::double precision)), ('-9007199254740992'::bigint)::double precision))::bigint) STORED NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone,
-    CONSTRAINT inventories_reserved_check CHECK ((reserved >= 0)),
-    CONSTRAINT inventories_total_check CHECK ((total >= 1)),
-    CONSTRAINT inventories_units_check CHECK (((min_unit >= 1) AND (max_unit >= 1) AND (step_size >= 1))),
     CONSTRAINT inventories_used_check CHECK ((used >= 0))
 )
 WITH (fillfactor='80');

@@ -21,7 +21,13 @@ DECLARE
     v_gone_providers bigint[] := '{}'::bigint[];
     v_gone_classes int[] := '{}'::int[];
     v_gone_amounts bigint[] := '{}'::bigint[];
-    v_key record;
+    v_providers bigint[] := p_providers;
+    v_classes int[] := p_classes;
+    v_taken bigint[] := p_amounts;
+    v_freed bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_amounts)]);
+    v_smallest bigint[] := p_amounts;
+    v_largest bigint[] := p_amounts;
+    v_step bigint[] := p_amounts;
     v_full_providers bigint[] := '{}'::bigint[];
     v_full_classes int[] := '{}'::int[];
     v_owns bool[] := array_fill(false, ARRAY[cardinality(p_consumers)]);
@@ -41,25 +47,32 @@ BEGIN
 
     -- One update for each provider and class, however many consumers move: a row
     -- that one transaction updates again and again grows slower each time. What is
-    -- given back counts as negative. Sums beyond any capacity are cut to fit.
-    FOR v_key IN
-        SELECT moved.provider_id, moved.class_id,
-            least(sum(greatest(moved.amount, 0)), 1e18)::bigint AS taken,
-            sum(-least(moved.amount, 0))::bigint AS freed,
-            coalesce(min(moved.amount) FILTER (WHERE moved.amount > 0), 2147483647) AS smallest,
-            greatest(max(moved.amount), 0) AS largest,
-            gcd_of(greatest(moved.amount, 0)) AS step
-        FROM unnest(p_providers || v_gone_providers, p_classes || v_gone_classes, p_amounts || v_gone_amounts)
-            AS moved (provider_id, class_id, amount)
-        GROUP BY moved.provider_id, moved.class_id
-    LOOP
-        UPDATE inventories SET used = used + v_key.taken - v_key.freed
-        WHERE provider_id = v_key.provider_id AND class_id = v_key.class_id
-          AND min_unit <= v_key.smallest AND max_unit >= v_key.largest AND v_key.step % step_size = 0
-          AND (used + v_key.taken - v_key.freed <= (total - reserved) * allocation_ratio OR v_key.taken <= v_key.freed);
+    -- given back counts as negative. Sums beyond any capacity are cut to fit. One
+    -- new consumer has nothing to be summed.
+    IF cardinality(p_consumers) > 1 OR 0 <= ANY (p_generations) THEN
+        SELECT array_agg(key.provider_id), array_agg(key.class_id), array_agg(key.taken), array_agg(key.freed),
+            array_agg(key.smallest), array_agg(key.largest), array_agg(key.step)
+        INTO v_providers, v_classes, v_taken, v_freed, v_smallest, v_largest, v_step
+        FROM (
+            SELECT moved.provider_id, moved.class_id,
+                least(sum(greatest(moved.amount, 0)), 1e18)::bigint AS taken,
+                sum(-least(moved.amount, 0))::bigint AS freed,
+                coalesce(min(moved.amount) FILTER (WHERE moved.amount > 0), 2147483647) AS smallest,
+                greatest(max(moved.amount), 0) AS largest,
+                gcd_of(greatest(moved.amount, 0)) AS step
+            FROM unnest(p_providers || v_gone_providers, p_classes || v_gone_classes, p_amounts || v_gone_amounts)
+                AS moved (provider_id, class_id, amount)
+            GROUP BY moved.provider_id, moved.class_id
+        ) AS key;
+    END IF;
+    FOR i IN 1 .. coalesce(cardinality(v_providers), 0) LOOP
+        UPDATE inventories SET used = used + v_taken[i] - v_freed[i]
+        WHERE provider_id = v_providers[i] AND class_id = v_classes[i]
+          AND min_unit <= v_smallest[i] AND max_unit >= v_largest[i] AND v_step[i] % step_size = 0
+          AND (used + v_taken[i] - v_freed[i] <= (total - reserved) * allocation_ratio OR v_taken[i] <= v_freed[i]);
         IF NOT FOUND THEN
-            v_full_providers := v_full_providers || v_key.provider_id;
-            v_full_classes := v_full_classes || v_key.class_id;
+            v_full_providers := v_full_providers || v_providers[i];
+            v_full_classes := v_full_classes || v_classes[i];
         END IF;
     END LOOP;
     IF cardinality(v_full_providers) > 0 THEN

@@ -20,7 +20,7 @@ DECLARE
     v_held record;
     v_named record;
 BEGIN
-    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
+    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
     IF p_check_generations THEN
         PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
     END IF;

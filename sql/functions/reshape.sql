@@ -23,7 +23,7 @@ DECLARE
     v_named record;
     v_shape record;
 BEGIN
-    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types);
+    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
     v_providers := reshape_hold(p_inventories, v_held.ids, p_providers);
     PERFORM reshape_check_providers(p_inventories, v_providers);
     IF p_check_generations THEN
