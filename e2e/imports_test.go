@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// imports says who may import whom of our own, as docs/architecture.md does for
+// people. A package that is not named may import nothing of ours.
+var imports = map[string][]string{
+	"cmd/berth":          {"server", "server/cluster", "server/cors", "server/microversion", "server/migrate", "server/route", "server/store"},
+	"cmd/bench":          {"server", "server/cluster", "server/migrate", "server/store"},
+	"server":             {"openapi", "server/apierr", "server/auth", "server/cors", "server/fault", "server/microversion", "server/placement", "server/policy", "server/request", "server/route", "server/store"},
+	"server/apierr":      {"server/fault", "server/microversion", "server/policy", "server/request"},
+	"server/dbtest":      {"server/cluster", "server/migrate"},
+	"server/jsonbody":    {"server/uuidlike"},
+	"server/migrate":     {"sql"},
+	"server/placement":   {"server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/querystring", "server/request", "server/route", "server/store", "server/uuidlike"},
+	"server/policy":      {"server/auth"},
+	"server/querystring": {"server/jsonbody", "server/uuidlike"},
+	"server/request":     {"server/accept"},
+	"server/route":       {"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/request"},
+	"server/scenario":    {"server/dbtest"},
+	"server/store":       {"gen/db", "server/fault"},
+}
+
+// drivers may know PostgreSQL's driver: the store, generated code, and what starts,
+// migrates, tests or measures a database.
+var drivers = []string{"cmd/berth", "cmd/bench", "gen/db", "server/cluster", "server/dbtest", "server/migrate", "server/store"}
+
+// TestPackagesImportOnlyWhatTheyMay: a fourth hop, or a driver in an operation,
+// begins with an import.
+func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
+	t.Parallel()
+	const ours, driver = "github.com/berthd/berth/", "github.com/jackc/pgx/"
+	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
+	list.Dir = ".."
+	output, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := 0
+	for decoder := json.NewDecoder(strings.NewReader(string(output))); ; packages++ {
+		var found struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := decoder.Decode(&found); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(found.ImportPath, ours)
+		for _, imported := range found.Imports {
+			own, isOurs := strings.CutPrefix(imported, ours)
+			if isOurs && !slices.Contains(imports[name], own) || strings.HasPrefix(imported, driver) && !slices.Contains(drivers, name) {
+				t.Errorf("%s imports %s", name, imported)
+			}
+		}
+	}
+	if packages < len(imports) {
+		t.Errorf("only %d packages were looked at", packages)
+	}
+}
