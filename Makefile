@@ -27,7 +27,7 @@ lint: ## check formatting, go vet, staticcheck and the SQL functions
 	$(TOOL) staticcheck ./...
 	$(MAKE) --no-print-directory lint-sql
 
-lint-sql: postgresql ## check the SQL functions with plpgsql_check
+lint-sql: postgresql ## check the queries with sqlc vet and the functions with plpgsql_check
 	@GO='$(GO)' tools/lint-sql.sh
 
 generate: postgresql ## rebuild gen, openapi and the dump of the schema from their sources

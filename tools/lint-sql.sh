@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs sql/lint/*.sql on a freshly migrated database. Each file is a question
-# about the schema whose good answer is: no rows.
+# Checks the SQL on a freshly migrated database: PostgreSQL prepares every query of
+# sql/queries, which must also keep the house rules of sqlc.yaml, and answers the
+# questions of sql/lint/*.sql, whose good answer is no rows.
 set -eu
 cd "$(dirname "$0")/.."
 # A database of its own, whatever the environment names.
@@ -25,6 +26,9 @@ if ! BERTH_DATA_DIR=$work/pg tools/psql.sh -Atqc "SELECT 1 FROM pg_available_ext
     exit 1
 fi
 findings=0
+BERTH_VET_DATABASE_URL=$(sed -n "s/^Database:.*psql '\(.*\)'\$/\1/p" "$work/greeting")
+export BERTH_VET_DATABASE_URL
+${GO:-go} tool -modfile=tools/go.mod sqlc vet || findings=1
 for file in sql/lint/*.sql; do
     answer=$(BERTH_DATA_DIR=$work/pg tools/psql.sh -v ON_ERROR_STOP=1 -Atq -F ': ' -f "$file")
     if [ -n "$answer" ]; then

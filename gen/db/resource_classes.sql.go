@@ -10,34 +10,21 @@ import (
 	"time"
 )
 
-const ResourceClassCreate = `-- name: ResourceClassCreate :many
+const ResourceClassCreate = `-- name: ResourceClassCreate :execrows
 INSERT INTO resource_classes (name)
 SELECT $1::text WHERE NOT EXISTS (SELECT FROM resource_classes AS present WHERE present.name = $1::text)
 ON CONFLICT DO NOTHING
-RETURNING id
 `
 
-// Makes a class unless it is there; no row says that it was. Called by
+// Makes a class unless it is there; none written says that it was. Called by
 // Store.ResourceClassCreate and Store.ResourceClassEnsure.
 // Plan: resource_classes_name_key.
-func (q *Queries) ResourceClassCreate(ctx context.Context, db DBTX, name string) ([]int32, error) {
-	rows, err := db.Query(ctx, ResourceClassCreate, name)
+func (q *Queries) ResourceClassCreate(ctx context.Context, db DBTX, name string) (int64, error) {
+	result, err := db.Exec(ctx, ResourceClassCreate, name)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	defer rows.Close()
-	items := []int32{}
-	for rows.Next() {
-		var id int32
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	return result.RowsAffected(), nil
 }
 
 const ResourceClassDelete = `-- name: ResourceClassDelete :exec

@@ -32,7 +32,7 @@ func (s *Store) ResourceClassShow(ctx context.Context, name string) (time.Time, 
 func (s *Store) ResourceClassCreate(ctx context.Context, name string) (created bool, err error) {
 	err = s.write(ctx, func() error {
 		made, err := s.queries.ResourceClassCreate(ctx, s.pool, name)
-		created = len(made) > 0
+		created = made > 0
 		return err
 	})
 	return created, err

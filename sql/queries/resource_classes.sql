@@ -12,14 +12,13 @@ SELECT COALESCE(class.updated_at, class.created_at)::timestamptz AS modified_at
 FROM resource_classes AS class
 WHERE class.name = @name::text;
 
--- Makes a class unless it is there; no row says that it was. Called by
+-- Makes a class unless it is there; none written says that it was. Called by
 -- Store.ResourceClassCreate and Store.ResourceClassEnsure.
 -- Plan: resource_classes_name_key.
--- name: ResourceClassCreate :many
+-- name: ResourceClassCreate :execrows
 INSERT INTO resource_classes (name)
 SELECT @name::text WHERE NOT EXISTS (SELECT FROM resource_classes AS present WHERE present.name = @name::text)
-ON CONFLICT DO NOTHING
-RETURNING id;
+ON CONFLICT DO NOTHING;
 
 -- PUT /resource_classes/{name} before 1.7. See the function.
 -- name: ResourceClassRename :exec
