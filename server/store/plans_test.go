@@ -191,6 +191,16 @@ func TestNoOperationScansATableThatGrows(t *testing.T) {
 	}
 }
 
+func TestEverythingWorksWithoutPreparedStatements(t *testing.T) {
+	t.Parallel()
+	opened, err := store.Open(t.Context(), store.Options{URL: newCloud(t).URL, MaxConns: 1, Pooler: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	everything(t, opened)
+}
+
 // everything does each thing that the store can do to one tree.
 func everything(t *testing.T, s *store.Store) {
 	t.Helper()

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -61,6 +62,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	// Without it every uuid takes the detour through database/sql's interfaces.
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		pgxuuid.Register(conn.TypeMap())
+		// Statements that are not prepared go by the types of Go alone.
+		conn.TypeMap().RegisterDefaultPgType([]uuid.UUID{}, "_uuid")
 		if options.Pooler {
 			return nil
 		}
