@@ -74,7 +74,8 @@ BEGIN
         UPDATE inventories SET used = used + v_taken[i] - v_freed[i]
         WHERE provider_id = v_providers[i] AND class_id = v_classes[i]
           AND min_unit <= v_smallest[i] AND max_unit >= v_largest[i] AND v_step[i] % step_size = 0
-          AND (used + v_taken[i] - v_freed[i] <= (total - reserved) * allocation_ratio OR v_taken[i] <= v_freed[i]);
+          -- Amounts reach the end of bigint; on this side of the comparison nothing overflows.
+          AND (v_taken[i] - v_freed[i] <= (total - reserved) * allocation_ratio - used OR v_taken[i] <= v_freed[i]);
         IF NOT FOUND THEN
             v_full_providers := v_full_providers || v_providers[i];
             v_full_classes := v_full_classes || v_classes[i];

@@ -109,8 +109,8 @@ func PlannerSettings() map[string]string {
 func (s *Store) Unset(ctx context.Context) (map[string]string, error) {
 	lacking := map[string]string{}
 	for name, wanted := range PlannerSettings() {
-		var found string
-		if err := s.pool.QueryRow(ctx, "SELECT current_setting($1)", name).Scan(&found); err != nil {
+		found, err := s.queries.SettingShow(ctx, s.pool, name)
+		if err != nil {
 			return nil, err
 		}
 		if found != wanted {

@@ -1,7 +1,8 @@
 -- Locks the consumers of a request, making those that do not exist yet.
 --
 -- p_uuids, p_projects, p_users, p_types: one element a consumer; an empty type is
--- none. p_unseen says where the client thinks that the consumer is new; a hint. A new consumer gets generation 1, which is what it has if the request
+-- none. p_unseen says where the client thinks that the consumer is new; it is a
+-- hint. A new consumer gets generation 1, which is what it has if the request
 -- succeeds; if it fails, the transaction takes the consumer back. Returns, in the
 -- order given: ids, generations (-1 for a new consumer), and the ids of projects,
 -- users and types (0 for none).

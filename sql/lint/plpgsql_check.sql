@@ -30,9 +30,4 @@ CROSS JOIN LATERAL plpgsql_check_function_tb(
     extra_warnings => true,
     performance_warnings => false
 ) AS finding
--- lock_root_shared loops until it returns; plpgsql_check thinks a loop can end.
-WHERE NOT (
-    checked.function_oid = 'lock_root_shared(bigint)'::regprocedure
-    AND finding.message = 'control reached end of function without RETURN'
-)
 ORDER BY function, line;
