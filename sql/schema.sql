@@ -424,7 +424,7 @@ CREATE FUNCTION public.inventory_clear(p_provider uuid) RETURNS bigint
 DECLARE
     v_held record;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false);
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false, false);
     PERFORM inventory_drop_others(p_provider, v_held.provider_id, '{}');
     RETURN bump_provider(v_held.provider_id);
 END
@@ -440,7 +440,7 @@ CREATE FUNCTION public.inventory_create(p_provider uuid, p_record jsonb, p_min_c
 DECLARE
     v_held record;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, true);
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, true, false);
     PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
     IF EXISTS (
         SELECT FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
@@ -466,7 +466,7 @@ DECLARE
     v_held record;
     v_used bigint;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false);
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false, false);
     SELECT inventory.used INTO v_used
     FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
     WHERE inventory.provider_id = v_held.provider_id AND class.name = p_class;
@@ -529,7 +529,7 @@ CREATE FUNCTION public.inventory_replace(p_provider uuid, p_generation bigint, p
 DECLARE
     v_held record;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true);
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true, false);
     PERFORM inventory_check_capacity(p_provider, p_records, p_min_capacity);
     PERFORM inventory_write(v_held.provider_id, v_held.root_id, p_records);
     PERFORM inventory_drop_others(p_provider, v_held.provider_id, inventory_names(p_records));
@@ -548,7 +548,7 @@ DECLARE
     v_held record;
     v_class int;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true);
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true, false);
     PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
     v_class := (resource_class_ids(ARRAY[p_record ->> 'class']))[1];
     IF NOT EXISTS (
@@ -590,10 +590,10 @@ END
 $$;
 
 --
--- Name: lock_provider(uuid, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+-- Name: lock_provider(uuid, bigint, boolean, boolean); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.lock_provider(p_uuid uuid, p_generation bigint, p_with_root boolean, OUT provider_id bigint, OUT root_id bigint, OUT generation bigint) RETURNS record
+CREATE FUNCTION public.lock_provider(p_uuid uuid, p_generation bigint, p_with_root boolean, p_with_copies boolean, OUT provider_id bigint, OUT root_id bigint, OUT generation bigint) RETURNS record
     LANGUAGE plpgsql
     AS $$
 BEGIN
@@ -601,7 +601,11 @@ BEGIN
     IF p_with_root THEN
         root_id := lock_root_shared(provider_id);
     END IF;
-    PERFORM FROM resource_providers AS provider WHERE provider.id = lock_provider.provider_id FOR KEY SHARE;
+    IF p_with_copies THEN
+        PERFORM FROM resource_providers AS provider WHERE provider.id = lock_provider.provider_id FOR NO KEY UPDATE;
+    ELSE
+        PERFORM FROM resource_providers AS provider WHERE provider.id = lock_provider.provider_id FOR KEY SHARE;
+    END IF;
     SELECT held.generation INTO generation FROM provider_generations AS held
     WHERE held.provider_id = lock_provider.provider_id FOR NO KEY UPDATE;
     IF generation IS NULL THEN
@@ -645,6 +649,32 @@ END
 $$;
 
 --
+-- Name: provider_aggregates_copy(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_aggregates_copy() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_sharing int := (SELECT trait.id FROM traits AS trait WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
+BEGIN
+    UPDATE resource_providers AS provider
+    SET aggregate_ids = ARRAY(
+        SELECT member.aggregate_id FROM provider_aggregates AS member
+        WHERE member.provider_id = provider.id ORDER BY member.aggregate_id)
+    WHERE provider.id IN (SELECT changed.provider_id FROM changed);
+
+    UPDATE provider_aggregates AS member
+    SET sharing = true
+    WHERE member.provider_id IN (SELECT changed.provider_id FROM changed) AND NOT member.sharing
+      AND EXISTS (
+        SELECT FROM provider_traits AS present
+        WHERE present.provider_id = member.provider_id AND present.trait_id = v_sharing);
+    RETURN NULL;
+END
+$$;
+
+--
 -- Name: provider_aggregates_replace(uuid, bigint, uuid[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -659,7 +689,7 @@ BEGIN
     WHERE NOT EXISTS (SELECT FROM aggregates AS present WHERE present.uuid = wanted.uuid)
     ORDER BY wanted.uuid
     ON CONFLICT DO NOTHING;
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false);
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false, true);
 
     DELETE FROM provider_aggregates AS present USING aggregates AS aggregate
     WHERE present.provider_id = v_held.provider_id AND aggregate.id = present.aggregate_id
@@ -847,6 +877,32 @@ END
 $$;
 
 --
+-- Name: provider_traits_copy(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_traits_copy() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_sharing int := (SELECT trait.id FROM traits AS trait WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
+BEGIN
+    UPDATE resource_providers AS provider
+    SET trait_ids = ARRAY(
+        SELECT present.trait_id FROM provider_traits AS present
+        WHERE present.provider_id = provider.id ORDER BY present.trait_id)
+    WHERE provider.id IN (SELECT changed.provider_id FROM changed);
+
+    UPDATE provider_aggregates AS member
+    SET sharing = NOT member.sharing
+    WHERE member.provider_id IN (SELECT changed.provider_id FROM changed WHERE changed.trait_id = v_sharing)
+      AND member.sharing <> EXISTS (
+        SELECT FROM provider_traits AS present
+        WHERE present.provider_id = member.provider_id AND present.trait_id = v_sharing);
+    RETURN NULL;
+END
+$$;
+
+--
 -- Name: provider_traits_replace(uuid, bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -859,7 +915,7 @@ DECLARE
     v_unknown text[];
     v_written bigint;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false);
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false, true);
     SELECT array_agg(DISTINCT trait.id) FILTER (WHERE trait.id IS NOT NULL),
            array_agg(DISTINCT wanted.name) FILTER (WHERE trait.id IS NULL)
     INTO v_wanted, v_unknown
@@ -1368,7 +1424,8 @@ ALTER TABLE public.projects ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 
 CREATE TABLE public.provider_aggregates (
     provider_id bigint NOT NULL,
-    aggregate_id integer NOT NULL
+    aggregate_id integer NOT NULL,
+    sharing boolean DEFAULT false NOT NULL
 );
 
 --
@@ -1438,6 +1495,8 @@ CREATE TABLE public.resource_providers (
     root_id bigint NOT NULL,
     parent_id bigint,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    trait_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
+    aggregate_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
     CONSTRAINT resource_providers_root_check CHECK (((parent_id IS NULL) = (root_id = id)))
 );
 
@@ -1703,13 +1762,19 @@ CREATE INDEX consumers_project_id_idx ON public.consumers USING btree (project_i
 -- Name: inventories_class_id_free_idx; Type: INDEX; Schema: public; Owner: -
 --
 
-CREATE INDEX inventories_class_id_free_idx ON public.inventories USING btree (class_id, free);
+CREATE INDEX inventories_class_id_free_idx ON public.inventories USING btree (class_id, free, provider_id);
 
 --
 -- Name: provider_aggregates_aggregate_id_idx; Type: INDEX; Schema: public; Owner: -
 --
 
 CREATE INDEX provider_aggregates_aggregate_id_idx ON public.provider_aggregates USING btree (aggregate_id, provider_id);
+
+--
+-- Name: provider_aggregates_sharing_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX provider_aggregates_sharing_idx ON public.provider_aggregates USING btree (aggregate_id, provider_id) WHERE sharing;
 
 --
 -- Name: provider_traits_trait_id_idx; Type: INDEX; Schema: public; Owner: -
@@ -1728,6 +1793,42 @@ CREATE INDEX resource_providers_parent_id_idx ON public.resource_providers USING
 --
 
 CREATE INDEX resource_providers_root_id_idx ON public.resource_providers USING btree (root_id);
+
+--
+-- Name: resource_providers_roots_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX resource_providers_roots_idx ON public.resource_providers USING btree (id) WHERE (parent_id IS NULL);
+
+--
+-- Name: resource_providers_shuffled_roots_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX resource_providers_shuffled_roots_idx ON public.resource_providers USING btree (hashint8extended(id, (0)::bigint), id) WHERE (parent_id IS NULL);
+
+--
+-- Name: provider_aggregates provider_aggregates_deleted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER provider_aggregates_deleted AFTER DELETE ON public.provider_aggregates REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_aggregates_copy();
+
+--
+-- Name: provider_aggregates provider_aggregates_inserted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER provider_aggregates_inserted AFTER INSERT ON public.provider_aggregates REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_aggregates_copy();
+
+--
+-- Name: provider_traits provider_traits_deleted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER provider_traits_deleted AFTER DELETE ON public.provider_traits REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_traits_copy();
+
+--
+-- Name: provider_traits provider_traits_inserted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER provider_traits_inserted AFTER INSERT ON public.provider_traits REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_traits_copy();
 
 --
 -- Name: allocations allocations_consumer_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -

@@ -30,6 +30,22 @@ SELECT format('inventory of class %s on provider %s has root %s, not %s',
 FROM inventories AS inventory JOIN topmost ON topmost.id = inventory.provider_id
 WHERE inventory.root_id <> topmost.ancestor
 UNION ALL
+SELECT format('provider %s has copies of traits %s and aggregates %s that are not the originals',
+	provider.id, provider.trait_ids, provider.aggregate_ids)
+FROM resource_providers AS provider
+WHERE provider.trait_ids <> ARRAY(
+		SELECT present.trait_id FROM provider_traits AS present
+		WHERE present.provider_id = provider.id ORDER BY present.trait_id)
+	OR provider.aggregate_ids <> ARRAY(
+		SELECT member.aggregate_id FROM provider_aggregates AS member
+		WHERE member.provider_id = provider.id ORDER BY member.aggregate_id)
+UNION ALL
+SELECT format('provider %s is in aggregate %s with sharing %s', member.provider_id, member.aggregate_id, member.sharing)
+FROM provider_aggregates AS member
+WHERE member.sharing <> EXISTS (
+	SELECT FROM provider_traits AS present JOIN traits AS trait ON trait.id = present.trait_id
+	WHERE present.provider_id = member.provider_id AND trait.name = 'MISC_SHARES_VIA_AGGREGATE')
+UNION ALL
 SELECT format('provider %s has no generation', provider.id)
 FROM resource_providers AS provider
 WHERE NOT EXISTS (SELECT FROM provider_generations AS held WHERE held.provider_id = provider.id)

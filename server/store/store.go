@@ -31,6 +31,7 @@ type Store struct {
 	pool    *pgxpool.Pool
 	queries *db.Queries
 	retries atomic.Int64
+	names   knownNames
 }
 
 // Options say how to reach the database.

@@ -7,7 +7,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_held record;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false);
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false, false);
     PERFORM inventory_drop_others(p_provider, v_held.provider_id, '{}');
     RETURN bump_provider(v_held.provider_id);
 END

@@ -8,7 +8,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_held record;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, true);
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, true, false);
     PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
     IF EXISTS (
         SELECT FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id

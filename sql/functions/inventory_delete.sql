@@ -8,7 +8,7 @@ DECLARE
     v_held record;
     v_used bigint;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false);
+    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false, false);
     SELECT inventory.used INTO v_used
     FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
     WHERE inventory.provider_id = v_held.provider_id AND class.name = p_class;

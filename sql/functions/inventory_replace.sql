@@ -11,7 +11,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_held record;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true);
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true, false);
     PERFORM inventory_check_capacity(p_provider, p_records, p_min_capacity);
     PERFORM inventory_write(v_held.provider_id, v_held.root_id, p_records);
     PERFORM inventory_drop_others(p_provider, v_held.provider_id, inventory_names(p_records));

@@ -13,7 +13,7 @@ DECLARE
     v_held record;
     v_class int;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true);
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true, false);
     PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
     v_class := (resource_class_ids(ARRAY[p_record ->> 'class']))[1];
     IF NOT EXISTS (

@@ -16,7 +16,7 @@ BEGIN
     WHERE NOT EXISTS (SELECT FROM aggregates AS present WHERE present.uuid = wanted.uuid)
     ORDER BY wanted.uuid
     ON CONFLICT DO NOTHING;
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false);
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false, true);
 
     DELETE FROM provider_aggregates AS present USING aggregates AS aggregate
     WHERE present.provider_id = v_held.provider_id AND aggregate.id = present.aggregate_id

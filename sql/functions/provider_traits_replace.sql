@@ -11,7 +11,7 @@ DECLARE
     v_unknown text[];
     v_written bigint;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false);
+    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false, true);
     SELECT array_agg(DISTINCT trait.id) FILTER (WHERE trait.id IS NOT NULL),
            array_agg(DISTINCT wanted.name) FILTER (WHERE trait.id IS NULL)
     INTO v_wanted, v_unknown

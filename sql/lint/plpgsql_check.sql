@@ -3,13 +3,16 @@
 -- does not look inside of functions, and PostgreSQL itself looks only when a line
 -- runs. Run by `make lint-sql`; no row means clean.
 --
--- A trigger function can only be checked together with a table that it is on.
+-- A trigger function can only be checked together with a table that it is on, and
+-- with the names that its triggers give to the rows that changed.
 CREATE EXTENSION IF NOT EXISTS plpgsql_check;
 
 WITH checked AS (
     SELECT
         function.oid AS function_oid,
-        coalesce(trigger.tgrelid, 0) AS table_oid
+        coalesce(trigger.tgrelid, 0) AS table_oid,
+        trigger.tgoldtable AS old_table,
+        trigger.tgnewtable AS new_table
     FROM pg_catalog.pg_proc AS function
     JOIN pg_catalog.pg_language AS language ON language.oid = function.prolang
     LEFT JOIN pg_catalog.pg_trigger AS trigger ON trigger.tgfoid = function.oid
@@ -28,6 +31,8 @@ CROSS JOIN LATERAL plpgsql_check_function_tb(
     checked.table_oid,
     fatal_errors => false,
     extra_warnings => true,
-    performance_warnings => false
+    performance_warnings => false,
+    oldtable => checked.old_table,
+    newtable => checked.new_table
 ) AS finding
 ORDER BY function, line;

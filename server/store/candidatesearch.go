@@ -1,0 +1,259 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/combine"
+)
+
+// CandidateTally counts what went into the steps of a search and what came out.
+type CandidateTally struct {
+	// Roots are the trees that were looked at, Trees those of them in which each
+	// group by itself finds a provider, Candidates what they gave.
+	Roots, Trees, Candidates int
+}
+
+// candidateSearch finds trees for one query: page by page of roots, from wherever
+// the rarest of what is wanted leads to, and asks the database what in them fits.
+type candidateSearch struct {
+	ctx     context.Context
+	queries *db.Queries
+	reading *snapshot
+	names   *knownNames
+	query   *CandidateQuery
+	// dice shuffles, nil if nothing is to be shuffled.
+	dice *rand.Rand
+
+	ids *wantedIDs
+	*candidateSlots
+	plan  *combine.Plan
+	roots rootSource
+	tally CandidateTally
+}
+
+// candidateTree is what an anchor reaches, with the uuids of its providers.
+type candidateTree struct {
+	combine.Tree
+	uuids []uuid.UUID
+}
+
+// begin resolves the names and finds out where to look. fits is false where it is
+// plain that nothing can be found.
+func (s *candidateSearch) begin() (fits bool, err error) {
+	b := s.reading.batch()
+	names := later(b, func(ctx context.Context, to db.DBTX) (db.CandidateNamesRow, error) {
+		return s.queries.CandidateNames(ctx, to, candidateNames(s.query))
+	})
+	s.roots = s.allRoots()
+	first := s.roots.fetch(b, max(samples, s.firstPage()))
+	if err := b.send(s.ctx); err != nil {
+		return false, errors.Join(err, b.done())
+	}
+	found, err := names(s.ctx)
+	if err == nil {
+		var ahead foundRoots
+		ahead, err = first(s.ctx)
+		s.roots.add(ahead.roots)
+	}
+	if err := errors.Join(err, b.done()); err != nil {
+		return false, err
+	}
+	s.ids = identify(s.query, found)
+	if group, refused := s.ids.refusal(s.query); refused != nil {
+		reported, err := s.reports(s.ctx, group, refused)
+		if reported {
+			err = refused
+		}
+		return false, err
+	}
+	return s.prepare()
+}
+
+// prepare makes what all pages have in common.
+func (s *candidateSearch) prepare() (fits bool, err error) {
+	s.candidateSlots = newCandidateSlots(s.query, s.ids)
+	s.asked.Stop = s.ctx.Err
+	s.asked.Shuffle = s.dice
+	s.plan = combine.NewPlan(s.asked)
+	if s.count == 0 || slices.ContainsFunc(s.ids.groups, func(g wantedGroup) bool { return g.root < 0 }) {
+		return false, nil
+	}
+	if err := s.stayInTrees(); err != nil {
+		return false, err
+	}
+	if s.query.Limit == 0 && !s.roots.given {
+		// All trees have to be looked at, unless something wanted is rare.
+		return s.startAtRarest()
+	}
+	return true, nil
+}
+
+// any tells whether there is any candidate.
+func (s *candidateSearch) any() (bool, error) {
+	made := &Candidates{search: s, used: usedTrees{known: map[int64]bool{}}, seen: map[string]bool{}}
+	fits, err := s.begin()
+	if !fits || err != nil {
+		return false, err
+	}
+	if made.found, err = s.next(1); err != nil {
+		return false, err
+	}
+	for _, err := range made.All() {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// next gives trees that may have candidates, nil after the last. wanted is how many
+// more candidates are, 0 for all there are.
+func (s *candidateSearch) next(wanted int) ([]*candidateTree, error) {
+	for {
+		page, err := s.roots.page(s.pageSize(wanted))
+		if err != nil || len(page) == 0 {
+			return nil, err
+		}
+		trees, err := s.walk(page)
+		if err != nil {
+			return nil, err
+		}
+		s.tally.Roots += len(page)
+		s.tally.Trees += len(trees)
+		if s.disappointing() {
+			if fits, err := s.startAtRarest(); !fits || err != nil {
+				return trees, err
+			}
+		}
+		if len(trees) > 0 {
+			return trees, nil
+		}
+	}
+}
+
+const (
+	// samples is how many trees tell how rare something is.
+	samples = 32
+	// largestPage bounds the roots that are walked in one statement.
+	largestPage = 500
+)
+
+// firstPage guesses how many trees are needed for the limit: several groups find
+// several combinations in a tree.
+func (s *candidateSearch) firstPage() int {
+	suffixed := 0
+	for i := range s.query.Groups {
+		if s.query.Groups[i].Suffix != "" {
+			suffixed++
+		}
+	}
+	each := 1
+	switch {
+	case s.query.BreadthFirst:
+	case len(s.query.Subtrees) > 0:
+		each = 2
+	case suffixed > 2:
+		each = 8
+	case suffixed == 2:
+		each = 4
+	}
+	if s.query.Limit == 0 {
+		return largestPage
+	}
+	return min((s.query.Limit+each-1)/each, largestPage)
+}
+
+// pageSize goes by what the trees so far have given.
+func (s *candidateSearch) pageSize(wanted int) int {
+	first := s.firstPage()
+	switch {
+	case s.query.Limit == 0 || s.tally.Roots == 0:
+		return first
+	case s.tally.Candidates == 0:
+		return min(2*s.tally.Roots, largestPage)
+	}
+	needed := (wanted*s.tally.Roots + s.tally.Candidates - 1) / s.tally.Candidates
+	return min(max(needed+needed/4, 1), max(first, 2*s.tally.Roots), largestPage)
+}
+
+// walk asks what fits in some trees and gives those where everything does, in the
+// order of the page.
+func (s *candidateSearch) walk(page []int64) ([]*candidateTree, error) {
+	rows, err := once(s.ctx, s.reading, func(ctx context.Context, to db.DBTX) ([]db.CandidateWalkRow, error) {
+		if !s.ids.sharing && len(s.subtrees) == 0 {
+			found, err := s.queries.CandidateWalkTree(ctx, to, db.CandidateWalkTreeParams{
+				Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
+				Sets: s.sets.texts(), SlotCount: int32(s.count),
+			})
+			rows := make([]db.CandidateWalkRow, 0, len(found))
+			for _, row := range found {
+				rows = append(rows, db.CandidateWalkRow(row))
+			}
+			return rows, err
+		}
+		return s.queries.CandidateWalk(ctx, to, db.CandidateWalkParams{
+			Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
+			Subtrees: encoded(s.subtrees), Sharing: s.ids.sharing, SharingTraits: s.ids.sharingTraits,
+			Sets: s.sets.texts(), SlotCount: int32(s.count),
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.trees(rows, page), nil
+}
+
+// trees makes trees of rows, which are in the order of roots, slots, providers.
+func (s *candidateSearch) trees(rows []db.CandidateWalkRow, page []int64) []*candidateTree {
+	parents := map[int64]int64{}
+	for _, row := range rows {
+		parents[row.ProviderID] = row.ParentID
+	}
+	var trees []*candidateTree
+	var tree *candidateTree
+	places := map[int64]int{}
+	for i := range rows {
+		row := &rows[i]
+		if row.Slot < 0 {
+			continue // only tells what is above a provider
+		}
+		if tree == nil || tree.Anchor != row.RootID {
+			tree = &candidateTree{Tree: combine.Tree{Anchor: row.RootID, Fits: make([][]combine.Fit, s.count)}}
+			trees = append(trees, tree)
+			clear(places)
+		}
+		place, known := places[row.ProviderID]
+		if !known {
+			place = len(tree.Providers)
+			places[row.ProviderID] = place
+			provider := combine.Provider{ID: row.ProviderID, Root: row.TreeID, Shared: row.Shares}
+			if len(s.subtrees) > 0 {
+				provider.Path = pathOf(row.ProviderID, parents)
+			}
+			tree.Providers = append(tree.Providers, provider)
+			tree.uuids = append(tree.uuids, row.Uuid)
+		}
+		tree.Fits[row.Slot] = append(tree.Fits[row.Slot], combine.Fit{Provider: place, Free: row.Free, Met: row.Met})
+	}
+	if !slices.IsSorted(page) {
+		order := make(map[int64]int, len(page))
+		for i, root := range page {
+			order[root] = i
+		}
+		slices.SortFunc(trees, func(a, b *candidateTree) int { return order[a.Anchor] - order[b.Anchor] })
+	}
+	return trees
+}
+
+// pathOf is a provider with its ancestors.
+func pathOf(id int64, parents map[int64]int64) []int64 {
+	var path []int64
+	for ; id != 0; id = parents[id] {
+		path = append(path, id)
+	}
+	return path
+}

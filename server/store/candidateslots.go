@@ -1,0 +1,220 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthd/berth/server/combine"
+)
+
+// slotPart is one class of a slot, as CandidateWalkTree describes it.
+type slotPart struct {
+	Slot        int     `json:"slot"`
+	Place       int     `json:"place"`
+	Classes     int     `json:"classes"`
+	Class       int32   `json:"class"`
+	Amount      int64   `json:"amount"`
+	Suffixed    bool    `json:"suffixed"`
+	Required    idList  `json:"required,omitempty"`
+	RequiredAny setList `json:"required_any,omitempty"`
+	Forbidden   idList  `json:"forbidden,omitempty"`
+	MemberOf    idList  `json:"member_of,omitempty"`
+	MemberOfToo setList `json:"member_of_too,omitempty"`
+	NotMemberOf idList  `json:"not_member_of,omitempty"`
+	Root        *int64  `json:"root,omitempty"`
+}
+
+// subtreePart is one slot of a same_subtree.
+type subtreePart struct {
+	Subtree  int `json:"subtree"`
+	Slot     int `json:"slot"`
+	Slots    int `json:"slots"`
+	Subtrees int `json:"subtrees"`
+}
+
+// idList is written as PostgreSQL writes an int[].
+type idList []int32
+
+// MarshalText implements encoding.TextMarshaler.
+func (l idList) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+func (l idList) String() string {
+	text := []byte{'{'}
+	for i, id := range l {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, int64(id), 10)
+	}
+	return string(append(text, '}'))
+}
+
+// setList is written as PostgreSQL writes a text[] of such.
+type setList [][]int32
+
+// MarshalText implements encoding.TextMarshaler.
+func (l setList) MarshalText() ([]byte, error) {
+	return []byte(`{"` + strings.Join(l.texts(), `","`) + `"}`), nil
+}
+
+func (l setList) texts() []string {
+	texts := make([]string, 0, len(l))
+	for _, set := range l {
+		texts = append(texts, idList(set).String())
+	}
+	return texts
+}
+
+// noClass stands for the resources of a group without any: every provider has one.
+const noClass = -1
+
+// candidateWant is what a want of package combine means to us.
+type candidateWant struct {
+	group     int
+	resources []Amount
+}
+
+// candidateSlots are a query as the walks and package combine take it.
+type candidateSlots struct {
+	parts    []slotPart
+	subtrees []subtreePart
+	// sets are what the providers of the unsuffixed group must meet together.
+	sets  setList
+	count int
+	wants []candidateWant
+	asked combine.Request
+}
+
+// newCandidateSlots finds out which groups are equal, and gives those one slot: the
+// database answers once for eight identical devices.
+func newCandidateSlots(query *CandidateQuery, ids *wantedIDs) *candidateSlots {
+	s := &candidateSlots{subtrees: []subtreePart{}, asked: combine.Request{Isolate: query.Isolate, OneOfATree: query.OnePerTree}}
+	known := map[string]int{}
+	wantOf := make([]int, len(query.Groups))
+	slotOf := make([]int, len(query.Groups))
+	for place := range ids.groups {
+		group := &ids.groups[place]
+		wantOf[place] = len(s.wants)
+		if group.Suffix == "" {
+			s.spread(place, group)
+			continue
+		}
+		slotOf[place] = s.add(known, s.qualities(group), group.classes, group.Resources, subtreesWith(query, place))
+		s.want(place, slotOf[place], group.classes, group.Resources, true)
+	}
+	for number, subtree := range query.Subtrees {
+		var places, slots []int
+		for _, group := range subtree {
+			places = append(places, wantOf[group])
+			slots = append(slots, slotOf[group])
+		}
+		s.asked.Subtrees = append(s.asked.Subtrees, places)
+		slices.Sort(slots)
+		slots = slices.Compact(slots)
+		for _, slot := range slots {
+			s.subtrees = append(s.subtrees, subtreePart{Subtree: number, Slot: slot, Slots: len(slots)})
+		}
+	}
+	for i := range s.subtrees {
+		for _, other := range s.subtrees {
+			if other.Slot == s.subtrees[i].Slot {
+				s.subtrees[i].Subtrees++
+			}
+		}
+	}
+	return s
+}
+
+// subtreesWith are the sets that a group is in.
+func subtreesWith(query *CandidateQuery, group int) (in []int) {
+	for i, subtree := range query.Subtrees {
+		if slices.Contains(subtree, group) {
+			in = append(in, i)
+		}
+	}
+	return in
+}
+
+// spread makes a slot of each class of the unsuffixed group. What must be met
+// together is asked of each provider if there is only one.
+func (s *candidateSlots) spread(place int, group *wantedGroup) {
+	like := s.qualities(group)
+	if len(group.classes) > 1 {
+		like.Required, like.RequiredAny = nil, nil
+		s.sets = group.required
+		s.asked.Sets = len(s.sets)
+	}
+	for i := range group.classes {
+		slot := s.add(nil, like, group.classes[i:i+1], group.Resources[i:i+1], nil)
+		s.want(place, slot, group.classes[i:i+1], group.Resources[i:i+1], false)
+	}
+}
+
+// qualities are what a group asks of a provider beside resources.
+func (s *candidateSlots) qualities(group *wantedGroup) slotPart {
+	like := slotPart{Suffixed: group.Suffix != "", Forbidden: group.forbidden, NotMemberOf: group.notMemberOf}
+	for _, set := range group.required {
+		if len(set) == 1 {
+			like.Required = append(like.Required, set[0])
+		} else {
+			like.RequiredAny = append(like.RequiredAny, set)
+		}
+	}
+	if len(group.memberOf) > 0 {
+		like.MemberOf, like.MemberOfToo = group.memberOf[0], group.memberOf[1:]
+	}
+	if group.root != 0 {
+		like.Root = &group.root
+	}
+	return like
+}
+
+// add makes a slot, or finds the one that is equal.
+func (s *candidateSlots) add(known map[string]int, like slotPart, classes []int32, amounts []Amount, subtrees []int) int {
+	parts := make([]slotPart, 0, max(1, len(classes)))
+	like.Classes = max(1, len(classes))
+	for i, class := range classes {
+		part := like
+		part.Place, part.Class, part.Amount = i, class, amounts[i].Amount
+		parts = append(parts, part)
+	}
+	if len(classes) == 0 {
+		like.Class, like.Amount = noClass, 1
+		parts = append(parts, like)
+	}
+	key := string(encoded(parts)) + fmt.Sprint(subtrees)
+	if slot, found := known[key]; found {
+		return slot
+	}
+	slot := s.count
+	s.count++
+	if known != nil {
+		known[key] = slot
+	}
+	for i := range parts {
+		parts[i].Slot = slot
+	}
+	s.parts = append(s.parts, parts...)
+	return slot
+}
+
+func (s *candidateSlots) want(group, slot int, classes []int32, amounts []Amount, suffixed bool) {
+	want := combine.Want{Suffixed: suffixed, Slot: slot}
+	for i, class := range classes {
+		want.Uses = append(want.Uses, combine.Use{Class: class, Amount: amounts[i].Amount})
+	}
+	s.asked.Wants = append(s.asked.Wants, want)
+	s.wants = append(s.wants, candidateWant{group: group, resources: amounts})
+}
+
+// encoded is what cannot fail to be encoded: numbers, truths and lists of numbers.
+func encoded(parts any) json.RawMessage {
+	text, err := json.Marshal(parts)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", parts, err))
+	}
+	return text
+}
