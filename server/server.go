@@ -40,6 +40,14 @@ type Options struct {
 	// IncompleteProject and IncompleteUser own what clients below microversion
 	// 1.8 allocate.
 	IncompleteProject, IncompleteUser string
+	// MaxCandidates ends an answer of GET /allocation_candidates after so many.
+	// -1: never; 0 acts like 1.
+	MaxCandidates int
+	// CandidateStrategy is "depth-first" or "breadth-first": which trees
+	// MaxCandidates leaves.
+	CandidateStrategy string
+	// RandomizeCandidates shuffles trees and candidates.
+	RandomizeCandidates bool
 }
 
 // New makes the handler of the whole service.
@@ -63,6 +71,9 @@ func Table(options Options) *route.Table {
 		Store:             options.Store,
 		IncompleteProject: options.IncompleteProject,
 		IncompleteUser:    options.IncompleteUser,
+		Candidates: placement.CandidateOptions{
+			Max: options.MaxCandidates, Strategy: options.CandidateStrategy, Randomize: options.RandomizeCandidates,
+		},
 	}), route.Options{
 		Policy:       policy.New(policy.Options{EnforceNewDefaults: options.EnforceNewDefaults}),
 		MaxBodyBytes: options.MaxBodyBytes,

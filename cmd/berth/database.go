@@ -21,8 +21,9 @@ type database struct {
 	description string
 }
 
-// openDatabase starts the embedded PostgreSQL unless the settings name another.
-func openDatabase(ctx context.Context, settings *Settings, log *slog.Logger) (*database, error) {
+// openDatabase starts the embedded PostgreSQL unless the settings name another. Who
+// only reads may share one that a service has running.
+func openDatabase(ctx context.Context, settings *Settings, log *slog.Logger, reads bool) (*database, error) {
 	if !settings.Embedded() {
 		return &database{url: settings.DatabaseURL, direct: settings.DirectURL(), description: settings.Database()}, nil
 	}
@@ -31,7 +32,11 @@ func openDatabase(ctx context.Context, settings *Settings, log *slog.Logger) (*d
 		options.Settings = map[string]string{"max_connections": strconv.FormatInt(wanted, 10)}
 	}
 	private, err := cluster.Open(ctx, options)
-	if _, inUse := errors.AsType[*cluster.InUseError](err); inUse {
+	if held, inUse := errors.AsType[*cluster.InUseError](err); inUse {
+		if url, failed := cluster.RunningURL(ctx, options); reads && failed == nil {
+			description := fmt.Sprintf("embedded PostgreSQL in %s, which process %d runs", held.Dir, held.PID)
+			return &database{url: url, direct: url, description: description}, nil
+		}
 		return nil, fmt.Errorf("%w; stop that one, choose another directory with --data-dir, or name a database with --database-url", err)
 	}
 	if err != nil {

@@ -18,7 +18,8 @@ func (p *process) dbCommand() *cobra.Command {
 		Short: "Bring the database's schema up to date, or look at it",
 		Long: `Bring the database's schema up to date, or look at it. Without a database URL these
 commands work on the embedded PostgreSQL that 'berth serve' uses, starting it for as
-long as they run; while 'berth serve' runs on it they refuse.`,
+long as they run. While 'berth serve' runs on it, those that only read use its server,
+and 'berth db migrate' refuses.`,
 		Example: `  berth db migrate --database-url postgres://berth:secret@db.example.org/berth
   berth db status --output json`,
 	}, p.migrateCommand(), p.dbVersionCommand(), p.statusCommand())
@@ -37,7 +38,7 @@ alone. 'berth serve' does the same when it starts, unless told not to.`,
 		Args: cobra.NoArgs,
 	}
 	addSettingFlags(command.Flags(), forDatabase)
-	command.RunE = p.onDatabase(func(ctx context.Context, d *database, log *slog.Logger) error {
+	command.RunE = p.onDatabase(false, func(ctx context.Context, d *database, log *slog.Logger) error {
 		report, err := migrate.Up(ctx, d.direct, log)
 		if err != nil {
 			return err
@@ -157,7 +158,7 @@ func orDash(text string) string {
 
 // onDatabase runs something on the database of the settings, and stops an embedded
 // one afterwards. A signal cancels the context.
-func (p *process) onDatabase(do func(context.Context, *database, *slog.Logger) error) func(*cobra.Command, []string) error {
+func (p *process) onDatabase(reads bool, do func(context.Context, *database, *slog.Logger) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, _ []string) (err error) {
 		settings, err := p.settings(c, forDatabase)
 		if err != nil {
@@ -168,7 +169,7 @@ func (p *process) onDatabase(do func(context.Context, *database, *slog.Logger) e
 		defer stop.done()
 		patience, giveUp := patienceOf(stop)
 		defer giveUp()
-		database, err := openDatabase(stop.asked, settings, log)
+		database, err := openDatabase(stop.asked, settings, log, reads)
 		if err != nil {
 			return err
 		}
@@ -177,9 +178,10 @@ func (p *process) onDatabase(do func(context.Context, *database, *slog.Logger) e
 	}
 }
 
-// printing is onDatabase for commands with --output, which is checked first.
+// printing is onDatabase for commands with --output, which only read. The format is
+// checked first.
 func (p *process) printing(format *string, do func(context.Context, *database, *slog.Logger) error) func(*cobra.Command, []string) error {
-	run := p.onDatabase(do)
+	run := p.onDatabase(true, do)
 	return func(c *cobra.Command, arguments []string) error {
 		if err := checkOutput(*format); err != nil {
 			return err

@@ -94,7 +94,7 @@ Exit codes: 0 done, 1 failed, 2 the command line or a setting is wrong.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(p.serveCommand(), p.dbCommand(), p.openapiCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(p.serveCommand(), p.dbCommand(), p.planCommand(), p.openapiCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
 

@@ -115,6 +115,12 @@ func TestServeFromNothing(t *testing.T) {
 		t.Errorf("a second one: exit code %d, %s", second.code, second.stderr)
 	}
 
+	// Those that only read may look at it meanwhile.
+	looked := runCommand(t, nil, "db", "version", "--data-dir", dataDir)
+	if looked.code != exitFine || strings.TrimSpace(looked.stdout) == "0" {
+		t.Errorf("looking at it: exit code %d, %q, %s", looked.code, looked.stdout, looked.stderr)
+	}
+
 	b.signals <- syscall.SIGTERM
 	if code := <-b.exit; code != exitFine {
 		t.Errorf("exit code %d: %s", code, b.stderr)

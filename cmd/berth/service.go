@@ -25,7 +25,7 @@ type service struct {
 
 // start opens the parts. Whatever was opened when it fails is left to close.
 func (s *service) start(ctx context.Context) (err error) {
-	if s.database, err = openDatabase(ctx, s.settings, s.log); err != nil {
+	if s.database, err = openDatabase(ctx, s.settings, s.log, false); err != nil {
 		return err
 	}
 	if err = s.prepareSchema(ctx); err != nil {
@@ -75,17 +75,20 @@ func (s *service) prepareSchema(ctx context.Context) error {
 
 func (s *service) handler() http.Handler {
 	return server.New(server.Options{
-		Store:              s.store,
-		Log:                s.log,
-		AccessLog:          s.settings.AccessLog,
-		EnforceNewDefaults: s.settings.EnforceNewDefaults,
-		CORSAllowedOrigins: s.settings.CORSAllowedOrigins,
-		CORSAllowHeaders:   s.settings.CORSAllowHeaders,
-		Prefix:             s.settings.BasePath,
-		MaxBodyBytes:       s.settings.MaxBodyBytes,
-		RequestTimeout:     s.settings.RequestTimeout,
-		IncompleteProject:  s.settings.IncompleteProjectID,
-		IncompleteUser:     s.settings.IncompleteUserID,
+		Store:               s.store,
+		Log:                 s.log,
+		AccessLog:           s.settings.AccessLog,
+		EnforceNewDefaults:  s.settings.EnforceNewDefaults,
+		CORSAllowedOrigins:  s.settings.CORSAllowedOrigins,
+		CORSAllowHeaders:    s.settings.CORSAllowHeaders,
+		Prefix:              s.settings.BasePath,
+		MaxBodyBytes:        s.settings.MaxBodyBytes,
+		RequestTimeout:      s.settings.RequestTimeout,
+		IncompleteProject:   s.settings.IncompleteProjectID,
+		IncompleteUser:      s.settings.IncompleteUserID,
+		MaxCandidates:       int(s.settings.MaxCandidates),
+		CandidateStrategy:   s.settings.CandidateStrategy,
+		RandomizeCandidates: s.settings.RandomizeCandidates,
 	})
 }
 

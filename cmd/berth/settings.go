@@ -38,8 +38,12 @@ type Settings struct {
 	CORSAllowHeaders      []string
 	IncompleteProjectID   string
 	IncompleteUserID      string
-	RandomizeCandidates   bool
 	AllocationRetryNumber int64
+
+	// GET /allocation_candidates.
+	MaxCandidates       int64
+	CandidateStrategy   string
+	RandomizeCandidates bool
 
 	// PostgreSQL.
 	DatabaseURL       string
@@ -124,6 +128,7 @@ func defaultConnections() string {
 func (s *Settings) table() []setting {
 	rows := s.serverTable()
 	rows = append(rows, s.accessTable()...)
+	rows = append(rows, s.candidateTable()...)
 	rows = append(rows, s.databaseTable()...)
 	return append(rows, s.logTable()...)
 }
@@ -164,11 +169,24 @@ func (s *Settings) accessTable() []setting {
 			help: "`project` recorded for allocations made before microversion 1.8, which name none"},
 		{name: "incomplete-consumer-user-id", fallback: zeroUUID, scope: forServer, value: externalID(&s.IncompleteUserID),
 			help: "`user` recorded for allocations made before microversion 1.8, which name none"},
-		{name: "randomize-allocation-candidates", fallback: "false", scope: forServer, value: boolean(&s.RandomizeCandidates),
-			help: "shuffle the answer; used by GET /allocation_candidates only"},
 		{name: "allocation-conflict-retry-count", fallback: "10", scope: forServer,
 			value: integer(&s.AllocationRetryNumber, 0, 1<<31-1),
 			help:  "accepted `number` for older configurations and unused: writes are one statement and do not race with themselves"},
+	}
+}
+
+func (s *Settings) candidateTable() []setting {
+	return []setting{
+		{name: "max-allocation-candidates", fallback: "-1", scope: forServer, value: integer(&s.MaxCandidates, -1, 1<<31-1),
+			help: "end an answer of GET /allocation_candidates after so many candidates, whatever limit the client asks for; " +
+				"-1 means never, 0 acts like 1. In a big cloud set a `number` such as 1000, with breadth-first and randomize"},
+		{name: "allocation-candidates-generation-strategy", fallback: "depth-first", scope: forServer,
+			value: oneOf(&s.CandidateStrategy, "depth-first", "breadth-first"),
+			help: "`order` in which trees of providers are searched, which decides what a limit leaves: depth-first takes all candidates " +
+				"of one tree before the next, breadth-first one of each tree in turn, recommended for big clouds"},
+		{name: "randomize-allocation-candidates", fallback: "false", scope: forServer, value: boolean(&s.RandomizeCandidates),
+			help: "shuffle allocation candidates, and leave a random choice where a limit cuts; recommended for big clouds, " +
+				"where the first hosts would otherwise fill up first"},
 	}
 }
 

@@ -53,7 +53,8 @@ func TestPrecedenceAndOrigins(t *testing.T) {
 func TestEveryKindOfValueIsRead(t *testing.T) {
 	t.Parallel()
 	settings, warnings, err := loaded(t, forServer,
-		[]string{"--access-log=false", "--request-timeout=1m30s", "--base-path=/placement", "--enforce-new-defaults=0"},
+		[]string{"--access-log=false", "--request-timeout=1m30s", "--base-path=/placement", "--enforce-new-defaults=0",
+			"--max-allocation-candidates=0", "--allocation-candidates-generation-strategy=breadth-first"},
 		[]string{"BERTH_DB_MAX_CONNECTIONS=7", "BERTH_LOG_FORMAT=json", "BERTH_CORS_ALLOWED_ORIGIN=https://a.example, *,",
 			"BERTH_RANDOMIZE_ALLOCATION_CANDIDATES=true", "BERTH_DATABASE_URL=host=/run/x dbname=y", "BERTH_DB_POOLER=transaction"})
 	if err != nil || len(warnings) > 0 {
@@ -67,7 +68,7 @@ func TestEveryKindOfValueIsRead(t *testing.T) {
 		RequestTimeout: 90 * time.Second, DrainTimeout: 4 * time.Second,
 		Auth: "noauth2", CORSAllowedOrigins: []string{"https://a.example", "*"},
 		IncompleteProjectID: zeroUUID, IncompleteUserID: zeroUUID,
-		RandomizeCandidates: true, AllocationRetryNumber: 10,
+		MaxCandidates: 0, CandidateStrategy: "breadth-first", RandomizeCandidates: true, AllocationRetryNumber: 10,
 		DatabaseURL: "host=/run/x dbname=y", DBPooler: "transaction", DBMaxConnections: 7, Migrate: true,
 		LogFormat: "json", LogLevel: "info",
 	}
@@ -79,7 +80,8 @@ func TestEveryKindOfValueIsRead(t *testing.T) {
 func TestAllMistakesAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	_, _, err := loaded(t, forServer,
-		[]string{"--request-timeout=soon", "--auth=keystone", "--drain-timeout=5s", "--migrate=perhaps"},
+		[]string{"--request-timeout=soon", "--auth=keystone", "--drain-timeout=5s", "--migrate=perhaps",
+			"--max-allocation-candidates=-2", "--allocation-candidates-generation-strategy=widest-first"},
 		[]string{"BERTH_LISTEN=nowhere", "BERTH_POLICY_FILE=/etc/policy.yaml", "BERTH_DB_MAX_CONNECTIONS=0",
 			"BERTH_BASE_PATH=/a/", "BERTH_CORS_ALLOWED_ORIGIN=https://a.example/", "BERTH_CORS_ALLOW_HEADERS=X A",
 			"BERTH_LOG_LEVEL=loud", "BERTH_DATABASE_URL=host=x port=many", "BERTH_INCOMPLETE_CONSUMER_USER_ID=" + strings.Repeat("x", 256)})
@@ -93,6 +95,8 @@ func TestAllMistakesAreReportedTogether(t *testing.T) {
 		`cors-allowed-origin: "https://a.example/" (environment BERTH_CORS_ALLOWED_ORIGIN) holds "https://a.example/", which is not an origin; write scheme, host and port as browsers send them, such as https://horizon.example.org, or *`,
 		`cors-allow-headers: "X A" (environment BERTH_CORS_ALLOW_HEADERS) holds "X A", which is not the name of a header; write names separated by commas, such as X-Auth-Token,X-Roles`,
 		`incomplete-consumer-user-id: "` + strings.Repeat("x", 256) + `" (environment BERTH_INCOMPLETE_CONSUMER_USER_ID) is not an id of 1 to 255 characters; write the id, or leave the setting out for the zero UUID`,
+		`max-allocation-candidates: "-2" (flag --max-allocation-candidates) is not a whole number from -1 to 2147483647; write -1, or digits without a unit`,
+		`allocation-candidates-generation-strategy: "widest-first" (flag --allocation-candidates-generation-strategy) is not one of the choices; write one of depth-first, breadth-first`,
 		`database-url: "host=x port=many" (environment BERTH_DATABASE_URL) is not a connection string (cannot parse ` + "`host=x port=many`" + `: invalid port); write postgres://user:password@host:5432/name, with characters such as @ / : ? % percent-encoded in the password`,
 		`db-max-connections: "0" (environment BERTH_DB_MAX_CONNECTIONS) is not a whole number from 1 to 10000; write digits only, without a unit`,
 		`migrate: "perhaps" (flag --migrate) is neither true nor false; write true or false`,
@@ -110,6 +114,14 @@ func TestAllMistakesAreReportedTogether(t *testing.T) {
 	var single *mistake
 	if !errors.As(err, &single) || single.setting != "listen" {
 		t.Errorf("the first mistake is %+v, not that of listen", single)
+	}
+}
+
+func TestCandidatesAreUnlimitedTreeByTreeAndInOrderUnlessSaidOtherwise(t *testing.T) {
+	t.Parallel()
+	settings, _, err := loaded(t, forServer, nil, nil)
+	if err != nil || settings.MaxCandidates != -1 || settings.CandidateStrategy != "depth-first" || settings.RandomizeCandidates {
+		t.Errorf("error %v, at most %d, %s, random: %t", err, settings.MaxCandidates, settings.CandidateStrategy, settings.RandomizeCandidates)
 	}
 }
 

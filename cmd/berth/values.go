@@ -54,10 +54,11 @@ func integer(field *int64, least, most int64) reader {
 	return reader{kind: "number", read: func(text string) *rule {
 		value, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || value < least || value > most {
-			return &rule{
-				fmt.Sprintf("is not a whole number from %d to %d", least, most),
-				"write digits only, without a unit",
+			remedy := "write digits only, without a unit"
+			if least < 0 {
+				remedy = fmt.Sprintf("write %d, or digits without a unit", least)
 			}
+			return &rule{fmt.Sprintf("is not a whole number from %d to %d", least, most), remedy}
 		}
 		*field = value
 		return nil

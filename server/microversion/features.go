@@ -22,3 +22,16 @@ func (v Version) AllowsFullReservation() bool { return v >= 26 }
 
 // ChecksConsumers: clients say which generation a consumer has (1.28).
 func (v Version) ChecksConsumers() bool { return v >= 28 }
+
+// GroupsCandidates: candidates are asked for in groups with suffixes (1.25).
+func (v Version) GroupsCandidates() bool { return v >= 25 }
+
+// CombinesTrees: a candidate may use several providers of one tree (1.29).
+func (v Version) CombinesTrees() bool { return v >= 29 }
+
+// NamesGroups: suffixes are names and not only numbers (1.33).
+func (v Version) NamesGroups() bool { return v >= 33 }
+
+// AllowsResourcelessGroups: a group that takes nothing may say which provider must
+// stand above the others (1.36).
+func (v Version) AllowsResourcelessGroups() bool { return v >= 36 }

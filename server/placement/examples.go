@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,6 +48,42 @@ var (
 		},
 	}
 )
+
+// exampleWanted is what the example's candidate takes.
+var exampleWanted = []store.Amount{{Class: "VCPU", Amount: 2}, {Class: "MEMORY_MB", Amount: 2048}}
+
+// exampleCandidates is the host as the only candidate. Its NUMA node is described
+// beside it where whole trees are.
+func exampleCandidates(trees bool) candidateSource {
+	summaries := []*store.ProviderSummary{{
+		UUID: exampleHostID, Root: exampleHostID, Traits: []string{exampleTrait},
+		Resources: []store.SummaryResource{
+			{Class: "VCPU", Capacity: 248, Used: 2}, {Class: "MEMORY_MB", Capacity: 258048, Used: 2048},
+			{Class: "DISK_GB", Capacity: 2000, Used: 0},
+		},
+	}}
+	if trees {
+		summaries = append(summaries, &store.ProviderSummary{UUID: nodeRow.UUID, Parent: &exampleHostID, Root: exampleHostID})
+	}
+	return candidateSource{
+		candidates: found(&store.Candidate{
+			Uses:      []store.CandidateUse{{Provider: exampleHostID, Resources: exampleWanted}},
+			Providers: [][]uuid.UUID{{exampleHostID}},
+		}),
+		summaries: found(summaries...),
+	}
+}
+
+// found yields things as the store does.
+func found[T any](all ...T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, one := range all {
+			if !yield(one, nil) {
+				return
+			}
+		}
+	}
+}
 
 // exampleRequest is what a request takes of the example's host.
 func exampleRequest() map[string]any { return map[string]any{"VCPU": 2, "MEMORY_MB": 2048} }

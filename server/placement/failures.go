@@ -237,3 +237,31 @@ var (
 		staleProvider("resource provider generation conflict for provider %s: actual: 5, given: 4", exampleHost),
 		inventoryInUse("update conflict: "))
 )
+
+var candidateListFailures = []route.Failure{
+	badQuery,
+	fails(fault.Invalid, "`resources` is malformed, or names a class that does not exist.",
+		"Invalid resource class in resources parameter: No such resource class %s.", unknownClass),
+	from(17, fails(fault.Invalid, "`required` or `root_required` is malformed, or names a trait that does not exist.",
+		"No such trait(s): %s.", unknownTrait)),
+	from(21, fails(fault.Invalid, "`member_of` is malformed.",
+		"Invalid query string parameters: Expected 'member_of' parameter to contain valid UUID(s). Got: gold")),
+	from(22, fails(fault.Invalid, "A group forbids all traits of which it requires one.",
+		"Conflicting required and forbidden traits found in the following traits keys: required: (%s)", exampleTrait)),
+	from(25, before(36, fails(fault.Invalid, "A group asks for no resources, or there is no group.",
+		"All request groups must specify resources."))),
+	from(25, fails(fault.Invalid, "There are several groups with suffixes, and `group_policy` is missing.",
+		`The "group_policy" parameter is required when specifying more than one "resources{N}" parameter.`)),
+	from(31, fails(fault.Invalid, "`in_tree` is no uuid.",
+		"Invalid query string parameters: Expected 'in_tree' parameter to be a format of uuid. Got: gold")),
+	from(35, coded(fault.Invalid, fault.CodeDuplicateKey, "`root_required` is repeated.",
+		"Query parameter 'root_required' may be specified only once.")),
+	from(35, coded(fault.Invalid, fault.CodeBadValue, "`root_required` contradicts itself.",
+		"Conflicting required and forbidden traits found in root_required: %s", exampleTrait)),
+	from(36, coded(fault.Invalid, fault.CodeMissingValue, "No group asks for resources.",
+		"There must be at least one resources or resources[$S] parameter.")),
+	from(36, coded(fault.Invalid, fault.CodeBadValue, "A group that asks for no resources is not in `same_subtree`.",
+		"Resourceless suffixed group request should be specified in `same_subtree` query param: bad group(s) - ['_NUMA'].")),
+	from(36, coded(fault.Invalid, fault.CodeBadValue, "`same_subtree` names a suffix that no group has.",
+		"Real suffixes should be specified in `same_subtree`: ['_GONE'] not found in ['', '_NUMA'].")),
+}

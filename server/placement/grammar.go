@@ -16,7 +16,8 @@ import (
 )
 
 // parseMemberOf reads all values of a member_of parameter into sets of which a
-// provider must be in each, and aggregates it must not be in.
+// provider must be in each, and aggregates it must not be in. The name is that of
+// the parameter with its suffix; some of the phrases leave that out.
 func parseMemberOf(name string, values []string, at microversion.Version) (in [][]uuid.UUID, out []uuid.UUID, err error) {
 	if len(values) > 1 && !at.RepeatsMemberOf() {
 		return nil, nil, fault.New(fault.Invalid, "Multiple %s parameters are not supported", name)
@@ -29,15 +30,15 @@ func parseMemberOf(name string, values []string, at microversion.Version) (in []
 		}
 		list, isList := strings.CutPrefix(text, "in:")
 		if !isList && strings.Contains(text, ",") {
-			return nil, nil, fault.New(fault.Invalid, "Multiple values for '%s' must be prefixed with the 'in:' or '!in:' "+
-				"keyword using the valid microversion. Got: %s", name, value)
+			return nil, nil, fault.New(fault.Invalid, "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' "+
+				"keyword using the valid microversion. Got: %s", value)
 		}
 		var set []uuid.UUID
 		for element := range strings.SplitSeq(list, ",") {
 			id, ok := uuidlike.Parse(element)
 			if !ok {
 				return nil, nil, fault.New(fault.Invalid, "Invalid query string parameters: "+
-					"Expected '%s' parameter to contain valid UUID(s). Got: %s", name, element)
+					"Expected 'member_of' parameter to contain valid UUID(s). Got: %s", element)
 			}
 			set = append(set, id)
 		}
@@ -104,14 +105,16 @@ func splitTraits(value, list, form string) ([]string, error) {
 func parseAnyOf(value, list string, at microversion.Version) ([]string, error) {
 	const form = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 	if !at.HasAnyOfTraits() {
-		return nil, fault.New(fault.Invalid, "The format '%s' only supported since microversion 1.39. Got: %s", form, value)
+		return nil, fault.New(fault.Invalid, "Invalid query string parameters: "+
+			"The format '%s' only supported since microversion 1.39. Got: %s", form, value)
 	}
 	set, err := splitTraits(value, list, form)
 	if err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(set, func(name string) bool { return strings.HasPrefix(name, "!") }) {
-		return nil, fault.New(fault.Invalid, "The format '%s' does not support forbidden traits. Got: %s", form, value)
+		return nil, fault.New(fault.Invalid, "Invalid query string parameters: "+
+			"The format '%s' does not support forbidden traits. Got: %s", form, value)
 	}
 	return set, nil
 }

@@ -30,12 +30,14 @@ type Options struct {
 	// IncompleteProject and IncompleteUser own what clients below microversion
 	// 1.8 allocate, who cannot say whose it is.
 	IncompleteProject, IncompleteUser string
+	Candidates                        CandidateOptions
 }
 
 type operations struct {
 	store             *store.Store
 	incompleteProject string
 	incompleteUser    string
+	candidates        CandidateOptions
 }
 
 // Operations is the API: the rows of the route table. The order of methods on a
@@ -43,12 +45,13 @@ type operations struct {
 func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser,
+		candidates: options.Candidates,
 	}
 	var all []*route.Operation
 	for _, resource := range [][]*route.Operation{
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
-		o.traitOperations(), o.allocationOperations(), o.reshaperOperations(),
+		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(),
 	} {
 		all = append(all, resource...)
 	}
@@ -62,6 +65,7 @@ const (
 	tagTraits      = "Traits"
 	tagAggregates  = "Aggregates"
 	tagAllocations = "Allocations"
+	tagCandidates  = "Allocation candidates"
 	tagUsages      = "Usages"
 	tagVersions    = "Versions"
 )
@@ -76,6 +80,7 @@ func Tags() []*huma.Tag {
 		{Name: tagTraits, Description: "Qualities of providers that are not counted."},
 		{Name: tagAggregates, Description: "Groups of providers."},
 		{Name: tagAllocations, Description: "Who has how much of which provider."},
+		{Name: tagCandidates, Description: "Which providers could serve a request."},
 		{Name: tagUsages, Description: "Sums of allocations."},
 	}
 }

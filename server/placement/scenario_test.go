@@ -52,6 +52,10 @@ type settings struct {
 	CORSAllowedOrigins []string `yaml:"cors_allowed_origins"`
 	CORSAllowHeaders   []string `yaml:"cors_allow_headers"`
 	MaxBodyBytes       int64    `yaml:"max_body_bytes"`
+	// Without a maximum there is none; 0 is one candidate.
+	MaxCandidates       *int   `yaml:"max_candidates"`
+	CandidateStrategy   string `yaml:"candidate_strategy"`
+	RandomizeCandidates bool   `yaml:"randomize_candidates"`
 }
 
 // serve makes the server of a file. A table of routes is built anew for each, the
@@ -66,6 +70,10 @@ func serve(t testing.TB, file *scenario.File) scenario.Server {
 	if err := file.DecodeSettings(&wanted); err != nil {
 		t.Fatalf("settings: %v", err)
 	}
+	unlimited := -1
+	if wanted.MaxCandidates == nil {
+		wanted.MaxCandidates = &unlimited
+	}
 	db := dbtest.New(t)
 	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 4})
 	if err != nil {
@@ -77,7 +85,8 @@ func serve(t testing.TB, file *scenario.File) scenario.Server {
 		EnforceNewDefaults: wanted.EnforceNewDefaults == nil || *wanted.EnforceNewDefaults,
 		IncompleteProject:  wanted.IncompleteProject, IncompleteUser: wanted.IncompleteUser,
 		Prefix: wanted.Prefix, CORSAllowedOrigins: wanted.CORSAllowedOrigins, CORSAllowHeaders: wanted.CORSAllowHeaders,
-		MaxBodyBytes: wanted.MaxBodyBytes,
+		MaxBodyBytes:  wanted.MaxBodyBytes,
+		MaxCandidates: *wanted.MaxCandidates, CandidateStrategy: wanted.CandidateStrategy, RandomizeCandidates: wanted.RandomizeCandidates,
 	})}
 }
 

@@ -43,11 +43,15 @@ func TestQueriesAreReadHereOnly(t *testing.T) {
 // otherReaders lists the places of a file that read a query by other means.
 func otherReaders(set *token.FileSet, file *ast.File) []string {
 	var found []string
+	hasURLs := slices.ContainsFunc(file.Imports, func(imported *ast.ImportSpec) bool {
+		path := strings.Trim(imported.Path.Value, `"`)
+		return path == "net/http" || path == "net/url" || strings.HasPrefix(path, "github.com/danielgtaylor/huma/")
+	})
 	ast.Inspect(file, func(node ast.Node) bool {
 		what := ""
 		switch node := node.(type) {
 		case *ast.CallExpr:
-			what = readingCall(node)
+			what = readingCall(node, hasURLs)
 		case *ast.SelectorExpr:
 			if slices.Contains([]string{"ParseQuery", "FormValue", "PostFormValue", "ParseForm", "PostForm"}, node.Sel.Name) {
 				what = node.Sel.Name
@@ -66,15 +70,19 @@ func otherReaders(set *token.FileSet, file *ast.File) []string {
 }
 
 // readingCall recognises URL.Query by its having no argument: queries of the
-// database have some. A huma.Context's Query has one, a name written out or not.
-func readingCall(call *ast.CallExpr) string {
+// database have some, but for those whose results are read later, and those are not
+// in files that know of URLs. A huma.Context's Query has one, a name written out or
+// not.
+func readingCall(call *ast.CallExpr, hasURLs bool) string {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || selector.Sel.Name != "Query" {
 		return ""
 	}
 	switch len(call.Args) {
 	case 0:
-		return "URL.Query"
+		if hasURLs {
+			return "URL.Query"
+		}
 	case 1:
 		if name, ok := call.Args[0].(*ast.BasicLit); ok && name.Kind == token.STRING {
 			return "huma's Query"
@@ -96,6 +104,8 @@ func TestOtherReadersAreFound(t *testing.T) {
 	t.Parallel()
 	const source = `package p
 
+import "net/http"
+
 type input struct {
 	Name string ` + "`query:\"name\"`" + `
 	Path string ` + "`path:\"id\"`" + `
@@ -116,10 +126,22 @@ func f() {
 		t.Fatal(err)
 	}
 	want := []string{
-		"p.go:4:2: a query tag, which huma binds", "p.go:9:2: URL.Query", "p.go:10:2: huma's Query",
-		"p.go:11:2: FormValue", "p.go:12:2: ParseQuery",
+		"p.go:6:2: a query tag, which huma binds", "p.go:11:2: URL.Query", "p.go:12:2: huma's Query",
+		"p.go:13:2: FormValue", "p.go:14:2: ParseQuery",
 	}
 	if got := otherReaders(set, file); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestResultsOfTheDatabaseAreNoQueries(t *testing.T) {
+	t.Parallel()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, "p.go", "package p\n\nfunc f() { batch.Query() }\n", parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := otherReaders(set, file); got != nil {
+		t.Errorf("got %q", got)
 	}
 }

@@ -18,6 +18,13 @@ var (
 		querystring.Param{Name: "name"},
 		querystring.Param{Name: "in_tree", UUID: true},
 	)
+	// candidates is a part of that of GET /allocation_candidates.
+	candidates = querystring.MustSchema(
+		querystring.Param{NamePattern: "^resources([1-9][0-9]*)?$"},
+		querystring.Param{NamePattern: "^required([1-9][0-9]*)?$", MaxLength: 3},
+		querystring.Param{Name: "limit", Pattern: "^[1-9][0-9]*$", First: true},
+		querystring.Param{Name: "group_policy", Enum: []string{"none", "isolate"}},
+	)
 )
 
 func TestCheckWordsWhatIsWrong(t *testing.T) {
@@ -28,6 +35,10 @@ func TestCheckWordsWhatIsWrong(t *testing.T) {
 		`"consumer_type":{"maxLength":255,"minLength":1,"pattern":"^[A-Z0-9_]+$|^all|^unknown$","type":"string"},` +
 		`"project_id":{"maxLength":255,"minLength":1,"type":"string"},"user_id":{"maxLength":255,"minLength":1,"type":"string"}},` +
 		`"required":["project_id"],"type":"object"}`
+	const candidatesDoc = `{"additionalProperties":false,"patternProperties":{` +
+		`"^required([1-9][0-9]*)?$":{"maxLength":3,"type":"string"},"^resources([1-9][0-9]*)?$":{"type":"string"}},` +
+		`"properties":{"group_policy":{"enum":["none","isolate"],"type":"string"},"limit":{"pattern":"^[1-9][0-9]*$","type":"string"}},"type":"object"}`
+	const limitDoc = ` Failed validating 'pattern' in schema['properties']['limit']:  {"pattern":"^[1-9][0-9]*$","type":"string"}  On instance['limit']:  `
 	for _, test := range []struct {
 		name   string
 		schema *querystring.Schema
@@ -75,6 +86,34 @@ func TestCheckWordsWhatIsWrong(t *testing.T) {
 			"the last value of a repeated parameter", providers, "in_tree=4e8e5957-649f-477b-9e5b-f1f75b21c03c&in_tree=x",
 			`'x' is not a 'uuid' Failed validating 'format' in schema['properties']['in_tree']:  {"format":"uuid","type":"string"}  On instance['in_tree']:  'x'`,
 		},
+		{
+			"a parameter of no family", candidates, "resources=a&colour=b",
+			`'colour' does not match any of the regexes: '^required([1-9][0-9]*)?$', '^resources([1-9][0-9]*)?$' ` +
+				`Failed validating 'additionalProperties' in schema:  ` + candidatesDoc + `  On instance:  {'colour': 'b', 'resources': 'a'}`,
+		},
+		{
+			"parameters of no family", candidates, "resources01&resources_A",
+			`'resources01', 'resources_A' do not match any of the regexes: '^required([1-9][0-9]*)?$', '^resources([1-9][0-9]*)?$' ` +
+				`Failed validating 'additionalProperties' in schema:  ` + candidatesDoc + `  On instance:  {'resources01': '', 'resources_A': ''}`,
+		},
+		{
+			"a name with a line break behind it", candidates, "limit%0a=1",
+			`'limit\n' does not match any of the regexes: '^required([1-9][0-9]*)?$', '^resources([1-9][0-9]*)?$' ` +
+				`Failed validating 'additionalProperties' in schema:  ` + candidatesDoc + `  On instance:  {'limit\n': '1'}`,
+		},
+		{
+			"a value that does not fit the family", candidates, "required12=long",
+			`'long' is too long Failed validating 'maxLength' in schema['patternProperties']['^required([1-9][0-9]*)?$']:  ` +
+				`{"maxLength":3,"type":"string"}  On instance['required12']:  'long'`,
+		},
+		{
+			"a value that is not one of those allowed", candidates, "group_policy=bogus",
+			`'bogus' is not one of ['none', 'isolate'] Failed validating 'enum' in schema['properties']['group_policy']:  ` +
+				`{"enum":["none","isolate"],"type":"string"}  On instance['group_policy']:  'bogus'`,
+		},
+		{"the last value where the first counts", candidates, "limit=1&limit=0", `'0' does not match '^[1-9][0-9]*$'` + limitDoc + `'0'`},
+		{"the first value where it counts", candidates, "limit=x&limit=1", `'x' does not match '^[1-9][0-9]*$'` + limitDoc + `'x'`},
+		{"the last value before the first", candidates, "limit=x&limit=0", `'0' does not match '^[1-9][0-9]*$'` + limitDoc + `'0'`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,6 +136,9 @@ func TestCheckAccepts(t *testing.T) {
 		{"an empty query", providers, ""},
 		{"an empty value", providers, "name="},
 		{"an earlier value that is wrong", providers, "in_tree=x&in_tree=4E8E5957-649f-477b-9e5b-f1f75b21c03c"},
+		{"a family with and without its number", candidates, "resources=a&resources7=b&resources70=c&required=d"},
+		{"a value in the middle where the first counts", candidates, "limit=1&limit=x&limit=2"},
+		{"an earlier value that is not allowed", candidates, "group_policy=bogus&group_policy=none"},
 		{"everything at once", usages, "consumer_type=allx&user_id=u&project_id=%20"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -116,6 +158,8 @@ func TestNewSchemaRefuses(t *testing.T) {
 		params []querystring.Param
 	}{
 		{"a broken pattern", []querystring.Param{{Name: "a", Pattern: "("}}},
+		{"a broken pattern of names", []querystring.Param{{NamePattern: "("}}},
+		{"a family listed twice", []querystring.Param{{NamePattern: "^a"}, {NamePattern: "^a", UUID: true}}},
 		{"a parameter listed twice", []querystring.Param{{Name: "a"}, {Name: "a", UUID: true}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
