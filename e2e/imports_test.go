@@ -13,25 +13,27 @@ import (
 // imports says who may import whom of our own, as docs/architecture.md does for
 // people. A package that is not named may import nothing of ours.
 var imports = map[string][]string{
-	"cmd/berth":          {"server", "server/cluster", "server/cors", "server/microversion", "server/migrate", "server/route", "server/store"},
-	"cmd/bench":          {"server", "server/cluster", "server/migrate", "server/store"},
-	"server":             {"openapi", "server/apierr", "server/auth", "server/cors", "server/fault", "server/microversion", "server/placement", "server/policy", "server/request", "server/route", "server/store"},
-	"server/apierr":      {"server/fault", "server/microversion", "server/policy", "server/request"},
-	"server/dbtest":      {"server/cluster", "server/migrate"},
-	"server/jsonbody":    {"server/uuidlike"},
-	"server/migrate":     {"sql"},
-	"server/placement":   {"server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/querystring", "server/request", "server/route", "server/store", "server/uuidlike"},
-	"server/policy":      {"server/auth"},
-	"server/querystring": {"server/jsonbody", "server/uuidlike"},
-	"server/request":     {"server/accept"},
-	"server/route":       {"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/request"},
-	"server/scenario":    {"server/dbtest"},
-	"server/store":       {"gen/db", "server/fault"},
+	"cmd/berth":           {"server", "server/cluster", "server/cors", "server/microversion", "server/migrate", "server/placement", "server/route", "server/store"},
+	"cmd/bench":           {"cmd/bench/rig", "server", "server/store"},
+	"cmd/bench/rig":       {"server/cluster", "server/migrate", "server/store"},
+	"cmd/benchcandidates": {"cmd/bench/rig", "server", "server/store"},
+	"server":              {"openapi", "server/apierr", "server/auth", "server/cors", "server/fault", "server/microversion", "server/placement", "server/policy", "server/request", "server/route", "server/store"},
+	"server/apierr":       {"server/fault", "server/microversion", "server/policy", "server/request"},
+	"server/dbtest":       {"server/cluster", "server/migrate"},
+	"server/jsonbody":     {"server/uuidlike"},
+	"server/migrate":      {"sql"},
+	"server/placement":    {"server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/querystring", "server/request", "server/route", "server/store", "server/uuidlike"},
+	"server/policy":       {"server/auth"},
+	"server/querystring":  {"server/jsonbody", "server/uuidlike"},
+	"server/request":      {"server/accept"},
+	"server/route":        {"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/request"},
+	"server/scenario":     {"server/dbtest"},
+	"server/store":        {"gen/db", "server/combine", "server/fault"},
 }
 
 // drivers may know PostgreSQL's driver: the store, generated code, and what starts,
 // migrates, tests or measures a database.
-var drivers = []string{"cmd/berth", "cmd/bench", "gen/db", "server/cluster", "server/dbtest", "server/migrate", "server/store"}
+var drivers = []string{"cmd/berth", "cmd/bench", "cmd/bench/rig", "cmd/benchcandidates", "gen/db", "server/cluster", "server/dbtest", "server/migrate", "server/store"}
 
 // TestPackagesImportOnlyWhatTheyMay: a fourth hop, or a driver in an operation,
 // begins with an import.

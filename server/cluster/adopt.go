@@ -80,6 +80,21 @@ func parsePIDFile(text string) (pidFileContent, error) {
 	return content, nil
 }
 
+// RunningURL is where the server of a cluster can be reached that another process
+// has open, for those who only want to look.
+func RunningURL(ctx context.Context, options Options) (string, error) {
+	options = options.withDefaults()
+	at, err := locate(options)
+	if err != nil {
+		return "", err
+	}
+	left, err := readPIDFile(at.pidFile())
+	if err != nil {
+		return "", err
+	}
+	return serverURL(left.socketDir, left.port, options.Database), answers(ctx, left.socketDir, left.port, at.data())
+}
+
 // follow watches a server that is not our child.
 func follow(at home, left pidFileContent) *postmaster {
 	server := &postmaster{

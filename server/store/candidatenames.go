@@ -130,8 +130,10 @@ func (s *candidateSearch) reports(ctx context.Context, group int, refused *Refus
 	if group < 0 {
 		return true, nil
 	}
-	asked := []CandidateGroup{{Suffix: "any root"}}
-	asked = append(asked, s.query.Groups[:group]...)
+	asked := slices.Clone(s.query.Groups[:group])
+	if len(s.query.RootRequired)+len(s.query.RootForbidden) > 0 {
+		asked = append(asked, CandidateGroup{Suffix: "any root"})
+	}
 	if failing := s.query.Groups[group]; refused.Rule == TraitUnknown && len(failing.MemberOf) > 0 {
 		asked = append(asked, CandidateGroup{Suffix: "its aggregates", MemberOf: failing.MemberOf})
 	}

@@ -61,17 +61,21 @@ func (r *rootSource) refill(most int) error {
 	if err := errors.Join(err, b.done()); err != nil {
 		return err
 	}
-	if len(found.roots) == 0 {
-		r.fetch = nil
-		return nil
-	}
-	r.add(found.roots)
+	r.take(found)
 	if len(found.providers) == 0 || !r.search.ids.sharing {
 		return nil
 	}
 	anchors, err := r.search.anchors(found.providers, 0)
 	r.add(anchors)
 	return err
+}
+
+// take notes what was fetched.
+func (r *rootSource) take(found foundRoots) {
+	if len(found.roots) == 0 {
+		r.fetch = nil
+	}
+	r.add(found.roots)
 }
 
 // add takes roots that did not come before.

@@ -116,7 +116,12 @@ func (s *Store) candidates(ctx context.Context, reading *snapshot, query Candida
 }
 
 // Close frees the connection.
-func (c *Candidates) Close() error { return c.search.reading.close() }
+func (c *Candidates) Close() error {
+	if sent := c.search.sent; sent != nil {
+		_ = sent.done() // nobody waits for it any more
+	}
+	return c.search.reading.close()
+}
 
 // All yields the candidates. What is yielded is valid until the next. An error
 // ends it.

@@ -34,6 +34,8 @@ type candidateSearch struct {
 	*candidateSlots
 	plan  *combine.Plan
 	roots rootSource
+	// sent is the page that the database works on ahead of time, if any.
+	sent  *sentWalk
 	tally CandidateTally
 }
 
@@ -59,7 +61,7 @@ func (s *candidateSearch) begin() (fits bool, err error) {
 	if err == nil {
 		var ahead foundRoots
 		ahead, err = first(s.ctx)
-		s.roots.add(ahead.roots)
+		s.roots.take(ahead)
 	}
 	if err := errors.Join(err, b.done()); err != nil {
 		return false, err
@@ -114,23 +116,21 @@ func (s *candidateSearch) any() (bool, error) {
 // more candidates are, 0 for all there are.
 func (s *candidateSearch) next(wanted int) ([]*candidateTree, error) {
 	for {
-		page, err := s.roots.page(s.pageSize(wanted))
-		if err != nil || len(page) == 0 {
-			return nil, err
-		}
-		trees, err := s.walk(page)
-		if err != nil {
-			return nil, err
-		}
-		s.tally.Roots += len(page)
-		s.tally.Trees += len(trees)
 		if s.disappointing() {
 			if fits, err := s.startAtRarest(); !fits || err != nil {
-				return trees, err
+				return nil, err
 			}
 		}
-		if len(trees) > 0 {
-			return trees, nil
+		sent, err := s.sent, error(nil)
+		if sent == nil {
+			sent, err = s.send(wanted)
+		}
+		if sent == nil || err != nil {
+			return nil, err
+		}
+		trees, err := s.receive(sent)
+		if err != nil || len(trees) > 0 {
+			return trees, err
 		}
 	}
 }
@@ -180,31 +180,87 @@ func (s *candidateSearch) pageSize(wanted int) int {
 	return min(max(needed+needed/4, 1), max(first, 2*s.tally.Roots), largestPage)
 }
 
-// walk asks what fits in some trees and gives those where everything does, in the
-// order of the page.
-func (s *candidateSearch) walk(page []int64) ([]*candidateTree, error) {
-	rows, err := once(s.ctx, s.reading, func(ctx context.Context, to db.DBTX) ([]db.CandidateWalkRow, error) {
-		if !s.ids.sharing && len(s.subtrees) == 0 {
-			found, err := s.queries.CandidateWalkTree(ctx, to, db.CandidateWalkTreeParams{
-				Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
-				Sets: s.sets.texts(), SlotCount: int32(s.count),
-			})
-			rows := make([]db.CandidateWalkRow, 0, len(found))
-			for _, row := range found {
-				rows = append(rows, db.CandidateWalkRow(row))
-			}
-			return rows, err
-		}
-		return s.queries.CandidateWalk(ctx, to, db.CandidateWalkParams{
-			Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
-			Subtrees: encoded(s.subtrees), Sharing: s.ids.sharing, SharingTraits: s.ids.sharingTraits,
-			Sets: s.sets.texts(), SlotCount: int32(s.count),
-		})
-	})
-	if err != nil {
+// sentWalk is a page that the database works on.
+type sentWalk struct {
+	*batch
+	page   []int64
+	answer func(context.Context) ([]db.CandidateWalkRow, error)
+	// ahead reads the roots after the page, if they were asked for in the same batch.
+	ahead func(context.Context) (foundRoots, error)
+}
+
+// send asks what fits in the next trees, nil if there are none.
+func (s *candidateSearch) send(wanted int) (*sentWalk, error) {
+	page, err := s.roots.page(s.pageSize(wanted))
+	if err != nil || len(page) == 0 {
 		return nil, err
 	}
-	return s.trees(rows, page), nil
+	sent := &sentWalk{batch: s.reading.batch(), page: page}
+	sent.answer = later(sent.batch, s.walk(page))
+	if s.hurries() && s.roots.fetch != nil && len(s.roots.waiting) == 0 && s.roots.visited == nil {
+		sent.ahead = s.roots.fetch(sent.batch, largestPage)
+	}
+	if err := sent.batch.send(s.ctx); err != nil {
+		return nil, errors.Join(err, sent.done())
+	}
+	return sent, nil
+}
+
+// hurries: all there is is wanted, so the database works on the next page while
+// this one is combined and written.
+func (s *candidateSearch) hurries() bool { return s.query.Limit == 0 && !s.reading.record }
+
+// receive gives the trees of a page in which everything fits, in the order of the
+// page, and sends the next if there is hurry.
+func (s *candidateSearch) receive(sent *sentWalk) ([]*candidateTree, error) {
+	s.sent = nil
+	rows, err := sent.answer(s.ctx)
+	if err == nil && sent.ahead != nil {
+		var found foundRoots
+		found, err = sent.ahead(s.ctx)
+		s.roots.take(found)
+	}
+	if err := errors.Join(err, sent.done()); err != nil {
+		return nil, err
+	}
+	if s.hurries() {
+		if s.sent, err = s.send(0); err != nil {
+			return nil, err
+		}
+	}
+	trees := s.trees(rows, sent.page)
+	s.tally.Roots += len(sent.page)
+	s.tally.Trees += len(trees)
+	return trees, nil
+}
+
+// walk is the query for a page.
+func (s *candidateSearch) walk(page []int64) func(context.Context, db.DBTX) ([]db.CandidateWalkRow, error) {
+	if !s.lean() {
+		return func(ctx context.Context, to db.DBTX) ([]db.CandidateWalkRow, error) {
+			return s.queries.CandidateWalk(ctx, to, db.CandidateWalkParams{
+				Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
+				Subtrees: encoded(s.subtrees), Sharing: s.ids.sharing, SharingTraits: s.ids.sharingTraits,
+				Sets: s.sets.texts(), SlotCount: int32(s.count),
+			})
+		}
+	}
+	return func(ctx context.Context, to db.DBTX) ([]db.CandidateWalkRow, error) {
+		found, err := s.queries.CandidateWalkTree(ctx, to, db.CandidateWalkTreeParams{
+			Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
+			Sets: s.sets.texts(), SlotCount: int32(s.count),
+		})
+		rows := make([]db.CandidateWalkRow, 0, len(found))
+		for _, row := range found {
+			rows = append(rows, db.CandidateWalkRow(row))
+		}
+		return rows, err
+	}
+}
+
+// lean tells whether CandidateWalkTree can answer.
+func (s *candidateSearch) lean() bool {
+	return !s.ids.sharing && len(s.subtrees) == 0 && !slices.ContainsFunc(s.parts, func(p slotPart) bool { return p.Class == noClass })
 }
 
 // trees makes trees of rows, which are in the order of roots, slots, providers.
@@ -237,7 +293,7 @@ func (s *candidateSearch) trees(rows []db.CandidateWalkRow, page []int64) []*can
 			tree.Providers = append(tree.Providers, provider)
 			tree.uuids = append(tree.uuids, row.Uuid)
 		}
-		tree.Fits[row.Slot] = append(tree.Fits[row.Slot], combine.Fit{Provider: place, Free: row.Free, Met: row.Met})
+		tree.Fits[row.Slot] = append(tree.Fits[row.Slot], combine.Fit{Provider: place, Free: row.Free, Met: metSets(row.Met)})
 	}
 	if !slices.IsSorted(page) {
 		order := make(map[int64]int, len(page))
@@ -247,6 +303,16 @@ func (s *candidateSearch) trees(rows []db.CandidateWalkRow, page []int64) []*can
 		slices.SortFunc(trees, func(a, b *candidateTree) int { return order[a.Anchor] - order[b.Anchor] })
 	}
 	return trees
+}
+
+// metSets reads which sets are met.
+func metSets(marks string) (met []int32) {
+	for i, mark := range marks {
+		if mark == '1' {
+			met = append(met, int32(i))
+		}
+	}
+	return met
 }
 
 // pathOf is a provider with its ancestors.

@@ -29,10 +29,11 @@ type slotPart struct {
 
 // subtreePart is one slot of a same_subtree.
 type subtreePart struct {
-	Subtree  int `json:"subtree"`
-	Slot     int `json:"slot"`
-	Slots    int `json:"slots"`
-	Subtrees int `json:"subtrees"`
+	Subtree  int   `json:"subtree"`
+	Slot     int   `json:"slot"`
+	Mark     int64 `json:"mark"`
+	Slots    int64 `json:"slots"`
+	Subtrees int   `json:"subtrees"`
 }
 
 // idList is written as PostgreSQL writes an int[].
@@ -114,8 +115,14 @@ func newCandidateSlots(query *CandidateQuery, ids *wantedIDs) *candidateSlots {
 		s.asked.Subtrees = append(s.asked.Subtrees, places)
 		slices.Sort(slots)
 		slots = slices.Compact(slots)
-		for _, slot := range slots {
-			s.subtrees = append(s.subtrees, subtreePart{Subtree: number, Slot: slot, Slots: len(slots)})
+		for i, slot := range slots {
+			// Slots beyond the bits of a number have no mark. The database then keeps more
+			// than it must, which package combine sees.
+			part := subtreePart{Subtree: number, Slot: slot, Slots: 1<<min(len(slots), 62) - 1}
+			if i < 62 {
+				part.Mark = 1 << i
+			}
+			s.subtrees = append(s.subtrees, part)
 		}
 	}
 	for i := range s.subtrees {

@@ -58,83 +58,96 @@ func (u *usedTrees) add(provider *combine.Provider) {
 // valid until the next. An error ends it.
 func (c *Candidates) Summaries() iter.Seq2[*ProviderSummary, error] {
 	return func(yield func(*ProviderSummary, error) bool) {
-		for roots := c.used.roots; len(roots) > 0; {
-			page := roots[:min(largestPage, len(roots))]
-			roots = roots[len(page):]
-			more, err := c.summarize(page, len(roots) == 0, yield)
-			if err != nil {
-				yield(nil, err)
+		var sent, next *sentSummaries
+		var err error
+		more := true
+		for roots := c.used.roots; more && err == nil && (len(roots) > 0 || next != nil); {
+			if sent = next; sent == nil {
+				sent, roots, err = c.ask(roots)
 			}
-			if err != nil || !more {
-				return
+			var rows []db.CandidateSummariesRow
+			if err == nil {
+				rows, err = c.read(sent)
 			}
+			// The database reads the next page while this one is written.
+			if next = nil; err == nil && len(roots) > 0 {
+				next, roots, err = c.ask(roots)
+			}
+			if err == nil {
+				more = c.summaries(rows, yield)
+			}
+		}
+		if next != nil {
+			err = errors.Join(err, next.done())
+		}
+		if err != nil {
+			yield(nil, err)
 		}
 	}
 }
 
-// summarize reads some trees. The last ends the snapshot in the same round trip.
-func (c *Candidates) summarize(roots []int64, last bool, yield func(*ProviderSummary, error) bool) (more bool, err error) {
-	s := c.search
-	b := s.reading.batch()
-	listed := later(b, func(ctx context.Context, to db.DBTX) ([]db.CandidateSummaryProvidersRow, error) {
-		return s.queries.CandidateSummaryProviders(ctx, to, roots)
-	})
-	stocked := later(b, func(ctx context.Context, to db.DBTX) ([]db.CandidateSummaryInventoriesRow, error) {
-		return s.queries.CandidateSummaryInventories(ctx, to, roots)
-	})
-	if last && !s.reading.record {
-		b.end()
-	}
-	if err := b.send(s.ctx); err != nil {
-		return false, errors.Join(err, b.done())
-	}
-	providers, err := listed(s.ctx)
-	var inventories []db.CandidateSummaryInventoriesRow
-	if err == nil {
-		inventories, err = stocked(s.ctx)
-	}
-	if err := errors.Join(err, b.done()); err != nil {
-		return false, err
-	}
-	if err := s.learn(providers, inventories); err != nil {
-		return false, err
-	}
-	return c.merge(providers, inventories, yield), nil
+// sentSummaries is a page that the database works on.
+type sentSummaries struct {
+	*batch
+	answer func(context.Context) ([]db.CandidateSummariesRow, error)
 }
 
-// merge goes through providers and their inventories, which are in the same order.
-func (c *Candidates) merge(
-	providers []db.CandidateSummaryProvidersRow, inventories []db.CandidateSummaryInventoriesRow,
-	yield func(*ProviderSummary, error) bool,
-) bool {
-	uuids := make(map[int64]uuid.UUID, len(providers))
-	for i := range providers {
-		uuids[providers[i].ID] = providers[i].Uuid
+// ask sends the query for the first of some trees and gives the others. The last
+// page ends the snapshot in the same round trip.
+func (c *Candidates) ask(roots []int64) (*sentSummaries, []int64, error) {
+	s := c.search
+	page := roots[:min(largestPage, len(roots))]
+	roots = roots[len(page):]
+	sent := &sentSummaries{batch: s.reading.batch()}
+	sent.answer = later(sent.batch, func(ctx context.Context, to db.DBTX) ([]db.CandidateSummariesRow, error) {
+		return s.queries.CandidateSummaries(ctx, to, page)
+	})
+	if len(roots) == 0 && !s.reading.record {
+		sent.end()
+	}
+	if err := sent.send(s.ctx); err != nil {
+		return nil, roots, errors.Join(err, sent.done())
+	}
+	return sent, roots, nil
+}
+
+func (c *Candidates) read(sent *sentSummaries) ([]db.CandidateSummariesRow, error) {
+	rows, err := sent.answer(c.search.ctx)
+	if err := errors.Join(err, sent.done()); err != nil {
+		return nil, err
+	}
+	return rows, c.search.learn(rows)
+}
+
+// summaries makes one of the rows of each provider.
+func (c *Candidates) summaries(rows []db.CandidateSummariesRow, yield func(*ProviderSummary, error) bool) bool {
+	uuids := make(map[int64]uuid.UUID, len(rows))
+	for i := range rows {
+		uuids[rows[i].ID] = rows[i].Uuid
 	}
 	classes, traits := c.search.names.classes.all(), c.search.names.traits.all()
 	var summary ProviderSummary
-	for i := range providers {
-		provider := &providers[i]
-		summary = ProviderSummary{
-			UUID: provider.Uuid, Root: uuids[provider.RootID],
-			Traits: summary.Traits[:0], Resources: summary.Resources[:0],
+	for i := range rows {
+		row := &rows[i]
+		if i == 0 || rows[i-1].ID != row.ID {
+			summary = ProviderSummary{
+				UUID: row.Uuid, Root: uuids[row.RootID], Traits: summary.Traits[:0], Resources: summary.Resources[:0],
+			}
+			if parent, has := uuids[row.ParentID]; has {
+				summary.Parent = &parent
+			}
+			for _, id := range row.TraitIds {
+				summary.Traits = append(summary.Traits, traits[id])
+			}
 		}
-		if parent, has := uuids[provider.ParentID]; has {
-			summary.Parent = &parent
-		}
-		for _, id := range provider.TraitIds {
-			summary.Traits = append(summary.Traits, traits[id])
-		}
-		for len(inventories) > 0 && inventories[0].ProviderID == provider.ID {
-			row := &inventories[0]
-			inventories = inventories[1:]
+		if row.ClassID >= 0 {
 			shown := SummaryResource{Class: row.CustomClass, Capacity: row.Capacity, Used: row.Used}
 			if shown.Class == "" {
 				shown.Class = classes[row.ClassID]
 			}
 			summary.Resources = append(summary.Resources, shown)
 		}
-		if c.used.onlyThem && !c.used.them[provider.ID] {
+		if i+1 < len(rows) && rows[i+1].ID == row.ID || c.used.onlyThem && !c.used.them[row.ID] {
 			continue
 		}
 		if !yield(&summary, nil) {

@@ -46,20 +46,19 @@ func (n *names) add(ids []int32, found []string) {
 }
 
 // learn looks up those names that some rows need and nobody knows yet.
-func (s *candidateSearch) learn(
-	providers []db.CandidateSummaryProvidersRow, inventories []db.CandidateSummaryInventoriesRow,
-) error {
-	known, classes, traits := s.names.classes.all(), []int32{}, []int32{}
-	for i := range inventories {
-		row := &inventories[i]
-		if row.CustomClass == "" && known[row.ClassID] == "" && !slices.Contains(classes, row.ClassID) {
+func (s *candidateSearch) learn(rows []db.CandidateSummariesRow) error {
+	knownClasses, knownTraits := s.names.classes.all(), s.names.traits.all()
+	classes, traits := []int32{}, []int32{}
+	for i := range rows {
+		row := &rows[i]
+		if row.ClassID >= 0 && row.CustomClass == "" && knownClasses[row.ClassID] == "" && !slices.Contains(classes, row.ClassID) {
 			classes = append(classes, row.ClassID)
 		}
-	}
-	known = s.names.traits.all()
-	for i := range providers {
-		for _, id := range providers[i].TraitIds {
-			if known[id] == "" && !slices.Contains(traits, id) {
+		if i > 0 && rows[i-1].ID == row.ID {
+			continue
+		}
+		for _, id := range row.TraitIds {
+			if knownTraits[id] == "" && !slices.Contains(traits, id) {
 				traits = append(traits, id)
 			}
 		}

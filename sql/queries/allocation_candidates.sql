@@ -6,28 +6,20 @@
 -- name: CandidateNames :one
 SELECT
     ARRAY(
-        SELECT COALESCE(class.id, -1)
-        FROM unnest(@classes::text[]) WITH ORDINALITY AS wanted (name, place)
-        LEFT JOIN resource_classes AS class ON class.name = wanted.name
-        ORDER BY wanted.place
+        SELECT COALESCE((SELECT class.id FROM resource_classes AS class WHERE class.name = wanted.name), -1)
+        FROM unnest(@classes::text[]) WITH ORDINALITY AS wanted (name, place) ORDER BY wanted.place
     )::int[] AS class_ids,
     ARRAY(
-        SELECT COALESCE(trait.id, -1)
-        FROM unnest(@traits::text[]) WITH ORDINALITY AS wanted (name, place)
-        LEFT JOIN traits AS trait ON trait.name = wanted.name
-        ORDER BY wanted.place
+        SELECT COALESCE((SELECT trait.id FROM traits AS trait WHERE trait.name = wanted.name), -1)
+        FROM unnest(@traits::text[]) WITH ORDINALITY AS wanted (name, place) ORDER BY wanted.place
     )::int[] AS trait_ids,
     ARRAY(
-        SELECT COALESCE(aggregate.id, -1)
-        FROM unnest(@aggregates::uuid[]) WITH ORDINALITY AS wanted (uuid, place)
-        LEFT JOIN aggregates AS aggregate ON aggregate.uuid = wanted.uuid
-        ORDER BY wanted.place
+        SELECT COALESCE((SELECT aggregate.id FROM aggregates AS aggregate WHERE aggregate.uuid = wanted.uuid), -1)
+        FROM unnest(@aggregates::uuid[]) WITH ORDINALITY AS wanted (uuid, place) ORDER BY wanted.place
     )::int[] AS aggregate_ids,
     ARRAY(
-        SELECT COALESCE(member.root_id, -1)
-        FROM unnest(@trees::uuid[]) WITH ORDINALITY AS wanted (uuid, place)
-        LEFT JOIN resource_providers AS member ON member.uuid = wanted.uuid
-        ORDER BY wanted.place
+        SELECT COALESCE((SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = wanted.uuid), -1)
+        FROM unnest(@trees::uuid[]) WITH ORDINALITY AS wanted (uuid, place) ORDER BY wanted.place
     )::bigint[] AS tree_ids,
     EXISTS (SELECT FROM provider_aggregates AS member WHERE member.sharing)::bool AS sharing;
 
@@ -131,22 +123,21 @@ ORDER BY member.root_id;
 
 -- What in some trees can satisfy which part of a request: the heart of the search.
 -- One row for each slot and provider, only of trees in which every slot has one.
--- Called by Store.CandidateList with a page of roots, if nobody shares and no
--- same_subtree is asked for; see CandidateWalk for the rest.
+-- Called by Store.CandidateList with a page of roots, if nobody shares and every
+-- group asks for resources; see CandidateWalk for the rest.
 --
 -- A slot is what one provider must meet: a suffixed group, or one class of the
 -- unsuffixed group; equal groups share one. Slots come as JSON objects, one for
 -- each class of a slot:
 --   slot, place, classes     its number; place of the class in it, and of how many
---   class, amount, suffixed  a group without resources asks for one of class -1,
---                            of which every provider has one
+--   class, amount, suffixed
 --   required, forbidden      '{trait ids}': all, none
 --   required_any             '{"{trait ids}"}': one of each
 --   member_of, not_member_of '{aggregate ids}': any, none
 --   member_of_too            '{"{aggregate ids}"}': also any of each
 --   root                     the only tree to look in
 -- sets are more lists of traits, one of each of which the providers of the
--- unsuffixed group must have together; met says which a provider has.
+-- unsuffixed group must have together; met has a 1 for each that a provider has.
 --
 -- What is decided here is necessary: how groups add up that meet on one provider,
 -- and whether what is chosen for them goes together, package combine decides.
@@ -186,21 +177,17 @@ WITH slots AS MATERIALIZED (
         provider.id AS provider_id,
         provider.uuid,
         array_agg(inventory.free ORDER BY slot.place) AS free,
-        CASE WHEN cardinality(@sets::text[]) > 0 THEN ARRAY(
-            SELECT (wanted.place - 1)::int FROM unnest(@sets::text[]) WITH ORDINALITY AS wanted (ids, place)
-            WHERE provider.trait_ids && wanted.ids::int[]
-        )::int[] END AS met
+        CASE WHEN slot.suffixed OR cardinality(@sets::text[]) = 0 THEN '' ELSE array_to_string(ARRAY(
+            SELECT CASE WHEN provider.trait_ids && wanted.ids::int[] THEN 1 ELSE 0 END FROM unnest(@sets::text[]) AS wanted (ids)
+        ), '') END AS met
     FROM roots AS root
     CROSS JOIN LATERAL (
         SELECT one.id, one.uuid, one.trait_ids, one.aggregate_ids
         FROM resource_providers AS one WHERE one.root_id = root.id OFFSET 0
     ) AS provider
     CROSS JOIN LATERAL (
-        SELECT one.class_id, one.free, one.min_unit::int AS min_unit, one.step_size::int AS step_size
-        FROM inventories AS one WHERE one.provider_id = provider.id
-        UNION ALL
-        SELECT -1, 1, 1, 1
-        OFFSET 0
+        SELECT one.class_id, one.free, one.min_unit, one.step_size
+        FROM inventories AS one WHERE one.provider_id = provider.id OFFSET 0
     ) AS inventory
     JOIN slots AS slot
         ON slot.class_id = inventory.class_id AND inventory.free >= slot.amount
@@ -217,12 +204,14 @@ WITH slots AS MATERIALIZED (
       AND (slot.not_member_of IS NULL OR NOT provider.aggregate_ids && slot.not_member_of
         AND (slot.suffixed OR NOT root.aggregate_ids && slot.not_member_of))
       AND (slot.root_id IS NULL OR slot.root_id = root.id)
-    GROUP BY root.id, slot.slot, provider.id, provider.uuid, provider.trait_ids
+    GROUP BY root.id, slot.slot, slot.suffixed, provider.id, provider.uuid, provider.trait_ids
     HAVING count(*) = min(slot.classes)
 
 ), complete AS (
     SELECT fit.root_id FROM fits AS fit
-    GROUP BY fit.root_id HAVING count(DISTINCT fit.slot) = @slot_count::int
+    GROUP BY fit.root_id
+    HAVING count(DISTINCT fit.slot) = @slot_count::int
+       AND strpos(COALESCE((bit_or(fit.met::bit varying) FILTER (WHERE fit.met <> ''))::text, ''), '0') = 0
 )
 SELECT
     fit.root_id::bigint AS root_id,
@@ -233,18 +222,21 @@ SELECT
     fit.uuid::uuid AS uuid,
     false AS shares,
     fit.free::bigint[] AS free,
-    fit.met::int[] AS met
+    fit.met::text AS met
 FROM fits AS fit
 WHERE (fit.root_id IN (SELECT complete.root_id FROM complete)) IS TRUE
 ORDER BY fit.root_id, fit.slot, fit.provider_id;
 
--- CandidateWalkTree for deployments in which providers share, and for questions
--- with same_subtree. Called by Store.CandidateList with a page of roots.
+-- CandidateWalkTree for deployments in which providers share, for same_subtree and
+-- for groups without resources. Called by Store.CandidateList with a page of roots.
+--
+-- A group without resources asks for one of class -1, of which every provider has
+-- one.
 --
 -- Beside its own providers, a tree reaches the sharing providers that are in an
 -- aggregate of any of its members. subtrees are JSON objects, one for each slot of a
--- same_subtree: subtree (its number), slot, slots (how many distinct ones it has),
--- subtrees (in how many the slot is). A slot's provider stays if, in each of the
+-- same_subtree: subtree (its number), slot, mark (a bit of the slot's own in it),
+-- slots (the bits of all its slots), subtrees (in how many the slot is). A slot's provider stays if, in each of the
 -- slot's subtrees, some provider at or above it fits a slot of the subtree and has a
 -- provider for every slot of it at or below; Go looks whether those chosen together
 -- do so too. Rows of slot -1 tell what is above: a provider and its parent.
@@ -280,7 +272,8 @@ WITH RECURSIVE slots AS MATERIALIZED (
     SELECT
         (part ->> 'subtree')::int AS subtree,
         (part ->> 'slot')::int AS slot,
-        (part ->> 'slots')::int AS slots,
+        (part ->> 'mark')::bigint AS mark,
+        (part ->> 'slots')::bigint AS slots,
         (part ->> 'subtrees')::int AS subtrees
     FROM jsonb_array_elements(@subtrees::jsonb) AS part
 
@@ -327,10 +320,9 @@ WITH RECURSIVE slots AS MATERIALIZED (
         stock.parent_id,
         stock.trait_ids && @sharing_traits::int[] AS shares,
         array_agg(stock.free ORDER BY slot.place) AS free,
-        CASE WHEN cardinality(@sets::text[]) > 0 THEN ARRAY(
-            SELECT (wanted.place - 1)::int FROM unnest(@sets::text[]) WITH ORDINALITY AS wanted (ids, place)
-            WHERE stock.trait_ids && wanted.ids::int[]
-        )::int[] END AS met
+        CASE WHEN slot.suffixed OR cardinality(@sets::text[]) = 0 THEN '' ELSE array_to_string(ARRAY(
+            SELECT CASE WHEN stock.trait_ids && wanted.ids::int[] THEN 1 ELSE 0 END FROM unnest(@sets::text[]) AS wanted (ids)
+        ), '') END AS met
     FROM (
         SELECT
             provider.anchor_id, provider.anchor_aggregates, provider.foreign_tree, provider.id, provider.uuid,
@@ -363,7 +355,7 @@ WITH RECURSIVE slots AS MATERIALIZED (
         AND (slot.suffixed OR NOT stock.anchor_aggregates && slot.not_member_of))
       AND (slot.root_id IS NULL OR slot.root_id = stock.root_id AND (slot.suffixed OR NOT stock.foreign_tree))
     GROUP BY
-        stock.anchor_id, slot.slot, stock.id, stock.uuid, stock.root_id, stock.parent_id, stock.trait_ids
+        stock.anchor_id, slot.slot, slot.suffixed, stock.id, stock.uuid, stock.root_id, stock.parent_id, stock.trait_ids
     HAVING count(*) = min(slot.classes)
 
 ), above AS (
@@ -376,19 +368,19 @@ WITH RECURSIVE slots AS MATERIALIZED (
         SELECT one.id, one.parent_id FROM resource_providers AS one WHERE one.id = below.parent_id OFFSET 0
     ) AS parent
 
-), apexes AS MATERIALIZED (
-    SELECT above.root_id, subtree.subtree, above.ancestor_id
-    FROM above JOIN subtrees AS subtree ON subtree.slot = above.slot
-    GROUP BY above.root_id, subtree.subtree, above.ancestor_id
-    HAVING count(DISTINCT above.slot) = min(subtree.slots) AND bool_or(above.provider_id = above.ancestor_id)
-
-), tied AS MATERIALIZED (
-    SELECT above.root_id, above.slot, above.provider_id
-    FROM above JOIN subtrees AS subtree ON subtree.slot = above.slot
-    WHERE ((above.root_id, subtree.subtree, above.ancestor_id) IN (
-        SELECT apex.root_id, apex.subtree, apex.ancestor_id FROM apexes AS apex)) IS TRUE
-    GROUP BY above.root_id, above.slot, above.provider_id
-    HAVING count(DISTINCT subtree.subtree) = min(subtree.subtrees)
+), tied AS (
+    SELECT below.root_id, below.slot, below.provider_id
+    FROM (
+        SELECT
+            above.root_id, above.slot, above.provider_id, subtree.subtree, subtree.subtrees, subtree.slots,
+            bit_or(subtree.mark) OVER apex AS slots_below,
+            bool_or(above.provider_id = above.ancestor_id) OVER apex AS fits_itself
+        FROM above JOIN subtrees AS subtree ON subtree.slot = above.slot
+        WINDOW apex AS (PARTITION BY above.root_id, subtree.subtree, above.ancestor_id)
+    ) AS below
+    WHERE below.fits_itself AND below.slots_below = below.slots
+    GROUP BY below.root_id, below.slot, below.provider_id
+    HAVING count(DISTINCT below.subtree) = min(below.subtrees)
 
 ), kept AS MATERIALIZED (
     SELECT fit.root_id, fit.slot, fit.provider_id, fit.uuid, fit.tree_id, fit.parent_id, fit.shares, fit.free, fit.met
@@ -398,7 +390,9 @@ WITH RECURSIVE slots AS MATERIALIZED (
 
 ), complete AS (
     SELECT fit.root_id FROM kept AS fit
-    GROUP BY fit.root_id HAVING count(DISTINCT fit.slot) = @slot_count::int
+    GROUP BY fit.root_id
+    HAVING count(DISTINCT fit.slot) = @slot_count::int
+       AND strpos(COALESCE((bit_or(fit.met::bit varying) FILTER (WHERE fit.met <> ''))::text, ''), '0') = 0
 )
 SELECT
     fit.root_id::bigint AS root_id,
@@ -409,13 +403,13 @@ SELECT
     fit.uuid::uuid AS uuid,
     fit.shares::bool AS shares,
     fit.free::bigint[] AS free,
-    fit.met::int[] AS met
+    fit.met::text AS met
 FROM kept AS fit
 WHERE (fit.root_id IN (SELECT complete.root_id FROM complete)) IS TRUE
 UNION ALL
 SELECT DISTINCT
     above.root_id, -1, above.ancestor_id, COALESCE(above.parent_id, 0), 0,
-    '00000000-0000-0000-0000-000000000000'::uuid, false, '{}'::bigint[], '{}'::int[]
+    '00000000-0000-0000-0000-000000000000'::uuid, false, '{}'::bigint[], ''
 FROM above
 WHERE above.ancestor_id <> above.provider_id
 ORDER BY root_id, slot, provider_id;
@@ -481,40 +475,35 @@ SELECT
 FROM jsonb_array_elements(@predicates::jsonb) WITH ORDINALITY AS predicate (part, place)
 ORDER BY predicate.place;
 
--- All providers of some trees, for the summaries beside candidates.
--- Called by Store.CandidateList with the trees that gave candidates.
--- Plan: for each tree a range of resource_providers_root_id_idx.
--- name: CandidateSummaryProviders :many
-SELECT provider.id, provider.uuid, provider.root_id, COALESCE(provider.parent_id, 0)::bigint AS parent_id, provider.trait_ids
+-- All providers of some trees, each with all its inventories, for the summaries
+-- beside candidates: one row for each inventory, or one of class -1 for a provider
+-- without any. Only custom classes come with their names, since only those can be
+-- renamed. Called by Store.CandidateList with the trees that gave candidates.
+-- Plan: for each tree a range of resource_providers_root_id_idx, for each provider
+-- one of inventories_pkey.
+-- name: CandidateSummaries :many
+SELECT
+    provider.id,
+    provider.uuid,
+    provider.root_id,
+    COALESCE(provider.parent_id, 0)::bigint AS parent_id,
+    provider.trait_ids,
+    COALESCE(inventory.class_id, -1)::int AS class_id,
+    CASE WHEN inventory.class_id >= 10000 THEN (
+        SELECT class.name FROM resource_classes AS class WHERE class.id = inventory.class_id
+    ) ELSE '' END::text AS custom_class,
+    COALESCE(inventory.capacity, 0)::float8 AS capacity,
+    COALESCE(inventory.used, 0)::bigint AS used
 FROM unnest(@roots::bigint[]) AS root (id)
 CROSS JOIN LATERAL (
     SELECT one.id, one.uuid, one.root_id, one.parent_id, one.trait_ids
     FROM resource_providers AS one WHERE one.root_id = root.id OFFSET 0
 ) AS provider
-ORDER BY provider.root_id, provider.id;
-
--- All inventories of some trees, for the same, in the same order. Only custom
--- classes come with their names, since only those can be renamed.
--- Plan: for each tree a range of resource_providers_root_id_idx, for each provider
--- one of inventories_pkey.
--- name: CandidateSummaryInventories :many
-SELECT
-    inventory.provider_id,
-    inventory.class_id,
-    CASE WHEN inventory.class_id >= 10000 THEN (
-        SELECT class.name FROM resource_classes AS class WHERE class.id = inventory.class_id
-    ) ELSE '' END::text AS custom_class,
-    trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio)::float8 AS capacity,
-    inventory.used
-FROM unnest(@roots::bigint[]) AS root (id)
-CROSS JOIN LATERAL (
-    SELECT one.id FROM resource_providers AS one WHERE one.root_id = root.id OFFSET 0
-) AS provider
-CROSS JOIN LATERAL (
-    SELECT one.provider_id, one.class_id, one.total, one.reserved, one.allocation_ratio, one.used
+LEFT JOIN LATERAL (
+    SELECT one.class_id, trunc((one.total - one.reserved) * one.allocation_ratio) AS capacity, one.used
     FROM inventories AS one WHERE one.provider_id = provider.id OFFSET 0
-) AS inventory
-ORDER BY root.id, inventory.provider_id, inventory.class_id;
+) AS inventory ON true
+ORDER BY provider.root_id, provider.id, inventory.class_id;
 
 -- The names of some standard classes and of traits, which summaries show. Called by
 -- Store.CandidateList for those that it meets for the first time.
