@@ -9,10 +9,10 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 GENERATED := gen openapi sql/schema.sql sql/functions/VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint-sql generate verify bench db psql run serve postgresql
+.PHONY: help build test lint lint-sql generate verify bench bench-candidates db psql run serve postgresql
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/berth with its version in it
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/berth ./cmd/berth
@@ -43,6 +43,9 @@ verify: generate ## rebuild and fail when anything differs from what is committe
 
 bench: postgresql ## measure requests beside a floor measured in the same run
 	$(GO) run ./cmd/bench
+
+bench-candidates: postgresql ## measure the search for candidates on clouds of 1,000 to 100,000 trees; FLAGS='-sizes 1000'
+	$(GO) run ./cmd/benchcandidates $(FLAGS)
 
 db: postgresql ## create or migrate the embedded database without serving
 	$(GO) run ./cmd/berth db migrate

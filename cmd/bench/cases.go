@@ -8,47 +8,48 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+
+	"github.com/berthd/berth/cmd/bench/rig"
 )
 
 // measured is a request and the floor it is held against.
 type measured struct {
 	name      string
-	numbers   *counter
-	ask       ask
-	floor     ask
+	ask       rig.Ask
+	floor     rig.Ask
 	floorName string
 }
 
 func (p *place) cases() []measured {
 	const select1 = "net/http handler with one SELECT 1"
 	return []measured{
-		{"GET provider", p.numbers, p.getProvider, p.askFloor, select1},
-		{"GET inventories", p.numbers, p.getInventories, p.askFloor, select1},
-		{"PUT allocations", p.numbers, p.putAllocations, p.insertAllocations, "the same rows in one statement, unchecked"},
-		{"POST reshaper", p.numbers, p.newReshaper(0), p.newUncheckedReshape(), "the same rows in one statement, unchecked"},
+		{"GET provider", p.getProvider, p.askFloor, select1},
+		{"GET inventories", p.getInventories, p.askFloor, select1},
+		{"PUT allocations", p.putAllocations, p.insertAllocations, "the same rows in one statement, unchecked"},
+		{"POST reshaper", p.newReshaper(0), p.newUncheckedReshape(), "the same rows in one statement, unchecked"},
 	}
 }
 
 func (p *place) askFloor(ctx context.Context, _ int, _ int64) error {
-	return p.request(ctx, http.MethodGet, p.floor, "", http.StatusOK)
+	return p.Request(ctx, http.MethodGet, p.floor, "", http.StatusOK)
 }
 
 // some spreads requests over the providers.
 func some(n int64) int64 { return 1 + (n*7919)%1000 }
 
 func (p *place) getProvider(ctx context.Context, _ int, n int64) error {
-	return p.request(ctx, http.MethodGet, p.berth+"/resource_providers/"+providerID(some(n)), "", http.StatusOK)
+	return p.Request(ctx, http.MethodGet, p.berth+"/resource_providers/"+providerID(some(n)), "", http.StatusOK)
 }
 
 func (p *place) getInventories(ctx context.Context, _ int, n int64) error {
-	return p.request(ctx, http.MethodGet, p.berth+"/resource_providers/"+providerID(some(n))+"/inventories", "", http.StatusOK)
+	return p.Request(ctx, http.MethodGet, p.berth+"/resource_providers/"+providerID(some(n))+"/inventories", "", http.StatusOK)
 }
 
 // putAllocations makes a new consumer with three classes of one provider.
 func (p *place) putAllocations(ctx context.Context, _ int, n int64) error {
 	body := fmt.Sprintf(`{"allocations": {"%s": {"resources": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}}},
 		"project_id": "bench", "user_id": "bench", "consumer_generation": null, "consumer_type": "INSTANCE"}`, providerID(some(n)))
-	return p.request(ctx, http.MethodPut, p.berth+"/allocations/"+consumerID(n), body, http.StatusNoContent)
+	return p.Request(ctx, http.MethodPut, p.berth+"/allocations/"+consumerID(n), body, http.StatusNoContent)
 }
 
 // insertAllocations writes the rows that putAllocations writes.
@@ -93,7 +94,7 @@ type reshapeTree struct {
 const reshapeConsumers = 100
 
 // newReshaper gives every client a tree of its own, made at its first request.
-func (p *place) newReshaper(first int64) ask {
+func (p *place) newReshaper(first int64) rig.Ask {
 	var mutex sync.Mutex
 	trees := map[int]*reshapeTree{}
 	return func(ctx context.Context, client int, _ int64) error {
@@ -109,7 +110,7 @@ func (p *place) newReshaper(first int64) ask {
 			trees[client] = tree
 			mutex.Unlock()
 		}
-		return p.request(ctx, http.MethodPost, p.berth+"/reshaper", tree.toggle(), http.StatusNoContent)
+		return p.Request(ctx, http.MethodPost, p.berth+"/reshaper", tree.toggle(), http.StatusNoContent)
 	}
 }
 
@@ -124,12 +125,12 @@ func (p *place) makeTree(ctx context.Context) (*reshapeTree, error) {
 			parent = `"` + tree.root + `"`
 		}
 		body := fmt.Sprintf(`{"name": "%[1]s", "uuid": "%[1]s", "parent_provider_uuid": %[2]s}`, id, parent)
-		if err := p.request(ctx, http.MethodPost, p.berth+"/resource_providers", body, http.StatusOK); err != nil {
+		if err := p.Request(ctx, http.MethodPost, p.berth+"/resource_providers", body, http.StatusOK); err != nil {
 			return nil, err
 		}
 	}
 	body := `{"resource_provider_generation": 0, "inventories": {"VGPU": {"total": 1000}}}`
-	if err := p.request(ctx, http.MethodPut, p.berth+"/resource_providers/"+tree.root+"/inventories", body, http.StatusOK); err != nil {
+	if err := p.Request(ctx, http.MethodPut, p.berth+"/resource_providers/"+tree.root+"/inventories", body, http.StatusOK); err != nil {
 		return nil, err
 	}
 	claims := map[string]any{}
@@ -143,7 +144,7 @@ func (p *place) makeTree(ctx context.Context) (*reshapeTree, error) {
 		return nil, err
 	}
 	tree.generations[tree.root] = 2
-	return tree, p.request(ctx, http.MethodPost, p.berth+"/allocations", string(encoded), http.StatusNoContent)
+	return tree, p.Request(ctx, http.MethodPost, p.berth+"/allocations", string(encoded), http.StatusNoContent)
 }
 
 func claim(provider string, generation any) map[string]any {

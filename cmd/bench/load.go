@@ -3,127 +3,60 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"slices"
-	"strings"
-	"sync"
-	"time"
+
+	"github.com/google/uuid"
 )
 
-// clientCounts are how many clients ask at the same time.
-var clientCounts = []int{1, 4, 16}
+// providerID is the uuid of the n-th provider, and so on: data whose names need
+// no looking up.
+func providerID(n int64) string { return numbered(0xaa, n) }
+func consumerID(n int64) string { return numbered(0xcc, n) }
 
-// ask does one request as one client; n is different in every call.
-type ask func(ctx context.Context, client int, n int64) error
-
-// figures are what a measurement gives.
-type figures struct {
-	p50  time.Duration
-	rate float64 // requests a second
-}
-
-// measure lets clients ask for some time.
-func measure(ctx context.Context, clients int, length time.Duration, numbers *counter, do ask) (figures, error) {
-	deadline := time.Now().Add(length)
-	all := make([][]time.Duration, clients)
-	failures := make(chan error, clients)
-	start := time.Now()
-	var group sync.WaitGroup
-	for client := range clients {
-		group.Go(func() {
-			for time.Now().Before(deadline) && ctx.Err() == nil {
-				begun := time.Now()
-				if err := do(ctx, client, numbers.next()); err != nil {
-					failures <- err
-					return
-				}
-				all[client] = append(all[client], time.Since(begun))
-			}
-		})
+func numbered(kind byte, n int64) string {
+	id := uuid.UUID{0: kind, 6: 0x40, 8: 0x80}
+	for i := range 6 {
+		id[15-i] = byte(n >> (8 * i))
 	}
-	group.Wait()
-	took := time.Since(start)
-	close(failures)
-	if err := <-failures; err != nil {
-		return figures{}, err
-	}
-	times := slices.Concat(all...)
-	slices.Sort(times)
-	if len(times) == 0 {
-		return figures{}, ctx.Err()
-	}
-	return figures{p50: times[len(times)/2], rate: float64(len(times)) / took.Seconds()}, nil
+	return id.String()
 }
 
-// counter gives every request of a run a number of its own.
-type counter struct {
-	mutex sync.Mutex
-	last  int64
-}
-
-func (c *counter) next() int64 {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.last++
-	return c.last
-}
-
-// compare measures a case and its floor in turns and prints the medians, and the
-// median of the ratios of the pairs.
-func compare(ctx context.Context, settings settings, of measured, clients int) error {
-	var ours, floors []figures
-	var ratios []float64
-	for round := range settings.rounds + 1 {
-		floor, err := measure(ctx, clients, settings.length, of.numbers, of.floor)
-		if err != nil {
-			return fmt.Errorf("floor: %w", err)
+// load fills the database in bulk: providers with three classes, a trait and an
+// aggregate each, and room for everything that the measurements claim.
+func (p *place) load(ctx context.Context, providers int) error {
+	for _, statement := range []string{
+		`INSERT INTO aggregates (uuid) VALUES ('a99e0000-0000-4000-8000-000000000001')`,
+		`INSERT INTO resource_providers (id, uuid, name, root_id) OVERRIDING SYSTEM VALUE
+		 SELECT n, ('aa000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'host-' || n, n
+		 FROM generate_series(1, $1::int) AS n`,
+		`SELECT setval(pg_get_serial_sequence('resource_providers', 'id'), $1::int + 1)`,
+		`INSERT INTO provider_generations (provider_id, updated_at) SELECT id, now() FROM resource_providers`,
+		`INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
+		 SELECT provider.id, class.id, provider.id, 2147483647, 0, 1, 2147483647, 1, 1000
+		 FROM resource_providers AS provider, resource_classes AS class WHERE class.id < 3`,
+		`INSERT INTO provider_traits SELECT provider.id, trait.id FROM resource_providers AS provider, traits AS trait
+		 WHERE trait.name IN ('HW_CPU_X86_AVX2', 'HW_CPU_X86_VMX')`,
+		`INSERT INTO provider_aggregates SELECT id, 1 FROM resource_providers`,
+		`INSERT INTO projects (external_id) VALUES ('bench')`,
+		`INSERT INTO users (external_id) VALUES ('bench')`,
+		`INSERT INTO consumer_types (name) VALUES ('INSTANCE')`,
+		`ANALYZE`,
+	} {
+		args := []any{}
+		if len(statement) > 0 && containsArgument(statement) {
+			args = append(args, providers)
 		}
-		our, err := measure(ctx, clients, settings.length, of.numbers, of.ask)
-		if err != nil {
-			return err
+		if _, err := p.pool.Exec(ctx, statement, args...); err != nil {
+			return fmt.Errorf("%.60s: %w", statement, err)
 		}
-		if round == 0 {
-			continue // warms up connections, prepared statements and caches
-		}
-		ours, floors = append(ours, our), append(floors, floor)
-		ratios = append(ratios, our.rate/floor.rate)
 	}
-	fmt.Fprintf(os.Stdout, "  %2d clients: p50 %8s, %7.0f/s   floor p50 %8s, %7.0f/s   throughput %3.0f %% of the floor (%.0f to %.0f), p50 %.1f floors\n",
-		clients, latency(medianTime(ours)), medianRate(ours), latency(medianTime(floors)), medianRate(floors),
-		100*median(ratios), 100*slices.Min(ratios), 100*slices.Max(ratios),
-		float64(medianTime(ours))/float64(medianTime(floors)))
 	return nil
 }
 
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
-}
-
-func medianRate(of []figures) float64 {
-	var values []float64
-	for _, one := range of {
-		values = append(values, one.rate)
+func containsArgument(statement string) bool {
+	for i := range len(statement) - 1 {
+		if statement[i] == '$' && statement[i+1] == '1' {
+			return true
+		}
 	}
-	return median(values)
-}
-
-func medianTime(of []figures) time.Duration {
-	var values []float64
-	for _, one := range of {
-		values = append(values, float64(one.p50))
-	}
-	return time.Duration(median(values))
-}
-
-func latency(d time.Duration) string {
-	return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))
-}
-
-func rates(of []figures) string {
-	var texts []string
-	for _, one := range of {
-		texts = append(texts, fmt.Sprintf("%.0f", one.rate))
-	}
-	return strings.Join(texts, ", ")
+	return false
 }

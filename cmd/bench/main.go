@@ -18,6 +18,8 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"time"
+
+	"github.com/berthd/berth/cmd/bench/rig"
 )
 
 func main() {
@@ -56,7 +58,7 @@ func run(ctx context.Context, settings settings) error {
 		return err
 	}
 	fmt.Printf("SELECT 1 through the pool, without HTTP: p50 %s, %s/s at 1, 4 and 16 clients\n\n",
-		latency(bare[0].p50), rates(bare))
+		rig.Latency(bare[0].P50), rates(bare))
 	for _, measured := range place.cases() {
 		if settings.only != "" && settings.only != measured.name {
 			continue
@@ -67,7 +69,7 @@ func run(ctx context.Context, settings settings) error {
 		}
 		fmt.Printf("%s: %d round trip(s); floor: %s\n", measured.name, trips, measured.floorName)
 		for _, clients := range clientCounts {
-			if err := compare(ctx, settings, measured, clients); err != nil {
+			if err := compare(ctx, place, settings, measured, clients); err != nil {
 				return fmt.Errorf("%s: %w", measured.name, err)
 			}
 		}

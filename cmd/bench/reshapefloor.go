@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"sync"
+
+	"github.com/berthd/berth/cmd/bench/rig"
 )
 
 // floorTree is what newUncheckedReshape moves: the same shape as a reshapeTree,
@@ -14,7 +16,7 @@ type floorTree struct {
 }
 
 // newUncheckedReshape writes the rows that a reshape writes, in one statement.
-func (p *place) newUncheckedReshape() ask {
+func (p *place) newUncheckedReshape() rig.Ask {
 	var mutex sync.Mutex
 	trees := map[int]*floorTree{}
 	return func(ctx context.Context, client int, _ int64) error {

@@ -1,57 +1,47 @@
-package main
+package rig
 
 import (
 	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"sync/atomic"
 
-	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/store"
 )
 
-// countRoundTrips sends one request through a server whose connection to the
-// database is listened to, and counts how often PostgreSQL says that it is ready
-// for the next query: once for each round trip, BEGIN and COMMIT included. A
-// first request has prepared the statements.
-func (p *place) countRoundTrips(ctx context.Context, of measured) (int64, error) {
-	ear, err := listenIn(p.cluster.URL())
+// RoundTrips serves a database over a connection that is listened to, sends a
+// request three times, and counts how often PostgreSQL says during the third that
+// it is ready for the next query: once for each round trip, BEGIN and COMMIT
+// included. By then data is made and statements are prepared.
+func (r *Rig) RoundTrips(ctx context.Context, database string, serve func(*store.Store) http.Handler,
+	ask func(ctx context.Context, url string) error) (int64, error) {
+	heard, err := listenIn(r.URL(database))
 	if err != nil {
 		return 0, err
 	}
-	defer ear.listener.Close()
-	watched, err := store.Open(ctx, store.Options{URL: ear.url, MaxConns: 1})
+	defer heard.listener.Close()
+	watched, err := store.Open(ctx, store.Options{URL: heard.url, MaxConns: 1})
 	if err != nil {
 		return 0, err
 	}
 	defer watched.Close()
-	berth, err := p.listen(server.New(server.Options{
-		Store: watched, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxBodyBytes: 64 << 20,
-	}))
+	server, err := r.Serve(serve(watched))
 	if err != nil {
 		return 0, err
 	}
-	aside := *p
-	aside.berth = berth
-	for _, same := range aside.cases() {
-		if same.name != of.name {
-			continue
+	defer server.Close()
+	for range 2 {
+		if err := ask(ctx, server.URL); err != nil {
+			return 0, err
 		}
-		// The reshaper makes its data in the first request; the second prepares.
-		for range 2 {
-			if err := same.ask(ctx, 0, p.numbers.next()); err != nil {
-				return 0, err
-			}
-		}
-		before := ear.ready.Load()
-		err := same.ask(ctx, 0, p.numbers.next())
-		return ear.ready.Load() - before, err
 	}
-	return 0, fmt.Errorf("no case %q", of.name)
+	before := heard.ready.Load()
+	err = ask(ctx, server.URL)
+	return heard.ready.Load() - before, err
 }
 
 // ear passes a connection to PostgreSQL on and counts its ReadyForQuery messages.

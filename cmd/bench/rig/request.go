@@ -1,0 +1,60 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Request asks a server, wants one status and reads the answer to its end.
+func (r *Rig) Request(ctx context.Context, method, url, body string, want int) error {
+	_, err := r.Read(ctx, method, url, body, want, io.Discard)
+	return err
+}
+
+// Read is Request for those who want to see the answer. It returns how many bytes
+// it has.
+func (r *Rig) Read(ctx context.Context, method, url, body string, want int, into io.Writer) (int64, error) {
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url, reader)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("X-Auth-Token", "admin")
+	request.Header.Set("X-Roles", "admin,service")
+	request.Header.Set("OpenStack-API-Version", "placement 1.39")
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != want {
+		answer, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
+		return 0, fmt.Errorf("%s %s: %s %s", method, request.URL.Path, response.Status, bytes.TrimSpace(answer))
+	}
+	return io.Copy(into, response.Body)
+}
+
+// SelectOne is F, the least that an HTTP server on a database can do.
+func SelectOne(pool *pgxpool.Pool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var one int
+		if err := pool.QueryRow(r.Context(), "SELECT 1").Scan(&one); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"one": 1}`) // a client that left shows in its own error
+	})
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"github.com/berthd/berth/cmd/bench/rig"
+)
+
+// patience is how long a single request may take, and a query in all its rounds.
+const patience = 2 * time.Minute
+
+// check asks once, notes what the answer has, and says how many rounds are to be
+// measured: those wanted, or what patience leaves of them.
+func (b *bench) check(ctx context.Context, s *site, of query, free int, about *result) (int, error) {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	var err error
+	about.Candidates = of.expected(free)
+	if about.Bytes, err = count(ctx, s, s.berth, of, free); err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	if err := s.asking(s.berth, of)(ctx, 0, 0); err != nil {
+		return 0, err
+	}
+	took := max(time.Since(begun), b.settings.length)
+	return max(1, min(b.settings.rounds, int(patience/4/took))), nil
+}
+
+// count asks a server and counts the candidates of its answer, which must be as
+// many as the query has. It returns the length of the answer.
+func count(ctx context.Context, s *site, server *rig.Server, of query, free int) (int64, error) {
+	into, from := io.Pipe()
+	var candidates int
+	var malformed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		candidates, malformed = countIn(into)
+		_, _ = io.Copy(io.Discard, into) // so that the other side never waits
+	}()
+	read, err := s.Read(ctx, http.MethodGet, server.URL+of.path(), "", http.StatusOK, from)
+	_ = from.CloseWithError(err)
+	<-done
+	switch expected := of.expected(free); {
+	case err != nil:
+		return read, err
+	case malformed != nil:
+		return read, malformed
+	case candidates != expected:
+		return read, fmt.Errorf("%d candidates instead of %d", candidates, expected)
+	}
+	return read, nil
+}
+
+// countIn reads an answer piece by piece, since it may be large.
+func countIn(answer io.Reader) (int, error) {
+	decoder := json.NewDecoder(answer)
+	if _, err := decoder.Token(); err != nil {
+		return 0, err
+	}
+	candidates := 0
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return 0, err
+		}
+		if _, err := decoder.Token(); err != nil { // [ or {
+			return 0, err
+		}
+		for decoder.More() {
+			var part json.RawMessage
+			if name != "allocation_requests" {
+				if _, err := decoder.Token(); err != nil { // a uuid
+					return 0, err
+				}
+			} else {
+				candidates++
+			}
+			if err := decoder.Decode(&part); err != nil {
+				return 0, err
+			}
+		}
+		if _, err := decoder.Token(); err != nil {
+			return 0, err
+		}
+	}
+	_, err := decoder.Token()
+	return candidates, err
+}
+
+// roundTrips counts those between the server and PostgreSQL.
+func (b *bench) roundTrips(ctx context.Context, s *site, of query) (int64, error) {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	return b.RoundTrips(ctx, s.name, handler, func(ctx context.Context, url string) error {
+		return s.Request(ctx, http.MethodGet, url+of.path(), "", http.StatusOK)
+	})
+}
+
+// peak is how much the heap of this process, which is the server's and that of a
+// client that keeps nothing, grows at most while something is done. The collector
+// runs early and often meanwhile: what counts is what is needed, not what lies
+// about.
+func peak(do func() error) (float64, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	runtime.GC()
+	runtime.GC() // what pools hold goes with the second
+	before := heap()
+	highest := make(chan uint64)
+	stop := make(chan struct{})
+	go func() {
+		most := before
+		tick := time.NewTicker(100 * time.Microsecond)
+		defer tick.Stop()
+		for {
+			most = max(most, heap())
+			select {
+			case <-stop:
+				highest <- most
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	err := do()
+	close(stop)
+	return float64(<-highest-before) / (1 << 20), err
+}
+
+// heap is the size of all objects, dead ones not yet collected included.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
