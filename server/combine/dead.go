@@ -59,8 +59,8 @@ func (e *deadEnds) remember(s *Search, depth int) {
 }
 
 // describe writes down all that the solutions below a depth depend on: the live fits of
-// the undecided wants, their room as far as anybody wants it, which trees give
-// resources already, the sets of traits that are met, and the apexes.
+// the undecided wants, their room as far as anybody wants it, the sets of traits that
+// are met, and the apexes. Which trees give resources already shows in what is live.
 func (e *deadEnds) describe(s *Search, depth int) {
 	b := binary.AppendUvarint(e.buffer[:0], uint64(depth))
 	for i := range s.domains {
@@ -70,14 +70,13 @@ func (e *deadEnds) describe(s *Search, depth int) {
 		}
 		b = binary.AppendUvarint(b, uint64(len(d.live)))
 		for _, fit := range d.live {
-			place := s.place[fit]
 			b = binary.AppendUvarint(b, uint64(fit-d.start))
-			for j := range d.demands {
-				demand := &d.demands[j]
-				b = binary.AppendUvarint(b, uint64(min(*s.roomFor(demand, place), s.wanted(demand.contest))))
-			}
-			if d.rooted {
-				b = append(b, byte(min(s.roots.takers[s.roots.of[place]], 1)))
+		}
+		for j := range d.demands {
+			demand := &d.demands[j]
+			wanted := s.wanted(demand.contest)
+			for _, fit := range d.live {
+				b = binary.AppendUvarint(b, uint64(min(*s.roomFor(demand, s.place[fit]), wanted)))
 			}
 		}
 	}

@@ -8,12 +8,13 @@ package combine
 //   - traits: a set is met neither by what is chosen nor by any live fit;
 //   - subtrees: no provider can be the ancestor that a family needs (subtree.go);
 //   - contests: the wants that are left do not fit in the room that is left, even if
-//     they could be split (below, and flow.go).
+//     they could be split (contests.go, and flow.go).
 //
-// Each of these is exact by itself, but for classes that are asked for in different
-// amounts, where an exact answer is as hard as packing bins. Together they are not
-// exact. Fits that a check rules out are gone when the next one looks, which makes the
-// rest rare; dead.go is for that rest.
+// Each of these is exact by itself, with two exceptions where an exact answer is hard to
+// have: classes that are asked for in different amounts (packing bins), and traits that
+// more than two wants must meet together (covering sets). Several of them together are
+// not exact. Fits that a check rules out are gone when the next one looks, which makes
+// the rest rare; dead.go is for that rest.
 //
 // loose is true if it can prove that there is a solution, whatever is chosen from here
 // on among what is possible: then nobody need look again further down.

@@ -20,7 +20,6 @@ func (s *Search) Reset(tree *Tree) {
 			s.apexes[family] = apex{node: none}
 		}
 	}
-	clear(s.covered[:s.plan.words])
 	loose := s.constrain()
 	if !loose {
 		s.live = sized(s.live, len(s.place))
