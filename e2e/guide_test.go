@@ -27,7 +27,7 @@ func handler(t *testing.T, databaseURL string) http.Handler {
 		t.Fatal(err)
 	}
 	return server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20,
+		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
 	})
 }
 

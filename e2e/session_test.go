@@ -49,6 +49,7 @@ func session(v apiVersion) []call {
 	b.inventories()
 	b.aggregatesAndTraits()
 	b.filters()
+	b.candidates()
 	b.allocations()
 	b.cleanUp()
 	return b.calls
@@ -198,6 +199,33 @@ func (b *book) filters() {
 	if b.version.has("1.18") { // below it the client refuses the option, not its comma
 		b.add("1.39", []row{b.host()}, "resource provider list", "--required", "HW_CPU_X86_AVX512F,HW_CPU_X86_AVX2", "--required", "CUSTOM_GOLD")
 	}
+}
+
+// candidate is how the client shows a candidate: a line for each provider. It shows
+// traits only where the summaries have them, and of the inventories those asked for
+// only where the summaries have no others.
+func (b *book) candidate(number int, allocation, inventory string) row {
+	shown := row{"#": number, "allocation": allocation, "resource provider": host, "inventory used/capacity": inventory}
+	if b.version.has("1.17") {
+		shown["traits"] = "HW_CPU_X86_AVX2,CUSTOM_GOLD"
+	}
+	return shown
+}
+
+func (b *book) candidates() {
+	both := b.candidate(1, "VCPU=2,MEMORY_MB=256", "VCPU=0/30,MEMORY_MB=0/2048")
+	b.add("1.10", []row{both}, "allocation candidate list", "--resource", "VCPU=2", "--resource", "MEMORY_MB=256")
+	b.add("1.10", []row{}, "allocation candidate list", "--resource", "VCPU=200")
+	if !b.version.has("1.10") {
+		return // below it the client refuses the command, not its options
+	}
+	b.add("1.16", []row{both}, "allocation candidate list", "--resource", "VCPU=2", "--resource", "MEMORY_MB=256", "--limit", "1")
+	b.add("1.17", []row{both}, "allocation candidate list", "--resource", "VCPU=2", "--resource", "MEMORY_MB=256", "--required", "CUSTOM_GOLD")
+	b.add("1.22", []row{}, "allocation candidate list", "--resource", "VCPU=2", "--forbidden", "CUSTOM_GOLD")
+	b.add("1.21", []row{both}, "allocation candidate list", "--resource", "VCPU=2", "--resource", "MEMORY_MB=256", "--member-of", rack)
+	b.add("1.25", []row{both}, "allocation candidate list", "--group", "1", "--resource", "VCPU=2", "--group", "2", "--resource", "MEMORY_MB=256", "--group-policy", "none")
+	b.add("1.25", []row{}, "allocation candidate list", "--group", "1", "--resource", "VCPU=2", "--group", "2", "--resource", "MEMORY_MB=256", "--group-policy", "isolate")
+	b.fail("No such trait(s): CUSTOM_TIN. (HTTP 400)", "allocation candidate list", "--resource", "VCPU=2", "--required", "CUSTOM_TIN")
 }
 
 // owner is the part of a call that says whose an allocation is.
