@@ -62,7 +62,7 @@ func (p *place) start(ctx context.Context, settings settings) error {
 
 // handler is the service that is measured.
 func handler(on *store.Store) http.Handler {
-	return server.New(server.Options{Store: on, Log: rig.Silence(), MaxBodyBytes: 64 << 20})
+	return server.New(server.Options{Store: on, Log: rig.Silence(), MaxBodyBytes: 64 << 20, MaxCandidates: -1})
 }
 
 func (p *place) close() {

@@ -437,40 +437,48 @@ SELECT
     provider.root_id,
     COALESCE(provider.parent_id, 0)::bigint AS parent_id,
     provider.trait_ids,
-    COALESCE(inventory.class_id, -1)::int AS class_id,
-    CASE WHEN inventory.class_id >= 10000 THEN (
-        SELECT class.name FROM resource_classes AS class WHERE class.id = inventory.class_id
-    ) ELSE '' END::text AS custom_class,
-    COALESCE(inventory.capacity, 0)::float8 AS capacity,
-    COALESCE(inventory.used, 0)::bigint AS used
+    inventory.class_ids::int[] AS class_ids,
+    inventory.capacities::float8[] AS capacities,
+    inventory.used::bigint[] AS used,
+    CASE WHEN inventory.last_class_id >= 10000 THEN ARRAY(
+        SELECT COALESCE((SELECT class.name FROM resource_classes AS class WHERE class.id = wanted.id AND class.id >= 10000), '')
+        FROM unnest(inventory.class_ids) WITH ORDINALITY AS wanted (id, place) ORDER BY wanted.place
+    ) END::text[] AS custom_classes
 FROM unnest($1::bigint[]) AS root (id)
 CROSS JOIN LATERAL (
     SELECT one.id, one.uuid, one.root_id, one.parent_id, one.trait_ids
     FROM resource_providers AS one WHERE one.root_id = root.id OFFSET 0
 ) AS provider
-LEFT JOIN LATERAL (
-    SELECT one.class_id, trunc((one.total - one.reserved) * one.allocation_ratio) AS capacity, one.used
-    FROM inventories AS one WHERE one.provider_id = provider.id OFFSET 0
-) AS inventory ON true
-ORDER BY provider.root_id, provider.id, inventory.class_id
+CROSS JOIN LATERAL (
+    SELECT
+        COALESCE(array_agg(one.class_id), '{}') AS class_ids,
+        COALESCE(array_agg(trunc((one.total - one.reserved) * one.allocation_ratio)), '{}') AS capacities,
+        COALESCE(array_agg(one.used), '{}') AS used,
+        max(one.class_id) AS last_class_id
+    FROM (
+        SELECT stock.class_id, stock.total, stock.reserved, stock.allocation_ratio, stock.used
+        FROM inventories AS stock WHERE stock.provider_id = provider.id ORDER BY stock.class_id
+    ) AS one
+) AS inventory
+ORDER BY provider.root_id, provider.id
 `
 
 type CandidateSummariesRow struct {
-	ID          int64
-	Uuid        uuid.UUID
-	RootID      int64
-	ParentID    int64
-	TraitIds    []int32
-	ClassID     int32
-	CustomClass string
-	Capacity    float64
-	Used        int64
+	ID            int64
+	Uuid          uuid.UUID
+	RootID        int64
+	ParentID      int64
+	TraitIds      []int32
+	ClassIds      []int32
+	Capacities    []float64
+	Used          []int64
+	CustomClasses []string
 }
 
-// All providers of some trees, each with all its inventories, for the summaries
-// beside candidates: one row for each inventory, or one of class -1 for a provider
-// without any. Only custom classes come with their names, since only those can be
-// renamed. Called by Store.CandidateList with the trees that gave candidates.
+// All providers of some trees with all their inventories, for the summaries beside
+// candidates. Names of classes are looked up for custom ones only, which are those
+// that can be renamed. Called by Store.CandidateList with the trees that gave
+// candidates.
 // Plan: for each tree a range of resource_providers_root_id_idx, for each provider
 // one of inventories_pkey.
 func (q *Queries) CandidateSummaries(ctx context.Context, db DBTX, roots []int64) ([]CandidateSummariesRow, error) {
@@ -488,10 +496,10 @@ func (q *Queries) CandidateSummaries(ctx context.Context, db DBTX, roots []int64
 			&i.RootID,
 			&i.ParentID,
 			&i.TraitIds,
-			&i.ClassID,
-			&i.CustomClass,
-			&i.Capacity,
+			&i.ClassIds,
+			&i.Capacities,
 			&i.Used,
+			&i.CustomClasses,
 		); err != nil {
 			return nil, err
 		}
@@ -534,6 +542,7 @@ const CandidateWalk = `-- name: CandidateWalk :many
 WITH RECURSIVE slots AS MATERIALIZED (
     SELECT
         (part ->> 'slot')::int AS slot,
+        (part ->> 'mark')::bigint AS mark,
         (part ->> 'place')::int AS place,
         (part ->> 'classes')::int AS classes,
         (part ->> 'class')::int AS class_id,
@@ -554,7 +563,8 @@ WITH RECURSIVE slots AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT one.id, one.trait_ids, one.aggregate_ids FROM resource_providers AS one WHERE one.id = wanted.id OFFSET 0
     ) AS root
-    WHERE root.trait_ids @> $3::int[] AND NOT root.trait_ids && $4::int[]
+    WHERE (cardinality($3::int[]) = 0 OR root.trait_ids @> $3::int[])
+      AND (cardinality($4::int[]) = 0 OR NOT root.trait_ids && $4::int[])
 
 ), subtrees AS MATERIALIZED (
     SELECT
@@ -602,15 +612,18 @@ WITH RECURSIVE slots AS MATERIALIZED (
     SELECT
         stock.anchor_id AS root_id,
         slot.slot,
+        slot.mark,
+        slot.place,
+        slot.classes,
         stock.id AS provider_id,
         stock.uuid,
         stock.root_id AS tree_id,
         stock.parent_id,
         stock.trait_ids && $7::int[] AS shares,
-        array_agg(stock.free ORDER BY slot.place) AS free,
-        CASE WHEN slot.suffixed OR cardinality($8::text[]) = 0 THEN '' ELSE array_to_string(ARRAY(
+        stock.free,
+        CASE WHEN NOT slot.suffixed AND cardinality($8::text[]) > 0 THEN array_to_string(ARRAY(
             SELECT CASE WHEN stock.trait_ids && wanted.ids::int[] THEN 1 ELSE 0 END FROM unnest($8::text[]) AS wanted (ids)
-        ), '') END AS met
+        ), '')::bit varying END AS met
     FROM (
         SELECT
             provider.anchor_id, provider.anchor_aggregates, provider.foreign_tree, provider.id, provider.uuid,
@@ -642,13 +655,18 @@ WITH RECURSIVE slots AS MATERIALIZED (
       AND (slot.not_member_of IS NULL OR NOT stock.aggregate_ids && slot.not_member_of
         AND (slot.suffixed OR NOT stock.anchor_aggregates && slot.not_member_of))
       AND (slot.root_id IS NULL OR slot.root_id = stock.root_id AND (slot.suffixed OR NOT stock.foreign_tree))
-    GROUP BY
-        stock.anchor_id, slot.slot, slot.suffixed, stock.id, stock.uuid, stock.root_id, stock.parent_id, stock.trait_ids
-    HAVING count(*) = min(slot.classes)
+
+), whole AS NOT MATERIALIZED (
+    SELECT fit.root_id, fit.slot, fit.mark, fit.place, fit.provider_id, fit.uuid, fit.tree_id, fit.parent_id, fit.shares, fit.free, fit.met
+    FROM fits AS fit
+    WHERE fit.classes = 1 OR (fit.root_id, fit.slot, fit.provider_id) IN (
+        SELECT part.root_id, part.slot, part.provider_id FROM fits AS part
+        WHERE part.classes > 1
+        GROUP BY part.root_id, part.slot, part.provider_id HAVING count(*) = min(part.classes))
 
 ), above AS (
     SELECT fit.root_id, fit.slot, fit.provider_id, fit.provider_id AS ancestor_id, fit.parent_id
-    FROM fits AS fit WHERE fit.slot IN (SELECT subtree.slot FROM subtrees AS subtree)
+    FROM whole AS fit WHERE fit.place = 0 AND fit.slot IN (SELECT subtree.slot FROM subtrees AS subtree)
     UNION ALL  -- ends at the root
     SELECT below.root_id, below.slot, below.provider_id, parent.id, parent.parent_id
     FROM above AS below
@@ -671,16 +689,16 @@ WITH RECURSIVE slots AS MATERIALIZED (
     HAVING count(DISTINCT below.subtree) = min(below.subtrees)
 
 ), kept AS MATERIALIZED (
-    SELECT fit.root_id, fit.slot, fit.provider_id, fit.uuid, fit.tree_id, fit.parent_id, fit.shares, fit.free, fit.met
-    FROM fits AS fit
+    SELECT
+        fit.root_id, fit.slot, fit.mark, fit.place, fit.provider_id, fit.uuid, fit.tree_id, fit.parent_id, fit.shares, fit.free, fit.met
+    FROM whole AS fit
     WHERE (fit.slot IN (SELECT subtree.slot FROM subtrees AS subtree)) IS NOT TRUE
        OR (fit.root_id, fit.slot, fit.provider_id) IN (SELECT tied.root_id, tied.slot, tied.provider_id FROM tied)
 
 ), complete AS (
     SELECT fit.root_id FROM kept AS fit
     GROUP BY fit.root_id
-    HAVING count(DISTINCT fit.slot) = $9::int
-       AND strpos(COALESCE((bit_or(fit.met::bit varying) FILTER (WHERE fit.met <> ''))::text, ''), '0') = 0
+    HAVING bit_or(fit.mark) = $9::bigint AND COALESCE(strpos(bit_or(fit.met)::text, '0'), 0) = 0
 )
 SELECT
     fit.root_id::bigint AS root_id,
@@ -690,17 +708,18 @@ SELECT
     fit.tree_id::bigint AS tree_id,
     fit.uuid::uuid AS uuid,
     fit.shares::bool AS shares,
-    fit.free::bigint[] AS free,
-    fit.met::text AS met
+    fit.free::bigint AS free,
+    COALESCE(fit.met::text, '')::text AS met,
+    fit.place::int AS place
 FROM kept AS fit
 WHERE (fit.root_id IN (SELECT complete.root_id FROM complete)) IS TRUE
 UNION ALL
 SELECT DISTINCT
     above.root_id, -1, above.ancestor_id, COALESCE(above.parent_id, 0), 0,
-    '00000000-0000-0000-0000-000000000000'::uuid, false, '{}'::bigint[], ''
+    '00000000-0000-0000-0000-000000000000'::uuid, false, 0, '', 0
 FROM above
 WHERE above.ancestor_id <> above.provider_id
-ORDER BY root_id, slot, provider_id
+ORDER BY root_id, slot, provider_id, place
 `
 
 type CandidateWalkParams struct {
@@ -712,7 +731,7 @@ type CandidateWalkParams struct {
 	Sharing       bool
 	SharingTraits []int32
 	Sets          []string
-	SlotCount     int32
+	Marks         int64
 }
 
 type CandidateWalkRow struct {
@@ -723,8 +742,9 @@ type CandidateWalkRow struct {
 	TreeID     int64
 	Uuid       uuid.UUID
 	Shares     bool
-	Free       []int64
+	Free       int64
 	Met        string
+	Place      int32
 }
 
 // CandidateWalkTree for deployments in which providers share, for same_subtree and
@@ -752,7 +772,7 @@ func (q *Queries) CandidateWalk(ctx context.Context, db DBTX, arg CandidateWalkP
 		arg.Sharing,
 		arg.SharingTraits,
 		arg.Sets,
-		arg.SlotCount,
+		arg.Marks,
 	)
 	if err != nil {
 		return nil, err
@@ -771,6 +791,7 @@ func (q *Queries) CandidateWalk(ctx context.Context, db DBTX, arg CandidateWalkP
 			&i.Shares,
 			&i.Free,
 			&i.Met,
+			&i.Place,
 		); err != nil {
 			return nil, err
 		}
@@ -786,6 +807,7 @@ const CandidateWalkTree = `-- name: CandidateWalkTree :many
 WITH slots AS MATERIALIZED (
     SELECT
         (part ->> 'slot')::int AS slot,
+        (part ->> 'mark')::bigint AS mark,
         (part ->> 'place')::int AS place,
         (part ->> 'classes')::int AS classes,
         (part ->> 'class')::int AS class_id,
@@ -806,18 +828,22 @@ WITH slots AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT one.id, one.trait_ids, one.aggregate_ids FROM resource_providers AS one WHERE one.id = wanted.id OFFSET 0
     ) AS root
-    WHERE root.trait_ids @> $3::int[] AND NOT root.trait_ids && $4::int[]
+    WHERE (cardinality($3::int[]) = 0 OR root.trait_ids @> $3::int[])
+      AND (cardinality($4::int[]) = 0 OR NOT root.trait_ids && $4::int[])
 
 ), fits AS MATERIALIZED (
     SELECT
         root.id AS root_id,
         slot.slot,
+        slot.mark,
+        slot.place,
+        slot.classes,
         provider.id AS provider_id,
         provider.uuid,
-        array_agg(inventory.free ORDER BY slot.place) AS free,
-        CASE WHEN slot.suffixed OR cardinality($5::text[]) = 0 THEN '' ELSE array_to_string(ARRAY(
+        inventory.free,
+        CASE WHEN NOT slot.suffixed AND cardinality($5::text[]) > 0 THEN array_to_string(ARRAY(
             SELECT CASE WHEN provider.trait_ids && wanted.ids::int[] THEN 1 ELSE 0 END FROM unnest($5::text[]) AS wanted (ids)
-        ), '') END AS met
+        ), '')::bit varying END AS met
     FROM roots AS root
     CROSS JOIN LATERAL (
         SELECT one.id, one.uuid, one.trait_ids, one.aggregate_ids
@@ -842,14 +868,19 @@ WITH slots AS MATERIALIZED (
       AND (slot.not_member_of IS NULL OR NOT provider.aggregate_ids && slot.not_member_of
         AND (slot.suffixed OR NOT root.aggregate_ids && slot.not_member_of))
       AND (slot.root_id IS NULL OR slot.root_id = root.id)
-    GROUP BY root.id, slot.slot, slot.suffixed, provider.id, provider.uuid, provider.trait_ids
-    HAVING count(*) = min(slot.classes)
+
+), whole AS NOT MATERIALIZED (
+    SELECT fit.root_id, fit.slot, fit.mark, fit.place, fit.provider_id, fit.uuid, fit.free, fit.met
+    FROM fits AS fit
+    WHERE fit.classes = 1 OR (fit.root_id, fit.slot, fit.provider_id) IN (
+        SELECT part.root_id, part.slot, part.provider_id FROM fits AS part
+        WHERE part.classes > 1
+        GROUP BY part.root_id, part.slot, part.provider_id HAVING count(*) = min(part.classes))
 
 ), complete AS (
-    SELECT fit.root_id FROM fits AS fit
+    SELECT fit.root_id FROM whole AS fit
     GROUP BY fit.root_id
-    HAVING count(DISTINCT fit.slot) = $6::int
-       AND strpos(COALESCE((bit_or(fit.met::bit varying) FILTER (WHERE fit.met <> ''))::text, ''), '0') = 0
+    HAVING bit_or(fit.mark) = $6::bigint AND COALESCE(strpos(bit_or(fit.met)::text, '0'), 0) = 0
 )
 SELECT
     fit.root_id::bigint AS root_id,
@@ -859,11 +890,12 @@ SELECT
     fit.root_id::bigint AS tree_id,
     fit.uuid::uuid AS uuid,
     false AS shares,
-    fit.free::bigint[] AS free,
-    fit.met::text AS met
-FROM fits AS fit
+    fit.free::bigint AS free,
+    COALESCE(fit.met::text, '')::text AS met,
+    fit.place::int AS place
+FROM whole AS fit
 WHERE (fit.root_id IN (SELECT complete.root_id FROM complete)) IS TRUE
-ORDER BY fit.root_id, fit.slot, fit.provider_id
+ORDER BY fit.root_id, fit.slot, fit.provider_id, fit.place
 `
 
 type CandidateWalkTreeParams struct {
@@ -872,7 +904,7 @@ type CandidateWalkTreeParams struct {
 	RootRequired  []int32
 	RootForbidden []int32
 	Sets          []string
-	SlotCount     int32
+	Marks         int64
 }
 
 type CandidateWalkTreeRow struct {
@@ -883,12 +915,14 @@ type CandidateWalkTreeRow struct {
 	TreeID     int64
 	Uuid       uuid.UUID
 	Shares     bool
-	Free       []int64
+	Free       int64
 	Met        string
+	Place      int32
 }
 
 // What in some trees can satisfy which part of a request: the heart of the search.
-// One row for each slot and provider, only of trees in which every slot has one.
+// One row for each class of a slot and provider, only of trees in which every slot
+// has a provider.
 // Called by Store.CandidateList with a page of roots, if nobody shares and every
 // group asks for resources; see CandidateWalk for the rest.
 //
@@ -896,7 +930,8 @@ type CandidateWalkTreeRow struct {
 // unsuffixed group; equal groups share one. Slots come as JSON objects, one for
 // each class of a slot:
 //
-//	slot, place, classes     its number; place of the class in it, and of how many
+//	slot, mark               its number, and a bit of its own; marks has all bits
+//	place, classes           place of the class in it, and of how many
 //	class, amount, suffixed
 //	required, forbidden      '{trait ids}': all, none
 //	required_any             '{"{trait ids}"}': one of each
@@ -919,7 +954,7 @@ func (q *Queries) CandidateWalkTree(ctx context.Context, db DBTX, arg CandidateW
 		arg.RootRequired,
 		arg.RootForbidden,
 		arg.Sets,
-		arg.SlotCount,
+		arg.Marks,
 	)
 	if err != nil {
 		return nil, err
@@ -938,6 +973,7 @@ func (q *Queries) CandidateWalkTree(ctx context.Context, db DBTX, arg CandidateW
 			&i.Shares,
 			&i.Free,
 			&i.Met,
+			&i.Place,
 		); err != nil {
 			return nil, err
 		}

@@ -241,14 +241,14 @@ func (s *candidateSearch) walk(page []int64) func(context.Context, db.DBTX) ([]d
 			return s.queries.CandidateWalk(ctx, to, db.CandidateWalkParams{
 				Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
 				Subtrees: encoded(s.subtrees), Sharing: s.ids.sharing, SharingTraits: s.ids.sharingTraits,
-				Sets: s.sets.texts(), SlotCount: int32(s.count),
+				Sets: s.sets.texts(), Marks: marks(s.count),
 			})
 		}
 	}
 	return func(ctx context.Context, to db.DBTX) ([]db.CandidateWalkRow, error) {
 		found, err := s.queries.CandidateWalkTree(ctx, to, db.CandidateWalkTreeParams{
 			Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
-			Sets: s.sets.texts(), SlotCount: int32(s.count),
+			Sets: s.sets.texts(), Marks: marks(s.count),
 		})
 		rows := make([]db.CandidateWalkRow, 0, len(found))
 		for _, row := range found {
@@ -293,7 +293,12 @@ func (s *candidateSearch) trees(rows []db.CandidateWalkRow, page []int64) []*can
 			tree.Providers = append(tree.Providers, provider)
 			tree.uuids = append(tree.uuids, row.Uuid)
 		}
-		tree.Fits[row.Slot] = append(tree.Fits[row.Slot], combine.Fit{Provider: place, Free: row.Free, Met: metSets(row.Met)})
+		fits := &tree.Fits[row.Slot]
+		if row.Place == 0 {
+			*fits = append(*fits, combine.Fit{Provider: place, Met: metSets(row.Met)})
+		}
+		last := &(*fits)[len(*fits)-1]
+		last.Free = append(last.Free, row.Free)
 	}
 	if !slices.IsSorted(page) {
 		order := make(map[int64]int, len(page))

@@ -13,6 +13,7 @@ import (
 // slotPart is one class of a slot, as CandidateWalkTree describes it.
 type slotPart struct {
 	Slot        int     `json:"slot"`
+	Mark        int64   `json:"mark"`
 	Place       int     `json:"place"`
 	Classes     int     `json:"classes"`
 	Class       int32   `json:"class"`
@@ -116,13 +117,7 @@ func newCandidateSlots(query *CandidateQuery, ids *wantedIDs) *candidateSlots {
 		slices.Sort(slots)
 		slots = slices.Compact(slots)
 		for i, slot := range slots {
-			// Slots beyond the bits of a number have no mark. The database then keeps more
-			// than it must, which package combine sees.
-			part := subtreePart{Subtree: number, Slot: slot, Slots: 1<<min(len(slots), 62) - 1}
-			if i < 62 {
-				part.Mark = 1 << i
-			}
-			s.subtrees = append(s.subtrees, part)
+			s.subtrees = append(s.subtrees, subtreePart{Subtree: number, Slot: slot, Mark: mark(i), Slots: marks(len(slots))})
 		}
 	}
 	for i := range s.subtrees {
@@ -202,7 +197,7 @@ func (s *candidateSlots) add(known map[string]int, like slotPart, classes []int3
 		known[key] = slot
 	}
 	for i := range parts {
-		parts[i].Slot = slot
+		parts[i].Slot, parts[i].Mark = slot, mark(slot)
 	}
 	s.parts = append(s.parts, parts...)
 	return slot
@@ -216,6 +211,20 @@ func (s *candidateSlots) want(group, slot int, classes []int32, amounts []Amount
 	s.asked.Wants = append(s.asked.Wants, want)
 	s.wants = append(s.wants, candidateWant{group: group, resources: amounts})
 }
+
+// marked is how many things have a bit of their own in a number. Those beyond have
+// none: the database then keeps more than it must, which package combine sees.
+const marked = 62
+
+func mark(place int) int64 {
+	if place < marked {
+		return 1 << place
+	}
+	return 0
+}
+
+// marks are the bits of so many things.
+func marks(count int) int64 { return 1<<min(count, marked) - 1 }
 
 // encoded is what cannot fail to be encoded: numbers, truths and lists of numbers.
 func encoded(parts any) json.RawMessage {

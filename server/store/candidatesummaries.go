@@ -119,7 +119,7 @@ func (c *Candidates) read(sent *sentSummaries) ([]db.CandidateSummariesRow, erro
 	return rows, c.search.learn(rows)
 }
 
-// summaries makes one of the rows of each provider.
+// summaries makes one of each row.
 func (c *Candidates) summaries(rows []db.CandidateSummariesRow, yield func(*ProviderSummary, error) bool) bool {
 	uuids := make(map[int64]uuid.UUID, len(rows))
 	for i := range rows {
@@ -129,26 +129,24 @@ func (c *Candidates) summaries(rows []db.CandidateSummariesRow, yield func(*Prov
 	var summary ProviderSummary
 	for i := range rows {
 		row := &rows[i]
-		if i == 0 || rows[i-1].ID != row.ID {
-			summary = ProviderSummary{
-				UUID: row.Uuid, Root: uuids[row.RootID], Traits: summary.Traits[:0], Resources: summary.Resources[:0],
-			}
-			if parent, has := uuids[row.ParentID]; has {
-				summary.Parent = &parent
-			}
-			for _, id := range row.TraitIds {
-				summary.Traits = append(summary.Traits, traits[id])
-			}
+		if c.used.onlyThem && !c.used.them[row.ID] {
+			continue
 		}
-		if row.ClassID >= 0 {
-			shown := SummaryResource{Class: row.CustomClass, Capacity: row.Capacity, Used: row.Used}
-			if shown.Class == "" {
-				shown.Class = classes[row.ClassID]
+		summary = ProviderSummary{
+			UUID: row.Uuid, Root: uuids[row.RootID], Traits: summary.Traits[:0], Resources: summary.Resources[:0],
+		}
+		if parent, has := uuids[row.ParentID]; has {
+			summary.Parent = &parent
+		}
+		for _, id := range row.TraitIds {
+			summary.Traits = append(summary.Traits, traits[id])
+		}
+		for place, class := range row.ClassIds {
+			shown := SummaryResource{Class: classes[class], Capacity: row.Capacities[place], Used: row.Used[place]}
+			if isCustom(class) {
+				shown.Class = row.CustomClasses[place]
 			}
 			summary.Resources = append(summary.Resources, shown)
-		}
-		if i+1 < len(rows) && rows[i+1].ID == row.ID || c.used.onlyThem && !c.used.them[row.ID] {
-			continue
 		}
 		if !yield(&summary, nil) {
 			return false

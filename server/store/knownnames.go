@@ -45,21 +45,22 @@ func (n *names) add(ids []int32, found []string) {
 	}
 }
 
+// isCustom tells the ids of classes that can be renamed and deleted.
+func isCustom(class int32) bool { return class >= 10000 }
+
 // learn looks up those names that some rows need and nobody knows yet.
 func (s *candidateSearch) learn(rows []db.CandidateSummariesRow) error {
 	knownClasses, knownTraits := s.names.classes.all(), s.names.traits.all()
 	classes, traits := []int32{}, []int32{}
 	for i := range rows {
-		row := &rows[i]
-		if row.ClassID >= 0 && row.CustomClass == "" && knownClasses[row.ClassID] == "" && !slices.Contains(classes, row.ClassID) {
-			classes = append(classes, row.ClassID)
+		for _, class := range rows[i].ClassIds {
+			if !isCustom(class) && knownClasses[class] == "" && !slices.Contains(classes, class) {
+				classes = append(classes, class)
+			}
 		}
-		if i > 0 && rows[i-1].ID == row.ID {
-			continue
-		}
-		for _, id := range row.TraitIds {
-			if knownTraits[id] == "" && !slices.Contains(traits, id) {
-				traits = append(traits, id)
+		for _, trait := range rows[i].TraitIds {
+			if knownTraits[trait] == "" && !slices.Contains(traits, trait) {
+				traits = append(traits, trait)
 			}
 		}
 	}
