@@ -117,19 +117,18 @@ func (q *Queries) CandidateNames(ctx context.Context, db DBTX, arg CandidateName
 }
 
 const CandidateProbe = `-- name: CandidateProbe :many
-SELECT
-    predicate.place::int AS place,
-    (
-        SELECT count(*) + COALESCE(sum(CASE WHEN $1::bool THEN (
+WITH counted AS MATERIALIZED (
+    SELECT predicate.part, predicate.place, (
+        SELECT count(*) + COALESCE(sum(CASE WHEN $3::bool THEN (
             SELECT count(*) FROM (
                 SELECT other.provider_id
                 FROM provider_aggregates AS mine
                 CROSS JOIN LATERAL (
                     SELECT one.provider_id FROM provider_aggregates AS one
-                    WHERE one.aggregate_id = mine.aggregate_id LIMIT $2::int
+                    WHERE one.aggregate_id = mine.aggregate_id LIMIT $1::int
                 ) AS other
                 WHERE mine.provider_id = met.provider_id AND mine.sharing
-                LIMIT $2::int
+                LIMIT $1::int
             ) AS anchored
         ) END), 0)
         FROM (
@@ -140,20 +139,25 @@ SELECT
             SELECT present.provider_id
             FROM unnest((predicate.part ->> 'traits')::int[]) AS wanted (id)
             CROSS JOIN LATERAL (
-                SELECT one.provider_id FROM provider_traits AS one WHERE one.trait_id = wanted.id LIMIT $2::int
+                SELECT one.provider_id FROM provider_traits AS one WHERE one.trait_id = wanted.id LIMIT $1::int
             ) AS present
             UNION ALL
             SELECT member.provider_id
             FROM unnest((predicate.part ->> 'aggregates')::int[]) AS wanted (id)
             CROSS JOIN LATERAL (
-                SELECT one.provider_id FROM provider_aggregates AS one WHERE one.aggregate_id = wanted.id LIMIT $2::int
+                SELECT one.provider_id FROM provider_aggregates AS one WHERE one.aggregate_id = wanted.id LIMIT $1::int
             ) AS member
-            LIMIT $2::int
+            LIMIT $1::int
         ) AS met
-    )::bigint AS found,
-    (
+    ) AS found
+    FROM jsonb_array_elements($4::jsonb) WITH ORDINALITY AS predicate (part, place)
+)
+SELECT
+    predicate.place::int AS place,
+    predicate.found::bigint AS found,
+    CASE WHEN (SELECT min(counted.found) FROM counted) < $1::int THEN 0 ELSE (
         SELECT count(*)
-        FROM unnest($3::bigint[]) AS root (id)
+        FROM unnest($2::bigint[]) AS root (id)
         WHERE EXISTS (
             SELECT FROM (
                 SELECT one.id, one.trait_ids, one.aggregate_ids FROM resource_providers AS one WHERE one.root_id = root.id OFFSET 0
@@ -164,15 +168,15 @@ SELECT
                 SELECT FROM inventories AS inventory
                 WHERE inventory.provider_id = member.id AND inventory.class_id = (predicate.part ->> 'class')::int
                   AND inventory.free >= (predicate.part ->> 'amount')::bigint))
-    )::bigint AS sampled
-FROM jsonb_array_elements($4::jsonb) WITH ORDINALITY AS predicate (part, place)
+    ) END::bigint AS sampled
+FROM counted AS predicate
 ORDER BY predicate.place
 `
 
 type CandidateProbeParams struct {
-	Sharing    bool
 	Most       int32
 	Sample     []int64
+	Sharing    bool
 	Predicates json.RawMessage
 }
 
@@ -183,8 +187,8 @@ type CandidateProbeRow struct {
 }
 
 // How rare each of several predicates is, to begin with the rarest: how many
-// providers meet it, counted up to a limit, and in how many of some sampled trees
-// anybody does. A predicate is a JSON object with class and amount, with traits or
+// providers meet it, counted up to a limit, and, if none has fewer, in how many of
+// some sampled trees anybody does. A predicate is a JSON object with class and amount, with traits or
 // with aggregates ('{ids}', any of them). With sharing, the trees that a sharing
 // provider reaches count as well. Called by Store.CandidateList when the first trees
 // gave too little.
@@ -193,9 +197,9 @@ type CandidateProbeRow struct {
 // the limit, and keys for each sampled tree.
 func (q *Queries) CandidateProbe(ctx context.Context, db DBTX, arg CandidateProbeParams) ([]CandidateProbeRow, error) {
 	rows, err := db.Query(ctx, CandidateProbe,
-		arg.Sharing,
 		arg.Most,
 		arg.Sample,
+		arg.Sharing,
 		arg.Predicates,
 	)
 	if err != nil {

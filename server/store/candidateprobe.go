@@ -10,7 +10,7 @@ import (
 
 // few is how many providers with something rare are fetched at once, to look at
 // their trees only.
-const few = 256
+const few = 128
 
 // predicate is something that every candidate has in one of its providers, so that
 // the trees of those who have it are the only ones to look at.

@@ -184,7 +184,7 @@ func (s *candidateSearch) pageSize(wanted int) int {
 type sentWalk struct {
 	*batch
 	page   []int64
-	answer func(context.Context) ([]db.CandidateWalkRow, error)
+	answer func(context.Context) (walkRows, error)
 	// ahead reads the roots after the page, if they were asked for in the same batch.
 	ahead func(context.Context) (foundRoots, error)
 }
@@ -234,26 +234,40 @@ func (s *candidateSearch) receive(sent *sentWalk) ([]*candidateTree, error) {
 	return trees, nil
 }
 
+// walkRows are what either of the two statements gave.
+type walkRows struct {
+	tree []db.CandidateWalkTreeRow
+	all  []db.CandidateWalkRow
+}
+
+func (r *walkRows) len() int { return len(r.tree) + len(r.all) }
+
+func (r *walkRows) at(place int) db.CandidateWalkRow {
+	if r.all == nil {
+		return db.CandidateWalkRow(r.tree[place])
+	}
+	return r.all[place]
+}
+
 // walk is the query for a page.
-func (s *candidateSearch) walk(page []int64) func(context.Context, db.DBTX) ([]db.CandidateWalkRow, error) {
-	if !s.lean() {
-		return func(ctx context.Context, to db.DBTX) ([]db.CandidateWalkRow, error) {
-			return s.queries.CandidateWalk(ctx, to, db.CandidateWalkParams{
-				Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
-				Subtrees: encoded(s.subtrees), Sharing: s.ids.sharing, SharingTraits: s.ids.sharingTraits,
-				Sets: s.sets.texts(), Marks: marks(s.count),
+func (s *candidateSearch) walk(page []int64) func(context.Context, db.DBTX) (walkRows, error) {
+	slots, sets := encoded(s.parts), s.sets.texts()
+	if s.lean() {
+		return func(ctx context.Context, to db.DBTX) (rows walkRows, err error) {
+			rows.tree, err = s.queries.CandidateWalkTree(ctx, to, db.CandidateWalkTreeParams{
+				Slots: slots, Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
+				Sets: sets, Marks: marks(s.count),
 			})
+			return rows, err
 		}
 	}
-	return func(ctx context.Context, to db.DBTX) ([]db.CandidateWalkRow, error) {
-		found, err := s.queries.CandidateWalkTree(ctx, to, db.CandidateWalkTreeParams{
-			Slots: encoded(s.parts), Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
-			Sets: s.sets.texts(), Marks: marks(s.count),
+	subtrees := encoded(s.subtrees)
+	return func(ctx context.Context, to db.DBTX) (rows walkRows, err error) {
+		rows.all, err = s.queries.CandidateWalk(ctx, to, db.CandidateWalkParams{
+			Slots: slots, Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
+			Subtrees: subtrees, Sharing: s.ids.sharing, SharingTraits: s.ids.sharingTraits,
+			Sets: sets, Marks: marks(s.count),
 		})
-		rows := make([]db.CandidateWalkRow, 0, len(found))
-		for _, row := range found {
-			rows = append(rows, db.CandidateWalkRow(row))
-		}
 		return rows, err
 	}
 }
@@ -264,16 +278,18 @@ func (s *candidateSearch) lean() bool {
 }
 
 // trees makes trees of rows, which are in the order of roots, slots, providers.
-func (s *candidateSearch) trees(rows []db.CandidateWalkRow, page []int64) []*candidateTree {
+func (s *candidateSearch) trees(rows walkRows, page []int64) []*candidateTree {
 	parents := map[int64]int64{}
-	for _, row := range rows {
-		parents[row.ProviderID] = row.ParentID
+	if len(s.subtrees) > 0 {
+		for _, row := range rows.all {
+			parents[row.ProviderID] = row.ParentID
+		}
 	}
 	var trees []*candidateTree
 	var tree *candidateTree
 	places := map[int64]int{}
-	for i := range rows {
-		row := &rows[i]
+	for i := range rows.len() {
+		row := rows.at(i)
 		if row.Slot < 0 {
 			continue // only tells what is above a provider
 		}

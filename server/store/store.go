@@ -20,7 +20,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/fault"
@@ -60,9 +59,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		maps.Copy(config.ConnConfig.RuntimeParams, PlannerSettings())
 	}
 	config.ConnConfig.Tracer = tracer{}
-	// Without it every uuid takes the detour through database/sql's interfaces.
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		pgxuuid.Register(conn.TypeMap())
+		registerUUID(conn.TypeMap())
 		// Statements that are not prepared go by the types of Go alone.
 		conn.TypeMap().RegisterDefaultPgType([]uuid.UUID{}, "_uuid")
 		if options.Pooler {

@@ -439,8 +439,8 @@ WHERE above.ancestor_id <> above.provider_id
 ORDER BY root_id, slot, provider_id, place;
 
 -- How rare each of several predicates is, to begin with the rarest: how many
--- providers meet it, counted up to a limit, and in how many of some sampled trees
--- anybody does. A predicate is a JSON object with class and amount, with traits or
+-- providers meet it, counted up to a limit, and, if none has fewer, in how many of
+-- some sampled trees anybody does. A predicate is a JSON object with class and amount, with traits or
 -- with aggregates ('{ids}', any of them). With sharing, the trees that a sharing
 -- provider reaches count as well. Called by Store.CandidateList when the first trees
 -- gave too little.
@@ -448,9 +448,8 @@ ORDER BY root_id, slot, provider_id, place;
 -- provider_traits_trait_id_idx or provider_aggregates_aggregate_id_idx, as long as
 -- the limit, and keys for each sampled tree.
 -- name: CandidateProbe :many
-SELECT
-    predicate.place::int AS place,
-    (
+WITH counted AS MATERIALIZED (
+    SELECT predicate.part, predicate.place, (
         SELECT count(*) + COALESCE(sum(CASE WHEN @sharing::bool THEN (
             SELECT count(*) FROM (
                 SELECT other.provider_id
@@ -481,8 +480,13 @@ SELECT
             ) AS member
             LIMIT @most::int
         ) AS met
-    )::bigint AS found,
-    (
+    ) AS found
+    FROM jsonb_array_elements(@predicates::jsonb) WITH ORDINALITY AS predicate (part, place)
+)
+SELECT
+    predicate.place::int AS place,
+    predicate.found::bigint AS found,
+    CASE WHEN (SELECT min(counted.found) FROM counted) < @most::int THEN 0 ELSE (
         SELECT count(*)
         FROM unnest(@sample::bigint[]) AS root (id)
         WHERE EXISTS (
@@ -495,8 +499,8 @@ SELECT
                 SELECT FROM inventories AS inventory
                 WHERE inventory.provider_id = member.id AND inventory.class_id = (predicate.part ->> 'class')::int
                   AND inventory.free >= (predicate.part ->> 'amount')::bigint))
-    )::bigint AS sampled
-FROM jsonb_array_elements(@predicates::jsonb) WITH ORDINALITY AS predicate (part, place)
+    ) END::bigint AS sampled
+FROM counted AS predicate
 ORDER BY predicate.place;
 
 -- All providers of some trees with all their inventories, for the summaries beside
