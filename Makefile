@@ -9,7 +9,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 GENERATED := gen openapi sql/schema.sql sql/functions/VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint-sql generate verify bench bench-candidates db psql run serve postgresql
+.PHONY: help build test lint lint-sql generate verify bench bench-candidates db psql run serve plans postgresql
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ db: postgresql ## create or migrate the embedded database without serving
 
 psql: ## open psql on the database of a running berth
 	@tools/psql.sh
+
+plans: postgresql ## show how candidates are found: plans of typical questions, or of QUERY='resources=VCPU:1&limit=10'
+	@GO='$(GO)' tools/plans.sh $(if $(QUERY),'$(QUERY)')
 
 run: build postgresql ## build bin/berth and serve with it
 	bin/berth serve
