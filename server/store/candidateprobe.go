@@ -23,23 +23,31 @@ type predicate struct {
 	ofRoot bool
 }
 
-// predicates are what the query asks for.
+// predicates are what the query asks for, each once: groups that ask for the same
+// are no rarer together.
 func (s *candidateSearch) predicates() []predicate {
 	var all []predicate
-	for i := range s.ids.groups {
-		group := &s.ids.groups[i]
-		for j := range group.classes {
-			all = append(all, predicate{Class: &group.classes[j], Amount: group.Resources[j].Amount})
-		}
-		for _, set := range group.required {
-			all = append(all, predicate{Traits: set})
-		}
-		for _, set := range group.memberOf {
-			all = append(all, predicate{Aggregates: set})
+	known := map[string]bool{}
+	add := func(one predicate) {
+		if key := string(encoded(one)); !known[key] {
+			known[key] = true
+			all = append(all, one)
 		}
 	}
 	for i := range s.ids.rootRequired {
-		all = append(all, predicate{Traits: s.ids.rootRequired[i : i+1], ofRoot: true})
+		add(predicate{Traits: s.ids.rootRequired[i : i+1], ofRoot: true})
+	}
+	for i := range s.ids.groups {
+		group := &s.ids.groups[i]
+		for j := range group.classes {
+			add(predicate{Class: &group.classes[j], Amount: group.Resources[j].Amount})
+		}
+		for _, set := range group.required {
+			add(predicate{Traits: set})
+		}
+		for _, set := range group.memberOf {
+			add(predicate{Aggregates: set})
+		}
 	}
 	return all
 }

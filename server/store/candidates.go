@@ -31,9 +31,17 @@ type CandidateQuery struct {
 	// BreadthFirst takes one candidate of each tree in turn, instead of all of one
 	// tree and then all of the next.
 	BreadthFirst bool
-	// Randomize shuffles trees and candidates.
+	// Randomize shuffles trees, and the candidates of each. With a limit it also goes
+	// breadth first: a sample of one tree would be none.
 	Randomize bool
 }
+
+// spreads tells whether trees take turns.
+func (q *CandidateQuery) spreads() bool { return q.BreadthFirst || q.Randomize && q.Limit > 0 }
+
+// endless is more candidates than any answer has. Limits are cut to it, so that one
+// can reckon with them.
+const endless = 1 << 40
 
 // CandidateGroup is what one provider must have, or, without a suffix, what the
 // providers of a tree must have together.
@@ -100,6 +108,7 @@ func (s *Store) CandidateList(ctx context.Context, query CandidateQuery) (*Candi
 }
 
 func (s *Store) candidates(ctx context.Context, reading *snapshot, query CandidateQuery) (*Candidates, error) {
+	query.Limit = min(query.Limit, endless)
 	made := &Candidates{
 		seen:   map[string]bool{},
 		used:   usedTrees{known: map[int64]bool{}, onlyThem: query.OnePerTree},
@@ -127,7 +136,7 @@ func (c *Candidates) Close() error {
 // ends it.
 func (c *Candidates) All() iter.Seq2[*Candidate, error] {
 	each := c.depthFirst
-	if c.search.query.BreadthFirst {
+	if c.search.query.spreads() {
 		each = c.breadthFirst
 	}
 	return func(yield func(*Candidate, error) bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -59,6 +60,7 @@ func TestCandidatesOfAForest(t *testing.T) {
 			"a shuffled answer without a limit has everything":      candidatesAreAllThere,
 			"what the client no longer wants PostgreSQL forgets":    func(t *testing.T, _ *store.Store) { candidatesAreCancelled(t, made) },
 			"an answer that nobody reads to the end frees the pool": candidatesAreLeft,
+			"the largest limit is as good as none":                  candidatesAreAllUnderAnyLimit,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -160,6 +162,19 @@ func candidatesAreAllThere(t *testing.T, s *store.Store) {
 		slices.Sort(shuffled)
 		if !slices.Equal(ordered, shuffled) {
 			t.Errorf("breadth first %t: %d candidates, not the same %d", broad, len(shuffled), len(ordered))
+		}
+	}
+}
+
+func candidatesAreAllUnderAnyLimit(t *testing.T, s *store.Store) {
+	for _, query := range []store.CandidateQuery{
+		{Limit: math.MaxInt}, {Limit: math.MaxInt, BreadthFirst: true}, {Limit: math.MaxInt - 1, Randomize: true},
+	} {
+		query.Groups = questions()["everything, with a rare root"].query.Groups
+		query.RootRequired = []string{"CUSTOM_RARE"}
+		found, _, err := answer(t.Context(), s, query)
+		if err != nil || len(found) != 100 {
+			t.Errorf("%d candidates, %v", len(found), err)
 		}
 	}
 }

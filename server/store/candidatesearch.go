@@ -137,7 +137,7 @@ func (s *candidateSearch) next(wanted int) ([]*candidateTree, error) {
 
 const (
 	// samples is how many trees tell how rare something is.
-	samples = 32
+	samples = 12
 	// largestPage bounds the roots that are walked in one statement.
 	largestPage = 500
 )
@@ -153,7 +153,7 @@ func (s *candidateSearch) firstPage() int {
 	}
 	each := 1
 	switch {
-	case s.query.BreadthFirst:
+	case s.query.spreads():
 	case len(s.query.Subtrees) > 0:
 		each = 2
 	case suffixed > 2:
@@ -176,8 +176,9 @@ func (s *candidateSearch) pageSize(wanted int) int {
 	case s.tally.Candidates == 0:
 		return min(2*s.tally.Roots, largestPage)
 	}
-	needed := (wanted*s.tally.Roots + s.tally.Candidates - 1) / s.tally.Candidates
-	return min(max(needed+needed/4, 1), max(first, 2*s.tally.Roots), largestPage)
+	// Some trees too many cost less than another page.
+	needed := (wanted*s.tally.Roots+s.tally.Candidates-1)/s.tally.Candidates + 2
+	return min(needed+needed/2, max(first, 3*s.tally.Roots), largestPage)
 }
 
 // sentWalk is a page that the database works on.
@@ -232,115 +233,4 @@ func (s *candidateSearch) receive(sent *sentWalk) ([]*candidateTree, error) {
 	s.tally.Roots += len(sent.page)
 	s.tally.Trees += len(trees)
 	return trees, nil
-}
-
-// walkRows are what either of the two statements gave.
-type walkRows struct {
-	tree []db.CandidateWalkTreeRow
-	all  []db.CandidateWalkRow
-}
-
-func (r *walkRows) len() int { return len(r.tree) + len(r.all) }
-
-func (r *walkRows) at(place int) db.CandidateWalkRow {
-	if r.all == nil {
-		return db.CandidateWalkRow(r.tree[place])
-	}
-	return r.all[place]
-}
-
-// walk is the query for a page.
-func (s *candidateSearch) walk(page []int64) func(context.Context, db.DBTX) (walkRows, error) {
-	slots, sets := encoded(s.parts), s.sets.texts()
-	if s.lean() {
-		return func(ctx context.Context, to db.DBTX) (rows walkRows, err error) {
-			rows.tree, err = s.queries.CandidateWalkTree(ctx, to, db.CandidateWalkTreeParams{
-				Slots: slots, Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
-				Sets: sets, Marks: marks(s.count),
-			})
-			return rows, err
-		}
-	}
-	subtrees := encoded(s.subtrees)
-	return func(ctx context.Context, to db.DBTX) (rows walkRows, err error) {
-		rows.all, err = s.queries.CandidateWalk(ctx, to, db.CandidateWalkParams{
-			Slots: slots, Roots: page, RootRequired: s.ids.rootRequired, RootForbidden: s.ids.rootForbidden,
-			Subtrees: subtrees, Sharing: s.ids.sharing, SharingTraits: s.ids.sharingTraits,
-			Sets: sets, Marks: marks(s.count),
-		})
-		return rows, err
-	}
-}
-
-// lean tells whether CandidateWalkTree can answer.
-func (s *candidateSearch) lean() bool {
-	return !s.ids.sharing && len(s.subtrees) == 0 && !slices.ContainsFunc(s.parts, func(p slotPart) bool { return p.Class == noClass })
-}
-
-// trees makes trees of rows, which are in the order of roots, slots, providers.
-func (s *candidateSearch) trees(rows walkRows, page []int64) []*candidateTree {
-	parents := map[int64]int64{}
-	if len(s.subtrees) > 0 {
-		for _, row := range rows.all {
-			parents[row.ProviderID] = row.ParentID
-		}
-	}
-	var trees []*candidateTree
-	var tree *candidateTree
-	places := map[int64]int{}
-	for i := range rows.len() {
-		row := rows.at(i)
-		if row.Slot < 0 {
-			continue // only tells what is above a provider
-		}
-		if tree == nil || tree.Anchor != row.RootID {
-			tree = &candidateTree{Tree: combine.Tree{Anchor: row.RootID, Fits: make([][]combine.Fit, s.count)}}
-			trees = append(trees, tree)
-			clear(places)
-		}
-		place, known := places[row.ProviderID]
-		if !known {
-			place = len(tree.Providers)
-			places[row.ProviderID] = place
-			provider := combine.Provider{ID: row.ProviderID, Root: row.TreeID, Shared: row.Shares}
-			if len(s.subtrees) > 0 {
-				provider.Path = pathOf(row.ProviderID, parents)
-			}
-			tree.Providers = append(tree.Providers, provider)
-			tree.uuids = append(tree.uuids, row.Uuid)
-		}
-		fits := &tree.Fits[row.Slot]
-		if row.Place == 0 {
-			*fits = append(*fits, combine.Fit{Provider: place, Met: metSets(row.Met)})
-		}
-		last := &(*fits)[len(*fits)-1]
-		last.Free = append(last.Free, row.Free)
-	}
-	if !slices.IsSorted(page) {
-		order := make(map[int64]int, len(page))
-		for i, root := range page {
-			order[root] = i
-		}
-		slices.SortFunc(trees, func(a, b *candidateTree) int { return order[a.Anchor] - order[b.Anchor] })
-	}
-	return trees
-}
-
-// metSets reads which sets are met.
-func metSets(marks string) (met []int32) {
-	for i, mark := range marks {
-		if mark == '1' {
-			met = append(met, int32(i))
-		}
-	}
-	return met
-}
-
-// pathOf is a provider with its ancestors.
-func pathOf(id int64, parents map[int64]int64) []int64 {
-	var path []int64
-	for ; id != 0; id = parents[id] {
-		path = append(path, id)
-	}
-	return path
 }

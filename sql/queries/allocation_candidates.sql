@@ -21,7 +21,9 @@ SELECT
         SELECT COALESCE((SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = wanted.uuid), -1)
         FROM unnest(@trees::uuid[]) WITH ORDINALITY AS wanted (uuid, place) ORDER BY wanted.place
     )::bigint[] AS tree_ids,
-    EXISTS (SELECT FROM provider_aggregates AS member WHERE member.sharing)::bool AS sharing;
+    -- The least one, since that is the first entry of its index whatever the planner
+    -- believes about how many there are.
+    ((SELECT min(member.aggregate_id) FROM provider_aggregates AS member WHERE member.sharing) IS NOT NULL)::bool AS sharing;
 
 -- The next roots in id order. Called by Store.CandidateList where nothing says
 -- better where to look.
@@ -212,6 +214,7 @@ WITH slots AS MATERIALIZED (
         AND (slot.suffixed OR NOT root.aggregate_ids && slot.not_member_of))
       AND (slot.root_id IS NULL OR slot.root_id = root.id)
 
+    -- of a group with several classes, the providers that have all
 ), whole AS NOT MATERIALIZED (
     SELECT fit.root_id, fit.slot, fit.mark, fit.place, fit.provider_id, fit.uuid, fit.free, fit.met
     FROM fits AS fit
@@ -220,6 +223,7 @@ WITH slots AS MATERIALIZED (
         WHERE part.classes > 1
         GROUP BY part.root_id, part.slot, part.provider_id HAVING count(*) = min(part.classes))
 
+    -- trees in which every slot has a provider, and every set of traits too
 ), complete AS (
     SELECT fit.root_id FROM whole AS fit
     GROUP BY fit.root_id
@@ -249,10 +253,11 @@ ORDER BY fit.root_id, fit.slot, fit.provider_id, fit.place;
 -- Beside its own providers, a tree reaches the sharing providers that are in an
 -- aggregate of any of its members. subtrees are JSON objects, one for each slot of a
 -- same_subtree: subtree (its number), slot, mark (a bit of the slot's own in it),
--- slots (the bits of all its slots), subtrees (in how many the slot is). A slot's provider stays if, in each of the
--- slot's subtrees, some provider at or above it fits a slot of the subtree and has a
--- provider for every slot of it at or below; Go looks whether those chosen together
--- do so too. Rows of slot -1 tell what is above: a provider and its parent.
+-- slots (the bits of all its slots), subtrees (in how many the slot is). A slot's
+-- provider stays if, in each of the slot's subtrees, some provider at or above it
+-- fits a slot of the subtree and has a provider for every slot of it at or below; Go
+-- looks whether those chosen together do so too. Rows of slot -1 tell what is above:
+-- a provider and its parent.
 -- Plan: as CandidateWalkTree; the recursion takes a primary key for each ancestor
 -- of what fits a slot of a subtree. Without sharing, "reached" is never executed.
 -- name: CandidateWalk :many
@@ -373,6 +378,7 @@ WITH RECURSIVE slots AS MATERIALIZED (
         AND (slot.suffixed OR NOT stock.anchor_aggregates && slot.not_member_of))
       AND (slot.root_id IS NULL OR slot.root_id = stock.root_id AND (slot.suffixed OR NOT stock.foreign_tree))
 
+    -- of a group with several classes, the providers that have all
 ), whole AS NOT MATERIALIZED (
     SELECT fit.root_id, fit.slot, fit.mark, fit.place, fit.provider_id, fit.uuid, fit.tree_id, fit.parent_id, fit.shares, fit.free, fit.met
     FROM fits AS fit
@@ -412,6 +418,7 @@ WITH RECURSIVE slots AS MATERIALIZED (
     WHERE (fit.slot IN (SELECT subtree.slot FROM subtrees AS subtree)) IS NOT TRUE
        OR (fit.root_id, fit.slot, fit.provider_id) IN (SELECT tied.root_id, tied.slot, tied.provider_id FROM tied)
 
+    -- trees in which every slot has a provider, and every set of traits too
 ), complete AS (
     SELECT fit.root_id FROM kept AS fit
     GROUP BY fit.root_id
