@@ -55,7 +55,7 @@ func (s *candidateSearch) predicates() []predicate {
 // disappointing tells whether the trees looked at gave so few candidates that it is
 // time to ask what is rare.
 func (s *candidateSearch) disappointing() bool {
-	return !s.roots.given && !s.roots.probed && 4*s.tally.Candidates < s.tally.Roots
+	return !s.roots.given && !s.roots.probed && 8*s.tally.Candidates < s.tally.Roots
 }
 
 // startAtRarest asks how rare everything is that the query asks for, and goes on from

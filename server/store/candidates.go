@@ -31,13 +31,22 @@ type CandidateQuery struct {
 	// BreadthFirst takes one candidate of each tree in turn, instead of all of one
 	// tree and then all of the next.
 	BreadthFirst bool
-	// Randomize shuffles trees, and the candidates of each. With a limit it also goes
-	// breadth first: a sample of one tree would be none.
+	// Randomize shuffles trees, and the candidates of each. With a limit the trees that
+	// are looked at together also take turns: a sample of one tree would be none.
 	Randomize bool
 }
 
 // spreads tells whether trees take turns.
 func (q *CandidateQuery) spreads() bool { return q.BreadthFirst || q.Randomize && q.Limit > 0 }
+
+// window is how many trees take turns, at least: breadth first as many as there are,
+// but for a bound, since their searches are kept in memory; otherwise those of a page.
+func (q *CandidateQuery) window() int {
+	if q.BreadthFirst {
+		return 1000
+	}
+	return 1
+}
 
 // endless is more candidates than any answer has. Limits are cut to it, so that one
 // can reckon with them.
@@ -171,10 +180,6 @@ func (c *Candidates) depthFirst(yield func(*Candidate) bool) error {
 	return nil
 }
 
-// window is how many trees breadthFirst takes in turn at most. It keeps their
-// searches in memory.
-const window = 1000
-
 // standing is a search that waits for its turn.
 type standing struct {
 	tree *candidateTree
@@ -186,7 +191,7 @@ type standing struct {
 func (c *Candidates) breadthFirst(yield func(*Candidate) bool) error {
 	for len(c.found) > 0 {
 		var round []standing
-		for len(c.found) > 0 && len(round) < window {
+		for len(c.found) > 0 && len(round) < c.search.query.window() {
 			for _, tree := range c.found {
 				round = append(round, standing{tree, c.search.plan.NewSearch()})
 				round[len(round)-1].walk.Reset(&tree.Tree)

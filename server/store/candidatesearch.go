@@ -153,7 +153,7 @@ func (s *candidateSearch) firstPage() int {
 	}
 	each := 1
 	switch {
-	case s.query.spreads():
+	case s.query.BreadthFirst:
 	case len(s.query.Subtrees) > 0:
 		each = 2
 	case suffixed > 2:
