@@ -202,7 +202,11 @@ func (c *Candidates) breadthFirst(yield func(*Candidate) bool) error {
 				return err
 			}
 			round = round[:len(round)-len(fresh)+going]
-			if err := c.more(); err != nil {
+			c.found = nil
+			if len(round) < c.search.query.window() {
+				err = c.more()
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -212,6 +216,11 @@ func (c *Candidates) breadthFirst(yield func(*Candidate) bool) error {
 				return err
 			}
 			round = round[:going]
+		}
+		if c.found == nil {
+			if err := c.more(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
