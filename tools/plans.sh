@@ -11,8 +11,10 @@ if [ $# -eq 0 ]; then
         'resources1=VGPU:1&resources2=VGPU:1&group_policy=isolate&limit=10' \
         'resources_COMPUTE=VCPU:1,MEMORY_MB:256&resources_FPGA=FPGA:1&group_policy=none&same_subtree=_COMPUTE,_FPGA&limit=10'
 fi
+status=0
 for query in "$@"; do
     printf '######## %s\n\n' "$query"
-    ${GO:-go} run ./cmd/berth plan --log-level warn "$query"
+    ${GO:-go} run ./cmd/berth plan --log-level warn "$query" || status=1
     printf '\n'
 done
+exit "$status"
