@@ -443,6 +443,7 @@ SELECT DISTINCT
     '00000000-0000-0000-0000-000000000000'::uuid, false, 0, '', 0
 FROM above
 WHERE above.ancestor_id <> above.provider_id
+  AND (above.root_id IN (SELECT complete.root_id FROM complete)) IS TRUE
 ORDER BY root_id, slot, provider_id, place;
 
 -- How rare each of several predicates is, to begin with the rarest: how many
