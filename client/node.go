@@ -1,0 +1,92 @@
+package client
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	api "github.com/berthd/berth/gen/client"
+)
+
+// InventoryRecord is what a provider has of one resource class. Only Total must
+// be given; a nil field leaves the choice to the server, and is equal to whatever
+// the server chose when trees are compared.
+type InventoryRecord = api.InventoryRecord
+
+// Inventories are records by resource class.
+type Inventories map[string]InventoryRecord
+
+// Resources are amounts by resource class.
+type Resources map[string]int64
+
+// Node is a provider of a ProviderTree as it was when it was asked for: a copy
+// that may be edited without doing anything to the tree.
+type Node struct {
+	UUID uuid.UUID
+	Name string
+	// Parent is the provider above, uuid.Nil for a root.
+	Parent uuid.UUID
+	// Generation is the one that the server told last, nil where the server does
+	// not know the provider yet.
+	Generation *int64
+	// Inventories may be empty, never nil.
+	Inventories Inventories
+	// Traits and Aggregates are sorted and without repetition.
+	Traits     []string
+	Aggregates []uuid.UUID
+}
+
+// Consumer is everything that one consumer has, wherever it has it, and whose it
+// is: what GET /allocations/{consumer_uuid} tells, in the form to send it back.
+type Consumer struct {
+	// Allocations are by provider.
+	Allocations map[uuid.UUID]Resources
+	// Generation is nil for a consumer that does not exist yet.
+	Generation        *int64
+	ProjectID, UserID string
+	// Type is such as INSTANCE; "unknown" for a consumer that has none.
+	Type string
+}
+
+// Allocations are consumers by their uuid.
+type Allocations map[uuid.UUID]*Consumer
+
+// Clone copies deeply.
+func (c *Consumer) Clone() *Consumer {
+	copied := *c
+	if c.Generation != nil {
+		copied.Generation = new(*c.Generation)
+	}
+	copied.Allocations = make(map[uuid.UUID]Resources, len(c.Allocations))
+	for provider, resources := range c.Allocations {
+		copied.Allocations[provider] = resources.clone()
+	}
+	return &copied
+}
+
+func (r Resources) clone() Resources {
+	copied := make(Resources, len(r))
+	for class, amount := range r {
+		copied[class] = amount
+	}
+	return copied
+}
+
+// Clone copies deeply.
+func (a Allocations) Clone() Allocations {
+	copied := make(Allocations, len(a))
+	for consumer, record := range a {
+		copied[consumer] = record.Clone()
+	}
+	return copied
+}
+
+// Consumers are the keys, sorted.
+func (a Allocations) Consumers() []uuid.UUID {
+	all := make([]uuid.UUID, 0, len(a))
+	for consumer := range a {
+		all = append(all, consumer)
+	}
+	slices.SortFunc(all, func(x, y uuid.UUID) int { return slices.Compare(x[:], y[:]) })
+	return all
+}
