@@ -21,7 +21,7 @@ test: postgresql ## run every test; installs PostgreSQL's binaries if there are 
 	$(GO) test ./...
 
 lint: ## check formatting, go vet, staticcheck and the SQL functions
-	@unformatted=$$(gofmt -l cmd gen server sql openapi); \
+	@unformatted=$$(gofmt -l agent client cmd e2e gen server sql openapi); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
@@ -33,6 +33,7 @@ lint-sql: postgresql ## check the queries with sqlc vet and the functions with p
 generate: postgresql ## rebuild gen, openapi and the dump of the schema from their sources
 	$(TOOL) sqlc generate
 	$(GO) run ./cmd/berth openapi --all openapi/placement
+	$(TOOL) oapi-codegen -config gen/client/oapi-codegen.yaml -o gen/client/client.gen.go openapi/placement/1.39.json
 	$(GO) test -count=1 ./server/migrate -run 'TestTheSchemaDump|TestChangedFunctions' -update
 
 verify: generate ## rebuild and fail when anything differs from what is committed, or from what is released

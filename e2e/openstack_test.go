@@ -19,8 +19,8 @@ import (
 // The system's Python and client, by path: another Python that comes earlier on
 // PATH would not have the client's libraries.
 const (
-	python = "/usr/bin/python3"
-	client = "/usr/bin/openstack"
+	python    = "/usr/bin/python3"
+	openstack = "/usr/bin/openstack"
 )
 
 // callLimit ends a client that hangs; an ordinary call takes about a second.
@@ -101,7 +101,7 @@ func (c call) check(t *testing.T, url string, version apiVersion) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
 	defer cancel()
-	command := exec.CommandContext(ctx, client, append([]string{
+	command := exec.CommandContext(ctx, openstack, append([]string{
 		"--os-auth-type", "admin_token", "--os-token", "admin", "--os-endpoint", url,
 		"--os-placement-api-version", string(version),
 	}, c.line()...)...)

@@ -78,5 +78,6 @@ func Table(options Options) *route.Table {
 		Policy:       policy.New(policy.Options{EnforceNewDefaults: options.EnforceNewDefaults}),
 		MaxBodyBytes: options.MaxBodyBytes,
 		Tags:         placement.Tags(),
+		Schemas:      placement.Schemas(),
 	})
 }

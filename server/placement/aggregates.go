@@ -38,17 +38,9 @@ func (s aggregateSet) ids() []uuid.UUID {
 	return ids
 }
 
-// aggregateIDs are aggregates in an answer.
-type aggregateIDs []uuid.UUID
-
-// Schema implements huma.SchemaProvider.
-func (aggregateIDs) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "uuid"}}
-}
-
 // AggregatesV1 are a provider's aggregates up to 1.18.
 type AggregatesV1 struct {
-	Aggregates aggregateIDs `json:"aggregates" doc:"The aggregates that the provider is in."`
+	Aggregates uuids `json:"aggregates" doc:"The aggregates that the provider is in."`
 }
 
 // AggregatesV19 are a provider's aggregates with its generation.
@@ -66,7 +58,7 @@ type AggregatesReplaceV19 struct {
 func (o *operations) providerAggregateOperations() []*route.Operation {
 	const path = "/resource_providers/{uuid}/aggregates"
 	example := []string{exampleGroup}
-	shownV1 := AggregatesV1{Aggregates: aggregateIDs{uuid.MustParse(exampleGroup)}}
+	shownV1 := AggregatesV1{Aggregates: uuids{uuid.MustParse(exampleGroup)}}
 	shownV19 := AggregatesV19{AggregatesV1: shownV1, Generation: 5}
 	replaceV1 := route.Body[providerPath]{LookFirst: o.exists, Example: example}
 	replaceV19 := route.Body[providerPath]{LookFirst: o.exists, Example: map[string]any{

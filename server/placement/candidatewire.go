@@ -42,12 +42,12 @@ type CandidateV12 struct {
 // CandidateV34 also says which provider serves which group.
 type CandidateV34 struct {
 	CandidateV12
-	Mappings jsonbody.Ordered[[]uuid.UUID] `json:"mappings" doc:"By the suffix of a group, empty for the one without: the providers that serve it."`
+	Mappings jsonbody.Ordered[uuids] `json:"mappings" doc:"By the suffix of a group, empty for the one without: the providers that serve it."`
 }
 
 // SummaryResource is an inventory beside candidates.
 type SummaryResource struct {
-	Capacity whole `json:"capacity" doc:"(total - reserved) * allocation_ratio, without its fraction."`
+	Capacity whole `json:"capacity" doc:"(total - reserved) * allocation_ratio, without its fraction: a whole number, however large."`
 	Used     int64 `json:"used" doc:"What consumers have of it."`
 }
 
@@ -57,8 +57,12 @@ type whole float64
 // MarshalJSON implements json.Marshaler.
 func (w whole) MarshalJSON() ([]byte, error) { return appendWhole(nil, float64(w)), nil }
 
-// Schema implements huma.SchemaProvider.
-func (whole) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeInteger} }
+// Schema implements huma.SchemaProvider. Generators make an integer type of an
+// integer, and a program that has one can't read any candidate beside such a
+// capacity; so the document says the same of a number.
+func (whole) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeNumber, Format: "double", MultipleOf: new(1.0)}
+}
 
 // appendWhole writes all digits of a float without a fraction, and no sign before
 // a zero.

@@ -126,7 +126,8 @@ type mappings struct{}
 func (*mappings) UnmarshalJSON([]byte) error { return nil }
 
 // Schema implements huma.SchemaProvider. Keys of any other form are accepted with
-// any value, as clients send the empty one.
+// any value, as clients send the empty one. The document asks for lists under all
+// keys.
 func (mappings) Schema(huma.Registry) *huma.Schema {
 	least := 1
 	return &huma.Schema{
@@ -137,6 +138,16 @@ func (mappings) Schema(huma.Registry) *huma.Schema {
 			},
 		}},
 	}
+}
+
+// claims are the claims of several consumers, by their uuids.
+type claims[C claimant] struct{ keyedNonEmpty[C] }
+
+// Schema implements huma.SchemaProvider. It has a name: a body without one gets
+// another from each generator of clients.
+func (claims[C]) Schema(r huma.Registry) *huma.Schema {
+	r.Map()["Claims"] = keyedNonEmpty[C]{}.Schema(r)
+	return &huma.Schema{Ref: "#/components/schemas/Claims"}
 }
 
 // claimant is a claim of any version.
@@ -227,7 +238,7 @@ func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.C
 
 // claimsOf reads the claims of several consumers.
 func claimsOf[C claimant](byConsumer jsonbody.Ordered[C]) ([]store.Claim, spelling, error) {
-	claims, sent := make([]store.Claim, 0, len(byConsumer)), spelling{}
+	all, sent := make([]store.Claim, 0, len(byConsumer)), spelling{}
 	seen := map[string]bool{}
 	for _, entry := range byConsumer {
 		consumer, ok := uuidlike.Parse(entry.Key)
@@ -243,12 +254,12 @@ func claimsOf[C claimant](byConsumer jsonbody.Ordered[C]) ([]store.Claim, spelli
 			return nil, nil, err
 		}
 		claim.Consumer = consumer
-		claims = append(claims, claim)
+		all = append(all, claim)
 		for canonical, text := range spelled {
 			sent[canonical] = text
 		}
 	}
-	return claims, sent, nil
+	return all, sent, nil
 }
 
 // claimWords are what every write of allocations can be refused for. unknownClass
@@ -344,13 +355,13 @@ func (o *operations) allocationReplaceManyVariants() []route.Variant {
 	}
 }
 
-func allocationReplaceMany[C claimant](o *operations) func(context.Context, *none, *keyedNonEmpty[C]) (*empty, error) {
-	return func(ctx context.Context, _ *none, body *keyedNonEmpty[C]) (*empty, error) {
-		claims, sent, err := claimsOf(body.Ordered)
+func allocationReplaceMany[C claimant](o *operations) func(context.Context, *none, *claims[C]) (*empty, error) {
+	return func(ctx context.Context, _ *none, body *claims[C]) (*empty, error) {
+		all, sent, err := claimsOf(body.Ordered)
 		if err != nil {
 			return nil, err
 		}
-		err = o.store.AllocationReplace(ctx, claims, checksConsumers(ctx))
+		err = o.store.AllocationReplace(ctx, all, checksConsumers(ctx))
 		return nil, claimWords(sent, "Unable to allocate inventory ").say(err)
 	}
 }

@@ -58,7 +58,7 @@ func (o *operations) traitOperations() []*route.Operation {
 		return []*huma.Param{
 			{Name: "name", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Example: "startswith:CUSTOM_",
 				Description: "`in:A,B`: these names. `startswith:CUSTOM_`: names that begin so."},
-			{Name: "associated", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"true", "false"}},
+			{Name: "associated", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Example: true,
 				Description: "Whether any provider has the trait."},
 		}
 	}

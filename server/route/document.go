@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
 )
 
@@ -179,10 +180,17 @@ func lift(param *huma.Param) {
 	param.Schema.Description, param.Schema.Examples = "", nil
 }
 
-// finish removes from a document what its microversion does not have.
-func finish(at microversion.Version, document *huma.OpenAPI) {
-	if errorItem := document.Components.Schemas.Map()["Error"]; errorItem != nil && !at.HasErrorCode() {
-		delete(errorItem.Properties, "code")
+// finish removes from a document what its microversion does not have, and says
+// what the schemas are for.
+func finish(at microversion.Version, document *huma.OpenAPI, descriptions map[string]string) {
+	schemas := document.Components.Schemas.Map()
+	nameErrorCodes(at, schemas)
+	for name, schema := range schemas {
+		for _, known := range []map[string]string{described, descriptions} {
+			if description := known[name]; description != "" {
+				schema.Description = description
+			}
+		}
 	}
 	used := map[string]bool{}
 	for _, item := range document.Paths {
@@ -197,10 +205,55 @@ func finish(at microversion.Version, document *huma.OpenAPI) {
 	document.Tags = slices.DeleteFunc(slices.Clone(document.Tags), func(tag *huma.Tag) bool { return !used[tag.Name] })
 }
 
+// nameErrorCodes lists the codes of errors, from the microversion on that has
+// them: a generator makes constants of what a client would have to spell.
+func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
+	item := schemas["Error"]
+	if item == nil {
+		return
+	}
+	if !at.HasErrorCode() {
+		delete(item.Properties, "code")
+		return
+	}
+	const name = "ErrorCode"
+	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: []any{
+		fault.CodeUndefined, fault.CodeInventoryInUse, fault.CodeConcurrentUpdate, fault.CodeDuplicateName,
+		fault.CodeProviderInUse, fault.CodeCannotDeleteParent, fault.CodeProviderNotFound,
+		fault.CodeDuplicateKey, fault.CodeBadValue, fault.CodeMissingValue,
+	}}
+	code := item.Properties["code"]
+	item.Properties["code"] = &huma.Schema{
+		Ref: "#/components/schemas/" + name, Description: code.Description, Examples: code.Examples,
+	}
+}
+
 func schemaOf[T any](api huma.API) *huma.Schema { return schemaIn[T](api.OpenAPI().Components.Schemas) }
 
 func schemaIn[T any](schemas huma.Registry) *huma.Schema {
 	return schemas.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// nameMembers says of each object whose members are checked only where their
+// names fit a pattern that the others are of the same form. The server takes those
+// in any form; a generator of clients that is told so makes a map of anything.
+func nameMembers(node any) {
+	switch node := node.(type) {
+	case map[string]any:
+		patterns, _ := node["patternProperties"].(map[string]any)
+		if node["additionalProperties"] == true && len(patterns) == 1 {
+			for _, member := range patterns {
+				node["additionalProperties"] = member
+			}
+		}
+		for _, child := range node {
+			nameMembers(child)
+		}
+	case []any:
+		for _, child := range node {
+			nameMembers(child)
+		}
+	}
 }
 
 // marshalDocument writes a document the same way each time.
@@ -216,6 +269,7 @@ func marshalDocument(document *huma.OpenAPI) ([]byte, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
+	nameMembers(value)
 	var indented bytes.Buffer
 	encoder := json.NewEncoder(&indented)
 	encoder.SetEscapeHTML(false)

@@ -23,6 +23,8 @@ type Options struct {
 	MaxBodyBytes int64
 	// Tags describe the groups of operations in the documents.
 	Tags []*huma.Tag
+	// Schemas describe the types of bodies in the documents, by their names there.
+	Schemas map[string]string
 }
 
 // Table finds the operation for a request and runs it. It is an http.Handler for
@@ -33,6 +35,7 @@ type Table struct {
 	policy     *policy.Policy
 	maxBody    int64
 	tags       []*huma.Tag
+	schemas    map[string]string
 	apis       [microversion.Max + 1]func() *versionAPI
 }
 
@@ -48,6 +51,7 @@ type path struct {
 func New(operations []*Operation, options Options) *Table {
 	t := &Table{
 		operations: operations, policy: options.Policy, maxBody: options.MaxBodyBytes, tags: options.Tags,
+		schemas: options.Schemas,
 	}
 	for _, op := range operations {
 		segments := strings.Split(op.Path, "/")

@@ -51,10 +51,10 @@ func (t *Table) build(at microversion.Version) *versionAPI {
 			variant.register(t, at, built.api, op.describe())
 		}
 	}
-	finish(at, built.api.OpenAPI())
+	finish(at, built.api.OpenAPI(), t.schemas)
 	built.document = sync.OnceValues(func() ([]byte, error) { return marshalDocument(built.api.OpenAPI()) })
 	built.schemas = sync.OnceValues(func() (*jsonbody.Document, error) {
-		document, err := built.document()
+		document, err := built.api.OpenAPI().MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,8 @@ func (t *Table) build(at microversion.Version) *versionAPI {
 	return built
 }
 
-// validator is the compiled schema of an operation's body, exactly as published.
+// validator is the compiled schema of an operation's body: as it is published,
+// but for what nameMembers adds.
 func (v *versionAPI) validator(operation string) (*jsonbody.Validator, error) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -133,6 +134,17 @@ var published = map[reflect.Type]string{
 	reflect.TypeFor[microversion.Document]():        "Versions",
 	reflect.TypeFor[microversion.DocumentVersion](): "Version",
 	reflect.TypeFor[microversion.DocumentLink]():    "VersionLink",
+}
+
+// described say what the schemas of this package are.
+var described = map[string]string{
+	"Errors":       "What all operations answer when they fail, but for status 401.",
+	"Error":        "One reason for a failure.",
+	"ErrorCode":    "What went wrong, for programs: they compare it, and show the detail.",
+	"Unauthorized": "The answer to a request without a valid token.",
+	"Versions":     "What GET / answers.",
+	"Version":      "A major version of the API.",
+	"VersionLink":  "Where a major version is found.",
 }
 
 func schemaName(t reflect.Type, hint string) string {
