@@ -12,8 +12,10 @@ var (
 	ErrConsumerGeneration = errors.New("somebody else changed the consumer first")
 	// ErrInventoryInUse: consumers have allocations of what was to go.
 	ErrInventoryInUse = errors.New("the inventory is in use")
-	// ErrDuplicateName: another provider has the name or the uuid.
+	// ErrDuplicateName: another provider has the name. ErrDuplicateUUID: has the
+	// uuid; it may well be the one that was to be made, made by somebody else.
 	ErrDuplicateName = errors.New("the name is taken")
+	ErrDuplicateUUID = errors.New("the uuid is taken")
 	// ErrProviderInUse: consumers have allocations on the provider.
 	ErrProviderInUse = errors.New("the provider is in use")
 	// ErrHasChildren: other providers stand below it.
@@ -29,6 +31,9 @@ var (
 	// ErrUnavailable: the service could not be reached, or said that it can't
 	// answer now, after all retries.
 	ErrUnavailable = errors.New("the service is not available")
+	// ErrOutcomeUnknown: a write was sent, and it could not be learned whether it
+	// was done. Read again what it was to change.
+	ErrOutcomeUnknown = errors.New("it is not known whether it was done")
 	// ErrMicroversion: the service does not know the microversion of this package.
 	ErrMicroversion = errors.New("the service does not support the microversion")
 )

@@ -13,13 +13,20 @@ import (
 // imports says who may import whom of our own, as docs/architecture.md does for
 // people. A package that is not named may import nothing of ours.
 var imports = map[string][]string{
-	"cmd/berth":           {"server", "server/cluster", "server/cors", "server/microversion", "server/migrate", "server/placement", "server/route", "server/store"},
+	"agent":               {"client"},
+	"agent/consumers":     {"client"},
+	"agent/declared":      {"client"},
+	"agent/host":          {"agent/consumers", "client"},
+	"client":              {"gen/client"},
+	"cmd/berth":           {"agent", "agent/consumers", "agent/declared", "agent/host", "client", "cmd/berth/draw", "gen/client", "server", "server/cluster", "server/cors", "server/direct", "server/microversion", "server/migrate", "server/placement", "server/route", "server/store"},
+	"cmd/berth/draw":      {"client"},
 	"cmd/bench":           {"cmd/bench/rig", "server", "server/store"},
 	"cmd/bench/rig":       {"server/cluster", "server/migrate", "server/store"},
 	"cmd/benchcandidates": {"cmd/bench/rig", "server", "server/store"},
 	"server":              {"openapi", "server/apierr", "server/auth", "server/cors", "server/fault", "server/microversion", "server/placement", "server/policy", "server/request", "server/route", "server/store"},
 	"server/apierr":       {"server/fault", "server/microversion", "server/policy", "server/request"},
 	"server/dbtest":       {"server/cluster", "server/migrate"},
+	"server/direct":       {"server", "server/migrate", "server/store"},
 	"server/jsonbody":     {"server/uuidlike"},
 	"server/migrate":      {"sql"},
 	"server/placement":    {"server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/querystring", "server/request", "server/route", "server/store", "server/uuidlike"},

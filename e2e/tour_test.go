@@ -10,7 +10,7 @@ import (
 	"github.com/berthd/berth/server/dbtest"
 )
 
-var update = flag.Bool("update", false, "write what the tour really prints into the README")
+var update = flag.Bool("update", false, "write what the commands of the documents really print into them")
 
 const readme = "../README.md"
 
@@ -40,6 +40,12 @@ func readTour(t *testing.T) (text string, blocks []tourBlock) {
 	}
 	start += len(heading)
 	end := start + strings.Index(text[start:], "\n## ")
+	return text, steps(t, text, start, end)
+}
+
+// steps finds the commands and outputs in a part of a text.
+func steps(t *testing.T, text string, start, end int) (blocks []tourBlock) {
+	t.Helper()
 	for _, at := range fence.FindAllStringSubmatchIndex(text[start:end], -1) {
 		from, to := start+at[4], start+at[5]
 		if text[start+at[2]:start+at[3]] == "sh" {
@@ -50,15 +56,23 @@ func readTour(t *testing.T) (text string, blocks []tourBlock) {
 		last.output, last.from, last.to = text[from:to], from, to
 	}
 	if len(blocks) == 0 {
-		t.Fatal("the tour has no steps")
+		t.Fatal("there are no steps")
 	}
-	return text, blocks
+	return blocks
 }
 
-// changing matches what differs from one run to the next.
-var changing = regexp.MustCompile(`req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+var anyUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-func masked(output string) string { return changing.ReplaceAllString(output, "req-…") }
+// masked hides what differs from one run to the next: the uuids that the documents
+// have not chosen themselves.
+func masked(output string) string {
+	return anyUUID.ReplaceAllStringFunc(output, func(found string) string {
+		if strings.HasPrefix(found, "c0ffee00-") {
+			return found
+		}
+		return "…"
+	})
+}
 
 // TestTheTourPrintsWhatTheREADMESays runs the tour against the handler, without
 // curl or a shell, on an empty database.
@@ -66,16 +80,26 @@ func TestTheTourPrintsWhatTheREADMESays(t *testing.T) {
 	t.Parallel()
 	text, blocks := readTour(t)
 	guide := newGuide(handler(t, dbtest.New(t).URL))
+	rewrite(t, readme, text, blocks, func(i int) string {
+		printed, err := guide.run(blocks[i].commands)
+		if err != nil {
+			t.Fatalf("%v, in:\n%s", err, blocks[i].commands)
+		}
+		return printed
+	})
+}
+
+// rewrite compares what the steps print with what the text says of it, and with
+// -update makes the text say so.
+func rewrite(t *testing.T, path, text string, blocks []tourBlock, run func(i int) string) {
+	t.Helper()
 	var rewritten strings.Builder
 	written := 0
-	for _, block := range blocks {
-		printed, err := guide.run(block.commands)
-		if err != nil {
-			t.Fatalf("%v, in:\n%s", err, block.commands)
-		}
+	for i, block := range blocks {
+		printed := run(i)
 		if block.to == 0 {
 			if printed != "" {
-				t.Errorf("the README shows no output of\n%swhich prints\n%s", block.commands, printed)
+				t.Errorf("%s shows no output of\n%swhich prints\n%s", path, block.commands, printed)
 			}
 			continue
 		}
@@ -84,13 +108,13 @@ func TestTheTourPrintsWhatTheREADMESays(t *testing.T) {
 		if masked(printed) == masked(block.output) {
 			printed = block.output
 		} else if !*update {
-			t.Errorf("the tour's step\n%sprints\n%sand the README says\n%s", block.commands, printed, block.output)
+			t.Errorf("the step\n%sprints\n%sand %s says\n%s", block.commands, printed, path, block.output)
 		}
 		rewritten.WriteString(printed)
 	}
 	rewritten.WriteString(text[written:])
 	if *update {
-		if err := os.WriteFile(readme, []byte(rewritten.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(rewritten.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -137,7 +137,7 @@ var testVariables = []string{"BERTH_TEST_DATABASE_URL", "BERTH_VET_DATABASE_URL"
 // unknownVariables warns of variables that look like settings. They do not stop
 // the start: a newer or older berth may know them, and environments are shared.
 func unknownVariables(variables map[string]string) []string {
-	known := slices.Clone(testVariables)
+	known := slices.Concat(testVariables, connectVariables(), agentVariables())
 	for _, row := range new(Settings).table() {
 		known = append(known, row.env())
 	}
@@ -159,23 +159,26 @@ func nearest(name string, known []string) string {
 	})
 }
 
-// distance is Levenshtein's: the letters to add, remove or replace.
+// distance counts the letters to add, remove, replace or swap with their neighbour.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := row[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			next[j+1] = min(change, next[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

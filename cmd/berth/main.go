@@ -1,6 +1,7 @@
 // Command berth is the whole service in one program: it serves the Placement
 // API on PostgreSQL, brings the schema up to date, and shows the settings and
-// the API documents.
+// the API documents. It is also the client of such a service, for people and
+// scripts.
 //
 // The package is wiring only: flags, environment, signals, output. It is not
 // the place for any meaning of the API (package server) or of the data (sql).
@@ -86,16 +87,35 @@ Every setting is a flag and an environment variable: --log-format is
 BERTH_LOG_FORMAT. Flags win over the environment; 'berth config' shows each value
 and where it came from.
 
+The commands below Hosts and API ask a service, by default the one on this machine;
+their flag --url (BERTH_URL) names another.
+
 Exit codes: 0 done, 1 failed, 2 the command line or a setting is wrong.`,
 		Example: `  berth serve                        # on 127.0.0.1:8778, with its own PostgreSQL
   berth serve --database-url postgres://berth:secret@db.example.org/berth
   berth config --output json
-  berth db status`,
+  berth db status
+  berth provider list`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(p.serveCommand(), p.dbCommand(), p.planCommand(), p.openapiCommand(), p.configCommand(), p.versionCommand())
+	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "database", Title: "Database:"},
+		&cobra.Group{ID: "hosts", Title: "Hosts:"}, &cobra.Group{ID: "api", Title: "API:"})
+	root.AddCommand(grouped("run", p.serveCommand(), p.configCommand(), p.openapiCommand(), p.versionCommand())...)
+	root.AddCommand(grouped("database", p.dbCommand(), p.planCommand())...)
+	root.AddCommand(grouped("hosts", p.agentCommand(), p.treeCommand(), p.reshapeCommand())...)
+	root.AddCommand(grouped("api", p.providerCommand(), p.inventoryCommand(), p.traitCommand(), p.aggregateCommand(),
+		p.classCommand(), p.allocationCommand(), p.candidateCommand(), p.usageCommand())...)
+	root.AddCommand(p.manCommand())
 	return root
+}
+
+// grouped puts commands under a heading of the help.
+func grouped(group string, commands ...*cobra.Command) []*cobra.Command {
+	for _, command := range commands {
+		command.GroupID = group
+	}
+	return commands
 }
 
 // family makes a command that only holds others: alone it shows its help, and

@@ -35,7 +35,7 @@ func TestExitCodesAndMessages(t *testing.T) {
 		"help is fine":                         {[]string{"serve", "--help"}, exitFine, ""},
 		"no command shows the help":            {nil, exitFine, ""},
 		"a family alone shows its help":        {[]string{"db"}, exitFine, ""},
-		"an unknown command is a usage error":  {[]string{"sreve"}, exitUsage, "berth: unknown command \"sreve\" for \"berth\"\n\nDid you mean this?\n\tserve\n\nSee 'berth --help'.\n"},
+		"an unknown command is a usage error":  {[]string{"serv"}, exitUsage, "berth: unknown command \"serv\" for \"berth\"\n\nDid you mean this?\n\tserve\n\nSee 'berth --help'.\n"},
 		"so is one in a family":                {[]string{"db", "frob"}, exitUsage, "berth: unknown command \"frob\" for \"berth db\"\nSee 'berth db --help'.\n"},
 		"so is an unknown flag":                {[]string{"config", "--bogus"}, exitUsage, "berth: unknown flag: --bogus\nSee 'berth config --help'.\n"},
 		"so is a word too many":                {[]string{"version", "x"}, exitUsage, "berth: unknown command \"x\" for \"berth version\"\nSee 'berth version --help'.\n"},

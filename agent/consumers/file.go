@@ -1,0 +1,204 @@
+package consumers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+)
+
+// File reads who uses what from a JSON file that an operator or another program
+// wrote:
+//
+//	{
+//	  "0d9c7b3a-7a3c-4b52-9d4f-6f1f0f3f4a11": [
+//	    {"device": "numa:0", "resources": {"VCPU": 2, "MEMORY_MB": 1024}}
+//	  ]
+//	}
+//
+// A mistake anywhere in it is an error for every consumer: a reshape that half
+// of a file decided would be worse than none.
+type File struct {
+	path string
+
+	mutex   sync.Mutex
+	entries map[uuid.UUID][]Share
+}
+
+// NewFile names the file. It is read at the first question of each attempt.
+func NewFile(path string) *File { return &File{path: path} }
+
+// Begin implements Attempt: the file is read again at the next question.
+func (f *File) Begin() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.entries = nil
+}
+
+// Shares implements Source. A consumer whose entry has none of the classes asked
+// for is not known.
+func (f *File) Shares(_ context.Context, consumer uuid.UUID, have client.Resources) ([]Share, bool, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.entries == nil {
+		entries, err := readFile(f.path)
+		if err != nil {
+			return nil, false, err
+		}
+		f.entries = entries
+	}
+	parts := map[string]client.Resources{}
+	for _, share := range f.entries[consumer] {
+		for class, amount := range share.Resources {
+			if _, asked := have[class]; asked {
+				add(parts, share.Device, class, amount)
+			}
+		}
+	}
+	shares := sorted(parts)
+	return shares, len(shares) > 0, nil
+}
+
+func readFile(path string) (map[uuid.UUID][]Share, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading who uses which device: %w", err)
+	}
+	entries, err := parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return entries, nil
+}
+
+func parse(content []byte) (map[uuid.UUID][]Share, error) {
+	if err := refuseRepeatedKeys(content); err != nil {
+		return nil, err
+	}
+	var document map[string][]Share
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&document); err != nil {
+		return nil, located(content, err)
+	}
+	if document == nil {
+		return nil, errors.New("holds null; write an object of consumers, {} for none")
+	}
+	entries := make(map[uuid.UUID][]Share, len(document))
+	for _, key := range sortedKeys(document) {
+		consumer, err := uuid.Parse(key)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not the uuid of a consumer", key)
+		}
+		if _, twice := entries[consumer]; twice {
+			return nil, fmt.Errorf("consumer %s has two entries; put all its shares into one", consumer)
+		}
+		if err := check(document[key]); err != nil {
+			return nil, fmt.Errorf("consumer %s: %w", consumer, err)
+		}
+		entries[consumer] = document[key]
+	}
+	return entries, nil
+}
+
+var className = regexp.MustCompile(`^[A-Z0-9_]+$`)
+
+func check(shares []Share) error {
+	if len(shares) == 0 {
+		return errors.New("has no shares; leave it out if nothing is known of it")
+	}
+	devices := map[string]bool{}
+	for at, share := range shares {
+		switch {
+		case share.Device == "":
+			return fmt.Errorf("share %d names no device; write one such as numa:0", at+1)
+		case devices[share.Device]:
+			return fmt.Errorf("device %s appears twice; put its resources into one share", share.Device)
+		case len(share.Resources) == 0:
+			return fmt.Errorf("device %s has no resources; leave the share out", share.Device)
+		}
+		devices[share.Device] = true
+		for _, class := range sortedKeys(share.Resources) {
+			if !className.MatchString(class) {
+				return fmt.Errorf("device %s: %q is not a resource class; names have capital letters, digits and _", share.Device, class)
+			}
+			if amount := share.Resources[class]; amount < 1 {
+				return fmt.Errorf("device %s: %d of %s is not a positive amount", share.Device, amount, class)
+			}
+		}
+	}
+	return nil
+}
+
+// refuseRepeatedKeys also finds bad syntax and text after the document. Of
+// repeated keys the decoder would keep the last one without a word.
+func refuseRepeatedKeys(content []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	if err := repeatedKey(decoder); err != nil {
+		return located(content, err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return fmt.Errorf("line %d: there is more after the end of the object", lineOf(content, decoder.InputOffset()))
+	}
+	return nil
+}
+
+// repeatedKey reads one value.
+func repeatedKey(decoder *json.Decoder) error {
+	token, err := decoder.Token()
+	if err != nil {
+		return err
+	}
+	opened, _ := token.(json.Delim)
+	if opened == 0 {
+		return nil
+	}
+	seen := map[string]bool{}
+	for decoder.More() {
+		if opened == '{' {
+			token, err := decoder.Token()
+			if err != nil {
+				return err
+			}
+			key, _ := token.(string)
+			if seen[key] {
+				return fmt.Errorf("the key %q appears twice in one object", key)
+			}
+			seen[key] = true
+		}
+		if err := repeatedKey(decoder); err != nil {
+			return err
+		}
+	}
+	_, err = decoder.Token()
+	return err
+}
+
+// located puts the line of a mistake before it, where the decoder tells.
+func located(content []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("ends too early; is it complete?")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("line %d: %w", lineOf(content, syntax.Offset), err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("line %d: %s cannot be a JSON %s", lineOf(content, kind.Offset), strings.TrimPrefix(kind.Field, "."), kind.Value)
+	}
+	return err
+}
+
+func lineOf(content []byte, offset int64) int {
+	return 1 + bytes.Count(content[:min(int(offset), len(content))], []byte("\n"))
+}

@@ -1,0 +1,139 @@
+package host
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTheExampleIsAConfiguration(t *testing.T) {
+	t.Parallel()
+	config, err := LoadConfig("../../docs/agent.example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Node != "compute-17" || config.Layout != Flat || !slices.Equal(config.CPUs.Shared, []int{0, 1, 2, 3}) || len(config.CPUs.Dedicated) != 13 {
+		t.Errorf("%+v", config)
+	}
+	if *config.Disk.TotalGB != 900 || config.Reserved["VCPU"].sum() != 1 || config.Reserved["MEMORY_MB"].Amount != 512 {
+		t.Errorf("%+v", config)
+	}
+	if len(config.Devices) != 3 || config.Devices[0].MediatedType != "nvidia-63" || config.Providers["{node}"].Inventories["CUSTOM_LICENSE"].Total != 20 {
+		t.Errorf("%+v", config)
+	}
+}
+
+// TestTheExampleMentionsEverySetting goes through the fields of the configuration.
+func TestTheExampleMentionsEverySetting(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/agent.example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := 0
+	for _, kind := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[Rule](), reflect.TypeFor[Extra]()} {
+		for field := range kind.Fields() {
+			fields++
+			if name := field.Tag.Get("yaml"); name == "" || !strings.Contains(string(text), name+":") {
+				t.Errorf("%s of %s is not in the example", field.Name, kind)
+			}
+		}
+	}
+	if fields < 18 {
+		t.Errorf("only %d fields", fields)
+	}
+}
+
+func TestAnEmptyConfigurationIsOne(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "# nothing\n", "---\n"} {
+		config, err := ParseConfig([]byte(text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if ratio, enforced := config.ratio(classVCPU); ratio != 4 || enforced {
+			t.Errorf("VCPU begins with %g, %t", ratio, enforced)
+		}
+		if config.reserved(classMemory, 4000).Amount != 512 || config.reserved(classMemory, 100).Amount != 100 || config.reserved(classVCPU, 4).Amount != 0 {
+			t.Errorf("%+v", config)
+		}
+	}
+}
+
+func TestMistakesAreToldWithTheirPlace(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct{ text, wanted string }{
+		"an unknown setting":          {"node: a\nlayuot: flat\n", `line 2: there is no setting "layuot"`},
+		"an unknown one inside":       {"devices:\n  - vendor: \"8086\"\n    clas: \"02\"\n", `line 3: there is no setting "clas"`},
+		"a setting twice":             {"node: a\nnode: b\n", "line 2"},
+		"no YAML":                     {"node: [a\n", "line"},
+		"two documents":               {"node: a\n---\nnode: b\n", "more than one YAML document"},
+		"a layout":                    {"layout: round\n", `layout: "round" is neither flat nor numa`},
+		"a list of CPUs":              {"node: a\ncpus:\n  dedicated: 4-x\n", `line 3: CPU list "4-x"`},
+		"CPUs as a list":              {"cpus:\n  shared: [1, 2]\n", "line 2: a list of CPUs is a text"},
+		"a CPU twice":                 {"cpus: {shared: 0-3, dedicated: \"3\"}\n", "CPU 3 is both dedicated and shared"},
+		"an amount":                   {"reserved:\n  MEMORY_MB: much\n", `line 2: "much" is no amount`},
+		"a negative amount":           {"reserved:\n  MEMORY_MB: {0: -1}\n", "line 2: an amount that is reserved cannot be below 0"},
+		"a class that is not kept":    {"reserved: {VGPU: 1}\n", "reserved: of VGPU nothing can be kept back"},
+		"a disk of a node":            {"reserved: {DISK_GB: {0: 1}}\n", "reserved.DISK_GB: the disk belongs to no NUMA node"},
+		"a ratio":                     {"ratios: {VCPU: 0}\n", "ratios: VCPU: 0"},
+		"a size":                      {"disk: {total_gb: -1}\n", "disk.total_gb: -1"},
+		"a rule for everything":       {"devices: [{ignore: true}]\n", "devices, rule 1: it chooses nothing"},
+		"a pattern":                   {"devices: [{address: \"[\"}]\n", "devices, rule 1: address"},
+		"a device's class":            {"devices: [{vendor: \"8086\", resource_class: VCPU}]\n", `resource_class "VCPU"`},
+		"a trait":                     {"providers: {a: {traits: [fast]}}\n", `providers.a: trait "fast"`},
+		"inventory of one's own":      {"providers: {a: {inventories: {VCPU: {total: 1}}}}\n", "inventory of VCPU is what this agent finds out itself"},
+		"inventory of nothing":        {"providers: {a: {inventories: {CUSTOM_X: {}}}}\n", "the total has to be 1 or more"},
+		"an aggregate that's no uuid": {"providers: {a: {aggregates: [x]}}\n", "line 1: the aggregate \"x\" is no uuid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ParseConfig([]byte(one.text))
+			if err == nil || !strings.Contains(err.Error(), one.wanted) || strings.Contains(err.Error(), "host.") {
+				t.Errorf("%v, not %s", err, one.wanted)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreToldAtOnceWithTheFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "agent.yaml")
+	if err := os.WriteFile(file, []byte("layout: x\nratios: {VCPU: -1}\ncpus: {shared: 1, dedicated: 1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := LoadConfig(file)
+	for _, wanted := range []string{file, "layout", "ratios", "CPU 1"} {
+		if err == nil || !strings.Contains(err.Error(), wanted) {
+			t.Errorf("%v does not tell of %s", err, wanted)
+		}
+	}
+	if _, err := LoadConfig(file + ".none"); err == nil {
+		t.Error("a file that does not exist is no configuration")
+	}
+}
+
+func TestCPUListsAreReadAndWrittenAlike(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		var cpus []int
+		for cpu := range 40 {
+			if rand.IntN(2) == 0 {
+				cpus = append(cpus, cpu)
+			}
+		}
+		if read, err := ParseCPUs(formatCPUs(cpus)); err != nil || !slices.Equal(read, cpus) {
+			t.Fatalf("%v became %q and %v: %v", cpus, formatCPUs(cpus), read, err)
+		}
+	}
+	for _, wrong := range []string{"1,,2", "a", "3-1", "-1", "1-", "0-99999999"} {
+		if cpus, err := ParseCPUs(wrong); err == nil {
+			t.Errorf("%q is %v", wrong, cpus)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// CPUSet is a sorted list of CPUs; in YAML and JSON it is a text such as 4-15,20.
+type CPUSet []int
+
+// UnmarshalYAML reads the list. "none" is an empty one, which is not the same as
+// nothing, where nothing means a default.
+func (s *CPUSet) UnmarshalYAML(node *yaml.Node) error {
+	if node.Value == "none" {
+		*s = CPUSet{}
+		return nil
+	}
+	if node.Kind != yaml.ScalarNode {
+		return fmt.Errorf("line %d: a list of CPUs is a text such as 4-15,20", node.Line)
+	}
+	cpus, err := ParseCPUs(node.Value)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", node.Line, err)
+	}
+	*s = cpus
+	return nil
+}
+
+// MarshalText writes the list.
+func (s CPUSet) MarshalText() ([]byte, error) { return []byte(formatCPUs(s)), nil }
+
+// UnmarshalText reads the list.
+func (s *CPUSet) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseCPUs(string(text))
+	return err
+}
+
+// mostCPUs bounds what a range may be unrolled to; the kernel's own limit is lower.
+const mostCPUs = 1 << 16
+
+// ParseCPUs reads a list as the kernel writes it, such as "4-15,20": sorted,
+// without repetition, nil for an empty text.
+func ParseCPUs(list string) ([]int, error) {
+	var all []int
+	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			if strings.TrimSpace(list) == "" {
+				return nil, nil
+			}
+			return nil, fmt.Errorf("CPU list %q: there is nothing between two commas; write such as 4-15,20", list)
+		}
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		from, err := strconv.Atoi(strings.TrimSpace(first))
+		to, err2 := strconv.Atoi(strings.TrimSpace(last))
+		if err != nil || err2 != nil || from < 0 || to < from || to >= mostCPUs {
+			return nil, fmt.Errorf("CPU list %q: %q is neither a number nor a range from a lower to a higher one; write such as 4-15,20", list, part)
+		}
+		for cpu := from; cpu <= to; cpu++ {
+			all = append(all, cpu)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// formatCPUs is the reverse of ParseCPUs.
+func formatCPUs(cpus []int) string {
+	var parts []string
+	for i := 0; i < len(cpus); {
+		end := i
+		for end+1 < len(cpus) && cpus[end+1] == cpus[end]+1 {
+			end++
+		}
+		if part := strconv.Itoa(cpus[i]); end == i {
+			parts = append(parts, part)
+		} else {
+			parts = append(parts, part+"-"+strconv.Itoa(cpus[end]))
+		}
+		i = end + 1
+	}
+	return strings.Join(parts, ",")
+}
+
+func number(value int64) string { return strconv.FormatInt(value, 10) }

@@ -1,0 +1,155 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/agent"
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/store"
+)
+
+// TestMain gives every test database the standard names, as a server does when
+// it starts.
+func TestMain(m *testing.M) {
+	hash := sha256.New()
+	for _, name := range []string{"traits.json", "resource_classes.json"} {
+		list, err := os.ReadFile("../../server/store/names/" + name)
+		if err != nil {
+			slog.Error("the standard names", "error", err)
+			os.Exit(1)
+		}
+		hash.Write(list) // a hash never fails
+	}
+	dbtest.Prepare = dbtest.Preparation{
+		Key: "standard names " + hex.EncodeToString(hash.Sum(nil)),
+		Run: func(ctx context.Context, databaseURL string) error {
+			opened, err := store.Open(ctx, store.Options{URL: databaseURL})
+			if err != nil {
+				return err
+			}
+			defer opened.Close()
+			return opened.SyncStandardNames(ctx)
+		},
+	}
+	os.Exit(m.Run())
+}
+
+// serve starts the real server on a database of the test's own.
+func serve(t *testing.T) *client.Client {
+	t.Helper()
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	listening := httptest.NewServer(server.New(server.Options{
+		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
+	}))
+	t.Cleanup(listening.Close)
+	made, err := client.New(listening.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestEveryRecordedTreeIsTakenByTheServer: no class, trait or bound is refused.
+func TestEveryRecordedTreeIsTakenByTheServer(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	for machine := range machines {
+		for layout, yaml := range map[Layout]string{Flat: dedicated, NUMA: numa + "devices: [{class: \"0b\"}]\n"} {
+			if machine == "container" && layout == NUMA || machine != "two-sockets" && layout == Flat {
+				yaml = ""
+			}
+			node := agent.Node{Name: machine + "-" + string(layout), UUID: uuid.New()}
+			tracker := agent.NewTracker(c, driverOf(t, survey(t, machine), yaml, Options{}), node, agent.Options{})
+			for range 2 {
+				if err := tracker.Update(t.Context(), false); err != nil {
+					t.Errorf("%s: %v", node.Name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestThisMachineChangesItsLayoutUnderARunningConsumer goes from flat to numa and back,
+// whatever machine this is.
+func TestThisMachineChangesItsLayoutUnderARunningConsumer(t *testing.T) {
+	t.Parallel()
+	machine, err := Survey(t.Context(), SurveyOptions{})
+	do(t, err)
+	if !machine.Sees(PartNodes) || !machine.Sees(PartCPUs) {
+		t.Skipf("this machine does not show its NUMA nodes: %v", machine.Missing)
+	}
+	changeLayout(t, machine, client.Resources{classVCPU: 1, classMemory: 64, classDisk: 1})
+}
+
+func TestARecordedMachineChangesItsLayoutUnderARunningConsumer(t *testing.T) {
+	t.Parallel()
+	changeLayout(t, survey(t, "huge-pages"), client.Resources{
+		classVCPU: 12, classMemory: 60000, classDisk: 1, hugePagesOf(2048): 10000, hugePagesOf(1 << 20): 2048,
+	})
+}
+
+// changeLayout runs the agent on a real server in one layout after the other.
+func changeLayout(t *testing.T, machine *Machine, has client.Resources) {
+	t.Helper()
+	c, node := serve(t), agent.Node{Name: "this-machine", UUID: uuid.New()}
+	pass := func(layout Layout) {
+		t.Helper()
+		driver := driverOf(t, machine, "ratios: {VCPU: 1}\n", Options{Fit: true, Layout: layout})
+		if err := agent.NewTracker(c, driver, node, agent.Options{}).Update(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := func() string {
+		t.Helper()
+		c.ClearCache()
+		read, err := c.GetProviderTreeAndEnsureRoot(t.Context(), node.UUID, node.Name, uuid.Nil)
+		do(t, err)
+		return drawn(read)
+	}
+	pass(Flat)
+	first, consumer := tree(), uuid.New()
+	do(t, c.AllocationReplace(t.Context(), consumer, &client.Consumer{
+		Allocations: map[uuid.UUID]client.Resources{node.UUID: has}, ProjectID: "p", UserID: "u", Type: "INSTANCE",
+	}, nil))
+	before, err := c.AllocationList(t.Context(), consumer)
+	do(t, err)
+
+	pass(NUMA)
+	moved, err := c.AllocationList(t.Context(), consumer)
+	do(t, err)
+	t.Logf("\n%s%v", tree(), moved.Allocations)
+	if len(moved.Allocations) < 2 || !reflect.DeepEqual(moved.Allocations[node.UUID], client.Resources{classDisk: 1}) {
+		t.Errorf("the consumer has %v", moved.Allocations)
+	}
+	sum := client.Resources{}
+	for _, resources := range moved.Allocations {
+		for class, amount := range resources {
+			sum[class] += amount
+		}
+	}
+	if !reflect.DeepEqual(sum, has) {
+		t.Errorf("the consumer has %v in all, not %v", sum, has)
+	}
+
+	pass(Flat)
+	after, err := c.AllocationList(t.Context(), consumer)
+	do(t, err)
+	if last := tree(); last != first || !reflect.DeepEqual(after.Allocations, before.Allocations) || after.Type != before.Type {
+		t.Errorf("back it is\n%s\nand the consumer has %v", last, after.Allocations)
+	}
+}

@@ -1,0 +1,164 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/berthd/berth/client"
+)
+
+// address is where the examples find the service.
+var address = "http://localhost:8778"
+
+var host, instance = uuid.MustParse("c0ffee00-5ca1-4b1e-8000-000000000001"), uuid.MustParse("c0ffee00-5ca1-4b1e-8000-00000000000a")
+
+// A provider is made, told what it has, and shown.
+func Example() {
+	ctx := context.Background()
+	placement, err := client.New(address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	made, err := placement.ProviderCreate(ctx, "compute-1", host, uuid.Nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, generation, err := placement.InventoryReplace(ctx, host, made.Generation, client.Inventories{
+		"VCPU":      {Total: 16, AllocationRatio: new(4.0)},
+		"MEMORY_MB": {Total: 65536, Reserved: new(int32(2048))},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(made.Name, "is at generation", generation)
+	// It prints: compute-1 is at generation 1
+}
+
+// What went wrong is asked of the error; what the service said stands in it.
+func ExampleError() {
+	placement, err := client.New(address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _, err = placement.InventoryReplace(context.Background(), host, 0, client.Inventories{"VCPU": {Total: 8}})
+	if errors.Is(err, client.ErrConcurrentUpdate) {
+		fmt.Println("read it again")
+	}
+	var answered *client.Error
+	if errors.As(err, &answered) {
+		fmt.Println(answered.Status, answered.Detail)
+	}
+	// It prints:
+	// read it again
+	// 409 resource provider generation conflict
+}
+
+// The first of the candidates that is still free is claimed.
+func ExampleClient_Claim() {
+	ctx := context.Background()
+	placement, err := client.New(address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	found, err := placement.CandidateList(ctx, client.CandidateQuery{Resources: "VCPU:2,MEMORY_MB:2048", Limit: 10})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, candidate := range found.AllocationRequests {
+		wanted, err := client.ClaimOf(candidate, "project", "user", "INSTANCE")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		claimed, err := placement.Claim(ctx, instance, wanted)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if claimed {
+			fmt.Println("claimed", wanted.Allocations[host]["VCPU"], "VCPU")
+			break
+		}
+	}
+	// It prints: claimed 2 VCPU
+}
+
+// An instance that migrates gives what it has to its migration, and claims anew.
+func ExampleClient_Move() {
+	ctx := context.Background()
+	placement, err := client.New(address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	migration := uuid.MustParse("c0ffee00-5ca1-4b1e-8000-00000000000b")
+	if _, err := placement.Move(ctx, instance, migration); err != nil {
+		fmt.Println(err)
+		return
+	}
+	had, err := placement.Release(ctx, migration, false)
+	fmt.Println(had, err)
+	// It prints: true <nil>
+}
+
+// With Keystone the address comes from the catalog.
+func ExampleWithKeystone() {
+	_, err := client.New("", client.WithKeystone(gophercloud.AuthOptions{
+		IdentityEndpoint: "https://keystone.example/v3",
+		Username:         "placement-agent", Password: "secret", DomainName: "Default", TenantName: "service",
+	}, client.KeystoneOptions{Region: "RegionOne", Interface: "internal"}))
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// TestTheExamplesPrintWhatTheySay runs the examples, which follow one another,
+// against a real server. go test itself would run them without one, if they said
+// Output.
+func TestTheExamplesPrintWhatTheySay(t *testing.T) {
+	address = client.Serve(t).URL
+	for _, example := range []struct {
+		run   func()
+		print string
+	}{
+		{Example, "compute-1 is at generation 1\n"}, {ExampleError, "read it again\n409 resource provider generation conflict\n"},
+		{ExampleClient_Claim, "claimed 2 VCPU\n"}, {ExampleClient_Move, "true <nil>\n"},
+	} {
+		if got := printed(t, example.run); got != example.print {
+			t.Errorf("it prints\n%s\nwant\n%s", strings.TrimSpace(got), example.print)
+		}
+	}
+}
+
+// printed is what a function writes to standard output.
+func printed(t *testing.T, run func()) string {
+	t.Helper()
+	reading, writing, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(before *os.File) { os.Stdout = before }(os.Stdout)
+	os.Stdout = writing
+	run()
+	if err := writing.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(reading)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	api "github.com/berthd/berth/gen/client"
+	"github.com/google/uuid"
+)
+
+// full is a record as the server tells it: with every field.
+func full(told api.Inventory) InventoryRecord {
+	return InventoryRecord{
+		Total: told.Total, Reserved: &told.Reserved, MinUnit: &told.MinUnit, MaxUnit: &told.MaxUnit,
+		StepSize: &told.StepSize, AllocationRatio: &told.AllocationRatio,
+	}
+}
+
+func allFull(told api.Inventories) (Inventories, int64) {
+	records := make(Inventories, len(told.Inventories))
+	for class, record := range told.Inventories {
+		records[class] = full(record)
+	}
+	return records, told.ResourceProviderGeneration
+}
+
+// one is a record told with the provider's generation, which is left out while it
+// is 0.
+func one(told api.InventoryWithGeneration) (InventoryRecord, int64) {
+	var generation int64
+	if told.ResourceProviderGeneration != nil {
+		generation = *told.ResourceProviderGeneration
+	}
+	return full(api.Inventory{
+		Total: told.Total, Reserved: told.Reserved, MinUnit: told.MinUnit, MaxUnit: told.MaxUnit,
+		StepSize: told.StepSize, AllocationRatio: told.AllocationRatio,
+	}), generation
+}
+
+// InventoryList reads all records of a provider, with every field, and its
+// generation.
+func (c *Client) InventoryList(ctx context.Context, id uuid.UUID) (Inventories, int64, error) {
+	var answer api.Inventories
+	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
+		return wire.InventoryList(ctx, id.String(), &api.InventoryListParams{OpenStackAPIVersion: newest})
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	records, generation := allFull(answer)
+	return records, generation, nil
+}
+
+// InventoryReplace makes these all the records of a provider, and tells them with
+// the new generation. A class that goes away and has allocations is an
+// ErrInventoryInUse, an old generation an ErrConcurrentUpdate.
+func (c *Client) InventoryReplace(ctx context.Context, id uuid.UUID, generation int64, wanted Inventories) (Inventories, int64, error) {
+	body := api.InventoriesReplace{Inventories: wanted, ResourceProviderGeneration: generation}
+	if wanted == nil {
+		body.Inventories = map[string]InventoryRecord{} // nil would be null
+	}
+	var answer api.Inventories
+	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
+		return wire.InventoryReplace(ctx, id.String(), &api.InventoryReplaceParams{OpenStackAPIVersion: newest}, body)
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	records, next := allFull(answer)
+	return records, next, nil
+}
+
+// InventoryShow reads the record of one class and the provider's generation.
+func (c *Client) InventoryShow(ctx context.Context, id uuid.UUID, class string) (InventoryRecord, int64, error) {
+	var answer api.InventoryWithGeneration
+	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
+		return wire.InventoryShow(ctx, id.String(), class, &api.InventoryShowParams{OpenStackAPIVersion: newest})
+	})
+	if err != nil {
+		return InventoryRecord{}, 0, err
+	}
+	record, generation := one(answer)
+	return record, generation, nil
+}
+
+// InventoryUpdate replaces the record of a class that the provider has already.
+// Fields left out get their defaults, not their old values.
+func (c *Client) InventoryUpdate(ctx context.Context, id uuid.UUID, generation int64, class string, wanted InventoryRecord) (InventoryRecord, int64, error) {
+	body := api.InventoryUpdate{
+		ResourceProviderGeneration: generation, Total: wanted.Total, Reserved: wanted.Reserved,
+		MinUnit: wanted.MinUnit, MaxUnit: wanted.MaxUnit, StepSize: wanted.StepSize, AllocationRatio: wanted.AllocationRatio,
+	}
+	var answer api.InventoryWithGeneration
+	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
+		return wire.InventoryUpdate(ctx, id.String(), class, &api.InventoryUpdateParams{OpenStackAPIVersion: newest}, body)
+	})
+	if err != nil {
+		return InventoryRecord{}, 0, err
+	}
+	record, next := one(answer)
+	return record, next, nil
+}
+
+// InventoryCreate adds the record of a class that the provider does not have yet;
+// if it has, that is an ErrConcurrentUpdate. No generation is looked at.
+func (c *Client) InventoryCreate(ctx context.Context, id uuid.UUID, class string, wanted InventoryRecord) (InventoryRecord, int64, error) {
+	body := api.InventoryCreate{
+		ResourceClass: class, Total: wanted.Total, Reserved: wanted.Reserved,
+		MinUnit: wanted.MinUnit, MaxUnit: wanted.MaxUnit, StepSize: wanted.StepSize, AllocationRatio: wanted.AllocationRatio,
+	}
+	var answer api.InventoryWithGeneration
+	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
+		return wire.InventoryCreate(ctx, id.String(), &api.InventoryCreateParams{OpenStackAPIVersion: newest}, body)
+	})
+	if err != nil {
+		return InventoryRecord{}, 0, err
+	}
+	record, generation := one(answer)
+	return record, generation, nil
+}
+
+// InventoryDelete removes the record of one class. ErrInventoryInUse: it has
+// allocations. No generation is looked at.
+func (c *Client) InventoryDelete(ctx context.Context, id uuid.UUID, class string) error {
+	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
+		return wire.InventoryDelete(ctx, id.String(), class, &api.InventoryDeleteParams{OpenStackAPIVersion: newest})
+	})
+}
+
+// InventoryClear removes all records. ErrInventoryInUse: one has allocations. No
+// generation is looked at.
+func (c *Client) InventoryClear(ctx context.Context, id uuid.UUID) error {
+	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
+		return wire.InventoryClear(ctx, id.String(), &api.InventoryClearParams{OpenStackAPIVersion: newest})
+	})
+}

@@ -1,0 +1,197 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/store"
+)
+
+// TestMain gives every test database the standard names, as a server does when
+// it starts.
+func TestMain(m *testing.M) {
+	hash := sha256.New()
+	for _, name := range []string{"traits.json", "resource_classes.json"} {
+		list, err := os.ReadFile("../server/store/names/" + name)
+		if err != nil {
+			slog.Error("the standard names", "error", err)
+			os.Exit(1)
+		}
+		hash.Write(list) // a hash never fails
+	}
+	dbtest.Prepare = dbtest.Preparation{
+		Key: "standard names " + hex.EncodeToString(hash.Sum(nil)),
+		Run: func(ctx context.Context, databaseURL string) error {
+			opened, err := store.Open(ctx, store.Options{URL: databaseURL})
+			if err != nil {
+				return err
+			}
+			defer opened.Close()
+			return opened.SyncStandardNames(ctx)
+		},
+	}
+	os.Exit(m.Run())
+}
+
+// serve starts the real server on a database of the test's own.
+func serve(t testing.TB) *httptest.Server {
+	t.Helper()
+	return serveBelow(t, "")
+}
+
+// serveBelow mounts the API under a path.
+func serveBelow(t testing.TB, prefix string) *httptest.Server {
+	t.Helper()
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	listening := httptest.NewServer(server.New(server.Options{
+		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
+		Prefix: prefix,
+	}))
+	t.Cleanup(listening.Close)
+	return listening
+}
+
+// Serve is serve for the examples, which are written from outside.
+var Serve = serve
+
+// newClient speaks to a server of the test's own. Its pauses are short; the
+// options given come after that and win.
+func newClient(t testing.TB, options ...Option) *Client {
+	t.Helper()
+	return newClientOf(t, serve(t), options...)
+}
+
+// newClientOf is one more client of a server.
+func newClientOf(t testing.TB, of *httptest.Server, options ...Option) *Client {
+	t.Helper()
+	quick := WithRetries(Retries{Attempts: 4, Pause: time.Millisecond, LongestPause: 4 * time.Millisecond})
+	made, err := New(of.URL, append([]Option{quick}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// wire stands between a client and the server: it notes every request, and a
+// test may make it cut, delay or answer some of them. Give it to a client with
+// WithTransport. The zero value only notes.
+type wire struct {
+	// Before is asked before a request is sent. An answer or an error is what the
+	// client gets instead, and the server sees nothing.
+	Before func(*http.Request) (*http.Response, error)
+	// After sees the server's answer and may replace it, such as by errCut.
+	After func(*http.Request, *http.Response) (*http.Response, error)
+
+	mutex  sync.Mutex
+	seen   []string
+	bodies []string
+	heads  []http.Header
+}
+
+// errCut is what a broken connection looks like.
+var errCut = errors.New("wire cut by the test")
+
+func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
+	var body []byte
+	if request.Body != nil {
+		var err error
+		if body, err = io.ReadAll(request.Body); err != nil {
+			return nil, err
+		}
+		if err := request.Body.Close(); err != nil {
+			return nil, err
+		}
+		request = request.Clone(request.Context())
+		request.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	line := request.Method + " " + request.URL.Path
+	if request.URL.RawQuery != "" {
+		line += "?" + request.URL.RawQuery
+	}
+	w.mutex.Lock()
+	w.seen = append(w.seen, line)
+	w.bodies = append(w.bodies, string(body))
+	w.heads = append(w.heads, request.Header.Clone())
+	w.mutex.Unlock()
+	if w.Before != nil {
+		if answer, err := w.Before(request); answer != nil || err != nil {
+			return answer, err
+		}
+	}
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil || w.After == nil {
+		return answer, err
+	}
+	replaced, err := w.After(request, answer)
+	if err != nil {
+		answer.Body.Close()
+		return nil, err
+	}
+	return replaced, nil
+}
+
+// Requests are what was sent since the last call, as "METHOD /path?query".
+func (w *wire) Requests() []string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	seen := w.seen
+	w.seen, w.bodies, w.heads = nil, nil, nil
+	return seen
+}
+
+// Bodies are the bodies of what was sent since the last call of Requests.
+func (w *wire) Bodies() []string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return slices.Clone(w.bodies)
+}
+
+// Headers are the headers of what was sent since the last call of Requests.
+func (w *wire) Headers() []http.Header {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return slices.Clone(w.heads)
+}
+
+// answer is a whole answer with a status and headers such as "Retry-After: 0".
+func answer(request *http.Request, status int, body string, headers ...string) *http.Response {
+	head := http.Header{}
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		head.Add(name, value)
+	}
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: head, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: request,
+	}
+}
+
+// must ends the test at an error and passes the value on.
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}

@@ -1,0 +1,153 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// chain is the one transport of a client: it says who asks, repeats what may be
+// repeated, and hands out whole answers only.
+type chain struct {
+	base   http.RoundTripper
+	client *Client
+	agent  string
+}
+
+// notes are taken while a request is on its way, for its errors.
+type notes struct {
+	method, path string
+	// executed: some attempt may have been executed by the service.
+	executed bool
+}
+
+type notesKey struct{}
+
+// take is a request editor of gen/client that only looks.
+func (n *notes) take(_ context.Context, request *http.Request) error {
+	n.method, n.path = request.Method, request.URL.Path
+	return nil
+}
+
+// RoundTrip makes a chain an http.RoundTripper.
+func (c *chain) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx := request.Context()
+	notes, _ := ctx.Value(notesKey{}).(*notes)
+	if notes == nil {
+		return nil, fmt.Errorf("%s %s did not come from an operation of this package", request.Method, request.URL.Path)
+	}
+	if request.Body != nil {
+		defer request.Body.Close() // each attempt has a copy
+	}
+	for attempt := 1; ; attempt++ {
+		response, err := c.authenticated(request)
+		if response != nil && response.StatusCode == http.StatusNotFound && notes.executed && request.Method == http.MethodDelete {
+			// It was there when it was asked for first, or the service would not have
+			// needed so long to say that it is not.
+			response.StatusCode, response.Status = http.StatusNoContent, "204 No Content"
+			return response, nil
+		}
+		notes.executed = notes.executed || mayHaveRun(response, err)
+		pause, again := c.client.again(request, response, err, attempt)
+		if !again {
+			return response, err
+		}
+		c.client.log.LogAttrs(ctx, slog.LevelWarn, "request is repeated", slog.String("method", request.Method),
+			slog.String("path", request.URL.Path), slog.Int("attempt", attempt), slog.Duration("pause", pause),
+			slog.String("reason", reason(response, err)))
+		if stopped := c.client.sleep(ctx, pause); stopped != nil {
+			return nil, unsent{fmt.Errorf("%w; before that: %s", stopped, reason(response, err))}
+		}
+	}
+}
+
+// mayHaveRun says whether an attempt can have changed something. An answer says
+// what happened, but for those that a proxy gives, or a server that gave up.
+func mayHaveRun(response *http.Response, err error) bool {
+	if err != nil {
+		return !neverSent(err)
+	}
+	return overloaded(response.StatusCode) && response.StatusCode != http.StatusTooManyRequests
+}
+
+func reason(response *http.Response, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode))
+}
+
+// authenticated makes an attempt, and a second one at once with a new token if
+// the first one's is not accepted.
+func (c *chain) authenticated(request *http.Request) (*http.Response, error) {
+	for first := true; ; first = false {
+		identity, err := c.client.auth.headers(request.Context())
+		if err != nil {
+			return nil, unsent{err}
+		}
+		response, err := c.attempt(request, identity)
+		if err != nil || response.StatusCode != http.StatusUnauthorized || !first ||
+			!c.client.auth.refused(identity.Get(tokenHeader)) {
+			return response, err
+		}
+	}
+}
+
+// attempt sends the request once and reads the whole answer, so that one that
+// breaks off counts as a failure here, where it can be repeated.
+func (c *chain) attempt(request *http.Request, identity http.Header) (*http.Response, error) {
+	ctx := request.Context()
+	if err := ctx.Err(); err != nil {
+		return nil, unsent{err}
+	}
+	copied, err := c.dressed(request, identity)
+	if err != nil {
+		return nil, unsent{err}
+	}
+	start := time.Now()
+	response, err := c.base.RoundTrip(copied)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if closed := response.Body.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the answer broke off: %w", err)
+	}
+	response.Body, response.Request = io.NopCloser(bytes.NewReader(body)), request
+	c.client.log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("method", request.Method),
+		slog.String("url", request.URL.Redacted()), slog.Int("status", response.StatusCode),
+		slog.String("request_id", response.Header.Get(requestIDHeader)), slog.Duration("duration", time.Since(start)))
+	return response, nil
+}
+
+const requestIDHeader = "X-Openstack-Request-Id"
+
+// dressed is a copy of the request with a body of its own and all headers.
+func (c *chain) dressed(request *http.Request, identity http.Header) (*http.Request, error) {
+	copied := request.Clone(request.Context())
+	if request.Body != nil && request.Body != http.NoBody {
+		if request.GetBody == nil {
+			return nil, fmt.Errorf("%s %s has a body that can be read once only", request.Method, request.URL.Path)
+		}
+		var err error
+		if copied.Body, err = request.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	for name, values := range identity {
+		copied.Header[name] = values
+	}
+	copied.Header.Set("Accept", "application/json")
+	copied.Header.Set("User-Agent", c.agent)
+	if id, ok := request.Context().Value(globalIDKey{}).(string); ok {
+		copied.Header.Set(requestIDHeader, id)
+	}
+	return copied, nil
+}

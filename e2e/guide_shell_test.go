@@ -1,0 +1,56 @@
+//go:build client
+
+package e2e
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/server/dbtest"
+)
+
+// TestTheReshapeGuideWorksInAShell types the guide's commands into a shell, with
+// an empty database, and compares what they print. With -update it writes that into
+// the guide.
+func TestTheReshapeGuideWorksInAShell(t *testing.T) {
+	t.Parallel()
+	const guide = "../docs/reshape.md"
+	text := readText(t, guide)
+	blocks := steps(t, text, 0, len(text))
+	const mark = "=== the end of a step ==="
+	var script strings.Builder
+	for _, block := range blocks {
+		script.WriteString(block.commands + "echo '" + mark + "'\n")
+	}
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	shell := exec.CommandContext(t.Context(), "sh", "-eu")
+	shell.Dir = t.TempDir()
+	shell.Env = append(withoutSettings(os.Environ()), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"),
+		"BERTH_DATABASE_URL="+dbtest.NewEmpty(t).URL, "BERTH_LISTEN="+address, "BERTH_URL=http://"+address)
+	shell.Stdin = strings.NewReader(script.String())
+	output, err := shell.CombinedOutput()
+	printed := strings.Split(string(output), mark+"\n")
+	if err != nil || len(printed) != len(blocks)+1 {
+		t.Fatalf("the shell ended with %v after\n%s", err, output)
+	}
+	rewrite(t, guide, text, blocks, func(i int) string { return printed[i] })
+}
+
+// freeAddress is one on which nobody listens just now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
