@@ -1,5 +1,7 @@
 // Package e2e looks at Berth from outside, as the people do who use it: it types
-// the tour of the README, and it drives the `openstack` client.
+// the tour of the README and the guides, drives the `openstack` client and one that
+// is generated in TypeScript, and kills the agent and the offline command wherever
+// that may hurt.
 //
 // It has tests only. What needs nothing but Go and PostgreSQL's binaries is an
 // ordinary test. What needs other programs, the client or curl, has the build tag

@@ -22,7 +22,8 @@ that this took, the SQL, its arguments, the plan with what it cost (EXPLAIN, ANA
 BUFFERS), and how many rows each part of it gave. The statements only read, and are
 run three times each: once to answer, twice to explain.
 
-Give the query a limit: one without asks for everything there is. in a plan is in docs/dba.md.`,
+Give the query a limit: one without asks for everything there is. What to look for in a
+plan is in docs/dba.md.`,
 		Example: `  berth plan 'resources=VCPU:1,MEMORY_MB:512&limit=10'
   berth plan --microversion 1.31 'resources=VCPU:1&required=HW_CPU_X86_AVX2&limit=10'
   berth plan --output json 'resources1=PGPU:1&resources2=PGPU:1&group_policy=isolate&limit=10'`,
