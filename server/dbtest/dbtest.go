@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/berthd/berth/server/migrate"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -79,11 +81,15 @@ type server struct {
 	url      string
 	admin    *pgxpool.Pool
 	template string
-	users    *os.File  // the lock that keeps the server up; nil for a server of somebody else
-	keeper   *exec.Cmd // the keeper, if it was started here
+	set      *migrate.Set // what the template is made of
+	users    *os.File     // the lock that keeps the server up; nil for a server of somebody else
+	keeper   *exec.Cmd    // the keeper, if it was started here
 }
 
 var created atomic.Int64
+
+// noSuchDatabase is the SQLSTATE of PostgreSQL for it.
+const noSuchDatabase = "3D000"
 
 // create makes a database with a name that says whose it is, sets what
 // production sets on its database, and drops it after the test.
@@ -98,7 +104,16 @@ func (s *server) create(t testing.TB, template string) *DB {
 	}
 	name := fmt.Sprintf("t_%d_%d", os.Getpid(), created.Add(1))
 	quoted := pgx.Identifier{name}.Sanitize()
-	if _, err := s.admin.Exec(t.Context(), "CREATE DATABASE "+quoted+" TEMPLATE "+pgx.Identifier{template}.Sanitize()+" "+how); err != nil {
+	clone := "CREATE DATABASE " + quoted + " TEMPLATE " + pgx.Identifier{template}.Sanitize() + " " + how
+	_, err := s.admin.Exec(t.Context(), clone)
+	var failed *pgconn.PgError
+	if errors.As(err, &failed) && failed.Code == noSuchDatabase && s.set != nil {
+		// Tests of other work trees needed the room.
+		if _, err = ensureTemplate(t.Context(), s, *s.set, Prepare); err == nil {
+			_, err = s.admin.Exec(t.Context(), clone)
+		}
+	}
+	if err != nil {
 		t.Fatalf("create a test database: %v", err)
 	}
 	db := &DB{Name: name, URL: databaseURL(s.url, name)}
@@ -173,6 +188,7 @@ var setUp = sync.OnceValues(func() (*server, error) {
 		return nil, err
 	}
 	withTemplate := *s
+	withTemplate.set = &set
 	withTemplate.template, err = ensureTemplate(context.Background(), &withTemplate, set, Prepare)
 	return &withTemplate, err
 })

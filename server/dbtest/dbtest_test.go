@@ -233,3 +233,15 @@ func BenchmarkNew(b *testing.B) {
 		New(b)
 	}
 }
+
+func TestATemplateThatOthersHaveDroppedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	s, err := setUp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.admin.Exec(t.Context(), "DROP DATABASE IF EXISTS "+s.template); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, New(t), "INSERT INTO traits (id, name) VALUES (77, 'CUSTOM_GOLD')")
+}
