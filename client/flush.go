@@ -18,7 +18,7 @@ import (
 // are not nil, even if they are empty, aggregates and traits follow, and then
 // inventories and edited allocations change in one transaction: see
 // docs/decisions/0007-provider-side.md for who takes part. Then it deletes providers
-// that are missing, except roots, and writes what is left of inventory, aggregates
+// that were removed from the copy, except roots, and writes what is left of inventory, aggregates
 // and traits from the bottom up. A provider that has had no inventory gets the other
 // two before it in any case, so that the scheduler never sees it without them.
 //
@@ -41,17 +41,19 @@ func (c *Client) UpdateFromProviderTree(ctx context.Context, tree *ProviderTree,
 	c.cache.busy.Lock()
 	defer c.cache.busy.Unlock()
 	c.cache.open()
-	f := &flush{Client: c, ctx: ctx, wanted: tree.Nodes(), allocations: allocations}
+	f := &flush{Client: c, ctx: ctx, tree: tree, wanted: tree.Nodes(), allocations: allocations}
 	if err := f.run(); err != nil {
 		return fmt.Errorf("update the provider tree: %w", err)
 	}
-	return f.tellGenerations(tree)
+	return f.tellGenerations()
 }
 
 // flush is one run of UpdateFromProviderTree.
 type flush struct {
 	*Client
 	ctx context.Context
+	// tree is the caller's.
+	tree *ProviderTree
 	// wanted is the tree as it should be, parents before their children.
 	wanted      []Node
 	allocations Allocations
@@ -121,8 +123,10 @@ func (f *flush) differs(wanted, known Node) bool {
 }
 
 // findRemoved decides who is to be deleted: members of the trees that the caller
-// asked for and gave back. Of a root that is missing it cannot be told whether it
-// is gone or only none of the caller's business, so it stays with all below it.
+// asked for and gave back, which the caller has removed. One that is missing because
+// it came after the copy was made stays. Of a root that is missing it cannot be told
+// whether it is gone or only none of the caller's business, so it stays with all
+// below it.
 func (f *flush) findRemoved() {
 	kept := map[uuid.UUID]bool{}
 	for _, node := range f.wanted {
@@ -138,17 +142,17 @@ func (f *flush) findRemoved() {
 			}
 			continue
 		}
-		if _, shares := f.cache.sharing[root]; kept[root] && !kept[node.UUID] && !shares {
+		if _, shares := f.cache.sharing[root]; kept[root] && !kept[node.UUID] && !shares && f.tree.wasRemoved(node.UUID) {
 			f.removed = append(f.removed, node)
 		}
 	}
 }
 
 // tellGenerations writes the server's generations into the caller's tree.
-func (f *flush) tellGenerations(tree *ProviderTree) error {
+func (f *flush) tellGenerations() error {
 	for _, node := range f.wanted {
-		if known, exists := f.cache.node(node.UUID); exists && tree.Exists(node.UUID.String()) {
-			if err := tree.edit(node.UUID.String(), known.Generation, func(*Node) {}); err != nil {
+		if known, exists := f.cache.node(node.UUID); exists && f.tree.Exists(node.UUID.String()) {
+			if err := f.tree.edit(node.UUID.String(), known.Generation, func(*Node) {}); err != nil {
 				return err
 			}
 		}

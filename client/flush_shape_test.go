@@ -110,6 +110,34 @@ func TestRemovedProvidersAreDeletedFromTheBottomUp(t *testing.T) {
 	wantOutline(t, c.load(t), "cn<", "numa1<cn", "numa2<cn", "ssp<")
 }
 
+// TestAnOldCopyDeletesNobodyItHasNotSeen: who came after the copy was made is not in
+// it, and was not removed either.
+func TestAnOldCopyDeletesNobodyItHasNotSeen(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	old, newer := c.load(t), c.load(t)
+	if _, err := newer.NewChild("gpu0", "numa1", gpu0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newer.UpdateInventory("gpu0", Inventories{"VGPU": {Total: 1}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.update(t, newer, nil)
+	if err := old.AddTraits("cn", "CUSTOM_X"); err != nil {
+		t.Fatal(err)
+	}
+	c.update(t, old, nil)
+	newer = c.load(t)
+	wantOutline(t, newer, "cn<", "numa1<cn", "gpu0<numa1", "numa2<cn", "ssp<")
+	// Who has seen it can remove it, also from a copy of the copy.
+	if err := newer.Remove("gpu0"); err != nil {
+		t.Fatal(err)
+	}
+	c.update(t, newer.Clone(), nil)
+	c.client.ClearCache()
+	wantOutline(t, c.load(t), "cn<", "numa1<cn", "numa2<cn", "ssp<")
+}
+
 func TestAProviderInUseIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)

@@ -51,7 +51,7 @@ func (c *Client) GetProviderTreeAndEnsureRoot(ctx context.Context, id uuid.UUID,
 			return nil, fmt.Errorf("load the tree of provider %s (%s): %w", name, id, err)
 		}
 	}
-	return c.cache.trees.Clone(), nil
+	return c.cache.trees.handOut(), nil
 }
 
 // loadedWhole says whether the tree around a provider needs no request.

@@ -27,6 +27,10 @@ type ProviderTree struct {
 	mutex   sync.Mutex
 	members map[uuid.UUID]*member
 	names   map[string]*member
+	// removed are those that were taken out of a copy which Client handed out, so
+	// that they can be told from those that came to the server after the copy was
+	// made. Nil, as in every other forest: nobody notes that.
+	removed map[uuid.UUID]bool
 }
 
 // member is a node with its place in the forest.
@@ -52,11 +56,26 @@ func (t *ProviderTree) Clone() *ProviderTree {
 // clone is Clone for those who hold the lock.
 func (t *ProviderTree) clone() *ProviderTree {
 	copied := NewProviderTree()
+	copied.removed = maps.Clone(t.removed)
 	for _, original := range t.walk() {
 		node := original.snapshot()
 		copied.attach(&member{node: node}, copied.members[node.Parent])
 	}
 	return copied
+}
+
+// handOut is a copy that notes who is removed from it.
+func (t *ProviderTree) handOut() *ProviderTree {
+	copied := t.Clone()
+	copied.removed = map[uuid.UUID]bool{}
+	return copied
+}
+
+// wasRemoved says whether the provider was taken out of this copy.
+func (t *ProviderTree) wasRemoved(id uuid.UUID) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.removed[id]
 }
 
 // Exists says whether the ref means a provider.
@@ -155,12 +174,16 @@ func (t *ProviderTree) attach(added, above *member) {
 	}
 	t.members[added.node.UUID] = added
 	t.names[added.node.Name] = added
+	delete(t.removed, added.node.UUID)
 }
 
 // detach takes a member, with what is below it, out of the forest.
 func (t *ProviderTree) detach(top *member) {
 	for _, gone := range top.walk(nil) {
 		delete(t.members, gone.node.UUID)
+		if t.removed != nil {
+			t.removed[gone.node.UUID] = true
+		}
 		if t.names[gone.node.Name] == gone {
 			delete(t.names, gone.node.Name)
 		}

@@ -41,7 +41,7 @@ func (t *ProviderTree) Populate(providers []api.Provider) error {
 			return err
 		}
 	}
-	t.members, t.names = next.members, next.names
+	t.members, t.names, t.removed = next.members, next.names, next.removed
 	return nil
 }
 
@@ -58,6 +58,7 @@ func (t *ProviderTree) takeOver(provider api.Provider) error {
 			below: map[uuid.UUID]*member{},
 		}
 		t.members[provider.UUID] = listed
+		delete(t.removed, provider.UUID)
 	} else if t.names[listed.node.Name] == listed {
 		delete(t.names, listed.node.Name)
 	}

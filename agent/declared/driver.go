@@ -168,6 +168,9 @@ func (w *work) create(name, parent string) error {
 	if parent == "" {
 		parent = w.root.UUID.String()
 	}
+	if err := w.createAbove(parent); err != nil {
+		return err
+	}
 	if _, err := uuid.Parse(name); err == nil {
 		w.refuse("provider %s is not in the tree of %s, and cannot be created without a name", name, w.root.Name)
 		return nil
@@ -180,6 +183,23 @@ func (w *work) create(name, parent string) error {
 		return fmt.Errorf("%w: %w", client.ErrReshapeFailed, err)
 	}
 	return nil
+}
+
+// createAbove makes a parent that nobody declared, but to which something moves:
+// it has to stand before what is below it. Its own parent is the source of the move.
+func (w *work) createAbove(parent string) error {
+	i := slices.IndexFunc(w.host.Moves, func(move *Move) bool {
+		_, is := move.To[parent]
+		return is
+	})
+	if i < 0 || w.tree.Exists(parent) {
+		return nil
+	}
+	from := w.host.Moves[i].From
+	if slices.Contains(w.host.Remove, from) {
+		from = ""
+	}
+	return w.create(parent, from)
 }
 
 // findPending looks which moves the tree has not seen. It asks for the allocations

@@ -146,6 +146,54 @@ cccc has map[DISK_GB:5] of shared
 	}
 }
 
+// TestADestinationCanStandBelowAnother is how a card comes to stand below the NUMA
+// node to which the CPUs move, in whatever order the two are named.
+func TestADestinationCanStandBelowAnother(t *testing.T) {
+	t.Parallel()
+	for name, providers := range map[string]string{
+		"the upper one is not declared": "{a_gpu: {parent: numa}}",
+		"the upper one is declared":     "{a_gpu: {parent: numa}, numa: {traits: [HW_NUMA_ROOT]}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, plan := vgpuHost(t), parse(t, "root: compute-1\nmoves:\n- {class: VGPU, to: {a_gpu: {total: 4}}, consumers: all}\n"+
+				"- {class: VCPU, to: {numa: {total: 8}}, consumers: all}\nproviders: "+providers)
+			if err := plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", nil); !errors.Is(err, client.ErrReshapeNeeded) {
+				t.Fatalf("without allocations: %v", err)
+			}
+			before := h.text()
+			back, err := plan.Inverse("compute-1", h.tree, h.allocations)
+			h.must(err)
+			h.must(plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations))
+			got := h.text()
+			for _, line := range []string{`numa below "compute-1" `, `a_gpu below "numa" `, "numa has 8 VCPU", "aaaa has map[VCPU:2] of numa", "bbbb has map[VGPU:2] of a_gpu"} {
+				if !strings.Contains(got, line) {
+					t.Errorf("there is no %q in\n%s", line, got)
+				}
+			}
+			h.must(back.UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations))
+			if undone := h.text(); undone != before {
+				t.Errorf("undone to\n%s\nwas\n%s", undone, before)
+			}
+		})
+	}
+}
+
+// TestAChainOfMovesIsRefusedHoweverItIsSpelled: what had just come would move on.
+func TestAChainOfMovesIsRefusedHoweverItIsSpelled(t *testing.T) {
+	t.Parallel()
+	h := vgpuHost(t)
+	h.child("g0", "compute-1", client.Inventories{"VGPU": {Total: 8}})
+	g0, err := h.tree.Provider("g0")
+	h.must(err)
+	plan := parse(t, "root: compute-1\nmoves:\n- {class: VGPU, to: {g0: {total: 8}}, consumers: all}\n"+
+		"- {class: VGPU, from: "+g0.UUID.String()+", to: {g1: {total: 8}}, consumers: all}")
+	err = plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations)
+	if want := "VGPU moves to g0, from where another move takes it; say in one move where it goes"; !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestAClassIsRenamedInPlace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ move, want string }{

@@ -79,6 +79,13 @@ func (w *work) moveTo(move *pendingMove, name string) error {
 		w.refuse("%s moves from %s to itself", move.Class, node.Name)
 		return nil
 	}
+	if slices.ContainsFunc(w.pending, func(other *pendingMove) bool {
+		return other.source.UUID == node.UUID && other.Class == move.As
+	}) {
+		// Load finds this where both moves spell the provider alike.
+		w.refuse("%s moves to %s, from where another move takes it; say in one move where it goes", move.As, node.Name)
+		return nil
+	}
 	record := move.source.Inventories[move.Class]
 	if written := move.To[name]; written != nil {
 		record = written.inventory()

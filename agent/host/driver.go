@@ -37,9 +37,9 @@ type Options struct {
 }
 
 // Driver keeps the tree of a node like the machine. It owns on the node's provider
-// the classes and traits that it can find out, and the providers that are called
-// like NUMA nodes and PCI devices of the node. Everything else in a tree stays as
-// it is.
+// the classes and traits that it can find out, the same on the providers that are
+// called like NUMA nodes of the node, and the whole inventory of those that are called
+// like PCI devices of it. Everything else in a tree stays as it is.
 type Driver struct {
 	options Options
 
@@ -302,18 +302,11 @@ func (e *editor) finish() error {
 	return nil
 }
 
-// manages tells whether inventory of the class on such a provider is the driver's.
+// manages tells whether inventory of the class on such a provider is the driver's. On
+// a device all is, whatever it is called: the class of a rule that was changed since
+// would offer one device twice.
 func (s *shape) manages(of kind, class string) bool {
-	if of == kindDevice {
-		return s.deviceClass(class)
-	}
-	return standsOnNodes(class) || of == kindRoot && class == classDisk || s.offered(class)
-}
-
-// deviceClass tells whether the driver may have given a device the class.
-func (s *shape) deviceClass(class string) bool {
-	return slices.Contains([]string{classPGPU, classVGPU, classVF}, class) || strings.HasPrefix(class, customPrefix+"PCI_") ||
-		slices.ContainsFunc(s.config.Devices, func(rule Rule) bool { return rule.ResourceClass == class })
+	return of == kindDevice || standsOnNodes(class) || of == kindRoot && class == classDisk || s.offered(class)
 }
 
 // offered tells whether some device has the class.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -242,6 +243,37 @@ func TestADeviceThatIsGoneLosesItsProviderAndOneThatMovedItsParent(t *testing.T)
 	do(t, err)
 	if after.UUID != before.UUID || after.Parent != parent.UUID || tree.Exists("cn_0000:65:00.0") {
 		t.Errorf("\n%s", drawn(tree))
+	}
+}
+
+// TestADeviceIsOfferedOnceWhateverItsRuleSaidBefore: the class of a rule that is gone
+// is nobody else's.
+func TestADeviceIsOfferedOnceWhateverItsRuleSaidBefore(t *testing.T) {
+	t.Parallel()
+	const card = "cn_0000:3c:00.0"
+	tree, machine := newTree(t), survey(t, "network")
+	has := func(rule string) []string {
+		t.Helper()
+		extra := "providers: {\"" + card + "\": {inventories: {CUSTOM_LICENSE: {total: 1}}}}\n"
+		apply(t, driverOf(t, machine, "devices: [{address: \"0000:3c:00.0\", "+rule+"}]\n"+extra, Options{}), tree)
+		node, err := tree.Provider(card)
+		if err != nil {
+			return nil
+		}
+		return sorted(node.Inventories)
+	}
+	for _, one := range []struct {
+		rule string
+		want []string
+	}{
+		{"resource_class: CUSTOM_QAT", []string{"CUSTOM_LICENSE", "CUSTOM_QAT"}},
+		{"resource_class: CUSTOM_CRYPTO", []string{"CUSTOM_CRYPTO", "CUSTOM_LICENSE"}},
+		{"vendor: \"8086\"", []string{"CUSTOM_LICENSE", "CUSTOM_PCI_8086_37C8"}},
+		{"ignore: true", nil},
+	} {
+		if got := has(one.rule); !slices.Equal(got, one.want) {
+			t.Errorf("%s: it has %q, want %q", one.rule, got, one.want)
+		}
 	}
 }
 

@@ -23,7 +23,8 @@ func (p *process) agentCommand() *cobra.Command {
 		Long: `Look at this machine and tell the service what it has: CPUs, memory, huge pages,
 disk, graphics and network cards, and the traits of its processors. The providers
 below this host's, their inventories, and those traits that can be found out belong
-to the agent; what others put there stays. As long as nothing changes nothing is sent.
+to the agent; what others put there stays. As long as nothing changes nothing is
+written; what was read is read again after five minutes.
 
 Only a pass at the start moves inventory that is in use from one provider or class
 to another, such as to NUMA nodes after a change of --layout; the allocations move
@@ -85,15 +86,7 @@ func (p *process) agent(c *cobra.Command, settings *agentSettings, format string
 	if err != nil {
 		return err
 	}
-	options := []client.Option{client.WithLogger(log)}
-	if settings.dryRun {
-		guarded, err := p.readOnly(c)
-		if err != nil {
-			return err
-		}
-		options = append(options, guarded)
-	}
-	service, err := p.connect(c, options...)
+	service, err := p.connectAs(c, settings.dryRun, client.WithLogger(log))
 	if err != nil {
 		return err
 	}
@@ -103,7 +96,7 @@ func (p *process) agent(c *cobra.Command, settings *agentSettings, format string
 	}
 	log.Info("this host", "name", node.Name, "uuid", node.UUID, "layout", settings.layout)
 	if settings.once {
-		return p.agentOnce(c.Context(), agent.NewTracker(service, driver, node, agent.Options{Log: log}))
+		return p.agentOnce(c.Context(), agent.NewTracker(service, driver, node, agent.Options{Attempts: int(settings.attempts), Log: log}))
 	}
 	return p.runAgent(c.Context(), settings, log, func(options agent.Options) *agent.Tracker {
 		return agent.NewTracker(service, driver, node, options)
@@ -134,7 +127,7 @@ func (p *process) runAgent(ctx context.Context, settings *agentSettings, log *sl
 	supervised := &supervisor{log: log}
 	var tracker *agent.Tracker
 	inStep := false
-	tracker = newTracker(agent.Options{Log: log, Observe: func(pass agent.Pass) {
+	tracker = newTracker(agent.Options{Attempts: int(settings.attempts), Log: log, Observe: func(pass agent.Pass) {
 		metrics.observe(pass)
 		supervised.passed(pass, tracker.Fatal(pass.Err))
 		if !inStep && pass.Err == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -80,6 +81,10 @@ func readMachine(path string) (*host.Machine, error) {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(machine); err != nil {
 		return nil, wrong(err)
+	}
+	if len(machine.CPUs) == 0 && machine.Sees(host.PartCPUs) {
+		// Such a machine would lose all its inventory.
+		return nil, wrong(errors.New("it has no processors, and does not say that they could not be seen"))
 	}
 	return machine, nil
 }

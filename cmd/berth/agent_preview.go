@@ -6,13 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/agent"
-	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/cmd/berth/draw"
 )
 
@@ -73,31 +68,4 @@ func (p *process) previewJSON(preview *agent.Preview, after draw.Forest, changes
 	document["difference"] = json.RawMessage(difference.Bytes())
 	document["reshape"] = preview.Reshape
 	return printAs(p.stdout, "json", document, nil)
-}
-
-// readOnly is what makes sure that a dry run writes nothing, whatever is wrong
-// with the code above: every request but those that read, and those that get a
-// token, ends here.
-func (p *process) readOnly(c *cobra.Command) (client.Option, error) {
-	found, err := loadEndpoint(c.Flags(), p.environ)
-	if err != nil {
-		return nil, err
-	}
-	transport, err := found.transport()
-	if err != nil {
-		return nil, err
-	}
-	guarded := found.httpClient(p, transport)
-	guarded.Transport = readingTransport{guarded.Transport}
-	return client.WithHTTPClient(guarded), nil
-}
-
-type readingTransport struct{ under http.RoundTripper }
-
-// RoundTrip sends the request on if it only reads.
-func (r readingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet && request.Method != http.MethodHead && !strings.HasSuffix(request.URL.Path, "/auth/tokens") {
-		return nil, fmt.Errorf("a dry run does not send %s %s", request.Method, request.URL.Path)
-	}
-	return r.under.RoundTrip(request)
 }

@@ -22,6 +22,7 @@ type agentSettings struct {
 	layout        string
 	once          bool
 	interval      time.Duration
+	attempts      int64
 	dryRun        bool
 	survey        string
 	root          string
@@ -45,6 +46,8 @@ func (a *agentSettings) table() []connectSetting {
 			"NUMA node); empty means the one in --config, else flat"),
 		agentSetting("once", "false", boolean(&a.once), "make one pass, as at a start, and end; the exit code tells how it went"),
 		agentSetting("interval", "60s", duration(&a.interval, time.Second, 24*time.Hour), "`time` between two passes, a tenth more or less"),
+		agentSetting("attempts", "4", integer(&a.attempts, 1, 1000), "`number` of times that a pass is begun anew when somebody else wrote first; "+
+			"more where a reshape has to get through between claims that come many times a second"),
 		agentSetting("dry-run", "false", boolean(&a.dryRun), "print the tree that would be reported, and what differs from the service's; write nothing"),
 		agentSetting("survey", "", text(&a.survey), "`file` with a recorded machine to report instead of this one; 'berth agent survey --output json' writes such files"),
 		agentSetting("root", "/", text(&a.root), "`directory` where the machine's file system is; in a container often /host"),

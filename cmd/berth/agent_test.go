@@ -199,6 +199,26 @@ func TestAgentDryRunChangesNothing(t *testing.T) {
 	}
 }
 
+// TestADryRunTrustsWhomCloudsYAMLTrusts: it goes the way of a run that writes, with
+// the certificates of the cloud.
+func TestADryRunTrustsWhomCloudsYAMLTrusts(t *testing.T) {
+	t.Parallel()
+	keystone := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the password is wrong", http.StatusUnauthorized)
+	}))
+	t.Cleanup(keystone.Close)
+	file := filepath.Join(t.TempDir(), "clouds.yaml")
+	content := "clouds:\n  here:\n    auth: {auth_url: \"" + keystone.URL + "/v3\", username: a, password: s, project_id: p, user_domain_name: Default}\n    verify: false\n"
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{"OS_CLOUD=here", "OS_CLIENT_CONFIG_FILE=" + file}
+	got := runCommand(t, environ, "agent", "--dry-run", "--url", keystone.URL, "--name", "cn1", "--uuid", uuid.NewString())
+	if got.code != exitFailed || !strings.Contains(got.stderr, "the password is wrong") || strings.Contains(got.stderr, "certificate") {
+		t.Errorf("exit code %d: %s", got.code, got.stderr)
+	}
+}
+
 func TestAgentReadsItsVariablesAndWarnsOfOthers(t *testing.T) {
 	t.Parallel()
 	b := setupAgent(t)
@@ -222,6 +242,8 @@ func TestAgentsMistakesAreToldBeforeAnythingIsDone(t *testing.T) {
 	empty := t.TempDir()
 	config := filepath.Join(empty, "agent.yaml")
 	b.must(os.WriteFile(config, []byte("layuot: numa\n"), 0o644))
+	nothing := filepath.Join(empty, "machine.json")
+	b.must(os.WriteFile(nothing, []byte("{}\n"), 0o644))
 	for name, test := range map[string]struct {
 		arguments []string
 		code      int
@@ -233,6 +255,7 @@ func TestAgentsMistakesAreToldBeforeAnythingIsDone(t *testing.T) {
 		"an address":           {[]string{"--metrics-listen=x"}, exitUsage, "is not an address with a port"},
 		"a pattern":            {[]string{"--consumers=cgroup:x"}, exitUsage, "has no {uuid}"},
 		"no machine":           {[]string{"--survey", config}, exitUsage, "holds no recorded machine"},
+		"a machine of nothing": {[]string{"--survey", nothing}, exitUsage, "it has no processors"},
 		"the configuration":    {[]string{"--config", config}, exitUsage, `there is no setting "layuot"`},
 		"a machine without id": {[]string{"--root", empty}, exitUsage, "give one with --uuid"},
 		"a taken name":         {[]string{"--once", "--uuid", uuid.NewString()}, exitFailed, "cn1"},

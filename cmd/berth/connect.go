@@ -29,6 +29,9 @@ type endpoint struct {
 	timeout    time.Duration
 	debug      bool
 
+	// readOnly lets nothing pass that would write; no setting says so.
+	readOnly bool
+
 	// variables is the whole environment, for what keystone needs from it.
 	variables map[string]string
 }
@@ -183,10 +186,17 @@ func connectVariables() []string {
 // connect makes a client of the service that the flags of connectFlags and the
 // environment name. No request is sent yet. Options come after those of the flags.
 func (p *process) connect(c *cobra.Command, options ...client.Option) (*client.Client, error) {
+	return p.connectAs(c, false, options...)
+}
+
+// connectAs is connect; readOnly makes sure that whoever uses the client writes
+// nothing, whatever is wrong with them.
+func (p *process) connectAs(c *cobra.Command, readOnly bool, options ...client.Option) (*client.Client, error) {
 	found, err := loadEndpoint(c.Flags(), p.environ)
 	if err != nil {
 		return nil, err
 	}
+	found.readOnly = readOnly
 	if flag := c.Flags().Lookup("token"); flag != nil && flag.Changed {
 		fmt.Fprintln(p.stderr, "berth: warning: everybody on this machine can read a token on a command line; set BERTH_TOKEN instead")
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,6 +17,9 @@ import (
 // settings.
 func (e *endpoint) transport() (*http.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	// What package client does with its own connections, and for the same reason: a
+	// write that meets the other side's close has an unknown outcome.
+	transport.IdleConnTimeout = 4 * time.Second
 	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: e.insecure}
 	if e.caCert == "" {
 		return transport, nil
@@ -36,7 +40,22 @@ func (e *endpoint) httpClient(p *process, transport http.RoundTripper) *http.Cli
 	if e.debug {
 		transport = &requestPrinter{under: transport, out: p.stderr}
 	}
+	if e.readOnly {
+		transport = readingTransport{transport}
+	}
 	return &http.Client{Transport: transport, Timeout: e.timeout}
+}
+
+// readingTransport ends every request but those that read, and those that get a
+// token.
+type readingTransport struct{ under http.RoundTripper }
+
+// RoundTrip sends the request on if it only reads.
+func (r readingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet && request.Method != http.MethodHead && !strings.HasSuffix(request.URL.Path, "/auth/tokens") {
+		return nil, fmt.Errorf("a dry run does not send %s %s", request.Method, request.URL.Path)
+	}
+	return r.under.RoundTrip(request)
 }
 
 // requestPrinter writes one line for each request. It writes neither headers nor

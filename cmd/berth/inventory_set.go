@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,6 +109,9 @@ func parseInventoryEdits(texts []string) (inventoryEdits, error) {
 		edit, err := parseInventoryEdit(text)
 		if err != nil {
 			return nil, err
+		}
+		if slices.ContainsFunc(edits, func(other inventoryEdit) bool { return other.class == edit.class && other.field == edit.field }) {
+			return nil, wrongFlag("resource", text, fmt.Sprintf("sets the %s of %s a second time", edit.field, edit.class), "write it once")
 		}
 		edits = append(edits, edit)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthd/berth/agent/declared"
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/server/cluster"
 	"github.com/berthd/berth/server/direct"
 )
 
@@ -170,6 +171,9 @@ func (p *process) reshapeOffline(c *cobra.Command, wish *reshapeWish, plan *decl
 	settings, err := p.settings(c, forDatabase)
 	if err != nil {
 		return err
+	}
+	if settings.Embedded() && !cluster.Exists(settings.DataDir) {
+		return wrongFlag("data-dir", settings.DataDir, "holds no database, so there is nothing to reshape", "name the directory that 'berth serve' uses, or a database with --database-url")
 	}
 	return p.onDatabase(false, func(ctx context.Context, d *database, log *slog.Logger) (err error) {
 		transport, err := direct.Open(ctx, direct.Options{

@@ -277,6 +277,11 @@ func TestOfflineIsForWhenNothingRuns(t *testing.T) {
 	}
 	served.signals <- os.Interrupt
 	<-served.exit
+	empty := privateDirectory(t)
+	nothing := runCommand(t, nil, "reshape", "--offline", "--data-dir", empty, h.plan)
+	if _, err := os.Stat(empty); nothing.code != exitUsage || !strings.Contains(nothing.stderr, "holds no database") || !os.IsNotExist(err) {
+		t.Errorf("exit code %d, %s; the directory: %v", nothing.code, nothing.stderr, err)
+	}
 	missing := runCommand(t, nil, "reshape", "--offline", "--log-level=error", "--data-dir", dataDir, h.plan)
 	h.want(missing, exitFailed, "", "berth: "+h.plan+": there is no provider \"compute-1\"\n")
 }

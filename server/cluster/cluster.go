@@ -195,6 +195,13 @@ func (c *Cluster) Close(ctx context.Context) error {
 	return errors.Join(stopped, c.lock.Close())
 }
 
+// Exists says whether a directory holds the data of a cluster, for those who would
+// rather not make one.
+func Exists(dir string) bool {
+	_, err := os.Stat(home{dir: dir}.majorFile())
+	return err == nil
+}
+
 // home is the directory of one cluster together with the programs and the
 // account that run it. The directory itself belongs to the owner of this
 // process; the account gets the data only, so that it cannot plant files that
