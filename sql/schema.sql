@@ -271,6 +271,51 @@ END
 $$;
 
 --
+-- Name: conductor_take_over(text, interval); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.conductor_take_over(p_hostname text, p_silence interval, OUT allocations uuid[], OUT nodes uuid[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_me int := (SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_hostname);
+    v_dead int[] := ARRAY(
+        SELECT conductor.id FROM conductors AS conductor
+        WHERE conductor.hostname <> p_hostname AND (NOT conductor.online OR conductor.updated_at < now() - p_silence));
+BEGIN
+    IF v_me IS NULL THEN
+        RAISE EXCEPTION 'no conductor %', p_hostname USING ERRCODE = 'PL040',
+            DETAIL = json_build_object('conductor', p_hostname);
+    END IF;
+    WITH left_behind AS (
+        SELECT node.id FROM nodes AS node WHERE node.conductor_id = ANY (v_dead)
+        ORDER BY node.id FOR NO KEY UPDATE SKIP LOCKED
+    ), taken AS (
+        UPDATE nodes AS node SET conductor_id = v_me, revision = node.revision + 1
+        FROM left_behind WHERE node.id = left_behind.id
+        RETURNING node.id, node.uuid
+    )
+    SELECT coalesce(array_agg(taken.uuid ORDER BY taken.id), '{}') INTO conductor_take_over.nodes FROM taken;
+    WITH left_behind AS (
+        SELECT allocation.id FROM node_allocations AS allocation
+        WHERE allocation.state = 'allocating' AND (allocation.conductor_id = ANY (v_dead) OR allocation.conductor_id IS NULL)
+        ORDER BY allocation.id FOR NO KEY UPDATE SKIP LOCKED
+    ), taken AS (
+        UPDATE node_allocations AS allocation SET conductor_id = v_me, revision = allocation.revision + 1 FROM left_behind WHERE allocation.id = left_behind.id
+        RETURNING allocation.id, allocation.uuid
+    )
+    SELECT coalesce(array_agg(taken.uuid ORDER BY taken.id), '{}') INTO conductor_take_over.allocations FROM taken;
+
+    DELETE FROM conductors AS conductor
+    WHERE conductor.id = ANY (v_dead) AND conductor.updated_at < now() - greatest(p_silence, interval '1 day')
+      AND NOT EXISTS (SELECT FROM nodes AS node WHERE node.conductor_id = conductor.id)
+      AND NOT EXISTS (
+        SELECT FROM node_allocations AS allocation
+        WHERE allocation.conductor_id = conductor.id AND allocation.state = 'allocating');
+END
+$$;
+
+--
 -- Name: consumer_check_generation(uuid[], bigint[], bigint[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -645,6 +690,1420 @@ BEGIN
         RAISE EXCEPTION 'the tree of provider % has been moved', p_provider_id USING ERRCODE = '40001';
     END IF;
     RETURN v_now;
+END
+$$;
+
+--
+-- Name: nodes; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.nodes (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text COLLATE pg_catalog."C",
+    driver text NOT NULL COLLATE pg_catalog."C",
+    resource_class text COLLATE pg_catalog."C",
+    provision_state text NOT NULL COLLATE pg_catalog."C",
+    target_provision_state text COLLATE pg_catalog."C",
+    provision_updated_at timestamp with time zone,
+    power_state text COLLATE pg_catalog."C",
+    target_power_state text COLLATE pg_catalog."C",
+    maintenance boolean DEFAULT false NOT NULL,
+    maintenance_reason text,
+    fault text,
+    instance_uuid uuid,
+    owner text COLLATE pg_catalog."C",
+    lessee text COLLATE pg_catalog."C",
+    protected boolean DEFAULT false NOT NULL,
+    retired boolean DEFAULT false NOT NULL,
+    conductor_group text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    last_error text,
+    conductor_id integer,
+    revision bigint DEFAULT 0 NOT NULL,
+    details jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone
+)
+WITH (fillfactor='80');
+
+--
+-- Name: TABLE nodes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.nodes IS 'Bare metal machines, as the Bare Metal API knows them.';
+
+--
+-- Name: node_allocation_backfill(public.nodes, text, uuid, text, text[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_backfill(p_node public.nodes, p_ident text, p_uuid uuid, p_class text, p_traits text[], p_candidates uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_lacking text[] := node_allocation_lacking(p_node.id, p_traits);
+    v_rule text := CASE
+        WHEN p_node.id IS NULL THEN 'PL030'
+        WHEN p_node.instance_uuid <> p_uuid THEN 'PL032'
+        WHEN p_node.provision_state <> 'active' THEN 'PL046'
+        WHEN p_node.resource_class IS DISTINCT FROM coalesce(p_class, p_node.resource_class) THEN 'PL047'
+        WHEN cardinality(v_lacking) > 0 THEN 'PL048'
+        WHEN cardinality(p_candidates) > 0 AND p_node.uuid <> ALL (p_candidates) THEN 'PL049'
+    END;
+BEGIN
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'node % cannot be backfilled', p_ident USING ERRCODE = v_rule,
+            DETAIL = json_build_object('node', coalesce(p_node.uuid::text, p_ident), 'state', p_node.provision_state,
+                'instance', p_node.instance_uuid, 'class', p_node.resource_class, 'traits', array_to_string(v_lacking, ', '),
+                'allocation', p_uuid);
+    END IF;
+END
+$$;
+
+--
+-- Name: node_allocations; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.node_allocations (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text COLLATE pg_catalog."C",
+    node_id bigint,
+    state text DEFAULT 'allocating'::text NOT NULL COLLATE pg_catalog."C",
+    resource_class text NOT NULL COLLATE pg_catalog."C",
+    traits text[] DEFAULT '{}'::text[] NOT NULL,
+    candidate_nodes uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    extra jsonb DEFAULT '{}'::jsonb NOT NULL,
+    owner text COLLATE pg_catalog."C",
+    last_error text,
+    extended boolean DEFAULT false NOT NULL,
+    sticky boolean DEFAULT false NOT NULL,
+    batch_uuid uuid,
+    batch_minimum integer,
+    conductor_id integer,
+    revision bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone,
+    CONSTRAINT node_allocations_node_check CHECK (((state = 'active'::text) = (node_id IS NOT NULL))),
+    CONSTRAINT node_allocations_state_check CHECK ((state = ANY (ARRAY['allocating'::text, 'active'::text, 'error'::text])))
+)
+WITH (fillfactor='80');
+
+--
+-- Name: TABLE node_allocations; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.node_allocations IS 'Requests for a bare metal node and what became of them: the allocations of the Bare Metal API.';
+
+--
+-- Name: node_allocation_batch(public.node_allocations, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_batch(p_wanted public.node_allocations, p_unit integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_members bigint[];
+    v_member node_allocations;
+    v_reasons text[] := '{}'::text[];
+    v_reason text;
+    v_given int := 0;
+    v_short bool := false;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('node allocation batch ' || p_wanted.batch_uuid, 0));
+    v_members := ARRAY(
+        SELECT member.id FROM node_allocations AS member
+        WHERE member.conductor_id = p_wanted.conductor_id AND member.state = 'allocating'
+          AND member.batch_uuid = p_wanted.batch_uuid
+        ORDER BY member.id);
+    BEGIN
+        FOR v_member IN SELECT member.* FROM node_allocations AS member WHERE member.id = ANY (v_members) ORDER BY member.id LOOP
+            v_reasons := v_reasons || coalesce(node_allocation_decide(v_member, p_unit), '');
+        END LOOP;
+        -- Counted, since one that was deleted meanwhile is no longer to be decided.
+        v_given := (SELECT count(*) FROM node_allocations AS member WHERE member.id = ANY (v_members) AND member.state = 'active');
+        IF v_given < p_wanted.batch_minimum THEN
+            RAISE no_data_found;
+        END IF;
+    EXCEPTION
+        WHEN no_data_found THEN v_short := true;
+    END;
+
+    FOR v_member IN SELECT member.* FROM node_allocations AS member WHERE member.id = ANY (v_members) ORDER BY member.id LOOP
+        v_reason := v_reasons[array_position(v_members, v_member.id)];
+        IF v_short THEN
+            v_reason := format('only %s of at least %s nodes could be reserved for the batch: %s', v_given, p_wanted.batch_minimum,
+                coalesce((SELECT one.reason FROM unnest(v_reasons) AS one (reason) WHERE one.reason <> '' LIMIT 1), 'the others were deleted'));
+        END IF;
+        IF v_member.state = 'allocating' THEN
+            PERFORM node_allocation_fail(v_member, v_reason);
+        ELSE
+            PERFORM pg_notify('berth_decisions', v_member.uuid::text);
+        END IF;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: node_allocation_candidates(uuid[], text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_candidates(p_uuids uuid[], p_names text[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_found uuid[];
+    v_unknown text[];
+BEGIN
+    SELECT coalesce(array_agg(found.uuid ORDER BY found.place), '{}'),
+        array_agg(found.name ORDER BY found.place) FILTER (WHERE found.uuid IS NULL)
+    INTO v_found, v_unknown
+    FROM (
+        SELECT wanted.place, wanted.name,
+            CASE WHEN wanted.uuid = '00000000-0000-0000-0000-000000000000'
+                THEN (SELECT node.uuid FROM nodes AS node WHERE node.name = wanted.name)
+                ELSE (SELECT node.uuid FROM nodes AS node WHERE node.uuid = wanted.uuid) END AS uuid
+        FROM unnest(p_uuids, p_names) WITH ORDINALITY AS wanted (uuid, name, place)
+    ) AS found;
+    IF v_unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'no nodes %', v_unknown USING ERRCODE = 'PL043',
+            DETAIL = json_build_object('node', array_to_string(v_unknown, ', '));
+    END IF;
+    RETURN v_found;
+END
+$$;
+
+--
+-- Name: node_allocation_choose(public.node_allocations, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_choose(p_wanted public.node_allocations, p_unit integer) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_named bigint := (SELECT node.id FROM nodes AS node WHERE node.name = p_wanted.name);
+    v_few bigint[] := node_allocation_few(p_wanted);
+    v_last bigint := node_allocation_last(p_wanted.resource_class);
+    v_first bigint := (node_allocation_page(p_wanted.resource_class, 0, v_last))[1];
+    v_before bigint := v_first - 1 + floor(random() * (v_last - v_first + 1))::bigint;
+    v_ends text[] := '{}'::text[];
+BEGIN
+    IF v_named IS NOT NULL THEN
+        v_ends := v_ends || node_allocation_try(p_wanted, p_unit, ARRAY[v_named], 0, v_named, false);
+    END IF;
+    IF v_few IS NOT NULL THEN
+        v_before := v_few[1 + floor(random() * cardinality(v_few))::int] - 1;
+        v_last := 9223372036854775807;
+    END IF;
+    IF NOT v_ends && '{done}' AND v_before IS NOT NULL THEN
+        v_ends := v_ends || node_allocation_try(p_wanted, p_unit, v_few, v_before, v_last, false);
+    END IF;
+    IF NOT v_ends && '{done}' AND v_before IS NOT NULL THEN
+        v_ends := v_ends || node_allocation_try(p_wanted, p_unit, v_few, 0, v_before, false);
+    END IF;
+    -- Somebody may have let go what was held.
+    IF NOT v_ends && '{done}' AND v_ends && '{held}' THEN
+        v_ends := v_ends || node_allocation_try(p_wanted, p_unit, v_few, 0, v_last, true);
+    END IF;
+    RETURN v_ends && '{done}';
+END
+$$;
+
+--
+-- Name: node_allocation_create(uuid, text, text, text[], uuid[], text[], jsonb, text, text, boolean, uuid, text, boolean, boolean, uuid, integer, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_create(p_uuid uuid, p_name text, p_class text, p_traits text[], p_candidate_uuids uuid[], p_candidate_names text[], p_extra jsonb, p_owner text, p_conductor text, p_backfill boolean, p_node_uuid uuid, p_node_name text, p_extended boolean, p_sticky boolean, p_batch uuid, p_minimum integer, p_quiet boolean) RETURNS SETOF public.node_allocations
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_candidates uuid[] := node_allocation_candidates(p_candidate_uuids, p_candidate_names);
+    v_node nodes;
+    v_uuid uuid := p_uuid;
+    v_made node_allocations;
+BEGIN
+    IF p_backfill THEN
+        IF (SELECT backend.placement FROM baremetal_backend AS backend) THEN
+            PERFORM node_provider_references(p_owner);
+        END IF;
+        SELECT node.* INTO v_node FROM nodes AS node WHERE node.uuid = p_node_uuid OR node.name = p_node_name FOR UPDATE;
+        PERFORM node_allocation_backfill(v_node, coalesce(p_node_uuid::text, p_node_name), p_uuid, p_class, p_traits, v_candidates);
+        v_uuid := coalesce(p_uuid, v_node.instance_uuid);
+    END IF;
+    v_uuid := coalesce(v_uuid, gen_random_uuid());
+    IF EXISTS (SELECT FROM nodes AS node WHERE node.instance_uuid = v_uuid AND node.id IS DISTINCT FROM v_node.id) THEN
+        RAISE EXCEPTION 'instance % has a node already', v_uuid USING ERRCODE = 'PL042',
+            DETAIL = json_build_object('allocation', v_uuid, 'instance', v_uuid,
+                'node', (SELECT node.uuid FROM nodes AS node WHERE node.instance_uuid = v_uuid));
+    END IF;
+
+    INSERT INTO node_allocations (uuid, name, resource_class, traits, candidate_nodes, extra, owner,
+        extended, sticky, batch_uuid, batch_minimum, conductor_id)
+    VALUES (v_uuid, p_name, coalesce(p_class, v_node.resource_class, ''), p_traits, v_candidates, p_extra, p_owner,
+        p_extended, p_sticky, p_batch, p_minimum, CASE WHEN NOT p_backfill THEN (SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_conductor) END)
+    RETURNING * INTO v_made;
+    IF p_backfill THEN
+        IF (SELECT backend.placement FROM baremetal_backend AS backend) THEN
+            PERFORM node_provider_claim(v_made, v_node.id, true);
+        END IF;
+        PERFORM node_allocation_give(v_made, v_node.id);
+    ELSIF NOT p_quiet THEN
+        PERFORM pg_notify('berth_allocations', v_uuid::text);
+    END IF;
+    RETURN QUERY SELECT made.* FROM node_allocations AS made WHERE made.id = v_made.id;
+END
+$$;
+
+--
+-- Name: node_allocation_decide(public.node_allocations, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_decide(p_wanted public.node_allocations, p_unit integer) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_constraint text;
+BEGIN
+    IF node_allocation_choose(p_wanted, p_unit) THEN
+        RETURN NULL;
+    END IF;
+    RETURN node_allocation_reason(p_wanted, p_unit, p_wanted.extended);
+EXCEPTION
+    WHEN SQLSTATE 'PL050' THEN
+        RETURN format('Consumer %s has allocations in Placement already', p_wanted.uuid);
+    WHEN unique_violation THEN
+        GET STACKED DIAGNOSTICS v_constraint = CONSTRAINT_NAME;
+        IF v_constraint <> 'nodes_instance_uuid_key' THEN
+            RAISE;
+        END IF;
+        RETURN format('Unexpected exception during allocation: Instance %s is already associated with a node', p_wanted.uuid);
+END
+$$;
+
+--
+-- Name: node_allocation_delete(uuid, text, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_delete(p_uuid uuid, p_name text, p_of_node boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_ident text := coalesce(p_uuid::text, p_name);
+    v_found node_allocations;
+    v_held node_allocations;
+    v_node nodes;
+    v_rule text;
+BEGIN
+    IF p_of_node THEN
+        SELECT node.* INTO v_node FROM nodes AS node WHERE node.uuid = p_uuid OR node.name = p_name FOR UPDATE;
+        SELECT allocation.* INTO v_found FROM node_allocations AS allocation WHERE allocation.node_id = v_node.id;
+    ELSE
+        SELECT allocation.* INTO v_found FROM node_allocations AS allocation
+        WHERE allocation.uuid = p_uuid OR allocation.name = p_name;
+        SELECT node.* INTO v_node FROM nodes AS node WHERE node.id = v_found.node_id FOR UPDATE;
+    END IF;
+    SELECT allocation.* INTO v_held FROM node_allocations AS allocation WHERE allocation.id = v_found.id FOR UPDATE;
+    IF v_held.node_id IS DISTINCT FROM v_found.node_id AND v_held.id IS NOT NULL THEN
+        RAISE EXCEPTION 'allocation % has got a node', v_held.uuid USING ERRCODE = '40001';
+    END IF;
+    v_rule := CASE
+        WHEN p_of_node AND v_node.id IS NULL THEN 'PL030'
+        WHEN v_held.id IS NULL THEN 'PL041'
+        WHEN v_node.maintenance THEN NULL
+        WHEN v_node.provision_state = 'active' THEN 'PL044'
+        WHEN v_node.target_provision_state IS NOT NULL AND v_node.provision_state NOT IN (
+            'deploy failed', 'inspecting', 'inspect failed', 'inspect wait', 'clean failed', 'error', 'verifying',
+            'adopt failed', 'rescue failed', 'unrescue failed') THEN 'PL045'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'allocation % cannot be deleted', v_ident USING ERRCODE = v_rule,
+            DETAIL = json_build_object('allocation', coalesce(v_held.uuid::text, CASE WHEN NOT p_of_node THEN v_ident END),
+                'node', coalesce(v_node.uuid::text, CASE WHEN p_of_node THEN v_ident END),
+                'state', CASE WHEN v_rule <> 'PL041' THEN v_node.provision_state END);
+    END IF;
+
+    -- Somebody may wait for it to be decided.
+    IF v_held.extended AND v_held.state = 'allocating' THEN
+        PERFORM pg_notify('berth_decisions', v_held.uuid::text);
+    END IF;
+    IF v_node.id IS NULL THEN
+        DELETE FROM node_allocations WHERE id = v_held.id;
+        RETURN;
+    END IF;
+    PERFORM node_allocation_release(v_node.id);
+    UPDATE nodes SET instance_uuid = NULL, revision = revision + 1, updated_at = now() WHERE id = v_node.id;
+END
+$$;
+
+--
+-- Name: node_allocation_fail(public.node_allocations, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_fail(p_wanted public.node_allocations, p_reason text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE node_allocations SET state = 'error', conductor_id = NULL, revision = revision + 1, updated_at = now(),
+        last_error = format('Failed to process allocation %s: %s.', p_wanted.uuid, p_reason)
+    WHERE id = p_wanted.id AND state = 'allocating' AND conductor_id = p_wanted.conductor_id;
+    IF p_wanted.extended THEN
+        PERFORM pg_notify('berth_decisions', p_wanted.uuid::text);
+    END IF;
+END
+$$;
+
+--
+-- Name: node_allocation_few(public.node_allocations); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_few(p_wanted public.node_allocations) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_trait text;
+    v_nodes bigint[];
+    v_few bigint[];
+BEGIN
+    IF cardinality(p_wanted.candidate_nodes) > 0 THEN
+        RETURN ARRAY(SELECT node.id FROM nodes AS node WHERE node.uuid = ANY (p_wanted.candidate_nodes) ORDER BY node.id);
+    END IF;
+    FOREACH v_trait IN ARRAY node_allocation_plain(p_wanted.traits) LOOP
+        v_nodes := ARRAY(
+            SELECT present.node_id FROM node_traits AS present WHERE present.trait = v_trait
+            ORDER BY present.trait, present.node_id LIMIT 257);
+        IF cardinality(v_nodes) < least(cardinality(v_few), 257) THEN
+            v_few := v_nodes;
+        END IF;
+    END LOOP;
+    RETURN v_few;
+END
+$$;
+
+--
+-- Name: node_allocation_fits(public.node_allocations, integer, bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_fits(p_wanted public.node_allocations, p_unit integer, p_nodes bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_plain text[] := node_allocation_plain(p_wanted.traits);
+    v_traits bigint := (SELECT count(DISTINCT wanted.trait) FROM unnest(v_plain) AS wanted (trait));
+    v_others bool := cardinality(v_plain) < cardinality(p_wanted.traits);
+BEGIN
+    RETURN ARRAY(
+        SELECT node.id FROM nodes AS node
+        WHERE node.id = ANY (p_nodes) AND node.resource_class = p_wanted.resource_class
+          AND node.provision_state = 'available' AND node.instance_uuid IS NULL
+          AND NOT node.maintenance AND node.power_state IS NOT NULL
+          AND (p_wanted.candidate_nodes = '{}' OR node.uuid = ANY (p_wanted.candidate_nodes))
+          AND (p_wanted.owner IS NULL OR node.owner = p_wanted.owner OR node.lessee = p_wanted.owner)
+          AND (v_traits = 0 OR v_traits = (
+                SELECT count(*) FROM node_traits AS present
+                WHERE present.node_id = node.id AND present.trait = ANY (v_plain)))
+          AND (NOT v_others OR node_allocation_lacking(node.id, p_wanted.traits) = '{}')
+          AND (p_unit IS NULL OR 1 <= (
+                SELECT unit.free FROM inventories AS unit
+                WHERE unit.class_id = p_unit AND unit.provider_id = (
+                    SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = node.uuid)))
+        ORDER BY node.id);
+END
+$$;
+
+--
+-- Name: node_allocation_give(public.node_allocations, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_give(p_allocation public.node_allocations, p_node bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE nodes AS node SET
+        instance_uuid = p_allocation.uuid,
+        details = node.details || jsonb_build_object('instance_info',
+            CASE WHEN jsonb_typeof(node.details -> 'instance_info') = 'object' THEN node.details -> 'instance_info' ELSE '{}' END
+            || jsonb_build_object('traits', node_allocation_plain(p_allocation.traits))),
+        revision = node.revision + 1, updated_at = now()
+    WHERE node.id = p_node;
+    UPDATE node_allocations SET node_id = p_node, state = 'active', conductor_id = NULL, last_error = NULL,
+        revision = revision + 1, updated_at = now()
+    WHERE id = p_allocation.id;
+END
+$$;
+
+--
+-- Name: node_allocation_lacking(bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_lacking(p_node bigint, p_traits text[]) RETURNS text[]
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT DISTINCT wanted.trait FROM unnest(p_traits) AS wanted (trait)
+        WHERE (wanted.trait LIKE '!%') = EXISTS (
+            SELECT FROM node_traits AS present
+            WHERE present.node_id = p_node
+              AND present.trait = ANY (string_to_array(regexp_replace(wanted.trait, '^(!|in:)', ''), ',')))
+        ORDER BY wanted.trait);
+END
+$$;
+
+--
+-- Name: node_allocation_last(text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_last(p_class text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN (
+        SELECT node.id FROM nodes AS node
+        WHERE (node.resource_class, node.id) > (p_class, 0) AND (node.resource_class, node.id) <= (p_class, 9223372036854775807)
+          AND node.provision_state = 'available' AND node.instance_uuid IS NULL
+          AND NOT node.maintenance AND node.power_state IS NOT NULL
+        ORDER BY node.resource_class DESC, node.id DESC
+        LIMIT 1);
+END
+$$;
+
+--
+-- Name: node_allocation_page(text, bigint, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_page(p_class text, p_after bigint, p_to bigint) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT node.id FROM nodes AS node
+        WHERE (node.resource_class, node.id) > (p_class, p_after) AND (node.resource_class, node.id) <= (p_class, p_to)
+          AND node.provision_state = 'available' AND node.instance_uuid IS NULL
+          AND NOT node.maintenance AND node.power_state IS NOT NULL
+        ORDER BY node.resource_class, node.id
+        LIMIT 16);
+END
+$$;
+
+--
+-- Name: node_allocation_plain(text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_plain(p_traits text[]) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT wanted.trait FROM unnest(p_traits) WITH ORDINALITY AS wanted (trait, place)
+        WHERE wanted.trait NOT LIKE '!%' AND wanted.trait NOT LIKE 'in:%'
+        ORDER BY wanted.place);
+END
+$$;
+
+--
+-- Name: node_allocation_process(uuid, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_process(p_uuid uuid, p_conductor text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_wanted node_allocations;
+    v_unit int;
+    v_reason text;
+BEGIN
+    SELECT allocation.* INTO v_wanted FROM node_allocations AS allocation
+    WHERE allocation.uuid = p_uuid AND allocation.state = 'allocating' AND allocation.conductor_id = (
+        SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_conductor);
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    v_unit := node_provider_unit(v_wanted.resource_class);
+    IF v_unit IS NOT NULL THEN
+        PERFORM node_provider_references(v_wanted.owner);
+    END IF;
+    IF v_wanted.batch_uuid IS NOT NULL THEN
+        PERFORM node_allocation_batch(v_wanted, v_unit);
+        RETURN;
+    END IF;
+    v_reason := node_allocation_decide(v_wanted, v_unit);
+    IF v_reason IS NOT NULL THEN
+        PERFORM node_allocation_fail(v_wanted, v_reason);
+    ELSIF v_wanted.extended THEN
+        PERFORM pg_notify('berth_decisions', p_uuid::text);
+    END IF;
+END
+$$;
+
+--
+-- Name: node_allocation_reason(public.node_allocations, integer, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_reason(p_wanted public.node_allocations, p_unit integer, p_detailed boolean) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_any node_allocations := p_wanted;
+    v_free bigint[] := ARRAY(
+        SELECT node.id FROM nodes AS node
+        WHERE node.resource_class = p_wanted.resource_class AND node.provision_state = 'available'
+          AND node.instance_uuid IS NULL AND NOT node.maintenance AND node.power_state IS NOT NULL);
+    v_allowed bigint[];
+    v_fitting bigint[];
+    v_reason text;
+BEGIN
+    v_any.traits := '{}';
+    v_allowed := node_allocation_fits(v_any, NULL, v_free);
+    v_fitting := node_allocation_fits(p_wanted, NULL, v_allowed);
+    v_reason := CASE
+        WHEN v_allowed = '{}' AND p_wanted.candidate_nodes = '{}' THEN
+            format('no available nodes match the resource class %s', p_wanted.resource_class)
+        WHEN v_allowed = '{}' THEN
+            format('none of the requested nodes are available and match the resource class %s', p_wanted.resource_class)
+        WHEN v_fitting = '{}' THEN
+            format('no suitable nodes have the requested traits %s', array_to_string(p_wanted.traits, ', '))
+        WHEN node_allocation_fits(p_wanted, p_unit, v_fitting) = '{}' THEN
+            format('could not reserve any of %s suitable nodes', cardinality(v_fitting))
+        ELSE 'all nodes were filtered out during reservation'
+    END;
+    IF NOT p_detailed THEN
+        RETURN v_reason;
+    END IF;
+    RETURN format('%s (nodes of the class: %s; available, powered, without instance and maintenance: %s; '
+        'of these allowed by owner and candidates: %s; with the traits: %s; not claimed through Placement: %s)',
+        v_reason, (SELECT count(*) FROM nodes AS node WHERE node.resource_class = p_wanted.resource_class),
+        cardinality(v_free), cardinality(v_allowed), cardinality(v_fitting),
+        cardinality(node_allocation_fits(p_wanted, p_unit, v_fitting)));
+END
+$$;
+
+--
+-- Name: node_allocation_release(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_release(p_node bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held node_allocations;
+BEGIN
+    SELECT allocation.* INTO v_held FROM node_allocations AS allocation WHERE allocation.node_id = p_node FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    -- Whether or not nodes are providers now: they may have been. A consumer that has
+    -- nothing of this node only happens to have the uuid.
+    IF EXISTS (
+        SELECT FROM consumers AS consumer
+        JOIN allocations AS taken ON taken.consumer_id = consumer.id
+        JOIN resource_providers AS provider ON provider.id = taken.provider_id
+        JOIN nodes AS node ON node.uuid = provider.uuid
+        WHERE consumer.uuid = v_held.uuid AND node.id = p_node
+    ) THEN
+        PERFORM allocation_delete(v_held.uuid);
+    END IF;
+    DELETE FROM node_allocations WHERE id = v_held.id;
+END
+$$;
+
+--
+-- Name: node_allocation_retry(uuid, text, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_retry(p_uuid uuid, p_name text, p_conductor text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held node_allocations;
+BEGIN
+    SELECT allocation.* INTO v_held FROM node_allocations AS allocation
+    WHERE allocation.uuid = p_uuid OR allocation.name = p_name
+    FOR UPDATE;
+    IF v_held.state IS DISTINCT FROM 'error' THEN
+        RAISE EXCEPTION 'allocation % cannot be retried', coalesce(p_uuid::text, p_name)
+            USING ERRCODE = CASE WHEN v_held.id IS NULL THEN 'PL041' ELSE 'PL052' END,
+            DETAIL = json_build_object('allocation', coalesce(v_held.uuid::text, p_uuid::text, p_name), 'state', v_held.state);
+    END IF;
+    UPDATE node_allocations SET state = 'allocating', last_error = NULL, extended = true, batch_uuid = NULL, batch_minimum = NULL,
+        conductor_id = (SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_conductor),
+        revision = revision + 1, updated_at = now()
+    WHERE id = v_held.id;
+    PERFORM pg_notify('berth_allocations', v_held.uuid::text);
+END
+$$;
+
+--
+-- Name: node_allocation_take(public.node_allocations, integer, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_take(p_wanted public.node_allocations, p_unit integer, p_node bigint, p_wait boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF p_wait THEN
+        PERFORM FROM nodes AS node WHERE node.id = p_node FOR UPDATE;
+    ELSE
+        PERFORM FROM nodes AS node WHERE node.id = p_node FOR UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN
+            RETURN false;
+        END IF;
+    END IF;
+    IF (SELECT backend.placement FROM baremetal_backend AS backend) <> (p_unit IS NOT NULL) THEN
+        RAISE EXCEPTION 'the backend was changed' USING ERRCODE = '40001';
+    END IF;
+    IF node_allocation_fits(p_wanted, p_unit, ARRAY[p_node]) = '{}' THEN
+        RAISE no_data_found;
+    END IF;
+    PERFORM FROM node_allocations AS allocation
+    WHERE allocation.id = p_wanted.id AND allocation.state = 'allocating' AND allocation.conductor_id = p_wanted.conductor_id
+    FOR UPDATE;
+    IF FOUND THEN
+        IF p_unit IS NOT NULL THEN
+            PERFORM node_provider_claim(p_wanted, p_node, false);
+        END IF;
+        PERFORM node_allocation_give(p_wanted, p_node);
+    END IF;
+    RETURN true;
+END
+$$;
+
+--
+-- Name: node_allocation_try(public.node_allocations, integer, bigint[], bigint, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_try(p_wanted public.node_allocations, p_unit integer, p_few bigint[], p_after bigint, p_to bigint, p_wait boolean) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_after bigint := p_after;
+    v_page bigint[];
+    v_node bigint;
+    v_end text := 'none';
+BEGIN
+    LOOP
+        IF p_few IS NOT NULL THEN
+            v_page := ARRAY(SELECT few.id FROM unnest(p_few) AS few (id) WHERE few.id > p_after AND few.id <= p_to);
+        ELSE
+            v_page := node_allocation_page(p_wanted.resource_class, v_after, p_to);
+        END IF;
+        FOREACH v_node IN ARRAY node_allocation_fits(p_wanted, p_unit, v_page) LOOP
+            BEGIN
+                IF node_allocation_take(p_wanted, p_unit, v_node, p_wait) THEN
+                    RETURN 'done';
+                END IF;
+                v_end := 'held';
+            EXCEPTION
+                WHEN no_data_found OR SQLSTATE 'PL009' OR SQLSTATE 'PL010' OR SQLSTATE 'PL012' THEN NULL;
+            END;
+        END LOOP;
+        EXIT WHEN p_few IS NOT NULL OR cardinality(v_page) < 16;
+        v_after := v_page[16];
+    END LOOP;
+    RETURN v_end;
+END
+$$;
+
+--
+-- Name: node_allocation_update(bigint, bigint, text, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_update(p_id bigint, p_revision bigint, p_name text, p_extra jsonb) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_revision bigint;
+BEGIN
+    SELECT held.revision INTO v_revision FROM node_allocations AS held WHERE held.id = p_id FOR UPDATE;
+    IF v_revision IS DISTINCT FROM p_revision THEN
+        RAISE EXCEPTION 'allocation % was changed', p_id
+            USING ERRCODE = CASE WHEN v_revision IS NULL THEN 'PL041' ELSE 'PL051' END,
+            DETAIL = json_build_object('actual', v_revision, 'given', p_revision);
+    END IF;
+    UPDATE node_allocations SET name = p_name, extra = p_extra, revision = revision + 1, updated_at = now()
+    WHERE id = p_id;
+    RETURN now();
+END
+$$;
+
+--
+-- Name: node_create(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_create(p_node jsonb) RETURNS SETOF public.nodes
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN QUERY
+    INSERT INTO nodes (
+        uuid, name, driver, resource_class, provision_state, target_provision_state, power_state, target_power_state,
+        maintenance, maintenance_reason, fault, instance_uuid, owner, lessee, protected, retired, conductor_group,
+        last_error, details
+    )
+    SELECT
+        given.uuid, given.name, given.driver, given.resource_class, given.provision_state, given.target_provision_state,
+        given.power_state, given.target_power_state, given.maintenance, given.maintenance_reason, given.fault,
+        given.instance_uuid, given.owner, given.lessee, given.protected, given.retired, given.conductor_group,
+        given.last_error, given.details
+    FROM jsonb_populate_record(NULL::nodes, p_node) AS given
+    RETURNING nodes.*;
+END
+$$;
+
+--
+-- Name: node_delete(uuid, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_delete(p_uuid uuid, p_name text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held nodes;
+    v_rule text;
+BEGIN
+    -- At once, and not first FOR NO KEY UPDATE: whoever adds a port holds it FOR KEY SHARE.
+    SELECT node.* INTO v_held FROM nodes AS node WHERE node.uuid = p_uuid OR node.name = p_name FOR UPDATE;
+    v_rule := CASE
+        WHEN v_held.id IS NULL THEN 'PL030'
+        WHEN v_held.instance_uuid IS NOT NULL AND NOT v_held.maintenance THEN 'PL032'
+        WHEN v_held.protected THEN 'PL035'
+        WHEN v_held.provision_state NOT IN ('enroll', 'manageable', 'adopt failed', 'available')
+            AND NOT v_held.maintenance THEN 'PL034'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'node % cannot be deleted', coalesce(p_uuid::text, p_name) USING ERRCODE = v_rule,
+            DETAIL = json_build_object('node', coalesce(v_held.uuid::text, p_uuid::text, p_name),
+                'instance', v_held.instance_uuid, 'state', v_held.provision_state);
+    END IF;
+
+    PERFORM node_allocation_release(v_held.id);
+    DELETE FROM nodes WHERE id = v_held.id;
+END
+$$;
+
+--
+-- Name: node_lock(uuid, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_lock(p_uuid uuid, p_name text) RETURNS public.nodes
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held nodes;
+BEGIN
+    SELECT node.* INTO v_held FROM nodes AS node
+    WHERE node.uuid = p_uuid OR node.name = p_name
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no node %', coalesce(p_uuid::text, p_name) USING ERRCODE = 'PL030',
+            DETAIL = json_build_object('node', coalesce(p_uuid::text, p_name));
+    END IF;
+    RETURN v_held;
+END
+$$;
+
+--
+-- Name: node_move(uuid, text, text[], bigint, text, text, text, text, text, boolean, text, text, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_move(p_uuid uuid, p_name text, p_from text[], p_revision bigint, p_holder text, p_to text, p_target text, p_conductor text, p_last_error text, p_set_power boolean, p_power_state text, p_target_power_state text, p_tear_down boolean) RETURNS SETOF public.nodes
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held nodes := node_lock(p_uuid, p_name);
+    v_conductor int;
+    v_kept node_allocations;
+    v_target_power text := CASE WHEN p_set_power THEN p_target_power_state ELSE v_held.target_power_state END;
+BEGIN
+    IF v_held.provision_state <> ALL (p_from) OR v_held.revision <> p_revision
+       OR (p_holder IS NOT NULL AND v_held.conductor_id IS DISTINCT FROM (
+            SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_holder)) THEN
+        RETURN;
+    END IF;
+    IF p_conductor IS NOT NULL THEN
+        SELECT conductor.id INTO v_conductor FROM conductors AS conductor WHERE conductor.hostname = p_conductor;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'no conductor %', p_conductor USING ERRCODE = 'PL040',
+                DETAIL = json_build_object('conductor', p_conductor, 'node', v_held.uuid);
+        END IF;
+    END IF;
+
+    -- First, since the update may lock the node's provider, and consumers come before.
+    IF p_tear_down THEN
+        SELECT allocation.* INTO v_kept FROM node_allocations AS allocation
+        WHERE allocation.node_id = v_held.id AND allocation.sticky;
+        IF NOT FOUND THEN
+            PERFORM node_allocation_release(v_held.id);
+        END IF;
+    END IF;
+    RETURN QUERY
+    UPDATE nodes AS node SET
+        provision_state = p_to, target_provision_state = p_target,
+        provision_updated_at = CASE WHEN p_to = node.provision_state THEN node.provision_updated_at ELSE now() END,
+        conductor_id = v_conductor, last_error = p_last_error,
+        power_state = CASE WHEN p_set_power THEN p_power_state ELSE node.power_state END,
+        target_power_state = v_target_power,
+        instance_uuid = CASE WHEN NOT p_tear_down OR v_kept.id IS NOT NULL THEN node.instance_uuid END,
+        details = CASE
+            WHEN v_kept.id IS NOT NULL THEN node.details
+                || jsonb_build_object('instance_info', jsonb_build_object('traits', node_allocation_plain(v_kept.traits)))
+            WHEN p_tear_down THEN node.details || '{"instance_info": {}}'
+            ELSE node.details END,
+        revision = node.revision + 1, updated_at = now()
+    WHERE node.id = v_held.id
+    RETURNING node.*;
+
+    IF (p_target IS NOT NULL OR v_target_power IS NOT NULL)
+       AND (v_conductor IS NULL OR (p_to, p_target, v_target_power) IS DISTINCT FROM
+            (v_held.provision_state, v_held.target_provision_state, v_held.target_power_state)) THEN
+        PERFORM pg_notify('berth_nodes', v_held.uuid::text);
+    END IF;
+END
+$$;
+
+--
+-- Name: node_provider_backend(boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_backend(p_placement boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    AS $$
+DECLARE
+    v_node bigint;
+    v_allocation node_allocations;
+BEGIN
+    IF (SELECT backend.placement FROM baremetal_backend AS backend) = p_placement THEN
+        RETURN;
+    END IF;
+    IF p_placement THEN
+        PERFORM node_provider_references(owner.name)
+        FROM (
+            SELECT DISTINCT allocation.owner AS name FROM node_allocations AS allocation
+            WHERE allocation.state = 'active' ORDER BY allocation.owner
+        ) AS owner;
+    END IF;
+    LOCK TABLE nodes IN EXCLUSIVE MODE;
+    UPDATE baremetal_backend SET placement = p_placement WHERE placement <> p_placement;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF NOT p_placement THEN
+        PERFORM node_provider_retire();
+        RETURN;
+    END IF;
+    FOR v_node IN SELECT node.id FROM nodes AS node ORDER BY node.id LOOP
+        PERFORM node_provider_sync(v_node, false);
+    END LOOP;
+    FOR v_allocation IN
+        SELECT allocation.* FROM node_allocations AS allocation
+        WHERE allocation.state = 'active' ORDER BY allocation.node_id
+    LOOP
+        BEGIN
+            PERFORM node_provider_claim(v_allocation, v_allocation.node_id, true);
+        EXCEPTION
+            WHEN SQLSTATE 'PL012' OR SQLSTATE 'PL050' THEN NULL;
+        END;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: node_provider_claim(public.node_allocations, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_claim(p_allocation public.node_allocations, p_node bigint, p_in_use boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_node nodes;
+    v_held record;
+    v_named record;
+BEGIN
+    SELECT node.* INTO v_node FROM nodes AS node WHERE node.id = p_node;
+    IF node_provider_class(v_node.resource_class) IS NULL THEN
+        RETURN;  -- only nodes in use get this far without a class; they have no unit
+    END IF;
+    v_held := consumer_lock(ARRAY[p_allocation.uuid], ARRAY[node_provider_project(p_allocation.owner)],
+        ARRAY[node_provider_project(NULL)], ARRAY['BAREMETAL'], ARRAY[true]);
+    IF v_held.generations[1] >= 0 THEN
+        IF p_in_use AND EXISTS (
+            SELECT FROM allocations AS taken JOIN resource_providers AS provider ON provider.id = taken.provider_id
+            WHERE taken.consumer_id = v_held.ids[1] AND provider.uuid = v_node.uuid
+        ) THEN
+            RETURN;
+        END IF;
+        RAISE EXCEPTION 'consumer % has allocations already', p_allocation.uuid USING ERRCODE = 'PL050',
+            DETAIL = json_build_object('consumer', p_allocation.uuid, 'allocation', p_allocation.uuid, 'node', v_node.uuid);
+    END IF;
+    IF p_in_use THEN
+        PERFORM node_provider_sync(p_node, true);
+    END IF;
+    v_named := allocation_resolve(ARRAY[v_node.uuid], ARRAY[node_provider_class(v_node.resource_class)]);
+    PERFORM allocation_lock_providers('{}', v_named.providers);
+    PERFORM allocation_apply(v_held.ids, v_held.generations, v_held.projects, v_held.users, v_held.types,
+        '{1}', v_named.providers, v_named.classes, '{1}');
+    IF p_in_use THEN
+        PERFORM node_provider_sync(p_node, false);
+    END IF;
+END
+$$;
+
+--
+-- Name: node_provider_class(text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_class(p_class text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+BEGIN
+    RETURN 'CUSTOM_' || upper(regexp_replace(nullif(p_class, ''), '[^0-9A-Za-z]+', '_', 'g'));
+END
+$$;
+
+--
+-- Name: node_provider_follow(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_follow() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_class text;
+BEGIN
+    IF NOT (SELECT backend.placement FROM baremetal_backend AS backend) THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        IF EXISTS (SELECT FROM resource_providers AS provider WHERE provider.uuid = OLD.uuid) THEN
+            PERFORM provider_delete(OLD.uuid);
+        END IF;
+        RETURN NULL;
+    END IF;
+
+    IF TG_OP = 'UPDATE' AND NEW.resource_class IS NOT DISTINCT FROM OLD.resource_class AND node_provider_reserve(NEW) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM node_provider_sync(NEW.id, false);
+    IF TG_OP = 'UPDATE' AND node_provider_class(NEW.resource_class) IS DISTINCT FROM node_provider_class(OLD.resource_class) THEN
+        SELECT class.name INTO v_class
+        FROM resource_providers AS provider
+        JOIN allocations AS taken ON taken.provider_id = provider.id
+        JOIN resource_classes AS class ON class.id = taken.class_id
+        JOIN consumers AS consumer ON consumer.id = taken.consumer_id
+        WHERE provider.uuid = NEW.uuid AND class.name IS DISTINCT FROM node_provider_class(NEW.resource_class)
+          AND NOT EXISTS (
+            SELECT FROM node_allocations AS own WHERE own.node_id = NEW.id AND own.uuid = consumer.uuid)
+        LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'the % of node % is claimed', v_class, NEW.uuid USING ERRCODE = 'PL005',
+                DETAIL = json_build_object('node', NEW.uuid, 'provider', NEW.uuid, 'class', v_class);
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: node_provider_follow_traits(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_follow_traits() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (SELECT backend.placement FROM baremetal_backend AS backend) THEN
+        PERFORM node_provider_sync(node.id, false)
+        FROM (SELECT DISTINCT changed.node_id AS id FROM changed ORDER BY changed.node_id) AS node;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: node_provider_offered(public.nodes); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_offered(p_node public.nodes) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT coalesce(p_node.provision_state = 'available' AND p_node.instance_uuid IS NULL AND NOT p_node.maintenance
+        AND p_node.power_state <> 'error', false)
+$$;
+
+--
+-- Name: node_provider_project(text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_project(p_owner text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+BEGIN
+    RETURN coalesce(nullif(p_owner, ''), '00000000-0000-0000-0000-000000000000');
+END
+$$;
+
+--
+-- Name: node_provider_references(text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_references(p_owner text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM consumer_references(ARRAY[node_provider_project(p_owner)], ARRAY[node_provider_project(NULL)], ARRAY['BAREMETAL']);
+END
+$$;
+
+--
+-- Name: node_provider_reserve(public.nodes); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_reserve(p_node public.nodes) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_class text := node_provider_class(p_node.resource_class);
+    v_reserved int := CASE WHEN node_provider_offered(p_node) THEN 0 ELSE 1 END;
+    v_provider bigint;
+    v_class_id int;
+    v_found int;
+BEGIN
+    SELECT unit.provider_id, unit.class_id INTO v_provider, v_class_id
+    FROM resource_providers AS provider
+    JOIN inventories AS unit ON unit.provider_id = provider.id
+    JOIN resource_classes AS class ON class.id = unit.class_id
+    WHERE provider.uuid = p_node.uuid AND class.name = v_class AND unit.total = 1
+      AND unit.min_unit = 1 AND unit.max_unit = 1 AND unit.step_size = 1 AND unit.allocation_ratio = 1;
+    IF NOT FOUND OR (SELECT count(*) FROM inventories AS other WHERE other.provider_id = v_provider) > 1 THEN
+        RETURN false;
+    END IF;
+    PERFORM FROM provider_generations AS held WHERE held.provider_id = v_provider FOR NO KEY UPDATE;
+
+    SELECT unit.reserved INTO v_found FROM inventories AS unit
+    WHERE unit.provider_id = v_provider AND unit.class_id = v_class_id AND unit.total = 1
+      AND unit.min_unit = 1 AND unit.max_unit = 1 AND unit.step_size = 1 AND unit.allocation_ratio = 1
+      AND NOT EXISTS (
+        SELECT FROM inventories AS other WHERE other.provider_id = v_provider AND other.class_id <> v_class_id);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the provider of node % was changed', p_node.uuid USING ERRCODE = '40001';
+    END IF;
+    IF v_found <> v_reserved THEN
+        UPDATE inventories SET reserved = v_reserved, updated_at = now()
+        WHERE provider_id = v_provider AND class_id = v_class_id;
+        PERFORM bump_provider(v_provider);
+    END IF;
+    RETURN true;
+END
+$$;
+
+--
+-- Name: node_provider_retire(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_retire() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_providers bigint[] := ARRAY(
+        SELECT provider.id FROM resource_providers AS provider JOIN nodes AS node ON node.uuid = provider.uuid
+        ORDER BY provider.id);
+BEGIN
+    PERFORM allocation_lock_providers('{}', v_providers);
+    WITH changed AS (
+        UPDATE inventories SET reserved = total, updated_at = now()
+        WHERE provider_id = ANY (v_providers) AND reserved < total
+        RETURNING provider_id
+    )
+    UPDATE provider_generations SET generation = generation + 1, updated_at = now()
+    WHERE provider_id IN (SELECT changed.provider_id FROM changed);
+END
+$$;
+
+--
+-- Name: node_provider_sync(bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_sync(p_node bigint, p_lend boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_node nodes;
+    v_traits text[];
+    v_held record;
+BEGIN
+    SELECT node.* INTO v_node FROM nodes AS node WHERE node.id = p_node;
+    IF NOT FOUND OR NOT (SELECT backend.placement FROM baremetal_backend AS backend) THEN
+        RETURN;
+    END IF;
+    INSERT INTO resource_classes (name)
+    SELECT wanted.name FROM node_provider_class(v_node.resource_class) AS wanted (name)
+    WHERE wanted.name IS NOT NULL
+      AND NOT EXISTS (SELECT FROM resource_classes AS class WHERE class.name = wanted.name)
+    ON CONFLICT DO NOTHING;
+    v_traits := ARRAY(SELECT present.trait FROM node_traits AS present WHERE present.node_id = p_node ORDER BY present.trait);
+    INSERT INTO traits (name)
+    SELECT wanted.name FROM unnest(v_traits) AS wanted (name)
+    WHERE NOT EXISTS (SELECT FROM traits AS trait WHERE trait.name = wanted.name)
+    ORDER BY wanted.name
+    ON CONFLICT DO NOTHING;
+
+    IF NOT EXISTS (SELECT FROM resource_providers AS provider WHERE provider.uuid = v_node.uuid) THEN
+        PERFORM provider_create(v_node.uuid, v_node.uuid::text, NULL);
+    END IF;
+    v_held := lock_provider(v_node.uuid, NULL, true, true);
+    -- Asked first, since a write of nothing costs as much as one of something, and traits
+    -- rarely change when a node is given away.
+    IF v_traits <> ARRAY(
+        SELECT (SELECT trait.name FROM traits AS trait WHERE trait.id = present.trait_id) AS name
+        FROM provider_traits AS present WHERE present.provider_id = v_held.provider_id ORDER BY name
+    ) THEN
+        PERFORM provider_traits_replace(v_node.uuid, NULL, v_traits);
+    END IF;
+    IF node_provider_write(v_node, v_held.provider_id, v_held.root_id, p_lend) THEN
+        PERFORM bump_provider(v_held.provider_id);
+    END IF;
+END
+$$;
+
+--
+-- Name: node_provider_unit(text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_unit(p_class text) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_class text := node_provider_class(p_class);  -- once, and not for each class that is compared
+BEGIN
+    IF NOT (SELECT backend.placement FROM baremetal_backend AS backend) THEN
+        RETURN NULL;
+    END IF;
+    RETURN coalesce((SELECT class.id FROM resource_classes AS class WHERE class.name = v_class), -1);
+END
+$$;
+
+--
+-- Name: node_provider_write(public.nodes, bigint, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_write(p_node public.nodes, p_provider bigint, p_root bigint, p_lend boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_class text := node_provider_class(p_node.resource_class);
+    v_class_id int := (SELECT class.id FROM resource_classes AS class WHERE class.name = v_class);
+    v_reserved int := 1;
+    v_changes bigint;
+    v_more bigint;
+BEGIN
+    DELETE FROM inventories AS other
+    WHERE other.provider_id = p_provider AND other.class_id IS DISTINCT FROM v_class_id AND other.used = 0;
+    GET DIAGNOSTICS v_changes = ROW_COUNT;
+    UPDATE inventories AS other SET reserved = other.total, updated_at = now()
+    WHERE other.provider_id = p_provider AND other.class_id IS DISTINCT FROM v_class_id AND other.reserved < other.total;
+    GET DIAGNOSTICS v_more = ROW_COUNT;
+    v_changes := v_changes + v_more;
+    IF v_class IS NULL THEN
+        RETURN v_changes > 0;
+    END IF;
+
+    IF p_lend OR node_provider_offered(p_node) AND NOT EXISTS (
+            SELECT FROM inventories AS other WHERE other.provider_id = p_provider AND other.class_id <> v_class_id) THEN
+        v_reserved := 0;
+    END IF;
+    IF NOT EXISTS (
+        SELECT FROM inventories AS unit
+        WHERE unit.provider_id = p_provider AND unit.class_id = v_class_id AND unit.total = 1 AND unit.reserved = v_reserved
+          AND unit.min_unit = 1 AND unit.max_unit = 1 AND unit.step_size = 1 AND unit.allocation_ratio = 1
+    ) THEN
+        PERFORM inventory_write(p_provider, p_root, jsonb_build_array(jsonb_build_object(
+            'class', v_class, 'total', 1, 'reserved', v_reserved,
+            'min_unit', 1, 'max_unit', 1, 'step_size', 1, 'allocation_ratio', 1.0)));
+        v_changes := v_changes + 1;
+    END IF;
+    RETURN v_changes > 0;
+END
+$$;
+
+--
+-- Name: node_trait_add(uuid, text, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_trait_add(p_uuid uuid, p_name text, p_trait text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held nodes := node_lock(p_uuid, p_name);
+BEGIN
+    INSERT INTO node_traits (node_id, trait) VALUES (v_held.id, p_trait) ON CONFLICT DO NOTHING;
+    PERFORM node_traits_check(v_held.id, v_held.uuid);
+END
+$$;
+
+--
+-- Name: node_trait_delete(uuid, text, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_trait_delete(p_uuid uuid, p_name text, p_trait text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held nodes := node_lock(p_uuid, p_name);
+BEGIN
+    DELETE FROM node_traits AS present WHERE present.node_id = v_held.id AND present.trait = p_trait;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'node % has no trait %', v_held.uuid, p_trait USING ERRCODE = 'PL037',
+            DETAIL = json_build_object('node', v_held.uuid, 'traits', p_trait);
+    END IF;
+END
+$$;
+
+--
+-- Name: node_traits_check(bigint, uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_traits_check(p_node bigint, p_uuid uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (SELECT count(*) FROM node_traits AS present WHERE present.node_id = p_node) > 50 THEN
+        RAISE EXCEPTION 'node % would have more than 50 traits', p_uuid USING ERRCODE = 'PL036',
+            DETAIL = json_build_object('node', p_uuid);
+    END IF;
+END
+$$;
+
+--
+-- Name: node_traits_replace(uuid, text, text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_traits_replace(p_uuid uuid, p_name text, p_traits text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held nodes := node_lock(p_uuid, p_name);
+BEGIN
+    DELETE FROM node_traits AS present WHERE present.node_id = v_held.id AND present.trait <> ALL (p_traits);
+    INSERT INTO node_traits (node_id, trait)
+    SELECT DISTINCT v_held.id, wanted.trait FROM unnest(p_traits) AS wanted (trait)
+    ON CONFLICT DO NOTHING;
+    PERFORM node_traits_check(v_held.id, v_held.uuid);
+END
+$$;
+
+--
+-- Name: node_update(uuid, bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_update(p_uuid uuid, p_revision bigint, p_node jsonb) RETURNS SETOF public.nodes
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_held nodes := node_lock(p_uuid, NULL);
+    v_given nodes := jsonb_populate_record(v_held, p_node);
+    v_rule text;
+BEGIN
+    v_rule := CASE
+        WHEN v_held.revision <> p_revision THEN 'PL031'
+        WHEN v_given.instance_uuid <> v_held.instance_uuid THEN 'PL032'
+        WHEN v_given.owner IS DISTINCT FROM v_held.owner AND EXISTS (
+            SELECT FROM node_allocations AS allocation
+            WHERE allocation.node_id = v_held.id AND allocation.owner IS NOT NULL) THEN 'PL033'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'node % cannot be changed so', p_uuid USING ERRCODE = v_rule, DETAIL = json_build_object(
+            'node', p_uuid, 'instance', v_held.instance_uuid, 'actual', v_held.revision, 'given', p_revision);
+    END IF;
+
+    -- First, since the update may lock the node's provider, and consumers come before.
+    IF v_held.instance_uuid IS NOT NULL AND v_given.instance_uuid IS NULL THEN
+        PERFORM node_allocation_release(v_held.id);
+    END IF;
+    RETURN QUERY
+    UPDATE nodes AS node SET
+        name = v_given.name, driver = v_given.driver, resource_class = v_given.resource_class,
+        provision_state = v_given.provision_state, target_provision_state = v_given.target_provision_state,
+        provision_updated_at = CASE
+            WHEN v_given.provision_state = v_held.provision_state THEN v_held.provision_updated_at ELSE now() END,
+        power_state = v_given.power_state, target_power_state = v_given.target_power_state,
+        maintenance = v_given.maintenance, maintenance_reason = v_given.maintenance_reason, fault = v_given.fault,
+        instance_uuid = v_given.instance_uuid, owner = v_given.owner, lessee = v_given.lessee,
+        protected = v_given.protected, retired = v_given.retired, conductor_group = v_given.conductor_group,
+        last_error = v_given.last_error, details = v_given.details,
+        revision = node.revision + 1, updated_at = now()
+    WHERE node.id = v_held.id
+    RETURNING node.*;
+END
+$$;
+
+--
+-- Name: ports; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.ports (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    node_id bigint NOT NULL,
+    address text NOT NULL COLLATE pg_catalog."C",
+    revision bigint DEFAULT 0 NOT NULL,
+    details jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone
+);
+
+--
+-- Name: TABLE ports; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.ports IS 'Network cards of nodes.';
+
+--
+-- Name: port_create(uuid, uuid, text, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.port_create(p_uuid uuid, p_node uuid, p_address text, p_details jsonb) RETURNS SETOF public.ports
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_node bigint;
+BEGIN
+    SELECT node.id INTO v_node FROM nodes AS node WHERE node.uuid = p_node FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no node %', p_node USING ERRCODE = 'PL030', DETAIL = json_build_object('node', p_node);
+    END IF;
+    RETURN QUERY
+    INSERT INTO ports (uuid, node_id, address, details) VALUES (p_uuid, v_node, p_address, p_details)
+    RETURNING ports.*;
+END
+$$;
+
+--
+-- Name: port_update(uuid, bigint, uuid, text, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.port_update(p_uuid uuid, p_revision bigint, p_node uuid, p_address text, p_details jsonb) RETURNS SETOF public.ports
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_node bigint;
+    v_revision bigint;
+    v_rule text;
+BEGIN
+    SELECT node.id INTO v_node FROM nodes AS node WHERE node.uuid = p_node FOR KEY SHARE;
+    SELECT port.revision INTO v_revision FROM ports AS port WHERE port.uuid = p_uuid FOR NO KEY UPDATE;
+    v_rule := CASE
+        WHEN v_revision IS NULL THEN 'PL038'
+        WHEN v_node IS NULL THEN 'PL030'
+        WHEN v_revision <> p_revision THEN 'PL039'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'port % cannot be changed so', p_uuid USING ERRCODE = v_rule,
+            DETAIL = json_build_object('port', p_uuid, 'node', p_node, 'actual', v_revision, 'given', p_revision);
+    END IF;
+    RETURN QUERY
+    UPDATE ports AS port SET
+        node_id = v_node, address = p_address, details = p_details, revision = port.revision + 1, updated_at = now()
+    WHERE port.uuid = p_uuid
+    RETURNING port.*;
 END
 $$;
 
@@ -1264,6 +2723,22 @@ ALTER TABLE public.allocations ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY 
 );
 
 --
+-- Name: baremetal_backend; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.baremetal_backend (
+    only_row boolean DEFAULT true NOT NULL,
+    placement boolean DEFAULT false NOT NULL,
+    CONSTRAINT baremetal_backend_only_row_check CHECK (only_row)
+);
+
+--
+-- Name: TABLE baremetal_backend; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.baremetal_backend IS 'Whether each bare metal node is a resource provider as well, written in the same transactions.';
+
+--
 -- Name: berth_function_set; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -1290,6 +2765,40 @@ CREATE TABLE public.berth_migration (
 
 ALTER TABLE public.berth_migration ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
     SEQUENCE NAME public.berth_migration_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: conductors; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.conductors (
+    id integer NOT NULL,
+    hostname text NOT NULL COLLATE pg_catalog."C",
+    conductor_group text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    drivers text[] NOT NULL,
+    online boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='50');
+
+--
+-- Name: TABLE conductors; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.conductors IS 'Processes that decide allocations and drive nodes. One that is offline, or silent for too long, is dead: others take over what it had.';
+
+--
+-- Name: conductors_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.conductors ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.conductors_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -1388,6 +2897,60 @@ WITH (fillfactor='80');
 --
 
 COMMENT ON TABLE public.inventories IS 'How much of a resource class a provider has. used + amount <= (total - reserved) * allocation_ratio decides a claim.';
+
+--
+-- Name: node_allocations_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.node_allocations ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.node_allocations_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: node_traits; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.node_traits (
+    node_id bigint NOT NULL,
+    trait text NOT NULL COLLATE pg_catalog."C"
+);
+
+--
+-- Name: TABLE node_traits; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.node_traits IS 'Traits of nodes by name; standard ones or CUSTOM_….';
+
+--
+-- Name: nodes_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.nodes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.nodes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: ports_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.ports ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.ports_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 --
 -- Name: projects; Type: TABLE; Schema: public; Owner: -
@@ -1600,6 +3163,13 @@ ALTER TABLE ONLY public.allocations
     ADD CONSTRAINT allocations_pkey PRIMARY KEY (consumer_id, provider_id, class_id);
 
 --
+-- Name: baremetal_backend baremetal_backend_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.baremetal_backend
+    ADD CONSTRAINT baremetal_backend_pkey PRIMARY KEY (only_row);
+
+--
 -- Name: berth_function_set berth_function_set_pkey; Type: CONSTRAINT; Schema: public; Owner: -
 --
 
@@ -1612,6 +3182,20 @@ ALTER TABLE ONLY public.berth_function_set
 
 ALTER TABLE ONLY public.berth_migration
     ADD CONSTRAINT berth_migration_pkey PRIMARY KEY (id);
+
+--
+-- Name: conductors conductors_hostname_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.conductors
+    ADD CONSTRAINT conductors_hostname_key UNIQUE (hostname);
+
+--
+-- Name: conductors conductors_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.conductors
+    ADD CONSTRAINT conductors_pkey PRIMARY KEY (id);
 
 --
 -- Name: consumer_types consumer_types_name_key; Type: CONSTRAINT; Schema: public; Owner: -
@@ -1647,6 +3231,90 @@ ALTER TABLE ONLY public.consumers
 
 ALTER TABLE ONLY public.inventories
     ADD CONSTRAINT inventories_pkey PRIMARY KEY (provider_id, class_id);
+
+--
+-- Name: node_allocations node_allocations_name_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.node_allocations
+    ADD CONSTRAINT node_allocations_name_key UNIQUE (name);
+
+--
+-- Name: node_allocations node_allocations_node_id_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.node_allocations
+    ADD CONSTRAINT node_allocations_node_id_key UNIQUE (node_id);
+
+--
+-- Name: node_allocations node_allocations_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.node_allocations
+    ADD CONSTRAINT node_allocations_pkey PRIMARY KEY (id);
+
+--
+-- Name: node_allocations node_allocations_uuid_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.node_allocations
+    ADD CONSTRAINT node_allocations_uuid_key UNIQUE (uuid);
+
+--
+-- Name: node_traits node_traits_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.node_traits
+    ADD CONSTRAINT node_traits_pkey PRIMARY KEY (node_id, trait);
+
+--
+-- Name: nodes nodes_instance_uuid_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.nodes
+    ADD CONSTRAINT nodes_instance_uuid_key UNIQUE (instance_uuid);
+
+--
+-- Name: nodes nodes_name_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.nodes
+    ADD CONSTRAINT nodes_name_key UNIQUE (name);
+
+--
+-- Name: nodes nodes_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.nodes
+    ADD CONSTRAINT nodes_pkey PRIMARY KEY (id);
+
+--
+-- Name: nodes nodes_uuid_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.nodes
+    ADD CONSTRAINT nodes_uuid_key UNIQUE (uuid);
+
+--
+-- Name: ports ports_address_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.ports
+    ADD CONSTRAINT ports_address_key UNIQUE (address);
+
+--
+-- Name: ports ports_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.ports
+    ADD CONSTRAINT ports_pkey PRIMARY KEY (id);
+
+--
+-- Name: ports ports_uuid_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.ports
+    ADD CONSTRAINT ports_uuid_key UNIQUE (uuid);
 
 --
 -- Name: projects projects_external_id_key; Type: CONSTRAINT; Schema: public; Owner: -
@@ -1765,6 +3433,42 @@ CREATE INDEX consumers_project_id_idx ON public.consumers USING btree (project_i
 CREATE INDEX inventories_class_id_free_idx ON public.inventories USING btree (class_id, free, provider_id);
 
 --
+-- Name: node_allocations_allocating_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX node_allocations_allocating_idx ON public.node_allocations USING btree (conductor_id, id) WHERE (state = 'allocating'::text);
+
+--
+-- Name: node_traits_trait_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX node_traits_trait_idx ON public.node_traits USING btree (trait, node_id);
+
+--
+-- Name: nodes_conductor_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX nodes_conductor_id_idx ON public.nodes USING btree (conductor_id) WHERE (conductor_id IS NOT NULL);
+
+--
+-- Name: nodes_free_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX nodes_free_idx ON public.nodes USING btree (resource_class, id) WHERE ((provision_state = 'available'::text) AND (instance_uuid IS NULL) AND (NOT maintenance));
+
+--
+-- Name: nodes_work_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX nodes_work_idx ON public.nodes USING btree (id) WHERE ((conductor_id IS NULL) AND ((target_provision_state IS NOT NULL) OR (target_power_state IS NOT NULL)));
+
+--
+-- Name: ports_node_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX ports_node_id_idx ON public.ports USING btree (node_id);
+
+--
 -- Name: provider_aggregates_aggregate_id_idx; Type: INDEX; Schema: public; Owner: -
 --
 
@@ -1805,6 +3509,36 @@ CREATE INDEX resource_providers_roots_idx ON public.resource_providers USING btr
 --
 
 CREATE INDEX resource_providers_shuffled_roots_idx ON public.resource_providers USING btree (hashint8extended(id, (0)::bigint), id) WHERE (parent_id IS NULL);
+
+--
+-- Name: node_traits node_traits_provider_delete; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER node_traits_provider_delete AFTER DELETE ON public.node_traits REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.node_provider_follow_traits();
+
+--
+-- Name: node_traits node_traits_provider_insert; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER node_traits_provider_insert AFTER INSERT ON public.node_traits REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.node_provider_follow_traits();
+
+--
+-- Name: nodes nodes_provider_delete; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER nodes_provider_delete AFTER DELETE ON public.nodes FOR EACH ROW EXECUTE FUNCTION public.node_provider_follow();
+
+--
+-- Name: nodes nodes_provider_insert; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER nodes_provider_insert AFTER INSERT ON public.nodes FOR EACH ROW EXECUTE FUNCTION public.node_provider_follow();
+
+--
+-- Name: nodes nodes_provider_update; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER nodes_provider_update AFTER UPDATE ON public.nodes FOR EACH ROW WHEN (((old.resource_class IS DISTINCT FROM new.resource_class) OR (old.provision_state <> new.provision_state) OR (old.instance_uuid IS DISTINCT FROM new.instance_uuid) OR (old.maintenance <> new.maintenance) OR (old.power_state IS DISTINCT FROM new.power_state))) EXECUTE FUNCTION public.node_provider_follow();
 
 --
 -- Name: provider_aggregates provider_aggregates_deleted; Type: TRIGGER; Schema: public; Owner: -
@@ -1878,6 +3612,41 @@ ALTER TABLE ONLY public.inventories
 
 ALTER TABLE ONLY public.inventories
     ADD CONSTRAINT inventories_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES public.resource_providers(id);
+
+--
+-- Name: node_allocations node_allocations_conductor_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.node_allocations
+    ADD CONSTRAINT node_allocations_conductor_id_fkey FOREIGN KEY (conductor_id) REFERENCES public.conductors(id);
+
+--
+-- Name: node_allocations node_allocations_node_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.node_allocations
+    ADD CONSTRAINT node_allocations_node_id_fkey FOREIGN KEY (node_id) REFERENCES public.nodes(id);
+
+--
+-- Name: node_traits node_traits_node_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.node_traits
+    ADD CONSTRAINT node_traits_node_id_fkey FOREIGN KEY (node_id) REFERENCES public.nodes(id) ON DELETE CASCADE;
+
+--
+-- Name: nodes nodes_conductor_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.nodes
+    ADD CONSTRAINT nodes_conductor_id_fkey FOREIGN KEY (conductor_id) REFERENCES public.conductors(id);
+
+--
+-- Name: ports ports_node_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.ports
+    ADD CONSTRAINT ports_node_id_fkey FOREIGN KEY (node_id) REFERENCES public.nodes(id) ON DELETE CASCADE;
 
 --
 -- Name: provider_aggregates provider_aggregates_aggregate_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -

@@ -3,3 +3,33 @@
 //   sqlc v1.31.1
 
 package db
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Requests for a bare metal node and what became of them: the allocations of the Bare Metal API.
+type NodeAllocation struct {
+	ID             int64
+	Uuid           uuid.UUID
+	Name           *string
+	NodeID         *int64
+	State          string
+	ResourceClass  string
+	Traits         []string
+	CandidateNodes []uuid.UUID
+	Extra          json.RawMessage
+	Owner          *string
+	LastError      *string
+	Extended       bool
+	Sticky         bool
+	BatchUuid      *uuid.UUID
+	BatchMinimum   *int32
+	ConductorID    *int32
+	Revision       int64
+	CreatedAt      time.Time
+	UpdatedAt      *time.Time
+}

@@ -63,11 +63,18 @@ SELECT format('consumer %s has no allocations', consumer.id) FROM consumers AS c
 WHERE NOT EXISTS (SELECT FROM allocations AS allocation WHERE allocation.consumer_id = consumer.id)
 UNION ALL
 SELECT format('consumer %s has generation %s', consumer.id, consumer.generation)
-FROM consumers AS consumer WHERE consumer.generation < 1`
+FROM consumers AS consumer WHERE consumer.generation < 1
+UNION ALL
+SELECT format('node %s has instance %s, and allocation %s', node.id, coalesce(node.instance_uuid::text, 'none'), allocation.uuid)
+FROM node_allocations AS allocation JOIN nodes AS node ON node.id = allocation.node_id
+WHERE node.instance_uuid IS DISTINCT FROM allocation.uuid
+UNION ALL
+SELECT format('node %s has %s traits', present.node_id, count(*))
+FROM node_traits AS present GROUP BY present.node_id HAVING count(*) > 50`
 
 // Audit fails the test for everything in the database that contradicts itself:
 // sums of allocations, consumers without any, roots that are not the topmost
-// ancestor.
+// ancestor, nodes that are not those of their allocations.
 func Audit(t testing.TB, db *DB) {
 	t.Helper()
 	// Also called at the end of a test, when its own context is over.
@@ -84,8 +91,9 @@ func Audit(t testing.TB, db *DB) {
 	}
 }
 
-// guards make the database refuse a generation that falls: a write that tried
-// would fail, however short the moment.
+// guards make the database refuse a generation that falls, and a change of a node
+// or port that keeps its revision: a write that tried would fail, however short the
+// moment.
 const guards = `
 CREATE FUNCTION refuse_falling_generation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -94,11 +102,20 @@ END
 $$;
 CREATE TRIGGER provider_generations_fall BEFORE UPDATE ON provider_generations
 	FOR EACH ROW WHEN (NEW.generation < OLD.generation) EXECUTE FUNCTION refuse_falling_generation();
+CREATE FUNCTION refuse_same_revision() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE EXCEPTION 'revision in % stays though % becomes %', TG_TABLE_NAME, OLD, NEW;
+END
+$$;
+CREATE TRIGGER nodes_stay BEFORE UPDATE ON nodes
+	FOR EACH ROW WHEN (NEW.revision <= OLD.revision) EXECUTE FUNCTION refuse_same_revision();
+CREATE TRIGGER ports_stay BEFORE UPDATE ON ports
+	FOR EACH ROW WHEN (NEW.revision <= OLD.revision) EXECUTE FUNCTION refuse_same_revision();
 CREATE TRIGGER consumers_fall BEFORE UPDATE ON consumers
 	FOR EACH ROW WHEN (NEW.generation <= OLD.generation) EXECUTE FUNCTION refuse_falling_generation();`
 
-// Guard makes writes that let a generation fall fail, and audits the database at
-// the end of the test.
+// Guard makes writes fail that let a generation fall or keep a revision, and audits
+// the database at the end of the test.
 func Guard(t testing.TB, db *DB) {
 	t.Helper()
 	if _, err := db.Pool.Exec(t.Context(), guards); err != nil {

@@ -17,7 +17,12 @@ const soundPlace = `
 	INSERT INTO projects (external_id) VALUES ('crew');
 	INSERT INTO users (external_id) VALUES ('cook');
 	INSERT INTO consumers (uuid, generation, project_id, user_id) VALUES (gen_random_uuid(), 3, 1, 1);
-	INSERT INTO allocations (consumer_id, provider_id, class_id, used) VALUES (1, 2, 20000, 4);`
+	INSERT INTO allocations (consumer_id, provider_id, class_id, used) VALUES (1, 2, 20000, 4);
+	INSERT INTO nodes (uuid, driver, provision_state, instance_uuid)
+	VALUES (gen_random_uuid(), 'oars', 'active', 'a0000000-0000-4000-8000-000000000001');
+	INSERT INTO ports (uuid, node_id, address) VALUES (gen_random_uuid(), 1, '00:00:00:00:00:01');
+	INSERT INTO node_allocations (uuid, node_id, state, resource_class)
+	VALUES ('a0000000-0000-4000-8000-000000000001', 1, 'active', 'boat');`
 
 // listener notes what an audit says of a test instead of failing it.
 type listener struct {
@@ -75,6 +80,18 @@ func TestAnAuditNamesEveryContradiction(t *testing.T) {
 			"UPDATE consumers SET generation = 0",
 			[]string{"consumer 1 has generation 0"},
 		},
+		"a node that another instance has than its allocation": {
+			"UPDATE nodes SET instance_uuid = 'b0000000-0000-4000-8000-000000000001'",
+			[]string{"node 1 has instance b0000000-0000-4000-8000-000000000001, and allocation a0000000-0000-4000-8000-000000000001"},
+		},
+		"a node with an allocation that nobody has": {
+			"UPDATE nodes SET instance_uuid = NULL",
+			[]string{"node 1 has instance none, and allocation a0000000-0000-4000-8000-000000000001"},
+		},
+		"a node with too many traits": {
+			"INSERT INTO node_traits SELECT 1, 'CUSTOM_' || n FROM generate_series(1, 51) AS n",
+			[]string{"node 1 has 51 traits"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,6 +129,22 @@ func TestAGuardRefusesAGenerationThatFalls(t *testing.T) {
 		_, err := db.Pool.Exec(t.Context(), statement)
 		if err == nil || !strings.Contains(err.Error(), "falls from") {
 			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
+
+func TestAGuardRefusesAChangeThatKeepsTheRevision(t *testing.T) {
+	t.Parallel()
+	db := New(t)
+	execute(t, db, soundPlace)
+	Guard(t, db)
+	for _, table := range []string{"nodes", "ports"} {
+		execute(t, db, "UPDATE "+table+" SET revision = revision + 1, updated_at = now()")
+		for _, statement := range []string{"SET updated_at = now()", "SET revision = revision", "SET revision = 0"} {
+			_, err := db.Pool.Exec(t.Context(), "UPDATE "+table+" "+statement)
+			if err == nil || !strings.Contains(err.Error(), "revision in "+table+" stays") {
+				t.Errorf("%s %s: %v", table, statement, err)
+			}
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -87,6 +86,7 @@ func prepareWrites(ctx context.Context, conn *pgx.Conn) error {
 		db.AllocationReplace, db.Reshape,
 		db.InventoryReplace, db.InventoryUpdate, db.InventoryCreate, db.InventoryDelete, db.InventoryClear,
 		db.ProviderCreate, db.ProviderUpdate, db.ProviderDelete, db.ProviderTraitReplace, db.ProviderAggregateReplace,
+		db.NodeAllocationCreate, db.NodeAllocationUpdate, db.NodeAllocationDelete,
 	} {
 		if _, err := conn.Prepare(ctx, statement, statement); err != nil {
 			return err
@@ -139,13 +139,18 @@ const attempts = 4
 // write runs one SQL function, again after the errors that call for it, and
 // translates its errors. What breaks it off every time is a conflict.
 func (s *Store) write(ctx context.Context, run func() error) error {
+	return s.writeWhile(ctx, passes, run)
+}
+
+// writeWhile is write, where passing says which errors call for it.
+func (s *Store) writeWhile(ctx context.Context, passing func(*pgconn.PgError) bool, run func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := run()
 		var refused *pgconn.PgError
 		if !errors.As(err, &refused) {
 			return err
 		}
-		if !slices.Contains(again, refused.Code) {
+		if !passing(refused) {
 			return translate(refused)
 		}
 		if attempt == attempts {

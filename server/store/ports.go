@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/berthd/berth/gen/db"
+)
+
+// Port is a network card of a node.
+type Port struct {
+	ID       int64
+	UUID     uuid.UUID
+	NodeUUID uuid.UUID
+	// Address is a MAC address in lower case; unique.
+	Address  string
+	Revision int64
+	// Details are all other members, by their names on the wire.
+	Details   map[string]json.RawMessage
+	CreatedAt time.Time
+	UpdatedAt *time.Time
+}
+
+// PortFilter says which ports to list.
+type PortFilter struct {
+	// Node is the uuid or name of their node; nil: any.
+	Node *Ident
+	// Address is in lower case; nil: any.
+	Address *string
+}
+
+// portRow is a port as all queries return it.
+type portRow db.PortShowRow
+
+func (row portRow) port() (Port, error) {
+	port := Port{
+		ID: row.ID, UUID: row.Uuid, NodeUUID: row.NodeUuid, Address: row.Address, Revision: row.Revision,
+		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+	}
+	err := json.Unmarshal(row.Details, &port.Details)
+	return port, err
+}
+
+// members are the details as the functions take them.
+func (p Port) members() (json.RawMessage, error) {
+	if p.Details == nil {
+		return json.RawMessage("{}"), nil
+	}
+	return json.Marshal(p.Details)
+}
+
+// PortShow reads a port; PortUnknown if there is none.
+func (s *Store) PortShow(ctx context.Context, id uuid.UUID) (Port, error) {
+	row, err := s.queries.PortShow(ctx, s.pool, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Port{}, &Refused{Rule: PortUnknown, Values: Values{Port: id.String()}}
+	}
+	if err != nil {
+		return Port{}, err
+	}
+	return portRow(row).port()
+}
+
+// PortCreate makes a port of the node NodeUUID; NodeUnknown if there is none.
+func (s *Store) PortCreate(ctx context.Context, wanted Port) (Port, error) {
+	details, err := wanted.members()
+	if err != nil {
+		return Port{}, err
+	}
+	var row db.PortCreateRow
+	err = s.write(ctx, func() (err error) {
+		row, err = s.queries.PortCreate(ctx, s.pool, db.PortCreateParams{
+			Port: wanted.UUID, Node: wanted.NodeUUID, Address: wanted.Address, Details: details,
+		})
+		return err
+	})
+	if err != nil {
+		return Port{}, err
+	}
+	return portRow(row).port()
+}
+
+// PortList reads a page of ports. NodeUnknown for a node that is none, and
+// PortUnknown for such a marker.
+func (s *Store) PortList(ctx context.Context, filter PortFilter, page Page) ([]Port, error) {
+	rows, err := s.portRows(ctx, filter, page)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 && filter.Node != nil {
+		if _, err := s.NodeShow(ctx, *filter.Node); err != nil {
+			return nil, err
+		}
+	}
+	if len(rows) == 0 && page.Marker != nil {
+		_, err := s.PortShow(ctx, *page.Marker)
+		return []Port{}, err
+	}
+	ports := make([]Port, len(rows))
+	for i, row := range rows {
+		if ports[i], err = row.port(); err != nil {
+			return nil, err
+		}
+	}
+	return ports, nil
+}
+
+func (s *Store) portRows(ctx context.Context, filter PortFilter, page Page) ([]portRow, error) {
+	var id *uuid.UUID
+	var name *string
+	lead := "none"
+	if filter.Address != nil {
+		lead = "address"
+	}
+	if filter.Node != nil {
+		id, name = identified(*filter.Node)
+		lead = "node"
+	}
+	if page.sorted() {
+		rows, err := s.queries.PortListSorted(ctx, s.pool, db.PortListSortedParams{
+			SortKey: page.key(), Descending: page.SortDir == "desc", Marker: page.Marker, Page: int32(page.Limit),
+			OfNode: filter.Node != nil, Node: id, NodeName: name, Address: filter.Address,
+		})
+		return each(rows, func(row db.PortListSortedRow) portRow { return portRow(row) }), err
+	}
+	rows, err := s.queries.PortList(ctx, s.pool, db.PortListParams{
+		Lead: lead, Node: id, NodeName: name, Address: filter.Address, Marker: page.Marker, Page: int32(page.Limit),
+	})
+	return each(rows, func(row db.PortListRow) portRow { return portRow(row) }), err
+}
+
+// PortUpdate reads a port, lets change edit it or refuse, and writes it; as
+// NodeUpdate. ID, UUID and times are not written.
+func (s *Store) PortUpdate(ctx context.Context, id uuid.UUID, change func(*Port) error) (Port, error) {
+	return retried(ctx, PortRevision, func() (Port, error) {
+		port, err := s.PortShow(ctx, id)
+		if err != nil {
+			return port, err
+		}
+		revision := port.Revision
+		if err := change(&port); err != nil {
+			return port, err
+		}
+		details, err := port.members()
+		if err != nil {
+			return port, err
+		}
+		var row db.PortUpdateRow
+		err = s.write(ctx, func() (err error) {
+			row, err = s.queries.PortUpdate(ctx, s.pool, db.PortUpdateParams{
+				Port: id, Revision: revision, Node: port.NodeUUID, Address: port.Address, Details: details,
+			})
+			return err
+		})
+		if err != nil {
+			return port, err
+		}
+		return portRow(row).port()
+	})
+}
+
+// PortDelete removes a port.
+func (s *Store) PortDelete(ctx context.Context, id uuid.UUID) error {
+	return s.write(ctx, func() error {
+		deleted, err := s.queries.PortDelete(ctx, s.pool, id)
+		if err == nil && deleted == 0 {
+			return &Refused{Rule: PortUnknown, Values: Values{Port: id.String()}}
+		}
+		return err
+	})
+}

@@ -1,0 +1,18 @@
+-- Writes that an allocation has a node.
+--
+-- Raises 23505 (nodes_instance_uuid_key). The caller holds both.
+CREATE OR REPLACE FUNCTION node_allocation_give(p_allocation node_allocations, p_node bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE nodes AS node SET
+        instance_uuid = p_allocation.uuid,
+        details = node.details || jsonb_build_object('instance_info',
+            CASE WHEN jsonb_typeof(node.details -> 'instance_info') = 'object' THEN node.details -> 'instance_info' ELSE '{}' END
+            || jsonb_build_object('traits', node_allocation_plain(p_allocation.traits))),
+        revision = node.revision + 1, updated_at = now()
+    WHERE node.id = p_node;
+    UPDATE node_allocations SET node_id = p_node, state = 'active', conductor_id = NULL, last_error = NULL,
+        revision = revision + 1, updated_at = now()
+    WHERE id = p_allocation.id;
+END
+$$;
