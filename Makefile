@@ -9,7 +9,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 GENERATED := gen openapi sql/schema.sql sql/functions/VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint-sql generate verify bench bench-candidates db psql run serve plans postgresql
+.PHONY: help build test lint lint-sql generate verify bench bench-candidates bench-baremetal db psql run serve plans postgresql
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,9 @@ lint-sql: postgresql ## check the queries with sqlc vet and the functions with p
 generate: postgresql ## rebuild gen, openapi and the dump of the schema from their sources
 	$(TOOL) sqlc generate
 	$(GO) run ./cmd/berth openapi --all openapi/placement
+	$(GO) run ./cmd/berth openapi --api baremetal --all openapi/baremetal
 	$(TOOL) oapi-codegen -config gen/client/oapi-codegen.yaml -o gen/client/client.gen.go openapi/placement/1.39.json
+	$(TOOL) oapi-codegen -config gen/baremetal/oapi-codegen.yaml -o gen/baremetal/baremetal.gen.go openapi/baremetal/1.82.json
 	$(GO) test -count=1 ./server/migrate -run 'TestTheSchemaDump|TestChangedFunctions' -update
 
 verify: generate ## rebuild and fail when anything differs from what is committed, or from what is released
@@ -47,6 +49,9 @@ bench: postgresql ## measure requests beside a floor measured in the same run
 
 bench-candidates: postgresql ## measure the search for candidates on clouds of 1,000 to 100,000 trees; FLAGS='-sizes 1000'
 	$(GO) run ./cmd/benchcandidates $(FLAGS)
+
+bench-baremetal: postgresql ## measure how many bare metal nodes are given away in a second, of 1,000 and of 10,000; FLAGS='-rounds 1'
+	$(GO) run ./cmd/benchbaremetal $(FLAGS)
 
 db: postgresql ## create or migrate the embedded database without serving
 	$(GO) run ./cmd/berth db migrate

@@ -15,7 +15,8 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-// documents serves /openapi/1.39.json and so on, as they are checked in.
+// documents serves /openapi/1.39.json and so on, as they are checked in, and those
+// of the Bare Metal API as /openapi/baremetal/1.82.json.
 type documents struct {
 	files map[string]func() *file
 }
@@ -24,12 +25,27 @@ func newDocuments(prefix string) *documents {
 	made := &documents{files: map[string]func() *file{}}
 	for _, version := range microversion.All() {
 		made.files[version.String()+".json"] = sync.OnceValue(func() *file {
-			document, _ := openapi.Document(version.String())
+			document, _ := openapi.Placement.Document(version.String())
 			return newFile("application/json", mounted(document, prefix))
 		})
 	}
 	made.files[microversion.Latest+".json"] = made.files[microversion.Max.String()+".json"]
+	made.addBaremetal(prefix)
 	return made
+}
+
+// addBaremetal serves a document for every version, that of the nearest lower one
+// where it has none of its own.
+func (d *documents) addBaremetal(prefix string) {
+	name := func(version string) string { return string(openapi.Baremetal) + "/" + version + ".json" }
+	var nearest func() *file
+	for version := microversion.BaremetalMin; version <= microversion.BaremetalMax; version++ {
+		if document, ok := openapi.Baremetal.Document(version.String()); ok {
+			nearest = sync.OnceValue(func() *file { return newFile("application/json", mounted(document, prefix)) })
+		}
+		d.files[name(version.String())] = nearest
+	}
+	d.files[name(microversion.Latest)] = nearest
 }
 
 // mounted makes a document name the path under which the API is served here.

@@ -28,7 +28,7 @@ func TestTheDocumentsCheckedInAreThoseOfTheRouteTable(t *testing.T) {
 		if err != nil || !bytes.Equal(generated, again) {
 			t.Errorf("the document of %s differs from one time to the next: %v", version, err)
 		}
-		if checkedIn, ok := openapi.Document(version.String()); !ok || !bytes.Equal(generated, checkedIn) {
+		if checkedIn, ok := openapi.Placement.Document(version.String()); !ok || !bytes.Equal(generated, checkedIn) {
 			t.Errorf("openapi/placement/%s.json is not what the route table says; run 'make generate'", version)
 		}
 	}
@@ -56,7 +56,7 @@ func TestTheDocumentsTellEveryAnswerThatTheAPIPromises(t *testing.T) {
 	}
 	looked := 0
 	for _, version := range microversion.All() {
-		raw, _ := openapi.Document(version.String())
+		raw, _ := openapi.Placement.Document(version.String())
 		var document documented
 		if err := json.Unmarshal(raw, &document); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,11 @@ import (
 
 // front is what every request passes before the route table.
 type front struct {
-	table     *route.Table
+	table *route.Table
+	// baremetal is nil where that API is off.
+	baremetal *route.Table
+	// extended serves those of its clients that ask for more than the API has.
+	extended  *route.Table
 	prefix    string
 	log       *slog.Logger
 	accessLog bool
@@ -89,13 +93,17 @@ func (f *front) logLine(w *watcher, info *request.Info, trips int64, took time.D
 // serve is everything below CORS, in the order in which clients see the errors.
 func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 	path, mounted := f.below(r.URL.Path)
+	if f.baremetal != nil && isBaremetal(path) {
+		f.serveBaremetal(w, r, path, mounted)
+		return
+	}
 	if open := f.open.find(path); open != nil {
 		open.serve(w, r, path)
 		return
 	}
 	r.URL.Path = path
-	caller, known := auth.Noauth2(r)
-	if !known {
+	caller, sent := auth.Noauth2(r)
+	if !sent {
 		apierr.Unauthorized(w, r)
 		return
 	}
@@ -105,10 +113,7 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	version.SetHeaders(w.Header())
-	info := request.From(r.Context())
-	info.Microversion = version.String()
-	r = r.WithContext(microversion.With(auth.With(r.Context(), caller), version))
-	info.HTTP = r
+	r = known(r, caller, version)
 	if err = checkLength(r); err == nil {
 		err = fault.New(fault.NotFound, "")
 		if mounted {
@@ -118,6 +123,15 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		apierr.Write(w, r, err)
 	}
+}
+
+// known is a request whose caller and version have been found out.
+func known(r *http.Request, caller auth.Caller, version microversion.Version) *http.Request {
+	info := request.From(r.Context())
+	info.Microversion = version.String()
+	r = r.WithContext(microversion.With(auth.With(r.Context(), caller), version))
+	info.HTTP = r
+	return r
 }
 
 // below is a path as seen from where the API is mounted, and whether it is there
@@ -153,7 +167,9 @@ func (w *watcher) WriteHeader(status int) {
 		// The API does not serve HEAD; such a refusal has no body, and says so with
 		// the type that the reference gives it.
 		if w.info.HTTP.Method == http.MethodHead && status >= http.StatusBadRequest {
-			w.Header().Set("Content-Type", apierr.FormatHTML)
+			if w.info.Service != request.Baremetal {
+				w.Header().Set("Content-Type", apierr.FormatHTML)
+			}
 			w.Header().Set("Content-Length", strconv.Itoa(0))
 		}
 	}

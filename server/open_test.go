@@ -128,7 +128,7 @@ func TestTheDocumentsAreServedAsTheyAreCheckedIn(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "")
 	for _, version := range microversion.All() {
-		want, _ := openapi.Document(version.String())
+		want, _ := openapi.Placement.Document(version.String())
 		if got := s.get("/openapi/" + version.String() + ".json").Body.Bytes(); !bytes.Equal(got, want) {
 			t.Errorf("%s: %d bytes, want %d", version, len(got), len(want))
 		}

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/policy"
@@ -48,6 +51,24 @@ type Options struct {
 	CandidateStrategy string
 	// RandomizeCandidates shuffles trees and candidates.
 	RandomizeCandidates bool
+	// Baremetal switches the Bare Metal API on; nil: what is below /v1 is unknown.
+	Baremetal *Baremetal
+}
+
+// Baremetal are the options of the Bare Metal API.
+type Baremetal struct {
+	// Conductor is the host name of the conductor of this process.
+	Conductor string
+	// Decide tells that conductor of an allocation that was made; nil: the database does.
+	Decide func(uuid.UUID)
+	// Silence is how long a conductor may say nothing and count as alive.
+	Silence time.Duration
+	// ListenURL is how to reach the database for hearing of decisions, past any
+	// pooler of transactions; empty: as the store does.
+	ListenURL string
+	// Stopping is closed when the process is to end: who waits for a decision is answered
+	// then. Nil: never.
+	Stopping <-chan struct{}
 }
 
 // New makes the handler of the whole service.
@@ -57,6 +78,9 @@ func New(options Options) http.Handler {
 	front := &front{
 		table: Table(options), prefix: options.Prefix, log: options.Log, accessLog: options.AccessLog,
 		timeout: options.RequestTimeout, open: newOpenPaths(options, metrics), metrics: metrics,
+	}
+	if options.Baremetal != nil {
+		front.baremetal, front.extended = BaremetalTable(options), extendedTable(options)
 	}
 	served := cors.Wrap(http.HandlerFunc(front.serve), cors.Options{
 		AllowedOrigins: options.CORSAllowedOrigins, AllowHeaders: options.CORSAllowHeaders,
@@ -75,9 +99,32 @@ func Table(options Options) *route.Table {
 			Max: options.MaxCandidates, Strategy: options.CandidateStrategy, Randomize: options.RandomizeCandidates,
 		},
 	}), route.Options{
+		API:          placement.API(),
 		Policy:       policy.New(policy.Options{EnforceNewDefaults: options.EnforceNewDefaults}),
 		MaxBodyBytes: options.MaxBodyBytes,
 		Tags:         placement.Tags(),
 		Schemas:      placement.Schemas(),
+	})
+}
+
+// BaremetalTable is the route table of the Bare Metal API.
+func BaremetalTable(options Options) *route.Table { return baremetalTable(options, false) }
+
+// extendedTable is the same with what this server has beyond that API.
+func extendedTable(options Options) *route.Table { return baremetalTable(options, true) }
+
+func baremetalTable(options Options, extended bool) *route.Table {
+	wanted := baremetal.Options{Store: options.Store, Extended: extended}
+	if options.Baremetal != nil {
+		wanted.Conductor, wanted.Silence = options.Baremetal.Conductor, options.Baremetal.Silence
+		wanted.ListenURL, wanted.Decide = options.Baremetal.ListenURL, options.Baremetal.Decide
+		wanted.Stopping = options.Baremetal.Stopping
+	}
+	return route.New(baremetal.Operations(wanted), route.Options{
+		API:          baremetal.API(),
+		Policy:       policy.NewBaremetal(),
+		MaxBodyBytes: options.MaxBodyBytes,
+		Tags:         baremetal.Tags(),
+		Schemas:      baremetal.Schemas(),
 	})
 }

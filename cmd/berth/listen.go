@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -57,6 +58,8 @@ func serveUntilAsked(server *http.Server, listener net.Listener, stop stopSteps,
 	requests, breakOff := context.WithCancel(stop.atOnce)
 	defer breakOff()
 	server.BaseContext = func(net.Listener) context.Context { return requests }
+	silent := &silentConnections{open: map[net.Conn]bool{}}
+	server.ConnState = silent.note
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -66,6 +69,7 @@ func serveUntilAsked(server *http.Server, listener net.Listener, stop stopSteps,
 		return errors.Join(errors.New("the embedded PostgreSQL ended without being asked; its log says why"), server.Close())
 	case <-stop.asked.Done():
 	}
+	server.RegisterOnShutdown(silent.close)
 	ctx, cancel := context.WithTimeout(stop.atOnce, drain)
 	defer cancel()
 	err := server.Shutdown(ctx)
@@ -80,6 +84,33 @@ func serveUntilAsked(server *http.Server, listener net.Listener, stop stopSteps,
 	// Close drops the connections that did not drain; after a full drain it has
 	// nothing left to do.
 	return errors.Join(err, server.Close())
+}
+
+// silentConnections are those on which nothing was sent yet, such as a load
+// balancer keeps ready. net/http waits five seconds for them when it stops, which
+// is longer than a drain may take.
+type silentConnections struct {
+	mutex sync.Mutex
+	open  map[net.Conn]bool
+}
+
+// note is the server's ConnState.
+func (s *silentConnections) note(connection net.Conn, state http.ConnState) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if state == http.StateNew {
+		s.open[connection] = true
+	} else {
+		delete(s.open, connection)
+	}
+}
+
+func (s *silentConnections) close() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for connection := range s.open {
+		_ = connection.Close() // the other side may have been faster
+	}
 }
 
 // listen opens the address of the settings. A name such as localhost is checked

@@ -22,6 +22,7 @@ type drainBundle struct {
 	answered chan string   // what the client got
 	ended    chan error    // what serveUntilAsked returned
 	released chan struct{} // the signals are no longer caught
+	address  string
 }
 
 type watchedListener struct {
@@ -64,6 +65,7 @@ func setupDrain(t *testing.T, drain time.Duration) drainBundle {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.address = listener.Addr().String()
 	server := newHTTPServer(settings, handler, slog.New(slog.DiscardHandler))
 	go func() { b.ended <- serveUntilAsked(server, watchedListener{listener, b.closed}, stop, drain, b.lost) }()
 	go func() { b.answered <- get(t.Context(), reachableURL(listener.Addr(), "/")) }()
@@ -98,6 +100,23 @@ func TestTheFirstSignalLetsRequestsFinish(t *testing.T) {
 	if got := <-b.answered; got != "whole answer" {
 		t.Errorf("the running request got %q", got)
 	}
+	if err := <-b.ended; err != nil {
+		t.Errorf("the drain ended with %v", err)
+	}
+}
+
+// net/http would wait five seconds for the connection, in case it has something to say.
+func TestAConnectionThatSaysNothingDoesNotHoldUpTheEnd(t *testing.T) {
+	t.Parallel()
+	b := setupDrain(t, 2*time.Second)
+	silent, err := net.Dial("tcp", b.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	close(b.release)
+	<-b.answered
+	b.signals <- syscall.SIGTERM
 	if err := <-b.ended; err != nil {
 		t.Errorf("the drain ended with %v", err)
 	}

@@ -34,7 +34,7 @@ plan is in docs/dba.md.`,
 	addSettingFlags(command.Flags(), forDatabase)
 	var query string
 	run := p.printing(format, func(ctx context.Context, d *database, _ *slog.Logger) error {
-		version, err := findMicroversion(*wanted)
+		version, err := findMicroversion(placement.API(), *wanted)
 		if err != nil {
 			return err
 		}

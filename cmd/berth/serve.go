@@ -21,8 +21,9 @@ const (
 func (p *process) serveCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the Placement API",
-		Long: `Serve the Placement API, microversions 1.0 to 1.39, over HTTP.
+		Short: "Serve the Placement and Bare Metal APIs",
+		Long: `Serve the Placement API, microversions 1.0 to 1.39, and below /v1 the Bare Metal API,
+1.1 to 1.82, over HTTP.
 
 Without any setting it listens on 127.0.0.1:8778 and runs a PostgreSQL of its own,
 an embedded one: a private cluster in the user's data directory that is kept

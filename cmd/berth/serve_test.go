@@ -43,7 +43,7 @@ func silentListener(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// servedBundle is `berth serve` inside the test, with a database of its own.
+// servedBundle is `berth serve` inside the test.
 type servedBundle struct {
 	url     string
 	greeted []string
@@ -52,7 +52,7 @@ type servedBundle struct {
 	stderr  *lockedText
 }
 
-func setupServe(t *testing.T, dataDir string) servedBundle {
+func setupServe(t *testing.T, arguments ...string) servedBundle {
 	t.Helper()
 	stdout, printed := io.Pipe()
 	b := servedBundle{signals: make(chan os.Signal, 2), exit: make(chan int, 1), stderr: new(lockedText)}
@@ -61,7 +61,7 @@ func setupServe(t *testing.T, dataDir string) servedBundle {
 		signals: func() (<-chan os.Signal, func()) { return b.signals, func() {} },
 	}
 	go func() {
-		b.exit <- p.run(t.Context(), []string{"serve", "--listen=127.0.0.1:0", "--data-dir", dataDir})
+		b.exit <- p.run(t.Context(), append([]string{"serve", "--listen=127.0.0.1:0"}, arguments...))
 		printed.Close()
 	}()
 	lines := bufio.NewScanner(stdout)
@@ -90,7 +90,7 @@ func privateDirectory(t *testing.T) string {
 func TestServeFromNothing(t *testing.T) {
 	t.Parallel()
 	dataDir := privateDirectory(t)
-	b := setupServe(t, dataDir)
+	b := setupServe(t, "--data-dir", dataDir)
 	if want := "Try it:         curl -H 'X-Auth-Token: admin' " + b.url + "/resource_providers"; b.greeted[2] != want {
 		t.Errorf("printed %q, want %q", b.greeted[2], want)
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/migrate"
@@ -20,7 +22,9 @@ type service struct {
 	database *database
 	store    *store.Store
 	listener net.Listener
-	http     *http.Server
+	// conductor is nil where the Bare Metal API is off.
+	conductor *conducting
+	http      *http.Server
 }
 
 // start opens the parts. Whatever was opened when it fails is left to close.
@@ -44,11 +48,18 @@ func (s *service) start(ctx context.Context) (err error) {
 	if err = s.warnOfPlanner(ctx); err != nil {
 		return err
 	}
-	// The port is opened last: whoever can connect is served.
+	// The port is opened last: whoever can connect is served, as soon as the
+	// conductor is known to the database.
 	if s.listener, err = listen(ctx, s.settings); err != nil {
 		return err
 	}
+	if err = s.startConductor(ctx); err != nil {
+		return errors.Join(err, s.listener.Close())
+	}
 	s.http = newHTTPServer(s.settings, s.handler(), s.log)
+	if s.conductor != nil {
+		s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.conductor.stopping) }))
+	}
 	s.warnOfRisk()
 	s.log.Info("serving", "address", s.listener.Addr().String(), "database", s.settings.Database())
 	return nil
@@ -89,7 +100,19 @@ func (s *service) handler() http.Handler {
 		MaxCandidates:       int(s.settings.MaxCandidates),
 		CandidateStrategy:   s.settings.CandidateStrategy,
 		RandomizeCandidates: s.settings.RandomizeCandidates,
+		Baremetal:           s.baremetal(),
 	})
+}
+
+// baremetal are the options of the Bare Metal API, nil where it is off.
+func (s *service) baremetal() *server.Baremetal {
+	if s.conductor == nil {
+		return nil
+	}
+	return &server.Baremetal{
+		Conductor: s.conductor.Hostname, Silence: s.conductor.HeartbeatTimeout, ListenURL: s.conductor.ListenURL,
+		Decide: s.conductor.Decide, Stopping: s.conductor.stopping,
+	}
 }
 
 // warnOfPlanner says in the log which planner settings a pooler took from the
@@ -117,6 +140,7 @@ func (s *service) warnOfRisk() {
 // still busy when the context ends is left behind: its request was broken off
 // already, and the database must have its turn.
 func (s *service) close(ctx context.Context) error {
+	s.stopConductor(ctx)
 	if s.store != nil {
 		closed := make(chan struct{})
 		go func() {

@@ -45,6 +45,14 @@ type Settings struct {
 	CandidateStrategy   string
 	RandomizeCandidates bool
 
+	// The Bare Metal API.
+	BaremetalBackend           string
+	BaremetalHostname          string
+	BaremetalHeartbeatInterval time.Duration
+	BaremetalHeartbeatTimeout  time.Duration
+	BaremetalCheckInterval     time.Duration
+	BaremetalWorkers           int64
+
 	// PostgreSQL.
 	DatabaseURL       string
 	DirectDatabaseURL string
@@ -129,6 +137,7 @@ func (s *Settings) table() []setting {
 	rows := s.serverTable()
 	rows = append(rows, s.accessTable()...)
 	rows = append(rows, s.candidateTable()...)
+	rows = append(rows, s.baremetalTable()...)
 	rows = append(rows, s.databaseTable()...)
 	return append(rows, s.logTable()...)
 }
@@ -187,6 +196,36 @@ func (s *Settings) candidateTable() []setting {
 		{name: "randomize-allocation-candidates", fallback: "false", scope: forServer, value: boolean(&s.RandomizeCandidates),
 			help: "shuffle allocation candidates, and leave a random choice where a limit cuts; recommended for big clouds, " +
 				"where the first hosts would otherwise fill up first"},
+	}
+}
+
+// What --baremetal-backend may be.
+const (
+	baremetalOff       = "off"
+	baremetalDatabase  = "database"
+	baremetalPlacement = "placement"
+)
+
+func (s *Settings) baremetalTable() []setting {
+	return []setting{
+		{name: "baremetal-backend", fallback: baremetalDatabase, scope: forServer,
+			value: oneOf(&s.BaremetalBackend, baremetalOff, baremetalDatabase, baremetalPlacement),
+			help: "`where` the Bare Metal API finds free nodes: database is its own tables, placement makes each node a resource provider as " +
+				"well, off serves no such API. All processes on a database must agree on the first two"},
+		{name: "baremetal-hostname", fallback: "", scope: forServer, value: hostname(&s.BaremetalHostname),
+			help: "`name` of this process among the conductors, which no other on the same database may have; one that starts again under " +
+				"its old name continues its work at once. Empty means the machine's name and the port"},
+		{name: "baremetal-heartbeat-interval", fallback: "10s", scope: forServer,
+			value: duration(&s.BaremetalHeartbeatInterval, 10*time.Millisecond, time.Hour),
+			help:  "`time` between two signs of life of a conductor"},
+		{name: "baremetal-heartbeat-timeout", fallback: "60s", scope: forServer,
+			value: duration(&s.BaremetalHeartbeatTimeout, 20*time.Millisecond, 24*time.Hour),
+			help:  "`time` of silence after which a conductor is dead and others do its work"},
+		{name: "baremetal-check-interval", fallback: "60s", scope: forServer,
+			value: duration(&s.BaremetalCheckInterval, 0, 24*time.Hour),
+			help:  "`time` between two looks for the work of dead conductors; 0 means that this process never looks"},
+		{name: "baremetal-workers", fallback: "4", scope: forServer, value: integer(&s.BaremetalWorkers, 1, 1000),
+			help: "`number` of allocations decided, and of nodes worked on, at once"},
 	}
 }
 

@@ -54,8 +54,9 @@ func TestEveryKindOfValueIsRead(t *testing.T) {
 	t.Parallel()
 	settings, warnings, err := loaded(t, forServer,
 		[]string{"--access-log=false", "--request-timeout=1m30s", "--base-path=/placement", "--enforce-new-defaults=0",
-			"--max-allocation-candidates=0", "--allocation-candidates-generation-strategy=breadth-first"},
-		[]string{"BERTH_DB_MAX_CONNECTIONS=7", "BERTH_LOG_FORMAT=json", "BERTH_CORS_ALLOWED_ORIGIN=https://a.example, *,",
+			"--max-allocation-candidates=0", "--allocation-candidates-generation-strategy=breadth-first",
+			"--baremetal-backend=placement", "--baremetal-hostname=rack7.example:8778", "--baremetal-check-interval=0"},
+		[]string{"BERTH_BAREMETAL_WORKERS=9", "BERTH_DB_MAX_CONNECTIONS=7", "BERTH_LOG_FORMAT=json", "BERTH_CORS_ALLOWED_ORIGIN=https://a.example, *,",
 			"BERTH_RANDOMIZE_ALLOCATION_CANDIDATES=true", "BERTH_DATABASE_URL=host=/run/x dbname=y", "BERTH_DB_POOLER=transaction"})
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("error %v, warnings %q", err, warnings)
@@ -69,6 +70,8 @@ func TestEveryKindOfValueIsRead(t *testing.T) {
 		Auth: "noauth2", CORSAllowedOrigins: []string{"https://a.example", "*"},
 		IncompleteProjectID: zeroUUID, IncompleteUserID: zeroUUID,
 		MaxCandidates: 0, CandidateStrategy: "breadth-first", RandomizeCandidates: true, AllocationRetryNumber: 10,
+		BaremetalBackend: "placement", BaremetalHostname: "rack7.example:8778", BaremetalWorkers: 9,
+		BaremetalHeartbeatInterval: 10 * time.Second, BaremetalHeartbeatTimeout: time.Minute,
 		DatabaseURL: "host=/run/x dbname=y", DBPooler: "transaction", DBMaxConnections: 7, Migrate: true,
 		LogFormat: "json", LogLevel: "info",
 	}
@@ -81,7 +84,8 @@ func TestAllMistakesAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	_, _, err := loaded(t, forServer,
 		[]string{"--request-timeout=soon", "--auth=keystone", "--drain-timeout=5s", "--migrate=perhaps",
-			"--max-allocation-candidates=-2", "--allocation-candidates-generation-strategy=widest-first"},
+			"--max-allocation-candidates=-2", "--allocation-candidates-generation-strategy=widest-first",
+			"--baremetal-backend=ironic", "--baremetal-hostname=rack 7", "--baremetal-heartbeat-timeout=19s"},
 		[]string{"BERTH_LISTEN=nowhere", "BERTH_POLICY_FILE=/etc/policy.yaml", "BERTH_DB_MAX_CONNECTIONS=0",
 			"BERTH_BASE_PATH=/a/", "BERTH_CORS_ALLOWED_ORIGIN=https://a.example/", "BERTH_CORS_ALLOW_HEADERS=X A",
 			"BERTH_LOG_LEVEL=loud", "BERTH_DATABASE_URL=host=x port=many", "BERTH_INCOMPLETE_CONSUMER_USER_ID=" + strings.Repeat("x", 256)})
@@ -97,10 +101,13 @@ func TestAllMistakesAreReportedTogether(t *testing.T) {
 		`incomplete-consumer-user-id: "` + strings.Repeat("x", 256) + `" (environment BERTH_INCOMPLETE_CONSUMER_USER_ID) is not an id of 1 to 255 characters; write the id, or leave the setting out for the zero UUID`,
 		`max-allocation-candidates: "-2" (flag --max-allocation-candidates) is not a whole number from -1 to 2147483647; write -1, or digits without a unit`,
 		`allocation-candidates-generation-strategy: "widest-first" (flag --allocation-candidates-generation-strategy) is not one of the choices; write one of depth-first, breadth-first`,
+		`baremetal-backend: "ironic" (flag --baremetal-backend) is not one of the choices; write one of off, database, placement`,
+		`baremetal-hostname: "rack 7" (flag --baremetal-hostname) is not a name of 1 to 255 letters, digits and the characters . _ : -; write a name such as conductor-1, or leave the setting out for the machine's name and the port`,
 		`database-url: "host=x port=many" (environment BERTH_DATABASE_URL) is not a connection string (cannot parse ` + "`host=x port=many`" + `: invalid port); write postgres://user:password@host:5432/name, with characters such as @ / : ? % percent-encoded in the password`,
 		`db-max-connections: "0" (environment BERTH_DB_MAX_CONNECTIONS) is not a whole number from 1 to 10000; write digits only, without a unit`,
 		`migrate: "perhaps" (flag --migrate) is neither true nor false; write true or false`,
 		`log-level: "loud" (environment BERTH_LOG_LEVEL) is not one of the choices; write one of debug, info, warn, error`,
+		`baremetal-heartbeat-timeout: "19s" (flag --baremetal-heartbeat-timeout) is less than two heartbeats of 10s, so that conductors would be taken for dead that are alive; write at least twice --baremetal-heartbeat-interval, better six times`,
 	}
 	if err == nil {
 		t.Fatal("no mistake was found")

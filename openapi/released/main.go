@@ -21,8 +21,12 @@ import (
 	"strings"
 )
 
-// documents is where the documents are, from the root of the repository.
-const documents = "openapi/placement"
+// documents is where the documents are, from the root of the repository; those of
+// each API in a directory of its own.
+const documents = "openapi"
+
+// The directories, of which the second is younger than some releases.
+var apis = []string{"placement", "baremetal"}
 
 func main() {
 	if err := check(".", os.Stdout); err != nil {
@@ -47,12 +51,15 @@ func check(directory string, out io.Writer) error {
 		fmt.Fprintln(out, "No microversion is released yet: there is no tag vX.Y.Z before this commit.")
 		return nil
 	}
-	listed, err := git(root, "ls-tree", "--name-only", tag, documents+"/")
-	if err != nil {
-		return err
+	var names []string
+	for _, api := range apis {
+		listed, err := git(root, "ls-tree", "--name-only", tag, path.Join(documents, api)+"/")
+		if err != nil {
+			return err
+		}
+		names = append(names, strings.Fields(string(listed))...)
 	}
 	var all []error
-	names := strings.Fields(string(listed))
 	for _, name := range names {
 		all = append(all, compareFile(root, tag, name))
 	}
@@ -81,7 +88,7 @@ func compareFile(root, tag, name string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if len(changes) > 0 {
-		return fmt.Errorf("%s:\n  %s", path.Base(name), strings.Join(changes, "\n  "))
+		return fmt.Errorf("%s:\n  %s", name, strings.Join(changes, "\n  "))
 	}
 	return nil
 }

@@ -130,9 +130,10 @@ func (r *repository) git(arguments ...string) {
 	}
 }
 
+// write takes the name of a document without its ending.
 func (r *repository) write(version, document string) {
 	r.t.Helper()
-	name := filepath.Join(r.root, filepath.FromSlash(documents), version+".json")
+	name := filepath.Join(r.root, filepath.FromSlash(documents), filepath.FromSlash(version)+".json")
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		r.t.Fatal(err)
 	}
@@ -160,11 +161,11 @@ func (r *repository) check() (says string, refused string) {
 func TestWithoutAReleaseEverythingMayChange(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
-	r.write("1.0", released)
+	r.write("placement/1.0", released)
 	r.commit()
 	r.git("tag", "v0.1.0-rc1")
 	r.git("tag", "nightly")
-	r.write("1.0", `{}`)
+	r.write("placement/1.0", `{}`)
 	says, refused := r.check()
 	if refused != "" || says != "No microversion is released yet: there is no tag vX.Y.Z before this commit.\n" {
 		t.Errorf("says %q, refused %q", says, refused)
@@ -174,26 +175,27 @@ func TestWithoutAReleaseEverythingMayChange(t *testing.T) {
 func TestAReleasedDocumentStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
-	r.write("1.0", strings.ReplaceAll(released, "255", "100"))
+	r.write("placement/1.0", strings.ReplaceAll(released, "255", "100"))
 	r.commit()
 	r.git("tag", "v0.9.0")
-	r.write("1.0", released)
-	r.write("1.1", released)
+	r.write("placement/1.0", released)
+	r.write("placement/1.1", released)
 	r.commit()
 	r.git("tag", "v0.10.0")
 
-	r.write("1.0", strings.ReplaceAll(released, "Old.", "New."))
-	r.write("1.2", `{"not": "released"}`)
+	r.write("placement/1.0", strings.ReplaceAll(released, "Old.", "New."))
+	r.write("placement/1.2", `{"not": "released"}`)
+	r.write("baremetal/1.1", `{"not": "released"}`)
 	if says, refused := r.check(); refused != "" || says != "The 2 documents that were released with v0.10.0 are as they were.\n" {
 		t.Errorf("prose and a new microversion: says %q, refused %q", says, refused)
 	}
 
-	r.write("1.0", strings.ReplaceAll(released, "255", "256"))
-	if err := os.Remove(filepath.Join(r.root, filepath.FromSlash(documents), "1.1.json")); err != nil {
+	r.write("placement/1.0", strings.ReplaceAll(released, "255", "256"))
+	if err := os.Remove(filepath.Join(r.root, filepath.FromSlash(documents), "placement", "1.1.json")); err != nil {
 		t.Fatal(err)
 	}
 	_, refused := r.check()
-	want := `1.0.json:
+	want := `openapi/placement/1.0.json:
   /components/schemas/Traits/properties/traits/items/maxLength: was 255, is 256
 openapi/placement/1.1.json: the document is gone
 
@@ -204,13 +206,29 @@ These microversions were released with v0.10.0; only descriptions and examples o
 	}
 }
 
+func TestTheDocumentsOfBothAPIsAreHeldToTheirRelease(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	r.write("placement/1.0", released)
+	r.write("baremetal/1.82", released)
+	r.commit()
+	r.git("tag", "v1.0.0")
+	if says, refused := r.check(); refused != "" || says != "The 2 documents that were released with v1.0.0 are as they were.\n" {
+		t.Errorf("says %q, refused %q", says, refused)
+	}
+	r.write("baremetal/1.82", strings.ReplaceAll(released, "255", "256"))
+	if _, refused := r.check(); !strings.HasPrefix(refused, "openapi/baremetal/1.82.json:\n  /components/schemas/Traits/") {
+		t.Errorf("refused with %q", refused)
+	}
+}
+
 func TestATagThatTheCommitDoesNotContainIsNoReleaseOfIt(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
-	r.write("1.0", released)
+	r.write("placement/1.0", released)
 	r.commit()
 	r.git("switch", "--quiet", "--create", "other")
-	r.write("1.0", strings.ReplaceAll(released, "255", "256"))
+	r.write("placement/1.0", strings.ReplaceAll(released, "255", "256"))
 	r.commit()
 	r.git("tag", "v9.0.0")
 	r.git("switch", "--quiet", "main")

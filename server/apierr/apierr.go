@@ -48,7 +48,7 @@ var generic = map[int]string{
 	http.StatusInternalServerError:   "The server failed; its log has the reason under the request's id.",
 }
 
-// Item is one error as clients see it.
+// Item is one error as clients of the Placement API see it.
 type Item struct {
 	Status     int    `json:"status" format:"int32" doc:"HTTP status of the response." example:"404"`
 	Title      string `json:"title" doc:"The status in words." example:"Not Found"`
@@ -89,7 +89,7 @@ func (r *Response) ContentType(string) string {
 	return r.format
 }
 
-// From makes the response to an error. Only a fault speaks to the client.
+// From makes the response to an error of the Placement API. Only a fault speaks to the client.
 func From(ctx context.Context, err error) *Response {
 	info := request.From(ctx)
 	found := fault.As(err)
@@ -171,17 +171,17 @@ func Plain(code int, message string) *Response {
 // FromHuma makes the response to what huma itself refuses. Its statuses are kept
 // but for 422, which this API does not have; causes of a failure of ours go to
 // the log only.
-func FromHuma(ctx context.Context, code int, message string, causes ...error) *Response {
+func FromHuma(ctx context.Context, code int, message string, causes ...error) StatusError {
 	if code >= http.StatusInternalServerError {
-		return From(ctx, errors.Join(append(causes, errors.New(message))...))
+		return Answer(ctx, errors.Join(append(causes, errors.New(message))...))
 	}
 	if code == http.StatusUnprocessableEntity {
 		code = http.StatusBadRequest
 	}
 	for kind, known := range status {
 		if known == code {
-			return From(ctx, fault.New(kind, "%s", message))
+			return Answer(ctx, fault.New(kind, "%s", message))
 		}
 	}
-	return From(ctx, fault.New(fault.Invalid, "%s", message))
+	return Answer(ctx, fault.New(fault.Invalid, "%s", message))
 }

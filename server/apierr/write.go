@@ -36,7 +36,7 @@ func format(info *request.Info) string {
 // Write answers a request with an error, for what is refused before an operation
 // is found.
 func Write(w http.ResponseWriter, r *http.Request, err error) {
-	response := From(r.Context(), err)
+	response := Answer(r.Context(), err)
 	for name, values := range response.GetHeaders() {
 		w.Header()[name] = values
 	}

@@ -13,8 +13,8 @@ import (
 func TestEverySchemaIsDescribed(t *testing.T) {
 	t.Parallel()
 	unused := Schemas()
-	for _, version := range openapi.Versions() {
-		raw, _ := openapi.Document(version)
+	for _, version := range openapi.Placement.Versions() {
+		raw, _ := openapi.Placement.Document(version)
 		var document struct {
 			Components struct {
 				Schemas map[string]struct {
@@ -41,8 +41,8 @@ func TestEverySchemaIsDescribed(t *testing.T) {
 // the list only.
 func TestEveryErrorCodeOfAnOperationIsInTheListOfCodes(t *testing.T) {
 	t.Parallel()
-	for _, version := range openapi.Versions() {
-		raw, _ := openapi.Document(version)
+	for _, version := range openapi.Placement.Versions() {
+		raw, _ := openapi.Placement.Document(version)
 		var document struct {
 			Paths map[string]map[string]struct {
 				OperationID string `json:"operationId"`

@@ -16,13 +16,17 @@ import (
 	"github.com/berthd/berth/server/accept"
 )
 
-// Info is what is known of a request. Only HTTP, Operation and Microversion are set
-// while it is served, on the way in and by the one goroutine that serves it.
+// Info is what is known of a request. Only HTTP, Service, Prefix, Operation and
+// Microversion are set while it is served, on the way in and by the one goroutine
+// that serves it.
 type Info struct {
 	// ID is "req-" and a fresh uuid, never the client's.
 	ID string
 	// GlobalID is the client's own id for a chain of requests, for the log.
 	GlobalID string
+	// Service is the API that the request was found to be for: "placement" or
+	// "baremetal". Empty counts as "placement".
+	Service string
 	// Base is scheme and host as the client sees them, without a slash.
 	Base string
 	// Prefix is the path under which the API is mounted: "" or "/placement".
@@ -41,6 +45,9 @@ type Info struct {
 	// Microversion is the one negotiated; empty before, and if that failed.
 	Microversion string
 }
+
+// Baremetal is the Service of the Bare Metal API.
+const Baremetal = "baremetal"
 
 type key struct{}
 

@@ -1,12 +1,14 @@
 package route
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -24,6 +26,8 @@ type Body[I any] struct {
 	LookFirst func(context.Context, *I) error
 	// Example of a request, for the documents.
 	Example any
+	// Optional takes a request without a body for one with an empty object.
+	Optional bool
 }
 
 // Write is a variant with a JSON body of type B. The body is read, decoded
@@ -38,12 +42,12 @@ func Write[I, B, O any](
 			doc(at, api, &op)
 		}
 		draftOf(&op).body = &huma.RequestBody{
-			Required: true,
+			Required: !body.Optional,
 			Content:  map[string]*huma.MediaType{jsonType: {Schema: schemaOf[B](api), Example: body.Example}},
 		}
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 			decoded := new(B)
-			err := t.decode(ctx, op.OperationID, decoded)
+			err := t.decode(ctx, op.OperationID, body.Optional, decoded)
 			if err != nil && body.LookFirst != nil {
 				if missing := body.LookFirst(ctx, in); missing != nil {
 					err = missing
@@ -58,14 +62,20 @@ func Write[I, B, O any](
 	}}
 }
 
-func (t *Table) decode(ctx context.Context, operation string, into any) error {
+func (t *Table) decode(ctx context.Context, operation string, optional bool, into any) error {
 	raw, err := t.read(request.From(ctx).HTTP)
 	if err != nil {
 		return err
 	}
+	if optional && len(bytes.TrimSpace(raw)) == 0 {
+		raw = []byte("{}")
+	}
 	value, err := jsonbody.Decode(raw)
 	if err != nil {
 		return fault.New(fault.Invalid, "Malformed JSON: %s", err)
+	}
+	if err := checkMembers(reflect.TypeOf(into), value, microversion.From(ctx)); err != nil {
+		return err
 	}
 	validator, err := t.at(microversion.From(ctx)).validator(operation)
 	if err != nil {
@@ -106,5 +116,5 @@ func respond(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	return apierr.From(ctx, err)
+	return apierr.Answer(ctx, err)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/request"
 )
 
 // Doc adds to what the types of a variant say about it, in the document of one
@@ -50,22 +49,9 @@ func Returns[T any]() Doc {
 // make examples too.
 func Example(show func(context.Context) any) Doc {
 	return func(at microversion.Version, _ huma.API, op *huma.Operation) {
-		draftOf(op).example = show(exampleContext(at, op.Method))
+		drafted := draftOf(op)
+		drafted.example = show(drafted.api.ExampleContext(at, op.Method))
 	}
-}
-
-const exampleRequestID = "req-6f9c0a4e-8f0b-4c9b-9f5e-3c8f2b1d7a60"
-
-// exampleContext is that of a request that never was.
-func exampleContext(at microversion.Version, method string) context.Context {
-	return microversion.With(unversioned(method), at)
-}
-
-// unversioned is that of a request whose microversion was refused.
-func unversioned(method string) context.Context {
-	return request.With(context.Background(), &request.Info{
-		ID: exampleRequestID, HTTP: &http.Request{Method: method},
-	})
 }
 
 func response(op *huma.Operation, status string) *huma.Response {
@@ -81,6 +67,7 @@ func response(op *huma.Operation, status string) *huma.Response {
 // draft is what an operation is to be published with beside what huma makes of
 // its types. huma reads and checks every body that it knows of, for one.
 type draft struct {
+	api     *API
 	row     *Operation
 	body    *huma.RequestBody
 	example any

@@ -11,35 +11,24 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
 )
 
 const (
-	jsonType        = "application/json"
-	requestIDHeader = "X-Openstack-Request-Id"
-	cacheHeader     = "Cache-Control"
-	modifiedHeader  = "Last-Modified"
+	jsonType       = "application/json"
+	cacheHeader    = "Cache-Control"
+	modifiedHeader = "Last-Modified"
 )
 
-func documentDescription(at microversion.Version) string {
-	return fmt.Sprintf("Inventories, traits and allocations of resource providers, at microversion %[1]s. "+
-		"Send the header `OpenStack-API-Version: placement %[1]s` with every request: without it, "+
-		"the server speaks 1.0.\n\n"+
-		"Errors are JSON, or HTML where the header `Accept` prefers that, or plain text where it excludes both. "+
-		"They carry the id of the request, under which the server's log has more. "+
-		"A method that a path does not have is answered 405, with the header `Allow`.", at)
-}
-
 // describe is the part of an operation that is the same in all its variants.
-func (op *Operation) describe() huma.Operation {
+func (op *Operation) describe(api *API) huma.Operation {
 	described := huma.Operation{
 		OperationID: op.ID,
 		Method:      op.Method,
 		Path:        op.Path,
 		Summary:     op.Summary,
 		Description: op.Description,
-		Metadata:    map[string]any{draftKey: &draft{row: op}},
+		Metadata:    map[string]any{draftKey: &draft{api: api, row: op}},
 	}
 	if op.Tag != "" {
 		described.Tags = []string{op.Tag}
@@ -55,6 +44,7 @@ func (op *Operation) describe() huma.Operation {
 
 // publisher completes what huma generates of the operations of one microversion.
 type publisher struct {
+	api      *API
 	at       microversion.Version
 	schemas  huma.Registry
 	examples map[string]*huma.Example
@@ -77,49 +67,29 @@ func (p *publisher) publish(_ *huma.OpenAPI, op *huma.Operation) {
 const microversionSchema = "Microversion"
 
 // versionParameter is the header that asks for the document's version. Without
-// it a request gets 1.0, so it is optional there only.
+// it a request gets the oldest, so it is optional there only.
 func (p *publisher) versionParameter() *huma.Param {
+	value := p.api.VersionValue(p.at)
 	p.schemas.Map()[microversionSchema] = &huma.Schema{
-		Type: huma.TypeString, Description: "Service and microversion, as they stand in the header " + microversion.Header + ".",
-		Extensions: map[string]any{"const": p.at.HeaderValue()},
+		Type: huma.TypeString, Description: p.api.VersionSchema, Extensions: map[string]any{"const": value},
 	}
 	return &huma.Param{
-		Name: microversion.Header, In: "header", Required: p.at != microversion.Min,
+		Name: p.api.VersionHeader, In: "header", Required: p.at != p.api.Min,
 		Description: "The microversion that this document describes.",
 		Schema:      &huma.Schema{Ref: "#/components/schemas/" + microversionSchema},
-		Example:     p.at.HeaderValue(),
+		Example:     value,
 	}
 }
 
 func (p *publisher) publishVersion(row *Operation, op *huma.Operation) {
 	if row.Rule != "" {
-		op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + microversion.Header})
+		op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + p.api.VersionHeader})
 		return
 	}
 	// What needs no token is asked before the versions are known.
 	open := p.versionParameter()
 	open.Required = false
 	op.Parameters = append(op.Parameters, open)
-}
-
-// sharedHeaders are those of more than one response that mean the same everywhere.
-func sharedHeaders(at microversion.Version) map[string]*huma.Header {
-	text := &huma.Schema{Type: huma.TypeString}
-	headers := map[string]*huma.Header{
-		requestIDHeader: {
-			Description: "The id of the request in the server's log.",
-			Schema:      text, Example: exampleRequestID,
-		},
-		microversion.Header: {
-			Description: "The microversion of the answer; missing where none could be agreed on.",
-			Schema:      text, Example: at.HeaderValue(),
-		},
-		"Vary": {Description: "Caches keep answers of different microversions apart.", Schema: text, Example: "openstack-api-version"},
-	}
-	if at.HasCacheHeaders() {
-		headers[cacheHeader] = &huma.Header{Description: "Always `no-cache`.", Schema: text, Example: "no-cache"}
-	}
-	return headers
 }
 
 func headerRef(name string) *huma.Header {
@@ -160,7 +130,7 @@ func (p *publisher) publishHeaders(response *huma.Response) {
 			header.Example = "Thu, 02 Jul 2026 10:15:30 GMT"
 		}
 	}
-	for _, name := range []string{requestIDHeader, microversion.Header, "Vary"} {
+	for _, name := range p.api.OnSuccess {
 		response.Headers[name] = headerRef(name)
 	}
 }
@@ -182,50 +152,35 @@ func lift(param *huma.Param) {
 
 // finish removes from a document what its microversion does not have, and says
 // what the schemas are for.
-func finish(at microversion.Version, document *huma.OpenAPI, descriptions map[string]string) {
+func (t *Table) finish(at microversion.Version, document *huma.OpenAPI) {
 	schemas := document.Components.Schemas.Map()
-	nameErrorCodes(at, schemas)
+	prune(at, document.Components.Schemas)
+	if t.api.Finish != nil {
+		t.api.Finish(at, schemas)
+	}
 	for name, schema := range schemas {
-		for _, known := range []map[string]string{described, descriptions} {
+		for _, known := range []map[string]string{described, t.schemas} {
 			if description := known[name]; description != "" {
 				schema.Description = description
 			}
 		}
 	}
-	used := map[string]bool{}
+	tags, responses := map[string]bool{}, map[string]bool{}
 	for _, item := range document.Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete} {
-			if op != nil {
-				for _, tag := range op.Tags {
-					used[tag] = true
-				}
+		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Patch, item.Delete} {
+			if op == nil {
+				continue
+			}
+			for _, tag := range op.Tags {
+				tags[tag] = true
+			}
+			for _, response := range op.Responses {
+				responses[strings.TrimPrefix(response.Ref, sharedResponses)] = true
 			}
 		}
 	}
-	document.Tags = slices.DeleteFunc(slices.Clone(document.Tags), func(tag *huma.Tag) bool { return !used[tag.Name] })
-}
-
-// nameErrorCodes lists the codes of errors, from the microversion on that has
-// them: a generator makes constants of what a client would have to spell.
-func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
-	item := schemas["Error"]
-	if item == nil {
-		return
-	}
-	if !at.HasErrorCode() {
-		delete(item.Properties, "code")
-		return
-	}
-	const name = "ErrorCode"
-	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: []any{
-		fault.CodeUndefined, fault.CodeInventoryInUse, fault.CodeConcurrentUpdate, fault.CodeDuplicateName,
-		fault.CodeProviderInUse, fault.CodeCannotDeleteParent, fault.CodeProviderNotFound,
-		fault.CodeDuplicateKey, fault.CodeBadValue, fault.CodeMissingValue,
-	}}
-	code := item.Properties["code"]
-	item.Properties["code"] = &huma.Schema{
-		Ref: "#/components/schemas/" + name, Description: code.Description, Examples: code.Examples,
-	}
+	document.Tags = slices.DeleteFunc(slices.Clone(document.Tags), func(tag *huma.Tag) bool { return !tags[tag.Name] })
+	maps.DeleteFunc(document.Components.Responses, func(name string, _ *huma.Response) bool { return !responses[name] })
 }
 
 func schemaOf[T any](api huma.API) *huma.Schema { return schemaIn[T](api.OpenAPI().Components.Schemas) }

@@ -35,7 +35,6 @@ func (f *Failure) happens(at microversion.Version) bool {
 
 // Names of the responses that operations share.
 const (
-	sharedBadVersion    = "BadVersion"
 	sharedUnauthorized  = "Unauthorized"
 	sharedForbidden     = "Forbidden"
 	sharedNotAcceptable = "NotAcceptable"
@@ -56,40 +55,48 @@ var shared = map[int]string{
 	http.StatusServiceUnavailable:    sharedUnavailable,
 }
 
-const badVersion = "The header `OpenStack-API-Version` is malformed."
+// sharedResponses is where they are.
+const sharedResponses = "#/components/responses/"
 
 // sharedFailures are the responses that operations refer to by name.
 func (p *publisher) sharedFailures() map[string]*huma.Response {
-	get := exampleContext(p.at, http.MethodGet)
-	put := exampleContext(p.at, http.MethodPut)
-	none := unversioned(http.MethodGet)
-	denied := p.failure("There is no token, or it is not valid. The body has a shape of its own.", apierr.NewDenial())
-	denied.Content[jsonType].Schema = schemaIn[apierr.Denial](p.schemas)
-	delete(denied.Headers, microversion.Header)
+	get := p.api.ExampleContext(p.at, http.MethodGet)
+	put := p.api.ExampleContext(p.at, http.MethodPut)
+	none := p.api.unversioned(http.MethodGet)
+	denied := p.failure(p.api.DeniedWhen, nil)
+	body := p.api.Denied(none)
+	shape := reflect.TypeOf(body)
+	if shape.Kind() == reflect.Pointer {
+		shape = shape.Elem()
+	}
+	denied.Content[jsonType] = &huma.MediaType{Schema: p.schemas.Schema(shape, true, ""), Example: body}
+	delete(denied.Headers, p.api.VersionHeader)
 	return map[string]*huma.Response{
 		sharedUnauthorized: denied,
-		sharedBadVersion:   p.failure(badVersion, apierr.From(none, &microversion.MalformedError{Text: "one"})),
+		p.api.UsualName:    p.failure(p.api.Usual.When, apierr.Answer(none, p.api.Usual.Fault)),
 		sharedForbidden: p.failure("The policy does not allow it.",
-			apierr.From(get, &policy.Denied{Rule: policy.ProvidersList})),
-		sharedNotAcceptable: p.failure("The microversion is not supported; or the header `Accept` excludes JSON, "+
-			"where the answer has a body.", apierr.From(none, &microversion.UnsupportedError{Text: "1.99"})),
+			apierr.Answer(get, &policy.Denied{Rule: p.api.SampleRule})),
+		sharedNotAcceptable: p.failure(p.api.UnsupportedWhen, apierr.Answer(none, p.api.Unsupported)),
 		sharedTooLarge: p.failure("The body is larger than the server allows.",
-			apierr.From(put, tooLarge(16<<20))),
+			apierr.Answer(put, tooLarge(16<<20))),
 		sharedMediaType: p.failure("The header `Content-Type` is not `application/json`.",
-			apierr.From(put, unsupportedMedia("text/plain"))),
+			apierr.Answer(put, unsupportedMedia("text/plain"))),
 		sharedFailed: p.failure("The server failed. Its log has the reason, under the id of the request.",
-			apierr.From(get, &fault.Error{Kind: fault.Internal})),
+			apierr.Answer(get, &fault.Error{Kind: fault.Internal})),
 		sharedUnavailable: p.failure("The request took longer than the server allows, or the server is stopping.",
-			apierr.From(get, &fault.Error{Kind: fault.Unavailable})),
+			apierr.Answer(get, &fault.Error{Kind: fault.Unavailable})),
 	}
 }
 
 // failure is a response with an error in it.
 func (p *publisher) failure(description string, example any) *huma.Response {
+	headers := map[string]*huma.Header{}
+	for _, name := range p.api.OnFailure {
+		headers[name] = headerRef(name)
+	}
 	return &huma.Response{
-		Description: description,
-		Headers:     map[string]*huma.Header{requestIDHeader: headerRef(requestIDHeader), microversion.Header: headerRef(microversion.Header)},
-		Content:     map[string]*huma.MediaType{jsonType: {Schema: schemaIn[apierr.Response](p.schemas), Example: example}},
+		Description: description, Headers: headers,
+		Content: map[string]*huma.MediaType{jsonType: {Schema: p.schemas.Schema(p.api.Errors, true, ""), Example: example}},
 	}
 }
 
@@ -101,13 +108,13 @@ func (p *publisher) publishFailures(row *Operation, op *huma.Operation) {
 		}
 	}
 	for _, status := range row.statuses() {
-		op.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + shared[status]}
+		op.Responses[strconv.Itoa(status)] = &huma.Response{Ref: sharedResponses + shared[status]}
 	}
-	ctx := exampleContext(p.at, op.Method)
+	ctx := p.api.ExampleContext(p.at, op.Method)
 	byStatus := map[int][]*Failure{}
-	for _, failure := range row.failures() {
+	for _, failure := range row.failures(p.api) {
 		if failure.happens(p.at) {
-			status := apierr.From(ctx, failure.Fault).GetStatus()
+			status := apierr.Answer(ctx, failure.Fault).GetStatus()
 			byStatus[status] = append(byStatus[status], failure)
 		}
 	}
@@ -123,19 +130,22 @@ func (op *Operation) statuses() []int {
 		found = append(found, http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable)
 	}
 	if slices.Contains(op.Checks, JSON) {
-		found = append(found, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+		found = append(found, http.StatusUnsupportedMediaType)
+	}
+	if op.takesBody() {
+		found = append(found, http.StatusRequestEntityTooLarge)
 	}
 	return found
 }
 
 // failures are the operation's own, and those that every body brings, before the
 // one that all operations have.
-func (op *Operation) failures() []*Failure {
+func (op *Operation) failures(api *API) []*Failure {
 	var all []*Failure
 	for i := range op.Fails {
 		all = append(all, &op.Fails[i])
 	}
-	if slices.Contains(op.Checks, JSON) {
+	if op.takesBody() {
 		all = append(all, &Failure{
 			When:  "The body is no JSON.",
 			Fault: fault.New(fault.Invalid, "Malformed JSON: unexpected end of the document: line 1 column 1"),
@@ -144,25 +154,28 @@ func (op *Operation) failures() []*Failure {
 			Fault: fault.New(fault.Invalid, "JSON does not validate: Additional properties are not allowed ('colour' was unexpected)"),
 		})
 	}
-	return append(all, &Failure{When: badVersion, Fault: fault.New(fault.Invalid, "%s", badVersionText)})
+	return append(all, &api.Usual)
 }
 
-var badVersionText = (&microversion.MalformedError{Text: "one"}).Detail()
+// takesBody says whether requests have a body that is read.
+func (op *Operation) takesBody() bool {
+	return slices.Contains(op.Checks, JSON) || slices.Contains(op.Checks, AnyType)
+}
 
 // failureOf tells all that one status of an operation can mean.
 func (p *publisher) failureOf(ctx context.Context, failures []*Failure) *huma.Response {
-	if len(failures) == 1 && failures[0].When == badVersion {
-		return &huma.Response{Ref: "#/components/responses/" + sharedBadVersion}
+	if len(failures) == 1 && failures[0] == &p.api.Usual {
+		return &huma.Response{Ref: sharedResponses + p.api.UsualName}
 	}
 	var lines, codes []string
 	examples := map[string]*huma.Example{}
 	for _, failure := range failures {
-		if failure.When == badVersion {
-			lines = append(lines, badVersion)
+		if failure == &p.api.Usual {
+			lines = append(lines, failure.When)
 			continue
 		}
-		shown := apierr.From(ctx, failure.Fault)
-		line, code := failure.When, shown.Errors[0].Code
+		shown := apierr.Answer(ctx, failure.Fault)
+		line, code := failure.When, apierr.CodeOf(shown)
 		if code != "" && !slices.Contains(codes, code) {
 			codes = append(codes, code)
 		}

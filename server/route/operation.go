@@ -31,6 +31,8 @@ const (
 	Accept
 	// JSON: the body is declared as JSON; else 415.
 	JSON
+	// AnyType: the body is JSON, whatever type it is declared as; never fails.
+	AnyType
 )
 
 // Operation is one row of the table: a method on a path.

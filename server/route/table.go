@@ -18,6 +18,8 @@ import (
 
 // Options are what the table needs besides its operations.
 type Options struct {
+	// API is what operations belong to.
+	API    *API
 	Policy *policy.Policy
 	// MaxBodyBytes limits request bodies.
 	MaxBodyBytes int64
@@ -30,13 +32,14 @@ type Options struct {
 // Table finds the operation for a request and runs it. It is an http.Handler for
 // requests whose caller and microversion are known.
 type Table struct {
+	api        *API
 	operations []*Operation
 	paths      []path
 	policy     *policy.Policy
 	maxBody    int64
 	tags       []*huma.Tag
 	schemas    map[string]string
-	apis       [microversion.Max + 1]func() *versionAPI
+	apis       map[microversion.Version]func() *versionAPI
 }
 
 // path is a path of the API, cut at slashes, with its operations in the order
@@ -50,8 +53,8 @@ type path struct {
 // asked for: a server that speaks two of them need not pay for forty.
 func New(operations []*Operation, options Options) *Table {
 	t := &Table{
-		operations: operations, policy: options.Policy, maxBody: options.MaxBodyBytes, tags: options.Tags,
-		schemas: options.Schemas,
+		api: options.API, operations: operations, policy: options.Policy, maxBody: options.MaxBodyBytes,
+		tags: options.Tags, schemas: options.Schemas, apis: map[microversion.Version]func() *versionAPI{},
 	}
 	for _, op := range operations {
 		segments := strings.Split(op.Path, "/")
@@ -62,18 +65,22 @@ func New(operations []*Operation, options Options) *Table {
 		}
 		t.paths[at].operations = append(t.paths[at].operations, op)
 	}
-	for _, version := range microversion.All() {
+	for _, version := range t.api.Versions() {
 		t.apis[version] = sync.OnceValue(func() *versionAPI { return t.build(version) })
 	}
 	return t
 }
 
-func (t *Table) at(version microversion.Version) *versionAPI { return t.apis[version]() }
+func (t *Table) at(version microversion.Version) *versionAPI { return t.apis[t.api.Nearest(version)]() }
+
+// API is what the table was made for.
+func (t *Table) API() *API { return t.api }
 
 // Operations lists the table, for tests and tools that must cover all of it.
 func (t *Table) Operations() []*Operation { return t.operations }
 
-// Document is the OpenAPI document of a microversion.
+// Document is the OpenAPI document of a microversion, or of the nearest lower one
+// that has one.
 func (t *Table) Document(version microversion.Version) ([]byte, error) {
 	return t.at(version).document()
 }
@@ -98,11 +105,16 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err := t.authorize(r, op); err != nil {
 		return err
 	}
+	api := t.at(version)
+	if t.api.StrictQuery {
+		if err := t.checkQuery(op.ID, r.URL.RawQuery, version); err != nil {
+			return err
+		}
+	}
 	// huma would choose a format by this header; there is one for answers, and
 	// errors choose theirs.
 	r.Header.Del("Accept")
-	api := t.at(version)
-	api.handlers[op.ID](humago.NewContext(api.operations[op.ID], r, w))
+	api.handlers[op.ID](humago.NewContext(api.operations[op.ID].Operation, r, w))
 	return nil
 }
 

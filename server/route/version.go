@@ -5,21 +5,24 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berthd/berth/server/apierr"
+	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/querystring"
 )
 
 // versionAPI is all operations as they are at one microversion.
 type versionAPI struct {
 	api        huma.API
 	handlers   map[string]func(huma.Context)
-	operations map[string]*huma.Operation
+	operations map[string]*registered
 
 	document func() ([]byte, error)
 	schemas  func() (*jsonbody.Document, error)
@@ -32,7 +35,7 @@ type versionAPI struct {
 // calls it. With ServeHTTP it makes versionAPI a huma.Adapter.
 func (v *versionAPI) Handle(op *huma.Operation, handler func(huma.Context)) {
 	v.handlers[op.OperationID] = handler
-	v.operations[op.OperationID] = op
+	v.operations[op.OperationID] = &registered{op}
 }
 
 // ServeHTTP is not used: requests come through the table.
@@ -42,16 +45,16 @@ func (v *versionAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) { http.No
 func (t *Table) build(at microversion.Version) *versionAPI {
 	built := &versionAPI{
 		handlers:   map[string]func(huma.Context){},
-		operations: map[string]*huma.Operation{},
+		operations: map[string]*registered{},
 		validators: map[string]*jsonbody.Validator{},
 	}
 	built.api = huma.NewAPI(t.config(at), built)
 	for _, op := range t.operations {
 		if variant := op.variant(at); variant != nil {
-			variant.register(t, at, built.api, op.describe())
+			variant.register(t, at, built.api, op.describe(t.api))
 		}
 	}
-	finish(at, built.api.OpenAPI(), t.schemas)
+	t.finish(at, built.api.OpenAPI())
 	built.document = sync.OnceValues(func() ([]byte, error) { return marshalDocument(built.api.OpenAPI()) })
 	built.schemas = sync.OnceValues(func() (*jsonbody.Document, error) {
 		document, err := built.api.OpenAPI().MarshalJSON()
@@ -61,6 +64,40 @@ func (t *Table) build(at microversion.Version) *versionAPI {
 		return jsonbody.NewDocument(document, jsonbody.LenientUUID)
 	})
 	return built
+}
+
+// checkQuery refuses parameters that an operation does not document; those that
+// it documents at the newest version with another error.
+func (t *Table) checkQuery(operation, rawQuery string, at microversion.Version) error {
+	if rawQuery == "" {
+		return nil
+	}
+	values, err := querystring.Parse(rawQuery)
+	if err != nil {
+		return fault.New(fault.Invalid, "Invalid query string: %s", err)
+	}
+	unexpected := slices.DeleteFunc(values.Names(), t.at(at).operations[operation].documents)
+	if len(unexpected) == 0 {
+		return nil
+	}
+	slices.Sort(unexpected)
+	newest := t.at(t.api.Max).operations[operation]
+	for _, name := range unexpected {
+		if newest == nil || !newest.documents(name) {
+			return fault.New(fault.Invalid, "Unexpected arguments: %s", strings.Join(unexpected, ", "))
+		}
+	}
+	return fault.New(fault.NotAcceptable, "Only later versions than %s have the arguments: %s", at, strings.Join(unexpected, ", "))
+}
+
+// registered is an operation as huma knows it.
+type registered struct{ *huma.Operation }
+
+// documents says whether there is a parameter of the query string with that name.
+func (r *registered) documents(name string) bool {
+	return slices.ContainsFunc(r.Parameters, func(known *huma.Param) bool {
+		return known.In == "query" && known.Name == name
+	})
 }
 
 // validator is the compiled schema of an operation's body: as it is published,
@@ -88,15 +125,15 @@ func (v *versionAPI) validator(operation string) (*jsonbody.Validator, error) {
 // config is huma's, by hand: none of its own routes, formats or decorations.
 func (t *Table) config(at microversion.Version) huma.Config {
 	publisher := &publisher{
-		at: at, schemas: huma.NewMapRegistry("#/components/schemas/", schemaName), examples: map[string]*huma.Example{},
+		api: t.api, at: at, schemas: huma.NewMapRegistry("#/components/schemas/", schemaName), examples: map[string]*huma.Example{},
 	}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
-				Title:       "Placement API",
+				Title:       t.api.Title,
 				Version:     at.String(),
-				Description: documentDescription(at),
+				Description: t.api.Description(at),
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 			},
 			Servers: []*huma.Server{{URL: "/", Description: "Where this document was read."}},
@@ -105,8 +142,8 @@ func (t *Table) config(at microversion.Version) huma.Config {
 				Schemas:    publisher.schemas,
 				Examples:   publisher.examples,
 				Responses:  publisher.sharedFailures(),
-				Headers:    sharedHeaders(at),
-				Parameters: map[string]*huma.Param{microversion.Header: publisher.versionParameter()},
+				Headers:    t.api.Headers(at),
+				Parameters: map[string]*huma.Param{t.api.VersionHeader: publisher.versionParameter()},
 				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {
 					Type: "apiKey", In: "header", Name: "X-Auth-Token",
 					Description: "A token of the identity service. Where the server runs with noauth2, `USER:PROJECT`; " +
@@ -130,6 +167,7 @@ var versionSuffix = regexp.MustCompile(`V\d+$`)
 var published = map[reflect.Type]string{
 	reflect.TypeFor[apierr.Response]():              "Errors",
 	reflect.TypeFor[apierr.Item]():                  "Error",
+	reflect.TypeFor[apierr.Baremetal]():             "Failure",
 	reflect.TypeFor[apierr.Denial]():                "Unauthorized",
 	reflect.TypeFor[microversion.Document]():        "Versions",
 	reflect.TypeFor[microversion.DocumentVersion](): "Version",

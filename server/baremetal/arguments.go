@@ -1,0 +1,115 @@
+package baremetal
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/querystring"
+	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/route"
+)
+
+// argument is one of a query string.
+type argument struct {
+	Name string
+	// Since is the first version that has it.
+	Since microversion.Version
+	Doc   string
+	// Flag is an argument that is true or false; Number one that is a number.
+	Flag, Number bool
+	Example      any
+}
+
+// query declares the arguments of an operation. They are documented, and any other
+// is refused before the operation is called.
+func query(lists ...[]argument) route.Doc {
+	all := slices.Concat(lists...)
+	return route.Query(func(at microversion.Version) []*huma.Param {
+		var params []*huma.Param
+		for _, one := range all {
+			if one.Since <= at {
+				params = append(params, one.param())
+			}
+		}
+		return params
+	})
+}
+
+func (a argument) param() *huma.Param {
+	schema := &huma.Schema{Type: huma.TypeString}
+	switch {
+	case a.Flag:
+		schema.Type = huma.TypeBoolean
+	case a.Number:
+		schema.Type = huma.TypeInteger
+	}
+	return &huma.Param{Name: a.Name, In: "query", Description: a.Doc, Schema: schema, Example: a.Example}
+}
+
+// fieldsArguments choose members of a representation.
+var fieldsArguments = []argument{{
+	Name: "fields", Since: v(8), Doc: "The members to show, divided by commas; links are always shown.", Example: "uuid",
+}}
+
+// args are the arguments of a request.
+type args struct{ querystring.Values }
+
+// arguments reads the query string.
+func arguments(ctx context.Context) (args, error) {
+	values, err := querystring.Parse(request.From(ctx).RawQuery)
+	if err != nil {
+		return args{}, fault.New(fault.Invalid, "Invalid query string: %s", err)
+	}
+	return args{values}, nil
+}
+
+// text is the value of an argument, nil if it was not sent.
+func (a args) text(name string) *string {
+	if value, sent := a.Last(name); sent {
+		return &value
+	}
+	return nil
+}
+
+// flag is the value of an argument that is true or false, nil if it was not sent.
+func (a args) flag(name string) (*bool, error) {
+	value, sent := a.Last(name)
+	if !sent {
+		return nil, nil
+	}
+	parsed, ok := truth(value)
+	if !ok {
+		return nil, fault.New(fault.Invalid, "Invalid value '%s' for %s: it is neither true nor false.", value, name)
+	}
+	return &parsed, nil
+}
+
+// truth reads the spellings of true and false that clients use.
+func truth(text string) (value, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "true", "t", "1", "yes", "y", "on":
+		return true, true
+	case "false", "f", "0", "no", "n", "off":
+		return false, true
+	}
+	return false, false
+}
+
+// number is the value of an argument that is a whole number.
+func (a args) number(name string, otherwise int) (int, error) {
+	value, sent := a.Last(name)
+	if !sent {
+		return otherwise, nil
+	}
+	parsed, err := strconv.Atoi(value)
+	if err != nil {
+		return 0, fault.New(fault.Invalid, "Invalid value '%s' for %s: it is no whole number.", value, name)
+	}
+	return parsed, nil
+}

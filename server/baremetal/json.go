@@ -1,0 +1,74 @@
+package baremetal
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/uuidlike"
+)
+
+// Time is written with microseconds and with its offset, without which some clients
+// cannot read it.
+type Time time.Time
+
+const timeFormat = "2006-01-02T15:04:05.000000-07:00"
+
+// MarshalJSON implements json.Marshaler.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Time(t).UTC().Format(timeFormat))
+}
+
+// Schema implements huma.SchemaProvider.
+func (Time) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-11-20T15:08:01.836794+00:00"}}
+}
+
+// maybe is for times that may be missing.
+func maybe(at *time.Time) *Time { return (*Time)(at) }
+
+// Link tells where something is found.
+type Link struct {
+	Href string `json:"href" doc:"Its URL." example:"http://baremetal.example.org/v1/nodes/c0ffee00-5ca1-4b1e-8000-000000000001"`
+	Rel  string `json:"rel" doc:"What it is to what has the link." example:"self"`
+	Type string `json:"type,omitempty" doc:"Media type, where it is not JSON." example:"text/html"`
+}
+
+// url is the absolute URL of a path such as "/v1/nodes".
+func url(ctx context.Context, path string) string {
+	info := request.From(ctx)
+	return info.Base + info.Prefix + path
+}
+
+// links are those of a resource: itself, and a second one that old clients expect
+// and nobody follows.
+func links(ctx context.Context, path string) []Link {
+	return []Link{{Href: url(ctx, "/v1/"+path), Rel: "self"}, {Href: url(ctx, "/"+path), Rel: "bookmark"}}
+}
+
+// namePattern is of the names of nodes and allocations, for the tag pattern too.
+const namePattern = `^[A-Za-z0-9-._~]+$`
+
+var nameForm = regexp.MustCompile(namePattern)
+
+const maxName = 255
+
+// ident reads what a resource is called in a path or a filter: a uuid, which comes
+// back in its canonical form, or a name. What has the form of a uuid is no name.
+func ident(sent string) (string, error) {
+	if id, ok := asUUID(sent); ok {
+		return id.String(), nil
+	}
+	if len(sent) <= maxName && nameForm.MatchString(sent) {
+		return sent, nil
+	}
+	return "", fault.New(fault.Invalid, "Expected a logical name or UUID but received %s.", sent)
+}
+
+func asUUID(sent string) (uuid.UUID, bool) { return uuidlike.Parse(sent) }

@@ -1,0 +1,212 @@
+package baremetal
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/provision"
+	"github.com/berthd/berth/server/store"
+)
+
+// verb is what a user may ask for, and the first version that knows it.
+type verb struct {
+	name  string
+	since microversion.Version
+}
+
+// verbs are those of steps in a node's life.
+var verbs = []verb{
+	{provision.Activate, v(1)},
+	{provision.Deploy, v(73)},
+	{provision.Rebuild, v(1)},
+	{provision.Delete, v(1)},
+	{provision.Undeploy, v(73)},
+	{provision.Manage, v(4)},
+	{provision.Provide, v(4)},
+	{provision.Inspect, v(6)},
+	{provision.Abort, v(13)},
+	{provision.Clean, v(15)},
+	{provision.Adopt, v(17)},
+}
+
+// powers are those of switching a node.
+var powers = []verb{
+	{"power on", v(1)},
+	{"power off", v(1)},
+	{"rebooting", v(1)},
+	{"soft power off", v(27)},
+	{"soft rebooting", v(27)},
+}
+
+// checkVerb refuses what is none of them, or one of later versions.
+func checkVerb(ctx context.Context, sent string, of []verb, unknown func(string) *fault.Error) error {
+	at := slices.IndexFunc(of, func(one verb) bool { return one.name == sent })
+	if at < 0 {
+		return unknown(sent)
+	}
+	if version := microversion.From(ctx); of[at].since > version {
+		return fault.New(fault.NotAcceptable, "The target %s exists from version %s on; this request is of version %s.",
+			sent, of[at].since, version)
+	}
+	return nil
+}
+
+func named(of []verb) string {
+	names := make([]string, len(of))
+	for i, one := range of {
+		names[i] = one.name
+	}
+	return strings.Join(names, ", ")
+}
+
+func badVerb(sent string) *fault.Error {
+	return fault.New(fault.Invalid, "The requested target \"%s\" is unknown; there are: %s.", sent, named(verbs))
+}
+
+func badPower(sent string) *fault.Error {
+	return fault.New(fault.Invalid, "The requested power state \"%s\" is unknown; there are: %s.", sent, named(powers))
+}
+
+func notAllowed(verb string, n *store.Node) *fault.Error {
+	return fault.New(fault.Invalid, "The requested action \"%s\" can not be performed on node \"%s\" while it is in state \"%s\".",
+		verb, n.UUID, n.ProvisionState)
+}
+
+func inMaintenance(n *store.Node) *fault.Error {
+	return fault.New(fault.Invalid, "The provisioning operation can't be performed on node %s because it's in maintenance mode.", n.UUID)
+}
+
+func retired(n *store.Node) *fault.Error {
+	return fault.New(fault.Forbidden, "The provide operation can't be performed on node %s because it is retired.", n.UUID)
+}
+
+func (o *operations) nodeProvision(ctx context.Context, in *nodePath, body *NodeProvision) (*accepted, error) {
+	if err := checkProvision(ctx, body); err != nil {
+		return nil, err
+	}
+	err := o.move(ctx, in.Node, func(n store.Node) (store.NodeStep, error) {
+		edge, err := edgeFor(body.Target, &n)
+		if err == nil && body.ConfigData != nil {
+			n, err = o.keepConfigData(ctx, &n, body)
+		}
+		if err != nil {
+			return store.NodeStep{}, err
+		}
+		step := store.NodeStep{From: []string{edge.From}, Revision: &n.Revision, To: edge.To}
+		if edge.Target != "" {
+			step.Target = &edge.Target
+		}
+		return step, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return statesAt(ctx, in), nil
+}
+
+// checkProvision looks at the request alone.
+func checkProvision(ctx context.Context, body *NodeProvision) error {
+	if err := checkVerb(ctx, body.Target, verbs, badVerb); err != nil {
+		return err
+	}
+	verb := provision.Canonical(body.Target)
+	if isClean := verb == provision.Clean; isClean != (body.CleanSteps != nil) {
+		return fault.New(fault.Invalid, "clean_steps is required with the target clean, and not allowed with others.")
+	}
+	if body.ConfigData == nil {
+		return nil
+	}
+	if verb != provision.Activate && verb != provision.Rebuild {
+		return fault.New(fault.Invalid, "configdrive is only allowed with the targets active, deploy and rebuild.")
+	}
+	value, err := decoded(*body.ConfigData)
+	if err != nil {
+		return err
+	}
+	switch value.(type) {
+	case nil, string, map[string]any:
+		return nil
+	}
+	return fault.New(fault.Invalid, "Invalid value for configdrive: it must be a text or an object.")
+}
+
+// edgeFor is the way that a verb leads from where the node is.
+func edgeFor(verb string, n *store.Node) (provision.Edge, error) {
+	edge, allowed := provision.Verb(n.ProvisionState, verb)
+	canonical := provision.Canonical(verb)
+	switch {
+	case n.Conductor != nil:
+		return edge, locked(n.UUID.String(), *n.Conductor)
+	case n.Maintenance && !provision.AllowsInMaintenance(verb):
+		return edge, inMaintenance(n)
+	case !allowed:
+		return edge, notAllowed(verb, n)
+	case n.Protected && (canonical == provision.Delete || canonical == provision.Rebuild):
+		return edge, protected(n.UUID.String())
+	case n.Retired && canonical == provision.Provide:
+		return edge, retired(n)
+	}
+	return edge, nil
+}
+
+// keepConfigData writes what the machine's system is to be told into a node that is
+// about to be deployed, and still may be.
+func (o *operations) keepConfigData(ctx context.Context, n *store.Node, body *NodeProvision) (store.Node, error) {
+	return o.store.NodeUpdate(ctx, n.UUID.String(), func(now *store.Node) error {
+		if _, err := edgeFor(body.Target, now); err != nil {
+			return err
+		}
+		value, err := detailValue(now.Details, "instance_info", asObject)
+		if err != nil {
+			return err
+		}
+		info, _ := value.(map[string]any)
+		if info["configdrive"], err = decoded(*body.ConfigData); err != nil {
+			return err
+		}
+		now.Details = cloned(now.Details)
+		return setDetail(&now.Details, "instance_info", info, asObject)
+	})
+}
+
+// NodePower asks for a power state.
+type NodePower struct {
+	Target  string        `json:"target" doc:"What the power is to be: one of those in the description." example:"power on"`
+	Timeout *jsonbody.Int `json:"timeout,omitempty" since:"27" nullable:"true" minimum:"1" doc:"How many seconds to wait for a machine that is to switch itself. The drivers here don't wait."`
+}
+
+func (o *operations) nodePower(ctx context.Context, in *nodePath, body *NodePower) (*accepted, error) {
+	if err := checkVerb(ctx, body.Target, powers, badPower); err != nil {
+		return nil, err
+	}
+	err := o.move(ctx, in.Node, func(n store.Node) (store.NodeStep, error) {
+		if n.Conductor != nil {
+			return store.NodeStep{}, locked(n.UUID.String(), *n.Conductor)
+		}
+		step := store.NodeStep{
+			From: []string{n.ProvisionState}, Revision: &n.Revision, To: n.ProvisionState, Target: n.TargetProvisionState,
+		}
+		step.Power = &store.NodePower{State: n.PowerState, Target: &body.Target}
+		return step, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return statesAt(ctx, in), nil
+}
+
+// powerTarget is how a target is shown: what the power will be, not how it gets
+// there.
+func powerTarget(target *string) *string {
+	switch textOf(target) {
+	case "rebooting", "soft rebooting":
+		return new("power on")
+	case "soft power off":
+		return new("power off")
+	}
+	return target
+}

@@ -1,0 +1,95 @@
+package baremetal
+
+import (
+	"context"
+	neturl "net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/store"
+)
+
+// maxPage is how many a list shows at most, and unless fewer are asked for. Some
+// clients follow no link to a next page.
+const maxPage = 1000
+
+// Orders of a list.
+const (
+	ascending  = "asc"
+	descending = "desc"
+	// byCreation is the order unless another is asked for.
+	byCreation = "id"
+)
+
+// pageArguments are those of lists.
+var pageArguments = []argument{
+	{Name: "limit", Since: v(1), Number: true, Doc: "How many to show at most; 1000 if more, or not sent.", Example: 100},
+	{Name: "marker", Since: v(1), Doc: "The last uuid of the page before.", Example: "c0ffee00-5ca1-4b1e-8000-000000000001"},
+	{Name: "sort_key", Since: v(1), Doc: "The member to sort by; the order of creation if not sent.", Example: "uuid"},
+	{Name: "sort_dir", Since: v(1), Doc: "`asc` or `desc`.", Example: ascending},
+}
+
+// pageOf reads them. sortable are the members that the list can be sorted by.
+func pageOf(given args, sortable ...string) (store.Page, error) {
+	page := store.Page{SortKey: byCreation, SortDir: ascending}
+	limit, err := given.number("limit", maxPage)
+	if err != nil {
+		return page, err
+	}
+	if limit <= 0 {
+		return page, fault.New(fault.Invalid, "Limit must be positive")
+	}
+	page.Limit = min(limit, maxPage)
+	if sent, ok := given.Last("marker"); ok {
+		marker, ok := asUUID(sent)
+		if !ok {
+			return page, fault.New(fault.Invalid, "Expected UUID for marker: %s", sent)
+		}
+		page.Marker = &marker
+	}
+	if key, ok := given.Last("sort_key"); ok {
+		if key != byCreation && !slices.Contains(sortable, key) {
+			return page, fault.New(fault.Invalid, "The sort_key value \"%s\" is an invalid field for sorting", key)
+		}
+		page.SortKey = key
+	}
+	if direction, ok := given.Last("sort_dir"); ok {
+		if direction != ascending && direction != descending {
+			return page, fault.New(fault.Invalid, "Invalid sort direction: %s. Acceptable values are 'asc' or 'desc'", direction)
+		}
+		page.SortDir = direction
+	}
+	return page, nil
+}
+
+// next is the URL of the page after one that shows so many, of which last is the
+// last; nil after a page that is not full. It keeps the filters, since clients
+// follow it as it is.
+func next(ctx context.Context, path string, given args, page store.Page, shown int, last uuid.UUID) *string {
+	if shown < page.Limit {
+		return nil
+	}
+	var link strings.Builder
+	link.WriteString(url(ctx, path))
+	add := func(separator, name, value string) {
+		link.WriteString(separator + neturl.QueryEscape(name) + "=" + neturl.QueryEscape(value))
+	}
+	add("?", "sort_key", page.SortKey)
+	add("&", "sort_dir", page.SortDir)
+	for _, name := range given.Names() {
+		switch name {
+		case "sort_key", "sort_dir", "limit", "marker":
+		default:
+			value, _ := given.Last(name)
+			add("&", name, value)
+		}
+	}
+	add("&", "limit", strconv.Itoa(page.Limit))
+	add("&", "marker", last.String())
+	made := link.String()
+	return &made
+}

@@ -1,0 +1,192 @@
+package baremetal_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/store"
+)
+
+// TestMain gives every test database the standard names, as a server does when
+// it starts.
+func TestMain(m *testing.M) {
+	hash := sha256.New()
+	for _, name := range []string{"traits.json", "resource_classes.json"} {
+		list, err := os.ReadFile("../store/names/" + name)
+		if err != nil {
+			slog.Error("the standard names", "error", err)
+			os.Exit(1)
+		}
+		hash.Write(list) // a hash never fails
+	}
+	dbtest.Prepare = dbtest.Preparation{
+		Key: "standard names " + hex.EncodeToString(hash.Sum(nil)),
+		Run: func(ctx context.Context, databaseURL string) error {
+			opened, err := store.Open(ctx, store.Options{URL: databaseURL})
+			if err != nil {
+				return err
+			}
+			defer opened.Close()
+			return opened.SyncStandardNames(ctx)
+		},
+	}
+	os.Exit(m.Run())
+}
+
+// The conductor of the tests and its drivers.
+const (
+	conductor  = "berth-1"
+	fakeDriver = "fake-hardware"
+)
+
+// service is a server with a database of its own. No conductor runs: what is to
+// happen after an answer is up to the tests, which have the store.
+type service struct {
+	t       *testing.T
+	store   *store.Store
+	handler http.Handler
+}
+
+func newService(t *testing.T) *service {
+	t.Helper()
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	if err := opened.ConductorRegister(t.Context(), conductor, []string{fakeDriver}); err != nil {
+		t.Fatal(err)
+	}
+	return &service{t: t, store: opened, handler: server.New(server.Options{
+		Store: opened, Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), MaxBodyBytes: 1 << 20,
+		Baremetal: &server.Baremetal{Conductor: conductor, Silence: time.Minute},
+	})}
+}
+
+// testLog shows the server's log with the test's.
+type testLog struct{ t testing.TB }
+
+func (l testLog) Write(line []byte) (int, error) {
+	l.t.Logf("%s", line)
+	return len(line), nil
+}
+
+// response is an answer, and its body where that is an object.
+type response struct {
+	t      *testing.T
+	what   string
+	status int
+	header http.Header
+	raw    string
+	body   map[string]any
+}
+
+// send asks at a version, such as "1.82", or with all of the common header, such as
+// "baremetal 1.82, berth 1.0". The body is sent as it is if it is a
+// string, as JSON if it is something else, and not at all if it is nil.
+func (s *service) send(method, target, version string, body any) *response {
+	s.t.Helper()
+	var sent io.Reader = http.NoBody
+	switch body := body.(type) {
+	case nil:
+	case string:
+		sent = strings.NewReader(body)
+	default:
+		text, err := json.Marshal(body)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		sent = strings.NewReader(string(text))
+	}
+	r := httptest.NewRequestWithContext(s.t.Context(), method, target, sent)
+	if strings.Contains(version, " ") {
+		r.Header.Set("OpenStack-API-Version", version)
+	} else {
+		r.Header.Set("X-OpenStack-Ironic-API-Version", version)
+	}
+	if sent != http.NoBody {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	got := &response{
+		t: s.t, what: method + " " + target + " at " + version, status: w.Code, header: w.Header(), raw: w.Body.String(),
+	}
+	if len(got.raw) > 0 {
+		if err := json.Unmarshal(w.Body.Bytes(), &got.body); err != nil {
+			s.t.Fatalf("%s: %v in %s", got.what, err, got.raw)
+		}
+	}
+	return got
+}
+
+func (s *service) get(target, version string) *response {
+	s.t.Helper()
+	return s.send(http.MethodGet, target, version, nil)
+}
+
+// wants fails the test if the status is another.
+func (r *response) wants(status int) *response {
+	r.t.Helper()
+	if r.status != status {
+		r.t.Fatalf("%s: status %d, want %d: %s", r.what, r.status, status, r.raw)
+	}
+	return r
+}
+
+// refuses compares the status and the text of an error.
+func (r *response) refuses(status int, text string) {
+	r.t.Helper()
+	var inner struct {
+		Code     string `json:"faultcode"`
+		Text     string `json:"faultstring"`
+		Unrouted string `json:"description"`
+	}
+	message, _ := r.body["error_message"].(string)
+	if err := json.Unmarshal([]byte(message), &inner); err != nil {
+		r.t.Errorf("%s: status %d, no error in %s", r.what, r.status, r.raw)
+		return
+	}
+	if r.status != status || inner.Text+inner.Unrouted != text {
+		r.t.Errorf("%s: status %d and %q, want %d and %q", r.what, r.status, inner.Text+inner.Unrouted, status, text)
+	}
+}
+
+// shows compares members of the answer with what they must be as JSON.
+func (r *response) shows(members map[string]any) *response {
+	r.t.Helper()
+	for name, want := range members {
+		got, there := r.body[name]
+		if !there || !reflect.DeepEqual(got, asJSON(r.t, want)) {
+			r.t.Errorf("%s: %s is %#v (there: %v), want %#v", r.what, name, got, there, want)
+		}
+	}
+	return r
+}
+
+// asJSON is a value as it comes out of a body.
+func asJSON(t *testing.T, value any) any {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read any
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
