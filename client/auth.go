@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func newKeystone(who gophercloud.AuthOptions, which KeystoneOptions, over *http.
 	// Tokens are renewed here; the other library's way needs its own client.
 	who.AllowReauth = false
 	wanted := gophercloud.EndpointOpts{Region: which.Region, Availability: gophercloud.Availability(which.Interface)}
-	wanted.ApplyDefaults("placement")
+	wanted.ApplyDefaults(cmp.Or(which.ServiceType, "placement"))
 	switch wanted.Availability {
 	case gophercloud.AvailabilityPublic, gophercloud.AvailabilityInternal, gophercloud.AvailabilityAdmin:
 	default:
@@ -102,8 +103,8 @@ func (k *keystone) endpoint(ctx context.Context) (string, error) {
 	}
 	defer k.leave()
 	if k.address == "" {
-		return "", fmt.Errorf("keystone: the catalog has no %s endpoint of the service type placement%s; "+
-			"give the address of the service", k.which.Availability, inRegion(k.which.Region))
+		return "", fmt.Errorf("keystone: the catalog has no %s endpoint of the service type %s%s; "+
+			"give the address of the service", k.which.Availability, k.which.Type, inRegion(k.which.Region))
 	}
 	return k.address, nil
 }

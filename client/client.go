@@ -118,17 +118,29 @@ type asker func(ctx context.Context, wire *api.Client) (*http.Response, error)
 
 // send does one operation and decodes its answer, unless into is nil.
 func (c *Client) send(ctx context.Context, into any, ask asker) error {
+	return c.Exchange(ctx, into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
+		return ask(ctx, &api.Client{Server: address, Client: over})
+	})
+}
+
+// Exchange sends one request of another API that the service has beside Placement,
+// with what this client is: its address, its identity, its retries and its log.
+// Package client/baremetal is built on it.
+//
+// The function ask makes the request and sends it over the client it is given, with
+// the context it is given; the address ends in a slash. The answer is decoded into
+// the value, unless that is nil. An answer of 300 and more becomes an *Error, in which
+// refused, unless it is nil, puts what the body says.
+func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Error, answer *http.Response, body []byte),
+	ask func(ctx context.Context, address string, over *http.Client) (*http.Response, error),
+) error {
 	endpoint, err := c.endpoint(ctx)
 	if err != nil {
 		return err
 	}
 	notes := &notes{}
-	wire := &api.Client{
-		// With a slash, or its last part would be replaced by the operation's path.
-		Server: strings.TrimSuffix(endpoint, "/") + "/",
-		Client: c.http, RequestEditors: []api.RequestEditorFn{notes.take},
-	}
-	response, err := ask(context.WithValue(ctx, notesKey{}, notes), wire)
+	// With a slash, or its last part would be replaced by the operation's path.
+	response, err := ask(context.WithValue(ctx, notesKey{}, notes), strings.TrimSuffix(endpoint, "/")+"/", c.http)
 	if err != nil {
 		return notes.failure(ctx, err)
 	}
@@ -138,7 +150,7 @@ func (c *Client) send(ctx context.Context, into any, ask asker) error {
 		return notes.failure(ctx, err)
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
-		return notes.refusal(response, body)
+		return notes.refusal(response, body, refused)
 	}
 	if into == nil {
 		return nil

@@ -151,8 +151,8 @@ func (n *notes) failure(ctx context.Context, err error) error {
 	}
 }
 
-// refusal is the error of an answer.
-func (n *notes) refusal(response *http.Response, body []byte) error {
+// refusal is the error of an answer; read takes from the body what it says.
+func (n *notes) refusal(response *http.Response, body []byte, read func(*Error, *http.Response, []byte)) error {
 	failed := &Error{
 		Method: n.method, Path: n.path, Status: response.StatusCode, Title: http.StatusText(response.StatusCode),
 		RequestID: response.Header.Get(requestIDHeader),
@@ -160,6 +160,21 @@ func (n *notes) refusal(response *http.Response, body []byte) error {
 		// if it can be told from one that another attempt caused.
 		unknown: n.executed && n.method != http.MethodGet && overloaded(response.StatusCode),
 	}
+	if read != nil {
+		read(failed, response, body)
+	}
+	switch {
+	case failed.Detail != "" || failed.Code != "":
+	case response.Header.Get("Location") != "":
+		failed.Detail = "the service is at " + response.Header.Get("Location")
+	default:
+		failed.Detail = excerpt(body)
+	}
+	return failed
+}
+
+// placementRefusal reads the body of an error as Placement writes it.
+func placementRefusal(failed *Error, _ *http.Response, body []byte) {
 	var listed api.Errors
 	var denied api.Unauthorized
 	switch {
@@ -168,12 +183,7 @@ func (n *notes) refusal(response *http.Response, body []byte) error {
 	case json.Unmarshal(body, &denied) == nil && denied.Message != "":
 		// Some services put the breaks of a page into it.
 		failed.Detail = excerpt([]byte(strings.ReplaceAll(denied.Message, "<br />", " ")))
-	case response.Header.Get("Location") != "":
-		failed.Detail = "the service is at " + response.Header.Get("Location")
-	default:
-		failed.Detail = excerpt(body)
 	}
-	return failed
 }
 
 func (e *Error) take(first api.Error) {

@@ -106,7 +106,7 @@ func wantSent(t testing.TB, through *wire, want ...string) {
 
 func TestATokenIsFetchedWhenItIsNeededAndKept(t *testing.T) {
 	t.Parallel()
-	for _, which := range []KeystoneOptions{{}, {Region: "One"}, {"Two", "internal"}} {
+	for _, which := range []KeystoneOptions{{}, {Region: "One"}, {Region: "Two", Interface: "internal"}} {
 		client, through := newIdentity(t).client(t, "", "secret", which)
 		wantSent(t, through)
 		if err := errors.Join(ask(t.Context(), client), ask(t.Context(), client)); err != nil {
@@ -225,6 +225,10 @@ func TestACatalogWithoutTheServiceSaysWhatIsMissing(t *testing.T) {
 	err := ask(t.Context(), client)
 	if want := `the catalog has no public endpoint of the service type placement in the region "Two"`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want one that says %q", err, want)
+	}
+	other, _ := newIdentity(t).client(t, "", "secret", KeystoneOptions{ServiceType: "baremetal"})
+	if err := ask(t.Context(), other); err == nil || !strings.Contains(err.Error(), "endpoint of the service type baremetal;") {
+		t.Errorf("the service type that was asked for is not looked for: %v", err)
 	}
 	if _, err := New("", WithKeystone(gophercloud.AuthOptions{IdentityEndpoint: "http://keystone"}, KeystoneOptions{Interface: "secret"})); err == nil {
 		t.Error("an interface that there is not is accepted")

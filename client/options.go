@@ -48,6 +48,9 @@ type KeystoneOptions struct {
 	Region string
 	// Interface is public, internal or admin; empty: public.
 	Interface string
+	// ServiceType is the service's in the catalog; empty: placement. For package
+	// client/baremetal it is baremetal.
+	ServiceType string
 }
 
 // WithKeystone gets a token from Keystone, version 3, when it is first needed,

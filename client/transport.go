@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,12 +26,6 @@ type notes struct {
 
 type notesKey struct{}
 
-// take is a request editor of gen/client that only looks.
-func (n *notes) take(_ context.Context, request *http.Request) error {
-	n.method, n.path = request.Method, request.URL.Path
-	return nil
-}
-
 // RoundTrip makes a chain an http.RoundTripper.
 func (c *chain) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
@@ -40,6 +33,7 @@ func (c *chain) RoundTrip(request *http.Request) (*http.Response, error) {
 	if notes == nil {
 		return nil, fmt.Errorf("%s %s did not come from an operation of this package", request.Method, request.URL.Path)
 	}
+	notes.method, notes.path = request.Method, request.URL.Path
 	if request.Body != nil {
 		defer request.Body.Close() // each attempt has a copy
 	}

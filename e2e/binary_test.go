@@ -48,15 +48,38 @@ func TestMain(m *testing.M) {
 
 // serve runs `berth serve` on an empty database until the test ends and returns
 // the URL that it prints.
-func serve(t *testing.T) string {
+func serve(t *testing.T, more ...string) string {
+	t.Helper()
+	return serveOn(t, dbtest.NewEmpty(t).URL, more...).url
+}
+
+// served is a `berth serve`.
+type served struct {
+	url     string
+	command *exec.Cmd
+	// killed: its end is no surprise.
+	killed bool
+}
+
+// kill ends it as a failing machine would.
+func (s *served) kill(t *testing.T) {
+	t.Helper()
+	s.killed = true
+	if err := s.command.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+}
+
+// serveOn runs `berth serve` on a database until the test ends.
+func serveOn(t *testing.T, database string, more ...string) *served {
 	t.Helper()
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	command := exec.Command(program, "serve", "--listen", "127.0.0.1:0",
-		"--database-url", dbtest.NewEmpty(t).URL, "--access-log=false")
+	command := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0",
+		"--database-url", database, "--access-log=false"}, more...)...)
 	command.Env = withoutSettings(os.Environ())
 	command.Stderr = &log
 	stdout, err := command.StdoutPipe()
@@ -66,11 +89,12 @@ func serve(t *testing.T) string {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
+	running := &served{command: command}
 	greeting, err := bufio.NewReader(stdout).ReadString('\n')
 	t.Cleanup(func() {
 		command.Process.Signal(syscall.SIGTERM)
 		io.Copy(io.Discard, stdout)
-		if err := command.Wait(); err != nil {
+		if err := command.Wait(); err != nil && !running.killed {
 			t.Errorf("berth serve ended with %v", err)
 		}
 		if t.Failed() {
@@ -81,7 +105,8 @@ func serve(t *testing.T) string {
 	if err != nil || !announced {
 		t.Fatalf("berth serve said %q (%v) instead of where it listens", greeting, err)
 	}
-	return url
+	running.url = url
+	return running
 }
 
 // withoutSettings removes what would change the settings of berth, or of the

@@ -1,7 +1,7 @@
 // Package e2e looks at Berth from outside, as the people do who use it: it types
-// the tour of the README and the guides, drives the `openstack` client and one that
-// is generated in TypeScript, and kills the agent and the offline command wherever
-// that may hurt.
+// the tour of the README and the guides, drives the `openstack` client with its
+// commands for Placement and for bare metal, and one that is generated in TypeScript,
+// and kills servers, the agent and the offline command wherever that may hurt.
 //
 // It has tests only. What needs nothing but Go and PostgreSQL's binaries is an
 // ordinary test. What needs other programs, the client or curl, has the build tag

@@ -13,12 +13,20 @@ import (
 	"github.com/berthd/berth/server/dbtest"
 )
 
-// TestTheReshapeGuideWorksInAShell types the guide's commands into a shell, with
+// TestTheGuidesWorkInAShell types the commands of the guides into a shell, each with
 // an empty database, and compares what they print. With -update it writes that into
-// the guide.
-func TestTheReshapeGuideWorksInAShell(t *testing.T) {
+// the guides.
+func TestTheGuidesWorkInAShell(t *testing.T) {
 	t.Parallel()
-	const guide = "../docs/reshape.md"
+	for _, guide := range []string{"reshape", "baremetal"} {
+		t.Run(guide, func(t *testing.T) {
+			t.Parallel()
+			typeGuide(t, "../docs/"+guide+".md")
+		})
+	}
+}
+
+func typeGuide(t *testing.T, guide string) {
 	text := readText(t, guide)
 	blocks := steps(t, text, 0, len(text))
 	const mark = "=== the end of a step ==="

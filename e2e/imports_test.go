@@ -18,29 +18,33 @@ var imports = map[string][]string{
 	"agent/declared":      {"client"},
 	"agent/host":          {"agent/consumers", "client"},
 	"client":              {"gen/client"},
-	"cmd/berth":           {"agent", "agent/consumers", "agent/declared", "agent/host", "client", "cmd/berth/draw", "gen/client", "server", "server/cluster", "server/cors", "server/direct", "server/microversion", "server/migrate", "server/placement", "server/route", "server/store"},
+	"client/baremetal":    {"client"},
+	"cmd/berth":           {"agent", "agent/consumers", "agent/declared", "agent/host", "client", "client/baremetal", "cmd/berth/draw", "gen/client", "server", "server/cluster", "server/conductor", "server/cors", "server/direct", "server/microversion", "server/migrate", "server/placement", "server/route", "server/store"},
 	"cmd/berth/draw":      {"client"},
 	"cmd/bench":           {"cmd/bench/rig", "server", "server/store"},
 	"cmd/bench/rig":       {"server/cluster", "server/migrate", "server/store"},
+	"cmd/benchbaremetal":  {"cmd/bench/rig", "server", "server/conductor", "server/store"},
 	"cmd/benchcandidates": {"cmd/bench/rig", "server", "server/store"},
-	"server":              {"openapi", "server/apierr", "server/auth", "server/cors", "server/fault", "server/microversion", "server/placement", "server/policy", "server/request", "server/route", "server/store"},
+	"server":              {"openapi", "server/apierr", "server/auth", "server/baremetal", "server/cors", "server/fault", "server/microversion", "server/placement", "server/policy", "server/request", "server/route", "server/store"},
 	"server/apierr":       {"server/fault", "server/microversion", "server/policy", "server/request"},
+	"server/baremetal":    {"server/apierr", "server/conductor", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/provision", "server/querystring", "server/request", "server/route", "server/store", "server/uuidlike"},
+	"server/conductor":    {"server/provision", "server/store"},
 	"server/dbtest":       {"server/cluster", "server/migrate"},
 	"server/direct":       {"server", "server/migrate", "server/store"},
 	"server/jsonbody":     {"server/uuidlike"},
 	"server/migrate":      {"sql"},
-	"server/placement":    {"server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/querystring", "server/request", "server/route", "server/store", "server/uuidlike"},
+	"server/placement":    {"server/apierr", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/querystring", "server/request", "server/route", "server/store", "server/uuidlike"},
 	"server/policy":       {"server/auth"},
 	"server/querystring":  {"server/jsonbody", "server/uuidlike"},
 	"server/request":      {"server/accept"},
-	"server/route":        {"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/request"},
+	"server/route":        {"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/querystring", "server/request"},
 	"server/scenario":     {"server/dbtest"},
 	"server/store":        {"gen/db", "server/combine", "server/fault"},
 }
 
 // drivers may know PostgreSQL's driver: the store, generated code, and what starts,
 // migrates, tests or measures a database.
-var drivers = []string{"cmd/berth", "cmd/bench", "cmd/bench/rig", "cmd/benchcandidates", "gen/db", "server/cluster", "server/dbtest", "server/migrate", "server/store"}
+var drivers = []string{"cmd/berth", "cmd/bench", "cmd/bench/rig", "cmd/benchbaremetal", "cmd/benchcandidates", "gen/db", "server/cluster", "server/dbtest", "server/migrate", "server/store"}
 
 // TestPackagesImportOnlyWhatTheyMay: a fourth hop, or a driver in an operation,
 // begins with an import.

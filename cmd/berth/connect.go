@@ -29,6 +29,8 @@ type endpoint struct {
 	timeout    time.Duration
 	debug      bool
 
+	// service is the type of the service in keystone's catalog; empty: placement.
+	service string
 	// readOnly lets nothing pass that would write; no setting says so.
 	readOnly bool
 
@@ -183,6 +185,20 @@ func connectVariables() []string {
 	return names
 }
 
+// serviceTypeKey annotates a command whose members ask another API than Placement
+// with its type in keystone's catalog.
+const serviceTypeKey = "service type"
+
+// serviceType is what a command, or the nearest one above it, says.
+func serviceType(c *cobra.Command) string {
+	for ; c != nil; c = c.Parent() {
+		if named := c.Annotations[serviceTypeKey]; named != "" {
+			return named
+		}
+	}
+	return ""
+}
+
 // connect makes a client of the service that the flags of connectFlags and the
 // environment name. No request is sent yet. Options come after those of the flags.
 func (p *process) connect(c *cobra.Command, options ...client.Option) (*client.Client, error) {
@@ -196,7 +212,7 @@ func (p *process) connectAs(c *cobra.Command, readOnly bool, options ...client.O
 	if err != nil {
 		return nil, err
 	}
-	found.readOnly = readOnly
+	found.service, found.readOnly = serviceType(c), readOnly
 	if flag := c.Flags().Lookup("token"); flag != nil && flag.Changed {
 		fmt.Fprintln(p.stderr, "berth: warning: everybody on this machine can read a token on a command line; set BERTH_TOKEN instead")
 	}

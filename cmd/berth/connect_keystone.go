@@ -18,7 +18,7 @@ import (
 // The library's own reader of variables is not used: it asks the process instead
 // of the environment it is given, and knows no domain of a project.
 func (e *endpoint) keystone(transport *http.Transport) (client.Option, error) {
-	where := client.KeystoneOptions{Region: e.region, Interface: e.interfaces}
+	where := client.KeystoneOptions{Region: e.region, Interface: e.interfaces, ServiceType: e.service}
 	if e.cloud == "" {
 		who, err := e.openrc()
 		if err != nil {

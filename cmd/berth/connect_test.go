@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -10,8 +11,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/conductor"
 	"github.com/berthd/berth/server/dbtest"
 	"github.com/berthd/berth/server/store"
 )
@@ -36,6 +39,42 @@ func startService(t *testing.T) string {
 	return listening.URL
 }
 
+// startBaremetal is startService with the Bare Metal API, and a conductor that works.
+func startBaremetal(t *testing.T) string {
+	t.Helper()
+	const hostname = "conductor-1"
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	if err := opened.SyncStandardNames(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	working := &conductor.Conductor{
+		Store: opened, Hostname: hostname, Drivers: conductor.Drivers(), Workers: 2,
+		HeartbeatInterval: time.Second, HeartbeatTimeout: time.Minute, CheckInterval: time.Second, Log: slog.New(slog.DiscardHandler),
+	}
+	if err := working.Register(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- working.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the conductor: %v", err)
+		}
+	})
+	listening := httptest.NewServer(server.New(server.Options{
+		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
+		Baremetal: &server.Baremetal{Conductor: hostname, Silence: time.Minute},
+	}))
+	t.Cleanup(listening.Close)
+	return listening.URL
+}
+
 // changing matches what differs from one run to the next.
 var changing = []struct {
 	pattern *regexp.Regexp
@@ -45,6 +84,7 @@ var changing = []struct {
 	{regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`), "http://SERVICE"},
 	{regexp.MustCompile(`\([0-9.]+(µs|ms|s)\)`), "(…ms)"},
 	{regexp.MustCompile(`/tmp/[^ "\n]*`), "/tmp/…"},
+	{regexp.MustCompile(`20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?`), "TIME"},
 }
 
 // asWritten is how a session shows a command that was run: what it printed, then
@@ -95,7 +135,11 @@ func TestSessionsPrintWhatTheyShow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			environ := []string{"BERTH_URL=" + startService(t)}
+			start := startService
+			if strings.HasPrefix(filepath.Base(file), "baremetal") {
+				start = startBaremetal
+			}
+			environ := []string{"BERTH_URL=" + start(t)}
 			var written strings.Builder
 			for _, step := range strings.SplitAfter("\n"+string(read), "\n$ berth ")[1:] {
 				line, rest, _ := strings.Cut(strings.TrimSuffix(step, "$ berth "), "\n")

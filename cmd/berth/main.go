@@ -78,10 +78,11 @@ func (p *process) printMistakes(wrong mistakes) {
 func (p *process) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "berth",
-		Short: "The OpenStack Placement API in one program on PostgreSQL",
+		Short: "Placement and Bare Metal allocations in one program on PostgreSQL",
 		Long: `Berth keeps the inventory of a cloud: which resource providers there are, what
 they have, and who uses how much of it. It speaks the OpenStack Placement API,
-microversions 1.0 to 1.39, and keeps its data in PostgreSQL.
+microversions 1.0 to 1.39, and the part of the Bare Metal API, 1.1 to 1.82, that finds
+free machines. Its data is in PostgreSQL.
 
 Every setting is a flag and an environment variable: --log-format is
 BERTH_LOG_FORMAT. Flags win over the environment; 'berth config' shows each value
@@ -105,7 +106,7 @@ Exit codes: 0 done, 1 failed, 2 the command line or a setting is wrong.`,
 	root.AddCommand(grouped("database", p.dbCommand(), p.planCommand())...)
 	root.AddCommand(grouped("hosts", p.agentCommand(), p.treeCommand(), p.reshapeCommand())...)
 	root.AddCommand(grouped("api", p.providerCommand(), p.inventoryCommand(), p.traitCommand(), p.aggregateCommand(),
-		p.classCommand(), p.allocationCommand(), p.candidateCommand(), p.usageCommand())...)
+		p.classCommand(), p.allocationCommand(), p.candidateCommand(), p.usageCommand(), p.baremetalCommand())...)
 	root.AddCommand(p.manCommand())
 	return root
 }

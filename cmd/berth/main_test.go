@@ -41,6 +41,8 @@ func TestExitCodesAndMessages(t *testing.T) {
 		"so is a word too many":                {[]string{"version", "x"}, exitUsage, "berth: unknown command \"x\" for \"berth version\"\nSee 'berth version --help'.\n"},
 		"so is a format that does not exist":   {[]string{"version", "-o", "xml"}, exitUsage, "berth: output: \"xml\" (flag --output) is not one of the choices; write table or json\n"},
 		"so is a microversion that is not":     {[]string{"openapi", "--microversion=1.40"}, exitUsage, "berth: microversion: \"1.40\" (flag --microversion) is not a microversion of this service; write one from 1.0 to 1.39, or latest\n"},
+		"so is one of the other API":           {[]string{"openapi", "--api=baremetal", "--microversion=1.0"}, exitUsage, "berth: microversion: \"1.0\" (flag --microversion) is not a microversion of this service; write one from 1.1 to 1.82, or latest\n"},
+		"so is an API that is not":             {[]string{"openapi", "--api=compute"}, exitUsage, "berth: api: \"compute\" (flag --api) is not an API of this service; write placement or baremetal\n"},
 		"so are flags that exclude each other": {[]string{"openapi", "--all=x", "--output=y"}, exitUsage, "berth: all: \"x\" (flag --all) writes every document to a file of its own; leave --microversion and --output out\n"},
 		"one wrong setting is one line":        {[]string{"serve", "--migrate=x"}, exitUsage, "berth: migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n"},
 		"several are listed under one heading": {[]string{"config", "--migrate=x", "--log-format=y"}, exitUsage, "berth: 2 settings are wrong:\n  migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n  log-format: \"y\" (flag --log-format) is not one of the choices; write one of text, json\n"},
@@ -120,6 +122,19 @@ func TestOpenapiPrintsTheSameAsItWrites(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(directory, "1.*.json"))
 	if err != nil || len(files) != len(microversion.All()) {
 		t.Errorf("%d files, %v", len(files), err)
+	}
+	machines := t.TempDir()
+	if got := runCommand(t, nil, "openapi", "--api", "baremetal", "--all", machines); got.code != exitFine {
+		t.Fatalf("exit code %d: %s", got.code, got.stderr)
+	}
+	for version, of := range map[string]string{"1.1": "1.1", "1.82": "1.82", "latest": "1.82", "1.81": "1.75"} {
+		written, err := os.ReadFile(filepath.Join(machines, of+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := runCommand(t, nil, "openapi", "--api=baremetal", "--microversion", version); got.stdout != string(written) {
+			t.Errorf("%s of Bare Metal is not that of %s: %d, %s", version, of, got.code, got.stderr)
+		}
 	}
 	for _, version := range []string{"1.0", "1.39"} {
 		written, err := os.ReadFile(filepath.Join(directory, version+".json"))

@@ -11,7 +11,7 @@ import (
 func TestThePlanOfAQueryForCandidates(t *testing.T) {
 	t.Parallel()
 	dataDir := privateDirectory(t)
-	b := setupServe(t, dataDir) // also makes the standard names
+	b := setupServe(t, "--data-dir", dataDir) // also makes the standard names
 	defer func() { <-b.exit }()
 	defer close(b.signals)
 
@@ -38,7 +38,7 @@ func TestThePlanOfAQueryForCandidates(t *testing.T) {
 func TestAPlanOfNonsenseIsRefusedAsClientsAre(t *testing.T) {
 	t.Parallel()
 	dataDir := privateDirectory(t)
-	b := setupServe(t, dataDir)
+	b := setupServe(t, "--data-dir", dataDir)
 	defer func() { <-b.exit }()
 	defer close(b.signals)
 	for _, test := range []struct {

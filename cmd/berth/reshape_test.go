@@ -270,7 +270,7 @@ func TestThisMachinesShapeCanBeMadeOffline(t *testing.T) {
 func TestOfflineIsForWhenNothingRuns(t *testing.T) {
 	t.Parallel()
 	h, dataDir := newGPUHosts(t), privateDirectory(t)
-	served := setupServe(t, dataDir)
+	served := setupServe(t, "--data-dir", dataDir)
 	refused := runCommand(t, nil, "reshape", "--offline", "--data-dir", dataDir, h.plan)
 	if refused.code != exitFailed || !strings.Contains(refused.stderr, "stop that one") {
 		t.Errorf("exit code %d, %s", refused.code, refused.stderr)

@@ -27,6 +27,13 @@ func (s *Settings) brokenTogether() []error {
 			"set --database-url (BERTH_DATABASE_URL) as well",
 		}})
 	}
+	timeout, interval := s.setting("baremetal-heartbeat-timeout"), s.setting("baremetal-heartbeat-interval")
+	if !timeout.wrong && !interval.wrong && s.BaremetalHeartbeatTimeout < 2*s.BaremetalHeartbeatInterval {
+		wrong = append(wrong, &mistake{"baremetal-heartbeat-timeout", timeout.text, timeout.origin, rule{
+			fmt.Sprintf("is less than two heartbeats of %s, so that conductors would be taken for dead that are alive", interval.text),
+			"write at least twice --baremetal-heartbeat-interval, better six times",
+		}})
+	}
 	if len(s.PGVariables) > 0 {
 		if _, err := pgx.ParseConfig(""); err != nil {
 			wrong = append(wrong, &mistake{"database-url", "", "environment " + strings.Join(s.PGVariables, ", "), rule{

@@ -89,6 +89,20 @@ func oneOf(field *string, choices ...string) reader {
 	}}
 }
 
+// A host name of the Bare Metal API is part of paths and is shown to people.
+var hostnamePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,255}$`)
+
+func hostname(field *string) reader {
+	return reader{kind: "name", read: func(text string) *rule {
+		if text != "" && !hostnamePattern.MatchString(text) {
+			return &rule{"is not a name of 1 to 255 letters, digits and the characters . _ : -",
+				"write a name such as conductor-1, or leave the setting out for the machine's name and the port"}
+		}
+		*field = text
+		return nil
+	}}
+}
+
 func address(field *string) reader {
 	return reader{kind: "address", read: func(text string) *rule {
 		remedy := "write an address and a port, such as 127.0.0.1:8778, [::1]:8778 or :8778"

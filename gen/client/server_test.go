@@ -110,7 +110,7 @@ func (n *notes) RoundTrip(r *http.Request) (*http.Response, error) {
 // missing are the operations of the document that no granted request was for.
 func (n *notes) missing(t *testing.T) []string {
 	t.Helper()
-	raw, _ := openapi.Document("1.39")
+	raw, _ := openapi.Placement.Document("1.39")
 	var document struct {
 		Paths map[string]map[string]struct {
 			OperationID string `json:"operationId"`

@@ -30,7 +30,7 @@ func (r *Rig) Read(ctx context.Context, method, url, body string, want int, into
 	}
 	request.Header.Set("X-Auth-Token", "admin")
 	request.Header.Set("X-Roles", "admin,service")
-	request.Header.Set("OpenStack-API-Version", "placement 1.39")
+	request.Header.Set("OpenStack-API-Version", "placement 1.39, baremetal 1.82")
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}

@@ -1,0 +1,51 @@
+package baremetal
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Driver is a kind of hardware that some conductors can manage.
+type Driver struct {
+	Name  string   `json:"name"`
+	Type  string   `json:"type"`
+	Hosts []string `json:"hosts"`
+}
+
+// DriverList lists the drivers of the conductors that are alive, by name.
+func (c *Client) DriverList(ctx context.Context) ([]Driver, error) {
+	answer := struct {
+		Drivers []Driver `json:"drivers"`
+	}{[]Driver{}}
+	err := c.send(ctx, &answer, request{method: http.MethodGet, path: []string{"drivers"}})
+	return answer.Drivers, err
+}
+
+// DriverShow reads a driver.
+func (c *Client) DriverShow(ctx context.Context, name string) (found Driver, err error) {
+	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"drivers", name}})
+}
+
+// Conductor is a process that manages machines.
+type Conductor struct {
+	Hostname  string     `json:"hostname"`
+	Group     string     `json:"conductor_group"`
+	Alive     bool       `json:"alive"`
+	Drivers   []string   `json:"drivers"`
+	CreatedAt *time.Time `json:"created_at"`
+	UpdatedAt *time.Time `json:"updated_at"`
+}
+
+// ConductorList lists conductors, the dead ones as well.
+func (c *Client) ConductorList(ctx context.Context) ([]Conductor, error) {
+	query := url.Values{"detail": {"true"}}
+	return pages(ctx, c, request{method: http.MethodGet, path: []string{"conductors"}, query: query}, "conductors", 0,
+		func(one Conductor) string { return one.Hostname })
+}
+
+// ConductorShow reads a conductor.
+func (c *Client) ConductorShow(ctx context.Context, hostname string) (found Conductor, err error) {
+	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"conductors", hostname}})
+}

@@ -1,0 +1,67 @@
+package baremetal
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Port is a network interface of a machine.
+type Port struct {
+	UUID                uuid.UUID      `json:"uuid"`
+	Address             string         `json:"address"`
+	NodeUUID            uuid.UUID      `json:"node_uuid"`
+	PXEEnabled          bool           `json:"pxe_enabled"`
+	PhysicalNetwork     *string        `json:"physical_network"`
+	LocalLinkConnection map[string]any `json:"local_link_connection"`
+	Extra               map[string]any `json:"extra"`
+	CreatedAt           time.Time      `json:"created_at"`
+	UpdatedAt           *time.Time     `json:"updated_at"`
+}
+
+// NewPort is a port to be made. What is empty is left to the service.
+type NewPort struct {
+	UUID            *uuid.UUID     `json:"uuid,omitempty"`
+	NodeUUID        uuid.UUID      `json:"node_uuid"`
+	Address         string         `json:"address"`
+	PhysicalNetwork string         `json:"physical_network,omitempty"`
+	Extra           map[string]any `json:"extra,omitempty"`
+}
+
+// PortFilter chooses ports. What is empty doesn't count.
+type PortFilter struct {
+	// Node is a name or a uuid; Address a MAC address.
+	Node, Address string
+	// Most is how many are wanted; 0: all.
+	Most int
+}
+
+// PortCreate gives a machine a port.
+func (c *Client) PortCreate(ctx context.Context, wanted NewPort) (made Port, err error) {
+	return made, c.send(ctx, &made, request{method: http.MethodPost, path: []string{"ports"}, body: wanted})
+}
+
+// PortList lists ports, in the order in which they were made.
+func (c *Client) PortList(ctx context.Context, filter PortFilter) ([]Port, error) {
+	query := fill(url.Values{}, map[string]string{"node": filter.Node, "address": filter.Address})
+	return pages(ctx, c, request{method: http.MethodGet, path: []string{"ports", "detail"}, query: query}, "ports", filter.Most,
+		func(one Port) string { return one.UUID.String() })
+}
+
+// PortShow reads a port. Ports have no names.
+func (c *Client) PortShow(ctx context.Context, id uuid.UUID) (found Port, err error) {
+	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"ports", id.String()}})
+}
+
+// PortUpdate changes a port; all changes are made, or none.
+func (c *Client) PortUpdate(ctx context.Context, id uuid.UUID, changes ...Change) (changed Port, err error) {
+	return changed, c.send(ctx, &changed, request{method: http.MethodPatch, path: []string{"ports", id.String()}, body: changes})
+}
+
+// PortDelete takes a port away.
+func (c *Client) PortDelete(ctx context.Context, id uuid.UUID) error {
+	return c.send(ctx, nil, request{method: http.MethodDelete, path: []string{"ports", id.String()}})
+}
