@@ -62,8 +62,8 @@ func (c *Conductor) Register(ctx context.Context) error {
 // decided then is still decided; steps of drivers are broken off, and whoever takes
 // the node over does them again. At last the conductor is signed off.
 func (c *Conductor) Run(ctx context.Context) error {
-	if err := c.begin(ctx); err != nil {
-		return err
+	if c.begin(ctx) != nil {
+		return c.leave(ctx) // asked to end at once; Register may have come before
 	}
 	c.makeQueues()
 	var running sync.WaitGroup

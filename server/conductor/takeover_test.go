@@ -250,3 +250,20 @@ func TestAConductorThatCannotRegisterAtFirstBeginsLater(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAConductorThatIsStoppedBeforeItBeginsSignsOff(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.conductor("me")
+	if err := c.Register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := c.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	if online := b.count("SELECT count(*) FROM conductors WHERE online"); online != 0 {
+		t.Errorf("%d conductors are online", online)
+	}
+}
