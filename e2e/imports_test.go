@@ -39,6 +39,7 @@ var imports = map[string][]string{
 	"server/request":      {"server/accept"},
 	"server/route":        {"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/querystring", "server/request"},
 	"server/scenario":     {"server/dbtest"},
+	"server/storetest":    {"server/dbtest", "server/store"},
 	"server/store":        {"gen/db", "server/combine", "server/fault"},
 }
 

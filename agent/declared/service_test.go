@@ -2,15 +2,12 @@ package declared_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,33 +23,10 @@ import (
 	"github.com/berthd/berth/server/dbtest"
 	"github.com/berthd/berth/server/direct"
 	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/storetest"
 )
 
-// TestMain gives every test database the standard names, as a server does when
-// it starts.
-func TestMain(m *testing.M) {
-	hash := sha256.New()
-	for _, name := range []string{"traits.json", "resource_classes.json"} {
-		list, err := os.ReadFile("../../server/store/names/" + name)
-		if err != nil {
-			slog.Error("the standard names", "error", err)
-			os.Exit(1)
-		}
-		hash.Write(list) // a hash never fails
-	}
-	dbtest.Prepare = dbtest.Preparation{
-		Key: "standard names " + hex.EncodeToString(hash.Sum(nil)),
-		Run: func(ctx context.Context, databaseURL string) error {
-			opened, err := store.Open(ctx, store.Options{URL: databaseURL})
-			if err != nil {
-				return err
-			}
-			defer opened.Close()
-			return opened.SyncStandardNames(ctx)
-		},
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { storetest.Main(m) }
 
 // errCut is what a broken connection looks like.
 var errCut = errors.New("wire cut by the test")

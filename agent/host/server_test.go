@@ -1,12 +1,8 @@
 package host
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 	"net/http/httptest"
-	"os"
 	"reflect"
 	"testing"
 
@@ -17,33 +13,10 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/dbtest"
 	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/storetest"
 )
 
-// TestMain gives every test database the standard names, as a server does when
-// it starts.
-func TestMain(m *testing.M) {
-	hash := sha256.New()
-	for _, name := range []string{"traits.json", "resource_classes.json"} {
-		list, err := os.ReadFile("../../server/store/names/" + name)
-		if err != nil {
-			slog.Error("the standard names", "error", err)
-			os.Exit(1)
-		}
-		hash.Write(list) // a hash never fails
-	}
-	dbtest.Prepare = dbtest.Preparation{
-		Key: "standard names " + hex.EncodeToString(hash.Sum(nil)),
-		Run: func(ctx context.Context, databaseURL string) error {
-			opened, err := store.Open(ctx, store.Options{URL: databaseURL})
-			if err != nil {
-				return err
-			}
-			defer opened.Close()
-			return opened.SyncStandardNames(ctx)
-		},
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { storetest.Main(m) }
 
 // serve starts the real server on a database of the test's own.
 func serve(t *testing.T) *client.Client {

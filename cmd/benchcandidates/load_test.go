@@ -2,29 +2,15 @@ package main
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/server/dbtest"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/storetest"
 )
 
-func TestMain(m *testing.M) {
-	dbtest.Prepare = dbtest.Preparation{
-		Key: "standard names for clouds",
-		Run: func(ctx context.Context, databaseURL string) error {
-			opened, err := store.Open(ctx, store.Options{URL: databaseURL})
-			if err != nil {
-				return err
-			}
-			defer opened.Close()
-			return opened.SyncStandardNames(ctx)
-		},
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { storetest.Main(m) }
 
 // checkForeignKeys makes all foreign keys anew, which fails for rows that point
 // nowhere.

@@ -1,15 +1,11 @@
 package baremetal_test
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -18,33 +14,10 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/dbtest"
 	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/storetest"
 )
 
-// TestMain gives every test database the standard names, as a server does when
-// it starts.
-func TestMain(m *testing.M) {
-	hash := sha256.New()
-	for _, name := range []string{"traits.json", "resource_classes.json"} {
-		list, err := os.ReadFile("../store/names/" + name)
-		if err != nil {
-			slog.Error("the standard names", "error", err)
-			os.Exit(1)
-		}
-		hash.Write(list) // a hash never fails
-	}
-	dbtest.Prepare = dbtest.Preparation{
-		Key: "standard names " + hex.EncodeToString(hash.Sum(nil)),
-		Run: func(ctx context.Context, databaseURL string) error {
-			opened, err := store.Open(ctx, store.Options{URL: databaseURL})
-			if err != nil {
-				return err
-			}
-			defer opened.Close()
-			return opened.SyncStandardNames(ctx)
-		},
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { storetest.Main(m) }
 
 // The conductor of the tests and its drivers.
 const (

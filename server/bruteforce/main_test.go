@@ -2,8 +2,6 @@ package bruteforce_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -18,38 +16,17 @@ import (
 	"github.com/berthd/berth/server/bruteforce"
 	"github.com/berthd/berth/server/dbtest"
 	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/storetest"
 )
 
-// TestMain gives every test database the standard names, as a server does when
-// it starts.
 func TestMain(m *testing.M) {
-	hash := sha256.New()
-	for _, name := range []string{"traits.json", "resource_classes.json"} {
-		list, err := os.ReadFile("../store/names/" + name)
-		if err != nil {
-			slog.Error("the standard names", "error", err)
-			os.Exit(1)
-		}
-		hash.Write(list) // a hash never fails
-	}
-	dbtest.Prepare = dbtest.Preparation{
-		Key: "standard names " + hex.EncodeToString(hash.Sum(nil)),
-		Run: func(ctx context.Context, databaseURL string) error {
-			opened, err := store.Open(ctx, store.Options{URL: databaseURL})
-			if err != nil {
-				return err
-			}
-			defer opened.Close()
-			return opened.SyncStandardNames(ctx)
-		},
-	}
 	// What fails is reduced here, see reduce, and shown in full. Flags that are given
 	// win, since they are parsed later.
 	if err := errors.Join(flag.Set("rapid.shrinktime", "1ns"), flag.Set("rapid.nofailfile", "true")); err != nil {
 		slog.Error("rapid's flags", "error", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	storetest.Main(m)
 }
 
 // setting is how a server is told to answer. Only the most candidates it finds

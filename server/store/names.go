@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 )
@@ -33,4 +35,13 @@ func (s *Store) SyncStandardNames(ctx context.Context) error {
 		_, err := s.queries.ResourceClassSync(ctx, s.pool, classes)
 		return err
 	})
+}
+
+// StandardNamesHash is another one when the standard names are others: a database
+// that was prepared with another hash may lack some.
+func StandardNamesHash() string {
+	hash := sha256.New()
+	hash.Write(standardTraits)
+	hash.Write(standardClasses)
+	return hex.EncodeToString(hash.Sum(nil))
 }
