@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/provision"
 	"github.com/berthd/berth/server/route"
@@ -210,7 +209,7 @@ func nodeIdent(ctx context.Context, sent string) (store.Ident, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, isUUID := asUUID(sent); !isUUID && microversion.From(ctx) < v(5) {
+	if _, isUUID := asUUID(sent); !isUUID && !findsNodesByName(ctx) {
 		return "", noNode(sent)
 	}
 	return node, nil
@@ -236,7 +235,7 @@ func (o *operations) nodeCreate(ctx context.Context, _ *none, body *NodeCreate) 
 // newNode is the node that a body asks for.
 func newNode(ctx context.Context, body *NodeCreate) (*store.Node, error) {
 	wanted := &store.Node{UUID: uuid.New(), ProvisionState: provision.Enroll}
-	if microversion.From(ctx) < v(11) {
+	if !enrollsNodes(ctx) {
 		wanted.ProvisionState = provision.Available
 	}
 	if body.UUID != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/provision"
 	"github.com/berthd/berth/server/store"
 )
@@ -157,7 +156,7 @@ func nodeOf(ctx context.Context, fields chosen, n *store.Node) view[Node] {
 
 // stateOf is the provision state as the version shows it.
 func stateOf(ctx context.Context, n *store.Node) *string {
-	if n.ProvisionState == provision.Available && microversion.From(ctx) < v(2) {
+	if n.ProvisionState == provision.Available && !namesAvailable(ctx) {
 		return nil
 	}
 	return &n.ProvisionState
