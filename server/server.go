@@ -8,6 +8,7 @@
 package server
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/placement"
@@ -29,8 +31,16 @@ type Options struct {
 	Log   *slog.Logger
 	// AccessLog writes a line for each request.
 	AccessLog bool
-	// EnforceNewDefaults leaves the deprecated policy rules out.
+	// Authenticate finds out who calls; nil: callers are believed (auth.Noauth2).
+	Authenticate auth.Authenticate
+	// Policy and BaremetalPolicy say what callers may do; nil: the default rules.
+	Policy, BaremetalPolicy *policy.Policy
+	// EnforceNewDefaults leaves the deprecated policy rules out, where Policy is nil.
 	EnforceNewDefaults bool
+	// Limits say how much is taken on at once.
+	Limits Limits
+	// Watch says what is told to those who watch the service.
+	Watch Watch
 	// CORSAllowedOrigins switches CORS on; CORSAllowHeaders replaces the default
 	// list of headers.
 	CORSAllowedOrigins, CORSAllowHeaders []string
@@ -100,7 +110,7 @@ func Table(options Options) *route.Table {
 		},
 	}), route.Options{
 		API:          placement.API(),
-		Policy:       policy.New(policy.Options{EnforceNewDefaults: options.EnforceNewDefaults}),
+		Policy:       cmp.Or(options.Policy, policy.New(policy.Options{EnforceNewDefaults: options.EnforceNewDefaults})),
 		MaxBodyBytes: options.MaxBodyBytes,
 		Tags:         placement.Tags(),
 		Schemas:      placement.Schemas(),
@@ -122,7 +132,7 @@ func baremetalTable(options Options, extended bool) *route.Table {
 	}
 	return route.New(baremetal.Operations(wanted), route.Options{
 		API:          baremetal.API(),
-		Policy:       policy.NewBaremetal(),
+		Policy:       cmp.Or(options.BaremetalPolicy, policy.NewBaremetal()),
 		MaxBodyBytes: options.MaxBodyBytes,
 		Tags:         baremetal.Tags(),
 		Schemas:      baremetal.Schemas(),

@@ -56,7 +56,11 @@ func (s *service) start(ctx context.Context) (err error) {
 	if err = s.startConductor(ctx); err != nil {
 		return errors.Join(err, s.listener.Close())
 	}
-	s.http = newHTTPServer(s.settings, s.handler(), s.log)
+	handler, err := s.handler(ctx)
+	if err != nil {
+		return errors.Join(err, s.listener.Close())
+	}
+	s.http = newHTTPServer(s.settings, handler, s.log)
 	if s.conductor != nil {
 		s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.conductor.stopping) }))
 	}
@@ -84,8 +88,9 @@ func (s *service) prepareSchema(ctx context.Context) error {
 	return nil
 }
 
-func (s *service) handler() http.Handler {
-	return server.New(server.Options{
+// handler makes the service, with what the parts of the settings add to it.
+func (s *service) handler(ctx context.Context) (http.Handler, error) {
+	options := server.Options{
 		Store:               s.store,
 		Log:                 s.log,
 		AccessLog:           s.settings.AccessLog,
@@ -101,7 +106,15 @@ func (s *service) handler() http.Handler {
 		CandidateStrategy:   s.settings.CandidateStrategy,
 		RandomizeCandidates: s.settings.RandomizeCandidates,
 		Baremetal:           s.baremetal(),
-	})
+	}
+	for _, add := range []func(context.Context, *server.Options) error{
+		s.addAuthentication, s.addPolicy, s.addLimits, s.addWatching,
+	} {
+		if err := add(ctx, &options); err != nil {
+			return nil, err
+		}
+	}
+	return server.New(options), nil
 }
 
 // baremetal are the options of the Bare Metal API, nil where it is off.

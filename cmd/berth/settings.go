@@ -22,6 +22,12 @@ import (
 // here are exactly what they lack: all mistakes in one go, and the origin of
 // every value. With pflag for the command line that is about 150 lines.
 type Settings struct {
+	keystoneSettings
+	policySettings
+	runSettings
+	watchSettings
+	scaleSettings
+
 	// HTTP.
 	Listen         string
 	BasePath       string
@@ -135,11 +141,16 @@ func defaultConnections() string {
 // show them. The readers store into s.
 func (s *Settings) table() []setting {
 	rows := s.serverTable()
+	rows = append(rows, s.runSettings.table()...)
 	rows = append(rows, s.accessTable()...)
+	rows = append(rows, s.keystoneSettings.table()...)
+	rows = append(rows, s.policySettings.table()...)
 	rows = append(rows, s.candidateTable()...)
 	rows = append(rows, s.baremetalTable()...)
 	rows = append(rows, s.databaseTable()...)
-	return append(rows, s.logTable()...)
+	rows = append(rows, s.scaleSettings.table()...)
+	rows = append(rows, s.logTable()...)
+	return append(rows, s.watchSettings.table()...)
 }
 
 func (s *Settings) serverTable() []setting {

@@ -15,6 +15,22 @@ type Caller struct {
 	SystemScope string
 	// DomainID is set when the token is for a domain rather than for a project.
 	DomainID string
+	// UserDomainID and ProjectDomainID are where the user and the project are at
+	// home; they are known of tokens that Keystone has vouched for.
+	UserDomainID, ProjectDomainID string
+	// OrdinaryProject says that the token is for a project which is, where such a
+	// thing is told apart at all, not the one of administrators.
+	OrdinaryProject bool
+	// Service is the service that passes the request on, on behalf of the user, by a
+	// token of its own; its roles are empty where none does.
+	Service Service
+}
+
+// Service is who vouches for a request with a token beside that of the user.
+type Service struct {
+	UserID, ProjectID             string
+	UserDomainID, ProjectDomainID string
+	Roles                         []string
 }
 
 // ProjectScoped says whether the token is for a project, the only kind the

@@ -1,0 +1,9 @@
+package main
+
+// keystoneSettings are for asking Keystone who calls.
+type keystoneSettings struct {
+}
+
+func (s *keystoneSettings) table() []setting {
+	return []setting{}
+}

@@ -1,0 +1,9 @@
+package main
+
+// runSettings are for the listener: addresses, TLS and limits.
+type runSettings struct {
+}
+
+func (s *runSettings) table() []setting {
+	return []setting{}
+}
