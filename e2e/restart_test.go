@@ -140,6 +140,7 @@ func (r *restartable) stop(t *testing.T) {
 	}
 }
 
+// freeAddress is one on which nobody listens just now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -58,7 +58,7 @@ type provider struct {
 	name              *string
 	generation        int64
 	parent            *int64
-	above, root       *provider
+	above             *provider
 	created, modified *time.Time
 }
 
