@@ -30,6 +30,19 @@ lint: ## check formatting, go vet, staticcheck and the SQL functions
 lint-sql: postgresql ## check the queries with sqlc vet and the functions with plpgsql_check
 	@GO='$(GO)' tools/lint-sql.sh
 
+.PHONY: fuzz badinput vulncheck licences
+fuzz: ## run every fuzz test for FUZZTIME (10s)
+	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
+
+badinput: postgresql ## send 100,000 malformed and borderline requests; FLAGS='-badinput.seed 7' for others
+	$(GO) test -count=1 -timeout 60m ./server/badinput -run TestBadInput -v -badinput.requests 100000 $(FLAGS)
+
+vulncheck: ## look for known vulnerabilities in what the program is built from
+	@GO='$(GO)' tools/vulncheck.sh
+
+licences: ## write docs/licences.md anew
+	$(GO) test -count=1 ./e2e -run TestTheLicencesOfEveryModule -licences.update
+
 generate: postgresql ## rebuild gen, openapi and the dump of the schema from their sources
 	$(TOOL) sqlc generate
 	$(GO) run ./cmd/berth openapi --all openapi/placement

@@ -25,6 +25,7 @@ var imports = map[string][]string{
 	"cmd/bench/rig":       {"server/cluster", "server/migrate", "server/store"},
 	"cmd/benchbaremetal":  {"cmd/bench/rig", "server", "server/conductor", "server/store"},
 	"cmd/benchcandidates": {"cmd/bench/rig", "server", "server/store"},
+	"cmd/endurance":       {"cmd/bench/rig"},
 	"server":              {"openapi", "server/apierr", "server/auth", "server/baremetal", "server/cors", "server/fault", "server/forwarded", "server/microversion", "server/placement", "server/policy", "server/request", "server/requestlog", "server/route", "server/store"},
 	"server/apierr":       {"server/fault", "server/microversion", "server/policy", "server/request"},
 	"server/baremetal":    {"server/apierr", "server/conductor", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/provision", "server/querystring", "server/request", "server/route", "server/store", "server/uuidlike"},
@@ -48,7 +49,7 @@ var imports = map[string][]string{
 
 // drivers may know PostgreSQL's driver: the store, generated code, and what starts,
 // migrates, tests or measures a database.
-var drivers = []string{"cmd/berth", "cmd/bench", "cmd/bench/rig", "cmd/benchbaremetal", "cmd/benchcandidates", "gen/db", "server/cluster", "server/dbtest", "server/legacy", "server/migrate", "server/store"}
+var drivers = []string{"cmd/berth", "cmd/bench", "cmd/bench/rig", "cmd/benchbaremetal", "cmd/benchcandidates", "cmd/endurance", "gen/db", "server/cluster", "server/dbtest", "server/legacy", "server/migrate", "server/store"}
 
 // TestPackagesImportOnlyWhatTheyMay: a fourth hop, or a driver in an operation,
 // begins with an import.

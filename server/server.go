@@ -69,6 +69,9 @@ type Options struct {
 	CandidateStrategy string
 	// RandomizeCandidates shuffles trees and candidates.
 	RandomizeCandidates bool
+	// CandidateBudget is how many combinations of providers one question for candidates
+	// may try; 0: any number.
+	CandidateBudget int64
 	// Baremetal switches the Bare Metal API on; nil: what is below /v1 is unknown.
 	Baremetal *Baremetal
 }
@@ -123,6 +126,7 @@ func Table(options Options) *route.Table {
 		IncompleteUser:    options.IncompleteUser,
 		Candidates: placement.CandidateOptions{
 			Max: options.MaxCandidates, Strategy: options.CandidateStrategy, Randomize: options.RandomizeCandidates,
+			Budget: options.CandidateBudget,
 		},
 	}), route.Options{
 		API:          placement.API(),

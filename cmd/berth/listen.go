@@ -41,7 +41,7 @@ func newHTTPServer(settings *Settings, handler http.Handler, log *slog.Logger) *
 	}
 	if limit := settings.RequestTimeout; limit > 0 {
 		server.ReadTimeout = headerTimeout + limit
-		server.WriteTimeout = limit + writeGrace
+		server.WriteTimeout = server.ReadTimeout + writeGrace // who sends too slowly is told so
 	}
 	return server
 }

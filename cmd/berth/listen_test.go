@@ -232,7 +232,7 @@ func TestConnectionsEndSomeTimeAfterTheirRequest(t *testing.T) {
 		flag string
 		want limits
 	}{
-		"with a limit for requests": {"--request-timeout=1h", limits{10 * time.Second, time.Hour + 10*time.Second, time.Hour + 5*time.Second, 2 * time.Minute}},
+		"with a limit for requests": {"--request-timeout=1h", limits{10 * time.Second, time.Hour + 10*time.Second, time.Hour + 15*time.Second, 2 * time.Minute}},
 		"without one":               {"--request-timeout=0", limits{10 * time.Second, 0, 0, 2 * time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {

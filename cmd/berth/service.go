@@ -135,6 +135,7 @@ func (s *service) handler(ctx context.Context) (http.Handler, error) {
 		MaxCandidates:       int(s.settings.MaxCandidates),
 		CandidateStrategy:   s.settings.CandidateStrategy,
 		RandomizeCandidates: s.settings.RandomizeCandidates,
+		CandidateBudget:     s.settings.CandidateBudget,
 		Baremetal:           s.baremetal(),
 	}
 	options.CORSRefuseCredentials = !s.settings.CORSAllowCredentials

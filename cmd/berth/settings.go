@@ -52,6 +52,7 @@ type Settings struct {
 	MaxCandidates       int64
 	CandidateStrategy   string
 	RandomizeCandidates bool
+	CandidateBudget     int64
 
 	// The Bare Metal API.
 	BaremetalBackend           string
@@ -235,6 +236,9 @@ func (s *Settings) candidateTable() []setting {
 		{name: "randomize-allocation-candidates", fallback: "false", scope: forServer, value: boolean(&s.RandomizeCandidates),
 			help: "shuffle allocation candidates, and leave a random choice where a limit cuts; recommended for big clouds, " +
 				"where the first hosts would otherwise fill up first"},
+		{name: "candidate-budget", fallback: "10000000", scope: forServer, value: integer(&s.CandidateBudget, 0, 1<<53),
+			help: "`number` of combinations of providers that one GET /allocation_candidates may try before it is refused with 400; " +
+				"trees with fewer than a thousand are not counted. 0 means no limit but --request-timeout"},
 	}
 }
 

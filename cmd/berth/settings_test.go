@@ -128,8 +128,10 @@ func TestAllMistakesAreReportedTogether(t *testing.T) {
 func TestCandidatesAreUnlimitedTreeByTreeAndInOrderUnlessSaidOtherwise(t *testing.T) {
 	t.Parallel()
 	settings, _, err := loaded(t, forServer, nil, nil)
-	if err != nil || settings.MaxCandidates != -1 || settings.CandidateStrategy != "depth-first" || settings.RandomizeCandidates {
-		t.Errorf("error %v, at most %d, %s, random: %t", err, settings.MaxCandidates, settings.CandidateStrategy, settings.RandomizeCandidates)
+	if err != nil || settings.MaxCandidates != -1 || settings.CandidateStrategy != "depth-first" || settings.RandomizeCandidates ||
+		settings.CandidateBudget != 10_000_000 {
+		t.Errorf("error %v, at most %d, %s, random: %t, budget %d", err, settings.MaxCandidates, settings.CandidateStrategy, settings.RandomizeCandidates,
+			settings.CandidateBudget)
 	}
 }
 

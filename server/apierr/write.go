@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -122,7 +123,8 @@ func textual(write func(w io.Writer, title, text string) error) func(io.Writer, 
 			return fmt.Errorf("only errors have a textual form, %T does not", value)
 		}
 		item := response.Errors[0]
-		return write(w, fmt.Sprintf("%d %s", item.Status, item.Title), item.Detail)
+		// The sentence may quote a header, whose bytes need not be text.
+		return write(w, fmt.Sprintf("%d %s", item.Status, item.Title), strings.ToValidUTF8(item.Detail, "\uFFFD"))
 	}
 }
 

@@ -3,7 +3,7 @@ package combine
 // Reset turns to another tree. It keeps nothing of it: the caller may reuse its memory
 // as soon as it does not need it any more to make sense of Chosen.
 func (s *Search) Reset(tree *Tree) {
-	s.err, s.steps, s.found, s.fuel, s.depth = nil, 0, 0, patience, -1
+	s.err, s.steps, s.found, s.fuel, s.depth = nil, 0, 0, Patience, -1
 	s.dead.clear()
 	if len(s.levels) == 0 {
 		return

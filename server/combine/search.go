@@ -1,8 +1,8 @@
 package combine
 
-// patience is the number of steps, or of as much work of another kind, after which
-// Request.Stop is asked.
-const patience = 1024
+// Patience is the number of steps, or of as much work of another kind, after which
+// Request.Stop is asked. A tree that needs less is never asked about.
+const Patience = 1024
 
 // Search walks the solutions of one tree after the other. Between two calls of Next it
 // may rest for as long as the caller likes.
@@ -162,7 +162,7 @@ func (s *Search) Steps() int { return s.steps }
 
 // stopped asks Request.Stop.
 func (s *Search) stopped() bool {
-	s.fuel = patience
+	s.fuel = Patience
 	if s.plan.request.Stop == nil {
 		return false
 	}

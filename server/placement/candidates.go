@@ -129,6 +129,8 @@ type CandidateOptions struct {
 	Strategy string
 	// Randomize shuffles trees and candidates.
 	Randomize bool
+	// Budget is how many combinations one question may try; 0: any number.
+	Budget int64
 }
 
 // apply puts the server's part into a question.
@@ -138,4 +140,5 @@ func (c CandidateOptions) apply(to *store.CandidateQuery) {
 	}
 	to.BreadthFirst = c.Strategy == "breadth-first"
 	to.Randomize = c.Randomize
+	to.Budget = c.Budget
 }

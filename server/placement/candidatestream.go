@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"context"
 	"iter"
 	"net/http"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/request"
 	"github.com/berthd/berth/server/store"
 )
@@ -69,11 +71,21 @@ func (s *candidateStream) send(to huma.Context) {
 			_, err = w.Write(chunk)
 		}
 		if err != nil {
+			logRefusal(to.Context(), err)
 			panic(http.ErrAbortHandler)
 		}
 		chunk, err, more = s.next()
 	}
 	request.From(to.Context()).Candidates = s.writer.count
+}
+
+// logRefusal says what the client can't be told any more: that its answer was cut off
+// by a rule, and which.
+func logRefusal(ctx context.Context, err error) {
+	if refused := fault.As(err); refused != nil {
+		info := request.From(ctx)
+		info.Log.WarnContext(ctx, "answer refused half-way", "request_id", info.ID, "cause", refused.Detail)
+	}
 }
 
 // close frees the connection to the database and keeps the buffer for the next.

@@ -35,6 +35,8 @@ type CandidateQuery struct {
 	// Randomize shuffles trees, and the candidates of each. With a limit the trees that
 	// are looked at together also take turns: a sample of one tree would be none.
 	Randomize bool
+	// Budget is how many combinations of providers may be tried; 0: any number.
+	Budget int64
 }
 
 // spreads tells whether trees take turns.
@@ -104,7 +106,8 @@ type Candidates struct {
 // have been found, so that an error can still be told. The caller reads All to its
 // end, then Summaries, and closes the candidates in any case.
 //
-// It refuses with TraitUnknown and ClassUnknown.
+// It refuses with TraitUnknown and ClassUnknown. Where the budget is not enough, the
+// error is a fault, here or while the candidates are read.
 func (s *Store) CandidateList(ctx context.Context, query CandidateQuery) (*Candidates, error) {
 	return anywhere(ctx, s, func(conn *pgxpool.Conn) (*Candidates, error) {
 		of := &snapshot{conn: conn}
@@ -129,6 +132,9 @@ func (s *Store) candidates(ctx context.Context, reading *snapshot, query Candida
 	fits, err := made.search.begin()
 	if fits && err == nil {
 		made.found, err = made.search.next(query.Limit)
+	}
+	if err == nil {
+		err = made.rehearse()
 	}
 	return made, err
 }

@@ -37,6 +37,8 @@ type candidateSearch struct {
 	// sent is the page that the database works on ahead of time, if any.
 	sent  *sentWalk
 	tally CandidateTally
+	// spent is how much of the query's budget is gone.
+	spent int64
 }
 
 // candidateTree is what an anchor reaches, with the uuids of its providers.
@@ -80,7 +82,7 @@ func (s *candidateSearch) begin() (fits bool, err error) {
 // prepare makes what all pages have in common.
 func (s *candidateSearch) prepare() (fits bool, err error) {
 	s.candidateSlots = newCandidateSlots(s.query, s.ids)
-	s.asked.Stop = s.ctx.Err
+	s.asked.Stop = s.spend
 	s.asked.Shuffle = s.dice
 	s.plan = combine.NewPlan(s.asked)
 	if s.count == 0 || slices.ContainsFunc(s.ids.groups, func(g wantedGroup) bool { return g.root < 0 }) {

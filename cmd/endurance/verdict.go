@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// series is one thing that is watched over the time of a run.
+type series struct {
+	name, unit string
+	of         func(sample) float64
+	// It may grow by this part of what it was, or by so much if that is more; 0 and 0:
+	// it is shown only.
+	part, least float64
+}
+
+const mebi = 1 << 20
+
+// watched are all of them, with the bounds of growth from the second quarter of a run to
+// its last. The first quarter is for caches, pools and free space in tables to come
+// to what they need.
+var watched = []series{
+	{"memory of the service", "MiB", func(s sample) float64 { return s.memory / mebi }, 0.15, 10},
+	{"heap in use", "MiB", func(s sample) float64 { return s.heap / mebi }, 0.25, 10},
+	{"goroutines", "", func(s sample) float64 { return s.goroutines }, 0.1, 8},
+	{"open files", "", func(s sample) float64 { return s.files }, 0.1, 8},
+	{"connections to PostgreSQL", "", func(s sample) float64 { return s.connections }, 0, 2},
+	{"tables", "MiB", func(s sample) float64 { return s.tables / mebi }, 0.2, 1},
+	{"indexes", "MiB", func(s sample) float64 { return s.indexes / mebi }, 0.2, 1},
+	{"latency, median", "ms", func(s sample) float64 { return milliseconds(s.p50) }, 1, 3},
+	{"latency, 99 of 100", "ms", func(s sample) float64 { return milliseconds(s.p99) }, 0, 0},
+	{"dead rows", "", func(s sample) float64 { return s.deadTuples }, 0, 0},
+	{"requests a second", "", func(s sample) float64 { return s.rate }, 0, 0},
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// judge compares the medians of the second quarter and of the last. Medians, since a
+// garbage collection or a vacuum makes a single sample mean little.
+func (s series) judge(taken []sample) (early, late float64, grew bool) {
+	quarter := len(taken) / 4
+	early, late = s.median(taken[quarter:2*quarter]), s.median(taken[len(taken)-quarter:])
+	bound := max(early*s.part, s.least)
+	return early, late, bound > 0 && late-early > bound
+}
+
+func (s series) median(of []sample) float64 {
+	values := make([]float64, len(of))
+	for i, one := range of {
+		values[i] = s.of(one)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// verdict says of each series what it was, what it is, and whether that is flat.
+func verdict(taken []sample) (text string, flat bool) {
+	if len(taken) < 8 {
+		return fmt.Sprintf("only %d samples, which say nothing\n", len(taken)), false
+	}
+	var table strings.Builder
+	flat = true
+	fmt.Fprintf(&table, "%-28s %12s %12s %10s  %s\n", "", "2nd quarter", "last", "may grow", "")
+	for _, one := range watched {
+		early, late, grew := one.judge(taken)
+		said, bound := "flat", fmt.Sprintf("%.1f", max(early*one.part, one.least))
+		switch {
+		case grew:
+			said, flat = "GREW", false
+		case one.part == 0 && one.least == 0:
+			said, bound = "", ""
+		}
+		fmt.Fprintf(&table, "%-28s %12.1f %12.1f %10s  %s\n", strings.TrimSpace(one.name+" "+one.unit), early, late, bound, said)
+	}
+	if !flat {
+		table.WriteString("something grew beyond its bound\n")
+	}
+	return table.String(), flat
+}

@@ -1,0 +1,270 @@
+//go:build client
+
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/dbtest"
+)
+
+var kills = flag.Int("kills", 200, "how often servers are killed under load")
+
+// crowd is a load of clerks on servers of one database.
+type crowd struct {
+	clerks    []*clerk
+	providers []uuid.UUID
+	ended     chan struct{}
+	working   sync.WaitGroup
+	end       func()
+}
+
+// newCrowd lets clerks work for as long as the test does, or until it is ended. A third
+// of their accounts are claims, a third inventories, a third reshapes.
+func newCrowd(t *testing.T, clerks int, urls ...string) *crowd {
+	t.Helper()
+	crowd := &crowd{ended: make(chan struct{})}
+	crowd.end = sync.OnceFunc(func() { close(crowd.ended); crowd.working.Wait() })
+	t.Cleanup(crowd.end)
+	for i := range 4 {
+		crowd.providers = append(crowd.providers, newProvider(t, urls[i%len(urls)], fmt.Sprintf("shared-%d", i), 100000000))
+	}
+	for i := range clerks {
+		one := &clerk{
+			urls: urls, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}},
+			dice: rand.New(rand.NewPCG(uint64(i), 3)), ended: crowd.ended,
+		}
+		opened := i
+		one.open = func() account {
+			opened++
+			return crowd.open(one, opened)
+		}
+		crowd.clerks = append(crowd.clerks, one)
+		crowd.working.Go(one.work)
+	}
+	return crowd
+}
+
+func (c *crowd) open(by *clerk, number int) account {
+	two := []uuid.UUID{c.providers[number%4], c.providers[(number+1)%4]}
+	switch number % 4 {
+	case 0:
+		return &claimAccount{consumers: []uuid.UUID{uuid.New()}, providers: two}
+	case 1:
+		return &claimAccount{consumers: []uuid.UUID{uuid.New(), uuid.New()}, providers: two}
+	case 2:
+		return &stockAccount{provider: by.provider()}
+	default:
+		return &moveAccount{consumer: uuid.New(), providers: [2]uuid.UUID{by.provider(), by.provider()}}
+	}
+}
+
+// provider makes one, as often as it takes.
+func (c *clerk) provider() uuid.UUID {
+	id := uuid.New()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		got, err := c.ask("POST", "/resource_providers", text(map[string]any{"name": "own-" + id.String(), "uuid": id}))
+		switch {
+		case err == nil && (got.status == 200 || got.status == 409):
+			return id
+		case err == nil && got.status != 503 || time.Now().After(deadline):
+			c.fail("a provider is not made: %d %s, %v", got.status, got.body, err)
+			return id
+		}
+	}
+}
+
+// acknowledged counts the writes of all clerks.
+func (c *crowd) acknowledged() (sum int) {
+	for _, one := range c.clerks {
+		one.mutex.Lock()
+		sum += one.acknowledged
+		one.mutex.Unlock()
+	}
+	return sum
+}
+
+// forAnother lets so many writes be acknowledged.
+func (c *crowd) forAnother(t *testing.T, writes int) {
+	t.Helper()
+	enough := c.acknowledged() + writes
+	for deadline := time.Now().Add(time.Minute); c.acknowledged() < enough; time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d of %d writes were acknowledged in a minute", c.acknowledged(), enough)
+		}
+	}
+}
+
+// check ends the load and looks at everything.
+func (c *crowd) check(t *testing.T, on *node) {
+	t.Helper()
+	c.end()
+	audit(t, c.clerks)
+	dbtest.Audit(t, &dbtest.DB{Pool: on.pool("berth")})
+}
+
+// guarded has the database refuse generations that fall. Its own test, since the audit
+// at the end of that one would find a server that was started later stopped by then.
+func guarded(t *testing.T, on *node) {
+	t.Helper()
+	t.Run("guarded", func(t *testing.T) { dbtest.Guard(t, &dbtest.DB{Pool: on.pool("berth")}) })
+}
+
+// TestAServerThatIsKilledHundredsOfTimesLosesNoWrite kills two servers in turn with
+// SIGKILL, and at times both, while clients write.
+func TestAServerThatIsKilledHundredsOfTimesLosesNoWrite(t *testing.T) {
+	t.Parallel()
+	database := newPrimary(t)
+	// Not where connections begin: while a server is down, one could take its port.
+	addresses := []string{"127.0.0.2" + freeAddress(t)[len("127.0.0.1"):], "127.0.0.2" + freeAddress(t)[len("127.0.0.1"):]}
+	start := func(i int) *restartable {
+		return startBerth(t, nil, "--listen", addresses[i], "--database-url", database.url(), "--baremetal-hostname", addresses[i])
+	}
+	servers := []*restartable{start(0), start(1)}
+	guarded(t, database)
+	crowd := newCrowd(t, 12, servers[0].url, servers[1].url)
+	crowd.forAnother(t, 50)
+	begun := time.Now()
+	for killed := 0; killed < *kills; {
+		victims := []int{killed % 2}
+		if killed%20 == 0 {
+			victims = []int{0, 1}
+		}
+		for _, i := range victims {
+			if err := servers[i].command.Process.Kill(); err != nil {
+				t.Fatalf("a server had ended before: %v\n%s", err, servers[i].log)
+			}
+			killed++
+		}
+		for _, i := range victims {
+			<-servers[i].ended
+			servers[i] = start(i)
+		}
+		crowd.forAnother(t, 2)
+	}
+	t.Logf("%d kills in %s", *kills, time.Since(begun).Round(time.Millisecond))
+	crowd.check(t, database)
+}
+
+// TestAPostgreSQLThatIsKilledLosesNoWrite kills it with all its processes, as a power
+// cut would, or has it end at once without a word to anybody.
+func TestAPostgreSQLThatIsKilledLosesNoWrite(t *testing.T) {
+	t.Parallel()
+	database := newPrimary(t)
+	servers := []*served{serveOn(t, database.url()), serveOn(t, database.url())}
+	guarded(t, database)
+	crowd := newCrowd(t, 12, servers[0].url, servers[1].url)
+	for i := range 8 {
+		crowd.forAnother(t, 100)
+		if i%2 == 0 {
+			database.crashAll()
+		} else {
+			database.stopAtOnce()
+		}
+		time.Sleep(time.Duration(i) * 100 * time.Millisecond) // requests find nobody, some for long
+		database.startAgain()
+	}
+	crowd.forAnother(t, 100)
+	crowd.check(t, database)
+}
+
+// TestTheJournalsTellOfWritesThatAreLost plants a fault: a PostgreSQL that acknowledges
+// before it has written, as synchronous_commit = off allows, and loses power.
+func TestTheJournalsTellOfWritesThatAreLost(t *testing.T) {
+	t.Parallel()
+	database := newPrimary(t, "synchronous_commit = off", "wal_writer_delay = 10s")
+	crowd := newCrowd(t, 12, serveOn(t, database.url()).url)
+	crowd.forAnother(t, 200)
+	database.crashAll()
+	database.startAgain()
+	crowd.end()
+	if found := compare(crowd.clerks); len(found.wrong) == 0 {
+		t.Errorf("nothing is missing of %d writes", found.acknowledged)
+	}
+}
+
+// crashAll is crash, and waits for the last of the processes: while one is left the
+// server can't be started again.
+func (n *node) crashAll() {
+	n.t.Helper()
+	children := childrenOf(n.t, n.server.Process.Pid)
+	n.crash()
+	for deadline := time.Now().Add(20 * time.Second); slices.ContainsFunc(children, isAlive); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			n.t.Fatalf("of the processes %v some are left", children)
+		}
+	}
+}
+
+// startAgain is start, as soon as no connection has taken the port meanwhile.
+func (n *node) startAgain() {
+	n.t.Helper()
+	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", n.port))
+		if err == nil {
+			listener.Close()
+			n.start()
+			return
+		}
+		if time.Now().After(deadline) {
+			n.t.Fatal(err)
+		}
+	}
+}
+
+// isAlive tells whether a process runs; one that only waits to be noticed does not.
+func isAlive(process int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(after, "Z")
+}
+
+// stopAtOnce is an immediate shutdown: every session is told to go, nothing is written.
+func (n *node) stopAtOnce() {
+	n.t.Helper()
+	if err := n.server.Process.Signal(syscall.SIGQUIT); err != nil {
+		n.t.Fatal(err)
+	}
+	select {
+	case <-n.ended:
+		n.server = nil
+	case <-time.After(20 * time.Second):
+		n.t.Fatal("the server does not end at once")
+	}
+}
+
+// TestAConnectionThatIsCutInMidCommitLosesNoWrite cuts connections to PostgreSQL before
+// a statement, between it and its answer, and in the middle of the answer.
+func TestAConnectionThatIsCutInMidCommitLosesNoWrite(t *testing.T) {
+	t.Parallel()
+	database := newPrimary(t)
+	wire := newShears(t, database)
+	servers := []*served{serveOn(t, wire.url), serveOn(t, wire.url)}
+	guarded(t, database)
+	crowd := newCrowd(t, 12, servers[0].url, servers[1].url)
+	crowd.forAnother(t, 50)
+	wire.every.Store(61)
+	for deadline := time.Now().Add(2 * time.Minute); wire.cuts.Load() < 300; {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d connections were cut", wire.cuts.Load())
+		}
+		crowd.forAnother(t, 10)
+	}
+	wire.every.Store(0)
+	crowd.forAnother(t, 50)
+	t.Logf("%d connections were cut: %s", wire.cuts.Load(), wire.tally())
+	crowd.check(t, database)
+}

@@ -1,0 +1,186 @@
+package badinput
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// dice make a request. The same seed makes the same requests.
+type dice struct{ *rand.Rand }
+
+func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
+
+func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
+
+// What requests name is little, so that they meet each other. The examples of the
+// documents name some of it too.
+var (
+	providers  = numbered("c0ffee00-5ca1-4b1e-8000-%012d", 6)
+	consumers  = numbered("1d5ecafe-0000-4000-8000-%012d", 6)
+	aggregates = numbered("a99e0000-0000-4000-8000-%012d", 3)
+	nodes      = numbered("0de00000-0000-4000-8000-%012d", 6)
+	ports      = numbered("00090000-0000-4000-8000-%012d", 3)
+	ids        = slices.Concat(providers, consumers, aggregates, nodes, ports)
+)
+
+func numbered(format string, count int) (all []string) {
+	for i := range count {
+		all = append(all, fmt.Sprintf(format, i+1))
+	}
+	return all
+}
+
+// words fit this or that pattern of the documents.
+var words = []string{
+	"VCPU", "MEMORY_MB", "CUSTOM_GOLD", "CUSTOM_BAREMETAL", "HW_CPU_X86_VMX", "INSTANCE", "host-1", "host-2", "host-3", "rack-7",
+	"add", "replace", "remove", "/extra/a", "/name", "/extra/list/-", "manual-management", "manage", "provide", "available", "power on",
+	"52:54:00:00:00:01", "52:54:00:00:00:02", "_A", "uuid", "name", "2026-01-02T03:04:05Z", "true", "1",
+}
+
+// limit of nesting, since schemas may hold themselves.
+const deepest = 6
+
+// valid is a value that fits a schema, or nearly.
+func (d dice) valid(schema *openapi3.Schema, depth int) any {
+	switch {
+	case schema == nil || depth > deepest:
+		return pick(d, []any{nil, true, 1, "x", []any{}, map[string]any{}})
+	case len(schema.Enum) > 0:
+		return pick(d, schema.Enum)
+	case schema.Const != nil:
+		return schema.Const
+	}
+	for _, some := range []openapi3.SchemaRefs{schema.OneOf, schema.AnyOf, schema.AllOf} {
+		if len(some) > 0 {
+			return d.valid(pick(d, some).Value, depth+1)
+		}
+	}
+	kinds := schema.Type.Slice()
+	if len(kinds) == 0 {
+		kinds = []string{"object", "string", "integer"}
+	}
+	switch pick(d, kinds) {
+	case "object":
+		return d.object(schema, depth)
+	case "array":
+		list := []any{}
+		for range int(schema.MinItems) + d.IntN(3) {
+			list = append(list, d.valid(valueOf(schema.Items), depth+1))
+		}
+		return list
+	case "string":
+		return d.text(schema)
+	case "integer":
+		return d.number(schema)
+	case "number":
+		return float64(d.number(schema)) + 0.5*float64(d.IntN(2))
+	case "boolean":
+		return d.chance(50)
+	}
+	return nil
+}
+
+func valueOf(ref *openapi3.SchemaRef) *openapi3.Schema {
+	if ref == nil {
+		return nil
+	}
+	return ref.Value
+}
+
+func (d dice) object(schema *openapi3.Schema, depth int) map[string]any {
+	made := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		if slices.Contains(schema.Required, name) || d.chance(40) {
+			made[name] = d.valid(schema.Properties[name].Value, depth+1)
+		}
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(schema.PatternProperties)) {
+		for range 1 + d.IntN(2) {
+			made[d.matching(pattern)] = d.valid(schema.PatternProperties[pattern].Value, depth+1)
+		}
+	}
+	if more := schema.AdditionalProperties.Schema; more != nil {
+		pattern := ""
+		if schema.PropertyNames != nil {
+			pattern = schema.PropertyNames.Value.Pattern
+		}
+		for range 1 + d.IntN(2) {
+			made[d.matching(pattern)] = d.valid(more.Value, depth+1)
+		}
+	}
+	return made
+}
+
+// number is small: such are generations and amounts that fit.
+func (d dice) number(schema *openapi3.Schema) int64 {
+	least := int64(0)
+	if schema.Min != nil {
+		least = int64(*schema.Min)
+	}
+	if schema.Max != nil && d.chance(5) {
+		return int64(*schema.Max)
+	}
+	return least + int64(d.IntN(6))
+}
+
+func (d dice) text(schema *openapi3.Schema) string {
+	if schema.Format == "uuid" {
+		return pick(d, ids)
+	}
+	if schema.Pattern == "" && schema.MaxLength != nil && d.chance(5) && *schema.MaxLength < 1000 {
+		return strings.Repeat("x", int(*schema.MaxLength))
+	}
+	return d.matching(schema.Pattern)
+}
+
+// matching finds a word or an id; a pattern that none fits gets any.
+func (d dice) matching(pattern string) string {
+	of := words
+	if d.chance(50) {
+		of = ids
+	}
+	compiled := patterns[pattern]
+	for range 40 {
+		if word := pick(d, of); compiled == nil || compiled.MatchString(word) {
+			return word
+		}
+		of = words
+		if d.chance(50) {
+			of = ids
+		}
+	}
+	return "CUSTOM_" + strconv.Itoa(d.IntN(8))
+}
+
+// patterns are those of the documents, compiled once.
+var patterns = map[string]*regexp.Regexp{}
+
+func compilePatterns(schema *openapi3.Schema, seen map[*openapi3.Schema]bool) {
+	if schema == nil || seen[schema] {
+		return
+	}
+	seen[schema] = true
+	below := slices.Concat(schema.OneOf, schema.AnyOf, schema.AllOf, openapi3.SchemaRefs{schema.Items, schema.PropertyNames, schema.AdditionalProperties.Schema})
+	expressions := []string{schema.Pattern}
+	for pattern, ref := range schema.PatternProperties {
+		expressions, below = append(expressions, pattern), append(below, ref)
+	}
+	for _, ref := range schema.Properties {
+		below = append(below, ref)
+	}
+	for _, expression := range expressions {
+		if expression != "" && patterns[expression] == nil {
+			patterns[expression] = regexp.MustCompile(expression)
+		}
+	}
+	for _, ref := range below {
+		compilePatterns(valueOf(ref), seen)
+	}
+}

@@ -1,0 +1,48 @@
+package jsonbody_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/berthd/berth/server/jsonbody"
+)
+
+// FuzzValidate: what can be decoded is accepted by a schema, or refused with a
+// sentence in UTF-8 that is no longer than a few times what was sent.
+func FuzzValidate(f *testing.F) {
+	names := []string{"PutInventories", "Text", "Aggregates", "Mappings", "Amounts", "Combined", "Pair", "Empty"}
+	var validators []*jsonbody.Validator
+	for _, name := range names {
+		made, err := jsonbody.Compile([]byte(schemas), "#/components/schemas/"+name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		validators = append(validators, made)
+	}
+	for i, seed := range []string{
+		`{"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 1, "allocation_ratio": 1e400}}}`,
+		`{"name": "\u0000\ud83d\ude00", "uuid": "x", "a/b~c": 1, "never": null, "few": {"a": 1, "b": 2}, "even": 0.5}`,
+		`["` + uuidA + `", "` + uuidA + `"]`, `{"a": [], "B": 1}`, `{"b": 0.0, "a": 99999999999999999999}`, `[]`, `["a", {"total": {}}]`, `null`,
+	} {
+		f.Add(uint8(i), []byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, raw []byte) {
+		value, err := jsonbody.Decode(raw)
+		if err != nil {
+			return
+		}
+		err = validators[int(which)%len(validators)].Validate(value)
+		if err == nil {
+			return
+		}
+		var refused *jsonbody.Error
+		if !errors.As(err, &refused) {
+			t.Fatalf("%q: an error of another kind: %v", raw, err)
+		}
+		if said := err.Error(); !utf8.ValidString(said) || strings.TrimSpace(said) == "" || len(said) > 4000+20*len(raw) {
+			t.Errorf("%q: refused with %d bytes: %.200q", raw, len(said), said)
+		}
+	})
+}
