@@ -19,7 +19,7 @@ var imports = map[string][]string{
 	"agent/host":          {"agent/consumers", "client"},
 	"client":              {"gen/client"},
 	"client/baremetal":    {"client"},
-	"cmd/berth":           {"agent", "agent/consumers", "agent/declared", "agent/host", "client", "client/baremetal", "cmd/berth/draw", "cmd/berth/osloconf", "gen/client", "server", "server/auth", "server/cluster", "server/conductor", "server/cors", "server/direct", "server/forwarded", "server/keystone", "server/microversion", "server/migrate", "server/placement", "server/policy", "server/requestlog", "server/route", "server/store", "server/tracing"},
+	"cmd/berth":           {"agent", "agent/consumers", "agent/declared", "agent/host", "client", "client/baremetal", "cmd/berth/draw", "cmd/berth/osloconf", "gen/client", "server", "server/auth", "server/cluster", "server/conductor", "server/cors", "server/direct", "server/forwarded", "server/keystone", "server/legacy", "server/microversion", "server/migrate", "server/placement", "server/policy", "server/requestlog", "server/route", "server/store", "server/tracing"},
 	"cmd/berth/draw":      {"client"},
 	"cmd/bench":           {"cmd/bench/rig", "server", "server/store"},
 	"cmd/bench/rig":       {"server/cluster", "server/migrate", "server/store"},

@@ -113,7 +113,7 @@ func (a *asker) signedIn(ctx context.Context) (*session, error) {
 			return err
 		})
 		if err != nil {
-			return nil, plain(err, a.who.Password)
+			return nil, plain(err, a.who.Password, a.who.ApplicationCredentialSecret)
 		}
 		a.mutex.Lock()
 		defer a.mutex.Unlock()
@@ -207,17 +207,19 @@ func status(err error) int {
 	return 0
 }
 
-// plain is an error for the log: short, and without a secret that Keystone may have
+// plain is an error for the log: short, and without secrets that Keystone may have
 // repeated.
-func plain(err error, secret string) error {
+func plain(err error, secrets ...string) error {
 	var answered gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &answered) {
 		return err
 	}
 	const most = 300
 	body := strings.Join(strings.Fields(string(answered.Body)), " ")
-	if secret != "" {
-		body = strings.ReplaceAll(body, secret, "***")
+	for _, secret := range secrets {
+		if secret != "" {
+			body = strings.ReplaceAll(body, secret, "***")
+		}
 	}
 	if len(body) > most {
 		body = body[:most] + "…"

@@ -94,8 +94,27 @@ func Import(ctx context.Context, options ImportOptions) (report *Report, err err
 
 var queries = db.New()
 
+// lockPatience is how long a lock may be held by somebody else: PostgreSQL takes a moment
+// to notice that an import was killed.
+const lockPatience = 5 * time.Second
+
+// lock says whether this is the only import into the target.
+func (i *importing) lock(ctx context.Context) (bool, error) {
+	for deadline := time.Now().Add(lockPatience); ; {
+		locked, err := queries.LegacyLock(ctx, i.conn)
+		if err != nil || locked || time.Now().After(deadline) {
+			return locked, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 func (i *importing) run(ctx context.Context) error {
-	locked, err := queries.LegacyLock(ctx, i.conn)
+	locked, err := i.lock(ctx)
 	if err != nil {
 		return err
 	}
