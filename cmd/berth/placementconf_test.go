@@ -274,7 +274,7 @@ func TestWhatIsWrongInAFileIsReportedByLine(t *testing.T) {
 		"[placement_database]\nmax_overflow = x\n[keystone_authtoken]\npassword = $hunter2\n", "BERTH_KEYSTONE_PASSWORD=")
 	want := []string{
 		path + ":4: there is neither = nor :; write option = value, or # before a comment",
-		`keystone-password: "***" (file ` + path + `:8 [keystone_authtoken]password) refers to $hunter2, and there is no such option; write the value itself, or $$ for a dollar sign`,
+		`keystone-password: "***" (file ` + path + `:8 [keystone_authtoken]password) has a dollar sign, which begins the name of an option here, and there is no such option; write the value itself, or $$ for a dollar sign`,
 		`max-allocation-candidates: "many" (file ` + path + `:2 [placement]max_allocation_candidates) is not a whole number from -1 to 2147483647; write -1, or digits without a unit`,
 		`randomize-allocation-candidates: "t" (file ` + path + `:3 [placement]randomize_allocation_candidates) is neither true nor false; write true or false`,
 		`db-max-connections: "x" (file ` + path + `:6 [placement_database]max_overflow) is no whole number; write digits only in [placement_database]max_overflow`,

@@ -161,17 +161,23 @@ func (p *Policy) Refresh() (changed bool, problems []Problem, err error) {
 	return err == nil, problems, err
 }
 
-// glance looks at the files. A main file that was there and is gone is a mistake,
-// not a wish for the default rules: those may allow what the file forbade.
+// glance looks at the files. A main file that was there and is gone or has become empty,
+// as on a full disk, is a mistake, not a wish for the default rules: those may allow
+// what the file forbade.
 func (p *Policy) glance() ([]seenFile, error) {
 	now, err := p.files.look()
 	if err != nil {
 		return nil, err
 	}
-	had := len(p.seen) > 0 && p.seen[0].main
-	if had && (len(now) == 0 || !now[0].main) {
-		return nil, fmt.Errorf("the policy file %s is gone; the rules read from it stay in force until it is back or the service is started again",
-			p.seen[0].path)
+	if len(p.seen) == 0 || !p.seen[0].main {
+		return now, nil
+	}
+	had := p.seen[0]
+	switch {
+	case len(now) == 0 || !now[0].main:
+		return nil, fmt.Errorf("the policy file %s is gone; the rules read from it stay in force until it is back or the service is started again", had.path)
+	case now[0].info.Size() == 0 && had.info.Size() > 0:
+		return nil, fmt.Errorf("the policy file %s is empty; the rules read before stay in force; write {} into it for the default rules", now[0].path)
 	}
 	return now, nil
 }

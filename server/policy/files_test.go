@@ -291,6 +291,7 @@ func TestFilesThatBreakLeaveTheRulesAsTheyAre(t *testing.T) {
 		"no text":             func() { p.write("policy.yaml", forbid+"a: 5") },
 		"a directory is none": func() { p.write("policy.d", "") },
 		"it is gone":          func() { os.Remove(main) },
+		"it is emptied":       func() { p.write("policy.yaml", "") },
 	} {
 		breaks()
 		if changed, _, err := opened.Refresh(); changed || err == nil || !mayRead(opened) {
