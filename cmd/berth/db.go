@@ -22,7 +22,7 @@ long as they run. While 'berth serve' runs on it, those that only read use its s
 and 'berth db migrate' refuses.`,
 		Example: `  berth db migrate --database-url postgres://berth:secret@db.example.org/berth
   berth db status --output json`,
-	}, p.migrateCommand(), p.dbVersionCommand(), p.statusCommand())
+	}, p.migrateCommand(), p.dbVersionCommand(), p.statusCommand(), p.checkCommand(), p.repairCommand())
 }
 
 func (p *process) migrateCommand() *cobra.Command {
