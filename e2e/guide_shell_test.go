@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,15 +49,4 @@ func typeGuide(t *testing.T, guide string) {
 		t.Fatalf("the shell ended with %v after\n%s", err, output)
 	}
 	rewrite(t, guide, text, blocks, func(i int) string { return printed[i] })
-}
-
-// freeAddress is one on which nobody listens just now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

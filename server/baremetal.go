@@ -3,11 +3,9 @@ package server
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/request"
@@ -17,10 +15,6 @@ import (
 // documents of versions are of two forms that cannot stand in one, so that of this
 // API is here and not on the root.
 const baremetalRoot = "/v1"
-
-// noToken is what keystoneauth, and with it openstacksdk and the command line client,
-// sends as its token where it is told to authenticate nowhere.
-const noToken = "notused"
 
 func isBaremetal(path string) bool {
 	return path == baremetalRoot || strings.HasPrefix(path, baremetalRoot+"/")
@@ -34,21 +28,21 @@ func (f *front) serveBaremetal(w http.ResponseWriter, r *http.Request, path stri
 	if !mounted {
 		// The path is served below the prefix and beside it, since clients are told
 		// of one origin for this API and rarely of a path.
-		info.Prefix = ""
+		info.Prefix = info.Outer
 	}
 	w.Header().Set(microversion.BaremetalRequestID, info.ID)
 	// One slash at the end means nothing: clients send it before a query.
-	r.URL.Path = strings.TrimSuffix(path, "/")
-	if tokens := r.Header.Values("X-Auth-Token"); len(tokens) == 0 || slices.Equal(tokens, []string{noToken}) {
-		// Without identity service this API has clients that know of no token.
-		r.Header.Set("X-Auth-Token", "admin")
+	path = strings.TrimSuffix(path, "/")
+	caller, admitted := f.admitBaremetal(w, r, path)
+	if !admitted {
+		return
 	}
-	caller, _ := auth.Noauth2(r)
+	r.URL.Path = path
 	version, err := microversion.NegotiateBaremetal(r.Header)
 	var refused *microversion.BaremetalError
 	if errors.As(err, &refused) {
 		refused.SetHeaders(w.Header())
-		apierr.Write(w, r, err)
+		apierr.Write(w, called(r, caller), err)
 		return
 	}
 	version.SetBaremetalHeaders(w.Header())
@@ -58,9 +52,9 @@ func (f *front) serveBaremetal(w http.ResponseWriter, r *http.Request, path stri
 	case err != nil:
 		err = fault.New(fault.NotAcceptable, "%s", err)
 	case extended:
-		err = f.extended.Serve(w, r)
+		err = f.limiter.run(f.extended, w, r)
 	default:
-		err = f.baremetal.Serve(w, r)
+		err = f.limiter.run(f.baremetal, w, r)
 	}
 	if err != nil {
 		apierr.Write(w, r, err)

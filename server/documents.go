@@ -13,35 +13,48 @@ import (
 
 	"github.com/berthd/berth/openapi"
 	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/request"
 )
 
 // documents serves /openapi/1.39.json and so on, as they are checked in, and those
 // of the Bare Metal API as /openapi/baremetal/1.82.json.
 type documents struct {
-	files map[string]func() *file
+	// prefix is the path under which the API is mounted.
+	prefix string
+	files  map[string]*document
+}
+
+// document is the text as it is checked in, and the file for the usual prefix.
+type document struct {
+	text []byte
+	file func() *file
 }
 
 func newDocuments(prefix string) *documents {
-	made := &documents{files: map[string]func() *file{}}
+	made := &documents{prefix: prefix, files: map[string]*document{}}
 	for _, version := range microversion.All() {
-		made.files[version.String()+".json"] = sync.OnceValue(func() *file {
-			document, _ := openapi.Placement.Document(version.String())
-			return newFile("application/json", mounted(document, prefix))
-		})
+		text, _ := openapi.Placement.Document(version.String())
+		made.files[version.String()+".json"] = made.document(text)
 	}
 	made.files[microversion.Latest+".json"] = made.files[microversion.Max.String()+".json"]
-	made.addBaremetal(prefix)
+	made.addBaremetal()
 	return made
+}
+
+func (d *documents) document(text []byte) *document {
+	return &document{text: text, file: sync.OnceValue(func() *file {
+		return newFile("application/json", mounted(text, d.prefix))
+	})}
 }
 
 // addBaremetal serves a document for every version, that of the nearest lower one
 // where it has none of its own.
-func (d *documents) addBaremetal(prefix string) {
+func (d *documents) addBaremetal() {
 	name := func(version string) string { return string(openapi.Baremetal) + "/" + version + ".json" }
-	var nearest func() *file
+	var nearest *document
 	for version := microversion.BaremetalMin; version <= microversion.BaremetalMax; version++ {
-		if document, ok := openapi.Baremetal.Document(version.String()); ok {
-			nearest = sync.OnceValue(func() *file { return newFile("application/json", mounted(document, prefix)) })
+		if text, ok := openapi.Baremetal.Document(version.String()); ok {
+			nearest = d.document(text)
 		}
 		d.files[name(version.String())] = nearest
 	}
@@ -58,14 +71,19 @@ func mounted(document []byte, prefix string) []byte {
 
 // ServeHTTP implements http.Handler.
 func (d *documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	load := d.files[r.PathValue(restOfPath)]
-	if load == nil {
+	found := d.files[r.PathValue(restOfPath)]
+	if found == nil {
 		notFound(w, r)
 		return
 	}
 	// Whoever may call the API may read what it is, from wherever.
 	w.Header().Set("Access-Control-Allow-Origin", "*")
-	load().serve(w, r)
+	if outer := request.From(r.Context()).Outer; outer != "" {
+		// A proxy says where the API is; it may say something else next time.
+		newFile("application/json", mounted(found.text, outer+d.prefix)).serve(w, r)
+		return
+	}
+	found.file().serve(w, r)
 }
 
 // file is something to serve that only changes with the program.

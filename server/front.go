@@ -10,9 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/berthd/berth/server/apierr"
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/request"
 	"github.com/berthd/berth/server/route"
@@ -29,9 +32,17 @@ type front struct {
 	prefix    string
 	log       *slog.Logger
 	accessLog bool
-	timeout   time.Duration
-	open      *openPaths
-	metrics   *metrics
+	// osloLines writes the access log in the words of OpenStack's services.
+	osloLines bool
+	// spans is nil where requests are not traced.
+	spans   trace.Tracer
+	timeout time.Duration
+	open    *openPaths
+	metrics *metrics
+	limiter *limiter
+	proxies *forwarded.Proxies
+	// authenticate is nil where callers are believed.
+	authenticate auth.Authenticate
 }
 
 // observe is the outermost layer: the request's id, its deadline, its log line,
@@ -39,8 +50,9 @@ type front struct {
 func (f *front) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		info := request.New(r, f.prefix, f.log)
+		info := request.New(r, f.proxies.Read(r), f.prefix, f.log)
 		ctx, trips := store.CountRoundTrips(request.With(r.Context(), info))
+		ctx, span := f.startSpan(ctx, r, info)
 		if f.timeout > 0 {
 			limited, cancel := context.WithTimeout(ctx, f.timeout)
 			defer cancel()
@@ -56,6 +68,7 @@ func (f *front) observe(next http.Handler) http.Handler {
 			took := time.Since(start)
 			f.metrics.observe(watched, trips.Count(), took)
 			f.logLine(watched, info, trips.Count(), took)
+			endSpan(span, watched)
 			if cut {
 				panic(http.ErrAbortHandler)
 			}
@@ -71,23 +84,11 @@ func (f *front) recovered(w *watcher, r *http.Request, value any) (cut bool) {
 	case value == nil:
 		return false
 	case value == http.ErrAbortHandler || w.status != 0:
-		f.log.Error("answer cut off", "request_id", w.info.ID, "cause", fmt.Sprint(value))
+		f.log.ErrorContext(r.Context(), "answer cut off", "request_id", w.info.ID, "cause", fmt.Sprint(value))
 		return true
 	}
 	apierr.Write(w, r, fmt.Errorf("panic: %v\n%s", value, debug.Stack()))
 	return false
-}
-
-func (f *front) logLine(w *watcher, info *request.Info, trips int64, took time.Duration) {
-	if !f.accessLog {
-		return
-	}
-	f.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
-		slog.String("request_id", info.ID), slog.String("global_request_id", info.GlobalID),
-		slog.String("method", info.HTTP.Method), slog.String("path", info.HTTP.URL.Path),
-		slog.String("operation", info.Operation),
-		slog.String("microversion", info.Microversion), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
-		slog.Duration("duration", took), slog.Int64("sql_round_trips", trips))
 }
 
 // serve is everything below CORS, in the order in which clients see the errors.
@@ -101,15 +102,18 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		open.serve(w, r, path)
 		return
 	}
-	r.URL.Path = path
-	caller, sent := auth.Noauth2(r)
-	if !sent {
-		apierr.Unauthorized(w, r)
-		return
+	var caller auth.Caller
+	if !auth.IsOpen(path) {
+		admitted, ok := f.admit(w, r)
+		if !ok {
+			return
+		}
+		caller = admitted
 	}
+	r.URL.Path = path
 	version, err := microversion.Negotiate(microversion.Parse(r.Header.Values(microversion.Header)))
 	if err != nil {
-		apierr.Write(w, r, err)
+		apierr.Write(w, called(r, caller), err)
 		return
 	}
 	version.SetHeaders(w.Header())
@@ -117,12 +121,19 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 	if err = checkLength(r); err == nil {
 		err = fault.New(fault.NotFound, "")
 		if mounted {
-			err = f.table.Serve(w, r)
+			err = f.limiter.run(f.table, w, r)
 		}
 	}
 	if err != nil {
 		apierr.Write(w, r, err)
 	}
+}
+
+// called is a request of which only the caller has been found out, for the log.
+func called(r *http.Request, caller auth.Caller) *http.Request {
+	info := request.From(r.Context())
+	info.HTTP = r.WithContext(auth.With(r.Context(), caller))
+	return info.HTTP
 }
 
 // known is a request whose caller and version have been found out.

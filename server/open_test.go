@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -265,11 +266,13 @@ func TestASlashAtTheEndLeadsToTheReference(t *testing.T) {
 func TestReadinessIsThatOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "")
-	if answer := s.get("/readyz"); answer.Code != http.StatusOK || answer.Body.String() != `{"status":"ready"}`+"\n" {
+	if answer := s.get("/readyz"); answer.Code != http.StatusOK || answer.Body.String() != `{"status":"ready","checks":{"database":"answers","schema":"up to date"}}`+"\n" {
 		t.Errorf("with a database: status %d, %s", answer.Code, answer.Body)
 	}
 	s.refuseConnections()
-	want := `{"status":"unavailable","reason":"the database does not answer; the log says why"}` + "\n"
+	time.Sleep(1100 * time.Millisecond) // an answer holds for a second
+	want := `{"status":"unavailable","reason":"the database does not answer; the log says why",` +
+		`"checks":{"database":"does not answer","schema":"unknown"}}` + "\n"
 	if answer := s.get("/readyz"); answer.Code != http.StatusServiceUnavailable || answer.Body.String() != want ||
 		answer.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("without: status %d, %s", answer.Code, answer.Body)
@@ -315,12 +318,12 @@ func TestRequestsAreCountedByOperationMicroversionAndStatus(t *testing.T) {
 	s.get("/livez")
 	counted := s.get("/metrics").Body.String()
 	for _, line := range []string{
-		`berth_http_requests_total{microversion="1.14",operation="provider-list",status="200"} 2`,
-		`berth_http_requests_total{microversion="1.14",operation="provider-show",status="404"} 1`,
-		`berth_http_requests_total{microversion="1.14",operation="none",status="404"} 1`,
-		`berth_http_requests_total{microversion="none",operation="none",status="401"} 1`,
-		`berth_http_requests_total{microversion="none",operation="livez",status="200"} 1`,
-		`berth_http_request_duration_seconds_count{operation="provider-list"} 2`,
+		`berth_http_requests_total{api="placement",microversion="1.14",operation="provider-list",status="200"} 2`,
+		`berth_http_requests_total{api="placement",microversion="1.14",operation="provider-show",status="404"} 1`,
+		`berth_http_requests_total{api="placement",microversion="1.14",operation="none",status="404"} 1`,
+		`berth_http_requests_total{api="placement",microversion="none",operation="none",status="401"} 1`,
+		`berth_http_requests_total{api="open",microversion="none",operation="livez",status="200"} 1`,
+		`berth_http_request_duration_seconds_count{api="placement",microversion="1.14",operation="provider-list"} 2`,
 		`berth_sql_round_trips_total{operation="livez"} 0`,
 		`berth_http_requests_in_flight 1`,
 		`berth_sql_retries_total 0`,

@@ -19,6 +19,7 @@ import (
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/cors"
+	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/route"
@@ -31,7 +32,7 @@ type Options struct {
 	Log   *slog.Logger
 	// AccessLog writes a line for each request.
 	AccessLog bool
-	// Authenticate finds out who calls; nil: callers are believed (auth.Noauth2).
+	// Authenticate finds out who calls; nil: callers are believed (auth.Believe).
 	Authenticate auth.Authenticate
 	// Policy and BaremetalPolicy say what callers may do; nil: the default rules.
 	Policy, BaremetalPolicy *policy.Policy
@@ -39,11 +40,18 @@ type Options struct {
 	EnforceNewDefaults bool
 	// Limits say how much is taken on at once.
 	Limits Limits
+	// Proxies are believed what they say of a request; nil: nobody is.
+	Proxies *forwarded.Proxies
 	// Watch says what is told to those who watch the service.
 	Watch Watch
-	// CORSAllowedOrigins switches CORS on; CORSAllowHeaders replaces the default
-	// list of headers.
-	CORSAllowedOrigins, CORSAllowHeaders []string
+	// CORSAllowedOrigins switches CORS on. CORSAllowHeaders, CORSExposeHeaders and
+	// CORSAllowMethods replace the default lists where they are not nil.
+	CORSAllowedOrigins, CORSAllowHeaders, CORSExposeHeaders, CORSAllowMethods []string
+	// CORSMaxAge is how long a browser may remember what it was allowed; 0: an hour,
+	// negative: nothing is said about it.
+	CORSMaxAge time.Duration
+	// CORSRefuseCredentials leaves out the permission to send cookies and the like.
+	CORSRefuseCredentials bool
 	// Prefix is the path under which the API is mounted: "" or "/placement".
 	Prefix string
 	// MaxBodyBytes limits request bodies.
@@ -84,16 +92,24 @@ type Baremetal struct {
 // New makes the handler of the whole service.
 func New(options Options) http.Handler {
 	options.Prefix = strings.TrimSuffix(options.Prefix, "/")
-	metrics := newMetrics(options.Store)
+	metrics, limiter := newMetrics(options), newLimiter(options.Limits)
+	metrics.registry.MustRegister(limiter)
 	front := &front{
 		table: Table(options), prefix: options.Prefix, log: options.Log, accessLog: options.AccessLog,
 		timeout: options.RequestTimeout, open: newOpenPaths(options, metrics), metrics: metrics,
+		limiter: limiter, proxies: options.Proxies, authenticate: options.Authenticate,
+		osloLines: options.Watch.OsloRequestLines, spans: options.Watch.Spans,
+	}
+	if options.Watch.Admin != nil {
+		options.Watch.Admin(adminHandler(front.open, metrics))
 	}
 	if options.Baremetal != nil {
 		front.baremetal, front.extended = BaremetalTable(options), extendedTable(options)
 	}
 	served := cors.Wrap(http.HandlerFunc(front.serve), cors.Options{
 		AllowedOrigins: options.CORSAllowedOrigins, AllowHeaders: options.CORSAllowHeaders,
+		ExposeHeaders: options.CORSExposeHeaders, AllowMethods: options.CORSAllowMethods,
+		MaxAge: options.CORSMaxAge, RefuseCredentials: options.CORSRefuseCredentials,
 	})
 	return front.observe(served)
 }

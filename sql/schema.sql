@@ -2899,6 +2899,218 @@ WITH (fillfactor='80');
 COMMENT ON TABLE public.inventories IS 'How much of a resource class a provider has. used + amount <= (total - reserved) * allocation_ratio decides a claim.';
 
 --
+-- Name: legacy_aggregates; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_aggregates (
+    id bigint NOT NULL,
+    uuid uuid,
+    spelled text COLLATE pg_catalog."C",
+    created_at timestamp with time zone
+);
+
+--
+-- Name: legacy_allocations; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_allocations (
+    id bigint NOT NULL,
+    resource_provider_id bigint NOT NULL,
+    consumer_uuid uuid NOT NULL,
+    spelled text COLLATE pg_catalog."C",
+    resource_class_id bigint NOT NULL,
+    used bigint NOT NULL,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone
+);
+
+--
+-- Name: legacy_consumer_types; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_consumer_types (
+    id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone
+);
+
+--
+-- Name: legacy_consumers; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_consumers (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    spelled text COLLATE pg_catalog."C",
+    project_id bigint NOT NULL,
+    user_id bigint NOT NULL,
+    generation bigint NOT NULL,
+    consumer_type_id bigint,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone
+);
+
+--
+-- Name: legacy_imports; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.legacy_imports (
+    only_row boolean DEFAULT true NOT NULL,
+    source text NOT NULL,
+    fingerprint text NOT NULL,
+    began_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    digests jsonb DEFAULT '{}'::jsonb NOT NULL,
+    traits text[] DEFAULT '{}'::text[] NOT NULL,
+    resource_classes text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT legacy_imports_only_row_check CHECK (only_row)
+);
+
+--
+-- Name: TABLE legacy_imports; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.legacy_imports IS 'The import of a Python service''s database: one row, unfinished while finished_at is null.';
+
+--
+-- Name: legacy_inventories; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_inventories (
+    id bigint NOT NULL,
+    resource_provider_id bigint NOT NULL,
+    resource_class_id bigint NOT NULL,
+    total bigint NOT NULL,
+    reserved bigint NOT NULL,
+    min_unit bigint NOT NULL,
+    max_unit bigint NOT NULL,
+    step_size bigint NOT NULL,
+    allocation_ratio double precision NOT NULL,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone
+);
+
+--
+-- Name: legacy_oddities; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.legacy_oddities (
+    id bigint NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    found jsonb NOT NULL
+);
+
+--
+-- Name: TABLE legacy_oddities; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.legacy_oddities IS 'What the last import found odd in its source. Kept until the next.';
+
+--
+-- Name: legacy_oddities_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.legacy_oddities ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.legacy_oddities_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: legacy_positions; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_positions (
+    table_name text NOT NULL COLLATE pg_catalog."C",
+    row_count bigint NOT NULL,
+    first_key bigint NOT NULL,
+    second_key bigint NOT NULL
+);
+
+--
+-- Name: legacy_projects; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_projects (
+    id bigint NOT NULL,
+    external_id text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone
+);
+
+--
+-- Name: legacy_provider_aggregates; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_provider_aggregates (
+    resource_provider_id bigint NOT NULL,
+    aggregate_id bigint NOT NULL
+);
+
+--
+-- Name: legacy_provider_traits; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_provider_traits (
+    resource_provider_id bigint NOT NULL,
+    trait_id bigint NOT NULL
+);
+
+--
+-- Name: legacy_resource_classes; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_resource_classes (
+    id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    class_id integer
+);
+
+--
+-- Name: legacy_resource_providers; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_resource_providers (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    spelled text COLLATE pg_catalog."C",
+    name text,
+    generation bigint,
+    root_provider_id bigint,
+    parent_provider_id bigint,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    parent_id bigint,
+    root_id bigint
+);
+
+--
+-- Name: legacy_traits; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_traits (
+    id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    trait_id integer
+);
+
+--
+-- Name: legacy_users; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.legacy_users (
+    id bigint NOT NULL,
+    external_id text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone
+);
+
+--
 -- Name: node_allocations_id_seq; Type: SEQUENCE; Schema: public; Owner: -
 --
 
@@ -3083,6 +3295,21 @@ ALTER TABLE public.resource_providers ALTER COLUMN id ADD GENERATED ALWAYS AS ID
 );
 
 --
+-- Name: timelines; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.timelines (
+    timeline text NOT NULL COLLATE pg_catalog."C",
+    noticed_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+--
+-- Name: TABLE timelines; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.timelines IS 'Timelines on which a primary has served requests that could be read from replicas. Positions in the WAL can be compared only within one: a replica that lacks the row of the present primary''s has not followed it.';
+
+--
 -- Name: traits; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -3231,6 +3458,111 @@ ALTER TABLE ONLY public.consumers
 
 ALTER TABLE ONLY public.inventories
     ADD CONSTRAINT inventories_pkey PRIMARY KEY (provider_id, class_id);
+
+--
+-- Name: legacy_aggregates legacy_aggregates_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_aggregates
+    ADD CONSTRAINT legacy_aggregates_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_allocations legacy_allocations_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_allocations
+    ADD CONSTRAINT legacy_allocations_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_consumer_types legacy_consumer_types_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_consumer_types
+    ADD CONSTRAINT legacy_consumer_types_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_consumers legacy_consumers_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_consumers
+    ADD CONSTRAINT legacy_consumers_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_imports legacy_imports_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_imports
+    ADD CONSTRAINT legacy_imports_pkey PRIMARY KEY (only_row);
+
+--
+-- Name: legacy_inventories legacy_inventories_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_inventories
+    ADD CONSTRAINT legacy_inventories_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_oddities legacy_oddities_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_oddities
+    ADD CONSTRAINT legacy_oddities_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_positions legacy_positions_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_positions
+    ADD CONSTRAINT legacy_positions_pkey PRIMARY KEY (table_name);
+
+--
+-- Name: legacy_projects legacy_projects_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_projects
+    ADD CONSTRAINT legacy_projects_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_provider_aggregates legacy_provider_aggregates_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_provider_aggregates
+    ADD CONSTRAINT legacy_provider_aggregates_pkey PRIMARY KEY (resource_provider_id, aggregate_id);
+
+--
+-- Name: legacy_provider_traits legacy_provider_traits_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_provider_traits
+    ADD CONSTRAINT legacy_provider_traits_pkey PRIMARY KEY (resource_provider_id, trait_id);
+
+--
+-- Name: legacy_resource_classes legacy_resource_classes_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_resource_classes
+    ADD CONSTRAINT legacy_resource_classes_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_resource_providers legacy_resource_providers_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_resource_providers
+    ADD CONSTRAINT legacy_resource_providers_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_traits legacy_traits_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_traits
+    ADD CONSTRAINT legacy_traits_pkey PRIMARY KEY (id);
+
+--
+-- Name: legacy_users legacy_users_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.legacy_users
+    ADD CONSTRAINT legacy_users_pkey PRIMARY KEY (id);
 
 --
 -- Name: node_allocations node_allocations_name_key; Type: CONSTRAINT; Schema: public; Owner: -
@@ -3387,6 +3719,13 @@ ALTER TABLE ONLY public.resource_providers
     ADD CONSTRAINT resource_providers_uuid_key UNIQUE (uuid);
 
 --
+-- Name: timelines timelines_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.timelines
+    ADD CONSTRAINT timelines_pkey PRIMARY KEY (timeline);
+
+--
 -- Name: traits traits_name_key; Type: CONSTRAINT; Schema: public; Owner: -
 --
 
@@ -3431,6 +3770,36 @@ CREATE INDEX consumers_project_id_idx ON public.consumers USING btree (project_i
 --
 
 CREATE INDEX inventories_class_id_free_idx ON public.inventories USING btree (class_id, free, provider_id);
+
+--
+-- Name: legacy_allocations_consumer_uuid_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX legacy_allocations_consumer_uuid_idx ON public.legacy_allocations USING btree (consumer_uuid);
+
+--
+-- Name: legacy_consumers_uuid_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX legacy_consumers_uuid_idx ON public.legacy_consumers USING btree (uuid, id);
+
+--
+-- Name: legacy_inventories_key_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX legacy_inventories_key_idx ON public.legacy_inventories USING btree (resource_provider_id, resource_class_id);
+
+--
+-- Name: legacy_oddities_kind_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX legacy_oddities_kind_idx ON public.legacy_oddities USING btree (kind, id);
+
+--
+-- Name: legacy_resource_providers_parent_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX legacy_resource_providers_parent_id_idx ON public.legacy_resource_providers USING btree (parent_id);
 
 --
 -- Name: node_allocations_allocating_idx; Type: INDEX; Schema: public; Owner: -

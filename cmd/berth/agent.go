@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -115,7 +113,7 @@ func (p *process) agentOnce(ctx context.Context, tracker *agent.Tracker) error {
 func (p *process) runAgent(ctx context.Context, settings *agentSettings, log *slog.Logger, newTracker func(agent.Options) *agent.Tracker) error {
 	stop := p.stopOnSignals(ctx)
 	defer stop.done()
-	patience, giveUp := patienceOf(stop)
+	patience, giveUp := patienceOf(stop, supervisorPatience)
 	defer giveUp()
 
 	metrics := newAgentMetrics()
@@ -124,7 +122,7 @@ func (p *process) runAgent(ctx context.Context, settings *agentSettings, log *sl
 		return err
 	}
 	defer closeMetrics()
-	supervised := &supervisor{log: log}
+	supervised := &agentSupervisor{supervisor: supervisor{log: log}}
 	var tracker *agent.Tracker
 	inStep := false
 	tracker = newTracker(agent.Options{Attempts: int(settings.attempts), Log: log, Observe: func(pass agent.Pass) {
@@ -136,14 +134,14 @@ func (p *process) runAgent(ctx context.Context, settings *agentSettings, log *sl
 		inStep = pass.Err == nil
 		log.Debug("a pass ended", "took", pass.Took, "attempts", pass.Attempts, "providers", pass.Providers, "reshaped", pass.Reshaped)
 	}})
-	defer nudgeOnHangup(tracker)()
+	defer onHangup(tracker.Nudge)()
 	ended := context.AfterFunc(stop.asked, func() {
 		log.Info("stopping")
 		supervised.stopping()
 		tracker.Stop()
 	})
 	defer ended() // an end that nobody asked for is told as an error
-	go supervised.watch(patience, tracker)
+	go supervised.watch(patience, func(most time.Duration) bool { return time.Since(tracker.Progress()) < most })
 
 	err = tracker.Run(patience, settings.interval)
 	if errors.Is(err, context.Canceled) && patience.Err() != nil {
@@ -153,26 +151,4 @@ func (p *process) runAgent(ctx context.Context, settings *agentSettings, log *sl
 		return fmt.Errorf("the service's picture of this host cannot be brought to its new shape: %w", err)
 	}
 	return nil
-}
-
-// nudgeOnHangup asks for a pass with every SIGHUP, until the returned function is
-// called.
-func nudgeOnHangup(tracker *agent.Tracker) (release func()) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	ended := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-hangups:
-				tracker.Nudge()
-			case <-ended:
-				return
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(hangups)
-		close(ended)
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"regexp"
+	"strings"
 
 	"github.com/berthd/berth/server/conductor"
 )
@@ -29,7 +31,7 @@ func (s *service) startConductor(ctx context.Context) error {
 	if err := s.store.SetBaremetalBackend(ctx, s.settings.BaremetalBackend == baremetalPlacement); err != nil {
 		return err
 	}
-	hostname, err := conductorHostname(s.settings.BaremetalHostname, s.listener.Addr())
+	hostname, err := conductorHostname(s.settings.BaremetalHostname, s.doors[0].Addr())
 	if err != nil {
 		return err
 	}
@@ -50,6 +52,10 @@ func (s *service) startConductor(ctx context.Context) error {
 	return nil
 }
 
+// notInHostnames is what the path of a socket may have and the name of a conductor
+// may not.
+var notInHostnames = regexp.MustCompile(`[^A-Za-z0-9._:-]+`)
+
 // conductorHostname is the name chosen, or one that other processes on this machine
 // and elsewhere don't have and that this one has again when it is started again.
 func conductorHostname(chosen string, listening net.Addr) (string, error) {
@@ -59,6 +65,9 @@ func conductorHostname(chosen string, listening net.Addr) (string, error) {
 	machine, err := os.Hostname()
 	if err != nil {
 		return "", fmt.Errorf("the machine's name: %w; choose one with --baremetal-hostname", err)
+	}
+	if socket, ok := listening.(*net.UnixAddr); ok {
+		return machine + ":" + notInHostnames.ReplaceAllString(strings.TrimPrefix(socket.Name, "/"), "-"), nil
 	}
 	_, port, err := net.SplitHostPort(listening.String())
 	if err != nil {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -21,10 +24,18 @@ func (p *process) configCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Show every setting, its value and where it came from",
 		Long: `Show every setting as 'berth serve' would see it with the same flags and the same
-environment: its value and whether a flag, the environment or the default gave
+environment: its value and whether a flag, the environment, a file or the default gave
 it. Passwords are masked. Wrong settings are listed on standard error and make
-the exit code 2.`,
+the exit code 2.
+
+A flag wins over the environment, the environment over the files of --config-file and
+--config-dir, and these over the default. Such a file is the placement.conf of the
+service before, as it is. None is read unless it is named by --config-file, --config-dir
+or the variable OS_PLACEMENT_CONFIG_DIR, not even /etc/placement/placement.conf: a
+machine that merely has the old package installed must not change what Berth does.
+Options that mean nothing, or do nothing here, are named in warnings.`,
 		Example: `  berth config
+  berth config --config-file /etc/placement/placement.conf
   BERTH_LOG_LEVEL=debug berth config --listen 127.0.0.1:9000
   berth config --output json | jq -r '.settings[] | select(.origin != "default") | .name'`,
 		Args: cobra.NoArgs,
@@ -57,4 +68,23 @@ func (p *process) printConfig(settings *Settings, format string) error {
 	}
 	_, err := fmt.Fprintf(p.stdout, "\nDatabase: %s\n", settings.Database())
 	return err
+}
+
+// logOptions writes every setting to the log at level debug, unless --log-options says
+// not to.
+func (s *Settings) logOptions(ctx context.Context, log *slog.Logger) {
+	if !s.LogOptions || !log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	for _, row := range s.values {
+		log.Debug("setting", "name", row.name, "value", row.shown(), "origin", row.origin)
+	}
+}
+
+// corsMaxAge is the setting as the service wants it, to which 0 means the default.
+func (s *Settings) corsMaxAge() time.Duration {
+	if s.CORSMaxAge == 0 {
+		return -1
+	}
+	return s.CORSMaxAge
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/server/cluster"
 	"github.com/berthd/berth/server/store"
@@ -25,7 +28,9 @@ type database struct {
 // only reads may share one that a service has running.
 func openDatabase(ctx context.Context, settings *Settings, log *slog.Logger, reads bool) (*database, error) {
 	if !settings.Embedded() {
-		return &database{url: settings.DatabaseURL, direct: settings.DirectURL(), description: settings.Database()}, nil
+		return &database{
+			url: followingPrimary(settings.DatabaseURL), direct: followingPrimary(settings.DirectURL()), description: settings.Database(),
+		}, nil
 	}
 	options := cluster.Options{Dir: settings.DataDir, Log: log, DatabaseSettings: store.PlannerSettings()}
 	if wanted := settings.DBMaxConnections + spareConnections; wanted > usualConnections {
@@ -44,6 +49,47 @@ func openDatabase(ctx context.Context, settings *Settings, log *slog.Logger, rea
 	}
 	description := fmt.Sprintf("embedded PostgreSQL %d in %s; psql '%s'", private.Binaries().Major, private.Dir(), private.ConnString())
 	return &database{url: private.URL(), direct: private.URL(), private: private, description: description}, nil
+}
+
+// followingPrimary is a connection string that leads to whichever of its hosts takes
+// writes, and passes by one that does not answer. The first host would be taken
+// otherwise, also if it is a standby. What it says itself about these things is left,
+// and so is one that names a single host. It may come from PG* variables in part.
+func followingPrimary(connection string) string {
+	config, err := pgx.ParseConfig(connection)
+	if err != nil || len(hostsOf(config)) < 2 {
+		return connection
+	}
+	more := map[string]string{}
+	if config.ValidateConnect == nil && !strings.Contains(connection, "target_session_attrs") {
+		more["target_session_attrs"] = "read-write"
+	}
+	if config.ConnectTimeout == 0 {
+		more["connect_timeout"] = "5"
+	}
+	_, rest, isURL := strings.Cut(connection, "://")
+	for _, name := range []string{"target_session_attrs", "connect_timeout"} {
+		switch value := more[name]; {
+		case value == "":
+		case !isURL:
+			connection += " " + name + "=" + value
+		case strings.Contains(rest, "?"):
+			connection += "&" + name + "=" + value
+		default:
+			connection += "?" + name + "=" + value
+			rest = connection
+		}
+	}
+	return connection
+}
+
+// hostsOf are the places that a configuration names, each once.
+func hostsOf(config *pgx.ConnConfig) map[string]bool {
+	hosts := map[string]bool{fmt.Sprint(config.Host, " ", config.Port): true}
+	for _, other := range config.Fallbacks {
+		hosts[fmt.Sprint(other.Host, " ", other.Port)] = true
+	}
+	return hosts
 }
 
 // The embedded PostgreSQL allows 200 connections by itself; a larger pool needs

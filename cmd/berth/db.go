@@ -19,10 +19,15 @@ func (p *process) dbCommand() *cobra.Command {
 		Long: `Bring the database's schema up to date, or look at it. Without a database URL these
 commands work on the embedded PostgreSQL that 'berth serve' uses, starting it for as
 long as they run. While 'berth serve' runs on it, those that only read use its server,
-and 'berth db migrate' refuses.`,
+and 'berth db migrate' refuses.
+
+There is no 'stamp': it would claim that the database has a schema that it may not have.
+A database that a newer berth has migrated is left alone without it.`,
 		Example: `  berth db migrate --database-url postgres://berth:secret@db.example.org/berth
+  berth db sync --config-file /etc/placement/placement.conf
   berth db status --output json`,
-	}, p.migrateCommand(), p.dbVersionCommand(), p.statusCommand(), p.checkCommand(), p.repairCommand())
+	}, p.migrateCommand(), p.dbVersionCommand(), p.statusCommand(), p.checkCommand(), p.repairCommand(),
+		p.onlineDataMigrationsCommand())
 }
 
 func (p *process) migrateCommand() *cobra.Command {
@@ -67,7 +72,8 @@ func (p *process) dbVersionCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the schema",
-		Long:  "Print the number of the newest migration that the database has; 0 for an empty one.",
+		Long: `Print the number of the newest migration that the database has; 0 for an empty one. The
+numbers are Berth's own, from 1 up, and no revisions of the service before.`,
 		Example: `  berth db version
   berth db version --output json`,
 		Args: cobra.NoArgs,
@@ -102,8 +108,8 @@ func (p *process) statusCommand() *cobra.Command {
 		Short: "Compare the database with this berth",
 		Long: `Show the version of the schema in the database beside the one this berth knows, the
 migrations that are pending, and the numbers of both sets of SQL functions. Only
-reads. The state is "up to date", "behind" (run 'berth db migrate') or "newer" (a newer
-berth was here).`,
+reads. The state is "up to date", "behind" (run 'berth db migrate'), "newer" (a newer
+berth was here) or "foreign" (the database of another Placement service).`,
 		Example: `  berth db status
   berth db status --output json | jq -r .state`,
 		Args: cobra.NoArgs,
@@ -136,10 +142,13 @@ const (
 	upToDate = "up to date"
 	behind   = "behind"
 	newer    = "newer"
+	foreign  = "foreign"
 )
 
 func stateOf(status migrate.Status) string {
 	switch {
+	case status.Foreign:
+		return foreign
 	case status.Newer():
 		return newer
 	case status.UpToDate():
@@ -167,7 +176,7 @@ func (p *process) onDatabase(reads bool, do func(context.Context, *database, *sl
 		log := newLogger(settings, p.stderr)
 		stop := p.stopOnSignals(c.Context())
 		defer stop.done()
-		patience, giveUp := patienceOf(stop)
+		patience, giveUp := patienceOf(stop, supervisorPatience)
 		defer giveUp()
 		database, err := openDatabase(stop.asked, settings, log, reads)
 		if err != nil {

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
+	"strings"
 	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
 )
 
 // Limits of the HTTP server that nobody should need to choose.
@@ -20,10 +22,6 @@ const (
 	// theirs (60 s): the side that closes first must be the one that sends the
 	// requests, or a request meets a closing connection.
 	idleTimeout = 120 * time.Second
-	// Queries carry lists of UUIDs (in_tree, member_of), tokens and service
-	// catalogues come as headers: 256 KiB hold about 6,000 UUIDs, and are a
-	// quarter of Go's default, which every connection may claim unread.
-	maxHeaderBytes = 256 << 10
 	// What a response may take to be written after the request's own time is
 	// up, so that the answer that says so still gets out.
 	writeGrace = 5 * time.Second
@@ -38,7 +36,7 @@ func newHTTPServer(settings *Settings, handler http.Handler, log *slog.Logger) *
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
+		MaxHeaderBytes:    int(settings.MaxHeaderBytes),
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	if limit := settings.RequestTimeout; limit > 0 {
@@ -48,95 +46,116 @@ func newHTTPServer(settings *Settings, handler http.Handler, log *slog.Logger) *
 	return server
 }
 
-// serveUntilAsked serves until somebody asks to stop, then lets running requests
-// finish for as long as drain says. It also ends when the database is lost, which
-// is a channel that never delivers where berth does not run the database. The
-// error is nil when somebody asked and every request was answered.
-func serveUntilAsked(server *http.Server, listener net.Listener, stop stopSteps, drain time.Duration, lost <-chan struct{}) error {
-	// Requests keep their context while they drain. The second signal takes it
-	// from them, and so does the end of this function, for those still running.
-	requests, breakOff := context.WithCancel(stop.atOnce)
-	defer breakOff()
-	server.BaseContext = func(net.Listener) context.Context { return requests }
-	silent := &silentConnections{open: map[net.Conn]bool{}}
-	server.ConnState = silent.note
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving HTTP on %s: %w", listener.Addr(), err)
-	case <-lost:
-		return errors.Join(errors.New("the embedded PostgreSQL ended without being asked; its log says why"), server.Close())
-	case <-stop.asked.Done():
-	}
-	server.RegisterOnShutdown(silent.close)
-	ctx, cancel := context.WithTimeout(stop.atOnce, drain)
-	defer cancel()
-	err := server.Shutdown(ctx)
-	switch {
-	// Asked first, because a request that loses its context may end in time for
-	// the drain to look complete.
-	case stop.atOnce.Err() != nil:
-		err = errors.New("a second signal came while requests were running; they were broken off")
-	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("requests were still running %s after the signal to stop and were broken off", drain)
-	}
-	// Close drops the connections that did not drain; after a full drain it has
-	// nothing left to do.
-	return errors.Join(err, server.Close())
+// door is a listener that leads to the server.
+type door struct {
+	net.Listener
+	// secure says that TLS is spoken here. On a Unix socket it never is.
+	secure bool
 }
 
-// silentConnections are those on which nothing was sent yet, such as a load
-// balancer keeps ready. net/http waits five seconds for them when it stops, which
-// is longer than a drain may take.
-type silentConnections struct {
-	mutex sync.Mutex
-	open  map[net.Conn]bool
-}
-
-// note is the server's ConnState.
-func (s *silentConnections) note(connection net.Conn, state http.ConnState) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if state == http.StateNew {
-		s.open[connection] = true
+func (d door) serve(server *http.Server) error {
+	var err error
+	if d.secure {
+		err = server.ServeTLS(d, "", "")
 	} else {
-		delete(s.open, connection)
+		err = server.Serve(d)
 	}
+	return fmt.Errorf("serving HTTP on %s: %w", d.Addr(), err)
 }
 
-func (s *silentConnections) close() {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	for connection := range s.open {
-		_ = connection.Close() // the other side may have been faster
+// listen opens what the settings name, or takes what the service manager has opened
+// instead. Whatever was opened is closed again when it fails.
+func listen(ctx context.Context, settings *Settings) (doors []door, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeDoors(doors))
+			doors = nil
+		}
+	}()
+	if doors, err = passedDoors(); err != nil {
+		return doors, err
 	}
+	if len(doors) == 0 {
+		for _, address := range splitList(settings.Listen) {
+			opened, err := listenOn(ctx, settings, address)
+			if err != nil {
+				return doors, err
+			}
+			doors = append(doors, door{Listener: opened})
+		}
+	}
+	for i := range doors {
+		if err := checkDoor(&doors[i], settings); err != nil {
+			return doors, err
+		}
+	}
+	return doors, nil
 }
 
-// listen opens the address of the settings. A name such as localhost is checked
-// again after it was resolved: noauth2 must not become reachable through a line
-// in /etc/hosts.
-func listen(ctx context.Context, settings *Settings) (net.Listener, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", settings.Listen)
+// checkDoor looks at what an address has become. A name such as localhost is checked
+// again after it was resolved: noauth2 must not become reachable through a line in
+// /etc/hosts, or a socket that somebody else has opened.
+func checkDoor(d *door, settings *Settings) error {
+	at := d.Addr()
+	_, isUnix := at.(*net.UnixAddr)
+	d.secure = settings.TLSCert != "" && !isUnix
+	if settings.Auth == "noauth2" && !isUnix && !isLoopback(at.String()) && !settings.AllowInsecureNoauth2 {
+		return fmt.Errorf("%s is not a loopback address, and noauth2 believes every caller; listen on 127.0.0.1, or allow it with --allow-insecure-noauth2", at)
+	}
+	return nil
+}
+
+func listenOn(ctx context.Context, settings *Settings, address string) (net.Listener, error) {
+	if path, isSocket := strings.CutPrefix(address, unixPrefix); isSocket {
+		return listenUnix(ctx, path, settings.SocketMode, settings.SocketOwner)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s (%s): %w; stop what uses the port, or choose another with --listen",
-			settings.Listen, settings.setting("listen").origin, err)
-	}
-	if isLoopback(settings.Listen) && !isLoopback(listener.Addr().String()) && !settings.AllowInsecureNoauth2 {
-		return nil, errors.Join(
-			fmt.Errorf("%s is not a loopback address here but %s, and noauth2 believes every caller; listen on 127.0.0.1, or allow it with --allow-insecure-noauth2",
-				settings.Listen, listener.Addr()),
-			listener.Close())
+			address, settings.setting("listen").origin, err)
 	}
 	return listener, nil
 }
 
-// reachableURL is the URL that a person on this machine can open. An address
+// passedDoors are the sockets that systemd, or what speaks like it, has opened for
+// this process: none where it was started in another way. They outlive the process,
+// so that a restart refuses nobody.
+func passedDoors() (doors []door, err error) {
+	passed, err := activation.Listeners()
+	if err != nil {
+		return nil, fmt.Errorf("the sockets passed by the service manager: %w", err)
+	}
+	for _, listener := range passed {
+		if listener == nil {
+			return doors, errors.New("the service manager passed something that is no listening stream socket; see ListenStream= in its socket unit")
+		}
+		doors = append(doors, door{Listener: listener})
+	}
+	return doors, nil
+}
+
+func closeDoors(doors []door) error {
+	var failed []error
+	for _, door := range doors {
+		failed = append(failed, door.Close())
+	}
+	return errors.Join(failed...)
+}
+
+// url is what a person on this machine can open, or unix: and a path. An address
 // that means every interface is no address to go to.
-func reachableURL(address net.Addr, basePath string) string {
-	host := address.String()
-	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		host = net.JoinHostPort("localhost", fmt.Sprint(tcp.Port))
+func (d door) url(basePath string) string {
+	host := d.Addr().String()
+	switch at := d.Addr().(type) {
+	case *net.UnixAddr:
+		return unixPrefix + at.Name
+	case *net.TCPAddr:
+		if at.IP.IsUnspecified() {
+			host = net.JoinHostPort("localhost", fmt.Sprint(at.Port))
+		}
+	}
+	if d.secure {
+		return "https://" + host + basePath
 	}
 	return "http://" + host + basePath
 }

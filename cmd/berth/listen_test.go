@@ -17,10 +17,11 @@ import (
 type drainBundle struct {
 	signals  chan os.Signal
 	lost     chan struct{}
-	closed   chan struct{} // the listener was closed: draining has begun
+	draining chan struct{} // closed when somebody has asked
+	closed   chan struct{} // the listener was closed
 	release  chan struct{} // lets the request finish
 	answered chan string   // what the client got
-	ended    chan error    // what serveUntilAsked returned
+	ended    chan error    // what untilAsked returned
 	released chan struct{} // the signals are no longer caught
 	address  string
 }
@@ -41,8 +42,14 @@ func (l watchedListener) Close() error {
 
 func setupDrain(t *testing.T, drain time.Duration) drainBundle {
 	t.Helper()
+	return setupSlowDrain(t, 0, drain)
+}
+
+// setupSlowDrain is one that goes on accepting for some time.
+func setupSlowDrain(t *testing.T, delay, drain time.Duration) drainBundle {
+	t.Helper()
 	b := drainBundle{
-		signals: make(chan os.Signal, 2), lost: make(chan struct{}), closed: make(chan struct{}), release: make(chan struct{}),
+		signals: make(chan os.Signal, 2), lost: make(chan struct{}), draining: make(chan struct{}), closed: make(chan struct{}), release: make(chan struct{}),
 		answered: make(chan string, 1), ended: make(chan error, 1), released: make(chan struct{}),
 	}
 	p := process{signals: func() (<-chan os.Signal, func()) { return b.signals, func() { close(b.released) } }}
@@ -50,6 +57,9 @@ func setupDrain(t *testing.T, drain time.Duration) drainBundle {
 	t.Cleanup(stop.done)
 	running := make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/short" {
+			return
+		}
 		close(running)
 		select {
 		case <-b.release:
@@ -61,14 +71,19 @@ func setupDrain(t *testing.T, drain time.Duration) drainBundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := listen(t.Context(), settings)
+	doors, err := listen(t.Context(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
+	listener := doors[0].Listener
 	b.address = listener.Addr().String()
-	server := newHTTPServer(settings, handler, slog.New(slog.DiscardHandler))
-	go func() { b.ended <- serveUntilAsked(server, watchedListener{listener, b.closed}, stop, drain, b.lost) }()
-	go func() { b.answered <- get(t.Context(), reachableURL(listener.Addr(), "/")) }()
+	serving := &serving{
+		http:  newHTTPServer(settings, handler, slog.New(slog.DiscardHandler)),
+		doors: []door{{Listener: watchedListener{listener, b.closed}}}, draining: b.draining,
+		delay: delay, drain: drain, lost: b.lost,
+	}
+	go func() { b.ended <- serving.untilAsked(stop) }()
+	go func() { b.answered <- get(t.Context(), doors[0].url("/")) }()
 	<-running
 	return b
 }
@@ -117,6 +132,58 @@ func TestAConnectionThatSaysNothingDoesNotHoldUpTheEnd(t *testing.T) {
 	close(b.release)
 	<-b.answered
 	b.signals <- syscall.SIGTERM
+	if err := <-b.ended; err != nil {
+		t.Errorf("the drain ended with %v", err)
+	}
+}
+
+// Load balancers have the delay to notice; until it is over nobody is refused, and
+// whoever is answered is told to connect elsewhere.
+func TestDuringTheDelayRequestsAreAccepted(t *testing.T) {
+	t.Parallel()
+	b := setupSlowDrain(t, time.Hour, time.Hour)
+	b.signals <- syscall.SIGTERM
+	<-b.draining
+	response, err := http.Get("http://" + b.address + "/short")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if !response.Close {
+		t.Error("the connection stays open")
+	}
+	select {
+	case <-b.closed:
+		t.Error("the listener was closed")
+	default:
+	}
+	b.signals <- syscall.SIGTERM // ends the delay as well
+	if err := <-b.ended; err == nil || !strings.Contains(err.Error(), "second signal") {
+		t.Errorf("the drain ended with %v", err)
+	}
+}
+
+// A connection that was made for a request is as good as the request.
+func TestAConnectionThatWasJustMadeMayStillBeginItsRequest(t *testing.T) {
+	t.Parallel()
+	b := setupDrain(t, 10*time.Second)
+	fresh, err := net.Dial("tcp", b.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	close(b.release)
+	<-b.answered
+	// The kernel may take the connection before the server does.
+	time.Sleep(50 * time.Millisecond)
+	b.signals <- syscall.SIGTERM
+	<-b.closed
+	if _, err := io.WriteString(fresh, "GET /short HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(fresh); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 OK\r\n") {
+		t.Errorf("answered %q, %v", answer, err)
+	}
 	if err := <-b.ended; err != nil {
 		t.Errorf("the drain ended with %v", err)
 	}
@@ -199,6 +266,13 @@ func TestABusyPortIsNamed(t *testing.T) {
 	}
 }
 
+// addressOnly is a listener of which only the address matters.
+type addressOnly struct{ at net.Addr }
+
+func (addressOnly) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (addressOnly) Close() error              { return nil }
+func (a addressOnly) Addr() net.Addr          { return a.at }
+
 func TestTheURLCanBeOpened(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
@@ -211,7 +285,7 @@ func TestTheURLCanBeOpened(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := reachableURL(resolved, "/p"); got != want {
+		if got := (door{Listener: addressOnly{resolved}}).url("/p"); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,6 +21,18 @@ func (f *flagText) String() string        { return f.text }
 func (f *flagText) Set(text string) error { f.text = text; return nil }
 func (f *flagText) Type() string          { return f.kind }
 
+// flagList is a flag that may be given more than once; the values are joined by commas.
+type flagList struct{ flagText }
+
+// Set adds a value to those before.
+func (f *flagList) Set(text string) error {
+	if f.text != "" {
+		text = f.text + "," + text
+	}
+	f.text = text
+	return nil
+}
+
 // addSettingFlags gives a command the flags of its settings.
 func addSettingFlags(flags *pflag.FlagSet, widest scope) {
 	flags.SortFlags = false
@@ -26,7 +40,11 @@ func addSettingFlags(flags *pflag.FlagSet, widest scope) {
 		if row.scope > widest {
 			continue
 		}
-		flag := flags.VarPF(&flagText{row.fallback, row.value.kind}, row.name, "", row.help+" ["+row.env()+"]")
+		var value pflag.Value = &flagText{row.fallback, row.value.kind}
+		if row.value.repeats {
+			value = &flagList{flagText{row.fallback, row.value.kind}}
+		}
+		flag := flags.VarPF(value, row.name, "", row.help+" ["+row.env()+"]")
 		if row.value.kind == "bool" {
 			flag.NoOptDefVal = "true"
 		}
@@ -55,24 +73,24 @@ func (m mistakes) Error() string { return errors.Join(m...).Error() }
 func (m mistakes) Unwrap() []error { return m }
 
 // load reads the settings of a command: a flag wins over the environment, which
-// wins over the default. An empty variable counts as not set, since service
-// managers and container files can hardly leave a variable out; an empty flag
-// was typed by somebody and counts. The warnings name variables that start with
-// BERTH_ and mean nothing.
+// wins over the files of --config-file, which win over the default. An empty variable
+// counts as not set, since service managers and container files can hardly leave a
+// variable out; an empty flag was typed by somebody and counts. The warnings name
+// variables that start with BERTH_ and mean nothing, and options of the files that
+// mean nothing or do nothing.
 func load(flags *pflag.FlagSet, environ []string, widest scope) (settings *Settings, warnings []string, err error) {
 	settings = &Settings{}
 	variables := environment(environ)
 	rows := settings.table()
-	var wrong mistakes
+	wrong := settings.openConf(rows, flags, variables)
 	kept := rows[:0]
 	for _, row := range rows {
 		if row.scope > widest {
 			continue
 		}
-		row.text, row.origin = find(row, flags, variables)
-		if broken := row.value.read(row.text); broken != nil {
+		if broken := settings.fill(&row, flags, variables); broken != nil {
 			row.wrong = true
-			wrong = append(wrong, &mistake{row.name, row.shown(), row.origin, *broken})
+			wrong = append(wrong, broken)
 		}
 		kept = append(kept, row)
 	}
@@ -84,10 +102,57 @@ func load(flags *pflag.FlagSet, environ []string, widest scope) (settings *Setti
 	if len(wrong) > 0 {
 		err = wrong
 	}
-	return settings, append(unknownVariables(variables), settings.unused()...), err
+	return settings, slices.Concat(unknownVariables(variables), settings.conf.warnings(widest), settings.unused()), err
 }
 
-// find returns the text of a setting and where it came from.
+// openConf reads the files that are asked before the defaults.
+func (s *Settings) openConf(rows []setting, flags *pflag.FlagSet, variables map[string]string) mistakes {
+	var files, dirs setting
+	namedBy := ""
+	for _, row := range rows {
+		row.text, row.origin = find(row, flags, variables)
+		switch {
+		case row.name == "config-file":
+			files = row
+		case row.name == "config-dir":
+			dirs = row
+		case row.name == "database-url" && row.text != "":
+			namedBy = row.origin
+		}
+	}
+	if found := libpqVariables(variables); namedBy == "" && len(found) > 0 {
+		namedBy = "environment " + strings.Join(found, ", ")
+	}
+	conf, wrong := openPlacementConf(files, dirs)
+	conf.databaseNamedBy = namedBy
+	s.conf = conf
+	return wrong
+}
+
+// fill gives a row its text and origin, and the field behind it its value.
+func (s *Settings) fill(row *setting, flags *pflag.FlagSet, variables map[string]string) error {
+	row.text, row.origin = find(*row, flags, variables)
+	if row.origin == originDefault {
+		if found, ok := s.conf.find(*row); ok {
+			row.text, row.origin = found.text, found.origin
+			if found.broken != nil {
+				return &mistake{row.name, cmp.Or(found.shown, found.text), found.origin, *found.broken}
+			}
+		}
+	}
+	if broken := row.value.read(row.text); broken != nil {
+		return &mistake{row.name, row.shown(), row.origin, *broken}
+	}
+	return nil
+}
+
+const originDefault = "default"
+
+// placementConfigDir is the variable that names the directory of placement.conf for
+// the service before.
+const placementConfigDir = "OS_PLACEMENT_CONFIG_DIR"
+
+// find returns the text of a setting and where it came from, the files aside.
 func find(row setting, flags *pflag.FlagSet, variables map[string]string) (text, origin string) {
 	if flag := flags.Lookup(row.name); flag != nil && flag.Changed {
 		return flag.Value.String(), "flag --" + row.name
@@ -95,7 +160,10 @@ func find(row setting, flags *pflag.FlagSet, variables map[string]string) (text,
 	if text := variables[row.env()]; text != "" {
 		return text, "environment " + row.env()
 	}
-	return row.fallback, "default"
+	if dir := variables[placementConfigDir]; dir != "" && row.name == "config-file" {
+		return filepath.Join(dir, "placement.conf"), "environment " + placementConfigDir
+	}
+	return row.fallback, originDefault
 }
 
 // setting returns a row that was loaded; an empty one when the command does not

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	host := process{environ: os.Environ(), stdout: os.Stdout, stderr: os.Stderr, signals: systemSignals}
-	os.Exit(host.run(context.Background(), os.Args[1:]))
+	os.Exit(host.run(context.Background(), renamed(os.Args[0], os.Args[1:])))
 }
 
 // process is what the commands know of the world around them, so that tests can
@@ -31,12 +31,26 @@ type process struct {
 	signals func() (signals <-chan os.Signal, stop func())
 }
 
-// Exit codes, the same for every command.
+// Exit codes, the same for every command except 'berth db online-data-migrations' and
+// 'berth status', which have those of the service before.
 const (
 	exitFine   = 0
 	exitFailed = 1
 	exitUsage  = 2 // the command line or a setting was wrong; nothing was done
 )
+
+// codedError ends a command with an exit code of its own, which scripts know from the
+// service before. A nil cause was told already.
+type codedError struct {
+	code  int
+	cause error
+}
+
+// Error is that of the cause.
+func (e *codedError) Error() string { return fmt.Sprint(e.cause) }
+
+// Unwrap gives the cause.
+func (e *codedError) Unwrap() error { return e.cause }
 
 // run executes one command line and returns the exit code.
 func (p *process) run(ctx context.Context, arguments []string) int {
@@ -49,9 +63,15 @@ func (p *process) run(ctx context.Context, arguments []string) int {
 	root.SetErr(p.stderr)
 	command, err := root.ExecuteContextC(ctx)
 	var wrong mistakes
+	var coded *codedError
 	switch {
 	case err == nil:
 		return exitFine
+	case errors.As(err, &coded):
+		if coded.cause != nil {
+			fmt.Fprintf(p.stderr, "berth: %v\n", coded.cause)
+		}
+		return coded.code
 	case errors.As(err, &wrong):
 		p.printMistakes(wrong)
 		return exitUsage
@@ -85,8 +105,9 @@ microversions 1.0 to 1.39, and the part of the Bare Metal API, 1.1 to 1.82, that
 free machines. Its data is in PostgreSQL.
 
 Every setting is a flag and an environment variable: --log-format is
-BERTH_LOG_FORMAT. Flags win over the environment; 'berth config' shows each value
-and where it came from.
+BERTH_LOG_FORMAT. Flags win over the environment, and that over an existing
+placement.conf that --config-file names; 'berth config' shows each value and where it
+came from.
 
 The commands below Hosts and API ask a service, by default the one on this machine;
 their flag --url (BERTH_URL) names another.
@@ -102,8 +123,8 @@ Exit codes: 0 done, 1 failed, 2 the command line or a setting is wrong.`,
 	}
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "database", Title: "Database:"},
 		&cobra.Group{ID: "hosts", Title: "Hosts:"}, &cobra.Group{ID: "api", Title: "API:"})
-	root.AddCommand(grouped("run", p.serveCommand(), p.configCommand(), p.openapiCommand(), p.versionCommand())...)
-	root.AddCommand(grouped("database", p.dbCommand(), p.planCommand())...)
+	root.AddCommand(grouped("run", p.serveCommand(), p.configCommand(), p.policyCommand(), p.openapiCommand(), p.versionCommand())...)
+	root.AddCommand(grouped("database", p.dbCommand(), p.upgradeStatusCommand(), p.importCommand(), p.exportCommand(), p.planCommand())...)
 	root.AddCommand(grouped("hosts", p.agentCommand(), p.treeCommand(), p.reshapeCommand())...)
 	root.AddCommand(grouped("api", p.providerCommand(), p.inventoryCommand(), p.traitCommand(), p.aggregateCommand(),
 		p.classCommand(), p.allocationCommand(), p.candidateCommand(), p.usageCommand(), p.baremetalCommand())...)

@@ -45,7 +45,7 @@ func TestExitCodesAndMessages(t *testing.T) {
 		"so is an API that is not":             {[]string{"openapi", "--api=compute"}, exitUsage, "berth: api: \"compute\" (flag --api) is not an API of this service; write placement or baremetal\n"},
 		"so are flags that exclude each other": {[]string{"openapi", "--all=x", "--output=y"}, exitUsage, "berth: all: \"x\" (flag --all) writes every document to a file of its own; leave --microversion and --output out\n"},
 		"one wrong setting is one line":        {[]string{"serve", "--migrate=x"}, exitUsage, "berth: migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n"},
-		"several are listed under one heading": {[]string{"config", "--migrate=x", "--log-format=y"}, exitUsage, "berth: 2 settings are wrong:\n  migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n  log-format: \"y\" (flag --log-format) is not one of the choices; write one of text, json\n"},
+		"several are listed under one heading": {[]string{"config", "--migrate=x", "--log-format=y"}, exitUsage, "berth: 2 settings are wrong:\n  migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n  log-format: \"y\" (flag --log-format) is not one of the choices; write one of text, json, oslo\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,12 +13,16 @@ import (
 func (s *Settings) brokenTogether() []error {
 	var wrong []error
 	listen := s.setting("listen")
-	exposed := s.Listen != "" && s.Auth == "noauth2" && !isLoopback(s.Listen)
+	exposed := s.Listen != "" && s.Auth == authNoauth2 && !isLocal(s.Listen)
 	if exposed && !s.AllowInsecureNoauth2 && !s.setting("allow-insecure-noauth2").wrong {
 		wrong = append(wrong, &mistake{"listen", listen.text, listen.origin, rule{
 			"can be reached from other machines, and noauth2 believes whatever a caller says it is",
 			"listen on a loopback address such as 127.0.0.1:8778, or allow it with --allow-insecure-noauth2 (BERTH_ALLOW_INSECURE_NOAUTH2=true)",
 		}})
+	}
+	wrong = append(wrong, s.runSettings.brokenTogether(s.setting)...)
+	if s.Auth == authKeystone {
+		wrong = append(wrong, s.keystoneSettings.brokenTogether(s.setting)...)
 	}
 	direct := s.setting("direct-database-url")
 	if direct.text != "" && s.setting("database-url").text == "" && len(s.PGVariables) == 0 {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 )
 
@@ -16,6 +18,8 @@ import (
 const (
 	supervisorPatience = 5 * time.Second
 	supervisorMargin   = 100 * time.Millisecond
+	// What closing the database takes after the requests have drained.
+	closingTime = time.Second
 )
 
 func (p *process) serveCommand() *cobra.Command {
@@ -35,16 +39,24 @@ uses that server and starts none.
 The schema is brought up to date first, which is safe when several start at once;
 --migrate=false leaves that to 'berth db migrate'.
 
-noauth2, the only kind of authentication in this version, believes whatever a
+--auth keystone asks Keystone who calls, by the token of each request; see
+--keystone-auth-url and those after it. noauth2, the default, believes whatever a
 caller says it is. It is meant for one machine: listening on anything but the
 loopback interface needs --allow-insecure-noauth2.
 
-SIGTERM or Ctrl-C stops it: running requests get --drain-timeout to finish. A
-second signal breaks them off. The exit code is 0 when every request was answered,
-1 when some were broken off.`,
+It also serves TLS (--tls-cert, --tls-key), Unix sockets (--listen unix:/path) and
+sockets that systemd passes to it. SIGHUP takes up changed certificates at once; a
+handshake does so too.
+
+SIGTERM or Ctrl-C stops it: for --shutdown-delay it still accepts requests while
+/readyz says that it is draining, then running requests get --drain-timeout to
+finish. A second signal breaks them off. The exit code is 0 when every request was
+answered, 1 when some were broken off.`,
 		Example: `  berth serve
   berth serve --listen 127.0.0.1:9000 --log-format json
+  berth serve --listen 127.0.0.1:8778,unix:/run/berth/berth.sock
   berth serve --database-url postgres://berth:secret@db.example.org/berth --migrate=false
+  berth serve --config-file /etc/placement/placement.conf --database-url postgres://berth@db.example.org/berth
   BERTH_DATA_DIR=/srv/berth berth serve`,
 		Args: cobra.NoArgs,
 	}
@@ -63,13 +75,18 @@ second signal breaks them off. The exit code is 0 when every request was answere
 // because somebody asked, with every request answered.
 func (p *process) serve(ctx context.Context, settings *Settings) (err error) {
 	tuneCollector()
-	log := newLogger(settings, p.stderr)
+	out, closeLog, err := openLog(settings, p.stderr)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	log := newLogger(settings, out)
 	stop := p.stopOnSignals(ctx)
 	defer stop.done()
-	patience, giveUp := patienceOf(stop)
+	patience, giveUp := patienceOf(stop, settings.stopTime())
 	defer giveUp()
 
-	service := &service{settings: settings, log: log}
+	service := &service{settings: settings, log: log, draining: make(chan struct{})}
 	defer func() { err = errors.Join(err, service.close(patience)) }()
 	if err := service.start(stop.asked); err != nil {
 		if stop.asked.Err() != nil {
@@ -79,9 +96,25 @@ func (p *process) serve(ctx context.Context, settings *Settings) (err error) {
 		return err
 	}
 	p.greet(service)
-	err = serveUntilAsked(service.http, service.listener, stop, settings.DrainTimeout, service.database.lost())
-	log.Info("stopping")
-	return err
+	supervised := &supervisor{log: log}
+	defer onHangup(func() { supervised.reloading(service.reload) })()
+	defer context.AfterFunc(stop.asked, func() {
+		log.Info("stopping")
+		supervised.stopping()
+	})()
+	serving := &serving{
+		http: service.http, doors: service.doors, draining: service.draining,
+		delay: settings.ShutdownDelay, drain: settings.DrainTimeout, lost: service.database.lost(),
+	}
+	defer supervised.watchServer(patience, serving)()
+	supervised.send(daemon.SdNotifyReady, "STATUS=Serving on "+service.urls())
+	return serving.untilAsked(stop)
+}
+
+// stopTime is how long the service may take to stop: accepting, draining, and what
+// supervisors leave for closing the database.
+func (s *Settings) stopTime() time.Duration {
+	return s.ShutdownDelay + max(supervisorPatience, s.DrainTimeout+closingTime)
 }
 
 // tuneCollector lets the heap, some 10 MB of it live, grow to five times of that
@@ -94,19 +127,25 @@ func tuneCollector() {
 }
 
 // patienceOf is the time that closing may take: until the second signal, or until
-// whoever sent the first is about to kill.
-func patienceOf(stop stopSteps) (context.Context, context.CancelFunc) {
+// whoever sent the first is about to kill, which is after a time.
+func patienceOf(stop stopSteps, most time.Duration) (context.Context, context.CancelFunc) {
 	patience, giveUp := context.WithCancel(stop.atOnce)
-	context.AfterFunc(stop.asked, func() { time.AfterFunc(supervisorPatience-supervisorMargin, giveUp) })
+	context.AfterFunc(stop.asked, func() { time.AfterFunc(most-supervisorMargin, giveUp) })
 	return patience, giveUp
 }
 
 // greet prints what a person needs next.
 func (p *process) greet(s *service) {
-	at := reachableURL(s.listener.Addr(), s.settings.BasePath)
+	at, through := s.doors[0].url(s.settings.BasePath), ""
+	if path, isSocket := strings.CutPrefix(at, unixPrefix); isSocket {
+		at, through = "http://localhost"+s.settings.BasePath, "--unix-socket "+path+" "
+	}
+	if s.settings.TLSClientCA != "" && through == "" {
+		through = "--cert FILE --key FILE "
+	}
 	fmt.Fprintf(p.stdout, `Berth is listening on %[1]s
-API reference:  %[1]s/docs
-Try it:         curl -H 'X-Auth-Token: admin' %[1]s/resource_providers
-Database:       %[2]s
-`, at, s.database.description)
+API reference:  %[2]s/docs
+Try it:         curl %[3]s-H 'X-Auth-Token: admin' %[2]s/resource_providers
+Database:       %[4]s
+`, strings.ReplaceAll(s.urls(), ",", ", "), at, through, s.database.description)
 }

@@ -7,10 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/store"
 )
 
@@ -19,27 +22,45 @@ type service struct {
 	settings *Settings
 	log      *slog.Logger
 
+	policy   *policy.Policy
 	database *database
 	store    *store.Store
-	listener net.Listener
+	doors    []door
+	// draining is closed when the service is about to stop.
+	draining chan struct{}
+	// certificates are nil where TLS is off.
+	certificates *certificates
 	// conductor is nil where the Bare Metal API is off.
 	conductor *conducting
 	http      *http.Server
+	watching  watching
 }
 
 // start opens the parts. Whatever was opened when it fails is left to close.
 func (s *service) start(ctx context.Context) (err error) {
+	s.settings.logOptions(ctx, s.log)
+	if s.certificates, err = loadCertificates(s.settings, s.log); err != nil {
+		return err
+	}
+	if err = s.loadPolicy(); err != nil {
+		return err
+	}
 	if s.database, err = openDatabase(ctx, s.settings, s.log, false); err != nil {
 		return err
 	}
 	if err = s.prepareSchema(ctx); err != nil {
 		return err
 	}
-	if s.store, err = store.Open(ctx, store.Options{
+	options := store.Options{
 		URL:      s.database.url,
 		MaxConns: int32(s.settings.DBMaxConnections),
 		Pooler:   s.settings.DBPooler == "transaction",
-	}); err != nil {
+		Replicas: s.settings.ReplicaURLs, ReplicaWait: s.settings.ReplicaWait,
+	}
+	if err = s.watchStore(ctx, &options); err != nil {
+		return err
+	}
+	if s.store, err = store.Open(ctx, options); err != nil {
 		return err
 	}
 	if err = s.store.SyncStandardNames(ctx); err != nil {
@@ -50,22 +71,25 @@ func (s *service) start(ctx context.Context) (err error) {
 	}
 	// The port is opened last: whoever can connect is served, as soon as the
 	// conductor is known to the database.
-	if s.listener, err = listen(ctx, s.settings); err != nil {
+	if s.doors, err = listen(ctx, s.settings); err != nil {
 		return err
 	}
 	if err = s.startConductor(ctx); err != nil {
-		return errors.Join(err, s.listener.Close())
+		return errors.Join(err, closeDoors(s.doors))
 	}
 	handler, err := s.handler(ctx)
 	if err != nil {
-		return errors.Join(err, s.listener.Close())
+		return errors.Join(err, closeDoors(s.doors))
 	}
 	s.http = newHTTPServer(s.settings, handler, s.log)
+	if s.certificates != nil {
+		s.http.TLSConfig = s.certificates.config()
+	}
 	if s.conductor != nil {
 		s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.conductor.stopping) }))
 	}
 	s.warnOfRisk()
-	s.log.Info("serving", "address", s.listener.Addr().String(), "database", s.settings.Database())
+	s.log.Info("serving", "address", s.urls(), "database", s.settings.Database())
 	return nil
 }
 
@@ -81,7 +105,10 @@ func (s *service) prepareSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if stateOf(status) == behind {
+	switch stateOf(status) {
+	case foreign:
+		return migrate.ErrForeign
+	case behind:
 		return fmt.Errorf("the schema is at version %d, this berth needs version %d with SQL functions %d; run 'berth db migrate', or serve without --migrate=false",
 			status.Version, status.Latest, status.Known.Number)
 	}
@@ -97,6 +124,9 @@ func (s *service) handler(ctx context.Context) (http.Handler, error) {
 		EnforceNewDefaults:  s.settings.EnforceNewDefaults,
 		CORSAllowedOrigins:  s.settings.CORSAllowedOrigins,
 		CORSAllowHeaders:    s.settings.CORSAllowHeaders,
+		CORSExposeHeaders:   s.settings.CORSExposeHeaders,
+		CORSAllowMethods:    s.settings.CORSAllowMethods,
+		CORSMaxAge:          s.settings.corsMaxAge(),
 		Prefix:              s.settings.BasePath,
 		MaxBodyBytes:        s.settings.MaxBodyBytes,
 		RequestTimeout:      s.settings.RequestTimeout,
@@ -107,6 +137,7 @@ func (s *service) handler(ctx context.Context) (http.Handler, error) {
 		RandomizeCandidates: s.settings.RandomizeCandidates,
 		Baremetal:           s.baremetal(),
 	}
+	options.CORSRefuseCredentials = !s.settings.CORSAllowCredentials
 	for _, add := range []func(context.Context, *server.Options) error{
 		s.addAuthentication, s.addPolicy, s.addLimits, s.addWatching,
 	} {
@@ -143,9 +174,27 @@ func (s *service) warnOfPlanner(ctx context.Context) error {
 // warnOfRisk says in the log what the settings allow and a newcomer might not
 // expect.
 func (s *service) warnOfRisk() {
-	if s.settings.Auth == "noauth2" && !isLoopback(s.settings.Listen) {
-		s.log.Warn("noauth2 believes whatever a caller says it is, and other machines can reach this address: "+
-			"anybody there is an administrator", "listen", s.settings.Listen)
+	for _, door := range s.doors {
+		if tcp, ok := door.Addr().(*net.TCPAddr); ok && s.settings.Auth == "noauth2" && !tcp.IP.IsLoopback() {
+			s.log.Warn("noauth2 believes whatever a caller says it is, and other machines can reach this address: "+
+				"anybody there is an administrator", "listen", tcp.String())
+		}
+	}
+}
+
+// urls are where the service can be reached, with commas.
+func (s *service) urls() string {
+	var urls []string
+	for _, door := range s.doors {
+		urls = append(urls, door.url(s.settings.BasePath))
+	}
+	return strings.Join(urls, ",")
+}
+
+// reload takes up what has changed in files since the start.
+func (s *service) reload() {
+	if s.certificates != nil {
+		s.certificates.refresh(time.Now())
 	}
 }
 
@@ -154,6 +203,7 @@ func (s *service) warnOfRisk() {
 // already, and the database must have its turn.
 func (s *service) close(ctx context.Context) error {
 	s.stopConductor(ctx)
+	defer s.stopWatching(ctx)()
 	if s.store != nil {
 		closed := make(chan struct{})
 		go func() {

@@ -38,10 +38,12 @@ type Settings struct {
 	// Who may come in, and what they may do.
 	Auth                  string
 	AllowInsecureNoauth2  bool
-	EnforceNewDefaults    bool
-	PolicyFile            string
 	CORSAllowedOrigins    []string
 	CORSAllowHeaders      []string
+	CORSExposeHeaders     []string
+	CORSAllowMethods      []string
+	CORSMaxAge            time.Duration
+	CORSAllowCredentials  bool
 	IncompleteProjectID   string
 	IncompleteUserID      string
 	AllocationRetryNumber int64
@@ -68,13 +70,17 @@ type Settings struct {
 	Migrate           bool
 
 	// Logs.
-	LogFormat string
-	LogLevel  string
-	AccessLog bool
+	LogFormat  string
+	LogLevel   string
+	LogOptions bool
+	AccessLog  bool
 
 	// PGVariables names the variables of PostgreSQL's own (PGHOST, …) that
 	// choose the database because no database URL was given.
 	PGVariables []string
+
+	// conf are the files of the service before, if any is named.
+	conf *placementConf
 
 	// values is the table with texts and origins, for `berth config`.
 	values []setting
@@ -113,10 +119,14 @@ func (s setting) env() string {
 
 // shown is the text for people, with passwords masked.
 func (s setting) shown() string {
-	if s.value.secret {
-		return maskPassword(s.text)
+	switch {
+	case !s.value.secret || s.text == "":
+		return s.text
+	case s.value.mask != nil:
+		return s.value.mask(s.text)
+	default:
+		return mask
 	}
-	return s.text
 }
 
 // plainHelp is the help without the marks that tell pflag how to name the value.
@@ -140,7 +150,8 @@ func defaultConnections() string {
 // table lists every setting, in the order in which help and `berth config`
 // show them. The readers store into s.
 func (s *Settings) table() []setting {
-	rows := s.serverTable()
+	rows := s.fileTable()
+	rows = append(rows, s.serverTable()...)
 	rows = append(rows, s.runSettings.table()...)
 	rows = append(rows, s.accessTable()...)
 	rows = append(rows, s.keystoneSettings.table()...)
@@ -153,10 +164,23 @@ func (s *Settings) table() []setting {
 	return append(rows, s.watchSettings.table()...)
 }
 
+// fileTable are the settings that lead to others. Nothing reads their values from
+// Settings: load does before it fills the rest.
+func (s *Settings) fileTable() []setting {
+	return []setting{
+		{name: "config-file", fallback: "", scope: forDatabase, value: paths("files"),
+			help: "`file` such as /etc/placement/placement.conf, whose options are taken where neither a flag nor the environment says otherwise; " +
+				"may be repeated, later ones win. No file is read unless it is named here, by --config-dir or by OS_PLACEMENT_CONFIG_DIR"},
+		{name: "config-dir", fallback: "", scope: forDatabase, value: paths("directories"),
+			help: "`directory` whose files *.conf are read after those of --config-file, sorted by name"},
+	}
+}
+
 func (s *Settings) serverTable() []setting {
 	return []setting{
-		{name: "listen", fallback: "127.0.0.1:8778", scope: forServer, value: address(&s.Listen),
-			help: "`address` and port to listen on; an empty host means every interface, port 0 any free port"},
+		{name: "listen", fallback: "127.0.0.1:8778", scope: forServer, value: addresses(&s.Listen),
+			help: "`address` and port to listen on, or unix: and the path of a socket, or several of them with commas; " +
+				"an empty host means every interface, port 0 any free port. Sockets that systemd passes take its place"},
 		{name: "base-path", fallback: "", scope: forServer, value: basePath(&s.BasePath),
 			help: "`path` under which the API is mounted, such as /placement"},
 		{name: "max-body-bytes", fallback: strconv.Itoa(defaultMaxBody), scope: forServer,
@@ -164,27 +188,31 @@ func (s *Settings) serverTable() []setting {
 			help:  "largest request body in `bytes`; a larger one is answered 413"},
 		{name: "request-timeout", fallback: "60s", scope: forServer, value: duration(&s.RequestTimeout, 0, 24*time.Hour),
 			help: "longest `time` a request may take; 0 means no limit"},
-		// Supervisors usually kill five seconds after asking; the rest is for
-		// closing the database.
-		{name: "drain-timeout", fallback: "4s", scope: forServer, value: duration(&s.DrainTimeout, 0, 4500*time.Millisecond),
-			help: "`time` that running requests get after SIGTERM; below 5s, when supervisors usually kill"},
+		// Some supervisors kill five seconds after asking; the rest is for closing
+		// the database.
+		{name: "drain-timeout", fallback: "4s", scope: forServer, value: duration(&s.DrainTimeout, 0, 10*time.Minute),
+			help: "`time` that running requests get after SIGTERM and --shutdown-delay; a supervisor must not kill before both are over"},
 	}
 }
 
 func (s *Settings) accessTable() []setting {
 	return []setting{
-		{name: "auth", fallback: "noauth2", scope: forServer, value: authKind(&s.Auth),
-			help: "`how` callers are known: noauth2 believes every caller and is meant for one machine; keystone is not available in this version yet"},
+		{name: "auth", fallback: "noauth2", scope: forServer, value: oneOf(&s.Auth, authNoauth2, authKeystone),
+			help: "`how` callers are known: keystone asks Keystone about the token of each request; noauth2 believes every caller and is meant for one machine"},
 		{name: "allow-insecure-noauth2", fallback: "false", scope: forServer, value: boolean(&s.AllowInsecureNoauth2),
 			help: "allow noauth2 while listening on more than the loopback interface"},
-		{name: "enforce-new-defaults", fallback: "true", scope: forServer, value: boolean(&s.EnforceNewDefaults),
-			help: "use the new policy defaults only; false lets the admin role do everything again, reshaping included"},
-		{name: "policy-file", fallback: "", scope: forServer, value: policyFile(&s.PolicyFile),
-			help: "policy `file`; not supported in this version yet, so setting it stops the start"},
 		{name: "cors-allowed-origin", fallback: "", scope: forServer, value: origins(&s.CORSAllowedOrigins),
 			help: "comma separated `origins` that browsers may call from, or *; empty turns CORS off"},
 		{name: "cors-allow-headers", fallback: strings.Join(cors.DefaultAllowHeaders(), ","), scope: forServer, value: headerNames(&s.CORSAllowHeaders),
 			help: "comma separated request `headers` that browsers may send"},
+		{name: "cors-expose-headers", fallback: strings.Join(cors.DefaultExposeHeaders(), ","), scope: forServer, value: headerNames(&s.CORSExposeHeaders),
+			help: "comma separated response `headers` that scripts in browsers may read"},
+		{name: "cors-allow-methods", fallback: strings.Join(cors.DefaultAllowMethods(), ","), scope: forServer, value: methods(&s.CORSAllowMethods),
+			help: "comma separated `methods` that browsers may use"},
+		{name: "cors-max-age", fallback: cors.DefaultMaxAge.String(), scope: forServer, value: duration(&s.CORSMaxAge, 0, 24*365*time.Hour),
+			help: "`time` for which browsers may remember what they were allowed; 0 says nothing about it"},
+		{name: "cors-allow-credentials", fallback: "true", scope: forServer, value: boolean(&s.CORSAllowCredentials),
+			help: "let browsers send cookies and the like"},
 		{name: "incomplete-consumer-project-id", fallback: zeroUUID, scope: forServer, value: externalID(&s.IncompleteProjectID),
 			help: "`project` recorded for allocations made before microversion 1.8, which name none"},
 		{name: "incomplete-consumer-user-id", fallback: zeroUUID, scope: forServer, value: externalID(&s.IncompleteUserID),
@@ -260,10 +288,12 @@ func (s *Settings) databaseTable() []setting {
 
 func (s *Settings) logTable() []setting {
 	return []setting{
-		{name: "log-format", fallback: "text", scope: forDatabase, value: oneOf(&s.LogFormat, "text", "json"),
-			help: "`format` of the log on standard error: text or json"},
+		{name: "log-format", fallback: "text", scope: forDatabase, value: oneOf(&s.LogFormat, logText, logJSON, logOslo),
+			help: "`format` of the log on standard error: text, json, or oslo, which is that of OpenStack's services"},
 		{name: "log-level", fallback: "info", scope: forDatabase, value: oneOf(&s.LogLevel, "debug", "info", "warn", "error"),
 			help: "least `level` that is logged: debug, info, warn or error"},
+		{name: "log-options", fallback: "true", scope: forServer, value: boolean(&s.LogOptions),
+			help: "log every setting at level debug when the service starts, passwords masked"},
 		{name: "access-log", fallback: "true", scope: forServer, value: boolean(&s.AccessLog),
 			help: "log one line for each request"},
 	}

@@ -14,6 +14,28 @@ func systemSignals() (signals <-chan os.Signal, stop func()) {
 	return channel, func() { signal.Stop(channel) }
 }
 
+// onHangup does something with every SIGHUP, one after the other, until the returned
+// function is called.
+func onHangup(do func()) (release func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	ended := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-hangups:
+				do()
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(ended)
+	}
+}
+
 // stopSteps are the two steps of stopping. The first signal cancels asked: no
 // new work, and what runs may finish. The second cancels atOnce: what still runs
 // is broken off. After that the signals are no longer caught, so that a third

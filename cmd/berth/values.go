@@ -20,8 +20,12 @@ type reader struct {
 	// kind is the word that help shows for the value; "bool" lets the flag
 	// stand without a value.
 	kind string
-	// secret values are masked wherever they are printed.
+	// secret values are masked wherever they are printed: by mask, or whole where
+	// that is nil.
 	secret bool
+	mask   func(text string) string
+	// repeats lets the flag be given more than once; the values are joined by commas.
+	repeats bool
 	// read stores the value. What it returns is the rule that was broken.
 	read func(text string) *rule
 }
@@ -129,37 +133,6 @@ func basePath(field *string) reader {
 	}}
 }
 
-// authKind knows keystone by name, so that a configuration written for it is
-// refused with the reason rather than as a misspelling.
-func authKind(field *string) reader {
-	return reader{kind: "text", read: func(text string) *rule {
-		switch text {
-		case "noauth2":
-			*field = text
-			return nil
-		case "keystone":
-			return &rule{"is not available in this version yet", "use noauth2 on a loopback address until it is"}
-		default:
-			return &rule{"is not one of the choices", "write noauth2"}
-		}
-	}}
-}
-
-// policyFile refuses every file: rules that someone wrote down and that are then
-// not applied would be worse than no start.
-func policyFile(field *string) reader {
-	return reader{kind: "file", read: func(text string) *rule {
-		if text != "" {
-			return &rule{
-				"cannot be used: policy files are not supported in this version yet, and ignoring one would ignore security settings",
-				"remove the setting to start with the built-in rules",
-			}
-		}
-		*field = text
-		return nil
-	}}
-}
-
 func externalID(field *string) reader {
 	return reader{kind: "id", read: func(text string) *rule {
 		if text == "" || len(text) > 255 {
@@ -213,7 +186,7 @@ func headerNames(field *[]string) reader {
 // connection accepts what PostgreSQL's own programs accept: a URL or a list of
 // key=value pairs.
 func connection(field *string) reader {
-	return reader{kind: "URL", secret: true, read: func(text string) *rule {
+	return reader{kind: "URL", secret: true, mask: maskPassword, read: func(text string) *rule {
 		if text != "" {
 			if _, err := pgx.ParseConfig(text); err != nil {
 				return &rule{
@@ -223,6 +196,29 @@ func connection(field *string) reader {
 			}
 		}
 		*field = text
+		return nil
+	}}
+}
+
+// paths is a list of files or directories. Whether they exist is found out by those
+// who open them.
+func paths(kind string) reader {
+	return reader{kind: kind, repeats: true, read: func(string) *rule { return nil }}
+}
+
+// methods are the names of HTTP methods, which are compared letter by letter.
+func methods(field *[]string) reader {
+	return reader{kind: "methods", read: func(text string) *rule {
+		list := splitList(text)
+		for _, name := range list {
+			if !headerName.MatchString(name) || name != strings.ToUpper(name) {
+				return &rule{
+					fmt.Sprintf("holds %q, which is not a method", name),
+					"write methods in capital letters, separated by commas, such as GET,PUT",
+				}
+			}
+		}
+		*field = list
 		return nil
 	}}
 }

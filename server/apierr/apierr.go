@@ -8,8 +8,10 @@ package apierr
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/berthd/berth/server/fault"
@@ -31,6 +33,7 @@ var status = map[fault.Kind]int{
 	fault.Conflict:         http.StatusConflict,
 	fault.TooLarge:         http.StatusRequestEntityTooLarge,
 	fault.UnsupportedMedia: http.StatusUnsupportedMediaType,
+	fault.TooMany:          http.StatusTooManyRequests,
 	fault.Unavailable:      http.StatusServiceUnavailable,
 }
 
@@ -44,6 +47,7 @@ var generic = map[int]string{
 	http.StatusConflict:              "The request conflicts with the present state of the resource.",
 	http.StatusRequestEntityTooLarge: "The request's body is too large.",
 	http.StatusUnsupportedMediaType:  "The request's body is in a form that is not supported here.",
+	http.StatusTooManyRequests:       "There are too many requests of yours at once.",
 	http.StatusServiceUnavailable:    "The service cannot answer just now.",
 	http.StatusInternalServerError:   "The server failed; its log has the reason under the request's id.",
 }
@@ -63,8 +67,8 @@ type Item struct {
 type Response struct {
 	Errors []Item `json:"errors" doc:"What went wrong; one element."`
 
-	format string
-	allow  string
+	format  string
+	headers http.Header
 }
 
 // Error is the detail.
@@ -74,12 +78,7 @@ func (r *Response) Error() string { return r.Errors[0].Detail }
 func (r *Response) GetStatus() int { return r.Errors[0].Status }
 
 // GetHeaders returns what the response needs besides its body.
-func (r *Response) GetHeaders() http.Header {
-	if r.allow == "" {
-		return nil
-	}
-	return http.Header{"Allow": {r.allow}}
-}
+func (r *Response) GetHeaders() http.Header { return r.headers }
 
 // ContentType picks the format that the client accepts.
 func (r *Response) ContentType(string) string {
@@ -96,6 +95,7 @@ func From(ctx context.Context, err error) *Response {
 	if found == nil {
 		found = classify(ctx, err, info)
 	}
+	logCause(ctx, info, found, err)
 	code := status[found.Kind]
 	item := Item{
 		Status: code, Title: title(code), RequestID: info.ID,
@@ -111,7 +111,7 @@ func From(ctx context.Context, err error) *Response {
 	if errors.As(err, &unsupported) {
 		item.MaxVersion, item.MinVersion = microversion.Max.String(), microversion.Min.String()
 	}
-	return &Response{Errors: []Item{item}, format: format(info), allow: found.Allow}
+	return &Response{Errors: []Item{item}, format: format(info), headers: headers(found)}
 }
 
 // classify decides what an error means that no rule made: a version that cannot
@@ -132,6 +132,27 @@ func classify(ctx context.Context, err error, info *request.Info) *fault.Error {
 	}
 	info.Log.ErrorContext(ctx, "request failed", "request_id", info.ID, "error", err.Error())
 	return &fault.Error{Kind: fault.Internal}
+}
+
+// logCause tells the log why the service cannot answer, which is not for everybody: an
+// error around the fault knows more than the fault.
+func logCause(ctx context.Context, info *request.Info, found *fault.Error, err error) {
+	if found.Kind == fault.Unavailable && fault.As(err) == found && err != error(found) {
+		info.Log.WarnContext(ctx, "request cannot be answered", "request_id", info.ID, "error", err.Error())
+	}
+}
+
+// headers are what an error needs besides its body, nil for most.
+func headers(found *fault.Error) http.Header {
+	switch {
+	case found.Allow != "":
+		return http.Header{"Allow": {found.Allow}}
+	case found.Kind == fault.TooMany || found.Kind == fault.Unavailable:
+		// Clients that are sent away without a time come back at once, all of them.
+		seconds := max(1, int64(math.Ceil(found.RetryAfter.Seconds())))
+		return http.Header{"Retry-After": {strconv.FormatInt(seconds, 10)}}
+	}
+	return nil
 }
 
 func methodOf(info *request.Info) string {

@@ -64,14 +64,13 @@ func baremetal(ctx context.Context, err error) *Baremetal {
 	case found == nil:
 		found = classify(ctx, err, info)
 	}
+	logCause(ctx, info, found, err)
 	code := status[found.Kind]
 	text := strings.TrimSpace(found.Detail)
 	switch {
 	case code == http.StatusMethodNotAllowed && text == "":
 		made := unfound(code, "The method "+methodOf(info)+" is not allowed for this resource.")
-		if found.Allow != "" {
-			made.headers = http.Header{"Allow": {found.Allow}}
-		}
+		made.headers = headers(found)
 		return made
 	case code == http.StatusNotFound && text == "":
 		return unfound(code, generic[code])
@@ -82,7 +81,9 @@ func baremetal(ctx context.Context, err error) *Baremetal {
 	if code >= http.StatusInternalServerError {
 		party = "Server"
 	}
-	return doubled(code, text, broken{Code: party, Text: text})
+	made := doubled(code, text, broken{Code: party, Text: text})
+	made.headers = headers(found)
+	return made
 }
 
 // unfound is an error of finding the operation.
@@ -109,6 +110,9 @@ type StatusError interface {
 // Answer makes the response to an error in the form of the API that the request is
 // for.
 func Answer(ctx context.Context, err error) StatusError {
+	if found := fault.As(err); found != nil {
+		request.From(ctx).ErrorCode = found.Code
+	}
 	if request.From(ctx).Service == request.Baremetal {
 		return baremetal(ctx, err)
 	}

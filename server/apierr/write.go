@@ -59,21 +59,44 @@ func NewDenial() Denial {
 	return Denial{Message: sentence, Code: "401 Unauthorized", Title: "Unauthorized"}
 }
 
-// Unauthorized answers 401.
-func Unauthorized(w http.ResponseWriter, r *http.Request) {
+// Unauthorized answers 401. A challenge tells the client, in WWW-Authenticate, where
+// it can get a token; such an answer has the body that the OpenStack services give it,
+// in JSON whatever else the client would rather have.
+func Unauthorized(w http.ResponseWriter, r *http.Request, challenge string) {
 	denial := NewDenial()
-	info := request.From(r.Context())
-	form := format(info)
+	form := format(request.From(r.Context()))
+	if challenge != "" {
+		w.Header().Set("WWW-Authenticate", challenge)
+		form = FormatJSON
+	}
 	w.Header().Set("Content-Type", form)
 	w.WriteHeader(http.StatusUnauthorized)
-	switch form {
-	case FormatJSON:
+	// Nobody is left to tell if the client went away meanwhile.
+	switch {
+	case challenge != "":
+		_ = writeJSON(w, newChallenged())
+	case form == FormatJSON:
 		_ = writeJSON(w, denial)
-	case FormatHTML:
+	case form == FormatHTML:
 		_ = writeHTML(w, denial.Code, denial.Message)
 	default:
 		_ = writePlain(w, denial.Code, denial.Message)
 	}
+}
+
+// Challenged is the body of a 401 where Keystone knows the callers.
+type Challenged struct {
+	Error struct {
+		Code    int    `json:"code" doc:"The status." example:"401"`
+		Title   string `json:"title" doc:"The status in words." example:"Unauthorized"`
+		Message string `json:"message" doc:"What is missing, for people."`
+	} `json:"error"`
+}
+
+func newChallenged() (made Challenged) {
+	made.Error.Code, made.Error.Title = http.StatusUnauthorized, http.StatusText(http.StatusUnauthorized)
+	made.Error.Message = "The request you have made requires authentication."
+	return made
 }
 
 // Formats are huma's encoders: JSON for all answers, the two others for errors

@@ -255,6 +255,24 @@ func TestOptionsReplaceTheDefaults(t *testing.T) {
 	wantAnswer(t, ask(t, app, options, http.MethodOptions, preflight("TRACE", "x-mine")), replaced)
 }
 
+func TestAnEmptyListIsNoDefault(t *testing.T) {
+	t.Parallel()
+	options := only(known)
+	options.AllowHeaders, options.ExposeHeaders = []string{}, []string{}
+	got := ask(t, app, options, http.MethodGet, headers{"Origin": known})
+	if exposed := got.header.Values("Access-Control-Expose-Headers"); exposed != nil {
+		t.Errorf("exposed are %q", exposed)
+	}
+	for name, granted := range map[string]bool{"Accept": true, "X-Auth-Token": false} {
+		got := ask(t, app, options, http.MethodOptions, headers{
+			"Origin": known, "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": name,
+		})
+		if (got.header.Get("Access-Control-Allow-Origin") != "") != granted {
+			t.Errorf("%s: %v", name, got.header)
+		}
+	}
+}
+
 func FuzzRequestedHeaders(f *testing.F) {
 	for _, seed := range []string{"", "x-auth-token", "X-Auth-Token, accept", ",,", "x-auth-token x-roles", "x-auth-token\x00"} {
 		f.Add(seed)

@@ -8,7 +8,8 @@ import (
 )
 
 // Options say who may use the API from a browser, and how. The zero value of
-// every field is safe: it stands for the default named beside it.
+// every field is safe: it stands for the default named beside it. A list that is empty
+// and not nil is an empty list.
 type Options struct {
 	// AllowedOrigins are compared exactly; "*" stands for every origin. None,
 	// the default, switches the middleware off.
@@ -112,7 +113,7 @@ func (g *grants) allHeaders(names []string) bool {
 }
 
 func orDefault(list, otherwise []string) []string {
-	if len(list) == 0 {
+	if list == nil {
 		return otherwise
 	}
 	return list

@@ -12,6 +12,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Kind says what sort of rule was broken. Each has one HTTP status.
@@ -30,6 +31,7 @@ const (
 	Conflict
 	TooLarge
 	UnsupportedMedia
+	TooMany
 	Unavailable
 )
 
@@ -56,6 +58,9 @@ type Error struct {
 	Detail string
 	// Allow lists the methods that a MethodNotAllowed names, if any.
 	Allow string
+	// RetryAfter is when it is worth trying again, for TooMany and Unavailable; 0:
+	// soon.
+	RetryAfter time.Duration
 }
 
 // Error returns the sentence.

@@ -31,7 +31,14 @@ type Status struct {
 	Installed FunctionSet
 	// Known are the functions of the binary.
 	Known FunctionSet
+	// Foreign says that the database is that of the Python service, whose tables have
+	// the names of ours. Nothing must be applied to it.
+	Foreign bool
 }
+
+// ErrForeign refuses the database of the Python service.
+var ErrForeign = errors.New("this is the database of another Placement service (it has the tables alembic_version and resource_providers, " +
+	"and none of Berth's migrations); Berth needs a database of its own: name another one, and copy this one into it with 'berth import'")
 
 // Newer says that the database was written by a newer binary, in its
 // migrations or in its functions. Nothing must be applied to it then.
@@ -68,6 +75,11 @@ func (s Set) Status(ctx context.Context, databaseURL string) (Status, error) {
 	return s.status(ctx, conn)
 }
 
+// StatusOn is Status on a connection that there is already.
+func (s Set) StatusOn(ctx context.Context, conn *pgx.Conn) (Status, error) {
+	return s.status(ctx, conn)
+}
+
 func (s Set) status(ctx context.Context, conn *pgx.Conn) (Status, error) {
 	applied, err := appliedVersions(ctx, conn)
 	if err != nil {
@@ -84,6 +96,11 @@ func (s Set) status(ctx context.Context, conn *pgx.Conn) (Status, error) {
 	}
 	if status.Installed, err = installedFunctions(ctx, conn); err != nil {
 		return Status{}, fmt.Errorf("read the number of the functions: %w", err)
+	}
+	if status.Version == 0 {
+		if status.Foreign, err = isForeign(ctx, conn); err != nil {
+			return Status{}, fmt.Errorf("look for tables of others: %w", err)
+		}
 	}
 	return status, nil
 }
@@ -117,6 +134,14 @@ func installedFunctions(ctx context.Context, conn *pgx.Conn) (FunctionSet, error
 		return FunctionSet{}, nil
 	}
 	return set, err
+}
+
+// isForeign looks for both tables, since a schema may be shared with another program,
+// which may use Alembic for itself.
+func isForeign(ctx context.Context, conn *pgx.Conn) (found bool, err error) {
+	err = conn.QueryRow(ctx,
+		"SELECT to_regclass('alembic_version') IS NOT NULL AND to_regclass('resource_providers') IS NOT NULL").Scan(&found)
+	return found, err
 }
 
 func absent(err error) bool {

@@ -45,7 +45,8 @@ func Up(ctx context.Context, databaseURL string, log *slog.Logger) (Report, erro
 
 // Up brings a database to the set: migrations, then functions, under one lock.
 // Processes that call it at the same time take turns, and all but the first
-// find nothing to do. A migration that fails leaves those before it applied.
+// find nothing to do. A migration that fails leaves those before it applied. The
+// database of the Python service is refused with ErrForeign.
 func (s Set) Up(ctx context.Context, databaseURL string, log *slog.Logger) (Report, error) {
 	conn, err := connect(ctx, databaseURL)
 	if err != nil {
@@ -61,6 +62,9 @@ func (s Set) Up(ctx context.Context, databaseURL string, log *slog.Logger) (Repo
 		return Report{}, err
 	}
 	report := Report{From: before.Version, To: before.Version}
+	if before.Foreign {
+		return report, ErrForeign
+	}
 	if before.Newer() {
 		report.DatabaseNewer = true
 		log.Warn("the database is newer than this binary: its schema is left alone",

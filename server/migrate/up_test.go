@@ -3,6 +3,7 @@ package migrate_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -304,3 +305,26 @@ func (h onMessage) Handle(_ context.Context, record slog.Record) error {
 func (h onMessage) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 func (h onMessage) WithGroup(string) slog.Handler { return h }
+
+func TestTheDatabaseOfThePythonServiceIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	db := dbtest.NewEmpty(t)
+	// Another program may use Alembic in a database that it shares with berth.
+	if _, err := db.Pool.Exec(t.Context(), "CREATE TABLE alembic_version (version_num text)"); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := migrate.GetStatus(t.Context(), db.URL); err != nil || status.Foreign {
+		t.Fatalf("Alembic alone: %+v, %v", status, err)
+	}
+	if _, err := db.Pool.Exec(t.Context(), "CREATE TABLE resource_providers (id int)"); err != nil {
+		t.Fatal(err)
+	}
+	report, err := migrate.Up(t.Context(), db.URL, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if !errors.Is(err, migrate.ErrForeign) || report.Applied != nil {
+		t.Errorf("%+v, %v", report, err)
+	}
+	var tables int
+	if err := db.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").Scan(&tables); err != nil || tables != 2 {
+		t.Errorf("%d tables, %v", tables, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berthd/berth/server/request"
 	"github.com/berthd/berth/server/store"
 )
 
@@ -72,6 +73,7 @@ func (s *candidateStream) send(to huma.Context) {
 		}
 		chunk, err, more = s.next()
 	}
+	request.From(to.Context()).Candidates = s.writer.count
 }
 
 // close frees the connection to the database and keeps the buffer for the next.

@@ -33,6 +33,8 @@ type candidateWriter struct {
 	// asked are the classes that any group asks for.
 	asked map[string]bool
 	buf   []byte
+	// count is how many candidates were written.
+	count int
 	// whole: what is in the buffer is all, or all that was not handed over yet.
 	whole bool
 }
@@ -82,6 +84,7 @@ func (w *candidateWriter) chunks(from candidateSource) iter.Seq2[[]byte, error] 
 			w.text(separator)
 			separator = ","
 			w.candidate(candidate)
+			w.count++
 			if len(w.buf) >= candidateChunk && !hand() {
 				return
 			}

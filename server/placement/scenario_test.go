@@ -37,6 +37,11 @@ type settings struct {
 // for the first request with a body, so files need not share them.
 func serve(t testing.TB, file *scenario.File) scenario.Server {
 	t.Helper()
+	return serveOn(t, file, dbtest.New(t))
+}
+
+func serveOn(t testing.TB, file *scenario.File, db *dbtest.DB) scenario.Server {
+	t.Helper()
 	wanted := settings{
 		IncompleteProject: "00000000-0000-0000-0000-000000000000", IncompleteUser: "00000000-0000-0000-0000-000000000000",
 		MaxBodyBytes: 1 << 20,
@@ -48,7 +53,6 @@ func serve(t testing.TB, file *scenario.File) scenario.Server {
 	if wanted.MaxCandidates == nil {
 		wanted.MaxCandidates = &unlimited
 	}
-	db := dbtest.New(t)
 	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +98,38 @@ func TestScenarios(t *testing.T) {
 	for _, row := range promises.Broken(seen, routes()) {
 		t.Errorf("no scenario shows: %s", row)
 	}
+}
+
+// expanded is what the next version may do to a schema while this one still serves it
+// (docs/running.md): every table has a column more, there is a table more, and what
+// is there has an index more. A statement that reads or writes "all columns", or a
+// function that returns a whole row, does not survive it. The column is generated, so
+// that what a scenario says of whole rows still holds.
+const expanded = `
+	DO $$ DECLARE known regclass; BEGIN
+		FOR known IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP
+			EXECUTE format('ALTER TABLE %s ADD COLUMN of_the_next_version text GENERATED ALWAYS AS (%L) STORED', known, 'new');
+		END LOOP;
+	END $$;
+	CREATE TABLE next_version (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, provider_id bigint REFERENCES resource_providers ON DELETE CASCADE);
+	CREATE INDEX of_the_next_version ON resource_providers (of_the_next_version)`
+
+// TestTheScenariosHoldOnTheSchemaOfTheNextVersion: during a rolling upgrade servers of
+// this version serve a database that the first server of the next has migrated.
+func TestTheScenariosHoldOnTheSchemaOfTheNextVersion(t *testing.T) {
+	t.Parallel()
+	files, err := scenario.Load(os.DirFS("testdata/scenarios"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite := scenario.Suite{Always: wrongWithAnyAnswer, Serve: func(t testing.TB, file *scenario.File) scenario.Server {
+		db := dbtest.New(t)
+		if _, err := db.Pool.Exec(t.Context(), expanded); err != nil {
+			t.Fatal(err)
+		}
+		return serveOn(t, file, db)
+	}}
+	suite.Run(t, files)
 }
 
 // routes are all paths of the API.

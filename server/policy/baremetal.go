@@ -30,21 +30,6 @@ const (
 	NodeAllocationsDelete = "baremetal:allocation:delete"        // DELETE of one and of a node's
 )
 
-// NewBaremetal makes the policy of the Bare Metal API: administrators and services
-// may do everything and nobody else anything, whatever their token is for. The
-// machines are the deployment's and not a project's.
-func NewBaremetal() *Policy {
-	open := adminOrService
-	open.anyScope = true
-	rules := map[string]rule{}
-	for _, name := range []string{
-		NodesList, NodesShow, NodesCreate, NodesUpdate, NodesDelete, NodesValidate,
-		NodeStatesShow, NodeProvisionUpdate, NodePowerUpdate, NodeMaintenanceSet, NodeMaintenanceUnset,
-		NodeTraitsList, NodeTraitsUpdate, NodeTraitsDelete, DriversShow, ConductorsShow,
-		PortsList, PortsShow, PortsCreate, PortsUpdate, PortsDelete,
-		NodeAllocationsList, NodeAllocationsShow, NodeAllocationsCreate, NodeAllocationsUpdate, NodeAllocationsDelete,
-	} {
-		rules[name] = open
-	}
-	return &Policy{rules: rules}
-}
+// NewBaremetal makes the policy of the Bare Metal API with the default rules, for
+// where no policy file is read. One policy holds the rules of both APIs.
+func NewBaremetal() *Policy { return New(Options{EnforceNewDefaults: true}) }

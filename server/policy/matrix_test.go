@@ -89,6 +89,33 @@ var matrix = []struct{ rule, enforced, legacy string }{
 	{"placement:resource_providers:allocations:list", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"placement:allocation_candidates:list", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"placement:reshaper:reshape", "-yy --- -- ss -", "yyy --- -- ss -"},
+
+	{"baremetal:node:list_all", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:get", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:create", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:update", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:delete", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:validate", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:get_states", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:set_provision_state", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:set_power_state", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:set_maintenance", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:clear_maintenance", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:traits:list", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:traits:set", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:node:traits:delete", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:driver:get", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:conductor:get", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:port:list_all", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:port:get", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:port:create", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:port:update", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:port:delete", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:allocation:list_all", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:allocation:get", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:allocation:create", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:allocation:update", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:allocation:delete", "yyy --- -- yy -", "yyy --- -- yy -"},
 }
 
 func TestOutcomeMatrix(t *testing.T) {
@@ -180,10 +207,11 @@ func TestAReaderWithoutProjectReadsNoTarget(t *testing.T) {
 	}
 }
 
-func TestTargetOfIsTheCallersProject(t *testing.T) {
+func TestTargetOfIsTheCallerAndItsProject(t *testing.T) {
 	t.Parallel()
-	if got := policy.TargetOf(project("admin")); got != own {
-		t.Errorf("got %+v, want %+v", got, own)
+	want := policy.Target{ProjectID: "mine", UserID: "u"}
+	if got := policy.TargetOf(project("admin")); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

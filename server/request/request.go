@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/accept"
+	"github.com/berthd/berth/server/forwarded"
 )
 
 // Info is what is known of a request. Only HTTP, Service, Prefix, Operation and
@@ -29,8 +30,14 @@ type Info struct {
 	Service string
 	// Base is scheme and host as the client sees them, without a slash.
 	Base string
-	// Prefix is the path under which the API is mounted: "" or "/placement".
+	// Outer is what a proxy has cut off from the beginning of the path: "" or "/cloud".
+	Outer string
+	// Prefix is the path under which the client sees the API: Outer, and that under
+	// which it is mounted here.
 	Prefix string
+	// Client is the address of the client, or a name that a proxy gives it instead;
+	// empty for one on a Unix socket.
+	Client string
 	// Accept is the client's header; JSON where it says nothing or anything.
 	Accept accept.Ranges
 	// RawQuery is the query as it was sent.
@@ -44,6 +51,11 @@ type Info struct {
 	Operation string
 	// Microversion is the one negotiated; empty before, and if that failed.
 	Microversion string
+	// ErrorCode is that of the fault that was answered, whether or not the client was
+	// told it; empty: none has a code.
+	ErrorCode string
+	// Candidates is how many allocation candidates were answered.
+	Candidates int
 }
 
 // Baremetal is the Service of the Bare Metal API.
@@ -64,21 +76,20 @@ func From(ctx context.Context) *Info {
 	return &Info{Log: slog.Default()}
 }
 
-// New reads the facts of a request.
-func New(r *http.Request, prefix string, log *slog.Logger) *Info {
+// New reads the facts of a request, which the client sees as told, to an API that is
+// mounted under a prefix.
+func New(r *http.Request, seen forwarded.Seen, prefix string, log *slog.Logger) *Info {
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "" || header == "*/*" {
 		header = "application/json"
 	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
 	return &Info{
 		ID:       "req-" + uuid.NewString(),
 		GlobalID: globalID(r.Header.Get("X-Openstack-Request-Id")),
-		Base:     scheme + "://" + r.Host,
-		Prefix:   prefix,
+		Base:     seen.Scheme + "://" + seen.Host,
+		Outer:    seen.Prefix,
+		Prefix:   seen.Prefix + prefix,
+		Client:   seen.Client,
 		Log:      log,
 		Accept:   accept.Parse(header),
 		RawQuery: r.URL.RawQuery,

@@ -40,6 +40,7 @@ const (
 	sharedNotAcceptable = "NotAcceptable"
 	sharedTooLarge      = "TooLarge"
 	sharedMediaType     = "UnsupportedMediaType"
+	sharedTooMany       = "TooManyRequests"
 	sharedFailed        = "InternalServerError"
 	sharedUnavailable   = "ServiceUnavailable"
 )
@@ -51,6 +52,7 @@ var shared = map[int]string{
 	http.StatusNotAcceptable:         sharedNotAcceptable,
 	http.StatusRequestEntityTooLarge: sharedTooLarge,
 	http.StatusUnsupportedMediaType:  sharedMediaType,
+	http.StatusTooManyRequests:       sharedTooMany,
 	http.StatusInternalServerError:   sharedFailed,
 	http.StatusServiceUnavailable:    sharedUnavailable,
 }
@@ -83,7 +85,9 @@ func (p *publisher) sharedFailures() map[string]*huma.Response {
 			apierr.Answer(put, unsupportedMedia("text/plain"))),
 		sharedFailed: p.failure("The server failed. Its log has the reason, under the id of the request.",
 			apierr.Answer(get, &fault.Error{Kind: fault.Internal})),
-		sharedUnavailable: p.failure("The request took longer than the server allows, or the server is stopping.",
+		sharedTooMany: p.retryable("The server runs no more requests of this caller at once; this one was not begun.",
+			apierr.Answer(get, &fault.Error{Kind: fault.TooMany})),
+		sharedUnavailable: p.retryable("The request took longer than the server allows, or the server has too much to do or is stopping.",
 			apierr.Answer(get, &fault.Error{Kind: fault.Unavailable})),
 	}
 }
@@ -98,6 +102,26 @@ func (p *publisher) failure(description string, example any) *huma.Response {
 		Description: description, Headers: headers,
 		Content: map[string]*huma.MediaType{jsonType: {Schema: p.schemas.Schema(p.api.Errors, true, ""), Example: example}},
 	}
+}
+
+// retryHeader says when it is worth trying again.
+const retryHeader = "Retry-After"
+
+// retryable is a response to a request that may succeed a little later.
+func (p *publisher) retryable(description string, example any) *huma.Response {
+	response := p.failure(description, example)
+	response.Headers[retryHeader] = headerRef(retryHeader)
+	return response
+}
+
+// headers are the API's own and that of all APIs.
+func (a *API) headers(at microversion.Version) map[string]*huma.Header {
+	all := a.Headers(at)
+	all[retryHeader] = &huma.Header{
+		Description: "How many seconds to wait before the request is worth sending again.",
+		Schema:      &huma.Schema{Type: huma.TypeInteger, Format: "int32"}, Example: 1,
+	}
+	return all
 }
 
 // publishFailures replaces the errors that huma makes up by those of the table.
@@ -125,9 +149,11 @@ func (p *publisher) publishFailures(row *Operation, op *huma.Operation) {
 
 // statuses are those that follow from the checks and are the same everywhere.
 func (op *Operation) statuses() []int {
-	found := []int{http.StatusNotAcceptable, http.StatusInternalServerError}
+	found := []int{
+		http.StatusNotAcceptable, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
+	}
 	if op.Rule != "" {
-		found = append(found, http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable)
+		found = append(found, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	if slices.Contains(op.Checks, JSON) {
 		found = append(found, http.StatusUnsupportedMediaType)

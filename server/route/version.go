@@ -142,7 +142,7 @@ func (t *Table) config(at microversion.Version) huma.Config {
 				Schemas:    publisher.schemas,
 				Examples:   publisher.examples,
 				Responses:  publisher.sharedFailures(),
-				Headers:    t.api.Headers(at),
+				Headers:    t.api.headers(at),
 				Parameters: map[string]*huma.Param{t.api.VersionHeader: publisher.versionParameter()},
 				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {
 					Type: "apiKey", In: "header", Name: "X-Auth-Token",

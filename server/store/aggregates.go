@@ -4,11 +4,15 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+
+	"github.com/berthd/berth/gen/db"
 )
 
 // ProviderAggregateList reads a provider's generation and aggregates.
 func (s *Store) ProviderAggregateList(ctx context.Context, provider uuid.UUID) (int64, []uuid.UUID, error) {
-	rows, err := s.queries.ProviderAggregateList(ctx, s.pool, provider)
+	rows, err := read(ctx, s, func(from db.DBTX) ([]db.ProviderAggregateListRow, error) {
+		return s.queries.ProviderAggregateList(ctx, from, provider)
+	})
 	if err != nil {
 		return 0, nil, err
 	}

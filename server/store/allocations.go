@@ -60,7 +60,9 @@ type AllocationRow struct {
 
 // AllocationList reads what a consumer has, in the order it was claimed.
 func (s *Store) AllocationList(ctx context.Context, consumer uuid.UUID) (ConsumerAllocations, error) {
-	rows, err := s.queries.AllocationList(ctx, s.pool, consumer)
+	rows, err := read(ctx, s, func(from db.DBTX) ([]db.AllocationListRow, error) {
+		return s.queries.AllocationList(ctx, from, consumer)
+	})
 	var found ConsumerAllocations
 	for _, row := range rows {
 		found.ProjectID, found.UserID = row.ProjectID, row.UserID
@@ -76,7 +78,9 @@ func (s *Store) AllocationList(ctx context.Context, consumer uuid.UUID) (Consume
 // ProviderAllocationList reads a provider's generation and what consumers have
 // of it, oldest first.
 func (s *Store) ProviderAllocationList(ctx context.Context, provider uuid.UUID) (int64, []AllocationRow, error) {
-	rows, err := s.queries.ProviderAllocationList(ctx, s.pool, provider)
+	rows, err := read(ctx, s, func(from db.DBTX) ([]db.ProviderAllocationListRow, error) {
+		return s.queries.ProviderAllocationList(ctx, from, provider)
+	})
 	if err != nil {
 		return 0, nil, err
 	}

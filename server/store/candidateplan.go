@@ -41,11 +41,11 @@ type PlanRows struct {
 // CandidatePlan answers a query, then runs each statement that this took once more
 // under EXPLAIN, in the same snapshot.
 func (s *Store) CandidatePlan(ctx context.Context, query CandidateQuery) (*CandidatePlan, error) {
-	reading, err := s.snapshot(ctx)
+	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	reading.record = true
+	reading := &snapshot{conn: conn, record: true}
 	found, err := s.candidates(ctx, reading, query)
 	if err != nil {
 		_ = reading.close() // the error that matters is err

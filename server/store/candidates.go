@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/server/combine"
 )
@@ -105,15 +106,14 @@ type Candidates struct {
 //
 // It refuses with TraitUnknown and ClassUnknown.
 func (s *Store) CandidateList(ctx context.Context, query CandidateQuery) (*Candidates, error) {
-	reading, err := s.snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	made, err := s.candidates(ctx, reading, query)
-	if err != nil {
-		_ = reading.close() // the error that matters is err
-	}
-	return made, err
+	return anywhere(ctx, s, func(conn *pgxpool.Conn) (*Candidates, error) {
+		of := &snapshot{conn: conn}
+		made, err := s.candidates(ctx, of, query)
+		if err != nil {
+			_ = of.close() // the error that matters is err
+		}
+		return made, err
+	})
 }
 
 func (s *Store) candidates(ctx context.Context, reading *snapshot, query CandidateQuery) (*Candidates, error) {
@@ -121,7 +121,7 @@ func (s *Store) candidates(ctx context.Context, reading *snapshot, query Candida
 	made := &Candidates{
 		seen:   map[string]bool{},
 		used:   usedTrees{known: map[int64]bool{}, onlyThem: query.OnePerTree},
-		search: &candidateSearch{ctx: ctx, queries: s.queries, reading: reading, query: &query, names: &s.names},
+		search: &candidateSearch{ctx: ctx, queries: s.queries, reading: reading, query: &query, names: s.names.Load()},
 	}
 	if query.Randomize {
 		made.search.dice = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -150,7 +150,7 @@ func (c *Candidates) All() iter.Seq2[*Candidate, error] {
 	}
 	return func(yield func(*Candidate, error) bool) {
 		if err := each(func(one *Candidate) bool { return yield(one, nil) }); err != nil {
-			yield(nil, err)
+			yield(nil, broken(c.search.ctx, err))
 		}
 	}
 }

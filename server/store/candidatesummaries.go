@@ -81,7 +81,7 @@ func (c *Candidates) Summaries() iter.Seq2[*ProviderSummary, error] {
 			err = errors.Join(err, next.done())
 		}
 		if err != nil {
-			yield(nil, err)
+			yield(nil, broken(c.search.ctx, err))
 		}
 	}
 }

@@ -6,11 +6,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/berthd/berth/gen/db"
 )
 
 // ResourceClassList reads all classes in id order, standard ones first.
 func (s *Store) ResourceClassList(ctx context.Context) ([]Named, error) {
-	rows, err := s.queries.ResourceClassList(ctx, s.pool)
+	rows, err := read(ctx, s, func(from db.DBTX) ([]db.ResourceClassListRow, error) {
+		return s.queries.ResourceClassList(ctx, from)
+	})
 	classes := make([]Named, 0, len(rows))
 	for _, row := range rows {
 		classes = append(classes, Named(row))
@@ -21,7 +25,9 @@ func (s *Store) ResourceClassList(ctx context.Context) ([]Named, error) {
 // ResourceClassShow says when a class was last written; ClassUnknown if there is
 // none.
 func (s *Store) ResourceClassShow(ctx context.Context, name string) (time.Time, error) {
-	modified, err := s.queries.ResourceClassShow(ctx, s.pool, name)
+	modified, err := read(ctx, s, func(from db.DBTX) (time.Time, error) {
+		return s.queries.ResourceClassShow(ctx, from, name)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return modified, &Refused{Rule: ClassUnknown, Values: Values{Class: name}}
 	}

@@ -73,7 +73,9 @@ func (s *Store) ConductorShow(ctx context.Context, hostname string) (Conductor, 
 }
 
 func (s *Store) conductors(ctx context.Context, hostname *string) ([]Conductor, error) {
-	rows, err := s.queries.ConductorList(ctx, s.pool, hostname)
+	rows, err := read(ctx, s, func(from db.DBTX) ([]db.ConductorListRow, error) {
+		return s.queries.ConductorList(ctx, from, hostname)
+	})
 	return each(rows, func(row db.ConductorListRow) Conductor {
 		return Conductor{
 			Hostname: row.Hostname, Group: row.ConductorGroup, Drivers: row.Drivers, Online: row.Online,

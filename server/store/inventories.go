@@ -35,7 +35,9 @@ type Inventories struct {
 // InventoryList reads a provider's inventories; ProviderUnknown if there is no
 // such provider.
 func (s *Store) InventoryList(ctx context.Context, provider uuid.UUID) (Inventories, error) {
-	rows, err := s.queries.InventoryList(ctx, s.pool, provider)
+	rows, err := read(ctx, s, func(from db.DBTX) ([]db.InventoryListRow, error) {
+		return s.queries.InventoryList(ctx, from, provider)
+	})
 	if err != nil {
 		return Inventories{}, err
 	}

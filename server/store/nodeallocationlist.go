@@ -44,7 +44,9 @@ func unknownNodeAllocation(ident string) error {
 // none. What has the shape of a uuid is one.
 func (s *Store) NodeAllocationShow(ctx context.Context, ident string) (NodeAllocation, error) {
 	id, name := identified(ident)
-	row, err := s.queries.NodeAllocationShow(ctx, s.pool, id, name)
+	row, err := read(ctx, s, func(from db.DBTX) (db.NodeAllocationShowRow, error) {
+		return s.queries.NodeAllocationShow(ctx, from, id, name)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return NodeAllocation{}, unknownNodeAllocation(ident)
 	}
@@ -55,7 +57,9 @@ func (s *Store) NodeAllocationShow(ctx context.Context, ident string) (NodeAlloc
 // NodeUnknown if there is no such node, NodeAllocationUnknown if it has none.
 func (s *Store) NodeAllocationOfNode(ctx context.Context, node Ident) (NodeAllocation, error) {
 	id, name := identified(node)
-	row, err := s.queries.NodeAllocationOfNode(ctx, s.pool, id, name)
+	row, err := read(ctx, s, func(from db.DBTX) (db.NodeAllocationOfNodeRow, error) {
+		return s.queries.NodeAllocationOfNode(ctx, from, id, name)
+	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return NodeAllocation{}, unknownNode(node)
@@ -87,20 +91,26 @@ func (s *Store) NodeAllocationList(ctx context.Context, filter NodeAllocationFil
 		after = last.ID
 	}
 	if page.sorted() {
-		rows, err := s.queries.NodeAllocationListSorted(ctx, s.pool, db.NodeAllocationListSortedParams{
-			SortKey: page.key(), Falling: page.SortDir == "desc", Marker: page.Marker, Page: int32(page.Limit),
-			State: filter.State, ResourceClass: filter.ResourceClass, Owner: filter.Owner, Node: node,
+		rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.NodeAllocationListSortedRow, error) {
+			return s.queries.NodeAllocationListSorted(ctx, from, db.NodeAllocationListSortedParams{
+				SortKey: page.key(), Falling: page.SortDir == "desc", Marker: page.Marker, Page: int32(page.Limit),
+				State: filter.State, ResourceClass: filter.ResourceClass, Owner: filter.Owner, Node: node,
+			})
 		})
 		return each(rows, func(row db.NodeAllocationListSortedRow) NodeAllocation { return nodeAllocationRow(row).allocation() }), err
 	}
-	rows, err := s.queries.NodeAllocationList(ctx, s.pool, db.NodeAllocationListParams{
-		After: after, Page: int32(page.Limit),
-		State: filter.State, ResourceClass: filter.ResourceClass, Owner: filter.Owner, Node: node,
+	rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.NodeAllocationListRow, error) {
+		return s.queries.NodeAllocationList(ctx, from, db.NodeAllocationListParams{
+			After: after, Page: int32(page.Limit),
+			State: filter.State, ResourceClass: filter.ResourceClass, Owner: filter.Owner, Node: node,
+		})
 	})
 	return each(rows, func(row db.NodeAllocationListRow) NodeAllocation { return nodeAllocationRow(row).allocation() }), err
 }
 
 // NodeAllocationMine lists what a conductor has to decide, oldest first.
 func (s *Store) NodeAllocationMine(ctx context.Context, hostname string) ([]uuid.UUID, error) {
-	return s.queries.NodeAllocationMine(ctx, s.pool, hostname)
+	return read(ctx, s, func(from db.DBTX) ([]uuid.UUID, error) {
+		return s.queries.NodeAllocationMine(ctx, from, hostname)
+	})
 }

@@ -102,21 +102,25 @@ func (s *Store) nodeRows(ctx context.Context, f NodeFilter, page Page) ([]nodeRo
 		chassis = new(f.ChassisUUID.String())
 	}
 	if page.sorted() {
-		rows, err := s.queries.NodeListSorted(ctx, s.pool, db.NodeListSortedParams{
-			SortKey: page.key(), Descending: page.SortDir == "desc", Marker: page.Marker, Page: int32(page.Limit),
+		rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.NodeListSortedRow, error) {
+			return s.queries.NodeListSorted(ctx, from, db.NodeListSortedParams{
+				SortKey: page.key(), Descending: page.SortDir == "desc", Marker: page.Marker, Page: int32(page.Limit),
+				ProvisionState: f.ProvisionState, ResourceClass: f.ResourceClass, Associated: f.Associated,
+				Maintenance: f.Maintenance, Instance: f.InstanceUUID, Driver: f.Driver, Owner: f.Owner, Lessee: f.Lessee,
+				ConductorGroup: f.ConductorGroup, Fault: f.Fault, Retired: f.Retired, Conductor: f.Conductor,
+				DescriptionContains: f.DescriptionContains, Chassis: chassis, Shards: f.Shards, Sharded: f.Sharded,
+			})
+		})
+		return each(rows, func(row db.NodeListSortedRow) nodeRow { return nodeRow(row) }), err
+	}
+	rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.NodeListRow, error) {
+		return s.queries.NodeList(ctx, from, db.NodeListParams{
+			Lead: f.lead(), Marker: page.Marker, Page: int32(page.Limit),
 			ProvisionState: f.ProvisionState, ResourceClass: f.ResourceClass, Associated: f.Associated,
 			Maintenance: f.Maintenance, Instance: f.InstanceUUID, Driver: f.Driver, Owner: f.Owner, Lessee: f.Lessee,
 			ConductorGroup: f.ConductorGroup, Fault: f.Fault, Retired: f.Retired, Conductor: f.Conductor,
 			DescriptionContains: f.DescriptionContains, Chassis: chassis, Shards: f.Shards, Sharded: f.Sharded,
 		})
-		return each(rows, func(row db.NodeListSortedRow) nodeRow { return nodeRow(row) }), err
-	}
-	rows, err := s.queries.NodeList(ctx, s.pool, db.NodeListParams{
-		Lead: f.lead(), Marker: page.Marker, Page: int32(page.Limit),
-		ProvisionState: f.ProvisionState, ResourceClass: f.ResourceClass, Associated: f.Associated,
-		Maintenance: f.Maintenance, Instance: f.InstanceUUID, Driver: f.Driver, Owner: f.Owner, Lessee: f.Lessee,
-		ConductorGroup: f.ConductorGroup, Fault: f.Fault, Retired: f.Retired, Conductor: f.Conductor,
-		DescriptionContains: f.DescriptionContains, Chassis: chassis, Shards: f.Shards, Sharded: f.Sharded,
 	})
 	return each(rows, func(row db.NodeListRow) nodeRow { return nodeRow(row) }), err
 }

@@ -116,7 +116,9 @@ func (s *Store) writeNode(ctx context.Context, run func() error) error {
 // NodeShow reads a node; NodeUnknown if there is none.
 func (s *Store) NodeShow(ctx context.Context, ident Ident) (Node, error) {
 	id, name := identified(ident)
-	row, err := s.queries.NodeShow(ctx, s.pool, id, name)
+	row, err := read(ctx, s, func(from db.DBTX) (db.NodeShowRow, error) {
+		return s.queries.NodeShow(ctx, from, id, name)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Node{}, unknownNode(ident)
 	}

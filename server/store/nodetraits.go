@@ -5,12 +5,16 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/berthd/berth/gen/db"
 )
 
 // NodeTraitList reads a node's traits, sorted.
 func (s *Store) NodeTraitList(ctx context.Context, ident Ident) ([]string, error) {
 	id, name := identified(ident)
-	traits, err := s.queries.NodeTraitList(ctx, s.pool, id, name)
+	traits, err := read(ctx, s, func(from db.DBTX) ([]string, error) {
+		return s.queries.NodeTraitList(ctx, from, id, name)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, unknownNode(ident)
 	}

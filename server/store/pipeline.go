@@ -28,14 +28,6 @@ type Statement struct {
 	Args []any
 }
 
-func (s *Store) snapshot(ctx context.Context) (*snapshot, error) {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &snapshot{conn: conn}, nil
-}
-
 // close gives the connection back.
 func (s *snapshot) close() error {
 	defer s.conn.Release()

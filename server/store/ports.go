@@ -56,7 +56,9 @@ func (p Port) members() (json.RawMessage, error) {
 
 // PortShow reads a port; PortUnknown if there is none.
 func (s *Store) PortShow(ctx context.Context, id uuid.UUID) (Port, error) {
-	row, err := s.queries.PortShow(ctx, s.pool, id)
+	row, err := read(ctx, s, func(from db.DBTX) (db.PortShowRow, error) {
+		return s.queries.PortShow(ctx, from, id)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Port{}, &Refused{Rule: PortUnknown, Values: Values{Port: id.String()}}
 	}
@@ -122,14 +124,18 @@ func (s *Store) portRows(ctx context.Context, filter PortFilter, page Page) ([]p
 		lead = "node"
 	}
 	if page.sorted() {
-		rows, err := s.queries.PortListSorted(ctx, s.pool, db.PortListSortedParams{
-			SortKey: page.key(), Descending: page.SortDir == "desc", Marker: page.Marker, Page: int32(page.Limit),
-			OfNode: filter.Node != nil, Node: id, NodeName: name, Address: filter.Address,
+		rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.PortListSortedRow, error) {
+			return s.queries.PortListSorted(ctx, from, db.PortListSortedParams{
+				SortKey: page.key(), Descending: page.SortDir == "desc", Marker: page.Marker, Page: int32(page.Limit),
+				OfNode: filter.Node != nil, Node: id, NodeName: name, Address: filter.Address,
+			})
 		})
 		return each(rows, func(row db.PortListSortedRow) portRow { return portRow(row) }), err
 	}
-	rows, err := s.queries.PortList(ctx, s.pool, db.PortListParams{
-		Lead: lead, Node: id, NodeName: name, Address: filter.Address, Marker: page.Marker, Page: int32(page.Limit),
+	rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.PortListRow, error) {
+		return s.queries.PortList(ctx, from, db.PortListParams{
+			Lead: lead, Node: id, NodeName: name, Address: filter.Address, Marker: page.Marker, Page: int32(page.Limit),
+		})
 	})
 	return each(rows, func(row db.PortListRow) portRow { return portRow(row) }), err
 }

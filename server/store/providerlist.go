@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 )
@@ -43,6 +44,7 @@ type ProviderRows struct {
 	// Newest is when any of them was last written; zero if there is none.
 	Newest time.Time
 
+	ctx   context.Context
 	rows  pgx.Rows
 	first *Provider
 	close func() error
@@ -57,7 +59,7 @@ func (r *ProviderRows) All() iter.Seq2[Provider, error] {
 			}
 			var err error
 			if provider, err = r.next(); err != nil {
-				yield(Provider{}, err)
+				yield(Provider{}, broken(r.ctx, err))
 				return
 			}
 		}
@@ -91,22 +93,46 @@ func (r *ProviderRows) next() (*Provider, error) {
 // returns, so that an error can still be told; the caller closes the rows.
 // A filter by names takes a transaction, to resolve them in the same snapshot.
 func (s *Store) ProviderList(ctx context.Context, filter ProviderFilter) (*ProviderRows, error) {
-	if !filter.hasNames() {
-		return s.providerRows(ctx, s.pool, filter.params(), func() error { return nil })
+	if filter.UUID != nil || filter.Name != nil || filter.InTree != nil { // few, by a key
+		return reading(ctx, s, func() (*ProviderRows, error) {
+			conn, err := s.pool.Acquire(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return s.providerList(ctx, conn, filter)
+		})
 	}
-	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	return anywhere(ctx, s, func(conn *pgxpool.Conn) (*ProviderRows, error) { return s.providerList(ctx, conn, filter) })
+}
+
+// providerList lists on a connection that it gives back.
+func (s *Store) providerList(ctx context.Context, conn *pgxpool.Conn, filter ProviderFilter) (listed *ProviderRows, err error) {
+	end := func() error {
+		conn.Release()
+		return nil
+	}
+	if !filter.hasNames() {
+		if listed, err = s.providerRows(ctx, conn, filter.params(), end); err != nil {
+			_ = end() // the error that matters is err
+		}
+		return listed, err
+	}
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
+		_ = end()
 		return nil, err
 	}
-	end := func() error { return tx.Rollback(context.WithoutCancel(ctx)) }
+	end = func() error {
+		defer conn.Release()
+		return tx.Rollback(context.WithoutCancel(ctx))
+	}
 	params, empty, err := s.resolve(ctx, tx, filter)
 	if err == nil && empty {
 		return &ProviderRows{}, end()
 	}
 	if err == nil {
-		var rows *ProviderRows
-		if rows, err = s.providerRows(ctx, tx, params, end); err == nil {
-			return rows, nil
+		if listed, err = s.providerRows(ctx, tx, params, end); err == nil {
+			return listed, nil
 		}
 	}
 	_ = end() // the error that matters is err
@@ -150,7 +176,7 @@ func (s *Store) providerRows(
 	}
 	rows := query.rows
 	var err error
-	listed := &ProviderRows{rows: rows, close: end}
+	listed := &ProviderRows{ctx: ctx, rows: rows, close: end}
 	if listed.first, err = listed.next(); err != nil {
 		rows.Close()
 		return nil, err

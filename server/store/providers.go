@@ -26,7 +26,9 @@ type Provider struct {
 
 // ProviderShow reads one provider; ProviderUnknown if there is none.
 func (s *Store) ProviderShow(ctx context.Context, id uuid.UUID) (Provider, error) {
-	row, err := s.queries.ProviderShow(ctx, s.pool, id)
+	row, err := read(ctx, s, func(from db.DBTX) (db.ProviderShowRow, error) {
+		return s.queries.ProviderShow(ctx, from, id)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Provider{}, unknownProvider(id)
 	}

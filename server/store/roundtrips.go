@@ -22,37 +22,66 @@ func CountRoundTrips(ctx context.Context) (context.Context, *RoundTrips) {
 	return context.WithValue(ctx, roundTripsKey{}, trips), trips
 }
 
-// tracer counts on behalf of the driver.
-type tracer struct{}
-
-func (tracer) add(ctx context.Context) context.Context {
-	if trips, ok := ctx.Value(roundTripsKey{}).(*RoundTrips); ok {
-		trips.count.Add(1)
-	}
-	return ctx
+// tracer counts on behalf of the driver, and notes how long the database takes where
+// somebody wants to know: see trace.go.
+type tracer struct {
+	// watch is nil where nobody does, which is then all that it costs.
+	watch *statementWatch
 }
 
-func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return t.add(ctx)
+func (*tracer) add(ctx context.Context, trips int64) {
+	if counted, ok := ctx.Value(roundTripsKey{}).(*RoundTrips); ok {
+		counted.count.Add(trips)
+	}
+}
+
+func (t *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	t.add(ctx, 1)
+	if t.watch == nil {
+		return ctx
+	}
+	return t.watch.begin(ctx, data.SQL)
+}
+
+func (t *tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+	if t.watch != nil {
+		t.watch.end(ctx, data.CommandTag, data.Err)
+	}
 }
 
 // TraceBatchStart counts a batch once: its statements travel together.
-func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return t.add(ctx)
+func (t *tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	t.add(ctx, 1)
+	if t.watch == nil {
+		return ctx
+	}
+	return t.watch.beginBatch(ctx, data.Batch)
 }
 
-func (tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-
-func (tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
-
-func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func (t tracer) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
-	return t.add(ctx)
+func (t *tracer) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	if t.watch != nil {
+		t.watch.batchQuery(ctx, data)
+	}
 }
 
-func (t tracer) TracePrepareEnd(ctx context.Context, _ *pgx.Conn, data pgx.TracePrepareEndData) {
-	if trips, ok := ctx.Value(roundTripsKey{}).(*RoundTrips); ok && data.AlreadyPrepared {
-		trips.count.Add(-1)
+func (t *tracer) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchEndData) {
+	if t.watch != nil {
+		t.watch.endBatch(ctx, data.Err)
+	}
+}
+
+func (t *tracer) TracePrepareStart(ctx context.Context, _ *pgx.Conn, data pgx.TracePrepareStartData) context.Context {
+	t.add(ctx, 1)
+	if t.watch == nil {
+		return ctx
+	}
+	return t.watch.begin(ctx, data.SQL)
+}
+
+func (t *tracer) TracePrepareEnd(ctx context.Context, _ *pgx.Conn, data pgx.TracePrepareEndData) {
+	if data.AlreadyPrepared {
+		t.add(ctx, -1)
+	} else if t.watch != nil {
+		t.watch.endPrepare(ctx, data.Err)
 	}
 }

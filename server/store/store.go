@@ -9,16 +9,15 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
+	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/fault"
@@ -29,7 +28,11 @@ type Store struct {
 	pool    *pgxpool.Pool
 	queries *db.Queries
 	retries atomic.Int64
-	names   knownNames
+	names   atomic.Pointer[knownNames]
+	// replicas is nil without any.
+	replicas *replicas
+	tracer   *tracer
+	watch    watching
 }
 
 // Options say how to reach the database.
@@ -41,41 +44,32 @@ type Options struct {
 	// Pooler is set behind a pooler that gives each transaction another
 	// connection: statements are then sent without being prepared by name.
 	Pooler bool
+	// Replicas are connection strings of streaming replicas that take reads; each host
+	// of one is a replica.
+	Replicas []string
+	// ReplicaWait is how long a read waits for a replica that is behind before it goes
+	// to the primary.
+	ReplicaWait time.Duration
+	// Spans makes a span for each statement of a request that is traced; nil: none.
+	Spans trace.Tracer
+	// SlowQuery is how long a statement may take before Log tells of it; 0: forever.
+	SlowQuery time.Duration
+	// Log hears of slow statements; nil: the default log.
+	Log *slog.Logger
 }
 
 // Open makes a store and asks the database whether it answers.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	config, err := pgxpool.ParseConfig(options.URL)
-	if err != nil {
+	opened := &Store{queries: db.New(), tracer: &tracer{watch: newStatementWatch(options)}}
+	opened.names.Store(&knownNames{})
+	if err := opened.connect(ctx, options); err != nil {
 		return nil, err
 	}
-	if options.MaxConns > 0 {
-		config.MaxConns = options.MaxConns
-	}
-	if options.Pooler {
-		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
-	} else {
-		maps.Copy(config.ConnConfig.RuntimeParams, PlannerSettings())
-	}
-	config.ConnConfig.Tracer = tracer{}
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		registerUUID(conn.TypeMap())
-		// Statements that are not prepared go by the types of Go alone.
-		conn.TypeMap().RegisterDefaultPgType([]uuid.UUID{}, "_uuid")
-		if options.Pooler {
-			return nil
-		}
-		return prepareWrites(ctx, conn)
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	if err := opened.openReplicas(ctx, options); err != nil {
+		opened.Close()
 		return nil, err
 	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("the database does not answer: %w", err)
-	}
-	return &Store{pool: pool, queries: db.New()}, nil
+	return opened, nil
 }
 
 // prepareWrites prepares what is refused in the ordinary course of things. The
@@ -108,7 +102,7 @@ func PlannerSettings() map[string]string {
 func (s *Store) Unset(ctx context.Context) (map[string]string, error) {
 	lacking := map[string]string{}
 	for name, wanted := range PlannerSettings() {
-		found, err := s.queries.SettingShow(ctx, s.pool, name)
+		found, err := read(ctx, s, func(from db.DBTX) (string, error) { return s.queries.SettingShow(ctx, from, name) })
 		if err != nil {
 			return nil, err
 		}
@@ -120,10 +114,16 @@ func (s *Store) Unset(ctx context.Context) (map[string]string, error) {
 }
 
 // Close ends all connections, waiting for those in use.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() {
+	s.watch.close()
+	s.replicas.close()
+	s.pool.Close()
+}
 
-// Ping asks the database whether it answers.
-func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+// Ping asks the database whether it answers, beside the requests.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.Look(ctx, func(ctx context.Context, conn *pgx.Conn) error { return conn.Ping(ctx) })
+}
 
 // Retries counts the writes that were begun again, after a deadlock or because a
 // name was deleted that they had just looked up. The locking order leaves hardly
@@ -142,18 +142,31 @@ func (s *Store) write(ctx context.Context, run func() error) error {
 	return s.writeWhile(ctx, passes, run)
 }
 
-// writeWhile is write, where passing says which errors call for it.
+// writeWhile is write, where passing says which errors call for it. A write that the
+// database can't have made because it did not get it is begun again as well, for as
+// long as patience lasts. One that may have been made is not: nobody but the client
+// can tell whether another would be one too many.
 func (s *Store) writeWhile(ctx context.Context, passing func(*pgconn.PgError) bool, run func() error) error {
-	for attempt := 1; ; attempt++ {
+	since := time.Now()
+	for attempt, conflicts := 1, 0; ; attempt++ {
 		err := run()
-		var refused *pgconn.PgError
-		if !errors.As(err, &refused) {
+		if err == nil {
+			return nil
+		}
+		if found := lossOf(err); found != kept {
+			if again, words := s.afterLoss(ctx, found, err, since, attempt); !again {
+				return words
+			}
+			continue
+		}
+		var reported *pgconn.PgError
+		if !errors.As(err, &reported) {
 			return err
 		}
-		if !passing(refused) {
-			return translate(refused)
+		if !passing(reported) {
+			return translate(reported)
 		}
-		if attempt == attempts {
+		if conflicts++; conflicts == attempts {
 			return fault.New(fault.Conflict, "Others are changing the same providers or consumers so often that this request "+
 				"found no moment for itself. Nothing was changed; send it again.").WithCode(fault.CodeConcurrentUpdate)
 		}
@@ -161,7 +174,24 @@ func (s *Store) writeWhile(ctx context.Context, passing func(*pgconn.PgError) bo
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Duration(rand.Int64N(int64(attempt) * int64(10*time.Millisecond)))):
+		case <-time.After(time.Duration(rand.Int64N(int64(conflicts) * int64(10*time.Millisecond)))):
 		}
 	}
+}
+
+// afterLoss says whether to begin a write again after the way to the database was
+// lost, or else what the client is told.
+func (s *Store) afterLoss(ctx context.Context, found loss, err error, since time.Time, attempt int) (again bool, words error) {
+	if ctx.Err() == nil {
+		noteLoss(s.pool, found, err)
+	}
+	switch {
+	case found == unknown:
+		return false, unavailable(wordsUnknown, err)
+	case ctx.Err() != nil:
+		return false, err
+	case found == undone && pause(ctx, since, attempt):
+		return true, nil
+	}
+	return false, unavailable(wordsUndone, err)
 }

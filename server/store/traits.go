@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/berthd/berth/gen/db"
 )
 
 // Named is a trait or resource class, and when it was last written.
@@ -27,7 +29,9 @@ type TraitFilter struct {
 
 // TraitList reads traits in id order.
 func (s *Store) TraitList(ctx context.Context, filter TraitFilter) ([]Named, error) {
-	rows, err := s.queries.TraitList(ctx, s.pool, filter.Names, filter.Prefix, filter.Associated)
+	rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.TraitListRow, error) {
+		return s.queries.TraitList(ctx, from, filter.Names, filter.Prefix, filter.Associated)
+	})
 	traits := make([]Named, 0, len(rows))
 	for _, row := range rows {
 		traits = append(traits, Named(row))
@@ -37,7 +41,9 @@ func (s *Store) TraitList(ctx context.Context, filter TraitFilter) ([]Named, err
 
 // TraitShow says when a trait was made; TraitUnknown if there is none.
 func (s *Store) TraitShow(ctx context.Context, name string) (time.Time, error) {
-	created, err := s.queries.TraitShow(ctx, s.pool, name)
+	created, err := read(ctx, s, func(from db.DBTX) (time.Time, error) {
+		return s.queries.TraitShow(ctx, from, name)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return created, &Refused{Rule: TraitUnknown, Values: Values{Traits: name}}
 	}
@@ -62,7 +68,9 @@ func (s *Store) TraitDelete(ctx context.Context, name string) error {
 
 // ProviderTraitList reads a provider's generation and traits in id order.
 func (s *Store) ProviderTraitList(ctx context.Context, provider uuid.UUID) (int64, []Named, error) {
-	rows, err := s.queries.ProviderTraitList(ctx, s.pool, provider)
+	rows, err := read(ctx, s, func(from db.DBTX) ([]db.ProviderTraitListRow, error) {
+		return s.queries.ProviderTraitList(ctx, from, provider)
+	})
 	if err != nil {
 		return 0, nil, err
 	}

@@ -28,8 +28,10 @@ type Usage struct {
 
 // UsageList sums what a project's consumers have, by type, then class.
 func (s *Store) UsageList(ctx context.Context, filter UsageFilter) ([]Usage, error) {
-	rows, err := s.queries.UsageList(ctx, s.pool, db.UsageListParams{
-		ProjectID: filter.ProjectID, UserID: filter.UserID, ConsumerType: filter.ConsumerType, ByType: filter.ByType,
+	rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.UsageListRow, error) {
+		return s.queries.UsageList(ctx, from, db.UsageListParams{
+			ProjectID: filter.ProjectID, UserID: filter.UserID, ConsumerType: filter.ConsumerType, ByType: filter.ByType,
+		})
 	})
 	usages := make([]Usage, 0, len(rows))
 	for _, row := range rows {

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/server/dbtest"
+)
+
+// migrationTable is what the service before prints when nothing is left to do; scripts
+// look for its words.
+const migrationTable = `+-----------------------------+-------------+-----------+
+|          Migration          | Total Found | Completed |
++-----------------------------+-------------+-----------+
+|    set_root_provider_ids    |      0      |     0     |
+| create_incomplete_consumers |      0      |     0     |
++-----------------------------+-------------+-----------+
+`
+
+func TestNoDataIsLeftToMigrate(t *testing.T) {
+	t.Parallel()
+	full := "--database-url=" + dbtest.New(t).URL
+	empty := "--database-url=" + dbtest.NewEmpty(t).URL
+	for name, test := range map[string]struct {
+		arguments      []string
+		code           int
+		stdout, stderr string
+	}{
+		"everything at once": {[]string{"online-data-migrations", full}, 0, "Running batches of 50 until complete\n" + migrationTable, ""},
+		"in portions":        {[]string{"online_data_migrations", "--max-count=50", full}, 0, migrationTable, ""},
+		"in none":            {[]string{"online-data-migrations", "--max-count=0", full}, 127, "", `berth: max-count: "0" (flag --max-count) is no whole number above 0; write digits only` + "\n"},
+		"in words":           {[]string{"online-data-migrations", "--max-count", "x", full}, 127, "", `berth: max-count: "x" (flag --max-count) is no whole number above 0; write digits only` + "\n"},
+		"without a schema":   {[]string{"online-data-migrations", "--max-count=1", empty}, 2, "", "berth: the schema is behind this berth; run 'berth db sync' first\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := runCommand(t, nil, append([]string{"db"}, test.arguments...)...)
+			if got.code != test.code || got.stdout != test.stdout || got.stderr != test.stderr {
+				t.Errorf("exit code %d, %q, %q", got.code, got.stdout, got.stderr)
+			}
+		})
+	}
+}
+
+func TestTheDatabaseOfThePythonServiceIsRefused(t *testing.T) {
+	t.Parallel()
+	db := dbtest.NewEmpty(t)
+	if _, err := db.Pool.Exec(t.Context(), "CREATE TABLE alembic_version (version_num text); CREATE TABLE resource_providers (id int)"); err != nil {
+		t.Fatal(err)
+	}
+	path := confOf(t, "[api]\nauth_strategy = noauth2\n[placement_database]\nconnection = "+strings.Replace(db.URL, "postgres://", "postgresql+psycopg2://", 1)+"\n")
+	for _, arguments := range [][]string{
+		{"db", "sync"}, {"serve", "--listen=127.0.0.1:0"}, {"serve", "--listen=127.0.0.1:0", "--migrate=false"},
+	} {
+		got := runCommand(t, nil, append(arguments, "--config-file", path)...)
+		if got.code != exitFailed || !strings.Contains(got.stderr, "copy this one into it with 'berth import'") {
+			t.Errorf("%v: exit code %d, %s", arguments, got.code, got.stderr)
+		}
+	}
+	got := runCommand(t, nil, "db", "status", "--config-file", path, "--output=json")
+	if got.code != exitFine || !strings.Contains(got.stdout, `"state": "foreign"`) {
+		t.Errorf("exit code %d, %s", got.code, got.stdout)
+	}
+}

@@ -1,0 +1,210 @@
+package keystone
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthd/berth/server/auth"
+)
+
+// wantRefused checks that an error is answered 401, for a reason that has the words.
+func wantRefused(t *testing.T, err error, words string) {
+	t.Helper()
+	var refused *auth.Refused
+	if !errors.As(err, &refused) || !strings.Contains(refused.Reason, words) {
+		t.Errorf("got %v, want a refusal because %q", err, words)
+		return
+	}
+	if refused.Challenge != `Keystone uri="https://public.example.org/identity"` {
+		t.Errorf("the client is sent to %q", refused.Challenge)
+	}
+}
+
+// wantAway checks that an error is answered 503, for a reason that has the words.
+func wantAway(t *testing.T, err error, words string) {
+	t.Helper()
+	var refused *auth.Refused
+	if err == nil || errors.As(err, &refused) || !strings.Contains(err.Error(), words) {
+		t.Errorf("got %v, want an error with %q that is no refusal", err, words)
+	}
+}
+
+func TestTheCallerIsWhomTheTokenIsOf(t *testing.T) {
+	t.Parallel()
+	keystone := newFake(t)
+	project := `, "project": {"id": "p", "domain": {"id": "pd"}}`
+	of := func(change func(*auth.Caller)) auth.Caller {
+		caller := auth.Caller{UserID: "u-t", UserDomainID: "ud", Roles: []string{"admin", "reader"}}
+		change(&caller)
+		return caller
+	}
+	for name, c := range map[string]struct {
+		rest string
+		want auth.Caller
+	}{
+		"for a project": {project, of(func(c *auth.Caller) { c.ProjectID, c.ProjectDomainID = "p", "pd" })},
+		"for a project of administrators": {project + `, "is_admin_project": true`,
+			of(func(c *auth.Caller) { c.ProjectID, c.ProjectDomainID = "p", "pd" })},
+		"for a project of others": {project + `, "is_admin_project": false`,
+			of(func(c *auth.Caller) { c.ProjectID, c.ProjectDomainID, c.OrdinaryProject = "p", "pd", true })},
+		"for the system":  {`, "system": {"all": true}`, of(func(c *auth.Caller) { c.SystemScope = "all" })},
+		"for a domain":    {`, "domain": {"id": "d"}`, of(func(c *auth.Caller) { c.DomainID = "d" })},
+		"for nothing":     {``, of(func(*auth.Caller) {})},
+		"of a credential": {`, "application_credential": {"id": "a"}`, of(func(*auth.Caller) {})},
+	} {
+		keystone.know("t", time.Hour, []string{"admin", "reader"}, c.rest)
+		got, err := ask(t, keystone.authenticator(t), "X-Auth-Token", " t ")
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, c.want)
+		}
+	}
+	got, err := ask(t, keystone.authenticator(t), "X-Storage-Token", "t")
+	if err != nil || got.UserID != "u-t" {
+		t.Errorf("by the old header: got %+v, %v", got, err)
+	}
+}
+
+func TestWhatIsNoTokenIsRefusedWithoutAsking(t *testing.T) {
+	t.Parallel()
+	keystone := newFake(t)
+	by := keystone.authenticator(t)
+	for words, headers := range map[string][]string{
+		"there is no token": {"X-User-Id", "admin", "X-Roles", "admin"},
+		"no token in the":   {"X-Auth-Token", " "},
+		"2 times":           {"X-Auth-Token", "a", "X-Auth-Token", "b"},
+		"has 8193 bytes":    {"X-Auth-Token", strings.Repeat("a", maxToken+1)},
+		"characters":        {"X-Auth-Token", "a b"},
+		"X-Service-Token":   {"X-Auth-Token", "a", "X-Service-Token", "é"},
+	} {
+		_, err := ask(t, by, headers...)
+		wantRefused(t, err, words)
+	}
+	keystone.want(t, 0, 0)
+	_, err := ask(t, by, "X-Auth-Token", "unknown")
+	wantRefused(t, err, "does not know the token")
+	keystone.know("bound", time.Hour, nil, `, "bind": {"kerberos": "me"}`)
+	_, err = ask(t, by, "X-Auth-Token", "bound")
+	wantRefused(t, err, "bound")
+}
+
+func TestTokensAreTakenFromTheRequest(t *testing.T) {
+	t.Parallel()
+	keystone := newFake(t)
+	keystone.know("t", time.Hour, nil, "")
+	r := requestTo(t, "/traits", "X-Auth-Token", "t", "X-Storage-Token", "o", "X-Roles", "admin", "X-Openstack-Request-Id", "req-1")
+	if _, err := keystone.authenticator(t).Authenticate(r); err != nil {
+		t.Error(err)
+	}
+	if want := (http.Header{"X-Openstack-Request-Id": {"req-1"}}); !reflect.DeepEqual(r.Header, want) {
+		t.Errorf("the headers are %v, want %v", r.Header, want)
+	}
+}
+
+func TestAServiceTokenVouchesForTheRequest(t *testing.T) {
+	t.Parallel()
+	keystone := newFake(t)
+	project := `, "project": {"id": "p", "domain": {"id": "pd"}}`
+	keystone.know("user", time.Hour, []string{"reader"}, "")
+	keystone.know("expired", -time.Hour, []string{"reader"}, "")
+	keystone.know("nova", time.Hour, []string{"service"}, project)
+	keystone.know("mallory", time.Hour, []string{"admin"}, project)
+	keystone.know("expired-nova", -time.Hour, []string{"service"}, project)
+	strict := keystone.authenticator(t)
+	lenient := keystone.authenticator(t, func(o *Options) { o.ServiceRolesRequired = false })
+	for _, c := range []struct {
+		name          string
+		by            *Authenticator
+		user, service string
+		words         string // of the refusal; empty: there is none
+	}{
+		{"a user alone", strict, "user", "", ""},
+		{"an expired user alone", strict, "expired", "", "expired"},
+		{"a user and a service", strict, "user", "nova", ""},
+		{"an expired user and a service", strict, "expired", "nova", ""},
+		{"a user and no service", strict, "user", "mallory", "none of the roles service"},
+		{"a user and an unknown service", strict, "user", "unknown", "the service token: Keystone does not know"},
+		{"a user and an expired service", strict, "user", "expired-nova", "the service token: Keystone does not know"},
+		{"a service alone", strict, "", "nova", "there is no token in the header X-Auth-Token"},
+		{"a user and no service, which is not required", lenient, "user", "mallory", ""},
+		{"an expired user and no service, which is not required", lenient, "expired", "mallory", "expired"},
+		{"an expired user and a service, which is not required", lenient, "expired", "nova", ""},
+		{"a user and an unknown service, which is not required", lenient, "user", "unknown", "the service token"},
+	} {
+		got, err := ask(t, c.by, "X-Auth-Token", c.user, "X-Service-Token", c.service)
+		if c.words != "" {
+			wantRefused(t, err, c.words)
+			continue
+		}
+		want := auth.Service{}
+		if c.service != "" {
+			want = auth.Service{UserID: "u-" + c.service, UserDomainID: "ud", ProjectID: "p", ProjectDomainID: "pd", Roles: got.Service.Roles}
+		}
+		if err != nil || got.UserID != "u-"+c.user || !reflect.DeepEqual(got.Service, want) {
+			t.Errorf("%s: got %+v, %v", c.name, got, err)
+		}
+	}
+}
+
+func TestASecretIsNeverTold(t *testing.T) {
+	t.Parallel()
+	keystone := newFake(t)
+	var log bytes.Buffer
+	by := keystone.authenticator(t, func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	var said []string
+	for _, status := range []int{200, 400, 401, 403, 404, 500, 503} {
+		keystone.answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodPost && status != http.StatusServiceUnavailable {
+				return false
+			}
+			refuse(w, status, fmt.Sprint(r.Header, "and", password))
+			return true
+		})
+		_, err := ask(t, by, "X-Auth-Token", "secret-token")
+		said = append(said, err.Error())
+	}
+	for _, one := range append(said, log.String()) {
+		if strings.Contains(one, "secret-token") {
+			t.Errorf("it says %s", one)
+		}
+	}
+}
+
+func TestKeystoneSendsNobodyElsewhere(t *testing.T) {
+	t.Parallel()
+	keystone, other := newFake(t), newFake(t)
+	keystone.know("t", time.Hour, nil, "")
+	by := keystone.authenticator(t)
+	elsewhere := strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
+	keystone.answer(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
+		}
+		return r.Method == http.MethodGet
+	})
+	_, err := ask(t, by, "X-Auth-Token", "t")
+	wantAway(t, err, "where our token may not go")
+	other.want(t, 0, 0)
+}
+
+func TestAnAddressThatIsMissingIsAMistake(t *testing.T) {
+	t.Parallel()
+	for words, change := range map[string]func(*Options){
+		`interface "secret"`: func(o *Options) { o.Interface = "secret" },
+		"address":            func(o *Options) { o.Who.IdentityEndpoint = "" },
+	} {
+		options := newFake(t).options()
+		change(&options)
+		if _, err := New(options); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("got %v, want %q", err, words)
+		}
+	}
+}

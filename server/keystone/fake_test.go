@@ -1,0 +1,174 @@
+package keystone
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/berthd/berth/server/auth"
+)
+
+// fake is as much of Keystone as this package asks for. It stands in for the real one,
+// which the tests of the whole system use, where that cannot be made to fail as wanted.
+type fake struct {
+	*httptest.Server
+	mutex sync.Mutex
+	// known are what is said of each token. Those of the words "expired…" are told
+	// only to who asks for such.
+	known map[string]string
+	// signIns, questions and expiredToo count requests.
+	signIns, questions, expiredToo int
+	// before answers in the place of Keystone if it returns true.
+	before func(w http.ResponseWriter, r *http.Request) bool
+	// revoked are our own tokens up to this number.
+	revoked int
+}
+
+const password = "sesame"
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	made := &fake{known: map[string]string{}}
+	made.Server = httptest.NewServer(made)
+	t.Cleanup(made.Close)
+	return made
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mutex.Lock()
+	before := f.before
+	if r.Method == http.MethodPost {
+		f.signIns++
+	} else {
+		f.questions++
+	}
+	f.mutex.Unlock()
+	if before != nil && before(w, r) {
+		return
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	switch r.Method + " " + r.URL.Path {
+	case "POST /v3/auth/tokens":
+		var asked any
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		if !strings.Contains(fmt.Sprint(asked), "password:"+password) {
+			refuse(w, http.StatusUnauthorized, "no")
+			return
+		}
+		w.Header().Set("X-Subject-Token", fmt.Sprintf("own-%d", f.signIns))
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"token": {"expires_at": %q, "catalog": [{"type": "identity", "endpoints": [
+			{"interface": "internal", "region": "One", "region_id": "One", "url": %q}]}]}}`, at(time.Hour), f.URL)
+	case "GET /v3/auth/tokens":
+		f.vouch(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (f *fake) vouch(w http.ResponseWriter, r *http.Request) {
+	var number int
+	if _, err := fmt.Sscanf(r.Header.Get("X-Auth-Token"), "own-%d", &number); err != nil || number <= f.revoked {
+		refuse(w, http.StatusUnauthorized, "who are you?")
+		return
+	}
+	text := r.Header.Get("X-Subject-Token")
+	wanted := r.URL.Query().Get("allow_expired") == "1"
+	if wanted {
+		f.expiredToo++
+	}
+	told, known := f.known[text]
+	if !known || strings.HasPrefix(text, "expired") && !wanted || r.Header.Get("OpenStack-Identity-Access-Rules") == "" {
+		refuse(w, http.StatusNotFound, "could not find token "+text)
+		return
+	}
+	fmt.Fprint(w, `{"token": `+told+`}`)
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error": {"code": %d, "message": %q}}`, status, message)
+}
+
+// at is a time from now as Keystone writes it.
+func at(later time.Duration) string {
+	return time.Now().Add(later).UTC().Format("2006-01-02T15:04:05.000000Z")
+}
+
+// know makes a token valid. The rest are further members of what is told of it.
+func (f *fake) know(text string, lasts time.Duration, roles []string, rest string) {
+	var named []string
+	for _, role := range roles {
+		named = append(named, fmt.Sprintf(`{"id": "r", "name": %q}`, role))
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.known[text] = fmt.Sprintf(`{"expires_at": %q, "user": {"id": %q, "domain": {"id": "ud"}}, "roles": [%s]%s}`,
+		at(lasts), "u-"+text, strings.Join(named, ", "), rest)
+}
+
+// answer lets something else answer in the place of Keystone; nil: nothing.
+func (f *fake) answer(before func(w http.ResponseWriter, r *http.Request) bool) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.before = before
+}
+
+// want checks how often Keystone was asked since the last time.
+func (f *fake) want(t *testing.T, signIns, questions int) {
+	t.Helper()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.signIns != signIns || f.questions != questions {
+		t.Errorf("Keystone was asked for %d tokens and about %d, want %d and %d", f.signIns, f.questions, signIns, questions)
+	}
+	f.signIns, f.questions = 0, 0
+}
+
+// options are those of a service that validates here.
+func (f *fake) options() Options {
+	return Options{
+		Who:       gophercloud.AuthOptions{IdentityEndpoint: f.URL + "/v3", Username: "berth", Password: password, DomainName: "Default"},
+		Interface: "internal", PublicURL: "https://public.example.org/identity", Timeout: 5 * time.Second, Retries: 2, Pause: time.Millisecond,
+		CacheTime: time.Minute, ServiceRoles: []string{"service"}, ServiceRolesRequired: true, ServiceType: "placement",
+		Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func (f *fake) authenticator(t *testing.T, change ...func(*Options)) *Authenticator {
+	t.Helper()
+	options := f.options()
+	for _, change := range change {
+		change(&options)
+	}
+	made, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// requestTo is one with headers, given as pairs.
+func requestTo(t *testing.T, path string, headers ...string) *http.Request {
+	t.Helper()
+	made := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		made.Header.Add(headers[i], headers[i+1])
+	}
+	return made
+}
+
+// ask authenticates a request with a token.
+func ask(t *testing.T, by *Authenticator, headers ...string) (auth.Caller, error) {
+	t.Helper()
+	return by.Authenticate(requestTo(t, "/traits", headers...))
+}

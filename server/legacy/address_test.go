@@ -1,0 +1,81 @@
+package legacy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/server/legacy"
+)
+
+func TestAddressesAreReadAsTheirLibraryDoes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]string{
+		"sqlite:////var/lib/placement.db":                                       {"sqlite:////var/lib/placement.db", "/var/lib/placement.db"},
+		"sqlite+pysqlite:////a b/c.db?timeout=5":                                {"sqlite:////a b/c.db", "/a b/c.db"},
+		"mysql+pymysql://u:p%40w@db.example.org/placement?charset=utf8":         {"mysql://u:***@db.example.org/placement", "u:p@w@tcp(db.example.org:3306)/placement?timeout=30s&time_zone=%27%2B00%3A00%27"},
+		"mysql://u:a@b/c@h:33/placement":                                        {"mysql://u:***@h:33/placement", "u:a@b/c@tcp(h:33)/placement?timeout=30s&time_zone=%27%2B00%3A00%27"},
+		"mariadb://root@/placement?unix_socket=/run/mysqld.sock":                {"mysql://root@/placement", "root@unix(/run/mysqld.sock)/placement?timeout=30s&time_zone=%27%2B00%3A00%27"},
+		"postgresql+psycopg2://u:p%2Fw@[::1]:5433/placement?sslmode=disable":    {"postgresql://u:***@::1:5433/placement", ""},
+		"postgres://u@/placement?host=/var/run/postgresql&client_encoding=utf8": {"postgresql://u@/placement", "postgres://u:@/placement?host=%2Fvar%2Frun%2Fpostgresql&timezone=UTC"},
+	} {
+		address, err := legacy.ParseAddress(text)
+		if err != nil || address.String() != want[0] || want[1] != "" && address.SourceOf() != want[1] {
+			t.Errorf("%s: %q, %q, %v", text, address.String(), address.SourceOf(), err)
+		}
+	}
+}
+
+func TestWrongAddressesAreExplainedWithoutTheirPassword(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "hunter2", "oracle://u:hunter2@h/d", "mysql://u:hunter2@h", "sqlite://hunter2", "sqlite:///:memory:", "sqlite:///",
+		"postgresql://u:hunter2%zz@h/d", "mysql://u:hunter2@h/d?%zz",
+	} {
+		address, err := legacy.ParseAddress(text)
+		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "sqlite:///") {
+			t.Errorf("%q: %q, %v", text, address, err)
+		}
+	}
+}
+
+func FuzzAddressesNeverShowTheirPassword(f *testing.F) {
+	f.Add("mysql", "u", "p@ss/w:ord", "h", "d")
+	f.Add("postgresql", "", "%41", "[::1]", "x?y")
+	f.Fuzz(func(t *testing.T, scheme, user, password, host, database string) {
+		if len(password) < 4 || strings.Contains(scheme+user+host+database+"sqlite:///path, mysql://user:password@host/database or postgresql", password) {
+			return
+		}
+		if strings.ContainsAny(password, "?") || strings.ContainsAny(host+database, "@") {
+			return // the password would not be one
+		}
+		address, err := legacy.ParseAddress(scheme + "://" + user + ":" + password + "@" + host + "/" + database)
+		if strings.HasPrefix(scheme, "sqlite") {
+			return // a path is no password
+		}
+		if err == nil && strings.Contains(address.String(), password) {
+			t.Errorf("%q", address)
+		}
+	})
+}
+
+func TestUUIDsAreReadInAnySpelling(t *testing.T) {
+	t.Parallel()
+	const usual = "00000000-0000-4000-8000-00000000000a"
+	for _, text := range []string{usual, "0000000000004000800000000000000A", "{00000000-0000-4000-8000-00000000000a}", "urn:uuid:" + usual} {
+		if got := legacy.ReadID(text); got != usual {
+			t.Errorf("%s is %s", text, got)
+		}
+	}
+	if a, b := legacy.ReadID("x"), legacy.ReadID("y"); a == b || a != legacy.ReadID("x") {
+		t.Errorf("%s, %s", a, b)
+	}
+}
+
+func TestRatiosOfSinglePrecisionAreReadAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	for _, ratio := range []float64{1.1, 16, 0.1, 1.5, 3.4e38, 1234.567} {
+		if got := legacy.Shortest(float64(float32(ratio))); got != ratio {
+			t.Errorf("%v is read as %v", ratio, got)
+		}
+	}
+}

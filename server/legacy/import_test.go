@@ -1,0 +1,329 @@
+package legacy_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/legacy"
+)
+
+func refusedWith(t *testing.T, err error, words string) {
+	t.Helper()
+	refused, ok := errors.AsType[*legacy.RefusedError](err)
+	if !ok || !strings.Contains(refused.Reason, words) {
+		t.Errorf("%v, which should be refused with %q", err, words)
+	}
+}
+
+func TestASecondImportVerifiesAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	source := makeSource(t, plain)
+	target := moved(t, source)
+	before := dbtest.Snapshot(t, target)
+	report, err := legacy.Import(t.Context(), options(source, target))
+	if err != nil || report.Outcome != legacy.Verified {
+		t.Fatalf("%s: %v", report.Outcome, err)
+	}
+	if changes := before.Diff(dbtest.Snapshot(t, target)); changes != nil {
+		t.Errorf("changes: %q", changes)
+	}
+}
+
+func TestASourceThatChangedReplacesAnImportThatNobodyTouched(t *testing.T) {
+	t.Parallel()
+	source := makeSource(t, plain)
+	target := moved(t, source)
+	later := []string{
+		"DELETE FROM allocations WHERE id = 5", "UPDATE resource_providers SET generation = 8 WHERE id = 1",
+		"INSERT INTO traits (id, name) VALUES (9, 'CUSTOM_NEW')", "DELETE FROM resource_provider_traits WHERE trait_id = 3", "DELETE FROM traits WHERE id = 3",
+	}
+	change(t, source, later...)
+	report, err := legacy.Import(t.Context(), options(source, target))
+	if err != nil || report.Outcome != legacy.Imported {
+		t.Fatalf("%s: %v", report.Outcome, err)
+	}
+	dbtest.Audit(t, target)
+	fresh := moved(t, source)
+	got := dbtest.Snapshot(t, fresh).Diff(dbtest.Snapshot(t, target))
+	// Ids are never used twice.
+	for _, line := range without(got, "legacy_imports", "traits") {
+		t.Errorf("not as if it were the first import: %s", line)
+	}
+}
+
+func TestASourceThatChangedDoesNotReplaceWhatAServiceWrote(t *testing.T) {
+	t.Parallel()
+	source := makeSource(t, plain)
+	target := moved(t, source)
+	if _, err := target.Pool.Exec(t.Context(), "UPDATE provider_generations SET generation = 8 WHERE provider_id = 1"); err != nil {
+		t.Fatal(err)
+	}
+	before := dbtest.Snapshot(t, target)
+	_, err := legacy.Import(t.Context(), options(source, target))
+	if differing, ok := errors.AsType[*legacy.MismatchError](err); !ok || !slices.Equal(differing.Tables, []string{"resource_providers"}) {
+		t.Errorf("the same source: %v", err)
+	}
+	change(t, source, "DELETE FROM allocations WHERE id = 5")
+	_, err = legacy.Import(t.Context(), options(source, target))
+	refusedWith(t, err, "a service has worked on it")
+	if changes := before.Diff(dbtest.Snapshot(t, target)); changes != nil {
+		t.Errorf("changes: %q", changes)
+	}
+}
+
+func TestATargetWithOtherDataIsRefused(t *testing.T) {
+	t.Parallel()
+	target := dbtest.New(t)
+	if _, err := target.Pool.Exec(t.Context(), "INSERT INTO projects (external_id) VALUES ('mine')"); err != nil {
+		t.Fatal(err)
+	}
+	before := dbtest.Snapshot(t, target)
+	_, err := legacy.Import(t.Context(), options(makeSource(t, plain), target))
+	refusedWith(t, err, "data of its own in projects")
+	if changes := before.Diff(dbtest.Snapshot(t, target)); changes != nil {
+		t.Errorf("changes: %q", changes)
+	}
+}
+
+func TestADryRunReportsAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	source := makeSource(t, plain, "UPDATE resource_providers SET name = NULL WHERE id = 2")
+	target := dbtest.New(t)
+	before := dbtest.Snapshot(t, target)
+	dry := options(source, target)
+	dry.DryRun = true
+	report, err := legacy.Import(t.Context(), dry)
+	if err != nil || report.Outcome != legacy.DryRun || len(report.Oddities) != 1 || report.Oddities[0].Kind != "provider-name-missing" {
+		t.Errorf("%v: %+v", err, report)
+	}
+	for _, table := range report.Tables {
+		if table.Table == "allocations" && (table.Rows != 3 || table.Expected != 3 || table.Hash != "") {
+			t.Errorf("allocations: %+v", table)
+		}
+	}
+	if changes := before.Diff(dbtest.Snapshot(t, target)); changes != nil {
+		t.Errorf("changes: %q", changes)
+	}
+}
+
+func TestStrictRefusesWhatLosesData(t *testing.T) {
+	t.Parallel()
+	lossy := makeSource(t, plain, "UPDATE resource_providers SET parent_provider_id = 77, name = NULL WHERE id = 2")
+	target := dbtest.New(t)
+	before := dbtest.Snapshot(t, target)
+	strict := options(lossy, target)
+	strict.Strict = true
+	report, err := legacy.Import(t.Context(), strict)
+	refusedWith(t, err, "provider-parent-missing (1)")
+	if report.Outcome != legacy.Refused || len(report.Oddities) != 3 {
+		t.Errorf("%+v", report)
+	}
+	if changes := before.Diff(dbtest.Snapshot(t, target)); changes != nil {
+		t.Errorf("changes: %q", changes)
+	}
+	// Without that oddity it is fine, and the attempt before is no hindrance.
+	strict.Source = makeSource(t, plain, "UPDATE resource_providers SET name = NULL WHERE id = 2")
+	if report, err = legacy.Import(t.Context(), strict); err != nil || report.Outcome != legacy.Imported {
+		t.Errorf("%v: %+v", err, report)
+	}
+}
+
+func TestProvidersWithOneUUIDAreRefused(t *testing.T) {
+	t.Parallel()
+	source := makeSource(t, plain, "UPDATE resource_providers SET uuid = '00000000000040008000000000000001' WHERE id = 2")
+	_, err := legacy.Import(t.Context(), options(source, dbtest.New(t)))
+	refusedWith(t, err, "provider-uuid-twice, 1 times")
+}
+
+func TestEveryOddityIsWrittenToTheReport(t *testing.T) {
+	t.Parallel()
+	statements := make([]string, 8)
+	for n := range statements {
+		statements[n] = fmt.Sprintf("INSERT INTO consumers (id, uuid, project_id, user_id, generation) "+
+			"VALUES (%d, 'c0000000-0000-4000-8000-0000000001%02d', 1, 1, 5)", 100+n, n)
+	}
+	var file bytes.Buffer
+	all := options(makeSource(t, append([]string{plain}, statements...)...), dbtest.New(t))
+	all.Oddities = &file
+	report, err := legacy.Import(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, oddity := range report.Oddities {
+		if oddity.Kind == "consumer-idle" && (oddity.Count != 8 || len(oddity.Examples) != 3) {
+			t.Errorf("%+v", oddity)
+		}
+	}
+	if got := strings.Count(file.String(), `"kind":"consumer-idle"`); got != 8 {
+		t.Errorf("%d lines in\n%s", got, &file)
+	}
+}
+
+func TestRevisionsThatAreUnknownAreRefused(t *testing.T) {
+	t.Parallel()
+	target := dbtest.New(t)
+	for words, statement := range map[string]string{
+		"which this berth does not know":      "UPDATE alembic_version SET version_num = 'fedcba987654'",
+		"has no schema of the Python service": "DELETE FROM alembic_version",
+		"alembic_version is missing":          "DROP TABLE alembic_version",
+	} {
+		_, err := legacy.Import(t.Context(), options(makeSource(t, plain, statement), target))
+		refusedWith(t, err, words)
+	}
+}
+
+func TestARevisionBeforeConsumerTypesIsRead(t *testing.T) {
+	t.Parallel()
+	for _, revision := range []string{"b4ed3a175331", "611cd6dffd7b", "b5c396305c25"} {
+		source := makeSource(t, plain, "DROP INDEX consumers_consumer_type_id_idx", "CREATE TABLE old_consumers AS SELECT "+
+			"created_at, updated_at, id, uuid, project_id, user_id, generation FROM consumers", "DROP TABLE consumers",
+			"ALTER TABLE old_consumers RENAME TO consumers", "DROP TABLE consumer_types", "UPDATE alembic_version SET version_num = '"+revision+"'")
+		target := moved(t, source)
+		rows := dbtest.Snapshot(t, target).Rows("consumers")
+		if len(rows) != 2 || !strings.Contains(rows[0], "consumer_type_id: null") {
+			t.Errorf("%s: %q", revision, rows)
+		}
+	}
+}
+
+func TestTimesAndSequencesGoOn(t *testing.T) {
+	t.Parallel()
+	target := moved(t, makeSource(t, plain))
+	for question, want := range map[string]string{
+		"SELECT created_at::text FROM traits WHERE name = 'CUSTOM_FAST'":                                        "2020-01-02 00:00:00+00",
+		"SELECT updated_at::text FROM provider_generations WHERE provider_id = 1":                               "2021-01-01 00:00:00.123456+00",
+		"INSERT INTO resource_classes (name) VALUES ('CUSTOM_X') RETURNING id::text":                            "10001",
+		"INSERT INTO projects (external_id) VALUES ('new') RETURNING id::text":                                  "2",
+		"INSERT INTO aggregates (uuid) VALUES (gen_random_uuid()) RETURNING id::text":                           "2",
+		"SELECT (last_value + is_called::int)::text FROM allocations_id_seq":                                    "6",
+		"SELECT (last_value + is_called::int)::text FROM consumers_id_seq":                                      "3",
+		"SELECT (last_value + is_called::int)::text FROM resource_providers_id_seq":                             "3",
+		"SELECT string_agg(sharing::text, ' ') FROM provider_aggregates":                                        "true",
+		"SELECT count(*)::text FROM legacy_allocations":                                                         "0",
+		"SELECT count(*)::text FROM pg_class WHERE relname IN ('allocations', 'inventories') AND reltuples > 0": "2",
+		"SELECT free::text FROM inventories WHERE provider_id = 1":                                              "1000",
+		"SELECT created_at::text FROM allocations WHERE id = 5":                                                 "2020-01-04 00:00:00+00",
+		"SELECT coalesce(updated_at::text, 'never') || created_at::text FROM inventories WHERE provider_id = 1": "never2020-01-03 00:00:00+00",
+	} {
+		var got string
+		_ = target.Pool.QueryRow(t.Context(), question).Scan(&got)
+		if got != want {
+			t.Errorf("%s: %q, want %q", question, got, want)
+		}
+	}
+}
+
+// TestAnImportThatIsBrokenOffGoesOn breaks an import off at a random step, as often as
+// it takes, and then lets it finish.
+func TestAnImportThatIsBrokenOffGoesOn(t *testing.T) {
+	t.Parallel()
+	source := makeSource(t, plain, "UPDATE resource_providers SET name = NULL WHERE id = 2")
+	want := dbtest.Snapshot(t, moved(t, source))
+	target := dbtest.New(t)
+	empty := dbtest.Snapshot(t, target)
+	dice := rand.New(rand.NewPCG(1, 2))
+	for steps := 1; ; steps += 1 + dice.IntN(8) {
+		ctx, stop := context.WithCancel(t.Context())
+		left := steps
+		broken := options(source, target)
+		broken.Progress = func(string, int64, int64) {
+			if left--; left == 0 {
+				stop()
+			}
+		}
+		report, err := legacy.Import(ctx, broken)
+		stop()
+		if err == nil && report.Outcome == legacy.Imported {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("after %d steps: %v", steps, err)
+		}
+		for _, line := range empty.Diff(dbtest.Snapshot(t, target)) {
+			if !strings.Contains(line, " legacy_") {
+				t.Errorf("after %d steps there is %s", steps, line)
+			}
+		}
+	}
+	// Ids of traits that were given in vain are not given again.
+	for _, line := range without(want.Diff(dbtest.Snapshot(t, target)), "legacy_imports", "traits", "provider_traits") {
+		t.Errorf("not as if it had been done at once: %s", line)
+	}
+}
+
+func TestASourceThatChangesWhileAnImportIsBrokenOffIsReadAgain(t *testing.T) {
+	t.Parallel()
+	source, target := makeSource(t, plain), dbtest.New(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	broken := options(source, target)
+	broken.Progress = func(step string, _, _ int64) {
+		if step == "judging" {
+			stop()
+		}
+	}
+	if _, err := legacy.Import(ctx, broken); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	change(t, source, "UPDATE allocations SET used = 3 WHERE id = 2")
+	if _, err := legacy.Import(t.Context(), options(source, target)); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range without(dbtest.Snapshot(t, moved(t, source)).Diff(dbtest.Snapshot(t, target)), "legacy_imports") {
+		t.Error(line)
+	}
+}
+
+// TestExplained: every kind that the SQL notes is explained, and every explained kind
+// is noted by some SQL and named in the page for people.
+func TestEveryKindOfOddityIsExplained(t *testing.T) {
+	t.Parallel()
+	judging, err := os.ReadFile("../../sql/queries/legacy_judge.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/import.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var noted, explained []string
+	for _, found := range regexp.MustCompile(`'((?:provider|aggregate|class|trait|inventory|allocation|consumer|owner|time)-[a-z-]+)'`).FindAllStringSubmatch(string(judging), -1) {
+		noted = append(noted, found[1])
+	}
+	for _, kind := range legacy.Kinds() {
+		explained = append(explained, kind.Kind)
+		if !strings.Contains(string(page), "`"+kind.Kind+"`") {
+			t.Errorf("docs/import.md does not name %s", kind.Kind)
+		}
+	}
+	slices.Sort(noted)
+	slices.Sort(explained)
+	if noted = slices.Compact(noted); !slices.Equal(noted, explained) {
+		t.Errorf("noted %q\nexplained %q", noted, explained)
+	}
+}
+
+func TestAMissingFileIsNotMade(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "none.db")
+	address, err := legacy.ParseAddress("sqlite:///" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := legacy.Import(t.Context(), options(address, dbtest.New(t))); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the file was made")
+	}
+}

@@ -1,0 +1,245 @@
+package server_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/store"
+)
+
+// ask sends a request of an administrator whose body may have no known length.
+func (s *service) ask(method, path string, body io.Reader, headers ...string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	r := httptest.NewRequestWithContext(s.t.Context(), method, path, body)
+	r.Header.Set("X-Auth-Token", "admin")
+	r.Header.Set("X-Roles", "admin,service")
+	r.Header.Set("OpenStack-API-Version", "placement 1.39, baremetal 1.60")
+	if body != nil && body != http.NoBody {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+// busy begins requests that do not end before the returned function is called.
+func (s *service) busy(paths ...string) (end func()) {
+	s.t.Helper()
+	ended := make(chan int)
+	var bodies []*io.PipeWriter
+	for _, path := range paths {
+		body, more := io.Pipe()
+		bodies = append(bodies, more)
+		go func() { ended <- s.ask(http.MethodPost, path, body).Code }()
+		// The body is read only after there was room for the request.
+		if _, err := io.WriteString(more, "{"); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return func() {
+		for _, body := range bodies {
+			body.Close()
+			if code := <-ended; code != http.StatusBadRequest {
+				s.t.Errorf("the request that was held up: status %d", code)
+			}
+		}
+	}
+}
+
+var requestID = regexp.MustCompile(`^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// wantError holds an answer to the form of the errors of the API of a path.
+func (s *service) wantError(answer *httptest.ResponseRecorder, path string, status int, text string) {
+	s.t.Helper()
+	id := answer.Header().Get("X-Openstack-Request-Id")
+	if answer.Code != status || !requestID.MatchString(id) {
+		s.t.Errorf("%s: status %d, request id %q: %s", path, answer.Code, id, answer.Body)
+	}
+	if strings.HasPrefix(path, "/v1") {
+		inner := told(s.t, answer)
+		if said, _ := inner["faultstring"].(string); !strings.Contains(said, text) {
+			s.t.Errorf("%s: %v does not say %q", path, inner, text)
+		}
+		return
+	}
+	var body struct {
+		Errors []struct {
+			Status    int    `json:"status"`
+			Detail    string `json:"detail"`
+			Code      string `json:"code"`
+			RequestID string `json:"request_id"`
+		} `json:"errors"`
+	}
+	if err := json.Unmarshal(answer.Body.Bytes(), &body); err != nil || len(body.Errors) != 1 {
+		s.t.Fatalf("%s: %v in %s", path, err, answer.Body)
+	}
+	if got := body.Errors[0]; got.Status != status || got.RequestID != id || got.Code != "placement.undefined_code" || !strings.Contains(got.Detail, text) {
+		s.t.Errorf("%s: %+v", path, got)
+	}
+}
+
+func (s *service) wantRetryAfter(answer *httptest.ResponseRecorder) {
+	s.t.Helper()
+	if seconds, err := strconv.Atoi(answer.Header().Get("Retry-After")); err != nil || seconds < 1 || seconds > 3 {
+		s.t.Errorf("Retry-After: %q", answer.Header().Get("Retry-After"))
+	}
+}
+
+// bothAPIs are paths that take a body.
+var bothAPIs = []string{"/resource_providers", "/v1/allocations"}
+
+func limited(t *testing.T, limits server.Limits) *watched {
+	t.Helper()
+	return newWatched(t, func(_ *store.Options, options *server.Options) { options.Limits = limits })
+}
+
+func TestABusyServerSaysWhenToComeAgain(t *testing.T) {
+	t.Parallel()
+	s := limited(t, server.Limits{Requests: 2})
+	end := s.busy(bothAPIs...)
+	for _, path := range bothAPIs {
+		answer := s.ask(http.MethodGet, path, http.NoBody)
+		s.wantError(answer, path, http.StatusServiceUnavailable, "The server runs 2 requests, and 0 wait; it takes no more.")
+		s.wantRetryAfter(answer)
+	}
+	// The question who calls comes first, and those who watch are always answered.
+	if answer := s.send(http.MethodGet, "/resource_providers"); answer.Code != http.StatusUnauthorized {
+		t.Errorf("without a token: status %d", answer.Code)
+	}
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/docs"} {
+		if answer := s.send(http.MethodGet, path); answer.Code != http.StatusOK {
+			t.Errorf("%s: status %d", path, answer.Code)
+		}
+	}
+	if counted := s.send(http.MethodGet, "/metrics").Body.String(); !strings.Contains(counted, `berth_http_requests_refused_total{reason="queue_full"} 2`) {
+		t.Error("the metrics do not count the two that were refused")
+	}
+	end()
+	if answer := s.ask(http.MethodGet, "/resource_providers", http.NoBody); answer.Code != http.StatusOK {
+		t.Errorf("afterwards: status %d", answer.Code)
+	}
+}
+
+func TestACallerWithTooManyRequestsIsTold(t *testing.T) {
+	t.Parallel()
+	s := limited(t, server.Limits{PerCaller: 1})
+	end := s.busy("/resource_providers")
+	for _, path := range bothAPIs {
+		answer := s.ask(http.MethodGet, path, http.NoBody)
+		s.wantError(answer, path, http.StatusTooManyRequests, "This user has 1 requests running or waiting")
+		s.wantRetryAfter(answer)
+		if other := s.ask(http.MethodGet, path, http.NoBody, "X-Auth-Token", "bob", "X-Roles", "admin,service"); other.Code != http.StatusOK {
+			t.Errorf("%s by another: status %d", path, other.Code)
+		}
+	}
+	end()
+}
+
+// chunked hides the length of a body.
+type chunked struct{ io.Reader }
+
+func TestABodyThatIsTooLargeIsRefusedWhateverItsLengthIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	s := newWatched(t, func(_ *store.Options, options *server.Options) { options.MaxBodyBytes = 2000 })
+	large := `{"name": "` + strings.Repeat("x", 2000) + `"}`
+	for _, path := range bothAPIs {
+		for _, body := range []io.Reader{strings.NewReader(large), chunked{strings.NewReader(large)}} {
+			answer := s.ask(http.MethodPost, path, body)
+			s.wantError(answer, path, http.StatusRequestEntityTooLarge, "larger than the limit of 2000 bytes")
+		}
+	}
+}
+
+// The database holds a request up for longer than the server allows, and the one
+// connection there is with it.
+func TestARequestThatTakesTooLongIsUnavailable(t *testing.T) {
+	t.Parallel()
+	s := newWatched(t, func(opening *store.Options, options *server.Options) {
+		opening.MaxConns, options.RequestTimeout = 1, 300*time.Millisecond
+	})
+	lock, err := s.db.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec(t.Context(), "LOCK TABLE resource_providers, node_allocations"); err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan *httptest.ResponseRecorder)
+	for range 3 {
+		go func() { answers <- s.ask(http.MethodGet, "/resource_providers", http.NoBody) }()
+	}
+	for range 3 {
+		answer := <-answers
+		s.wantError(answer, "/resource_providers", http.StatusServiceUnavailable, "took longer than the server allows")
+		s.wantRetryAfter(answer)
+	}
+	answer := s.ask(http.MethodGet, "/v1/allocations", http.NoBody)
+	s.wantError(answer, "/v1/allocations", http.StatusServiceUnavailable, "took longer than the server allows")
+	s.wantRetryAfter(answer)
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if answer := s.ask(http.MethodGet, "/resource_providers", http.NoBody); answer.Code != http.StatusOK {
+		t.Errorf("afterwards: status %d", answer.Code)
+	}
+}
+
+// TestEveryAnswerHasAnIDOfItsOwn: the client's id is for the log and never comes
+// back, and only in the form that OpenStack's services send.
+func TestEveryAnswerHasAnIDOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newWatched(t, func(_ *store.Options, options *server.Options) {
+		options.AccessLog, options.MaxBodyBytes = true, 1024
+		options.CORSAllowedOrigins = []string{"https://here.example"}
+	})
+	const sent = "req-0a1b2c3d-0000-4000-8000-00000000abcd"
+	seen := map[string]bool{}
+	for name, answer := range map[string]*httptest.ResponseRecorder{
+		"200":        s.ask(http.MethodGet, "/resource_providers", http.NoBody, "X-Openstack-Request-Id", sent),
+		"204":        s.ask(http.MethodPut, "/traits/CUSTOM_X", http.NoBody, "X-Openstack-Request-Id", sent),
+		"400":        s.ask(http.MethodGet, "/resource_providers?pony=1", http.NoBody, "X-Openstack-Request-Id", sent),
+		"401":        s.send(http.MethodGet, "/resource_providers", "X-Openstack-Request-Id", sent),
+		"403":        s.ask(http.MethodGet, "/resource_providers", http.NoBody, "X-Openstack-Request-Id", sent, "X-Roles", "reader"),
+		"404":        s.ask(http.MethodGet, "/ponies", http.NoBody, "X-Openstack-Request-Id", sent),
+		"405":        s.ask(http.MethodHead, "/resource_providers", http.NoBody, "X-Openstack-Request-Id", sent),
+		"406":        s.ask(http.MethodGet, "/resource_providers", http.NoBody, "X-Openstack-Request-Id", sent, "OpenStack-API-Version", "placement 9.9"),
+		"413":        s.ask(http.MethodPost, "/resource_providers", strings.NewReader(strings.Repeat(" ", 2000)), "X-Openstack-Request-Id", sent),
+		"415":        s.ask(http.MethodPost, "/resource_providers", http.NoBody, "X-Openstack-Request-Id", sent),
+		"preflight":  s.ask(http.MethodOptions, "/resource_providers", http.NoBody, "X-Openstack-Request-Id", sent, "Origin", "https://here.example"),
+		"bare metal": s.ask(http.MethodGet, "/v1/nodes", http.NoBody, "X-Openstack-Request-Id", sent),
+		"a probe":    s.send(http.MethodGet, "/livez", "X-Openstack-Request-Id", sent),
+	} {
+		ids := answer.Header().Values("X-Openstack-Request-Id")
+		if len(ids) != 1 || !requestID.MatchString(ids[0]) || ids[0] == sent || seen[ids[0]] {
+			t.Errorf("%s (%d): the ids are %q", name, answer.Code, ids)
+			continue
+		}
+		seen[ids[0]] = true
+		if status, err := strconv.Atoi(name); err == nil && answer.Code != status && name != "204" {
+			t.Errorf("%s: status %d", name, answer.Code)
+		}
+		if !strings.Contains(s.log.String(), "request_id="+ids[0]+" global_request_id="+sent+" ") {
+			t.Errorf("%s: the log does not have both ids", name)
+		}
+		if body := answer.Body.String(); strings.Contains(body, `"errors"`) && !strings.Contains(body, `"request_id":"`+ids[0]+`"`) {
+			t.Errorf("%s: the body has another id: %s", name, body)
+		}
+	}
+	for _, odd := range []string{strings.ToUpper(sent), "req-1", sent + "0", sent[4:], `req-"quoted"`, "req-0a1b2c3d-0000-4000-8000-00000000abcg"} {
+		s.ask(http.MethodGet, "/resource_providers", http.NoBody, "X-Openstack-Request-Id", odd)
+		if strings.Contains(s.log.String(), "global_request_id="+odd) {
+			t.Errorf("%q is in the log", odd)
+		}
+	}
+}

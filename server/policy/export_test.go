@@ -1,0 +1,52 @@
+package policy
+
+import "github.com/berthd/berth/server/auth"
+
+// Parsed is a check for tests: what it prints, what was odd, and what it decides.
+type Parsed struct {
+	check    *check
+	findings []finding
+}
+
+// ParseText reads a check in the language.
+func ParseText(text string) *Parsed {
+	made, findings := parseText(text)
+	return &Parsed{made, findings}
+}
+
+// ParseFile reads a file and gives its checks.
+func ParseFile(data []byte) (map[string]*Parsed, error) {
+	entries, err := parseFile("f", data)
+	all := map[string]*Parsed{}
+	for _, e := range entries {
+		all[e.name] = &Parsed{e.check, e.findings}
+	}
+	return all, err
+}
+
+func (p *Parsed) String() string { return p.check.String() }
+
+// Odd says what was odd: at which character, and the text.
+func (p *Parsed) Odd() (all []Problem) {
+	for _, found := range p.findings {
+		all = append(all, Problem{At: found.at, Text: found.text})
+	}
+	return all
+}
+
+// Link ties the references of a check to others.
+func (p *Parsed) Link(rules map[string]*Parsed) {
+	p.check.eachRule(func(c *check) {
+		if found := rules[c.name]; found != nil {
+			c.found = &rule{name: c.name, check: found.check}
+		}
+	})
+}
+
+// Allows decides, and says whether the explanation decides the same.
+func (p *Parsed) Allows(caller auth.Caller, target Target) (allowed, same bool) {
+	allowed = p.check.allows(&caller, target)
+	e := &evaluation{caller: &caller, target: target}
+	explained, _ := e.why(p.check, nil)
+	return allowed, allowed == (explained && !e.broken)
+}

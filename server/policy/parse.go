@@ -1,0 +1,192 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxDepth is how deep parentheses and negations may be nested. People write three.
+const maxDepth = 200
+
+// finding is something odd in a check, at a character counted from 1; 0: the whole.
+type finding struct {
+	at   int
+	text string
+	// fatal findings refuse the file.
+	fatal bool
+}
+
+// parser reads one check.
+type parser struct {
+	tokens   []token
+	findings []finding
+	depth    int
+}
+
+func (p *parser) warn(at int, format string, arguments ...any) {
+	p.findings = append(p.findings, finding{at: at, text: fmt.Sprintf(format, arguments...)})
+}
+
+func (p *parser) refuse(at int, format string, arguments ...any) {
+	p.findings = append(p.findings, finding{at: at, text: fmt.Sprintf(format, arguments...), fatal: true})
+}
+
+var (
+	always = &check{op: opAlways, text: "@"}
+	never  = &check{op: opNever, text: "!"}
+)
+
+// parseText reads a check in the language. One that cannot be read never matches.
+func parseText(text string) (*check, []finding) {
+	if text == "" {
+		return always, nil
+	}
+	p := &parser{tokens: tokenize(text)}
+	if len(p.tokens) == 1 && p.tokens[0].kind != tokenCheck {
+		// The reference fails over such a rule whenever it is asked.
+		p.warn(1, "%q alone is no check, so nobody is allowed", text)
+		return &check{op: opBroken, text: strings.TrimFunc(text, isBlank)}, p.findings
+	}
+	made, ok := p.either()
+	if ok && len(p.tokens) > 0 {
+		p.unexpected("and, or, or the end")
+		ok = false
+	}
+	if !ok {
+		made = never
+	}
+	return made, p.findings
+}
+
+// parseLists reads the old form: a list of lists, where one of the outer must hold and
+// all of an inner.
+func parseLists(lists [][]string) (*check, []finding) {
+	if len(lists) == 0 {
+		return always, nil
+	}
+	p := &parser{}
+	var outer []*check
+	for _, list := range lists {
+		var inner []*check
+		for _, text := range list {
+			inner = append(inner, p.leaf(token{tokenCheck, text, 0}))
+		}
+		if len(inner) > 0 {
+			outer = append(outer, joined(opAnd, inner))
+		}
+	}
+	if len(outer) == 0 {
+		p.warn(0, "the lists are empty, so nobody is allowed; write [] or \"@\" for everybody")
+		return never, p.findings
+	}
+	return joined(opOr, outer), p.findings
+}
+
+func joined(op operator, parts []*check) *check {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return &check{op: op, parts: parts}
+}
+
+// either reads checks joined by or, which binds least.
+func (p *parser) either() (*check, bool) { return p.chain(opOr, tokenOr, p.all) }
+
+// all reads checks joined by and.
+func (p *parser) all() (*check, bool) { return p.chain(opAnd, tokenAnd, p.one) }
+
+func (p *parser) chain(op operator, between tokenKind, next func() (*check, bool)) (*check, bool) {
+	var parts []*check
+	for {
+		part, ok := next()
+		if !ok {
+			return nil, false
+		}
+		parts = append(parts, part)
+		if len(p.tokens) == 0 || p.tokens[0].kind != between {
+			return joined(op, parts), true
+		}
+		p.tokens = p.tokens[1:]
+	}
+}
+
+// one reads a negation, a parenthesis or a leaf.
+func (p *parser) one() (*check, bool) {
+	if p.depth++; p.depth > maxDepth {
+		p.warn(0, "it is nested more than %d deep, so nobody is allowed", maxDepth)
+		return nil, false
+	}
+	defer func() { p.depth-- }()
+	if len(p.tokens) == 0 {
+		p.warn(0, "it ends where a check is missing, so nobody is allowed")
+		return nil, false
+	}
+	first := p.tokens[0]
+	switch first.kind {
+	case tokenCheck:
+		p.tokens = p.tokens[1:]
+		return p.leaf(first), true
+	case tokenNot:
+		p.tokens = p.tokens[1:]
+		part, ok := p.one()
+		return &check{op: opNot, parts: []*check{part}}, ok
+	case tokenOpen:
+		p.tokens = p.tokens[1:]
+		inner, ok := p.either()
+		if ok && (len(p.tokens) == 0 || p.tokens[0].kind != tokenClose) {
+			p.unexpected("and, or, or a closing parenthesis")
+			return nil, false
+		}
+		if ok {
+			p.tokens = p.tokens[1:]
+		}
+		return inner, ok
+	}
+	p.unexpected("a check")
+	return nil, false
+}
+
+func (p *parser) unexpected(wanted string) {
+	if len(p.tokens) == 0 {
+		p.warn(0, "it ends where %s is missing, so nobody is allowed", wanted)
+		return
+	}
+	found := p.tokens[0]
+	if found.kind == tokenQuoted {
+		p.warn(found.at, "%s is a quoted word, which means nothing, so nobody is allowed; write attribute:value", found.text)
+		return
+	}
+	p.warn(found.at, "there is %q instead of %s, so nobody is allowed", found.text, wanted)
+}
+
+// leaf reads a single check, such as role:admin.
+func (p *parser) leaf(word token) *check {
+	switch word.text {
+	case "@":
+		return always
+	case "!":
+		return never
+	}
+	left, right, ok := strings.Cut(word.text, ":")
+	if !ok {
+		p.warn(word.at, "%q has no colon, so it never matches; write role:%[1]s or rule:%[1]s", word.text)
+		return &check{op: opNever, text: word.text}
+	}
+	made := &check{text: word.text}
+	switch left {
+	case "http", "https":
+		p.refuse(word.at, "%s asks another server, which is not supported; say the condition with role:, rule: "+
+			"or an attribute of the caller, such as role:admin or project_id:%%(project_id)s", word.text)
+		made.op = opBroken
+		return made
+	case "rule":
+		made.op, made.name = opRule, right
+		return made
+	case "role":
+		made.op = opRole
+	default:
+		p.left(made, left, word.at)
+	}
+	p.right(made, right, word.at)
+	return made
+}

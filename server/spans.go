@@ -1,0 +1,98 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/berthd/berth/server/request"
+)
+
+// Attributes of our own; the others are OpenTelemetry's conventions for HTTP.
+const (
+	spanRequestID       = attribute.Key("openstack.request_id")
+	spanGlobalRequestID = attribute.Key("openstack.global_request_id")
+	spanMicroversion    = attribute.Key("openstack.microversion")
+)
+
+// startSpan begins the span of a request, below the client's if it sent the header
+// traceparent. It is nil where requests are not traced, and for what watches the
+// service, which would bury all others.
+//
+// Libraries looked at: otelhttp names spans by path, which operations here know only
+// at the end, and has no request ids; this is all that remains of it.
+func (f *front) startSpan(ctx context.Context, r *http.Request, info *request.Info) (context.Context, trace.Span) {
+	if f.spans == nil {
+		return ctx, nil
+	}
+	if path, _ := f.below(r.URL.Path); f.open.find(path) != nil {
+		return ctx, nil
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+	ctx, span := f.spans.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
+	if !span.IsRecording() {
+		return ctx, span
+	}
+	span.SetAttributes(
+		semconv.HTTPRequestMethodKey.String(methodLabel(r.Method)), semconv.URLPath(r.URL.Path),
+		semconv.NetworkProtocolVersion(strconv.Itoa(r.ProtoMajor)+"."+strconv.Itoa(r.ProtoMinor)),
+		spanRequestID.String(info.ID))
+	for key, value := range map[attribute.Key]string{
+		semconv.URLQueryKey: r.URL.RawQuery, semconv.ClientAddressKey: info.Client,
+		semconv.UserAgentOriginalKey: r.UserAgent(), spanGlobalRequestID: info.GlobalID,
+	} {
+		if value != "" {
+			span.SetAttributes(key.String(value))
+		}
+	}
+	if host, port, err := net.SplitHostPort(r.Host); err == nil {
+		span.SetAttributes(semconv.ServerAddress(host))
+		if number, err := strconv.Atoi(port); err == nil {
+			span.SetAttributes(semconv.ServerPort(number))
+		}
+	} else {
+		span.SetAttributes(semconv.ServerAddress(r.Host))
+	}
+	return ctx, span
+}
+
+// methodLabel keeps to methods that there are.
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+		http.MethodTrace, http.MethodConnect:
+		return method
+	}
+	return "_OTHER"
+}
+
+// endSpan names the span by what the request turned out to be.
+func endSpan(span trace.Span, w *watcher) {
+	if span == nil {
+		return
+	}
+	defer span.End()
+	if !span.IsRecording() {
+		return
+	}
+	span.SetName(cmp.Or(w.info.Operation, methodLabel(w.info.HTTP.Method)))
+	span.SetAttributes(semconv.HTTPResponseStatusCode(w.status), semconv.HTTPResponseBodySize(int(w.bytes)))
+	if w.info.Microversion != "" {
+		span.SetAttributes(spanMicroversion.String(w.info.Microversion))
+	}
+	if w.info.ErrorCode != "" {
+		span.SetAttributes(attribute.String("openstack.error_code", w.info.ErrorCode))
+	}
+	if w.status >= http.StatusInternalServerError {
+		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(w.status)))
+		span.SetStatus(codes.Error, "")
+	}
+}
