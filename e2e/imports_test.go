@@ -19,7 +19,7 @@ var imports = map[string][]string{
 	"agent/host":          {"agent/consumers", "client"},
 	"client":              {"gen/client"},
 	"client/baremetal":    {"client"},
-	"cmd/berth":           {"agent", "agent/consumers", "agent/declared", "agent/host", "client", "client/baremetal", "cmd/berth/draw", "cmd/berth/osloconf", "gen/client", "server", "server/auth", "server/cluster", "server/conductor", "server/cors", "server/direct", "server/forwarded", "server/keystone", "server/microversion", "server/migrate", "server/placement", "server/policy", "server/requestlog", "server/route", "server/store", "server/tracing"},
+	"cmd/berth":           {"agent", "agent/consumers", "agent/declared", "agent/host", "client", "client/baremetal", "cmd/berth/draw", "cmd/berth/osloconf", "gen/client", "server", "server/audit", "server/auth", "server/cluster", "server/conductor", "server/cors", "server/direct", "server/forwarded", "server/keystone", "server/legacy", "server/microversion", "server/migrate", "server/placement", "server/policy", "server/requestlog", "server/route", "server/store", "server/tracing"},
 	"cmd/berth/draw":      {"client"},
 	"cmd/bench":           {"cmd/bench/rig", "server", "server/store"},
 	"cmd/bench/rig":       {"server/cluster", "server/migrate", "server/store"},
@@ -28,9 +28,10 @@ var imports = map[string][]string{
 	"cmd/endurance":       {"cmd/bench/rig"},
 	"server":              {"openapi", "server/apierr", "server/auth", "server/baremetal", "server/cors", "server/fault", "server/forwarded", "server/microversion", "server/placement", "server/policy", "server/request", "server/requestlog", "server/route", "server/store"},
 	"server/apierr":       {"server/fault", "server/microversion", "server/policy", "server/request"},
+	"server/audit":        {"sql"},
 	"server/baremetal":    {"server/apierr", "server/conductor", "server/fault", "server/jsonbody", "server/microversion", "server/policy", "server/provision", "server/querystring", "server/request", "server/route", "server/store", "server/uuidlike"},
 	"server/conductor":    {"server/provision", "server/store"},
-	"server/dbtest":       {"server/cluster", "server/migrate"},
+	"server/dbtest":       {"server/audit", "server/cluster", "server/migrate"},
 	"server/direct":       {"server", "server/migrate", "server/store"},
 	"server/legacy":       {"gen/db", "server/uuidlike"},
 	"server/jsonbody":     {"server/uuidlike"},
@@ -49,7 +50,7 @@ var imports = map[string][]string{
 
 // drivers may know PostgreSQL's driver: the store, generated code, and what starts,
 // migrates, tests or measures a database.
-var drivers = []string{"cmd/berth", "cmd/bench", "cmd/bench/rig", "cmd/benchbaremetal", "cmd/benchcandidates", "cmd/endurance", "gen/db", "server/cluster", "server/dbtest", "server/legacy", "server/migrate", "server/store"}
+var drivers = []string{"cmd/berth", "cmd/bench", "cmd/bench/rig", "cmd/benchbaremetal", "cmd/benchcandidates", "cmd/endurance", "gen/db", "server/audit", "server/cluster", "server/dbtest", "server/legacy", "server/migrate", "server/store"}
 
 // TestPackagesImportOnlyWhatTheyMay: a fourth hop, or a driver in an operation,
 // begins with an import.

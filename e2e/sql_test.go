@@ -25,6 +25,9 @@ var putTogether = map[string]string{
 	"server/store/listen.go: \"LISTEN \" + pgx.Identifier{channel}.Sanitize()":                "a channel of a fixed list; LISTEN takes no parameters",
 	"server/cluster/database.go: \"CREATE DATABASE \" + pgx.Identifier{name}.Sanitize()":      "the embedded cluster's own database; utility statements take no parameters",
 	"server/cluster/database.go: statement":                                                   "the embedded cluster's settings, quoted by PostgreSQL's format()",
+	"server/audit/audit.go: question":                                                         "a file of sql/audit, which is in the program",
+	"server/audit/repair.go: remedy":                                                          "a file of sql/audit, which is in the program",
+	"server/audit/repair.go: statement":                                                       "one of two constants",
 	"server/legacy/target.go: query":                                                          "`berth import`: constants of generated code",
 }
 

@@ -17,8 +17,8 @@ import (
 )
 
 // Limits say how much the service takes on at once. They hold for requests to the
-// APIs only: open paths are always served, since those who watch a service want to
-// see it most when it has too much to do.
+// APIs only: open paths, the documents of versions among them, are always served, since
+// those who watch a service want to see it most when it has too much to do.
 type Limits struct {
 	// Requests is how many run at once; 0: as many as come.
 	Requests int64
@@ -67,6 +67,9 @@ func newLimiter(limits Limits) *limiter {
 // run runs an operation of a table as soon as there is room for it. It comes after
 // the questions who calls and for which version, which ask no database.
 func (l *limiter) run(table *route.Table, w http.ResponseWriter, r *http.Request) error {
+	if auth.IsOpen(r.URL.Path) || r.URL.Path == baremetalRoot {
+		return table.Serve(w, r)
+	}
 	leave, err := l.enter(r.Context(), auth.From(r.Context()))
 	if err != nil {
 		return err

@@ -117,7 +117,7 @@ func TestABusyServerSaysWhenToComeAgain(t *testing.T) {
 	if answer := s.send(http.MethodGet, "/resource_providers"); answer.Code != http.StatusUnauthorized {
 		t.Errorf("without a token: status %d", answer.Code)
 	}
-	for _, path := range []string{"/livez", "/readyz", "/metrics", "/docs"} {
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/docs", "/", "/v1"} {
 		if answer := s.send(http.MethodGet, path); answer.Code != http.StatusOK {
 			t.Errorf("%s: status %d", path, answer.Code)
 		}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -42,7 +43,7 @@ func (f *front) startSpan(ctx context.Context, r *http.Request, info *request.In
 		return ctx, span
 	}
 	span.SetAttributes(
-		semconv.HTTPRequestMethodKey.String(methodLabel(r.Method)), semconv.URLPath(r.URL.Path),
+		semconv.HTTPRequestMethodKey.String(methodLabel(r.Method)), sent(semconv.URLPathKey, r.URL.Path),
 		semconv.NetworkProtocolVersion(strconv.Itoa(r.ProtoMajor)+"."+strconv.Itoa(r.ProtoMinor)),
 		spanRequestID.String(info.ID))
 	for key, value := range map[attribute.Key]string{
@@ -50,18 +51,24 @@ func (f *front) startSpan(ctx context.Context, r *http.Request, info *request.In
 		semconv.UserAgentOriginalKey: r.UserAgent(), spanGlobalRequestID: info.GlobalID,
 	} {
 		if value != "" {
-			span.SetAttributes(key.String(value))
+			span.SetAttributes(sent(key, value))
 		}
 	}
 	if host, port, err := net.SplitHostPort(r.Host); err == nil {
-		span.SetAttributes(semconv.ServerAddress(host))
+		span.SetAttributes(sent(semconv.ServerAddressKey, host))
 		if number, err := strconv.Atoi(port); err == nil {
 			span.SetAttributes(semconv.ServerPort(number))
 		}
 	} else {
-		span.SetAttributes(semconv.ServerAddress(r.Host))
+		span.SetAttributes(sent(semconv.ServerAddressKey, r.Host))
 	}
 	return ctx, span
+}
+
+// sent is an attribute that a client chose. OTLP takes valid UTF-8 only: with a single
+// span that has something else, all that travel with it are lost.
+func sent(key attribute.Key, value string) attribute.KeyValue {
+	return key.String(strings.ToValidUTF8(value, "\uFFFD"))
 }
 
 // methodLabel keeps to methods that there are.

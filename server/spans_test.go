@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -125,6 +126,22 @@ func TestASpanTellsTheVersionTheStatusAndTheConflict(t *testing.T) {
 	}
 	if got := attributes(statement); got["db.system.name"] != "postgresql" || got["db.query.text"] != "" {
 		t.Errorf("the statement has %v", got)
+	}
+}
+
+func TestASpanIsValidUTF8WhateverWasSent(t *testing.T) {
+	t.Parallel()
+	s, kept := newTraced(t, 1)
+	s.write("GET", "/traits/%FF?name=a", "", "User-Agent", "nova\xff")
+	spans := kept.GetSpans()
+	span := spans[len(spans)-1]
+	for key, value := range attributes(span) {
+		if !utf8.ValidString(value) {
+			t.Errorf("%s is %q, which no collector takes", key, value)
+		}
+	}
+	if got := attributes(span); got["url.path"] != "/traits/\uFFFD" || got["user_agent.original"] != "nova\uFFFD" {
+		t.Errorf("the request has %v", got)
 	}
 }
 

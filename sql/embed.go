@@ -8,8 +8,8 @@ package sql
 
 import "embed"
 
-// Files holds migrations/*.sql, functions/*.sql, functions/VERSION (the number
+// Files holds migrations/*.sql, functions/*.sql, audit/*.sql, functions/VERSION (the number
 // and the hash of the set of functions) and schema.sql.
 //
-//go:embed migrations/*.sql functions/*.sql functions/VERSION schema.sql
+//go:embed migrations/*.sql functions/*.sql audit/*.sql functions/VERSION schema.sql
 var Files embed.FS

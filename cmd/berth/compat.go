@@ -8,8 +8,10 @@ import (
 
 // renamed turns a command line of the service before into one of ours, where the
 // program is called by its name: a symbolic link placement-manage or placement-status
-// keeps scripts alive. There the options that every command takes come first.
-func renamed(program string, arguments []string) []string {
+// keeps scripts alive. There the options that every command takes come first, and the
+// file of the service before is read without being named, so that no such script ever
+// looks at another database.
+func renamed(program string, arguments, environ []string) []string {
 	var own []string
 	switch filepath.Base(program) {
 	case "placement-manage":
@@ -36,5 +38,18 @@ func renamed(program string, arguments []string) []string {
 		}
 		arguments = arguments[1:]
 	}
-	return slices.Concat(own, arguments, last)
+	whole := slices.Concat(own, arguments, last)
+	if len(own)+len(arguments) > 1 && !namesConfiguration(whole, environment(environ)) {
+		whole = append(whole, "--config-file="+oldFile)
+	}
+	return whole
 }
+
+func namesConfiguration(arguments []string, variables map[string]string) bool {
+	byVariable := slices.ContainsFunc([]string{"BERTH_CONFIG_FILE", "BERTH_CONFIG_DIR", "OS_PLACEMENT_CONFIG_DIR", "BERTH_DATABASE_URL"},
+		func(name string) bool { return variables[name] != "" })
+	return byVariable || slices.ContainsFunc(arguments, func(word string) bool { return strings.HasPrefix(word, "--config-") })
+}
+
+// oldFile is where the service before was configured.
+const oldFile = "/etc/placement/placement.conf"

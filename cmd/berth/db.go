@@ -26,7 +26,8 @@ A database that a newer berth has migrated is left alone without it.`,
 		Example: `  berth db migrate --database-url postgres://berth:secret@db.example.org/berth
   berth db sync --config-file /etc/placement/placement.conf
   berth db status --output json`,
-	}, p.migrateCommand(), p.dbVersionCommand(), p.statusCommand(), p.onlineDataMigrationsCommand())
+	}, p.migrateCommand(), p.dbVersionCommand(), p.statusCommand(), p.checkCommand(), p.repairCommand(),
+		p.onlineDataMigrationsCommand())
 }
 
 func (p *process) migrateCommand() *cobra.Command {

@@ -12,7 +12,8 @@ import (
 )
 
 // importProgress shows how far an import or export is: a bar on a terminal, elsewhere a
-// line at each tenth of a step.
+// line at each tenth of a step, but only once in some seconds: what is soon done needs
+// none.
 type importProgress struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -20,11 +21,16 @@ type importProgress struct {
 	lines bool
 	step  string
 	tenth int64
+	// told is when the last line was written, or when all began.
+	told time.Time
 }
+
+// linesEvery is the least time between two lines.
+const linesEvery = 5 * time.Second
 
 func newImportProgress(out io.Writer) *importProgress {
 	file, isFile := out.(*os.File)
-	return &importProgress{out: out, lines: !isFile || !term.IsTerminal(int(file.Fd()))}
+	return &importProgress{out: out, lines: !isFile || !term.IsTerminal(int(file.Fd())), told: time.Now()}
 }
 
 // tell is legacy.Progress.
@@ -53,10 +59,10 @@ func (p *importProgress) line(step string, done, total int64) {
 	if total > 0 {
 		tenth = done * 10 / total
 	}
-	if step == p.step && tenth <= p.tenth {
+	if step == p.step && tenth <= p.tenth || time.Since(p.told) < linesEvery {
 		return
 	}
-	p.step, p.tenth = step, tenth
+	p.step, p.tenth, p.told = step, tenth, time.Now()
 	if total == 0 {
 		fmt.Fprintf(p.out, "%s\n", step)
 		return

@@ -136,6 +136,9 @@ func (s *Settings) fill(row *setting, flags *pflag.FlagSet, variables map[string
 		if found, ok := s.conf.find(*row); ok {
 			row.text, row.origin = found.text, found.origin
 			if found.broken != nil {
+				// What cannot be used is kept as people may see it: where a password
+				// ends in it is known to who read the file only.
+				row.text = cmp.Or(found.shown, found.text)
 				return &mistake{row.name, cmp.Or(found.shown, found.text), found.origin, *found.broken}
 			}
 		}

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	host := process{environ: os.Environ(), stdout: os.Stdout, stderr: os.Stderr, signals: systemSignals}
-	os.Exit(host.run(context.Background(), renamed(os.Args[0], os.Args[1:])))
+	os.Exit(host.run(context.Background(), renamed(os.Args[0], os.Args[1:], os.Environ())))
 }
 
 // process is what the commands know of the world around them, so that tests can

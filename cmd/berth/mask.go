@@ -17,9 +17,11 @@ var pairPassword = regexp.MustCompile(`(?i)\b((?:ssl)?password\s*=\s*)('(?:\\.|[
 
 // maskPassword returns a connection string that can be printed. Text that pgx
 // cannot read is not shown at all when a password may be in it: in a malformed
-// URL nobody can say where the password ends.
+// URL nobody can say where the password ends. Neither can they in a URL of another
+// database, which pgx would read as key=value.
 func maskPassword(connection string) string {
-	if _, err := pgx.ParseConfig(connection); err != nil && mayHoldPassword(connection) {
+	_, err := pgx.ParseConfig(connection)
+	if (err != nil || otherDialect(connection) != "") && mayHoldPassword(connection) {
 		return "(not shown, it may hold a password)"
 	}
 	scheme, rest, isURL := strings.Cut(connection, "://")
@@ -55,6 +57,18 @@ func cutUserInfo(rest string) (base, query string, hasQuery bool) {
 	}
 	rest, query, hasQuery = strings.Cut(rest, "?")
 	return user + rest, query, hasQuery
+}
+
+var otherScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9.-]*)(?:\+[A-Za-z0-9.+-]*)?://`)
+
+// otherDialect is the name before the :// of a URL that is none of PostgreSQL's; empty
+// for all else.
+func otherDialect(connection string) string {
+	found := otherScheme.FindStringSubmatch(connection)
+	if found == nil || strings.HasPrefix(connection, "postgres://") || strings.HasPrefix(connection, "postgresql://") {
+		return ""
+	}
+	return found[1]
 }
 
 func maskQuery(query string) string {

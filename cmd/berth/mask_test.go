@@ -41,6 +41,7 @@ func TestAMistakenConnectionStringShowsNoPassword(t *testing.T) {
 	for _, connection := range []string{
 		"postgres://u:hunter2/x@h/d", "postgres://u:%hunter2@h/d", "postgres://u@h:hunter2@h/d",
 		"password='hunter2 host=h", "host=h port=x password=hunter2", "postgres://u:hunter2@h/d?sslmode=bogus", "u:hunter2@h/d",
+		"mysql+pymysql://u:a/hunter2@h/d?charset=utf8", "postgresql+psycopg2://u:a/hunter2@h/d?sslmode=disable", "POSTGRES://u:a/hunter2@h/d?x=y",
 	} {
 		_, _, err := loaded(t, forDatabase, []string{"--database-url", connection}, nil)
 		if err == nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,8 +22,9 @@ type placementConf struct {
 	options []confOption
 	paths   []string
 	entries []osloconf.Entry
-	// dir is where relative paths in the files are looked for.
-	dir string
+	// dirs are where relative paths in the files are looked for, in this order: those
+	// of --config-dir, then those of the files, the last of which wins.
+	dirs []string
 	// databaseNamedBy is the origin that names the database instead of the files;
 	// empty when that is left to them.
 	databaseNamedBy string
@@ -37,7 +37,7 @@ func openPlacementConf(files, dirs setting) (*placementConf, []error) {
 	var wrong []error
 	for _, path := range splitList(files.text) {
 		wrong = append(wrong, c.read(path, files))
-		c.dir = cmp.Or(c.dir, filepath.Dir(path))
+		c.dirs = append([]string{filepath.Dir(path)}, c.dirs...)
 	}
 	for _, dir := range splitList(dirs.text) {
 		found, err := os.ReadDir(dir)
@@ -51,8 +51,8 @@ func openPlacementConf(files, dirs setting) (*placementConf, []error) {
 				wrong = append(wrong, c.read(filepath.Join(dir, name), dirs))
 			}
 		}
-		c.dir = cmp.Or(c.dir, dir)
 	}
+	c.dirs = append(splitList(dirs.text), c.dirs...)
 	return c, slices.DeleteFunc(wrong, func(err error) bool { return err == nil })
 }
 
@@ -77,8 +77,9 @@ func unreadable(path string, from setting, err error) error {
 	}}
 }
 
-// given says whether there is a file at all.
-func (c *placementConf) given() bool { return len(c.paths) > 0 }
+// given says whether somebody named files, or a directory of them: one that turns out
+// to hold none must not switch Keystone off.
+func (c *placementConf) given() bool { return len(c.dirs) > 0 }
 
 // place is the origin of an entry, for people.
 func place(e osloconf.Entry) string {
@@ -126,6 +127,10 @@ func (c *placementConf) convert(option confOption, row setting, entries []osloco
 		if err != nil {
 			found.text, found.shown = entry.Text, hideIf(row.value.secret, entry.Text)
 			found.broken = &rule{err.Error(), "write the value itself, or $$ for a dollar sign"}
+			if row.value.secret {
+				// What looks like a name is a part of the secret.
+				found.broken.broken = "has a dollar sign, which begins the name of an option here, and there is no such option"
+			}
 			return found, true
 		}
 		texts = append(texts, text)
@@ -222,11 +227,11 @@ func (c *placementConf) optionOf(entry osloconf.Entry) (confOption, bool) {
 	return confOption{}, false
 }
 
-// configDir is the directory in which relative paths of the configuration are looked
-// for: that of the first file named, else the first directory named; empty without any.
-func (s *Settings) configDir() string {
+// configDirs are the directories in which relative paths of the configuration are
+// looked for, the first first; none where no file is named.
+func (s *Settings) configDirs() []string {
 	if s.conf == nil {
-		return "" // settings that were not loaded
+		return nil // settings that were not loaded
 	}
-	return s.conf.dir
+	return s.conf.dirs
 }

@@ -202,7 +202,11 @@ func (c *placementConf) poolSize(found fromFile) (fromFile, bool) {
 	if found.text == "" {
 		return found, false
 	}
-	for name, number := range map[string]int{"max_pool_size": usualPoolSize, "max_overflow": usualOverflow} {
+	for _, part := range []struct {
+		name   string
+		number int
+	}{{"max_pool_size", usualPoolSize}, {"max_overflow", usualOverflow}} {
+		name, number := part.name, part.number
 		if text := c.text("placement_database", name); text != "" {
 			value, err := strconv.Atoi(text)
 			if err != nil {

@@ -189,7 +189,7 @@ func TestFilesComeAfterFlagsAndEnvironment(t *testing.T) {
 			t.Errorf("%s is %q from %q, want %q", name, row.shown(), row.origin, want)
 		}
 	}
-	if got := settings.configDir(); got != filepath.Dir(first) {
+	if got := settings.configDirs(); !slices.Equal(got, []string{dir, filepath.Dir(second), filepath.Dir(first)}) {
 		t.Errorf("relative paths are looked for in %q", got)
 	}
 }
@@ -203,12 +203,12 @@ func TestFilesAreNamedByTheEnvironmentToo(t *testing.T) {
 		"the variable of a directory": {"BERTH_CONFIG_DIR=" + filepath.Dir(path)},
 	} {
 		settings, _, _ := loaded(t, forServer, nil, environ)
-		if settings.MaxCandidates != 1 || settings.configDir() != filepath.Dir(path) {
-			t.Errorf("%s: %d, directory %q", name, settings.MaxCandidates, settings.configDir())
+		if settings.MaxCandidates != 1 || !slices.Equal(settings.configDirs(), []string{filepath.Dir(path)}) {
+			t.Errorf("%s: %d, directories %q", name, settings.MaxCandidates, settings.configDirs())
 		}
 	}
 	settings, _, err := loaded(t, forServer, nil, nil)
-	if err != nil || settings.conf.given() || settings.configDir() != "" {
+	if err != nil || settings.conf.given() || len(settings.configDirs()) > 0 {
 		t.Errorf("a file was read that nobody named: %q, %v", settings.conf.paths, err)
 	}
 }
@@ -226,6 +226,14 @@ func TestAFileMeansKeystoneUnlessItSaysOtherwise(t *testing.T) {
 	settings, _, _, err = fromConf(t, "[api]\n", "BERTH_AUTH=noauth2")
 	if err != nil || settings.Auth != "noauth2" {
 		t.Errorf("auth is %q, %v", settings.Auth, err)
+	}
+}
+
+func TestADirectoryThatTurnsOutToBeEmptyMeansKeystoneToo(t *testing.T) {
+	t.Parallel()
+	_, _, err := loaded(t, forServer, []string{"--config-dir", t.TempDir()}, nil)
+	if err == nil || !strings.Contains(err.Error(), "--auth keystone needs it") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -266,7 +274,7 @@ func TestWhatIsWrongInAFileIsReportedByLine(t *testing.T) {
 		"[placement_database]\nmax_overflow = x\n[keystone_authtoken]\npassword = $hunter2\n", "BERTH_KEYSTONE_PASSWORD=")
 	want := []string{
 		path + ":4: there is neither = nor :; write option = value, or # before a comment",
-		`keystone-password: "***" (file ` + path + `:8 [keystone_authtoken]password) refers to $hunter2, and there is no such option; write the value itself, or $$ for a dollar sign`,
+		`keystone-password: "***" (file ` + path + `:8 [keystone_authtoken]password) has a dollar sign, which begins the name of an option here, and there is no such option; write the value itself, or $$ for a dollar sign`,
 		`max-allocation-candidates: "many" (file ` + path + `:2 [placement]max_allocation_candidates) is not a whole number from -1 to 2147483647; write -1, or digits without a unit`,
 		`randomize-allocation-candidates: "t" (file ` + path + `:3 [placement]randomize_allocation_candidates) is neither true nor false; write true or false`,
 		`db-max-connections: "x" (file ` + path + `:6 [placement_database]max_overflow) is no whole number; write digits only in [placement_database]max_overflow`,
@@ -390,6 +398,27 @@ func TestOtherDatabasesAreRefusedWithAWayOut(t *testing.T) {
 	}
 }
 
+// What cannot be used may hold a password all the same, in places where only the program
+// that it was written for finds it.
+func TestAPasswordThatIsOfNoUseIsNotShownEither(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"[placement_database]\nconnection = mysql+pymysql://u:a/hunter2@h/d?charset=utf8",
+		"[placement_database]\nconnection = mysql+pymysql://u:a@hunter2/b@h/d?charset=utf8",
+		"[placement_database]\nconnection = postgresql://u:a@b/$hunter2@h/d?connect_timeout=3",
+		"[placement_database]\nslave_connection = postgresql://u:$hunter2@h/d",
+		"[keystone_authtoken]\npassword = a$hunter2",
+	} {
+		path := confOf(t, line+"\n")
+		for _, format := range []string{"table", "json"} {
+			got := runCommand(t, nil, "config", "--config-file", path, "--output", format)
+			if all := got.stdout + got.stderr; got.code != exitUsage || strings.Contains(all, "hunter2") {
+				t.Errorf("%s: exit code %d\n%s", line, got.code, all)
+			}
+		}
+	}
+}
+
 func TestADatabaseNamedElsewhereWinsOverTheFile(t *testing.T) {
 	t.Parallel()
 	text := "[placement_database]\nconnection = mysql://u:hunter2@h/d\nslave_connection = mysql://u:hunter2@r/d\nmax_pool_size = 3\n"
@@ -401,6 +430,15 @@ func TestADatabaseNamedElsewhereWinsOverTheFile(t *testing.T) {
 		want := []string{"[placement_database]connection (" + path + ":2) is not used: " + origin + " names the database of Berth"}
 		if err != nil || !reflect.DeepEqual(warnings, want) || settings.setting("replica-url").text != "" || settings.DBMaxConnections != 13 {
 			t.Errorf("%s: error %v, warnings %q, replica %q", variable, err, warnings, settings.setting("replica-url").text)
+		}
+	}
+}
+
+func TestAPoolThatIsNoNumberIsAMistakeEachTime(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		if _, _, _, err := fromConf(t, "[placement_database]\nmax_pool_size = x\nmax_overflow = -1\n"); err == nil {
+			t.Fatal("it was accepted")
 		}
 	}
 }

@@ -214,6 +214,9 @@ func TestWherePolicyFilesAreLookedFor(t *testing.T) {
 		"an empty flag names none":            {map[string]string{"placement.conf": conf, "policy.yaml": deny}, []string{"--config-file", "DIR/placement.conf", "--policy-file="}, nil, "rule:admin_or_service_api", 0, ""},
 		"one that a flag names has to be":     {nil, []string{"--policy-file", "DIR/none.yaml"}, nil, "", exitFailed, "none.yaml does not exist; write it, or leave the setting out for the default rules\n"},
 		"so has one that a variable names":    {nil, nil, []string{"BERTH_POLICY_FILE=DIR/none.yaml"}, "", exitFailed, "none.yaml does not exist; write it, or leave the setting out for the default rules\n"},
+		"so may directories":                  {map[string]string{"x": ""}, []string{"--policy-dirs", "DIR/none.d"}, nil, "rule:admin_or_service_api", 0, "none.d (flag --policy-dirs) does not exist, so no rule is read from it\n"},
+		"beside the last of several files":    {map[string]string{"dist/dist.conf": conf, "etc/placement.conf": "[api]\n", "etc/policy.yaml": deny, "dist/policy.yaml": other}, []string{"--config-file", "DIR/dist/dist.conf", "--config-file", "DIR/etc/placement.conf"}, nil, "!", 0, ""},
+		"beside the first where it is there":  {map[string]string{"dist/dist.conf": conf, "etc/placement.conf": "[api]\n", "dist/policy.d/x": deny}, []string{"--config-file", "DIR/dist/dist.conf", "--config-file", "DIR/etc/placement.conf"}, nil, "!", 0, ""},
 		"what lies about decides nothing":     {nil, nil, nil, "rule:admin_or_service_api", 0, ""},
 		"warnings are told and do not refuse": {map[string]string{"mine.yaml": "placement:traits:list: foo"}, []string{"--policy-file", "DIR/mine.yaml"}, nil, "foo", 0, `"foo" has no colon, so it never matches; write role:foo or rule:foo` + "\n"},
 	} {

@@ -19,7 +19,8 @@ import (
 )
 
 // retryPause is how long to wait before Keystone is asked once more; each further
-// attempt waits twice as long. With three of them that is as long as a restart takes.
+// attempt waits twice as long, up to four seconds. With three of them that is as long
+// as a restart takes.
 const retryPause = 500 * time.Millisecond
 
 // addAuthentication says who finds out who calls. Keystone may be away when the

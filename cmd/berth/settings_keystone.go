@@ -143,9 +143,10 @@ func names(field *[]string) reader {
 	}}
 }
 
-// webAddress accepts what can be asked over HTTP, or nothing.
+// webAddress accepts what can be asked over HTTP, or nothing. What is refused may hold a
+// password.
 func webAddress(field *string) reader {
-	return reader{kind: "URL", read: func(text string) *rule {
+	return reader{kind: "URL", secret: true, mask: maskPassword, read: func(text string) *rule {
 		parsed, err := url.Parse(text)
 		usable := err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Host != "" &&
 			parsed.User == nil && parsed.RawQuery == "" && !strings.ContainsAny(text, "\"\\ ")

@@ -119,6 +119,10 @@ func TestThePasswordForKeystoneIsNotShown(t *testing.T) {
 	if all := got.stdout + got.stderr; strings.Contains(all, "sesame") || strings.Contains(all, "open\n") || !strings.Contains(all, "***") {
 		t.Errorf("berth config prints\n%s", all)
 	}
+	got = runCommand(t, signingIn("BERTH_KEYSTONE_AUTH_URL=http://u:sesame@k/v3", "BERTH_KEYSTONE_WWW_AUTHENTICATE_URI=http://k:5000/v3"), "config")
+	if all := got.stdout + got.stderr; got.code != exitUsage || strings.Contains(all, "sesame") || !strings.Contains(all, "http://k:5000/v3") {
+		t.Errorf("with a password in an address, exit code %d: berth config prints\n%s", got.code, all)
+	}
 }
 
 func TestAFileForKeystoneThatCannotBeUsedIsNamed(t *testing.T) {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/berthd/berth/server/policy"
@@ -57,8 +59,8 @@ func policyPaths(field *[]string) reader {
 
 // policyFiles says where rules are looked for. What a person types is seen from where
 // it is typed; what stands in a configuration file, and the defaults, from the
-// directory of that file. Without such a file the defaults name nothing: a file that
-// lies about where berth is started decides nothing unasked.
+// directories of the configuration. Without such a file the defaults name nothing: a
+// file that lies about where berth is started decides nothing unasked.
 func (s *Settings) policyFiles() policy.Files {
 	var files policy.Files
 	row := s.setting("policy-file")
@@ -79,14 +81,28 @@ func (s *Settings) policyFiles() policy.Files {
 
 // counts says whether a setting of a path names anything.
 func (s *Settings) counts(row setting) bool {
-	return row.origin != originDefault || s.configDir() != ""
+	return row.origin != originDefault || len(s.configDirs()) > 0
 }
 
+// seenFrom is where a path leads: what is relative in a configuration file is looked
+// for in one directory after the other. What is nowhere would be in the first.
 func (s *Settings) seenFrom(row setting, path string) string {
 	if filepath.IsAbs(path) || typed(row) {
 		return path
 	}
-	return filepath.Join(s.configDir(), path)
+	dirs := s.configDirs()
+	for _, dir := range dirs {
+		if found := filepath.Join(dir, path); !missing(found) {
+			return found
+		}
+	}
+	return filepath.Join(dirs[0], path)
+}
+
+// missing says that there is no such file. One that may not be looked at is there.
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // typed says whether a setting was given for this very start.
@@ -100,11 +116,26 @@ func (s *Settings) openPolicy() (*policy.Policy, []policy.Problem, error) {
 	opened, problems, err := policy.Open(policy.Options{
 		EnforceNewDefaults: s.EnforceNewDefaults, AnyScope: !s.EnforceScope, DefaultRule: s.PolicyDefaultRule,
 	}, files)
-	row := s.setting("policy-file")
-	if err == nil && files.Main != "" && row.origin != originDefault && !slices.Contains(opened.Paths(), files.Main) {
-		problems = append(problems, policy.Problem{
-			Text: fmt.Sprintf("%s (%s) does not exist, so no rule is read from it", files.Main, row.origin),
-		})
+	if err == nil {
+		problems = append(problems, s.missingRules(files)...)
 	}
 	return opened, problems, err
+}
+
+// missingRules tells of files and directories that somebody named and that are not
+// there: the defaults in their place may allow too much.
+func (s *Settings) missingRules(files policy.Files) []policy.Problem {
+	var problems []policy.Problem
+	look := func(row setting, paths ...string) {
+		for _, path := range paths {
+			if path != "" && row.origin != originDefault && missing(path) {
+				problems = append(problems, policy.Problem{
+					Text: fmt.Sprintf("%s (%s) does not exist, so no rule is read from it", path, row.origin),
+				})
+			}
+		}
+	}
+	look(s.setting("policy-file"), files.Main)
+	look(s.setting("policy-dirs"), files.Dirs...)
+	return problems
 }

@@ -251,6 +251,8 @@ func isSecret(row setting) bool {
 	switch row.name {
 	case "database-url", "direct-database-url", "replica-url":
 		return true
+	case "keystone-auth-url", "keystone-www-authenticate-uri":
+		return true // they are refused if they hold a password, and must not show it then
 	}
 	return strings.HasSuffix(row.name, "-password") || strings.HasSuffix(row.name, "-secret")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,7 +103,12 @@ be reached.`,
 func settingCheck(settings *Settings, warnings []string, wrong error) checked {
 	const name = "Settings"
 	var broken mistakes
-	if errors.As(wrong, &broken) {
+	if wrong == nil {
+		broken = unreadableFiles(settings)
+	} else {
+		errors.As(wrong, &broken)
+	}
+	if len(broken) > 0 {
 		var texts []string
 		for _, one := range broken {
 			texts = append(texts, one.Error())
@@ -117,6 +123,20 @@ func settingCheck(settings *Settings, warnings []string, wrong error) checked {
 		return passed(name)
 	}
 	return found(name, outcome, warnings...)
+}
+
+// unreadableFiles are those of passwords and certificates which 'berth serve' would
+// end over.
+func unreadableFiles(settings *Settings) (broken mistakes) {
+	if settings.Auth == authKeystone {
+		if _, err := settings.keystoneOptions(); err != nil {
+			broken = append(broken, err)
+		}
+	}
+	if _, err := loadCertificates(settings, slog.New(slog.DiscardHandler)); err != nil {
+		broken = append(broken, err)
+	}
+	return broken
 }
 
 const checksTitle = "Upgrade Check Results"

@@ -92,6 +92,9 @@ func TestChecksThatFail(t *testing.T) {
 		"rules in JSON":          {full, []string{"--policy-file", filepath.Join(directory, "rules.json")}, 2, []string{"Policy File JSON to YAML Migration: Failure: " + directory}},
 		"rules that are broken":  {full, []string{"--policy-file", filepath.Join(directory, "broken.yaml")}, 2, []string{"Policy Files: Failure: "}},
 		"wrong settings":         {full, []string{"--migrate=x", "--log-level=y"}, 2, []string{`Settings: Failure: migrate: "x" (flag --migrate) is neither`}},
+		"a password that cannot be read": {full, []string{"--auth=keystone", "--keystone-auth-url=http://k/v3", "--keystone-username=u",
+			"--keystone-project-name=p", "--keystone-password-file=/missing"}, 2, []string{"Settings: Failure: keystone-password-file: open /missing"}},
+		"a certificate that cannot be read": {full, []string{"--tls-cert=/missing", "--tls-key=/missing"}, 2, []string{"Settings: Failure: "}},
 		"an unknown group": {full, []string{"--auth=noauth2", "--config-file", filepath.Join(directory, "p.conf")}, 1,
 			[]string{"Settings: Warning: " + filepath.Join(directory, "p.conf") + ":2: the group [placment] is not one"}},
 	} {

@@ -187,13 +187,23 @@ func headerNames(field *[]string) reader {
 // key=value pairs.
 func connection(field *string) reader {
 	return reader{kind: "URL", secret: true, mask: maskPassword, read: func(text string) *rule {
-		if text != "" {
-			if _, err := pgx.ParseConfig(text); err != nil {
-				return &rule{
-					"is not a connection string" + harmlessReason(text, err),
-					"write postgres://user:password@host:5432/name, with characters such as @ / : ? % percent-encoded in the password",
-				}
+		if text == "" {
+			*field = ""
+			return nil
+		}
+		const remedy = "write postgres://user:password@host:5432/name, with characters such as @ / : ? % percent-encoded in the password"
+		// pgx would read some of these as key=value, and connect to whatever is here.
+		switch dialect := otherDialect(text); {
+		case dialectName(dialect) != "":
+			return &rule{
+				fmt.Sprintf("is a %s database, and Berth keeps its data in PostgreSQL", dialectName(dialect)),
+				"name a PostgreSQL database, and copy the data with 'berth import " + dialect + "://…'",
 			}
+		case dialect != "":
+			return &rule{"is not a connection string of PostgreSQL's", remedy}
+		}
+		if _, err := pgx.ParseConfig(text); err != nil {
+			return &rule{"is not a connection string" + harmlessReason(text, err), remedy}
 		}
 		*field = text
 		return nil

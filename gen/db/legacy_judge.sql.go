@@ -230,7 +230,8 @@ WITH orphans AS (
     FROM legacy_inventories AS inventory
     WHERE (least(inventory.total, inventory.min_unit, inventory.max_unit, inventory.step_size) < 1 OR inventory.reserved < 0
         OR greatest(inventory.total, inventory.reserved, inventory.min_unit, inventory.max_unit, inventory.step_size) > 2147483647
-        OR inventory.allocation_ratio = 'NaN')
+        -- NaN is more than any number.
+        OR inventory.allocation_ratio NOT BETWEEN -3.40282e+38 AND 3.40282e+38)
       AND EXISTS (SELECT FROM legacy_resource_providers AS provider WHERE provider.id = inventory.resource_provider_id)
       AND EXISTS (SELECT FROM legacy_resource_classes AS class WHERE class.id = inventory.resource_class_id)
 ), brought AS (
@@ -241,7 +242,8 @@ WITH orphans AS (
         min_unit = least(greatest(inventory.min_unit, 1), 2147483647),
         max_unit = least(greatest(inventory.max_unit, 1), 2147483647),
         step_size = least(greatest(inventory.step_size, 1), 2147483647),
-        allocation_ratio = CASE WHEN inventory.allocation_ratio = 'NaN' THEN 1 ELSE inventory.allocation_ratio END
+        allocation_ratio = CASE WHEN inventory.allocation_ratio = 'NaN' THEN 1
+            ELSE least(greatest(inventory.allocation_ratio, -3.40282e+38), 3.40282e+38) END
     FROM beyond WHERE beyond.id = inventory.id
 )
 INSERT INTO legacy_oddities (kind, found)
@@ -378,6 +380,20 @@ ORDER BY odd.kind, odd.id
 
 func (q *Queries) LegacyJudgeProviders(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, LegacyJudgeProviders)
+	return err
+}
+
+const LegacyJudgeReadings = `-- name: LegacyJudgeReadings :exec
+INSERT INTO legacy_oddities (kind, found)
+SELECT 'time-unreadable', noted.found::jsonb
+FROM unnest($1::text[]) WITH ORDINALITY AS noted (found, place)
+ORDER BY noted.place
+`
+
+// Times that could not be read, so that they are null in the copy: found, as JSON, while
+// the source was read.
+func (q *Queries) LegacyJudgeReadings(ctx context.Context, db DBTX, found []string) error {
+	_, err := db.Exec(ctx, LegacyJudgeReadings, found)
 	return err
 }
 

@@ -4,8 +4,9 @@ import "net/http"
 
 // Authenticate finds out who makes a request. It is asked for every request but those
 // to open paths, with the path as it arrived, and may change the headers of the
-// request: those that tell an identity are not the client's to send. Its error is a *Refused, which is answered
-// 401, or says that nobody could be asked, which is answered 503.
+// request: those that tell an identity are not the client's to send. Its error is a
+// *Refused, which is answered 401, or says that nobody could be asked, which is
+// answered 503.
 type Authenticate func(*http.Request) (Caller, error)
 
 // Believe is Authenticate where callers are believed: it reads what Noauth2 reads.

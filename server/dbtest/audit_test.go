@@ -133,6 +133,27 @@ func TestAGuardRefusesAGenerationThatFalls(t *testing.T) {
 	}
 }
 
+func TestAGuardRefusesMoreThanTheCapacity(t *testing.T) {
+	t.Parallel()
+	db := New(t)
+	execute(t, db, soundPlace)
+	Guard(t, db)
+	for _, statement := range []string{
+		"UPDATE inventories SET used = 10",
+		"UPDATE inventories SET total = 2", // may be lowered under what is used
+		"UPDATE inventories SET used = 9",
+		"UPDATE inventories SET used = 4",
+	} {
+		execute(t, db, statement)
+	}
+	for _, statement := range []string{"UPDATE inventories SET used = 5", "UPDATE inventories SET used = 5, total = 4"} {
+		_, err := db.Pool.Exec(t.Context(), statement)
+		if err == nil || !strings.Contains(err.Error(), "is filled beyond its capacity") {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
+
 func TestAGuardRefusesAChangeThatKeepsTheRevision(t *testing.T) {
 	t.Parallel()
 	db := New(t)

@@ -29,6 +29,9 @@ type asker struct {
 	pause   time.Duration
 	log     *slog.Logger
 
+	// questions bounds how many are asked at once: every token that nobody has seen yet
+	// is one, and made-up ones cost nothing.
+	questions chan struct{}
 	signingIn singleflight.Group
 	mutex     sync.Mutex
 	session   *session
@@ -40,9 +43,18 @@ type session struct {
 	until    time.Time
 }
 
+// mostQuestions is more than a Keystone answers at once.
+const mostQuestions = 256
+
 // ask finds out about a token. The error is a *auth.Refused if Keystone does not
 // vouch for it; any other says that it could not be asked.
 func (a *asker) ask(ctx context.Context, text string, allowExpired bool) (*token, error) {
+	select {
+	case a.questions <- struct{}{}:
+		defer func() { <-a.questions }()
+	default:
+		return nil, fmt.Errorf("%d questions to %s wait for an answer already", cap(a.questions), a.who.IdentityEndpoint)
+	}
 	for again := false; ; again = true {
 		current, err := a.signedIn(ctx)
 		if err != nil {
@@ -113,7 +125,7 @@ func (a *asker) signedIn(ctx context.Context) (*session, error) {
 			return err
 		})
 		if err != nil {
-			return nil, plain(err, a.who.Password)
+			return nil, plain(err, a.who.Password, a.who.ApplicationCredentialSecret)
 		}
 		a.mutex.Lock()
 		defer a.mutex.Unlock()
@@ -170,6 +182,10 @@ func (a *asker) signIn(ctx context.Context) (*session, error) {
 	return &session{identity, own.ExpiresAt.Add(-min(early, time.Until(own.ExpiresAt)/4))}, nil
 }
 
+// mostPauses is how many times the first pause the longest is. All who need the answer
+// wait for the one who asks, so a pause must not outlast the outage by much.
+const mostPauses = 8
+
 // persist repeats what nobody answered.
 func (a *asker) persist(ctx context.Context, try func() error) error {
 	pause := a.pause
@@ -183,7 +199,7 @@ func (a *asker) persist(ctx context.Context, try func() error) error {
 		case <-ctx.Done():
 			return err
 		}
-		pause *= 2
+		pause = min(2*pause, mostPauses*a.pause)
 	}
 }
 
@@ -207,17 +223,19 @@ func status(err error) int {
 	return 0
 }
 
-// plain is an error for the log: short, and without a secret that Keystone may have
+// plain is an error for the log: short, and without secrets that Keystone may have
 // repeated.
-func plain(err error, secret string) error {
+func plain(err error, secrets ...string) error {
 	var answered gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &answered) {
 		return err
 	}
 	const most = 300
 	body := strings.Join(strings.Fields(string(answered.Body)), " ")
-	if secret != "" {
-		body = strings.ReplaceAll(body, secret, "***")
+	for _, secret := range secrets {
+		if secret != "" {
+			body = strings.ReplaceAll(body, secret, "***")
+		}
 	}
 	if len(body) > most {
 		body = body[:most] + "…"

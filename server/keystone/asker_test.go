@@ -2,6 +2,7 @@ package keystone
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -38,6 +39,22 @@ func TestAKeystoneThatIsAwayIsAskedAgainAndThenSaidToBe(t *testing.T) {
 	}
 }
 
+// Everybody with the token waits for the one who asks: a long pause would outlast the
+// outage.
+func TestManyAttemptsDoNotWaitLongerAndLonger(t *testing.T) {
+	t.Parallel()
+	keystone := newFake(t)
+	by := keystone.authenticator(t, func(o *Options) { o.Pause, o.Retries = 5*time.Millisecond, 12 })
+	keystone.answer(answering(http.StatusServiceUnavailable))
+	began := time.Now()
+	err := by.Check(t.Context())
+	wantAway(t, err, "no thanks")
+	keystone.want(t, 13, 0)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
 func TestAKeystoneThatIsDownIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
@@ -47,6 +64,31 @@ func TestAKeystoneThatIsDownIsSaidToBe(t *testing.T) {
 	wantAway(t, err, "connection refused")
 	if err := by.Check(t.Context()); err == nil {
 		t.Error("it can be asked, it is said")
+	}
+}
+
+func TestMadeUpTokensDoNotPileUpBehindAKeystoneThatHangs(t *testing.T) {
+	t.Parallel()
+	keystone := newFake(t)
+	by := keystone.authenticator(t, func(o *Options) { o.Timeout = time.Minute })
+	if err := by.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	released := make(chan struct{})
+	keystone.answer(func(http.ResponseWriter, *http.Request) bool { <-released; return false })
+	var asking sync.WaitGroup
+	for n := range mostQuestions {
+		asking.Go(func() { ask(t, by, "X-Auth-Token", fmt.Sprint("made-up-", n)) })
+	}
+	for len(by.asker.questions) < mostQuestions {
+		time.Sleep(time.Millisecond)
+	}
+	_, err := ask(t, by, "X-Auth-Token", "one-more")
+	wantAway(t, err, "256 questions")
+	close(released)
+	asking.Wait()
+	if left := len(by.asker.questions); left != 0 {
+		t.Errorf("%d questions are still counted", left)
 	}
 }
 

@@ -32,7 +32,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// Timeout ends one request to Keystone; 0: never. Retries is how often more it
 	// is sent when nobody answers, Pause how long to wait before the first; each
-	// further one waits twice as long.
+	// further one waits twice as long, up to eight times the first.
 	Timeout time.Duration
 	Retries int
 	Pause   time.Duration
@@ -85,7 +85,8 @@ func New(options Options) (*Authenticator, error) {
 		challenge: `Keystone uri="` + public + `"`,
 		cache:     newCache(options.CacheTime),
 		asker: &asker{
-			who: options.Who, retries: options.Retries, pause: options.Pause, log: options.Log,
+			questions: make(chan struct{}, mostQuestions),
+			who:       options.Who, retries: options.Retries, pause: options.Pause, log: options.Log,
 			where: gophercloud.EndpointOpts{
 				Type: "identity", Region: options.Region, Availability: gophercloud.Availability(options.Interface),
 			},

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/berthd/berth/server/auth"
 )
@@ -174,6 +177,27 @@ func TestASecretIsNeverTold(t *testing.T) {
 	for _, one := range append(said, log.String()) {
 		if strings.Contains(one, "secret-token") {
 			t.Errorf("it says %s", one)
+		}
+	}
+}
+
+func TestWhatKeystoneRepeatsOfOurSecretsIsNotTold(t *testing.T) {
+	t.Parallel()
+	keystone := newFake(t)
+	keystone.answer(func(w http.ResponseWriter, r *http.Request) bool {
+		said, _ := io.ReadAll(r.Body)
+		refuse(w, http.StatusBadRequest, "cannot read "+string(said))
+		return true
+	})
+	for name, who := range map[string]gophercloud.AuthOptions{
+		"a password":   {Username: "berth", Password: "hunter2", DomainName: "Default"},
+		"a credential": {ApplicationCredentialID: "c", ApplicationCredentialSecret: "hunter2"},
+	} {
+		who.IdentityEndpoint = keystone.URL + "/v3"
+		_, err := ask(t, keystone.authenticator(t, func(o *Options) { o.Who = who }), "X-Auth-Token", "t")
+		wantAway(t, err, "the answer is 400")
+		if strings.Contains(fmt.Sprint(err), "hunter2") {
+			t.Errorf("%s: it says %v", name, err)
 		}
 	}
 }

@@ -135,8 +135,8 @@ func mysqlAddress(rest string) (Address, error) {
 	if socket := w.options.Get("unix_socket"); socket != "" {
 		config.Net, config.Addr = "unix", socket
 	}
-	if w.options.Has("ssl_ca") || w.options.Has("ssl") {
-		config.TLSConfig = "preferred"
+	if config.TLSConfig, err = mysqlTLS(w.host, w.options); err != nil {
+		return Address{}, err
 	}
 	config.Timeout = 30 * time.Second
 	// Times are naive there, so nothing converts them on their way.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -94,9 +95,12 @@ func toText(c column, value any) (any, error) {
 	case !isText:
 		text = fmt.Sprint(value)
 	}
-	// PostgreSQL holds no such character.
+	// PostgreSQL holds neither.
 	if strings.ContainsRune(text, 0) {
 		return nil, fmt.Errorf("is %q, with a zero byte", text)
+	}
+	if !utf8.ValidString(text) {
+		return nil, fmt.Errorf("is %q, which is not UTF-8", text)
 	}
 	switch c.kind {
 	case maybeWords:
@@ -139,7 +143,7 @@ func shortest(exact float64) float64 {
 }
 
 // toMoment reads a naive time as one in UTC. MySQL's time zero, and what is no time
-// at all, is none.
+// at all, is none; see isUnreadable.
 func toMoment(value any) (any, error) {
 	switch v := value.(type) {
 	case time.Time:
@@ -153,4 +157,13 @@ func toMoment(value any) (any, error) {
 		}
 	}
 	return (*time.Time)(nil), nil
+}
+
+// isUnreadable tells of a value that was read as no time, and was not empty.
+func isUnreadable(value, read any) bool {
+	if at, ok := read.(*time.Time); !ok || at != nil || value == nil {
+		return false
+	}
+	text := fmt.Sprintf("%s", value)
+	return text != "" && !strings.HasPrefix(text, "0000-00-00")
 }

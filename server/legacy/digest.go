@@ -30,6 +30,12 @@ func (d *digest) addTimes(hash rowHash, times int64) {
 	d.high += hash.high*n + carry + over
 }
 
+// amount adds what is used of something; the rows are then the sum of all.
+func (d *digest) amount(hash rowHash, used int64) {
+	d.rows += used
+	d.addTimes(hash, used)
+}
+
 // String is equal for equal rows.
 func (d digest) String() string { return fmt.Sprintf("%016x%016x", d.high, d.lo) }
 

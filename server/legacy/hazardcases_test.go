@@ -317,4 +317,35 @@ var hazards = map[string]hazard{
 			`+ legacy_oddities{id: 2, kind: time-missing, found: "{\"rows\": 2, \"table\": \"consumers\"}"}`,
 		},
 	},
+	"times in no form that the service writes are noted": {
+		`UPDATE resource_providers SET updated_at = 1577836800 WHERE id = 1;
+		UPDATE traits SET created_at = 'never' WHERE id = 3`,
+		[]string{
+			`+ legacy_oddities{id: 1, kind: time-unreadable, found: "{\"id\": 3, \"time\": \"never\", \"table\": \"traits\", \"column\": \"created_at\"}"}`,
+			`+ legacy_oddities{id: 2, kind: time-unreadable, found: "{\"id\": 1, \"time\": \"1577836800\", \"table\": \"resource_providers\", \"column\": \"updated_at\"}"}`,
+			`~ provider_generations{provider_id: 1} updated_at: set -> null`,
+		},
+	},
+	"a time that is empty or zero is missing": {
+		`UPDATE resource_providers SET updated_at = '0000-00-00 00:00:00' WHERE id = 1;
+		UPDATE traits SET created_at = '' WHERE id = 3`,
+		[]string{
+			`~ provider_generations{provider_id: 1} updated_at: set -> null`,
+		},
+	},
+	"ratios beyond what sums can bear are brought within": {
+		`UPDATE inventories SET allocation_ratio = 9e999, reserved = total WHERE id = 1;
+		UPDATE inventories SET allocation_ratio = 1e308 WHERE id = 2;
+		UPDATE inventories SET allocation_ratio = -9e999 WHERE id = 3`,
+		[]string{
+			`~ inventories{provider_id: 1, class_id: 2} reserved: 10 -> 1000, allocation_ratio: 1.5 -> 3.40282e+38`,
+			`~ inventories{provider_id: 2, class_id: 0} allocation_ratio: 16 -> 3.40282e+38`,
+			`~ inventories{provider_id: 2, class_id: 10000} allocation_ratio: 1 -> -3.40282e+38`,
+			`+ legacy_oddities{id: 1, kind: inventory-bounds, found: "{\"id\": 1, \"class\": \"DISK_GB\", \"total\": 1000, \"max_unit\": 1000, \"min_unit\": 1, \"provider\": \"00000000-0000-4000-8000-000000000001\", \"reserved\": 1000, \"step_size\": 1, \"created_at\": \"2020-01-03T00:00:00+00:00\", \"updated_at\": null, \"allocation_ratio\": \"Infinity\", \"resource_class_id\": 2, \"resource_provider_id\": 1}"}`,
+			`+ legacy_oddities{id: 2, kind: inventory-bounds, found: "{\"id\": 2, \"class\": \"VCPU\", \"total\": 8, \"max_unit\": 8, \"min_unit\": 1, \"provider\": \"00000000-0000-4000-8000-000000000002\", \"reserved\": 0, \"step_size\": 1, \"created_at\": \"2020-01-03T00:00:00+00:00\", \"updated_at\": null, \"allocation_ratio\": \"1e+308\", \"resource_class_id\": 0, \"resource_provider_id\": 2}"}`,
+			`+ legacy_oddities{id: 3, kind: inventory-bounds, found: "{\"id\": 3, \"class\": \"CUSTOM_SEAT\", \"total\": 4, \"max_unit\": 4, \"min_unit\": 1, \"provider\": \"00000000-0000-4000-8000-000000000002\", \"reserved\": 0, \"step_size\": 2, \"created_at\": \"2020-01-03T00:00:00+00:00\", \"updated_at\": null, \"allocation_ratio\": \"-Infinity\", \"resource_class_id\": 10000, \"resource_provider_id\": 2}"}`,
+			`+ legacy_oddities{id: 4, kind: inventory-overcommitted, found: "{\"id\": 1, \"used\": 20, \"class\": \"DISK_GB\", \"total\": 1000, \"provider\": \"00000000-0000-4000-8000-000000000001\", \"reserved\": 1000, \"allocation_ratio\": \"3.40282e+38\"}"}`,
+			`+ legacy_oddities{id: 5, kind: inventory-overcommitted, found: "{\"id\": 3, \"used\": 2, \"class\": \"CUSTOM_SEAT\", \"total\": 4, \"provider\": \"00000000-0000-4000-8000-000000000002\", \"reserved\": 0, \"allocation_ratio\": \"-3.40282e+38\"}"}`,
+		},
+	},
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -29,37 +28,6 @@ type ImportOptions struct {
 	// Oddities, unless nil, gets every oddity as a line of JSON.
 	Oddities io.Writer
 	Progress Progress
-}
-
-// What an import can end as.
-const (
-	Imported = "imported"
-	Verified = "verified" // it had been imported before; nothing was changed
-	DryRun   = "dry run"
-	Refused  = "refused"
-)
-
-// Report says what an import or export found and did. The names are an interface.
-type Report struct {
-	Source   string        `json:"source"`
-	Target   string        `json:"target,omitempty"`
-	Revision string        `json:"revision"`
-	Outcome  string        `json:"outcome"`
-	Oddities []Oddity      `json:"oddities"`
-	Tables   []TableReport `json:"tables"`
-	Seconds  float64       `json:"seconds"`
-}
-
-// TableReport compares one table, or the sums of what is used.
-type TableReport struct {
-	Table string `json:"table"`
-	// Rows are those the source has in all, Expected those that should be here.
-	Rows     int64 `json:"source_rows"`
-	Expected int64 `json:"expected_rows"`
-	Found    int64 `json:"rows"`
-	// Hashes of both sides; Hash is empty where nothing was written.
-	SourceHash string `json:"source_hash"`
-	Hash       string `json:"hash"`
 }
 
 // importing is one import on its way.
@@ -94,8 +62,27 @@ func Import(ctx context.Context, options ImportOptions) (report *Report, err err
 
 var queries = db.New()
 
+// lockPatience is how long a lock may be held by somebody else: PostgreSQL takes a moment
+// to notice that an import was killed.
+const lockPatience = 5 * time.Second
+
+// lock says whether this is the only import into the target.
+func (i *importing) lock(ctx context.Context) (bool, error) {
+	for deadline := time.Now().Add(lockPatience); ; {
+		locked, err := queries.LegacyLock(ctx, i.conn)
+		if err != nil || locked || time.Now().After(deadline) {
+			return locked, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 func (i *importing) run(ctx context.Context) error {
-	locked, err := queries.LegacyLock(ctx, i.conn)
+	locked, err := i.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,9 +158,13 @@ func (i *importing) refuseOccupied(ctx context.Context, on db.DBTX) error {
 		return err
 	}
 	if i.books == nil {
-		return refuse("the target has data of its own in %s; import into a database that no service has used", strings.Join(occupied, ", "))
+		return ownData(occupied)
 	}
 	return nil
+}
+
+func ownData(occupied []string) error {
+	return refuse("the target has data of its own in %s; import into a database that no service has used", strings.Join(occupied, ", "))
 }
 
 // mayReplace decides, when nobody else can write, whether what is in the target may go:
@@ -189,6 +180,9 @@ func (i *importing) mayReplace(ctx context.Context, tx pgx.Tx) (replace bool, er
 	before := map[string]string{}
 	if err := json.Unmarshal(i.books.Digests, &before); err != nil {
 		return false, err
+	}
+	if len(before) == 0 { // an import was begun and never written
+		return false, ownData(occupied)
 	}
 	began, err := time.Parse(time.RFC3339Nano, before["began_at"])
 	if err != nil {
@@ -316,92 +310,4 @@ func (i *importing) verify(ctx context.Context) error {
 		i.report.Outcome = Verified
 		return nil
 	})
-}
-
-// errRehearsed rolls a dry run back.
-var errRehearsed = errors.New("this was a dry run")
-
-// rehearse copies and judges in a transaction that is rolled back.
-func (i *importing) rehearse(ctx context.Context) error {
-	err := pgx.BeginFunc(ctx, i.conn, func(tx pgx.Tx) error {
-		if _, err := i.mayReplace(ctx, tx); err != nil {
-			return err
-		}
-		if err := queries.LegacyStagingClear(ctx, tx); err != nil {
-			return err
-		}
-		if err := i.source.stage(ctx, tx, nil, i.Progress); err != nil {
-			return err
-		}
-		if err := queries.LegacyStagingAnalyze(ctx, tx); err != nil {
-			return err
-		}
-		if err := i.judge(ctx, tx); err != nil {
-			return err
-		}
-		i.tables(nil)
-		i.report.Outcome = DryRun
-		return errRehearsed
-	})
-	if errors.Is(err, errRehearsed) {
-		return nil
-	}
-	return err
-}
-
-// tables puts both sides beside each other; found is nil where nothing was written.
-func (i *importing) tables(found digests) {
-	i.report.Tables = nil
-	for _, name := range digestNames {
-		expected := i.survey.expected.of(name)
-		line := TableReport{Table: name, Rows: i.source.counts[oldName(name)], Expected: expected.rows, SourceHash: expected.String()}
-		if found != nil {
-			line.Found, line.Hash = found.of(name).rows, found.of(name).String()
-		}
-		i.report.Tables = append(i.report.Tables, line)
-	}
-}
-
-// oldName is what the old schema calls one of our tables.
-func oldName(table string) string {
-	switch table {
-	case "aggregates":
-		return "placement_aggregates"
-	case "provider_traits", "provider_aggregates":
-		return "resource_" + table
-	}
-	return table
-}
-
-// judge finds what is odd and brings the copy in order, then refuses what must be.
-func (i *importing) judge(ctx context.Context, tx pgx.Tx) (err error) {
-	steps := []func(context.Context, db.DBTX) error{
-		queries.LegacyOddityClear,
-		queries.LegacyJudgeClasses, queries.LegacyJudgeTraits, queries.LegacyJudgeAggregates,
-		queries.LegacyParents, queries.LegacyCircles, queries.LegacyRoots, queries.LegacyJudgeProviders,
-		queries.LegacyJudgeInventories, queries.LegacyJudgeAllocations, queries.LegacyJudgeDuplicates,
-		queries.LegacyJudgeOvercommitted, queries.LegacyJudgeConsumers, queries.LegacyJudgeOwners, queries.LegacyJudgeTimes,
-	}
-	for n, step := range steps {
-		i.Progress("judging", int64(n), int64(len(steps)))
-		if err := step(ctx, tx); err != nil {
-			return fmt.Errorf("judge the source: %w", err)
-		}
-	}
-	if i.report.Oddities, err = readOddities(ctx, tx, i.Oddities); err != nil {
-		return err
-	}
-	var lost []string
-	for _, one := range i.report.Oddities {
-		if one.Refused {
-			return refuse("%s (%s, %d times): %s", one.What, one.Kind, one.Count, one.Done)
-		}
-		if one.Loses {
-			lost = append(lost, fmt.Sprintf("%s (%d)", one.Kind, one.Count))
-		}
-	}
-	if i.Strict && len(lost) > 0 {
-		return refuse("these would lose data: %s; see the report for each, mend them in the source, or import without --strict", strings.Join(lost, ", "))
-	}
-	return nil
 }

@@ -327,3 +327,44 @@ func TestAMissingFileIsNotMade(t *testing.T) {
 		t.Error("the file was made")
 	}
 }
+
+func TestATargetThatWasUsedAfterAnImportWasBrokenOffIsRefused(t *testing.T) {
+	t.Parallel()
+	source, target := makeSource(t, plain), dbtest.New(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	broken := options(source, target)
+	broken.Progress = func(step string, _, _ int64) {
+		if step == "judging" {
+			stop()
+		}
+	}
+	if _, err := legacy.Import(ctx, broken); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if _, err := target.Pool.Exec(t.Context(), "INSERT INTO projects (external_id) VALUES ('lab')"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := legacy.Import(t.Context(), options(source, target))
+	refusedWith(t, err, "data of its own in projects")
+}
+
+func TestTextThatIsNoUTF8IsRefusedByItsRow(t *testing.T) {
+	t.Parallel()
+	source := makeSource(t, plain, "UPDATE resource_providers SET name = CAST(x'61ff' AS TEXT) WHERE id = 2")
+	_, err := legacy.Import(t.Context(), options(source, dbtest.New(t)))
+	refusedWith(t, err, `resource_providers: column name of the row with id 2 is "a\xff", which is not UTF-8`)
+}
+
+func TestTheSumsOfWhatIsUsedAreAmounts(t *testing.T) {
+	t.Parallel()
+	source := makeSource(t, plain, "DELETE FROM inventories WHERE id = 2") // 2 VCPU are lost with it
+	report, err := legacy.Import(t.Context(), options(source, dbtest.New(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := report.Tables[len(report.Tables)-1]
+	if sums.Table != "usage sums" || sums.Rows != 24 || sums.Expected != 22 || sums.Found != 22 {
+		t.Errorf("of 24 that are used, 22 of something that there is: %+v", sums)
+	}
+}

@@ -81,6 +81,7 @@ func Kinds() []Oddity {
 	add("consumer-type-missing", loses, "the type of a consumer does not exist", "unknown")
 	add("owner-case", harmless, "names of projects or users are equal but for upper and lower case", "kept: here they are different names")
 	add("time-missing", harmless, "rows do not say when they were made", "the time of the import")
+	add("time-unreadable", loses, "a time is not in the form in which the Python service writes it", "as if it were missing")
 	return all
 }
 

@@ -3,6 +3,7 @@ package legacy
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -27,6 +28,8 @@ type Source struct {
 	tables          []table
 	// counts are the rows of each table.
 	counts map[string]int64
+	// unreadable are times that are none: where they stand, as JSON.
+	unreadable map[string]bool
 }
 
 // OpenSource opens a database and checks that its schema is one of those known.
@@ -35,7 +38,7 @@ func OpenSource(ctx context.Context, address Address) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{address: address, pool: pool, counts: map[string]int64{}}
+	s := &Source{address: address, pool: pool, counts: map[string]int64{}, unreadable: map[string]bool{}}
 	if err := s.begin(ctx); err != nil {
 		s.Close()
 		if refused, ok := errors.AsType[*RefusedError](err); ok {
@@ -176,12 +179,25 @@ func (s *Source) each(ctx context.Context, t table, from *after, do func(row) er
 			if read[i], err = s.convert(c, values[i]); err != nil {
 				return refuse("%s: column %s of the row with %s %v %v; mend it there first", t.name, c.name, t.columns[0].name, values[0], err)
 			}
+			if c.kind == moment && isUnreadable(values[i], read[i]) {
+				s.note(t, c, read[0], values[i])
+			}
 		}
 		if err := do(read); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// note remembers a time that could not be read. The marshalling of words and numbers
+// does not fail.
+func (s *Source) note(t table, c column, key, value any) {
+	if bytes, ok := value.([]byte); ok {
+		value = string(bytes)
+	}
+	place, _ := json.Marshal(map[string]any{"table": t.name, "id": key, "column": c.name, "time": fmt.Sprint(value)})
+	s.unreadable[string(place)] = true
 }
 
 // selection makes the statement out of names in tables.go and two numbers.

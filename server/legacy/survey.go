@@ -22,6 +22,8 @@ type Survey struct {
 	// Fingerprint is a hash of every row as it is.
 	Fingerprint string
 	expected    digests
+	// used is the sum of the source's allocations, also of those that are left out.
+	used int64
 	// names of the source, since our tables have more.
 	traits, classes map[string]bool
 }
@@ -38,7 +40,9 @@ type surveyor struct {
 	types     map[int64]string
 	groups    map[int64]uuid.UUID
 	providers map[int64]*provider
-	stock     map[[2]int64]bool
+	// used is all that the allocations say, also those that are left out.
+	used  int64
+	stock map[[2]int64]bool
 	// links are what must not be counted twice: memberships, and uuids of aggregates.
 	links map[rowHash]bool
 	// holders are the consumers with allocations, sorted when all are known, with
@@ -103,7 +107,7 @@ func (s *Source) Survey(ctx context.Context, owners Owners, progress Progress) (
 	}
 	progress("reading", total, total)
 	return &Survey{
-		Fingerprint: v.fingerprint(s.Revision), expected: v.expected,
+		Fingerprint: v.fingerprint(s.Revision), expected: v.expected, used: v.used,
 		traits: namesOf(v.traits), classes: namesOf(v.classes),
 	}, nil
 }
@@ -259,6 +263,10 @@ func (v *surveyor) providerAggregate(read row) {
 	}
 }
 
+// mostRatio is the highest ratio that the API takes (see package placement);
+// with higher ones, sums of capacity are no numbers any more.
+const mostRatio = 3.40282e+38
+
 func (v *surveyor) inventory(read row) {
 	one, name := v.providers[read[1].(int64)], v.classes[read[2].(int64)]
 	if one == nil || name == "" {
@@ -276,6 +284,7 @@ func (v *surveyor) inventory(read row) {
 	if math.IsNaN(factor) {
 		factor = 1
 	}
+	factor = min(max(factor, -mostRatio), mostRatio)
 	created, modified := read[9].(*time.Time), read[10].(*time.Time)
 	v.put("inventories", one.uuid, name, total, reserved, within(5, 1), within(6, 1), within(7, 1), factor,
 		first(created, modified), modified)
@@ -283,6 +292,7 @@ func (v *surveyor) inventory(read row) {
 
 func (v *surveyor) allocation(read row) {
 	one, used := v.providers[read[1].(int64)], read[4].(int64)
+	v.used += used
 	if used < 1 || !v.stock[[2]int64{read[1].(int64), read[3].(int64)}] {
 		return
 	}
@@ -290,7 +300,7 @@ func (v *surveyor) allocation(read row) {
 	hash := hashOf(holder, one.uuid, class)
 	v.allocations.add(hash)
 	v.expected.of("allocations").addTimes(hash, used)
-	v.expected.of(usageSums).addTimes(hashOf(one.uuid, class), used)
+	v.expected.of(usageSums).amount(hashOf(one.uuid, class), used)
 	if last := len(v.holders) - 1; last < 0 || v.holders[last] != holder {
 		v.holders = append(v.holders, holder)
 	}

@@ -168,7 +168,7 @@ func (s *summing) trees(ctx context.Context, tx pgx.Tx) error {
 
 func (s *summing) claims(ctx context.Context, tx pgx.Tx) error {
 	err := stream(ctx, tx, db.LegacyReadInventories, func(r db.LegacyReadInventoriesRow) error {
-		s.digests.of(usageSums).addTimes(hashOf(r.ProviderUuid, r.ClassName), r.Used)
+		s.digests.of(usageSums).amount(hashOf(r.ProviderUuid, r.ClassName), r.Used)
 		return s.put("inventories", r.ProviderUuid, r.ClassName, r.Total, r.Reserved, r.MinUnit, r.MaxUnit, r.StepSize,
 			s.ratio(r.AllocationRatio), s.made(r.CreatedAt), s.changed(r.UpdatedAt))
 	})

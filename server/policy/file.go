@@ -238,11 +238,19 @@ func isText(node *yaml.Node) bool {
 	return node.Tag == "!!str" && !(plain && notText.MatchString(node.Value))
 }
 
-// isBang says whether nothing was written as an exclamation mark.
+// isBang says whether nothing was written as an exclamation mark, behind an anchor or
+// without one.
 func (y *yamlFile) isBang(node *yaml.Node) bool {
 	if node.Line < 1 || node.Line > len(y.lines) {
 		return false
 	}
 	line := []rune(y.lines[node.Line-1])
-	return node.Column >= 1 && node.Column <= len(line) && line[node.Column-1] == '!'
+	if node.Column < 1 || node.Column > len(line) {
+		return false
+	}
+	written := string(line[node.Column-1:])
+	if strings.HasPrefix(written, "&") {
+		_, written, _ = strings.Cut(written, " ")
+	}
+	return strings.HasPrefix(strings.TrimLeft(written, " \t"), "!")
 }

@@ -157,6 +157,10 @@ func (p *Policy) Refresh() (changed bool, problems []Problem, err error) {
 	if err != nil || same(now, p.seen) {
 		return false, nil, err
 	}
+	// For the same reason as one that is gone; a full disk leaves such a file.
+	if p.hadMain() && p.seen[0].info.Size() > 0 && now[0].info.Size() == 0 {
+		return false, nil, fmt.Errorf("the policy file %s is empty now; the rules read before stay in force; write {} into it for the default rules", now[0].path)
+	}
 	problems, err = p.read(now)
 	return err == nil, problems, err
 }
@@ -168,13 +172,14 @@ func (p *Policy) glance() ([]seenFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	had := len(p.seen) > 0 && p.seen[0].main
-	if had && (len(now) == 0 || !now[0].main) {
+	if p.hadMain() && (len(now) == 0 || !now[0].main) {
 		return nil, fmt.Errorf("the policy file %s is gone; the rules read from it stay in force until it is back or the service is started again",
 			p.seen[0].path)
 	}
 	return now, nil
 }
+
+func (p *Policy) hadMain() bool { return len(p.seen) > 0 && p.seen[0].main }
 
 // Watch reads the files again when they change, until the context ends. It looks
 // every so often, and takes a state that two looks in a row have seen, so that a file

@@ -42,11 +42,13 @@ func (p *place) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	// Whoever watches sees the old file or the new one, and none that is half written.
+	made := filepath.Join(filepath.Dir(path), ".new")
+	if err := os.WriteFile(made, []byte(text), 0o644); err != nil {
 		p.t.Fatal(err)
 	}
 	p.clock = p.clock.Add(time.Second)
-	if err := os.Chtimes(path, p.clock, p.clock); err != nil {
+	if err := errors.Join(os.Chtimes(made, p.clock, p.clock), os.Rename(made, path)); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -164,6 +166,7 @@ func TestFilesThatCannotBeUsedAreRefused(t *testing.T) {
 		"a: '@'\n---\nb: '@'":       "policy file: FILE holds more than one YAML document",
 		"a: \xff":                   "policy file: FILE is not UTF-8",
 		"\n\na: !":                  `policy file: FILE:3: rule "a": a ! without quotes is a mark of YAML and means an empty text, which would allow everybody; write "!" for nobody`,
+		"\n\na: &b !":               `policy file: FILE:3: rule "a": a ! without quotes is a mark of YAML and means an empty text, which would allow everybody; write "!" for nobody`,
 		"a: 5":                      `policy file: FILE:1: rule "a": the value is no check; write a text in quotes, such as "role:admin", or a list of such texts`,
 		"{\n\"a\": {\"b\": \"c\"}}": `policy file: FILE:2: rule "a": the value is no check; write a text in quotes, such as "role:admin", or a list of such texts`,
 		"a: [[[x]]]":                `policy file: FILE:1: rule "a": the value is no check; write a text in quotes, such as "role:admin", or a list of such texts`,
@@ -291,6 +294,7 @@ func TestFilesThatBreakLeaveTheRulesAsTheyAre(t *testing.T) {
 		"no text":             func() { p.write("policy.yaml", forbid+"a: 5") },
 		"a directory is none": func() { p.write("policy.d", "") },
 		"it is gone":          func() { os.Remove(main) },
+		"it is emptied":       func() { p.write("policy.yaml", "") },
 	} {
 		breaks()
 		if changed, _, err := opened.Refresh(); changed || err == nil || !mayRead(opened) {

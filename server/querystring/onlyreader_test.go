@@ -21,6 +21,9 @@ func TestQueriesAreReadHereOnly(t *testing.T) {
 	t.Parallel()
 	files := 0
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() && entry.Name() == "legacy" {
+			return filepath.SkipDir // it serves no requests: its queries are those of database URLs
+		}
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

@@ -1,0 +1,187 @@
+package history
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// told writes histories by hand: one call after the other, unless they are said to be
+// at once.
+type told struct {
+	district *District
+	calls    []*Call
+	now      time.Duration
+}
+
+func (h *told) say(wish Wish, change func(*Answer)) *told {
+	answer := Answer{Status: http.StatusOK, Place: nobody, Class: nobody, Expected: nobody, Seen: unseen()}
+	change(&answer)
+	end := h.now + 5
+	if answer.Lost {
+		end = never
+	}
+	h.calls = append(h.calls, &Call{District: h.district, Wish: wish, Answer: answer, Start: h.now, End: end})
+	h.now += 10
+	return h
+}
+
+// atOnce makes the last calls overlap.
+func (h *told) atOnce(count int) *told {
+	for _, call := range h.calls[len(h.calls)-count:] {
+		call.Start = h.calls[len(h.calls)-count].Start
+		call.End = h.now
+	}
+	return h
+}
+
+func yes(*Answer) {}
+
+func lost(a *Answer) { a.Lost = true }
+
+func no(reason Reason, place, class int) func(*Answer) {
+	return func(a *Answer) { a.Status, a.Reason, a.Place, a.Class = http.StatusConflict, reason, place, class }
+}
+
+// begin is a history with two providers of 8 VCPUs.
+func begin() *told {
+	h := &told{district: NewDistrict(0)}
+	for p := range 2 {
+		h.say(found{inTree{at(p)}, nobody}, yes)
+		h.say(offerAll{onPlace: at(p), offers: [len(classes)]Offer{{Total: 8, Least: 1, Most: 8, Step: 1, Ratio: 1}}}, yes)
+	}
+	return h
+}
+
+// taking is a claim of so many VCPUs of the two providers.
+func taking(consumer int, given int64, amounts ...int64) Wish {
+	one := want{consumer: consumer, given: given}
+	for p, amount := range amounts {
+		one.has[p][0] = amount
+	}
+	return claim{takes{wants: []want{one}}}
+}
+
+// sees is what a look at a consumer or provider tells.
+func seesConsumer(generation int64, amounts ...int64) func(*Answer) {
+	return func(a *Answer) {
+		a.Seen.Generation = generation
+		for p, amount := range amounts {
+			a.Seen.Has[p][0] = amount
+		}
+	}
+}
+
+func seesUsed(generation, amount int64) func(*Answer) {
+	return func(a *Answer) { a.Seen.Generation, a.Seen.Used[0] = generation, amount }
+}
+
+func TestAHistoryIsExplainedOrNot(t *testing.T) {
+	t.Parallel()
+	usages := func(p int) Wish { return lookUsages{at(p)} }
+	for name, c := range map[string]struct {
+		history *told
+		// against are the parts that nothing explains.
+		against []string
+	}{
+		"one claim after the other": {history: begin().
+			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(Full, 0, 0)).say(taking(1, 0, 3), yes).
+			say(taking(0, 0, 1), func(a *Answer) { no(StaleConsumer, nobody, nobody)(a); a.Expected = 1 }).
+			say(usages(0), seesUsed(3, 8)).say(lookConsumer{who: 0}, seesConsumer(1, 5))},
+		"two claims by one generation": {
+			history: begin().say(taking(0, 0, 5), yes).say(taking(0, 1, 3), yes).say(taking(0, 1, 4), yes),
+			against: []string{"district-0-consumer-0", "district-0"},
+		},
+		"no room where there is some": {
+			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 3), no(Full, 0, 0)),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"no room at a moment in which there was none": {history: begin().
+			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(Full, 0, 0)).say(leave{who: 0}, yes).atOnce(3)},
+		"room where there is none": {
+			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 4), yes),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"a generation that did not rise": {
+			history: begin().say(taking(0, 0, 5), yes).say(usages(0), seesUsed(1, 5)),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"a generation that is called stale and is not": {
+			history: begin().say(taking(0, 0, 5), func(a *Answer) { no(StaleConsumer, nobody, nobody)(a); a.Expected = 0 }),
+			against: []string{"district-0-consumer-0", "district-0"},
+		},
+		"what was read before is read again": {
+			history: begin().say(taking(0, 0, 5), yes).say(usages(0), seesUsed(2, 5)).say(usages(0), seesUsed(1, 0)),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"a claim that is seen half done": {
+			history: begin().say(taking(0, 0, 5, 5), yes).say(usages(0), seesUsed(2, 5)).say(usages(1), seesUsed(1, 0)).
+				say(lookConsumer{who: 0}, seesConsumer(1, 5, 5)).atOnce(4).reading(),
+			against: []string{"district-0"},
+		},
+		"a lost claim that happened":       {history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(2, 5))},
+		"a lost claim that never happened": {history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(1, 0))},
+		"a lost claim that happened later": {history: begin().say(taking(0, 0, 5), lost).
+			say(usages(0), seesUsed(1, 0)).say(usages(0), seesUsed(2, 5))},
+		"a lost claim that happened twice": {
+			history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(3, 5)),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"an answer that is none": {
+			history: begin().say(leave{who: 0}, func(a *Answer) { a.Status, a.Reason = http.StatusInternalServerError, Unexplained }),
+			against: []string{"district 0: consumer 0 leaves: 500 ", "district-0-consumer-0", "district-0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			findings, err := Views{Patience: time.Minute, Directory: t.TempDir()}.Check(c.history.calls)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, finding := range findings {
+				findings[i], _, _ = strings.Cut(finding, ": no order explains")
+			}
+			if !slices.Equal(findings, c.against) {
+				t.Errorf("got  %q\nwant %q", findings, c.against)
+			}
+		})
+	}
+}
+
+// reading makes the looks of the last four calls, of which the first is a claim, one
+// after the other while that runs.
+func (h *told) reading() *told {
+	last := h.calls[len(h.calls)-4:]
+	for i, call := range last[1:] {
+		call.Start, call.End = last[0].Start+time.Duration(2*i)+1, last[0].Start+time.Duration(2*i)+2
+	}
+	last[0].End = h.now
+	return h
+}
+
+func TestAPictureShowsWhatNothingExplains(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	h := begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 4), yes)
+	findings, err := Views{Patience: time.Minute, Directory: directory}.Check(h.calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const says = "district-0-place-0: no order explains the 4 calls; "
+	if len(findings) != 2 || findings[0] != says+directory+"/district-0-place-0.html shows them" {
+		t.Errorf("got %q", findings)
+	}
+}
+
+func TestTheSearchForAnOrderIsBounded(t *testing.T) {
+	t.Parallel()
+	findings, err := Views{Patience: time.Nanosecond, Directory: t.TempDir()}.Check(begin().calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(findings) == 0 || !strings.Contains(findings[0], "was not found out in 1ns") {
+		t.Errorf("got %q", findings)
+	}
+}

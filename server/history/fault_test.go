@@ -1,0 +1,113 @@
+package history_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthd/berth/server/dbtest"
+	berthsql "github.com/berthd/berth/sql"
+)
+
+// edit takes a lock or a check out of a function.
+type edit struct{ function, old, new string }
+
+// finder is what must find a fault, at least.
+type finder string
+
+const (
+	byHistory  finder = "history"  // no order explains what clients saw
+	byAudit    finder = "audit"    // the database contradicts itself
+	byDeadlock finder = "deadlock" // PostgreSQL broke off writes that waited in a circle
+)
+
+// pause stands where a lock was. It gives what should not happen the time to happen.
+const pause = "PERFORM pg_sleep(0.004);"
+
+// faults are mistakes that could be made in the functions. Each is what this package
+// is for, so each has to be found.
+var faults = map[string]struct {
+	edits []edit
+	by    finder
+}{
+	"a claim holds none of its providers": {[]edit{
+		{"allocation_replace", "PERFORM allocation_lock_providers(v_held.ids, v_named.providers);", pause},
+	}, byDeadlock},
+	"a claim reads what is used before it holds the inventory": {[]edit{
+		{"allocation_replace", "PERFORM allocation_lock_providers(v_held.ids, v_named.providers);", pause},
+		{"allocation_apply", "(total - reserved) * allocation_ratio - used OR",
+			"(total - reserved) * allocation_ratio - (SELECT stale.used FROM inventories AS stale " +
+				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL) OR"},
+	}, byHistory},
+	"a claim adds to what was used a moment ago": {[]edit{
+		{"allocation_replace", "PERFORM allocation_lock_providers(v_held.ids, v_named.providers);", pause},
+		{"allocation_apply", "SET used = used + v_taken[i] - v_freed[i]",
+			"SET used = greatest(0, (SELECT stale.used FROM inventories AS stale " +
+				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL) " +
+				"+ v_taken[i] - v_freed[i])"},
+	}, byAudit},
+	"a claim has a consumer whose generation nobody compares": {[]edit{
+		{"consumer_check_generation", "IF (p_actual[i] < 0) <> p_unseen[i] OR p_actual[i] >= 0 AND p_actual[i] <> p_given[i] THEN", "IF false THEN"},
+	}, byHistory},
+	"a claim compares the generation of a consumer that it does not hold": {[]edit{
+		{"consumer_lock", "WHERE held.uuid = p_uuids[v_place] FOR NO KEY UPDATE;", "WHERE held.uuid = p_uuids[v_place];"},
+		{"consumer_check_generation", "FOR i IN 1 .. cardinality(p_uuids) LOOP", pause + " FOR i IN 1 .. cardinality(p_uuids) LOOP"},
+	}, byHistory},
+	"inventories are replaced whatever the generation": {[]edit{
+		{"inventory_replace", "lock_provider(p_provider, p_generation, true, false)", "lock_provider(p_provider, NULL, true, false)"},
+	}, byHistory},
+	"a provider's generation is compared before its lock is had": {[]edit{
+		{"lock_provider", "WHERE held.provider_id = lock_provider.provider_id FOR NO KEY UPDATE;",
+			"WHERE held.provider_id = lock_provider.provider_id; " + pause},
+	}, byHistory},
+	"a reshape holds none of its providers": {[]edit{
+		{"reshape_hold", "PERFORM allocation_lock_providers(p_consumers, v_held);", pause},
+	}, byHistory},
+	"who leaves gives nothing back": {[]edit{
+		{"allocation_delete", "SET used = used - v_row.used", "SET used = used"},
+	}, byHistory},
+	"traits change and the generation does not": {[]edit{
+		{"provider_traits_replace", "CASE WHEN v_written > 0 THEN bump_provider(v_held.provider_id) ELSE v_held.generation END", "v_held.generation"},
+	}, byHistory},
+	"a provider moves and leaves its inventories behind": {[]edit{
+		{"provider_move", "UPDATE inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);", ""},
+	}, byAudit},
+}
+
+// plant puts the edits into the functions of one database. Text that is not there
+// any more is no fault.
+func plant(t *testing.T, db *dbtest.DB, edits []edit) {
+	t.Helper()
+	for _, one := range edits {
+		text, err := fs.ReadFile(berthsql.Files, "functions/"+one.function+".sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(string(text), one.old) != 1 {
+			t.Fatalf("%s does not have once %q", one.function, one.old)
+		}
+		if _, err := db.Pool.Exec(t.Context(), strings.Replace(string(text), one.old, one.new, 1)); err != nil {
+			t.Fatalf("%s: %v", one.function, err)
+		}
+	}
+}
+
+// rounds bounds how often a fault gets the chance to show.
+const rounds = 16
+
+func TestEveryPlantedFaultIsFound(t *testing.T) {
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			for round := range rounds {
+				wanted := traffic{districts: 8, seed: *seed + uint64(round), lasts: 700 * time.Millisecond, pictures: t.TempDir()}
+				found := wanted.run(t, fault.edits)
+				if found.by(fault.by) {
+					t.Logf("round %d, seed %d: %s", round, wanted.seed, found)
+					return
+				}
+			}
+			t.Errorf("not found by %s in %d rounds", fault.by, rounds)
+		})
+	}
+}

@@ -1,0 +1,214 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/history"
+	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+var (
+	duration = flag.Duration("history.duration", 5*time.Second, "how long each history is recorded")
+	seed     = flag.Uint64("history.seed", uint64(time.Now().UnixNano()), "what decides on the requests")
+)
+
+// clients is how many send requests at the same time.
+const clients = 64
+
+// traffic says what happens in a history.
+type traffic struct {
+	districts int
+	seed      uint64
+	lasts     time.Duration
+	// cut is how many of a thousand writes lose their connection.
+	cut int
+	// guarded: writes that a guard of package dbtest refuses fail.
+	guarded bool
+	// pictures is where those of what nothing explains are written.
+	pictures string
+}
+
+// verdict is what was found wrong with a history and what it left behind.
+type verdict struct {
+	calls []*history.Call
+	// unexplained are the parts that no order explains, contradictions those of the
+	// database.
+	unexplained, contradictions []string
+	// deadlocks is what PostgreSQL counted, begunAgain what the store did.
+	deadlocks, begunAgain int64
+	checking              time.Duration
+}
+
+func (v *verdict) by(how finder) bool {
+	return how == byHistory && v.unexplained != nil || how == byAudit && v.contradictions != nil ||
+		how == byDeadlock && v.deadlocks > 0
+}
+
+// String is short: of each finder the first finding.
+func (v *verdict) String() string {
+	first := func(of []string) string {
+		if len(of) == 0 {
+			return "none"
+		}
+		return fmt.Sprintf("%d (%s)", len(of), of[0])
+	}
+	return fmt.Sprintf("%d calls; unexplained: %s; contradictions: %s; deadlocks: %d",
+		len(v.calls), first(v.unexplained), first(v.contradictions), v.deadlocks)
+}
+
+// run records a history on a database of its own and looks at what came of it.
+func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
+	t.Helper()
+	db := dbtest.New(t)
+	if wanted.guarded {
+		dbtest.Guard(t, db)
+	}
+	plant(t, db, edits)
+	data, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := httptest.NewServer(server.New(server.Options{
+		Store: data, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20,
+	}))
+	made := &verdict{calls: wanted.record(t, service.URL), begunAgain: data.Retries()}
+	service.Close()
+	data.Close()
+
+	began := time.Now()
+	look := history.Views{Patience: 20 * time.Second, Directory: wanted.pictures}
+	if made.unexplained, err = look.Check(made.calls); err != nil {
+		t.Fatal(err)
+	}
+	made.checking = time.Since(began)
+	if made.contradictions, err = dbtest.Contradictions(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	made.deadlocks = deadlocks(t, db)
+	return made
+}
+
+// deadlocks is what the database has counted. A session tells when it ends, so this
+// looks until only the test's own are left.
+func deadlocks(t *testing.T, db *dbtest.DB) (count int64) {
+	t.Helper()
+	for sessions := int32(-1); sessions != db.Pool.Stat().TotalConns(); {
+		if err := db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND backend_type = 'client backend'`).Scan(&sessions); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Pool.QueryRow(t.Context(),
+		"SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&count); err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// record lets 64 clients act for a while and returns all that they did and saw.
+func (wanted traffic) record(t *testing.T, url string) []*history.Call {
+	t.Helper()
+	connections := &http.Transport{MaxIdleConnsPerHost: clients}
+	defer connections.CloseIdleConnections()
+	recorder := history.NewRecorder(url, &http.Client{Transport: connections})
+	districts := make([]*history.District, wanted.districts)
+	client := func(number, district int) *history.Client {
+		return &history.Client{
+			Number: number, Recorder: recorder, District: districts[district],
+			Dice: rand.New(rand.NewPCG(wanted.seed, uint64(number))), Cut: wanted.cut,
+		}
+	}
+	for i := range districts {
+		districts[i] = history.NewDistrict(i)
+		if err := client(clients+i, i).Found(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var group sync.WaitGroup
+	failures := make([]error, clients)
+	end := time.Now().Add(wanted.lasts)
+	for i := range clients {
+		group.Go(func() {
+			acting := client(i, i%wanted.districts)
+			for time.Now().Before(end) && failures[i] == nil {
+				failures[i] = acting.Act(context.WithoutCancel(t.Context()))
+			}
+		})
+	}
+	group.Wait()
+	for i := range districts {
+		failures = append(failures, client(clients+len(districts)+i, i).LookAtAll(t.Context()))
+	}
+	if err := errors.Join(failures...); err != nil {
+		t.Fatal(err)
+	}
+	return recorder.Calls()
+}
+
+// pictures outlive a test that fails: what clients saw cannot be had again. They are
+// among the test's artifacts, where those are kept.
+func pictures(t *testing.T) string {
+	t.Helper()
+	if kept := flag.Lookup("test.artifacts"); kept != nil && kept.Value.String() == "true" {
+		return t.ArtifactDir()
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("berth-history-%d-%s", *seed, filepath.Base(t.Name())))
+}
+
+// summary counts the answers.
+func summary(calls []*history.Call) string {
+	accepted, lost := 0, 0
+	refused := map[history.Reason]int{}
+	for _, call := range calls {
+		switch {
+		case call.Answer.Lost:
+			lost++
+		case call.Answer.Reason != "":
+			refused[call.Answer.Reason]++
+		default:
+			accepted++
+		}
+	}
+	return fmt.Sprintf("%d calls: %d accepted, %d lost, refused %v", len(calls), accepted, lost, refused)
+}
+
+func TestOneOrderExplainsWhatManyClientsSaw(t *testing.T) {
+	for name, wanted := range map[string]traffic{
+		"spread over 16 districts": {districts: 16, cut: 5},
+		"crowded into 8":           {districts: 8, cut: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wanted.seed, wanted.lasts, wanted.guarded = *seed, *duration, true
+			wanted.pictures = pictures(t)
+			t.Logf("seed %d", wanted.seed)
+			found := wanted.run(t, nil)
+			t.Logf("%s; %d writes begun again; checked in %s", summary(found.calls), found.begunAgain, found.checking)
+			for _, finding := range found.unexplained {
+				t.Error(finding)
+			}
+			for _, finding := range found.contradictions {
+				t.Error(finding)
+			}
+			if found.deadlocks > 0 {
+				t.Errorf("%d deadlocks", found.deadlocks)
+			}
+		})
+	}
+}

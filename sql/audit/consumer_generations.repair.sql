@@ -1,0 +1,1 @@
+UPDATE consumers SET generation = 1 WHERE generation < 1;
