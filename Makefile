@@ -9,7 +9,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 GENERATED := gen openapi sql/schema.sql sql/functions/VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint-sql generate verify bench bench-candidates bench-baremetal db psql run serve plans postgresql
+.PHONY: help build test lint lint-sql generate verify bench bench-candidates bench-baremetal bench-hotspots endurance db psql run serve plans postgresql
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,12 @@ bench-candidates: postgresql ## measure the search for candidates on clouds of 1
 
 bench-baremetal: postgresql ## measure how many bare metal nodes are given away in a second, of 1,000 and of 10,000; FLAGS='-rounds 1'
 	$(GO) run ./cmd/benchbaremetal $(FLAGS)
+
+bench-hotspots: postgresql ## measure 16 clients on one provider, on one each, and looking for candidates first
+	$(GO) test ./server -run '^$$' -bench Hotspots -benchtime 2000x
+
+endurance: postgresql ## half load for an hour, or DURATION=5m: does anything grow?
+	@tools/endurance.sh
 
 db: postgresql ## create or migrate the embedded database without serving
 	$(GO) run ./cmd/berth db migrate
