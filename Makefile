@@ -57,8 +57,8 @@ verify: generate ## rebuild and fail when anything differs from what is committe
 	if [ -n "$$untracked" ]; then echo "generated and not committed:"; echo "$$untracked"; exit 1; fi
 	$(GO) run ./openapi/released
 
-bench: postgresql ## measure requests beside a floor measured in the same run
-	$(GO) run ./cmd/bench
+bench: postgresql ## measure requests beside a floor measured in the same run; FLAGS='-only writes'
+	$(GO) run ./cmd/bench $(FLAGS)
 
 bench-candidates: postgresql ## measure the search for candidates on clouds of 1,000 to 100,000 trees; FLAGS='-sizes 1000'
 	$(GO) run ./cmd/benchcandidates $(FLAGS)

@@ -115,6 +115,85 @@ END
 $$;
 
 --
+-- Name: allocation_claim(uuid, text, text, text, uuid, text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_claim(p_consumer uuid, p_project text, p_user text, p_type text, p_provider uuid, p_classes text[], p_amounts bigint[]) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_consumer bigint;
+    v_provider bigint;
+    v_classes int[];
+    v_written int;
+BEGIN
+    INSERT INTO consumers AS made (uuid, generation, project_id, user_id, consumer_type_id)
+    SELECT p_consumer, 1, found.project, found.owner, found.type
+    FROM (
+        SELECT (SELECT project.id FROM projects AS project WHERE project.external_id = p_project) AS project,
+            (SELECT owner.id FROM users AS owner WHERE owner.external_id = p_user) AS owner,
+            (SELECT type.id FROM consumer_types AS type WHERE type.name = p_type) AS type
+        OFFSET 0  -- looked up once, although each is asked for twice
+    ) AS found
+    WHERE found.project IS NOT NULL AND found.owner IS NOT NULL AND (found.type IS NOT NULL OR p_type = '')
+      AND NOT EXISTS (SELECT FROM consumers AS present WHERE present.uuid = p_consumer)
+    ON CONFLICT (uuid) DO NOTHING
+    RETURNING made.id,
+        (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = p_provider),
+        ARRAY(
+            SELECT (SELECT class.id FROM resource_classes AS class WHERE class.name = wanted.class)
+            FROM unnest(p_classes) WITH ORDINALITY AS wanted (class, place)
+            ORDER BY wanted.place)
+    INTO v_consumer, v_provider, v_classes;
+    IF v_consumer IS NULL THEN
+        RETURN false;
+    END IF;
+    UPDATE provider_generations SET generation = generation + 1, updated_at = now() WHERE provider_id = v_provider;
+    WITH taken AS (
+        UPDATE inventories SET used = used + p_amounts[array_position(v_classes, class_id)]
+        WHERE provider_id = v_provider AND class_id = ANY (v_classes)
+          AND min_unit <= p_amounts[array_position(v_classes, class_id)]
+          AND max_unit >= p_amounts[array_position(v_classes, class_id)]
+          AND p_amounts[array_position(v_classes, class_id)] % step_size = 0
+          -- Amounts reach the end of bigint; on this side of the comparison nothing overflows.
+          AND p_amounts[array_position(v_classes, class_id)] <= (total - reserved) * allocation_ratio - used
+        RETURNING class_id
+    )
+    INSERT INTO allocations (consumer_id, provider_id, class_id, used)
+    SELECT v_consumer, v_provider, taken.class_id, p_amounts[array_position(v_classes, taken.class_id)]
+    FROM taken ORDER BY array_position(v_classes, taken.class_id);
+    GET DIAGNOSTICS v_written = ROW_COUNT;
+    IF v_written < cardinality(p_classes) THEN
+        PERFORM allocation_claim_refuse(v_consumer, p_provider, v_provider, p_classes, v_classes, p_amounts);
+    END IF;
+    RETURN true;
+END
+$$;
+
+--
+-- Name: allocation_claim_refuse(bigint, uuid, bigint, text[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_claim_refuse(p_consumer_id bigint, p_provider uuid, p_provider_id bigint, p_classes text[], p_class_ids integer[], p_amounts bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_providers bigint[] := array_fill(p_provider_id, ARRAY[cardinality(p_classes)]);
+    v_full int[];
+BEGIN
+    IF p_provider_id IS NULL OR array_position(p_class_ids, NULL) IS NOT NULL THEN
+        PERFORM allocation_resolve(array_fill(p_provider, ARRAY[cardinality(p_classes)]), p_classes);
+        RAISE EXCEPTION 'names of a claim on provider % are new', p_provider USING ERRCODE = '40001';
+    END IF;
+    v_full := ARRAY(
+        SELECT wanted.class_id FROM unnest(p_class_ids) AS wanted (class_id)
+        EXCEPT SELECT written.class_id FROM allocations AS written WHERE written.consumer_id = p_consumer_id);
+    PERFORM allocation_refuse(v_providers, v_full, v_providers, p_class_ids, p_amounts,
+        '{}'::bigint[], '{}'::int[], '{}'::bigint[]);
+END
+$$;
+
+--
 -- Name: allocation_delete(uuid); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -212,6 +291,13 @@ DECLARE
     v_held record;
     v_named record;
 BEGIN
+    IF cardinality(p_consumers) = 1 AND p_unseen[1] AND cardinality(p_providers) > 0
+        AND p_providers[1] = ALL (p_providers)
+    THEN
+        IF allocation_claim(p_consumers[1], p_projects[1], p_users[1], p_types[1], p_providers[1], p_classes, p_amounts) THEN
+            RETURN;
+        END IF;
+    END IF;
     v_held := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
     IF p_check_generations THEN
         PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -23,6 +25,11 @@ type place struct {
 	pool  *pgxpool.Pool
 	berth string
 	floor string
+	// The same with synchronous_commit=off: an acknowledged write may be lost with
+	// the machine, and nobody waits for the disk.
+	lazyStore *store.Store
+	lazyPool  *pgxpool.Pool
+	lazyBerth string
 }
 
 func open(ctx context.Context, settings settings) (*place, error) {
@@ -57,6 +64,35 @@ func (p *place) start(ctx context.Context, settings settings) error {
 		return err
 	}
 	p.berth, p.floor = berth.URL, floor.URL
+	return p.startLazy(ctx)
+}
+
+// startLazy serves the same database to those who don't wait for the disk.
+func (p *place) startLazy(ctx context.Context) error {
+	at, err := url.Parse(p.URL(""))
+	if err != nil {
+		return err
+	}
+	query := at.Query()
+	query.Set("synchronous_commit", "off")
+	at.RawQuery = query.Encode()
+	if p.lazyStore, err = store.Open(ctx, store.Options{URL: at.String(), MaxConns: rig.Connections}); err != nil {
+		return err
+	}
+	config, err := pgxpool.ParseConfig(at.String())
+	if err != nil {
+		return err
+	}
+	config.MaxConns = rig.Connections
+	maps.Copy(config.ConnConfig.RuntimeParams, store.PlannerSettings())
+	if p.lazyPool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return err
+	}
+	berth, err := p.Serve(handler(p.lazyStore))
+	if err != nil {
+		return err
+	}
+	p.lazyBerth = berth.URL
 	return nil
 }
 
@@ -66,6 +102,8 @@ func handler(on *store.Store) http.Handler {
 }
 
 func (p *place) close() {
+	p.lazyPool.Close()
+	p.lazyStore.Close()
 	p.pool.Close()
 	p.store.Close()
 	if err := p.Rig.Close(); err != nil {
@@ -79,7 +117,7 @@ func (p *place) countRoundTrips(ctx context.Context, of measured) (int64, error)
 	var ask rig.Ask
 	return p.RoundTrips(ctx, "", handler, func(ctx context.Context, url string) error {
 		if ask == nil { // a case of its own, which makes its own data
-			aside.berth = url
+			aside.berth, aside.lazyBerth = url, url
 			for _, same := range aside.cases() {
 				if same.name == of.name {
 					ask = same.ask

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/berthd/berth/cmd/bench/rig"
@@ -62,8 +64,8 @@ func (p *place) moveUnchecked(ctx context.Context, tree *floorTree) error {
 	const statement = `
 WITH added AS (
     INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, used)
-    SELECT target.id, 10, $3, 1000, 0, 1, 2147483647, 1, 1, cardinality($4::bigint[]) / cardinality($2::bigint[])
-    FROM unnest($2::bigint[]) AS target (id)
+    SELECT target.id, class.id, $3, 1000, 0, 1, 2147483647, 1, 1, cardinality($4::bigint[]) / cardinality($2::bigint[])
+    FROM unnest($2::bigint[]) AS target (id), unnest($5::int[]) AS class (id)
     RETURNING provider_id
 ), bumped AS (
     UPDATE provider_generations SET generation = generation + 1, updated_at = now()
@@ -76,9 +78,9 @@ WITH added AS (
     DELETE FROM inventories WHERE provider_id = ANY ($1::bigint[])
 )
 INSERT INTO allocations (consumer_id, provider_id, class_id, used)
-SELECT consumer.id, ($2::bigint[])[1 + consumer.place % cardinality($2::bigint[])], 10, 1
-FROM unnest($4::bigint[]) WITH ORDINALITY AS consumer (id, place)
+SELECT consumer.id, ($2::bigint[])[1 + consumer.place % cardinality($2::bigint[])], class.id, 1
+FROM unnest($4::bigint[]) WITH ORDINALITY AS consumer (id, place), unnest($5::int[]) AS class (id)
 WHERE (SELECT count(*) FROM added) > 0`
-	_, err := p.pool.Exec(ctx, statement, from, to, tree.root, tree.consumers)
+	_, err := p.pool.Exec(ctx, statement, from, to, tree.root, tree.consumers, slices.Sorted(maps.Values(reshaped)))
 	return err
 }

@@ -25,6 +25,12 @@ const (
 // pause stands where a lock was. It gives what should not happen the time to happen.
 const pause = "PERFORM pg_sleep(0.004);"
 
+// longWay has every claim go the way of those for several consumers and providers.
+var longWay = edit{"allocation_replace", "IF cardinality(p_consumers) = 1 AND", "IF false AND"}
+
+// raise is how a claim on one provider holds it.
+const raise = "UPDATE provider_generations SET generation = generation + 1, updated_at = now() WHERE provider_id = v_provider;"
+
 // faults are mistakes that could be made in the functions. Each is what this package
 // is for, so each has to be found.
 var faults = map[string]struct {
@@ -32,21 +38,34 @@ var faults = map[string]struct {
 	by    finder
 }{
 	"a claim holds none of its providers": {[]edit{
+		longWay,
 		{"allocation_replace", "PERFORM allocation_lock_providers(v_held.ids, v_named.providers);", pause},
 	}, byDeadlock},
 	"a claim reads what is used before it holds the inventory": {[]edit{
+		longWay,
 		{"allocation_replace", "PERFORM allocation_lock_providers(v_held.ids, v_named.providers);", pause},
 		{"allocation_apply", "(total - reserved) * allocation_ratio - used OR",
 			"(total - reserved) * allocation_ratio - (SELECT stale.used FROM inventories AS stale " +
 				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL) OR"},
 	}, byHistory},
 	"a claim adds to what was used a moment ago": {[]edit{
+		longWay,
 		{"allocation_replace", "PERFORM allocation_lock_providers(v_held.ids, v_named.providers);", pause},
 		{"allocation_apply", "SET used = used + v_taken[i] - v_freed[i]",
 			"SET used = greatest(0, (SELECT stale.used FROM inventories AS stale " +
 				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL) " +
 				"+ v_taken[i] - v_freed[i])"},
 	}, byAudit},
+	"a claim on one provider adds to what was used a moment ago": {[]edit{
+		{"allocation_claim", raise, pause},
+		{"allocation_claim", "SET used = used +",
+			"SET used = (SELECT stale.used FROM inventories AS stale WHERE stale.provider_id = v_provider " +
+				"AND stale.class_id = inventories.class_id AND pg_sleep(0.004) IS NOT NULL) +"},
+		{"allocation_claim", "RETURN true;", raise + " RETURN true;"},
+	}, byAudit},
+	"a claim on one provider leaves its generation": {[]edit{
+		{"allocation_claim", raise, "PERFORM FROM provider_generations WHERE provider_id = v_provider FOR NO KEY UPDATE;"},
+	}, byHistory},
 	"a claim has a consumer whose generation nobody compares": {[]edit{
 		{"consumer_check_generation", "IF (p_actual[i] < 0) <> p_unseen[i] OR p_actual[i] >= 0 AND p_actual[i] <> p_given[i] THEN", "IF false THEN"},
 	}, byHistory},
@@ -79,16 +98,24 @@ var faults = map[string]struct {
 // any more is no fault.
 func plant(t *testing.T, db *dbtest.DB, edits []edit) {
 	t.Helper()
+	edited := map[string]string{}
 	for _, one := range edits {
-		text, err := fs.ReadFile(berthsql.Files, "functions/"+one.function+".sql")
-		if err != nil {
-			t.Fatal(err)
+		text, ok := edited[one.function]
+		if !ok {
+			read, err := fs.ReadFile(berthsql.Files, "functions/"+one.function+".sql")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(read)
 		}
-		if strings.Count(string(text), one.old) != 1 {
+		if strings.Count(text, one.old) != 1 {
 			t.Fatalf("%s does not have once %q", one.function, one.old)
 		}
-		if _, err := db.Pool.Exec(t.Context(), strings.Replace(string(text), one.old, one.new, 1)); err != nil {
-			t.Fatalf("%s: %v", one.function, err)
+		edited[one.function] = strings.Replace(text, one.old, one.new, 1)
+	}
+	for name, text := range edited {
+		if _, err := db.Pool.Exec(t.Context(), text); err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (d *Document) Compile(pointer string) (*Validator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile schema %s: %w", pointer, err)
 	}
-	return &Validator{schema: schema, root: d.root}, nil
+	return &Validator{schema: schema, quick: newAcceptor(schema), root: d.root}, nil
 }
 
 // Compile is for a single schema of a document of bodies. Where several are

@@ -11,7 +11,8 @@ import (
 // Validator checks values against one schema. It is safe for concurrent use.
 type Validator struct {
 	schema *jsonschema.Schema
-	root   any // the whole document, for the parts that an error text shows
+	quick  *acceptor // nil: the schema is too unusual for one
+	root   any       // the whole document, for the parts that an error text shows
 }
 
 // Error is what is wrong with a value that does not match its schema.
@@ -37,6 +38,9 @@ func (e *Error) Error() string {
 // Validate checks a value as Decode returns it. The error is an *Error about
 // the one violation that clients are told; see violation.compare.
 func (v *Validator) Validate(value any) error {
+	if v.quick != nil && v.quick.accepts(value) {
+		return nil
+	}
 	err := v.schema.Validate(value)
 	if err == nil {
 		return nil

@@ -45,9 +45,10 @@ func Write[I, B, O any](
 			Required: !body.Optional,
 			Content:  map[string]*huma.MediaType{jsonType: {Schema: schemaOf[B](api), Example: body.Example}},
 		}
+		wanted := expected{operation: op.OperationID, optional: body.Optional, later: laterMembers(reflect.TypeFor[B]())}
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 			decoded := new(B)
-			err := t.decode(ctx, op.OperationID, body.Optional, decoded)
+			err := t.decode(ctx, wanted, decoded)
 			if err != nil && body.LookFirst != nil {
 				if missing := body.LookFirst(ctx, in); missing != nil {
 					err = missing
@@ -62,22 +63,29 @@ func Write[I, B, O any](
 	}}
 }
 
-func (t *Table) decode(ctx context.Context, operation string, optional bool, into any) error {
+// expected is what is known of an operation's bodies before there is one.
+type expected struct {
+	operation string
+	optional  bool
+	later     []Field
+}
+
+func (t *Table) decode(ctx context.Context, wanted expected, into any) error {
 	raw, err := t.read(request.From(ctx).HTTP)
 	if err != nil {
 		return err
 	}
-	if optional && len(bytes.TrimSpace(raw)) == 0 {
+	if wanted.optional && len(bytes.TrimSpace(raw)) == 0 {
 		raw = []byte("{}")
 	}
 	value, err := jsonbody.Decode(raw)
 	if err != nil {
 		return fault.New(fault.Invalid, "Malformed JSON: %s", err)
 	}
-	if err := checkMembers(reflect.TypeOf(into), value, microversion.From(ctx)); err != nil {
+	if err := checkMembers(wanted.later, value, microversion.From(ctx)); err != nil {
 		return err
 	}
-	validator, err := t.at(microversion.From(ctx)).validator(operation)
+	validator, err := t.at(microversion.From(ctx)).validator(wanted.operation)
 	if err != nil {
 		return err
 	}
@@ -85,7 +93,7 @@ func (t *Table) decode(ctx context.Context, operation string, optional bool, int
 		return fault.New(fault.Invalid, "JSON does not validate: %s", err)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("body of %s fits its schema but not its type: %w", operation, err)
+		return fmt.Errorf("body of %s fits its schema but not its type: %w", wanted.operation, err)
 	}
 	return nil
 }

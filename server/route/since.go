@@ -2,6 +2,7 @@ package route
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,14 +83,23 @@ func prune(at microversion.Version, schemas huma.Registry) {
 	}
 }
 
-// checkMembers refuses what a body has that is only known to later versions.
-func checkMembers(t reflect.Type, body any, at microversion.Version) error {
+// laterMembers lists the members that not all versions have, and that those which
+// don't have them know. Looking them up takes longer than reading a body.
+func laterMembers(t reflect.Type) []Field {
+	return slices.DeleteFunc(FieldsOf(t), func(field Field) bool { return field.Since == 0 || field.Unknown })
+}
+
+// checkMembers refuses what a body has, of such members, that only later versions have.
+func checkMembers(later []Field, body any, at microversion.Version) error {
+	if len(later) == 0 {
+		return nil
+	}
 	object, ok := body.(map[string]any)
 	if !ok {
 		return nil
 	}
-	for _, field := range FieldsOf(t) {
-		if _, sent := object[field.Name]; sent && field.Since > at && !field.Unknown {
+	for _, field := range later {
+		if _, sent := object[field.Name]; sent && field.Since > at {
 			return fault.New(fault.NotAcceptable, "The field %s can be sent from version %s on; this request is of version %s.",
 				field.Name, field.Since, at)
 		}

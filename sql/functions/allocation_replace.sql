@@ -10,6 +10,9 @@
 -- Raises, in this order: PL003 (consumer generation), PL009 (unknown provider),
 -- PL004 (unknown class), PL010, PL011, PL012 (see allocation_refuse).
 -- Locks: projects, users, types, consumers, providers, each in key order.
+--
+-- What nearly every request asks for, something for one new consumer of one
+-- provider, is left to allocation_claim.
 CREATE OR REPLACE FUNCTION allocation_replace(
     p_consumers uuid[], p_projects text[], p_users text[], p_types text[],
     p_check_generations bool, p_generations bigint[], p_unseen bool[],
@@ -20,6 +23,13 @@ DECLARE
     v_held record;
     v_named record;
 BEGIN
+    IF cardinality(p_consumers) = 1 AND p_unseen[1] AND cardinality(p_providers) > 0
+        AND p_providers[1] = ALL (p_providers)
+    THEN
+        IF allocation_claim(p_consumers[1], p_projects[1], p_users[1], p_types[1], p_providers[1], p_classes, p_amounts) THEN
+            RETURN;
+        END IF;
+    END IF;
     v_held := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
     IF p_check_generations THEN
         PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
