@@ -60,7 +60,7 @@ var faults = map[string]struct {
 		{"allocation_claim", raise, pause},
 		{"allocation_claim", "SET used = used +",
 			"SET used = (SELECT stale.used FROM inventories AS stale WHERE stale.provider_id = v_provider " +
-				"AND stale.class_id = inventories.class_id AND pg_sleep(0.004) IS NOT NULL) +"},
+				"AND stale.class_id = inventories.class_id AND pg_sleep(0.03) IS NOT NULL) +"},
 		{"allocation_claim", "RETURN true;", raise + " RETURN true;"},
 	}, byAudit},
 	"a claim on one provider leaves its generation": {[]edit{
@@ -121,7 +121,7 @@ func plant(t *testing.T, db *dbtest.DB, edits []edit) {
 }
 
 // rounds bounds how often a fault gets the chance to show.
-const rounds = 16
+const rounds = 48
 
 func TestEveryPlantedFaultIsFound(t *testing.T) {
 	for name, fault := range faults {
