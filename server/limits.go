@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -70,6 +72,7 @@ func (l *limiter) run(table *route.Table, w http.ResponseWriter, r *http.Request
 	if auth.IsOpen(r.URL.Path) || r.URL.Path == baremetalRoot {
 		return table.Serve(w, r)
 	}
+	readAhead(r)
 	leave, err := l.enter(r.Context(), auth.From(r.Context()))
 	if err != nil {
 		return err
@@ -77,6 +80,34 @@ func (l *limiter) run(table *route.Table, w http.ResponseWriter, r *http.Request
 	defer leave()
 	return table.Serve(w, r)
 }
+
+// smallBody is the size up to which a body is read before the request's turn: so much
+// may a connection cost that has none yet.
+const smallBody = 64 << 10
+
+// readAhead reads the body of a request that says it is a small one, so that a client
+// which sends slowly keeps nobody from running. What goes wrong is told to whoever
+// reads the body. Larger ones are read in their turn, of which there are so many.
+func readAhead(r *http.Request) {
+	if r.ContentLength <= 0 || r.ContentLength > smallBody {
+		return
+	}
+	body := make([]byte, r.ContentLength)
+	n, err := io.ReadFull(r.Body, body)
+	if err == nil {
+		err = io.EOF
+	}
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body[:n]), ending{err}), r.Body}
+}
+
+// ending is how the reading of a body ended.
+type ending struct{ err error }
+
+// Read implements io.Reader.
+func (e ending) Read([]byte) (int, error) { return 0, e.err }
 
 // enter waits for a turn. Who gets one has to leave.
 func (l *limiter) enter(ctx context.Context, caller auth.Caller) (leave func(), err error) {

@@ -25,6 +25,9 @@ func (s *service) ask(method, path string, body io.Reader, headers ...string) *h
 	if body != nil && body != http.NoBody {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	if known, ok := body.(sized); ok {
+		r.ContentLength = known.length
+	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -128,6 +131,44 @@ func TestABusyServerSaysWhenToComeAgain(t *testing.T) {
 	end()
 	if answer := s.ask(http.MethodGet, "/resource_providers", http.NoBody); answer.Code != http.StatusOK {
 		t.Errorf("afterwards: status %d", answer.Code)
+	}
+}
+
+// slowly sends a request whose body has a length and does not come to its end before
+// the writer is closed.
+func (s *service) slowly(path string, length int64) (*io.PipeWriter, <-chan *httptest.ResponseRecorder) {
+	s.t.Helper()
+	body, more := io.Pipe()
+	answers := make(chan *httptest.ResponseRecorder, 1)
+	go func() { answers <- s.ask(http.MethodPost, path, sized{body, length}) }()
+	if _, err := io.WriteString(more, "{"); err != nil {
+		s.t.Fatal(err)
+	}
+	return more, answers
+}
+
+// sized is a body of a known length.
+type sized struct {
+	io.Reader
+	length int64
+}
+
+func TestWhoSendsASmallBodySlowlyKeepsNobodyFromRunning(t *testing.T) {
+	t.Parallel()
+	s := limited(t, server.Limits{Requests: 1})
+	for _, path := range bothAPIs {
+		body, slow := s.slowly(path, 64<<10)
+		if other := s.ask(http.MethodGet, path, http.NoBody); other.Code != http.StatusOK {
+			t.Errorf("%s: meanwhile another gets status %d", path, other.Code)
+		}
+		body.CloseWithError(io.ErrUnexpectedEOF)
+		s.wantError(<-slow, path, http.StatusBadRequest, "The request's body could not be read to its end.")
+
+		// A larger one is kept in memory only by those who run.
+		body, slow = s.slowly(path, 64<<10+1)
+		s.wantError(s.ask(http.MethodGet, path, http.NoBody), path, http.StatusServiceUnavailable, "The server runs 1 requests")
+		body.CloseWithError(io.ErrUnexpectedEOF)
+		s.wantError(<-slow, path, http.StatusBadRequest, "The request's body could not be read to its end.")
 	}
 }
 
