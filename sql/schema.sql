@@ -2261,7 +2261,7 @@ DECLARE
 BEGIN
     WITH RECURSIVE ancestors AS (
         SELECT provider.id, provider.parent_id FROM resource_providers AS provider WHERE provider.id = p_parent_id
-        UNION ALL  -- ends at the root: the tree held so far has no loop
+        UNION  -- ends at the root, and where parents were put in a circle by hand
         SELECT parent.id, parent.parent_id
         FROM ancestors AS child JOIN resource_providers AS parent ON parent.id = child.parent_id
     )
@@ -2404,7 +2404,7 @@ BEGIN
     END IF;
     WITH RECURSIVE subtree AS (
         SELECT p_provider_id AS id
-        UNION ALL  -- ends at the leaves
+        UNION  -- ends at the leaves, and where parents were put in a circle by hand
         SELECT child.id FROM subtree AS above JOIN resource_providers AS child ON child.parent_id = above.id
     )
     SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;

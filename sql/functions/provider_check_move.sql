@@ -13,7 +13,7 @@ DECLARE
 BEGIN
     WITH RECURSIVE ancestors AS (
         SELECT provider.id, provider.parent_id FROM resource_providers AS provider WHERE provider.id = p_parent_id
-        UNION ALL  -- ends at the root: the tree held so far has no loop
+        UNION  -- ends at the root, and where parents were put in a circle by hand
         SELECT parent.id, parent.parent_id
         FROM ancestors AS child JOIN resource_providers AS parent ON parent.id = child.parent_id
     )

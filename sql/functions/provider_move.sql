@@ -14,7 +14,7 @@ BEGIN
     END IF;
     WITH RECURSIVE subtree AS (
         SELECT p_provider_id AS id
-        UNION ALL  -- ends at the leaves
+        UNION  -- ends at the leaves, and where parents were put in a circle by hand
         SELECT child.id FROM subtree AS above JOIN resource_providers AS child ON child.parent_id = above.id
     )
     SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
