@@ -45,8 +45,8 @@ type front struct {
 	authenticate auth.Authenticate
 }
 
-// observe is the outermost layer: the request's id, its deadline, its log line,
-// and a 500 for what panics below.
+// observe is the outermost layer: the request's id, its deadline, its log line, and
+// the end of the connection for an answer that broke off.
 func (f *front) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -64,7 +64,7 @@ func (f *front) observe(next http.Handler) http.Handler {
 		w.Header().Set("X-Openstack-Request-Id", info.ID)
 		f.metrics.inFlight.Inc()
 		defer func() {
-			cut := f.recovered(watched, r, recover())
+			cut := f.cutOff(watched, r, recover())
 			took := time.Since(start)
 			f.metrics.observe(watched, trips.Count(), took)
 			f.logLine(watched, info, trips.Count(), took)
@@ -77,18 +77,31 @@ func (f *front) observe(next http.Handler) http.Handler {
 	})
 }
 
-// recovered answers 500 to a panic if nothing was written yet. It says whether to
-// cut the connection instead: half an answer must not be taken for a whole one.
-func (f *front) recovered(w *watcher, r *http.Request, value any) (cut bool) {
-	switch {
-	case value == nil:
+// guard answers 500 to a panic below it if nothing was written yet. It stands inside
+// CORS, as all that answers does: a page may read that error too.
+func guard(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch value := recover(); {
+			case value == nil:
+			case value == http.ErrAbortHandler || watcherOf(w).status != 0:
+				panic(value)
+			default:
+				apierr.Write(w, r, fmt.Errorf("panic: %v\n%s", value, debug.Stack()))
+			}
+		}()
+		next(w, r)
+	})
+}
+
+// cutOff says whether a panic came through: half an answer must not be taken for a
+// whole one, so the connection is to be cut.
+func (f *front) cutOff(w *watcher, r *http.Request, value any) bool {
+	if value == nil {
 		return false
-	case value == http.ErrAbortHandler || w.status != 0:
-		f.log.ErrorContext(r.Context(), "answer cut off", "request_id", w.info.ID, "cause", fmt.Sprint(value))
-		return true
 	}
-	apierr.Write(w, r, fmt.Errorf("panic: %v\n%s", value, debug.Stack()))
-	return false
+	f.log.ErrorContext(r.Context(), "answer cut off", "request_id", w.info.ID, "cause", fmt.Sprint(value))
+	return true
 }
 
 // serve is everything below CORS, in the order in which clients see the errors.
@@ -194,6 +207,16 @@ func (w *watcher) Write(p []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += int64(n)
 	return n, err
+}
+
+// watcherOf finds the watcher below what else is around an answer.
+func watcherOf(w http.ResponseWriter) *watcher {
+	for {
+		if found, ok := w.(*watcher); ok {
+			return found
+		}
+		w = w.(interface{ Unwrap() http.ResponseWriter }).Unwrap()
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.

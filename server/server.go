@@ -109,7 +109,7 @@ func New(options Options) http.Handler {
 	if options.Baremetal != nil {
 		front.baremetal, front.extended = BaremetalTable(options), extendedTable(options)
 	}
-	served := cors.Wrap(http.HandlerFunc(front.serve), cors.Options{
+	served := cors.Wrap(guard(front.serve), cors.Options{
 		AllowedOrigins: options.CORSAllowedOrigins, AllowHeaders: options.CORSAllowHeaders,
 		ExposeHeaders: options.CORSExposeHeaders, AllowMethods: options.CORSAllowMethods,
 		MaxAge: options.CORSMaxAge, RefuseCredentials: options.CORSRefuseCredentials,
