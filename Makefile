@@ -18,7 +18,7 @@ build: ## build bin/berth with its version in it
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/berth ./cmd/berth
 
 test: postgresql ## run every test; installs PostgreSQL's binaries if there are none
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 
 lint: ## check formatting, go vet, staticcheck and the SQL functions
 	@unformatted=$$(gofmt -l agent client cmd e2e gen server sql openapi); \

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -92,7 +93,12 @@ func (t *Table) decode(ctx context.Context, wanted expected, into any) error {
 	if err := validator.Validate(value); err != nil {
 		return fault.New(fault.Invalid, "JSON does not validate: %s", err)
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
+	err = json.Unmarshal(raw, into)
+	var beyond *json.UnmarshalTypeError
+	if errors.As(err, &beyond) && strings.HasPrefix(beyond.Value, "number ") {
+		return fault.New(fault.Invalid, "JSON does not validate: %s is out of range", beyond.Value)
+	}
+	if err != nil {
 		return fmt.Errorf("body of %s fits its schema but not its type: %w", wanted.operation, err)
 	}
 	return nil
