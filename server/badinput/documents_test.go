@@ -2,6 +2,8 @@ package badinput
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -25,9 +27,36 @@ type operation struct {
 	statuses map[string]bool
 }
 
+// name is the same in every document.
+func (o *operation) name() string { return o.method + " " + o.path }
+
+// byName puts together what the documents of all versions say about one operation, so
+// that those which only a few have are not asked for less often.
+func byName(all []operation) (grouped [][]operation) {
+	places := map[string]int{}
+	for _, one := range all {
+		at, there := places[one.name()]
+		if !there {
+			at = len(grouped)
+			places[one.name()], grouped = at, append(grouped, nil)
+		}
+		grouped[at] = append(grouped[at], one)
+	}
+	return grouped
+}
+
 // operations are those of every document, in an order that is the same each time.
 func operations(t testing.TB) []operation {
 	t.Helper()
+	all, err := readOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// readOnce reads the documents for all tests, since they share the compiled patterns.
+var readOnce = sync.OnceValues(func() ([]operation, error) {
 	type name struct {
 		api     openapi.API
 		version string
@@ -40,22 +69,29 @@ func operations(t testing.TB) []operation {
 			names = append(names, name{api, version})
 		}
 	}
-	read := make([][]operation, len(names))
+	read, failed := make([][]operation, len(names)), make([]error, len(names))
 	var all sync.WaitGroup
 	for i, one := range names {
 		all.Go(func() {
 			text, _ := one.api.Document(one.version)
 			document, err := openapi3.NewLoader().LoadFromData(text)
 			if err != nil {
-				t.Errorf("%s %s: %v", one.api, one.version, err)
+				failed[i] = fmt.Errorf("%s %s: %w", one.api, one.version, err)
 				return
 			}
 			read[i] = operationsOf(one.api, one.version, document)
 		})
 	}
 	all.Wait()
-	return slices.Concat(read...)
-}
+	found := slices.Concat(read...)
+	for _, one := range found {
+		compilePatterns(one.body, map[*openapi3.Schema]bool{})
+		for _, param := range one.params {
+			compilePatterns(valueOf(param.Schema), map[*openapi3.Schema]bool{})
+		}
+	}
+	return found, errors.Join(failed...)
+})
 
 func operationsOf(api openapi.API, version string, document *openapi3.T) (made []operation) {
 	for path, item := range document.Paths.Map() {

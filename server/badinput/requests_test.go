@@ -3,8 +3,10 @@ package badinput
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +21,8 @@ type message struct {
 	headers [][2]string
 	body    []byte
 	chunked bool
+	// scene are steps to take before.
+	scene []step
 }
 
 // oddTexts go into paths, queries and headers.
@@ -37,17 +41,22 @@ var oddEscapes = []string{"%zz", "%", "%f", "%00", "%ff", "%c3%28", "%2f", "%2e%
 var named = map[string][]string{
 	"{uuid}": providers, "{consumer_uuid}": consumers, "{resource_class}": {"VCPU", "MEMORY_MB", "CUSTOM_BAREMETAL"},
 	"{name}": {"CUSTOM_GOLD", "CUSTOM_BAREMETAL", "VCPU", "HW_CPU_X86_VMX"}, "{trait}": {"CUSTOM_GOLD", "HW_CPU_X86_VMX"},
-	"{node}": append([]string{"rack-1", "rack-2"}, nodes...), "{port}": ports, "{allocation}": append([]string{"instance-1"}, consumers...),
-	"{hostname}": {"berth-1"}, "{driver}": {"manual-management"},
+	"{node}": append([]string{"rack-1", "rack-7"}, nodes...), "{port}": ports, "{allocation}": {"instance-1", "web-1", consumers[0], consumers[1]},
+	"{hostname}": conductors, "{driver}": drivers,
 }
 
 var placeholder = regexp.MustCompile(`\{[^}]+\}`)
 
-// make makes a request of an operation: a valid one, most often with mistakes.
+// make makes a request of an operation: a valid one, most often with mistakes. One that
+// has a scene is about what is in the scene: that others hold nothing of it is what
+// lets the scene be made anew.
 func (d dice) make(of operation) message {
 	m := message{of: of, method: of.method}
+	m.body, m.scene = d.body(of)
 	path := placeholder.ReplaceAllStringFunc(of.path, func(name string) string {
 		switch {
+		case m.scene != nil:
+			return url.PathEscape(named[name][0])
 		case d.chance(12):
 			return d.escaped(pick(d, oddTexts))
 		case d.chance(15):
@@ -63,7 +72,6 @@ func (d dice) make(of operation) message {
 		at := d.IntN(len(m.target)) + 1
 		m.target = m.target[:at] + pick(d, oddEscapes) + m.target[at:]
 	}
-	m.body = d.body(of)
 	m.headers = d.headers(of, len(m.body) > 0)
 	m.chunked = d.chance(5)
 	if d.chance(3) {
@@ -87,12 +95,18 @@ func (d dice) query(of operation) string {
 		if param.In != "query" || !param.Required && d.chance(65) {
 			continue
 		}
+		if members, ok := param.Example.(map[string]any); ok { // each is a parameter
+			for _, name := range slices.Sorted(maps.Keys(members)) {
+				pairs = append(pairs, d.pair(name, func() string { return fmt.Sprint(members[name]) }))
+			}
+			continue
+		}
 		for range 1 + d.IntN(12)/10 {
 			pairs = append(pairs, d.pair(param.Name, func() string {
 				if d.chance(45) && param.Example != nil {
 					return strings.Trim(fmt.Sprint(param.Example), "[]")
 				}
-				value := d.valid(valueOf(param.Schema), 1)
+				value := d.member(param.Name, valueOf(param.Schema), 1)
 				if list, ok := value.([]any); ok && len(list) > 0 {
 					value = list[0]
 				}
@@ -124,14 +138,15 @@ func (d dice) pair(name string, valid func() string) string {
 	return url.QueryEscape(name) + "=" + url.QueryEscape(valid())
 }
 
-// body is empty where none is documented, but for some.
-func (d dice) body(of operation) []byte {
+// body is empty where none is documented, but for some. One that is made from the
+// example comes with the example's scene.
+func (d dice) body(of operation) (body []byte, scene []step) {
 	if of.body == nil && !d.chance(3) || d.chance(2) {
-		return nil
+		return nil, nil
 	}
-	value := of.example
+	value, scene := of.example, scenes[of.name()]
 	if d.chance(60) || value == nil {
-		value = d.valid(of.body, 0)
+		value, scene = d.valid(of.body, 0), nil
 	}
 	mistakes := d.IntN(3)
 	for range mistakes {
@@ -140,9 +155,9 @@ func (d dice) body(of operation) []byte {
 	var text bytes.Buffer
 	write(&text, value)
 	if d.chance(12) {
-		return d.spoilText(text.Bytes())
+		return d.spoilText(text.Bytes()), scene
 	}
-	return text.Bytes()
+	return text.Bytes(), scene
 }
 
 var oddVersions = []string{

@@ -20,12 +20,13 @@ func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
 
 // What requests name is little, so that they meet each other. The examples of the
-// documents name some of it too.
+// documents name some of it too: the first of each kind, but the last of the nodes, which
+// has a provider's uuid there.
 var (
 	providers  = numbered("c0ffee00-5ca1-4b1e-8000-%012d", 6)
 	consumers  = numbered("1d5ecafe-0000-4000-8000-%012d", 6)
 	aggregates = numbered("a99e0000-0000-4000-8000-%012d", 3)
-	nodes      = numbered("0de00000-0000-4000-8000-%012d", 6)
+	nodes      = append(numbered("0de00000-0000-4000-8000-%012d", 6), providers[0])
 	ports      = numbered("00090000-0000-4000-8000-%012d", 3)
 	ids        = slices.Concat(providers, consumers, aggregates, nodes, ports)
 )
@@ -44,6 +45,25 @@ var words = []string{
 	"52:54:00:00:00:01", "52:54:00:00:00:02", "_A", "uuid", "name", "2026-01-02T03:04:05Z", "true", "1",
 }
 
+// hints are values for members and parameters whose schema only says that they are texts.
+var hints = map[string][]string{
+	"driver": drivers, "node": named["{node}"], "node_uuid": nodes, "resource_class": {"baremetal", "gold"},
+	"address": numbered("52:54:00:00:02:%02d", 30), "parent_provider_uuid": providers, "resources": {"VCPU:1", "MEMORY_MB:16"},
+	"target": {"power on", "power off", "rebooting", "manage", "provide", "active", "deleted"},
+	"path":   {"/extra/a", "/extra/b", "/extra/list/-"},
+}
+
+// member is a value for a member or a parameter of a name.
+func (d dice) member(name string, schema *openapi3.Schema, depth int) any {
+	if known := hints[name]; known != nil && schema != nil && schema.Type.Includes("string") && d.chance(60) {
+		word, pattern := pick(d, known), patterns[schema.Pattern]
+		if pattern == nil || pattern.MatchString(word) {
+			return word
+		}
+	}
+	return d.valid(schema, depth)
+}
+
 // limit of nesting, since schemas may hold themselves.
 const deepest = 6
 
@@ -56,6 +76,8 @@ func (d dice) valid(schema *openapi3.Schema, depth int) any {
 		return pick(d, schema.Enum)
 	case schema.Const != nil:
 		return schema.Const
+	case len(schema.Examples) > 0 && d.chance(25):
+		return pick(d, schema.Examples)
 	}
 	for _, some := range []openapi3.SchemaRefs{schema.OneOf, schema.AnyOf, schema.AllOf} {
 		if len(some) > 0 {
@@ -98,7 +120,7 @@ func (d dice) object(schema *openapi3.Schema, depth int) map[string]any {
 	made := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		if slices.Contains(schema.Required, name) || d.chance(40) {
-			made[name] = d.valid(schema.Properties[name].Value, depth+1)
+			made[name] = d.member(name, schema.Properties[name].Value, depth+1)
 		}
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(schema.PatternProperties)) {
