@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // serve starts the real server on a database of the test's own.
 func serve(t *testing.T) string {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 4})
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,13 +50,12 @@ func newCloud(t testing.TB, options ...Option) *cloud {
 // emptyCloud is a server without anything.
 func emptyCloud(t testing.TB, options ...Option) *cloud {
 	t.Helper()
-	db := dbtest.New(t)
+	db := dbtest.Guarded(t)
 	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(opened.Close)
-	dbtest.Guard(t, db)
 	c := &cloud{db: db, wire: &wire{}, server: httptest.NewServer(server.New(server.Options{
 		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
 	}))}

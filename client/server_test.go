@@ -30,7 +30,7 @@ func serve(t testing.TB) *httptest.Server {
 // serveBelow mounts the API under a path.
 func serveBelow(t testing.TB, prefix string) *httptest.Server {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 4})
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func TestEveryOperationIsForThoseItIsMeantFor(t *testing.T) {
 // handlerWith is a service with both APIs and one policy.
 func handlerWith(t *testing.T, rules *policy.Policy) http.Handler {
 	t.Helper()
-	data, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 4})
+	data, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // newMachines is a service with the Bare Metal API.
 func newMachines(t *testing.T, prefix string) *service {
 	t.Helper()
-	db := dbtest.New(t)
+	db := dbtest.Guarded(t)
 	data, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestWhoSendsNoTokenIsAnAdministratorOfMachines(t *testing.T) {
 
 func TestAFailureOfMachinesTellsNothing(t *testing.T) {
 	t.Parallel()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 1})
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // TestAFailureTellsTheClientNothingButTheRequestsID: the database is gone.
 func TestAFailureTellsTheClientNothingButTheRequestsID(t *testing.T) {
 	t.Parallel()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 1})
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,7 @@ type hotspot struct {
 
 func newHotspot(t testing.TB) *hotspot {
 	t.Helper()
-	db := dbtest.New(t)
-	dbtest.Guard(t, db)
+	db := dbtest.Guarded(t)
 	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: herd})
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ type service struct {
 
 func newService(t *testing.T, prefix string) *service {
 	t.Helper()
-	db := dbtest.New(t)
+	db := dbtest.Guarded(t)
 	data, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)

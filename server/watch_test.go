@@ -49,7 +49,7 @@ func (l *lines) String() string {
 
 func newWatched(t *testing.T, change func(*store.Options, *server.Options)) *watched {
 	t.Helper()
-	db := dbtest.New(t)
+	db := dbtest.Guarded(t)
 	made := &watched{log: &lines{}}
 	log := slog.New(slog.NewTextHandler(made.log, nil))
 	opening := store.Options{URL: db.URL, MaxConns: 4, Log: log}

@@ -48,7 +48,7 @@ type service struct {
 var places = map[string]func(*testing.T) *service{"socket": onSocket, "direct": inProcess}
 
 func onSocket(t *testing.T) *service {
-	db := dbtest.New(t)
+	db := dbtest.Guarded(t)
 	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func onSocket(t *testing.T) *service {
 }
 
 func inProcess(t *testing.T) *service {
-	db := dbtest.New(t)
+	db := dbtest.Guarded(t)
 	transport, err := direct.Open(t.Context(), direct.Options{URL: db.URL, MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)

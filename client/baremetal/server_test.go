@@ -26,7 +26,7 @@ import (
 // client whose requests are noted.
 func newService(t *testing.T) (*baremetal.Client, *recorder) {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 6})
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 6})
 	if err != nil {
 		t.Fatal(err)
 	}

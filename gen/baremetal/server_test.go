@@ -23,7 +23,7 @@ const v = baremetal.MicroversionN182
 // there, so that allocations stay undecided.
 func newClient(t *testing.T) *baremetal.ClientWithResponses {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 4})
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

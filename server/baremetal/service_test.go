@@ -35,7 +35,7 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.New(t).URL, MaxConns: 4})
+	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

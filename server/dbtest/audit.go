@@ -72,6 +72,14 @@ CREATE TRIGGER inventories_overfull BEFORE UPDATE ON inventories FOR EACH ROW
 CREATE TRIGGER consumers_fall BEFORE UPDATE ON consumers
 	FOR EACH ROW WHEN (NEW.generation <= OLD.generation) EXECUTE FUNCTION refuse_falling_generation();`
 
+// Guarded is New with a Guard.
+func Guarded(t testing.TB) *DB {
+	t.Helper()
+	db := New(t)
+	Guard(t, db)
+	return db
+}
+
 // Guard makes writes fail that let a generation fall, keep a revision or fill an
 // inventory beyond its capacity, and audits the database at the end of the test.
 func Guard(t testing.TB, db *DB) {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // open serves a database of the test's own.
 func open(t *testing.T) (*direct.Transport, *dbtest.DB) {
 	t.Helper()
-	db := dbtest.New(t)
+	db := dbtest.Guarded(t)
 	transport, err := direct.Open(t.Context(), direct.Options{URL: db.URL})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ INSERT INTO provider_generations (provider_id, updated_at) SELECT id, now() FROM
 
 func TestTheSameRequestsGetTheSameAnswersAsThroughASocket(t *testing.T) {
 	t.Parallel()
-	other := dbtest.New(t)
+	other := dbtest.Guarded(t)
 	data, err := store.Open(t.Context(), store.Options{URL: other.URL, MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestADatabaseWithoutTheSchemaIsRefusedUnlessItMayBeMigrated(t *testing.T) {
 
 func TestADatabaseOfANewerBerthIsServed(t *testing.T) {
 	t.Parallel()
-	db := dbtest.New(t)
+	db := dbtest.Guarded(t)
 	if _, err := db.Pool.Exec(t.Context(), "INSERT INTO berth_migration (version_id, is_applied) VALUES (99999, true)"); err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestEveryScenarioOfTheServiceHoldsInThisProcess(t *testing.T) {
 		if err := file.DecodeSettings(&wanted); err != nil {
 			t.Fatalf("settings: %v", err)
 		}
-		db := dbtest.New(t)
+		db := dbtest.Guarded(t)
 		opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 4})
 		if err != nil {
 			t.Fatal(err)

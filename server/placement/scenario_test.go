@@ -37,7 +37,7 @@ type settings struct {
 // for the first request with a body, so files need not share them.
 func serve(t testing.TB, file *scenario.File) scenario.Server {
 	t.Helper()
-	return serveOn(t, file, dbtest.New(t))
+	return serveOn(t, file, dbtest.Guarded(t))
 }
 
 func serveOn(t testing.TB, file *scenario.File, db *dbtest.DB) scenario.Server {
@@ -123,7 +123,7 @@ func TestTheScenariosHoldOnTheSchemaOfTheNextVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	suite := scenario.Suite{Always: wrongWithAnyAnswer, Serve: func(t testing.TB, file *scenario.File) scenario.Server {
-		db := dbtest.New(t)
+		db := dbtest.Guarded(t)
 		if _, err := db.Pool.Exec(t.Context(), expanded); err != nil {
 			t.Fatal(err)
 		}

@@ -25,8 +25,7 @@ type bundle struct {
 // setup opens a store with so many connections.
 func setup(t testing.TB, connections int32) *bundle {
 	t.Helper()
-	db := dbtest.New(t)
-	dbtest.Guard(t, db)
+	db := dbtest.Guarded(t)
 	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: connections})
 	if err != nil {
 		t.Fatal(err)
