@@ -4,8 +4,9 @@
 // It starts a private PostgreSQL with fsync and a `berth serve` as it is built,
 // measures how much 16 clients get at most, and then lets them ask for half of
 // that. What there is stays the same all the time: every consumer that is made is
-// deleted again. It writes all samples into a CSV file and a picture, says its
-// verdict, and ends with 1 if something grew beyond its bound.
+// deleted again. It writes all samples into a CSV file and a picture, asks `berth db
+// check` whether what is left contradicts itself, says its verdict, and ends with 1 if
+// something grew beyond its bound.
 //
 // It is not a benchmark: the latencies are those of a machine that does other
 // things too.
@@ -91,6 +92,9 @@ func run(ctx context.Context, s settings) (flat bool, err error) {
 		return false, err
 	}
 	if err := write(filepath.Join(s.out, "endurance.svg"), asSVG(taken)); err != nil {
+		return false, err
+	}
+	if err := audit(ctx, s.berth, opened.URL("")); err != nil {
 		return false, err
 	}
 	text, flat := verdict(taken)

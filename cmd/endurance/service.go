@@ -24,13 +24,8 @@ type service struct {
 
 // start runs `berth serve` on a database and waits until it says where it listens.
 func start(ctx context.Context, program, database string) (*service, error) {
-	command := exec.CommandContext(ctx, program, "serve", "--listen", "127.0.0.1:0", "--database-url", database,
+	command := prepare(ctx, program, "serve", "--listen", "127.0.0.1:0", "--database-url", database,
 		"--access-log=false", "--log-level", "warn")
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "BERTH_") && !strings.HasPrefix(variable, "PG") && !strings.HasPrefix(variable, "OS_") {
-			command.Env = append(command.Env, variable)
-		}
-	}
 	command.Stderr = os.Stderr
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	stdout, err := command.StdoutPipe()
@@ -48,6 +43,25 @@ func start(ctx context.Context, program, database string) (*service, error) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, stdout) }() // it says nothing more
 	return &service{url: url, command: command}, nil
+}
+
+// prepare is a command of berth that nothing in the environment has a say in.
+func prepare(ctx context.Context, program string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, program, arguments...)
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "BERTH_") && !strings.HasPrefix(variable, "PG") && !strings.HasPrefix(variable, "OS_") {
+			command.Env = append(command.Env, variable)
+		}
+	}
+	return command
+}
+
+// audit asks `berth db check` whether the rows that are there contradict each other.
+func audit(ctx context.Context, program, database string) error {
+	if said, err := prepare(ctx, program, "db", "check", "--database-url", database).CombinedOutput(); err != nil {
+		return fmt.Errorf("berth db check: %w\n%s", err, said)
+	}
+	return nil
 }
 
 func (s *service) stop() error {

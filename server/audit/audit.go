@@ -50,7 +50,7 @@ var checks = []Check{
 	{Name: "parents", Title: "parents of providers",
 		Obstacle: "where the provider belongs is not recorded anywhere else; give it another parent, or none, by the API"},
 	{Name: "loops", Title: "loops of parents",
-		Obstacle: "which of the parents is wrong is not recorded anywhere else; set parent_id of one of them by hand"},
+		Obstacle: "which of the parents is wrong is not recorded anywhere else; make one of them a root by the API (1.37), then give it the right parent"},
 	{Name: "leftovers", Title: "rows of providers, traits and aggregates that do not exist",
 		Remedy: "delete the rows"},
 	{Name: "roots", Title: "roots of providers", Remedy: "set the root to the topmost ancestor"},
