@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,8 +31,6 @@ type program struct {
 	address string
 	process *os.Process
 	log     *lines
-	// ended counts how slow requests were ended.
-	ended *counted
 }
 
 // Limits of the program under test: what it takes at once, and for how long.
@@ -42,6 +41,11 @@ const (
 	// mostMemory is what the process may have had at any time, with a database that
 	// is another process. It starts with some 40 MB.
 	mostMemory = 512 << 20
+	// late is how much later than its limit something may end on a busy machine: less
+	// than the time that the server has for an answer beyond that for the request.
+	late = 4 * time.Second
+	// patience is how much longer than a limit is waited, to see what happens instead.
+	patience = 20 * time.Second
 )
 
 // built is the program's file, built once for all tests.
@@ -124,22 +128,39 @@ func (p *program) peak() int64 {
 	return kilobytes << 10
 }
 
+// wantSmall wants the process never to have been large.
+func (p *program) wantSmall() {
+	p.t.Helper()
+	peak := p.peak()
+	p.t.Logf("the process has had %d MB at most", peak>>20)
+	if peak > mostMemory {
+		p.t.Error("that is too much")
+	}
+}
+
 // reply is an answer with its body, and how long it took.
 type reply struct {
 	*http.Response
 	body string
 	took time.Duration
+	// target is the beginning of what was asked for.
+	target string
 }
 
 // say writes bytes to a connection and reads one answer, of which there may be none.
-func (p *program) say(patience time.Duration, parts ...io.Reader) (reply, error) {
+// What keeps it from being connected is none of the errors that end a connection.
+func (p *program) say(within time.Duration, parts ...io.Reader) (reply, error) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	line := make([]byte, 64)
+	n, _ := io.ReadFull(parts[0], line)
+	_, target, _ := strings.Cut(string(line[:n]), " ")
+	parts = append([]io.Reader{bytes.NewReader(line[:n])}, parts...)
+	ctx, cancel := context.WithTimeout(p.t.Context(), within)
 	defer cancel()
 	start := time.Now()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.address)
 	if err != nil {
-		return reply{}, err
+		return reply{}, fmt.Errorf("not connected: %v", err)
 	}
 	defer conn.Close()
 	deadline, _ := ctx.Deadline()
@@ -162,7 +183,102 @@ func (p *program) say(patience time.Duration, parts ...io.Reader) (reply, error)
 	if errors.Is(err, syscall.ECONNRESET) {
 		err = nil // the answer was there; what was sent too much is thrown away
 	}
-	return reply{answer, string(body), time.Since(start)}, err
+	return reply{answer, string(body), time.Since(start), target}, err
+}
+
+// expect says a request and wants a status and a text of a handler, in the form that
+// every error has, within the time that a request may take, and some.
+func (p *program) expect(status int, text string, parts ...io.Reader) reply {
+	p.t.Helper()
+	answer, err := p.say(allowedTime+patience, parts...)
+	if err != nil {
+		p.t.Errorf("no answer after %s: %v", answer.took, err)
+		return answer
+	}
+	if err := answer.wellFormed(); err != nil {
+		p.t.Error(err)
+	}
+	if answer.StatusCode != status || !strings.Contains(answer.body, text) {
+		p.t.Errorf("status %d and %.600q, want %d and %q", answer.StatusCode, answer.body, status, text)
+	}
+	return answer
+}
+
+// refused says what no handler is asked about: net/http answers with a line of plain
+// text, knows no request id, and ends the connection.
+func (p *program) refused(status int, text string, parts ...io.Reader) {
+	p.t.Helper()
+	answer, err := p.say(allowedTime+patience, parts...)
+	switch {
+	case err != nil:
+		p.t.Errorf("no answer after %s: %v", answer.took, err)
+	case answer.StatusCode != status || answer.body != text || !answer.Close:
+		p.t.Errorf("status %d and %.600q, want %d and %q", answer.StatusCode, answer.body, status, text)
+	case answer.Header.Get("Content-Type") != "text/plain; charset=utf-8" || answer.Header.Get("X-Openstack-Request-Id") != "":
+		p.t.Errorf("net/http does not answer like that: %v", answer.Header)
+	}
+}
+
+// wellFormed says what is wrong with the answer of a handler, whatever its status.
+func (r reply) wellFormed() error {
+	id := r.Header.Get("X-Openstack-Request-Id")
+	recorded := &httptest.ResponseRecorder{Code: r.StatusCode, HeaderMap: r.Header, Body: bytes.NewBufferString(r.body)}
+	leak := inside.FindString(r.body)
+	switch {
+	case !requestID.MatchString(id) || len(r.Header.Values("X-Openstack-Request-Id")) != 1:
+		return fmt.Errorf("status %d: the request id is %q", r.StatusCode, id)
+	case r.StatusCode < http.StatusBadRequest:
+		return judgeSuccess(recorded, r.body)
+	case leak != "":
+		return fmt.Errorf("the answer tells %q: %.600q", leak, r.body)
+	case strings.HasPrefix(r.target, "/v1/"):
+		return judgeBaremetal(recorded, id, r.body)
+	}
+	return judgePlacement(recorded, id, r.body)
+}
+
+// overdue: the request was given up when its time was over, not before and not long
+// after, and the client is told that and when to come back.
+func (r reply) overdue() bool {
+	after, err := strconv.Atoi(r.Header.Get("Retry-After"))
+	return r.StatusCode == http.StatusServiceUnavailable && err == nil && after >= 1 &&
+		strings.Contains(r.body, "took longer than the server allows") && r.took >= allowedTime && r.took <= allowedTime+late
+}
+
+// wantEnded: the connection was ended as it should be, not before its time and not
+// long after it.
+func (p *program) wantEnded(after time.Duration, ended func(reply, error) error, answer reply, err error) {
+	p.t.Helper()
+	if wrong := ended(answer, err); wrong != nil {
+		p.t.Errorf("after %s: %v", answer.took, wrong)
+	}
+	if answer.took < after || answer.took > after+late {
+		p.t.Errorf("ended after %s, want %s", answer.took, after)
+	}
+}
+
+// endedWithTheReason says what is wrong where a body did not come to its end.
+func (r reply) endedWithTheReason(err error) error {
+	switch {
+	case err != nil:
+		return err
+	case r.StatusCode != http.StatusBadRequest || !strings.Contains(r.body, "The request's body could not be read to its end."):
+		return fmt.Errorf("status %d: %.300q", r.StatusCode, r.body)
+	}
+	return r.wellFormed()
+}
+
+// endedWithoutAWord says what is wrong where a head did not come to its end: the
+// server closes the connection. When it had not read all that was sent by then, the
+// client's system may call that a reset.
+func (r reply) endedWithoutAWord(err error) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("status %d: %.300q", r.StatusCode, r.body)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return nil
+	}
+	return err
 }
 
 // head is the beginning of a request of an administrator.

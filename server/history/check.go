@@ -17,8 +17,7 @@ import (
 
 // Views are the ways to look at a history.
 type Views struct {
-	// Patience bounds the search in one view of one part of the history. Ending it
-	// without an answer counts as a finding: nothing was proven.
+	// Patience bounds the search in one view of one part of the history.
 	Patience time.Duration
 	// Directory is where pictures of what nothing explains are written.
 	Directory string
@@ -31,12 +30,20 @@ type view struct {
 	calls []*Call
 }
 
-// Check looks at a history in all ways and returns a sentence for each part that no
-// order explains.
-func (v Views) Check(calls []*Call) (findings []string, err error) {
-	findings = unexplained(calls)
+// Findings are what is wrong with a history, a sentence for each part of it.
+type Findings struct {
+	// Unexplained are the parts that no order explains.
+	Unexplained []string
+	// Undecided are the parts in which the search was not done in time. They prove
+	// neither that the service is right nor that it is not.
+	Undecided []string
+}
+
+// Check looks at a history in all ways. It fails if a picture cannot be written.
+func (v Views) Check(calls []*Call) (Findings, error) {
+	findings := Findings{Unexplained: unexplained(calls)}
 	parts := views(calls)
-	verdicts := make([]string, len(parts))
+	verdicts := make([]Findings, len(parts))
 	failures := make([]error, len(parts))
 	var group sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -50,34 +57,34 @@ func (v Views) Check(calls []*Call) (findings []string, err error) {
 	group.Wait()
 	for i := range parts {
 		if err := failures[i]; err != nil {
-			return nil, err
+			return Findings{}, err
 		}
-		if verdicts[i] != "" {
-			findings = append(findings, verdicts[i])
-		}
+		findings.Unexplained = append(findings.Unexplained, verdicts[i].Unexplained...)
+		findings.Undecided = append(findings.Undecided, verdicts[i].Undecided...)
 	}
 	return findings, nil
 }
 
-func (v Views) check(part *view) (finding string, err error) {
+func (v Views) check(part *view) (Findings, error) {
 	operations := part.operations()
 	switch porcupine.CheckOperationsTimeout(part.model, operations, v.Patience) {
 	case porcupine.Ok:
-		return "", nil
+		return Findings{}, nil
 	case porcupine.Unknown:
-		return fmt.Sprintf("%s: whether an order explains the %d calls was not found out in %s",
-			part.name, len(part.calls), v.Patience), nil
+		return Findings{Undecided: []string{fmt.Sprintf(
+			"%s: whether an order explains the %d calls was not found out in %s", part.name, len(part.calls), v.Patience)}}, nil
 	}
 	// What is needed for a picture takes longer, so it is collected only now.
 	_, information := porcupine.CheckOperationsVerbose(part.model, operations, v.Patience)
 	path := filepath.Join(v.Directory, part.name+".html")
 	if err := os.MkdirAll(v.Directory, 0o755); err != nil {
-		return "", err
+		return Findings{}, err
 	}
 	if err := porcupine.VisualizePath(part.model, information, path); err != nil {
-		return "", err
+		return Findings{}, err
 	}
-	return fmt.Sprintf("%s: no order explains the %d calls; %s shows them", part.name, len(part.calls), path), nil
+	return Findings{Unexplained: []string{fmt.Sprintf(
+		"%s: no order explains the %d calls; %s shows them", part.name, len(part.calls), path)}}, nil
 }
 
 // unexplained are the answers that no service should give, whatever the order; some of

@@ -57,6 +57,8 @@ type Client struct {
 	Dice *rand.Rand
 	// Cut is how many of a thousand writes lose their connection before the answer.
 	Cut int
+	// Favours is what it does more often than the rest.
+	Favours Favourite
 
 	memory State
 }

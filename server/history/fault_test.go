@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/history"
 	berthsql "github.com/berthd/berth/sql"
 )
 
@@ -25,6 +26,18 @@ const (
 // pause stands where a lock was. It gives what should not happen the time to happen.
 const pause = "PERFORM pg_sleep(0.004);"
 
+// window is a longer pause, for what seldom meets.
+const window = "PERFORM pg_sleep(0.03);"
+
+// longWindow is for what meets hardly ever.
+const longWindow = "PERFORM pg_sleep(0.1);"
+
+// checkMove and moved are the first and the last of what the locks of a move are for.
+const (
+	checkMove = "PERFORM provider_check_move(p_uuid, v_id, v_old_parent, p_parent, v_parent, p_may_reparent);"
+	moved     = "UPDATE inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);"
+)
+
 // longWay has every claim go the way of those for several consumers and providers.
 var longWay = edit{"allocation_replace", "IF cardinality(p_consumers) = 1 AND", "IF false AND"}
 
@@ -34,20 +47,21 @@ const raise = "UPDATE provider_generations SET generation = generation + 1, upda
 // faults are mistakes that could be made in the functions. Each is what this package
 // is for, so each has to be found.
 var faults = map[string]struct {
-	edits []edit
-	by    finder
+	edits   []edit
+	by      finder
+	favours history.Favourite // what clients do more often
 }{
 	"a claim holds none of its providers": {[]edit{
 		longWay,
 		{"allocation_replace", "PERFORM allocation_lock_providers(v_held.ids, v_named.providers);", pause},
-	}, byDeadlock},
+	}, byDeadlock, history.Anything},
 	"a claim reads what is used before it holds the inventory": {[]edit{
 		longWay,
 		{"allocation_replace", "PERFORM allocation_lock_providers(v_held.ids, v_named.providers);", pause},
 		{"allocation_apply", "(total - reserved) * allocation_ratio - used OR",
 			"(total - reserved) * allocation_ratio - (SELECT stale.used FROM inventories AS stale " +
 				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL) OR"},
-	}, byHistory},
+	}, byHistory, history.Anything},
 	"a claim adds to what was used a moment ago": {[]edit{
 		longWay,
 		{"allocation_replace", "PERFORM allocation_lock_providers(v_held.ids, v_named.providers);", pause},
@@ -55,43 +69,51 @@ var faults = map[string]struct {
 			"SET used = greatest(0, (SELECT stale.used FROM inventories AS stale " +
 				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL) " +
 				"+ v_taken[i] - v_freed[i])"},
-	}, byAudit},
+	}, byAudit, history.Anything},
 	"a claim on one provider adds to what was used a moment ago": {[]edit{
 		{"allocation_claim", raise, pause},
 		{"allocation_claim", "SET used = used +",
 			"SET used = (SELECT stale.used FROM inventories AS stale WHERE stale.provider_id = v_provider " +
 				"AND stale.class_id = inventories.class_id AND pg_sleep(0.03) IS NOT NULL) +"},
 		{"allocation_claim", "RETURN true;", raise + " RETURN true;"},
-	}, byAudit},
+	}, byAudit, history.Anything},
 	"a claim on one provider leaves its generation": {[]edit{
 		{"allocation_claim", raise, "PERFORM FROM provider_generations WHERE provider_id = v_provider FOR NO KEY UPDATE;"},
-	}, byHistory},
+	}, byHistory, history.Anything},
 	"a claim has a consumer whose generation nobody compares": {[]edit{
 		{"consumer_check_generation", "IF (p_actual[i] < 0) <> p_unseen[i] OR p_actual[i] >= 0 AND p_actual[i] <> p_given[i] THEN", "IF false THEN"},
-	}, byHistory},
+	}, byHistory, history.Anything},
 	"a claim compares the generation of a consumer that it does not hold": {[]edit{
 		{"consumer_lock", "WHERE held.uuid = p_uuids[v_place] FOR NO KEY UPDATE;", "WHERE held.uuid = p_uuids[v_place];"},
 		{"consumer_check_generation", "FOR i IN 1 .. cardinality(p_uuids) LOOP", pause + " FOR i IN 1 .. cardinality(p_uuids) LOOP"},
-	}, byHistory},
+	}, byHistory, history.Anything},
 	"inventories are replaced whatever the generation": {[]edit{
 		{"inventory_replace", "lock_provider(p_provider, p_generation, true, false)", "lock_provider(p_provider, NULL, true, false)"},
-	}, byHistory},
+	}, byHistory, history.Anything},
 	"a provider's generation is compared before its lock is had": {[]edit{
 		{"lock_provider", "WHERE held.provider_id = lock_provider.provider_id FOR NO KEY UPDATE;",
 			"WHERE held.provider_id = lock_provider.provider_id; " + pause},
-	}, byHistory},
+	}, byHistory, history.Anything},
 	"a reshape holds none of its providers": {[]edit{
 		{"reshape_hold", "PERFORM allocation_lock_providers(p_consumers, v_held);", pause},
-	}, byHistory},
+	}, byHistory, history.Anything},
 	"who leaves gives nothing back": {[]edit{
 		{"allocation_delete", "SET used = used - v_row.used", "SET used = used"},
-	}, byHistory},
+	}, byHistory, history.Anything},
 	"traits change and the generation does not": {[]edit{
 		{"provider_traits_replace", "CASE WHEN v_written > 0 THEN bump_provider(v_held.provider_id) ELSE v_held.generation END", "v_held.generation"},
-	}, byHistory},
+	}, byHistory, history.Anything},
+	"a provider moves between trees that it does not hold": {[]edit{
+		{"provider_lock_move", "WHERE root.id = v_root FOR NO KEY UPDATE;", "WHERE root.id = v_root;"},
+		{"provider_update", checkMove, checkMove + window},
+		{"provider_move", moved, moved + window},
+	}, byAudit, history.Moves},
+	"who leaves does not hold itself": {[]edit{
+		{"allocation_delete", "WHERE consumer.uuid = p_consumer FOR UPDATE;", "WHERE consumer.uuid = p_consumer; " + longWindow},
+	}, byHistory, history.Releases},
 	"a provider moves and leaves its inventories behind": {[]edit{
-		{"provider_move", "UPDATE inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);", ""},
-	}, byAudit},
+		{"provider_move", moved, ""},
+	}, byAudit, history.Anything},
 }
 
 // plant puts the edits into the functions of one database. Text that is not there
@@ -127,7 +149,7 @@ func TestEveryPlantedFaultIsFound(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			for round := range rounds {
-				wanted := traffic{districts: 8, seed: *seed + uint64(round), lasts: 700 * time.Millisecond, pictures: t.TempDir()}
+				wanted := traffic{districts: 8, seed: *seed + uint64(round), lasts: 700 * time.Millisecond, favours: fault.favours, pictures: t.TempDir()}
 				found := wanted.run(t, fault.edits)
 				if found.by(fault.by) {
 					t.Logf("round %d, seed %d: %s", round, wanted.seed, found)

@@ -36,6 +36,15 @@
 //
 // That the judgement can be trusted is shown by faults that are planted into the SQL
 // functions of a test's own database: a lock or a check less, and it has to be found.
+// Three locks are not among them, because chance would have to wait too long for what
+// they prevent. Those of roots that are copied (lock_root_shared, reshape_hold) keep a
+// new child or inventory from taking the root of a tree that moves at that moment; of
+// the first, TestATreeChangesFromTwoSides in package store finds the absence. That of
+// the providers whose consumer leaves (allocation_delete) keeps two writes from
+// waiting for each other's inventories; no test is known to notice its absence.
+//
+// A history in which hardly anything was accepted shows little, whatever explains it:
+// see Thin.
 //
 // It is for tests only. It is not a load generator: it says nothing of speed.
 package history

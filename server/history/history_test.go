@@ -11,7 +11,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,8 +41,12 @@ type traffic struct {
 	lasts     time.Duration
 	// cut is how many of a thousand writes lose their connection.
 	cut int
+	// favours is what clients do more often than the rest.
+	favours history.Favourite
 	// guarded: writes that a guard of package dbtest refuses fail.
 	guarded bool
+	// whole: it lasts longer, up to eight times, if it would be thin otherwise.
+	whole bool
 	// pictures is where those of what nothing explains are written.
 	pictures string
 }
@@ -48,16 +54,17 @@ type traffic struct {
 // verdict is what was found wrong with a history and what it left behind.
 type verdict struct {
 	calls []*history.Call
-	// unexplained are the parts that no order explains, contradictions those of the
-	// database.
-	unexplained, contradictions []string
+	history.Findings
+	// contradictions are those of the database.
+	contradictions []string
 	// deadlocks is what PostgreSQL counted, begunAgain what the store did.
 	deadlocks, begunAgain int64
 	checking              time.Duration
 }
 
+// by says whether something is found; an undecided search found nothing.
 func (v *verdict) by(how finder) bool {
-	return how == byHistory && v.unexplained != nil || how == byAudit && v.contradictions != nil ||
+	return how == byHistory && v.Unexplained != nil || how == byAudit && v.contradictions != nil ||
 		how == byDeadlock && v.deadlocks > 0
 }
 
@@ -69,8 +76,8 @@ func (v *verdict) String() string {
 		}
 		return fmt.Sprintf("%d (%s)", len(of), of[0])
 	}
-	return fmt.Sprintf("%d calls; unexplained: %s; contradictions: %s; deadlocks: %d",
-		len(v.calls), first(v.unexplained), first(v.contradictions), v.deadlocks)
+	return fmt.Sprintf("%d calls; unexplained: %s; undecided: %s; contradictions: %s; deadlocks: %d",
+		len(v.calls), first(v.Unexplained), first(v.Undecided), first(v.contradictions), v.deadlocks)
 }
 
 // run records a history on a database of its own and looks at what came of it.
@@ -94,7 +101,7 @@ func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
 
 	began := time.Now()
 	look := history.Views{Patience: 20 * time.Second, Directory: wanted.pictures}
-	if made.unexplained, err = look.Check(made.calls); err != nil {
+	if made.Findings, err = look.Check(made.calls); err != nil {
 		t.Fatal(err)
 	}
 	made.checking = time.Since(began)
@@ -132,7 +139,7 @@ func (wanted traffic) record(t *testing.T, url string) []*history.Call {
 	client := func(number, district int) *history.Client {
 		return &history.Client{
 			Number: number, Recorder: recorder, District: districts[district],
-			Dice: rand.New(rand.NewPCG(wanted.seed, uint64(number))), Cut: wanted.cut,
+			Dice: rand.New(rand.NewPCG(wanted.seed, uint64(number))), Cut: wanted.cut, Favours: wanted.favours,
 		}
 	}
 	for i := range districts {
@@ -143,15 +150,17 @@ func (wanted traffic) record(t *testing.T, url string) []*history.Call {
 	}
 	var group sync.WaitGroup
 	failures := make([]error, clients)
-	end := time.Now().Add(wanted.lasts)
+	var over atomic.Bool
 	for i := range clients {
 		group.Go(func() {
 			acting := client(i, i%wanted.districts)
-			for time.Now().Before(end) && failures[i] == nil {
+			for !over.Load() && failures[i] == nil {
 				failures[i] = acting.Act(context.WithoutCancel(t.Context()))
 			}
 		})
 	}
+	wanted.wait(t, recorder)
+	over.Store(true)
 	group.Wait()
 	for i := range districts {
 		failures = append(failures, client(clients+len(districts)+i, i).LookAtAll(t.Context()))
@@ -160,6 +169,26 @@ func (wanted traffic) record(t *testing.T, url string) []*history.Call {
 		t.Fatal(err)
 	}
 	return recorder.Calls()
+}
+
+// wait lets a history last as long as it is to. A machine that has much else to do gets
+// the time that it takes for requests of each kind to be accepted.
+func (wanted traffic) wait(t *testing.T, recorder *history.Recorder) {
+	const most, between = 8, 100 * time.Millisecond
+	time.Sleep(wanted.lasts)
+	end := time.Now().Add((most - 1) * wanted.lasts)
+	for wanted.whole && time.Now().Before(end) && history.Thin(tallies(t, recorder.Calls())) != nil {
+		time.Sleep(between)
+	}
+}
+
+func tallies(t *testing.T, calls []*history.Call) []history.Tally {
+	t.Helper()
+	counted, err := history.Tallies(calls)
+	if err != nil {
+		t.Error(err)
+	}
+	return counted
 }
 
 // pictures outlive a test that fails: what clients saw cannot be had again. They are
@@ -195,15 +224,16 @@ func TestOneOrderExplainsWhatManyClientsSaw(t *testing.T) {
 		"crowded into 8":           {districts: 8, cut: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wanted.seed, wanted.lasts, wanted.guarded = *seed, *duration, true
+			wanted.seed, wanted.lasts, wanted.guarded, wanted.whole = *seed, *duration, true, true
 			wanted.pictures = pictures(t)
 			t.Logf("seed %d", wanted.seed)
 			found := wanted.run(t, nil)
 			t.Logf("%s; %d writes begun again; checked in %s", summary(found.calls), found.begunAgain, found.checking)
-			for _, finding := range found.unexplained {
-				t.Error(finding)
+			counted := tallies(t, found.calls)
+			for _, count := range counted {
+				t.Log(count)
 			}
-			for _, finding := range found.contradictions {
+			for _, finding := range slices.Concat(found.Unexplained, found.Undecided, found.contradictions, history.Thin(counted)) {
 				t.Error(finding)
 			}
 			if found.deadlocks > 0 {

@@ -71,8 +71,26 @@ var acts = []struct {
 	{3, func(c *Client, _ context.Context) (Wish, error) { return remove{inTree{at(2 + c.Dice.IntN(2))}}, nil }},
 }
 
+// Favourite is what a client does every other time, for what else would seldom meet.
+type Favourite int
+
+// The favourites: none, to move a provider, to release what a consumer has.
+const (
+	Anything Favourite = iota
+	Moves
+	Releases
+)
+
 // Act does one thing at random.
 func (c *Client) Act(ctx context.Context) error {
+	if c.Favours != Anything && c.Dice.IntN(2) == 0 {
+		var wish Wish = leave{who: c.Dice.IntN(consumers)}
+		if c.Favours == Moves {
+			wish = move{inTree{c.anywhere()}, c.Dice.IntN(places+1) - 1}
+		}
+		_, err := c.Do(ctx, wish)
+		return err
+	}
 	total := 0
 	for _, act := range acts {
 		total += act.weight
@@ -186,9 +204,21 @@ func (c *Client) drawTraits(ctx context.Context) (Wish, error) {
 }
 
 // drawReshape gives one or two providers other inventories and two consumers other
-// allocations, or none any.
+// allocations, or none any. Half of the consumers keep what they have, for which there
+// is room more often. Consumers come first: generations of providers age sooner.
 func (c *Client) drawReshape(ctx context.Context) (Wish, error) {
 	made := reshape{}
+	var err error
+	if c.Dice.IntN(3) > 0 {
+		if made.takes, err = c.drawWants(ctx, false); err != nil {
+			return nil, err
+		}
+		for i, one := range made.wants {
+			if has := c.memory.Consumers[one.consumer].Has; has != ([places]Amounts{}) && c.Dice.IntN(2) == 0 {
+				made.wants[i].has = has
+			}
+		}
+	}
 	for _, p := range c.Dice.Perm(places)[:1+c.Dice.IntN(2)] {
 		given, err := c.known(ctx, at(p))
 		if err != nil {
@@ -196,10 +226,5 @@ func (c *Client) drawReshape(ctx context.Context) (Wish, error) {
 		}
 		made.shapes = append(made.shapes, shape{at: p, given: given, offers: c.drawOffers()})
 	}
-	if c.Dice.IntN(3) == 0 {
-		return made, nil
-	}
-	var err error
-	made.takes, err = c.drawWants(ctx, false)
-	return made, err
+	return made, nil
 }
