@@ -143,7 +143,7 @@ func plant(t *testing.T, db *dbtest.DB, edits []edit) {
 }
 
 // rounds bounds how often a fault gets the chance to show.
-const rounds = 48
+const rounds = 120
 
 func TestEveryPlantedFaultIsFound(t *testing.T) {
 	for name, fault := range faults {
