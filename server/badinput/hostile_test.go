@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -222,7 +223,10 @@ func (p *program) refused(status int, text string, parts ...io.Reader) {
 // wellFormed says what is wrong with the answer of a handler, whatever its status.
 func (r reply) wellFormed() error {
 	id := r.Header.Get("X-Openstack-Request-Id")
-	recorded := &httptest.ResponseRecorder{Code: r.StatusCode, HeaderMap: r.Header, Body: bytes.NewBufferString(r.body)}
+	recorded := httptest.NewRecorder()
+	recorded.Code = r.StatusCode
+	maps.Copy(recorded.Header(), r.Header)
+	recorded.Body.WriteString(r.body)
 	leak := inside.FindString(r.body)
 	switch {
 	case !requestID.MatchString(id) || len(r.Header.Values("X-Openstack-Request-Id")) != 1:
