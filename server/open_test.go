@@ -3,7 +3,9 @@ package server_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -282,8 +284,8 @@ func TestReadinessIsThatOfTheDatabase(t *testing.T) {
 	}
 }
 
-// refuseConnections makes the database one that nobody can connect to, and ends
-// the connections there are.
+// refuseConnections makes the database one that nobody can connect to until the test
+// is over, when it is audited, and ends the connections there are.
 func (s *service) refuseConnections() {
 	s.t.Helper()
 	// A database cannot be closed from within.
@@ -292,14 +294,21 @@ func (s *service) refuseConnections() {
 		s.t.Fatal(err)
 	}
 	config.Database = "postgres"
-	connection, err := pgx.ConnectConfig(s.t.Context(), config)
+	ctx := context.WithoutCancel(s.t.Context())
+	connection, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer connection.Close(s.t.Context())
-	if _, err := connection.Exec(s.t.Context(), "ALTER DATABASE "+s.db.Name+" ALLOW_CONNECTIONS false"); err != nil {
-		s.t.Fatal(err)
+	allow := func(connections bool) {
+		if _, err := connection.Exec(ctx, fmt.Sprintf("ALTER DATABASE %s ALLOW_CONNECTIONS %t", s.db.Name, connections)); err != nil {
+			s.t.Fatal(err)
+		}
 	}
+	s.t.Cleanup(func() {
+		allow(true)
+		connection.Close(ctx)
+	})
+	allow(false)
 	if _, err := connection.Exec(s.t.Context(),
 		"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1", s.db.Name); err != nil {
 		s.t.Fatal(err)
