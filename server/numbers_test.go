@@ -32,6 +32,9 @@ func TestANumberOfAnySizeIsNoFailureOfTheService(t *testing.T) {
 			if answer.Code >= http.StatusInternalServerError {
 				t.Errorf("%s with %.10s: status %d: %.200s", name, number, answer.Code, answer.Body)
 			}
+			if answer.Body.Len() > 1<<10 && answer.Code >= http.StatusBadRequest {
+				t.Errorf("%s with %.10s: an error of %d bytes", name, number, answer.Body.Len())
+			}
 			if name == "steps of cleaning" && strings.HasSuffix(number, "1e400") && (answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), "number "+number+" is out of range")) {
 				t.Errorf("%s: status %d: %s", name, answer.Code, answer.Body)
 			}

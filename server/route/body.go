@@ -96,7 +96,7 @@ func (t *Table) decode(ctx context.Context, wanted expected, into any) error {
 	err = json.Unmarshal(raw, into)
 	var beyond *json.UnmarshalTypeError
 	if errors.As(err, &beyond) && strings.HasPrefix(beyond.Value, "number ") {
-		return fault.New(fault.Invalid, "JSON does not validate: %s is out of range", beyond.Value)
+		return fault.New(fault.Invalid, "JSON does not validate: %.100s is out of range", beyond.Value)
 	}
 	if err != nil {
 		return fmt.Errorf("body of %s fits its schema but not its type: %w", wanted.operation, err)
