@@ -33,6 +33,7 @@ type settings struct {
 	samples  int
 	out      string
 	vacuum   bool
+	alone    bool
 }
 
 func main() {
@@ -44,6 +45,7 @@ func main() {
 	flag.IntVar(&s.samples, "samples", 120, "how many samples are taken")
 	flag.StringVar(&s.out, "out", ".", "directory for endurance.csv and endurance.svg")
 	flag.BoolVar(&s.vacuum, "vacuum", true, "let PostgreSQL vacuum; false plants a fault that the verdict must name")
+	flag.BoolVar(&s.alone, "alone", true, "nothing else runs on the machine: latencies may not grow either")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -97,7 +99,7 @@ func run(ctx context.Context, s settings) (flat bool, err error) {
 	if err := audit(ctx, s.berth, opened.URL("")); err != nil {
 		return false, err
 	}
-	text, flat := verdict(taken)
+	text, flat := verdict(taken, s.alone)
 	fmt.Print(text)
 	return flat, nil
 }

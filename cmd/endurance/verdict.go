@@ -14,6 +14,8 @@ type series struct {
 	// It may grow by this part of what it was, or by so much if that is more; 0 and 0:
 	// it is shown only.
 	part, least float64
+	// timed: it tells as much of what else the machine does as of the service.
+	timed bool
 }
 
 const mebi = 1 << 20
@@ -22,17 +24,17 @@ const mebi = 1 << 20
 // its last. The first quarter is for caches, pools and free space in tables to come
 // to what they need.
 var watched = []series{
-	{"memory of the service", "MiB", func(s sample) float64 { return s.memory / mebi }, 0.15, 10},
-	{"heap in use", "MiB", func(s sample) float64 { return s.heap / mebi }, 0.25, 10},
-	{"goroutines", "", func(s sample) float64 { return s.goroutines }, 0.1, 8},
-	{"open files", "", func(s sample) float64 { return s.files }, 0.1, 8},
-	{"connections to PostgreSQL", "", func(s sample) float64 { return s.connections }, 0, 2},
-	{"tables", "MiB", func(s sample) float64 { return s.tables / mebi }, 0.2, 1},
-	{"indexes", "MiB", func(s sample) float64 { return s.indexes / mebi }, 0.2, 1},
-	{"latency, median", "ms", func(s sample) float64 { return milliseconds(s.p50) }, 1, 3},
-	{"latency, 99 of 100", "ms", func(s sample) float64 { return milliseconds(s.p99) }, 0, 0},
-	{"dead rows", "", func(s sample) float64 { return s.deadTuples }, 0, 0},
-	{"requests a second", "", func(s sample) float64 { return s.rate }, 0, 0},
+	{"memory of the service", "MiB", func(s sample) float64 { return s.memory / mebi }, 0.15, 10, false},
+	{"heap in use", "MiB", func(s sample) float64 { return s.heap / mebi }, 0.25, 10, false},
+	{"goroutines", "", func(s sample) float64 { return s.goroutines }, 0.1, 8, false},
+	{"open files", "", func(s sample) float64 { return s.files }, 0.1, 8, false},
+	{"connections to PostgreSQL", "", func(s sample) float64 { return s.connections }, 0, 2, false},
+	{"tables", "MiB", func(s sample) float64 { return s.tables / mebi }, 0.2, 1, false},
+	{"indexes", "MiB", func(s sample) float64 { return s.indexes / mebi }, 0.2, 1, false},
+	{"latency, median", "ms", func(s sample) float64 { return milliseconds(s.p50) }, 1, 3, true},
+	{"latency, 99 of 100", "ms", func(s sample) float64 { return milliseconds(s.p99) }, 0, 0, false},
+	{"dead rows", "", func(s sample) float64 { return s.deadTuples }, 0, 0, false},
+	{"requests a second", "", func(s sample) float64 { return s.rate }, 0, 0, false},
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -55,8 +57,9 @@ func (s series) median(of []sample) float64 {
 	return values[len(values)/2]
 }
 
-// verdict says of each series what it was, what it is, and whether that is flat.
-func verdict(taken []sample) (text string, flat bool) {
+// verdict says of each series what it was, what it is, and whether that is flat. With
+// timed, latencies count.
+func verdict(taken []sample, timed bool) (text string, flat bool) {
 	if len(taken) < 8 {
 		return fmt.Sprintf("only %d samples, which say nothing\n", len(taken)), false
 	}
@@ -67,10 +70,10 @@ func verdict(taken []sample) (text string, flat bool) {
 		early, late, grew := one.judge(taken)
 		said, bound := "flat", fmt.Sprintf("%.1f", max(early*one.part, one.least))
 		switch {
+		case one.part == 0 && one.least == 0, one.timed && !timed:
+			said, bound = "", ""
 		case grew:
 			said, flat = "GREW", false
-		case one.part == 0 && one.least == 0:
-			said, bound = "", ""
 		}
 		fmt.Fprintf(&table, "%-28s %12.1f %12.1f %10s  %s\n", strings.TrimSpace(one.name+" "+one.unit), early, late, bound, said)
 	}

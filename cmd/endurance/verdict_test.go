@@ -45,7 +45,7 @@ func TestAVerdictNamesWhatGrows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, flat := verdict(hour(c.change))
+			text, flat := verdict(hour(c.change), true)
 			if flat != (c.grew == "") {
 				t.Errorf("flat: %v\n%s", flat, text)
 			}
@@ -58,9 +58,21 @@ func TestAVerdictNamesWhatGrows(t *testing.T) {
 	}
 }
 
+func TestBesideOtherThingsLatenciesAreShownAndNotJudged(t *testing.T) {
+	t.Parallel()
+	slower := func(i int, s *sample) { s.p50 += time.Duration(i) * 200 * time.Microsecond }
+	if text, flat := verdict(hour(slower), false); !flat || !strings.Contains(text, "latency, median") {
+		t.Errorf("flat: %v\n%s", flat, text)
+	}
+	larger := func(i int, s *sample) { s.memory += float64(i) * mebi / 5 }
+	if text, flat := verdict(hour(larger), false); flat {
+		t.Errorf("memory that grows is flat:\n%s", text)
+	}
+}
+
 func TestTooFewSamplesSayNothing(t *testing.T) {
 	t.Parallel()
-	if text, flat := verdict(hour(func(int, *sample) {})[:7]); flat {
+	if text, flat := verdict(hour(func(int, *sample) {})[:7], true); flat {
 		t.Errorf("seven samples are flat: %s", text)
 	}
 }
