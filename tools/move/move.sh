@@ -96,6 +96,10 @@ as_account() {
 }
 manage() { as_account keystone-manage --config-file "$work/keystone/keystone.conf" "$@" 2>>"$work/keystone-manage.log"; }
 manage db_sync
+# A reader that keystone has not yet closed then stops no writer ("database is locked").
+as_account /usr/bin/python3 -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute("PRAGMA journal_mode = WAL").fetchone())' \
+    "$work/keystone/keystone.db" >"$work/keystone-journal.log"
+grep -q '^wal$' "$work/keystone-journal.log"
 manage fernet_setup --keystone-user "$account" --keystone-group "$(id -gn "$account")"
 manage bootstrap --bootstrap-password secret --bootstrap-region-id regionOne \
     --bootstrap-public-url "http://127.0.0.1:$keystone/v3" --bootstrap-internal-url "http://127.0.0.1:$keystone/v3"
