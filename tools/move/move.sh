@@ -91,13 +91,11 @@ CONF
 touch "$work/keystone.log" "$work/placement.log"
 chown -R "$account" "$work"/keystone* "$work"/placement*
 chmod 700 "$work"/keystone/{fernet,receipts,credential}
-as_account() {
-    setpriv --reuid="$account" --regid="$(id -g "$account")" --clear-groups env HOME="$work" "$@"
-}
-manage() { as_account keystone-manage --config-file "$work/keystone/keystone.conf" "$@" 2>>"$work/keystone-manage.log"; }
+as_account=(setpriv --reuid="$account" --regid="$(id -g "$account")" --clear-groups env HOME="$work")
+manage() { "${as_account[@]}" keystone-manage --config-file "$work/keystone/keystone.conf" "$@" 2>>"$work/keystone-manage.log"; }
 manage db_sync
 # A reader that keystone has not yet closed then stops no writer ("database is locked").
-as_account /usr/bin/python3 -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute("PRAGMA journal_mode = WAL").fetchone())' \
+"${as_account[@]}" /usr/bin/python3 -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute("PRAGMA journal_mode = WAL").fetchone())' \
     "$work/keystone/keystone.db" >"$work/keystone-journal.log"
 grep -q '^wal$' "$work/keystone-journal.log"
 manage fernet_setup --keystone-user "$account" --keystone-group "$(id -gn "$account")"
@@ -109,9 +107,10 @@ sys.argv = sys.argv[:1]
 from keystone.server.wsgi import initialize_public_application
 application = initialize_public_application()
 PY
-# wsgi PORT DIRECTORY NAME starts what app.py in a directory makes.
+# wsgi PORT DIRECTORY NAME starts what app.py in a directory makes, in place of the shell
+# that the end of the script ends.
 wsgi() {
-    (cd "$2" && as_account env OS_KEYSTONE_CONFIG_DIR="$2" OS_PLACEMENT_CONFIG_DIR="$2" \
+    (cd "$2" && exec "${as_account[@]}" OS_KEYSTONE_CONFIG_DIR="$2" OS_PLACEMENT_CONFIG_DIR="$2" \
         uwsgi --plugin python3 --http-socket "127.0.0.1:$1" --wsgi-file "$2/app.py" --master --lazy-apps --need-app \
         --processes 1 --add-header 'Connection: close' --buffer-size 65535 --die-on-term >"$work/$3-uwsgi.log" 2>&1) &
     begun+=($!)
@@ -152,7 +151,7 @@ incomplete_consumer_user_id = nobody-knows-who
 [placement_database]
 connection = sqlite:///$work/placement/placement.db
 CONF
-as_account placement-manage --config-file "$work/placement/placement.conf" db sync
+"${as_account[@]}" placement-manage --config-file "$work/placement/placement.conf" db sync
 cat >"$work/placement/app.py" <<'PY'
 from placement.wsgi import init_application
 application = init_application()
