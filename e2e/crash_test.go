@@ -32,8 +32,9 @@ type crowd struct {
 	end       func()
 }
 
-// newCrowd lets clerks work for as long as the test does, or until it is ended. A third
-// of their accounts are claims, a third inventories, a third reshapes.
+// newCrowd lets clerks work for as long as the test does, or until it is ended. Two
+// fifths of their accounts are claims, of one consumer or of two; the others are
+// inventories, reshapes, and traits with aggregates.
 func newCrowd(t *testing.T, clerks int, urls ...string) *crowd {
 	t.Helper()
 	crowd := &crowd{ended: make(chan struct{})}
@@ -60,13 +61,15 @@ func newCrowd(t *testing.T, clerks int, urls ...string) *crowd {
 
 func (c *crowd) open(by *clerk, number int) account {
 	two := []uuid.UUID{c.providers[number%4], c.providers[(number+1)%4]}
-	switch number % 4 {
+	switch number % 5 {
 	case 0:
 		return &claimAccount{consumers: []uuid.UUID{uuid.New()}, providers: two}
 	case 1:
 		return &claimAccount{consumers: []uuid.UUID{uuid.New(), uuid.New()}, providers: two}
 	case 2:
 		return &stockAccount{provider: by.provider()}
+	case 3:
+		return &labelAccount{provider: by.provider()}
 	default:
 		return &moveAccount{consumer: uuid.New(), providers: [2]uuid.UUID{by.provider(), by.provider()}}
 	}

@@ -208,6 +208,90 @@ func (a *moveAccount) state(answers []string) (string, error) {
 	return strings.Join([]string{claimed, first, second}, ", "), err
 }
 
+// labelAccount is a provider that gets traits and aggregates in turn, always as many of
+// one as its generation says, and is deleted in the end.
+type labelAccount struct {
+	provider   uuid.UUID
+	generation int
+	isDeleted  bool
+}
+
+const lastLabels = 9
+
+func (a *labelAccount) next() (method, path, body, after string) {
+	path = "/resource_providers/" + a.provider.String()
+	switch {
+	case a.isDeleted:
+		return "", "", "", ""
+	case a.generation == lastLabels:
+		return "DELETE", path, "", labelsGone
+	}
+	now := *a
+	now.generation++
+	kind, labels := "aggregates", now.aggregates()
+	if now.generation%2 == 1 {
+		kind, labels = "traits", now.traits()
+	}
+	return "PUT", path + "/" + kind, text(map[string]any{"resource_provider_generation": a.generation, kind: labels}), now.shown()
+}
+
+const labelsGone = "gone"
+
+// traits and aggregates are those that were put last: the first with every odd generation,
+// the second with every even one.
+func (a *labelAccount) traits() []string {
+	traits := []string{"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "HW_CPU_X86_MMX", "HW_CPU_X86_SSE", "HW_CPU_X86_SSE2"}
+	return traits[:(a.generation+1)/2]
+}
+
+func (a *labelAccount) aggregates() []string {
+	aggregates := make([]string, a.generation/2)
+	for i := range aggregates {
+		aggregates[i] = fmt.Sprintf("00000000-0000-0000-0000-00000000000%d", i)
+	}
+	return aggregates
+}
+
+func (a *labelAccount) shown() string {
+	return fmt.Sprint(a.generation, " ", a.traits(), " ", a.generation, " ", a.aggregates())
+}
+
+func (a *labelAccount) done() {
+	if a.generation == lastLabels {
+		a.isDeleted = true
+		return
+	}
+	a.generation++
+}
+
+func (a *labelAccount) look() []string {
+	path := "/resource_providers/" + a.provider.String()
+	return []string{path + "/traits", path + "/aggregates"}
+}
+
+func (a *labelAccount) state(answers []string) (string, error) {
+	switch {
+	case answers == nil:
+		return (&labelAccount{}).shown(), nil
+	case answers[0] == "" && answers[1] == "":
+		return labelsGone, nil
+	}
+	var states [2]string
+	for i, answer := range answers {
+		var body struct {
+			Generation         int `json:"resource_provider_generation"`
+			Traits, Aggregates []string
+		}
+		if err := json.Unmarshal([]byte(answer), &body); err != nil {
+			return "", err
+		}
+		labels := append(body.Traits, body.Aggregates...)
+		slices.Sort(labels)
+		states[i] = fmt.Sprint(body.Generation, " ", labels)
+	}
+	return states[0] + " " + states[1], nil
+}
+
 // text is a value as JSON.
 func text(value any) string {
 	encoded, err := json.Marshal(value)
