@@ -2413,6 +2413,9 @@ BEGIN
     WHERE provider.id = ANY (v_subtree) ORDER BY provider.id FOR NO KEY UPDATE;
     PERFORM FROM provider_generations AS held
     WHERE held.provider_id = ANY (v_subtree) ORDER BY held.provider_id FOR NO KEY UPDATE;
+    UPDATE provider_generations SET updated_at = now()
+    WHERE provider_id <> p_provider_id
+      AND provider_id IN (SELECT below.id FROM resource_providers AS below WHERE below.id = ANY (v_subtree) AND below.root_id <> v_root);
     UPDATE resource_providers AS provider
     SET root_id = v_root,
         parent_id = CASE WHEN provider.id = p_provider_id THEN p_parent_id ELSE provider.parent_id END
@@ -2497,6 +2500,7 @@ DECLARE
     v_old_parent bigint;
     v_parent bigint;
     v_moves bool := false;
+    v_renamed bool;
 BEGIN
     SELECT provider.id INTO v_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
     IF p_set_parent THEN
@@ -2516,9 +2520,10 @@ BEGIN
     END IF;
 
     UPDATE resource_providers SET name = p_name WHERE id = v_id AND name <> p_name;
+    v_renamed := FOUND;
     SELECT held.generation, held.updated_at INTO generation, updated_before
     FROM provider_generations AS held WHERE held.provider_id = v_id FOR NO KEY UPDATE;
-    UPDATE provider_generations SET updated_at = now() WHERE provider_id = v_id;
+    UPDATE provider_generations SET updated_at = now() WHERE provider_id = v_id AND (v_moves OR v_renamed);
 
     SELECT parent.uuid, root.uuid INTO parent_uuid, root_uuid
     FROM resource_providers AS provider
@@ -2707,7 +2712,7 @@ BEGIN
             USING ERRCODE = CASE WHEN v_id IS NULL THEN 'PL004' ELSE 'PL020' END,
             DETAIL = json_build_object('class', p_name);
     END IF;
-    UPDATE resource_classes SET name = p_new_name, updated_at = now() WHERE id = v_id;
+    UPDATE resource_classes SET name = p_new_name, updated_at = now() WHERE id = v_id AND name <> p_new_name;
 END
 $$;
 

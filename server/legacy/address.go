@@ -102,6 +102,9 @@ func parseServer(rest string) (w where, err error) {
 	if colon := strings.LastIndex(authority, ":"); colon >= 0 && !strings.HasSuffix(authority, "]") {
 		w.host, w.port = authority[:colon], authority[colon+1:]
 	}
+	if strings.Trim(w.port, "0123456789") != "" { // not shown: it is of a password that has a ? as it is
+		return w, fmt.Errorf("the port is no number, or there is a ? in the password: write %%3F for that; %w", errAddress)
+	}
 	w.host = strings.Trim(w.host, "[]")
 	if database == "" {
 		return w, fmt.Errorf("the address names no database; %w", errAddress)

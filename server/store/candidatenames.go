@@ -125,22 +125,27 @@ func unknownTraits(names []string, ids []int32) *Refused {
 // reports tells whether an unknown name is to be reported: group by group, the
 // reference stops with an empty answer where one finds nothing, and never gets to
 // the names of later ones. Each group before is asked for by itself; of the
-// group with the name, if it is a trait, only the aggregates.
+// group with the name, if it is a trait, only the aggregates, below any root.
 func (s *candidateSearch) reports(ctx context.Context, group int, refused *Refused) (bool, error) {
 	if group < 0 {
 		return true, nil
 	}
-	asked := slices.Clone(s.query.Groups[:group])
+	var asked []CandidateQuery
+	belowRoots := func(group CandidateGroup) {
+		asked = append(asked, CandidateQuery{
+			Groups: []CandidateGroup{group}, RootRequired: s.query.RootRequired, RootForbidden: s.query.RootForbidden, Limit: 1,
+		})
+	}
+	for _, before := range s.query.Groups[:group] {
+		belowRoots(before)
+	}
 	if len(s.query.RootRequired)+len(s.query.RootForbidden) > 0 {
-		asked = append(asked, CandidateGroup{Suffix: "any root"})
+		belowRoots(CandidateGroup{Suffix: "any root"})
 	}
 	if failing := s.query.Groups[group]; refused.Rule == TraitUnknown && len(failing.MemberOf) > 0 {
-		asked = append(asked, CandidateGroup{Suffix: "its aggregates", MemberOf: failing.MemberOf})
+		asked = append(asked, CandidateQuery{Groups: []CandidateGroup{{Suffix: "its aggregates", MemberOf: failing.MemberOf}}, Limit: 1})
 	}
-	for _, one := range asked {
-		query := CandidateQuery{
-			Groups: []CandidateGroup{one}, RootRequired: s.query.RootRequired, RootForbidden: s.query.RootForbidden, Limit: 1,
-		}
+	for _, query := range asked {
 		search := &candidateSearch{ctx: ctx, queries: s.queries, reading: s.reading, query: &query, names: s.names}
 		found, err := search.any()
 		if err != nil || !found {

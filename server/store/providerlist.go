@@ -203,8 +203,8 @@ func (o *opener) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 }
 
 // resolve turns names into ids. It tells an empty result where the reference
-// stops looking: at an unknown in_tree, and at required traits that nobody has;
-// names after that may be unknown without an error.
+// stops looking: at an unknown in_tree, at required traits that nobody has, and at
+// aggregates in which nobody is; names after that may be unknown without an error.
 func (s *Store) resolve(ctx context.Context, tx pgx.Tx, filter ProviderFilter) (db.ProviderListParams, bool, error) {
 	params := filter.params()
 	names := db.ProviderListNamesParams{
@@ -240,20 +240,38 @@ func (s *Store) resolve(ctx context.Context, tx pgx.Tx, filter ProviderFilter) (
 	if late != nil {
 		return params, false, &Refused{Rule: TraitUnknown, Values: Values{Traits: strings.Join(late, ", ")}}
 	}
+	params.MemberOf = sets(filter.MemberOf, found.AggregateIds)
+	if lateClass != nil && len(filter.MemberOf) > 0 {
+		if any, err := s.anyMember(ctx, tx, params.MemberOf); err != nil || !any {
+			return params, true, err
+		}
+	}
 	if lateClass != nil {
 		return params, false, &Refused{Rule: ClassUnknown, Values: Values{Class: lateClass[0]}}
 	}
 	params.ClassIds = found.ClassIds
-	params.MemberOf = sets(filter.MemberOf, found.AggregateIds)
 	params.NotMemberOf = found.AggregateIds[len(found.AggregateIds)-len(filter.NotMemberOf):]
 	return params, false, nil
 }
 
-// unknownNames are those whose id is missing.
+// anyMember tells whether some provider is in one aggregate of each set.
+func (s *Store) anyMember(ctx context.Context, tx pgx.Tx, memberOf json.RawMessage) (bool, error) {
+	params := (&ProviderFilter{}).params()
+	params.Driver, params.MemberOf = "member_of", memberOf
+	members, err := s.providerRows(ctx, tx, params, func() error { return nil })
+	if err != nil {
+		return false, err
+	}
+	return members.first != nil, members.Close()
+}
+
+// unknownNames are those whose id is missing, each once.
 func unknownNames(names []string, ids []int32) []string {
 	var unknown []string
+	named := map[string]bool{}
 	for i, id := range ids {
-		if id < 0 {
+		if id < 0 && !named[names[i]] {
+			named[names[i]] = true
 			unknown = append(unknown, names[i])
 		}
 	}

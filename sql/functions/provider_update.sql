@@ -1,7 +1,8 @@
 -- PUT /resource_providers/{uuid}: new name and, if p_set_parent, new parent.
 --
 -- p_may_reparent: microversion 1.37 allows moving and un-parenting children.
--- Returns the provider as it is afterwards, and updated_at as it was before.
+-- Returns the provider as it is afterwards, and updated_at as it was before; what
+-- changes nothing leaves that as it is.
 -- Raises PL001 (no such provider), PL016 (no such parent), PL017 (un-parenting),
 -- PL018 (re-parenting), PL019 (loop), 23505 (resource_providers_name_key).
 -- Locks: for a move both roots FOR NO KEY UPDATE in id order, then the rows of
@@ -16,6 +17,7 @@ DECLARE
     v_old_parent bigint;
     v_parent bigint;
     v_moves bool := false;
+    v_renamed bool;
 BEGIN
     SELECT provider.id INTO v_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
     IF p_set_parent THEN
@@ -35,9 +37,10 @@ BEGIN
     END IF;
 
     UPDATE resource_providers SET name = p_name WHERE id = v_id AND name <> p_name;
+    v_renamed := FOUND;
     SELECT held.generation, held.updated_at INTO generation, updated_before
     FROM provider_generations AS held WHERE held.provider_id = v_id FOR NO KEY UPDATE;
-    UPDATE provider_generations SET updated_at = now() WHERE provider_id = v_id;
+    UPDATE provider_generations SET updated_at = now() WHERE provider_id = v_id AND (v_moves OR v_renamed);
 
     SELECT parent.uuid, root.uuid INTO parent_uuid, root_uuid
     FROM resource_providers AS provider

@@ -14,6 +14,6 @@ BEGIN
             USING ERRCODE = CASE WHEN v_id IS NULL THEN 'PL004' ELSE 'PL020' END,
             DETAIL = json_build_object('class', p_name);
     END IF;
-    UPDATE resource_classes SET name = p_new_name, updated_at = now() WHERE id = v_id;
+    UPDATE resource_classes SET name = p_new_name, updated_at = now() WHERE id = v_id AND name <> p_new_name;
 END
 $$;
