@@ -208,15 +208,19 @@ func (a *moveAccount) state(answers []string) (string, error) {
 	return strings.Join([]string{claimed, first, second}, ", "), err
 }
 
-// labelAccount is a provider that gets traits and aggregates in turn, always as many of
-// one as its generation says, and is deleted in the end.
+// labelAccount is a provider that gets one trait more with each odd generation, one
+// aggregate more with each even one, and is deleted in the end.
 type labelAccount struct {
 	provider   uuid.UUID
 	generation int
 	isDeleted  bool
 }
 
-const lastLabels = 9
+// lastLabels is the generation that is deleted, and labelsGone what shows then.
+const (
+	lastLabels = 9
+	labelsGone = "gone"
+)
 
 func (a *labelAccount) next() (method, path, body, after string) {
 	path = "/resource_providers/" + a.provider.String()
@@ -235,10 +239,7 @@ func (a *labelAccount) next() (method, path, body, after string) {
 	return "PUT", path + "/" + kind, text(map[string]any{"resource_provider_generation": a.generation, kind: labels}), now.shown()
 }
 
-const labelsGone = "gone"
-
-// traits and aggregates are those that were put last: the first with every odd generation,
-// the second with every even one.
+// traits and aggregates are those that were put last.
 func (a *labelAccount) traits() []string {
 	traits := []string{"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "HW_CPU_X86_MMX", "HW_CPU_X86_SSE", "HW_CPU_X86_SSE2"}
 	return traits[:(a.generation+1)/2]

@@ -2413,9 +2413,10 @@ BEGIN
     WHERE provider.id = ANY (v_subtree) ORDER BY provider.id FOR NO KEY UPDATE;
     PERFORM FROM provider_generations AS held
     WHERE held.provider_id = ANY (v_subtree) ORDER BY held.provider_id FOR NO KEY UPDATE;
-    UPDATE provider_generations SET updated_at = now()
-    WHERE provider_id <> p_provider_id
-      AND provider_id IN (SELECT below.id FROM resource_providers AS below WHERE below.id = ANY (v_subtree) AND below.root_id <> v_root);
+    UPDATE provider_generations AS held SET updated_at = now()
+    FROM resource_providers AS below
+    WHERE below.id = ANY (v_subtree) AND below.id <> p_provider_id AND below.root_id <> v_root
+      AND held.provider_id = below.id;
     UPDATE resource_providers AS provider
     SET root_id = v_root,
         parent_id = CASE WHEN provider.id = p_provider_id THEN p_parent_id ELSE provider.parent_id END
