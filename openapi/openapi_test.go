@@ -17,7 +17,7 @@ import (
 // everyDocument runs a check on each document, in parallel.
 func everyDocument(t *testing.T, check func(t *testing.T, document []byte)) {
 	t.Helper()
-	for api, want := range map[openapi.API]int{openapi.Placement: 40, openapi.Baremetal: 51} {
+	for api, want := range map[openapi.API]int{openapi.Placement: 40, openapi.Baremetal: 53} {
 		versions := api.Versions()
 		if len(versions) != want {
 			t.Errorf("there are %d documents of %s: %v", len(versions), api, versions)

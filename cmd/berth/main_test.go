@@ -127,7 +127,7 @@ func TestOpenapiPrintsTheSameAsItWrites(t *testing.T) {
 	if got := runCommand(t, nil, "openapi", "--api", "baremetal", "--all", machines); got.code != exitFine {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
-	for version, of := range map[string]string{"1.1": "1.1", "1.82": "1.82", "latest": "1.82", "1.81": "1.75"} {
+	for version, of := range map[string]string{"1.1": "1.1", "1.82": "1.82", "latest": "1.82", "1.81": "1.77"} {
 		written, err := os.ReadFile(filepath.Join(machines, of+".json"))
 		if err != nil {
 			t.Fatal(err)

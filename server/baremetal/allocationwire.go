@@ -41,7 +41,7 @@ type AllocationRequest struct {
 	ResourceClass *string       `json:"resource_class,omitempty" nullable:"true" maxLength:"80" doc:"The class of the node, to the letter; needed unless node is sent." example:"gold"`
 	Name          *string       `json:"name,omitempty" nullable:"true" maxLength:"255" pattern:"^[A-Za-z0-9-._~]+$" doc:"A name that no other allocation has. A node of this name is tried first." example:"web-1"`
 	UUID          *string       `json:"uuid,omitempty" nullable:"true" doc:"The uuid of the allocation; one is made up if it is not sent." example:"ba5eba11-0000-4000-8000-000000000001"`
-	Traits        []string      `json:"traits,omitempty" nullable:"true" doc:"What the node must have: names of standard traits, or CUSTOM_ and then capital letters, digits and underscores." example:"[\"CUSTOM_FAST_DISK\"]"`
+	Traits        []string      `json:"traits,omitempty" nullable:"true" doc:"What the node must have: names of standard traits, or CUSTOM_ and then capital letters, digits and underscores, 255 characters at most." example:"[\"CUSTOM_FAST_DISK\"]"`
 	Candidates    []string      `json:"candidate_nodes,omitempty" nullable:"true" doc:"Uuids or names of the only nodes to choose from; none: any." example:"[]"`
 	Extra         *extraMembers `json:"extra,omitempty" nullable:"true" doc:"Whatever the client wants to keep here." example:"{\"rack\": \"r7\"}"`
 	Node          *string       `json:"node,omitempty" since:"58,unknown" nullable:"true" doc:"Uuid or name of a node that is active already. It gets the allocation at once, without a choice." example:"rack-7"`
@@ -149,7 +149,7 @@ var noClass = fault.New(fault.Invalid, "The resource_class field is mandatory wh
 
 func badTrait(sent string) *fault.Error {
 	return fault.New(fault.Invalid, "Invalid trait '%s': it is neither a standard one nor CUSTOM_ and then "+
-		"capital letters, digits and underscores.", sent)
+		"capital letters, digits and underscores, 255 characters at most.", sent)
 }
 
 // The allocations of the examples: as it was asked for, and as it became.

@@ -2,6 +2,7 @@ package baremetal
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,14 +102,15 @@ func truth(text string) (value, ok bool) {
 	return false, false
 }
 
-// number is the value of an argument that is a whole number.
+// number is the value of an argument that is a whole number; one that is too large or
+// too small is the largest or the smallest there is.
 func (a args) number(name string, otherwise int) (int, error) {
 	value, sent := a.Last(name)
 	if !sent {
 		return otherwise, nil
 	}
 	parsed, err := strconv.Atoi(value)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, fault.New(fault.Invalid, "Invalid value '%s' for %s: it is no whole number.", value, name)
 	}
 	return parsed, nil

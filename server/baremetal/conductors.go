@@ -24,7 +24,8 @@ type Conductor struct {
 
 // Conductors are all that there are.
 type Conductors struct {
-	Conductors []view[Conductor] `json:"conductors" doc:"In the order of their names."`
+	Conductors []view[Conductor] `json:"conductors" doc:"In the order asked for, or of their names."`
+	Next       *string           `json:"next,omitempty" nullable:"false" doc:"The next page, where this one is full."`
 }
 
 var conductorShape = newShape[Conductor]()
@@ -49,7 +50,8 @@ func (o *operations) conductorOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "conductor-list", Method: http.MethodGet, Path: "/v1/conductors", Tag: tagConductors, Rule: policy.ConductorsShow,
 		Summary: "List conductors", Checks: only,
-		Variants: []route.Variant{route.From(v(49), o.conductorList, query(fieldsArguments, detailArgument),
+		Fails: []route.Failure{{When: "The marker is no conductor's.", Fault: noConductor("berth-9")}},
+		Variants: []route.Variant{route.From(v(49), o.conductorList, query(fieldsArguments, detailArgument, conductorPageArguments),
 			route.Example(func(ctx context.Context) any {
 				return o.conductorsOf(ctx, conductorShape.only(ctx, conductorBrief...), []store.Conductor{exampleConductor})
 			}))},
@@ -76,7 +78,13 @@ func (o *operations) conductorList(ctx context.Context, _ *none) (*answer[Conduc
 	if err != nil {
 		return nil, err
 	}
-	return &answer[Conductors]{Body: o.conductorsOf(ctx, fields, found)}, nil
+	found, next, err := conductorPage(ctx, given, found)
+	if err != nil {
+		return nil, err
+	}
+	list := o.conductorsOf(ctx, fields, found)
+	list.Next = next
+	return &answer[Conductors]{Body: list}, nil
 }
 
 func (o *operations) conductorShow(ctx context.Context, in *conductorPath) (*answer[view[Conductor]], error) {

@@ -41,6 +41,27 @@ func TestConductorsTellWhetherTheyAreAlive(t *testing.T) {
 	if !reflect.DeepEqual(detailed[1], any(one.body)) {
 		t.Errorf("got %v, want %v", detailed[1], one.body)
 	}
+	for query, want := range map[string][]string{
+		"": {conductor, "gone"}, "?sort_dir=desc": {"gone", conductor}, "?limit=1": {conductor}, "?marker=" + conductor: {"gone"}, "?marker=gone": {},
+		"?sort_key=created_at": {conductor, "gone"}, "?sort_key=conductor_group&sort_dir=desc&limit=5": {conductor, "gone"},
+	} {
+		names := []string{}
+		list := s.get("/v1/conductors"+query, "1.49").wants(http.StatusOK)
+		for _, one := range list.body["conductors"].([]any) {
+			names = append(names, one.(map[string]any)["hostname"].(string))
+		}
+		if !reflect.DeepEqual(names, want) {
+			t.Errorf("%s: got %v, want %v", query, names, want)
+		}
+		if _, more := list.body["next"]; more != (query == "?limit=1") {
+			t.Errorf("%s: %s", query, list.raw)
+		}
+	}
+	s.get("/v1/conductors?limit=1", "1.49").shows(map[string]any{
+		"next": base + "/v1/conductors?sort_key=id&sort_dir=asc&limit=1&marker=" + conductor,
+	})
+	s.get("/v1/conductors?marker=nobody", "1.49").refuses(http.StatusNotFound, "Conductor nobody could not be found.")
+	s.get("/v1/conductors?sort_key=alive", "1.49").wants(http.StatusBadRequest)
 	s.get("/v1/conductors/nobody", "1.82").refuses(http.StatusNotFound, "Conductor nobody could not be found.")
 	s.get("/v1/conductors?fields=bogus", "1.82").refuses(http.StatusBadRequest, `Field(s) "bogus" are not valid`)
 	s.get("/v1/conductors", "1.48").wants(http.StatusNotFound)

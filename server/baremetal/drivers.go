@@ -19,7 +19,8 @@ type Driver struct {
 	Type       string   `json:"type" since:"30" doc:"Always dynamic." example:"dynamic"`
 	Hosts      []string `json:"hosts" doc:"The conductors that have it."`
 	Links      []Link   `json:"links" doc:"Where the driver is."`
-	Properties []Link   `json:"properties" doc:"Where its settings would be."`
+	Properties []Link   `json:"properties,omitempty" since:"14" doc:"Where its settings are."`
+	DriverInterfaces
 }
 
 // Drivers are all that are at hand.
@@ -28,6 +29,9 @@ type Drivers struct {
 }
 
 var driverShape = newShape[Driver]()
+
+// driverBrief is what lists show of a driver unless more is asked for.
+var driverBrief = []string{"name", "type", "hosts", "properties"}
 
 // driverPath is the input of operations on one driver.
 type driverPath struct {
@@ -42,21 +46,30 @@ func noDriver(sent string) *fault.Error {
 }
 
 func (o *operations) driverOperations() []*route.Operation {
-	filter := []argument{{Name: "type", Since: v(30), Doc: "`dynamic` or `classic`; there are none of the latter.", Example: driverType}}
+	filter := []argument{
+		{Name: "type", Since: v(30), Doc: "`dynamic` or `classic`; there are none of the latter.", Example: driverType},
+		{Name: "detail", Since: v(30), Flag: true, Doc: "Whether to show the parts of drivers as well; not together with `fields`.", Example: true},
+	}
+	fields := []argument{{Name: "fields", Since: v(77), Doc: fieldsArguments[0].Doc, Example: "name"}}
+	unknown := []route.Failure{{When: "No conductor that is alive has the driver.", Fault: noDriver("none")}}
 	return []*route.Operation{{
 		ID: "driver-list", Method: http.MethodGet, Path: "/v1/drivers", Tag: tagDrivers, Rule: policy.DriversShow,
 		Summary: "List drivers", Description: "Those that a conductor has which is alive.",
 		Fails: []route.Failure{{When: "The type is unknown.", Fault: badDriverType("none"), Since: v(30)}},
-		Variants: []route.Variant{route.From(v(1), o.driverList, query(filter), route.Example(func(ctx context.Context) any {
-			return driversOf(ctx, []driver{exampleDriver})
+		Variants: []route.Variant{route.From(v(1), o.driverList, query(filter, fields), route.Example(func(ctx context.Context) any {
+			return driversOf(ctx, driverShape.only(ctx, driverBrief...), []driver{exampleDriver})
 		}))},
 	}, {
 		ID: "driver-show", Method: http.MethodGet, Path: "/v1/drivers/{driver}", Tag: tagDrivers, Rule: policy.DriversShow,
-		Summary: "Show a driver",
-		Fails:   []route.Failure{{When: "No conductor that is alive has the driver.", Fault: noDriver("none")}},
-		Variants: []route.Variant{route.From(v(1), o.driverShow, route.Example(func(ctx context.Context) any {
-			return driverOf(ctx, exampleDriver)
+		Summary: "Show a driver", Fails: unknown,
+		Variants: []route.Variant{route.From(v(1), o.driverShow, query(fields), route.Example(func(ctx context.Context) any {
+			return driverOf(ctx, driverShape.all(ctx), exampleDriver)
 		}))},
+	}, {
+		ID: "driver-properties", Method: http.MethodGet, Path: "/v1/drivers/{driver}/properties", Tag: tagDrivers, Rule: policy.DriversShow,
+		Summary: "Show the settings that a driver reads", Fails: unknown,
+		Description: "What a node's `driver_info` may have, with a description of each. The drivers here read none.",
+		Variants:    []route.Variant{route.From(v(1), o.driverProperties, route.Example(func(context.Context) any { return object{} }))},
 	}}
 }
 
@@ -77,6 +90,10 @@ func (o *operations) driverList(ctx context.Context, _ *none) (*answer[Drivers],
 	if err != nil {
 		return nil, err
 	}
+	fields, err := listShows(ctx, driverShape, given, false, driverBrief)
+	if err != nil {
+		return nil, err
+	}
 	wanted, filtered := given.Last("type")
 	if filtered && wanted != driverType && wanted != "classic" {
 		return nil, badDriverType(wanted)
@@ -88,19 +105,41 @@ func (o *operations) driverList(ctx context.Context, _ *none) (*answer[Drivers],
 	if filtered && wanted != driverType {
 		found = nil
 	}
-	return &answer[Drivers]{Body: driversOf(ctx, found)}, nil
+	return &answer[Drivers]{Body: driversOf(ctx, fields, found)}, nil
 }
 
 func (o *operations) driverShow(ctx context.Context, in *driverPath) (*answer[view[Driver]], error) {
-	found, err := o.drivers(ctx)
+	given, err := arguments(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(found, func(one driver) bool { return one.name == in.Name })
-	if at < 0 {
-		return nil, noDriver(in.Name)
+	fields, err := driverShape.asked(ctx, given, driverShape.all(ctx))
+	if err != nil {
+		return nil, err
 	}
-	return &answer[view[Driver]]{Body: driverOf(ctx, found[at])}, nil
+	found, err := o.driver(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[view[Driver]]{Body: driverOf(ctx, fields, found)}, nil
+}
+
+func (o *operations) driverProperties(ctx context.Context, in *driverPath) (*answer[object], error) {
+	_, err := o.driver(ctx, in.Name)
+	return &answer[object]{Body: object("{}")}, err
+}
+
+// driver is the one of a path.
+func (o *operations) driver(ctx context.Context, name string) (driver, error) {
+	found, err := o.drivers(ctx)
+	if err != nil {
+		return driver{}, err
+	}
+	at := slices.IndexFunc(found, func(one driver) bool { return one.name == name })
+	if at < 0 {
+		return driver{}, noDriver(name)
+	}
+	return found[at], nil
 }
 
 // drivers are those of the conductors that are alive, by name.
@@ -131,18 +170,18 @@ func driversAt(conductors []store.Conductor, silence time.Duration) []driver {
 	return found
 }
 
-func driversOf(ctx context.Context, found []driver) Drivers {
+func driversOf(ctx context.Context, fields chosen, found []driver) Drivers {
 	shown := Drivers{Drivers: []view[Driver]{}}
 	for _, one := range found {
-		shown.Drivers = append(shown.Drivers, driverOf(ctx, one))
+		shown.Drivers = append(shown.Drivers, driverOf(ctx, fields, one))
 	}
 	return shown
 }
 
-func driverOf(ctx context.Context, from driver) view[Driver] {
+func driverOf(ctx context.Context, fields chosen, from driver) view[Driver] {
 	path := "drivers/" + from.name
-	return driverShape.show(driverShape.all(ctx), &Driver{
+	return driverShape.show(fields, &Driver{
 		Name: from.name, Type: driverType, Hosts: from.hosts,
-		Links: links(ctx, path), Properties: links(ctx, path+"/properties"),
+		Links: links(ctx, path), Properties: links(ctx, path+"/properties"), DriverInterfaces: driverInterfaces(),
 	})
 }

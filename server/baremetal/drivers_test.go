@@ -38,6 +38,28 @@ func TestDriversAreThoseOfTheConductorsThatAreAlive(t *testing.T) {
 	s.get("/v1/drivers/", "1.30").wants(http.StatusOK).shows(map[string]any{"drivers": []any{fake, redfish}})
 	s.get("/v1/drivers?type=dynamic", "1.82").wants(http.StatusOK).shows(map[string]any{"drivers": []any{fake, redfish}})
 	s.get("/v1/drivers?type=classic", "1.82").wants(http.StatusOK).shows(map[string]any{"drivers": []any{}})
+	whole := s.get("/v1/drivers?detail=True", "1.82").wants(http.StatusOK).body["drivers"].([]any)[1].(map[string]any)
+	for _, part := range []string{
+		"bios", "boot", "console", "deploy", "inspect", "management", "network", "power", "raid", "rescue", "storage", "vendor",
+	} {
+		name := "fake"
+		if part == "network" || part == "storage" {
+			name = "noop"
+		}
+		redfish["default_"+part+"_interface"], redfish["enabled_"+part+"_interfaces"] = name, []string{name}
+	}
+	if !reflect.DeepEqual(any(whole), asJSON(t, redfish)) {
+		t.Errorf("got %v, want %v", whole, redfish)
+	}
+	if early := len(s.get("/v1/drivers/redfish", "1.30").body); early != 5+2*9 {
+		t.Errorf("%d members before drivers had a part for settings, volumes and rescuing", early)
+	}
+	s.get("/v1/drivers?fields=name", "1.77").shows(map[string]any{"drivers": []any{
+		map[string]any{"name": fakeDriver, "links": driverLinks(fakeDriver)}, map[string]any{"name": "redfish", "links": driverLinks("redfish")},
+	}})
+	s.get("/v1/drivers?fields=name&detail=true", "1.77").wants(http.StatusBadRequest)
+	s.get("/v1/drivers/redfish/properties", "1.82").wants(http.StatusOK).shows(map[string]any{})
+	s.get("/v1/drivers/ipmi/properties", "1.82").wants(http.StatusNotFound)
 	s.get("/v1/drivers?type=odd", "1.82").refuses(http.StatusBadRequest,
 		"Invalid value 'odd' for type: it is neither dynamic nor classic.")
 	if got := s.get("/v1/drivers/redfish/", "1.82").wants(http.StatusOK).body; !reflect.DeepEqual(got, asJSON(t, redfish)) {

@@ -82,9 +82,10 @@ func TestAPageIsAskedFor(t *testing.T) {
 	t.Parallel()
 	marker := uuid.MustParse("c0ffee00-5ca1-4b1e-8000-000000000001")
 	for query, want := range map[string]store.Page{
-		"":                         {Limit: 1000, SortKey: "id", SortDir: "asc"},
-		"limit=2":                  {Limit: 2, SortKey: "id", SortDir: "asc"},
-		"limit=5000&sort_dir=desc": {Limit: 1000, SortKey: "id", SortDir: "desc"},
+		"":                           {Limit: 1000, SortKey: "id", SortDir: "asc"},
+		"limit=2":                    {Limit: 2, SortKey: "id", SortDir: "asc"},
+		"limit=5000&sort_dir=desc":   {Limit: 1000, SortKey: "id", SortDir: "desc"},
+		"limit=99999999999999999999": {Limit: 1000, SortKey: "id", SortDir: "asc"},
 		"sort_key=name&marker=" + marker.String(): {Limit: 1000, SortKey: "name", SortDir: "asc", Marker: &marker},
 		"marker=C0FFEE005CA14B1E8000000000000001": {Limit: 1000, SortKey: "id", SortDir: "asc", Marker: &marker},
 	} {
@@ -94,12 +95,13 @@ func TestAPageIsAskedFor(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"limit=0":        "Limit must be positive",
-		"limit=-1":       "Limit must be positive",
-		"limit=x":        "Invalid value 'x' for limit: it is no whole number.",
-		"marker=x":       "Expected UUID for marker: x",
-		"sort_key=extra": `The sort_key value "extra" is an invalid field for sorting`,
-		"sort_dir=up":    "Invalid sort direction: up. Acceptable values are 'asc' or 'desc'",
+		"limit=0":                     "Limit must be positive",
+		"limit=-1":                    "Limit must be positive",
+		"limit=-99999999999999999999": "Limit must be positive",
+		"limit=x":                     "Invalid value 'x' for limit: it is no whole number.",
+		"marker=x":                    "Expected UUID for marker: x",
+		"sort_key=extra":              `The sort_key value "extra" is an invalid field for sorting`,
+		"sort_dir=up":                 "Invalid sort direction: up. Acceptable values are 'asc' or 'desc'",
 	} {
 		_, given := asking(t, 82, query)
 		_, err := pageOf(given, "name")
@@ -115,10 +117,10 @@ func TestTheNextPageKeepsTheFilters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if link := next(ctx, "/v1/things", given, page, 1, last); link != nil {
+	if link := next(ctx, "/v1/things", given, page, 1, last.String()); link != nil {
 		t.Errorf("a page that is not full has the link %s", *link)
 	}
-	link, err := neturl.Parse(*next(ctx, "/v1/things", given, page, 2, last))
+	link, err := neturl.Parse(*next(ctx, "/v1/things", given, page, 2, last.String()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestWhoDoesNotAskForMoreGetsExactlyTheAPI(t *testing.T) {
 		}
 		for _, trait := range []string{"!CUSTOM_A", "in:CUSTOM_A,CUSTOM_B"} {
 			s.send(http.MethodPost, "/v1/allocations", version, map[string]any{"resource_class": "gold", "traits": []string{trait}}).invalid(
-				"Invalid trait '" + trait + "': it is neither a standard one nor CUSTOM_ and then capital letters, digits and underscores.")
+				"Invalid trait '" + trait + "': it is neither a standard one nor CUSTOM_ and then capital letters, digits and underscores, 255 characters at most.")
 		}
 		s.send(http.MethodPost, "/v1/allocations/a/retry", version, nil).wants(http.StatusNotFound)
 	}

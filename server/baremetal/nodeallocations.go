@@ -167,7 +167,7 @@ func (o *operations) nodeAllocationList(ctx context.Context, _ *none) (*answer[A
 	for i := range found {
 		shown.Allocations[i], last = allocationOf(ctx, fields, &found[i]), found[i].UUID
 	}
-	shown.Next = next(ctx, allocationsPath, given, page, len(found), last)
+	shown.Next = next(ctx, allocationsPath, given, page, len(found), last.String())
 	return &answer[Allocations]{Body: shown}, nil
 }
 

@@ -24,15 +24,27 @@ func (o *operations) nodePatchOperations() []*route.Operation {
 			"afterwards; it need not have been set before.\n\n" +
 			"These can be changed: " + strings.Join(nodeMemberNames(), ", ") + ".\n\n" +
 			"Where `instance_uuid` is removed from a node that an allocation has, the allocation is deleted.",
-		Variants: []route.Variant{route.Write(v(1), route.Body[nodePath]{Example: example}, o.nodeUpdate, nodeExample)},
+		Variants: []route.Variant{route.Write(v(1), route.Body[nodePath]{Example: example}, o.nodeUpdate, query(resetArgument), nodeExample)},
 	}}
 }
+
+const resetInterfaces = "reset_interfaces"
+
+var resetArgument = []argument{{
+	Name: resetInterfaces, Since: v(45), Flag: true, Example: true,
+	Doc: "Whether parts of the driver that the change does not name become those of the new driver; only where it names a driver.",
+}}
+
+var errNothingToReset = fault.New(fault.Invalid, "The %s argument can only be used when the driver is changed.", resetInterfaces)
 
 var nodeUpdateFailures = []route.Failure{
 	noNodeFails,
 	{When: "The member cannot be changed.", Fault: fault.New(fault.Invalid,
 		"Cannot patch /provision_state. Only the following can be updated: %s", strings.Join(nodeMemberNames(), ", "))},
 	{When: "The driver is removed.", Fault: errDriverStays},
+	{When: "Parts of the driver are to be reset, and it is not changed.", Fault: errNothingToReset, Since: v(45)},
+	{When: "There is a reason for a protection that there is not.", Fault: errNotProtected, Since: v(48)},
+	{When: "There is a reason for a retirement that there is not.", Fault: errNotRetired, Since: v(61)},
 	{When: "No conductor has the driver.", Fault: noConductorFor(&store.Node{Driver: "none"})},
 	{When: "The name cannot be a node's.", Fault: badName("states"), Since: v(5)},
 	{When: "Somebody is at work on the node.", Fault: inTransition("rack-7")},
@@ -45,6 +57,11 @@ var nodeUpdateFailures = []route.Failure{
 	{When: "Only a node in use can be protected.", Fault: notProtectable(&exampleNode), Since: v(48)},
 	{When: "A node that is available cannot be retired.", Fault: notRetirable(&exampleNode), Since: v(61)},
 }
+
+var (
+	errNotProtected = fault.New(fault.Invalid, "The protected_reason field can only be set while protected is true.")
+	errNotRetired   = fault.New(fault.Invalid, "The retired_reason field can only be set while retired is true.")
+)
 
 var errDriverStays = fault.New(fault.Invalid, "'/driver' is a mandatory attribute and can not be removed")
 
@@ -87,6 +104,10 @@ func (o *operations) nodeUpdate(ctx context.Context, in *nodePath, patch *Patch)
 	if slices.ContainsFunc(*patch, func(step PatchStep) bool { return step.Op == opRemove && step.root() == "driver" }) {
 		return nil, errDriverStays
 	}
+	reset, err := resets(ctx, *patch)
+	if err != nil {
+		return nil, err
+	}
 	if len(*patch) == 0 {
 		return o.nodeShow(ctx, in)
 	}
@@ -96,6 +117,7 @@ func (o *operations) nodeUpdate(ctx context.Context, in *nodePath, patch *Patch)
 		before := *n
 		err := patch.changeNode(n)
 		if err == nil {
+			patch.forget(n, reset)
 			err = o.mayChange(ctx, *patch, &before, n)
 		}
 		tried = *n
@@ -105,6 +127,35 @@ func (o *operations) nodeUpdate(ctx context.Context, in *nodePath, patch *Patch)
 		return nil, nodeChangeWords(in.Node, &tried).say(err)
 	}
 	return &answer[view[Node]]{Body: nodeOf(ctx, nodeShape.all(ctx), &changed)}, nil
+}
+
+// resets are the members that a change of the driver takes back.
+func resets(ctx context.Context, patch Patch) ([]string, error) {
+	given, err := arguments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reset, err := given.flag(resetInterfaces)
+	if err != nil || reset == nil || !*reset {
+		return nil, err
+	}
+	if !patch.touches("driver") {
+		return nil, errNothingToReset
+	}
+	var names []string
+	for _, field := range newShape[Interfaces]().fields {
+		names = append(names, field.Name)
+	}
+	return names, nil
+}
+
+// forget removes details that the patch does not touch.
+func (p Patch) forget(n *store.Node, names []string) {
+	for _, name := range names {
+		if !p.touches(name) {
+			delete(n.Details, name)
+		}
+	}
 }
 
 // changeNode applies the patch to the members that it touches.
@@ -124,6 +175,7 @@ func (p Patch) changeNode(n *store.Node) error {
 		return err
 	}
 	// The details are shared with the node as it was.
+	before := *n
 	n.Details = cloned(n.Details)
 	for _, member := range nodeMembers {
 		if p.touches(member.name) {
@@ -132,19 +184,25 @@ func (p Patch) changeNode(n *store.Node) error {
 			}
 		}
 	}
-	settle(n)
+	if !n.Protected && changed["protected_reason"] != nil && !before.Protected {
+		return errNotProtected
+	}
+	if !n.Retired && changed["retired_reason"] != nil && !before.Retired {
+		return errNotRetired
+	}
+	settle(n, &before)
 	return nil
 }
 
 // settle forgets the reasons for what is no more.
-func settle(n *store.Node) {
+func settle(n, before *store.Node) {
 	if !n.Maintenance {
 		n.MaintenanceReason, n.Fault = nil, nil
 	}
-	if !n.Protected {
+	if before.Protected && !n.Protected {
 		delete(n.Details, "protected_reason")
 	}
-	if !n.Retired {
+	if before.Retired && !n.Retired {
 		delete(n.Details, "retired_reason")
 	}
 }

@@ -60,6 +60,23 @@ func TestANodeIsChanged(t *testing.T) {
 	}
 }
 
+func TestANewDriverMayBringItsOwnParts(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	if err := s.store.ConductorRegister(t.Context(), "berth-0", []string{"redfish"}); err != nil {
+		t.Fatal(err)
+	}
+	id := s.machine(map[string]any{"boot_interface": "pxe", "power_interface": "ipmitool"})
+	path := "/v1/nodes/" + id + "?reset_interfaces=True"
+	driver := `[{"op": "add", "path": "/driver", "value": "redfish"}, {"op": "add", "path": "/power_interface", "value": "redfish"}]`
+	s.send(http.MethodPatch, path, "1.44", driver).wants(http.StatusNotAcceptable)
+	s.send(http.MethodPatch, path, "1.45", `[{"op": "add", "path": "/extra/a", "value": 1}]`).
+		refuses(http.StatusBadRequest, "The reset_interfaces argument can only be used when the driver is changed.")
+	s.get("/v1/nodes/"+id, "1.82").shows(map[string]any{"boot_interface": "pxe", "power_interface": "ipmitool"})
+	s.send(http.MethodPatch, path, "1.45", driver).wants(http.StatusOK).
+		shows(map[string]any{"driver": "redfish", "boot_interface": "fake", "power_interface": "redfish"})
+}
+
 func TestAPatchOfANodeThatChangesNothingWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -94,6 +111,11 @@ func TestAPatchOfANodeIsRefusedAsAWhole(t *testing.T) {
 		`{"op": "add", "path": "/conductor_group", "value": "a b"}`:         "Invalid value for /conductor_group: it must be at most 255 letters, digits and _.-.",
 		`{"op": "add", "path": "/conductor_group", "value": "B"}`:           `No valid host was found. Reason: No conductor service registered which supports driver fake-hardware for conductor group "b".`,
 		`{"op": "add", "path": "/driver", "value": "ipmi"}`:                 `No valid host was found. Reason: No conductor service registered which supports driver ipmi for conductor group "".`,
+		`{"op": "add", "path": "/protected_reason", "value": "x"}`:          "The protected_reason field can only be set while protected is true.",
+		`{"op": "add", "path": "/retired_reason", "value": "x"}`:            "The retired_reason field can only be set while retired is true.",
+		`{"op": "add", "path": "/properties/cpus", "value": "many"}`:        "Invalid value for /properties/cpus: it must be a whole number that is not negative.",
+		`{"op": "add", "path": "/properties/local_gb", "value": "1.5"}`:     "Invalid value for /properties/local_gb: it must be a whole number that is not negative.",
+		`{"op": "add", "path": "/properties/memory_mb", "value": -1}`:       "Invalid value for /properties/memory_mb: it must be a whole number that is not negative.",
 		`{"op": "add", "path": "/resource_class", "value": "` + long + `"}`: "Invalid value for /resource_class: it must be no longer than 80 characters.",
 	} {
 		s.patched(id, `[{"op": "add", "path": "/extra/c", "value": 1}, `+step+`]`).refuses(http.StatusBadRequest, want)

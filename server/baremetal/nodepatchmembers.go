@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -40,7 +41,7 @@ var nodeMembers = func() []nodeMember {
 		{"name", func(n *store.Node) (any, error) { return anyOf(n.Name), nil }, setName},
 		nodeDetail("network_data", asObject),
 		nodeText("owner", maxName, func(n *store.Node) **string { return &n.Owner }),
-		nodeDetail("properties", asObject),
+		nodeDetail("properties", asProperties),
 		nodeFlag("protected", func(n *store.Node) *bool { return &n.Protected }),
 		nodeDetail("protected_reason", asText(maxReason)),
 		nodeText("resource_class", maxClass, func(n *store.Node) **string { return &n.ResourceClass }),
@@ -192,6 +193,37 @@ func asObject(name string, value any) (any, error) {
 		return value, nil
 	}
 	return nil, badMember(name, "an object or null")
+}
+
+// asProperties takes objects whose sizes of a machine, where they are there, are whole
+// numbers or texts of them: schedulers read these.
+func asProperties(name string, value any) (any, error) {
+	checked, err := asObject(name, value)
+	if err != nil {
+		return nil, err
+	}
+	for _, size := range []string{"cpus", "local_gb", "memory_mb"} {
+		if sent := checked.(map[string]any)[size]; sent != nil && !isSize(sent) {
+			return nil, badMember(name+"/"+size, "a whole number that is not negative")
+		}
+	}
+	return checked, nil
+}
+
+func isSize(value any) bool {
+	switch value := value.(type) {
+	case string:
+		number, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		return err == nil && number >= 0
+	case json.Number:
+		number, err := value.Float64()
+		return err == nil && number >= 0
+	case float64:
+		return value >= 0
+	case int64:
+		return value >= 0
+	}
+	return false
 }
 
 // reservedNames are names that would be steps of paths.

@@ -163,7 +163,7 @@ func (o *operations) listNodes(ctx context.Context, path string, whole bool) (*a
 	}
 	list := nodesOf(ctx, fields, found)
 	if len(found) > 0 && filter.InstanceUUID == nil {
-		list.Next = next(ctx, path, given, page, len(found), found[len(found)-1].UUID)
+		list.Next = next(ctx, path, given, page, len(found), found[len(found)-1].UUID.String())
 	}
 	return &answer[Nodes]{Body: list}, nil
 }
@@ -256,7 +256,6 @@ func newNode(ctx context.Context, body *NodeCreate) (*store.Node, error) {
 			}
 		}
 	}
-	settle(wanted)
 	return wanted, nil
 }
 

@@ -191,7 +191,7 @@ func TestANewNodeMayHaveAllThatCanBeChanged(t *testing.T) {
 	members["rescue_interface"] = "fake"
 	s.get("/v1/nodes/"+id, "1.82").shows(members)
 	flags := s.machine(map[string]any{"maintenance": "true", "retired": "FALSE", "retired_reason": "kept?", "extra": nil, "chassis_uuid": nil, "uuid": nil})
-	s.get("/v1/nodes/"+flags, "1.82").shows(map[string]any{"maintenance": true, "retired": false, "retired_reason": nil, "extra": map[string]any{}})
+	s.get("/v1/nodes/"+flags, "1.82").shows(map[string]any{"maintenance": true, "retired": false, "retired_reason": "kept?", "extra": map[string]any{}})
 }
 
 func TestANodeThatCannotBeIsRefused(t *testing.T) {

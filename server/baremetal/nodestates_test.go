@@ -107,11 +107,12 @@ func TestAStepThatCannotBeAskedForIsRefused(t *testing.T) {
 	s := newService(t)
 	id := s.machine(map[string]any{"name": "rack-7"})
 	path := "/v1/nodes/" + id + "/states/provision"
-	const cleanSteps = "clean_steps is required with the target clean, and not allowed with others."
+	const cleanSteps = "clean_steps is required with the target clean, at least one, and not allowed with others."
 	for body, want := range map[string]string{
 		`{"target": "fly"}`: `The requested target "fly" is unknown; there are: active, deploy, rebuild, deleted, undeploy, manage, provide, ` +
 			`inspect, abort, clean, adopt.`,
 		`{"target": "clean"}`:                          cleanSteps,
+		`{"target": "clean", "clean_steps": []}`:       cleanSteps,
 		`{"target": "manage", "clean_steps": []}`:      cleanSteps,
 		`{"target": "manage", "configdrive": "x"}`:     "configdrive is only allowed with the targets active, deploy and rebuild.",
 		`{"target": "active", "configdrive": [1]}`:     "Invalid value for configdrive: it must be a text or an object.",
@@ -167,7 +168,7 @@ func TestProtectedAndRetiredNodesStayWhatTheyAre(t *testing.T) {
 	}
 	id = s.machine(map[string]any{"retired": true})
 	s.becomes(id, "manageable", nil)
-	s.provisioned(id, "provide").refuses(http.StatusForbidden, "The provide operation can't be performed on node "+id+" because it is retired.")
+	s.provisioned(id, "provide").refuses(http.StatusBadRequest, "The provide operation can't be performed on node "+id+" because it is retired.")
 }
 
 func TestManagingAnAllocatedNodeKeepsTheAllocation(t *testing.T) {

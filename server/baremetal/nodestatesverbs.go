@@ -81,7 +81,7 @@ func inMaintenance(n *store.Node) *fault.Error {
 }
 
 func retired(n *store.Node) *fault.Error {
-	return fault.New(fault.Forbidden, "The provide operation can't be performed on node %s because it is retired.", n.UUID)
+	return fault.New(fault.Invalid, "The provide operation can't be performed on node %s because it is retired.", n.UUID)
 }
 
 func (o *operations) nodeProvision(ctx context.Context, in *nodePath, body *NodeProvision) (*accepted, error) {
@@ -114,8 +114,8 @@ func checkProvision(ctx context.Context, body *NodeProvision) error {
 		return err
 	}
 	verb := provision.Canonical(body.Target)
-	if isClean := verb == provision.Clean; isClean != (body.CleanSteps != nil) {
-		return fault.New(fault.Invalid, "clean_steps is required with the target clean, and not allowed with others.")
+	if isClean := verb == provision.Clean; isClean && len(body.CleanSteps) == 0 || !isClean && body.CleanSteps != nil {
+		return fault.New(fault.Invalid, "clean_steps is required with the target clean, at least one, and not allowed with others.")
 	}
 	if body.ConfigData == nil {
 		return nil

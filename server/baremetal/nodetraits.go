@@ -18,7 +18,7 @@ type NodeTraits struct {
 
 // NodeTraitsReplace asks for exactly these traits.
 type NodeTraitsReplace struct {
-	Traits []string `json:"traits" doc:"All traits that the node is to have, at most 50: standard ones, or CUSTOM_ and then capital letters, digits and underscores." example:"[\"CUSTOM_GOLD\"]"`
+	Traits []string `json:"traits" doc:"All traits that the node is to have, at most 50: standard ones, or CUSTOM_ and then capital letters, digits and underscores, 255 characters at most." example:"[\"CUSTOM_GOLD\"]"`
 }
 
 // nodeTraitPath is the input of operations on one trait of a node.

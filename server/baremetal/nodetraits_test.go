@@ -3,6 +3,7 @@ package baremetal_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -31,6 +32,17 @@ func TestTraitsOfANodeAreReplacedAddedAndDeleted(t *testing.T) {
 	has("CUSTOM_B", "CUSTOM_C", "HW_CPU_X86_VMX")
 	s.send(http.MethodPut, path, "1.37", `{"traits": ["CUSTOM_Z"]}`).wants(http.StatusNoContent)
 	has("CUSTOM_Z")
+	longest := "CUSTOM_" + strings.Repeat("A", 248)
+	s.send(http.MethodPut, path+"/"+longest, "1.37", nil).wants(http.StatusNoContent)
+	has(longest, "CUSTOM_Z")
+	for _, sent := range []*response{
+		s.send(http.MethodPut, path+"/"+longest+"A", "1.37", nil),
+		s.send(http.MethodPut, path, "1.37", `{"traits": ["`+longest+`A"]}`),
+		s.send(http.MethodPost, "/v1/allocations", "1.82", `{"resource_class": "x", "traits": ["`+longest+`A"]}`),
+	} {
+		sent.wants(http.StatusBadRequest)
+	}
+	has(longest, "CUSTOM_Z")
 	s.send(http.MethodDelete, path, "1.37", nil).wants(http.StatusNoContent)
 	has()
 	s.send(http.MethodPut, path, "1.37", `{"traits": []}`).wants(http.StatusNoContent)
@@ -42,7 +54,7 @@ func TestATraitHasTheNameOfOne(t *testing.T) {
 	id := s.machine(nil)
 	path := "/v1/nodes/" + id + "/traits"
 	for _, name := range []string{"gold", "CUSTOM_gold", "CUSTOM_", "HW_NO_SUCH_THING", "CUSTOM-A"} {
-		want := "Invalid trait '" + name + "': it is neither a standard one nor CUSTOM_ and then capital letters, digits and underscores."
+		want := "Invalid trait '" + name + "': it is neither a standard one nor CUSTOM_ and then capital letters, digits and underscores, 255 characters at most."
 		s.send(http.MethodPut, path+"/"+name, "1.82", nil).refuses(http.StatusBadRequest, want)
 		s.send(http.MethodPut, path, "1.82", map[string]any{"traits": []string{"CUSTOM_A", name}}).refuses(http.StatusBadRequest, want)
 	}

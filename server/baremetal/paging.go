@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/store"
 )
@@ -35,6 +33,22 @@ var pageArguments = []argument{
 
 // pageOf reads them. sortable are the members that the list can be sorted by.
 func pageOf(given args, sortable ...string) (store.Page, error) {
+	page, err := orderOf(given, sortable...)
+	if err != nil {
+		return page, err
+	}
+	if sent, ok := given.Last("marker"); ok {
+		marker, ok := asUUID(sent)
+		if !ok {
+			return page, fault.New(fault.Invalid, "Expected UUID for marker: %s", sent)
+		}
+		page.Marker = &marker
+	}
+	return page, nil
+}
+
+// orderOf reads them but for the marker.
+func orderOf(given args, sortable ...string) (store.Page, error) {
 	page := store.Page{SortKey: byCreation, SortDir: ascending}
 	limit, err := given.number("limit", maxPage)
 	if err != nil {
@@ -44,13 +58,6 @@ func pageOf(given args, sortable ...string) (store.Page, error) {
 		return page, fault.New(fault.Invalid, "Limit must be positive")
 	}
 	page.Limit = min(limit, maxPage)
-	if sent, ok := given.Last("marker"); ok {
-		marker, ok := asUUID(sent)
-		if !ok {
-			return page, fault.New(fault.Invalid, "Expected UUID for marker: %s", sent)
-		}
-		page.Marker = &marker
-	}
 	if key, ok := given.Last("sort_key"); ok {
 		if key != byCreation && !slices.Contains(sortable, key) {
 			return page, fault.New(fault.Invalid, "The sort_key value \"%s\" is an invalid field for sorting", key)
@@ -69,7 +76,7 @@ func pageOf(given args, sortable ...string) (store.Page, error) {
 // next is the URL of the page after one that shows so many, of which last is the
 // last; nil after a page that is not full. It keeps the filters, since clients
 // follow it as it is.
-func next(ctx context.Context, path string, given args, page store.Page, shown int, last uuid.UUID) *string {
+func next(ctx context.Context, path string, given args, page store.Page, shown int, last string) *string {
 	if shown < page.Limit {
 		return nil
 	}
@@ -89,7 +96,7 @@ func next(ctx context.Context, path string, given args, page store.Page, shown i
 		}
 	}
 	add("&", "limit", strconv.Itoa(page.Limit))
-	add("&", "marker", last.String())
+	add("&", "marker", last)
 	made := link.String()
 	return &made
 }

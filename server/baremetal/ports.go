@@ -160,7 +160,7 @@ func (o *operations) listPorts(ctx context.Context, path string, whole bool, nod
 	}
 	list := portsOf(ctx, fields, found)
 	if len(found) > 0 {
-		list.Next = next(ctx, path, given, page, len(found), found[len(found)-1].UUID)
+		list.Next = next(ctx, path, given, page, len(found), found[len(found)-1].UUID.String())
 	}
 	return &answer[Ports]{Body: list}, nil
 }

@@ -18,8 +18,8 @@ import (
 // changes are the versions at which something changes that this server has. The
 // others are as the nearest lower one.
 var changes = []microversion.Version{
-	1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 16, 18, 19, 20, 21, 22, 23, 24, 27, 30, 31, 32, 33, 34, 37, 38, 40, 42, 43, 44, 46,
-	47, 48, 49, 50, 51, 52, 53, 54, 55, 57, 58, 60, 61, 65, 66, 73, 75, 82,
+	1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 16, 18, 19, 20, 21, 22, 23, 24, 27, 30, 31, 32, 33, 34, 37, 38, 40, 42, 43, 44, 45,
+	46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 57, 58, 60, 61, 65, 66, 73, 75, 77, 82,
 }
 
 // API is what the Bare Metal API has of its own beside its operations.

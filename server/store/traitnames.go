@@ -21,12 +21,15 @@ var standardTraitNames = sync.OnceValue(func() map[string]bool {
 	return known
 })
 
+// longestName is what the names of traits have in Placement, in characters.
+const longestName = 255
+
 // IsTraitName says whether nodes can have a trait of that name: a standard one, or
-// CUSTOM_ and then capital letters, digits and underscores.
+// CUSTOM_ and then capital letters, digits and underscores, at most 255 in all.
 func IsTraitName(name string) bool {
 	rest, custom := strings.CutPrefix(name, customTrait)
 	if !custom {
 		return standardTraitNames()[name]
 	}
-	return rest != "" && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+	return rest != "" && len(name) <= longestName && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
