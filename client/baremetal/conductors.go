@@ -28,6 +28,12 @@ func (c *Client) DriverShow(ctx context.Context, name string) (found Driver, err
 	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"drivers", name}})
 }
 
+// DriverProperties are the settings that a driver reads from a node's driver_info, with
+// what each is for.
+func (c *Client) DriverProperties(ctx context.Context, name string) (found map[string]string, err error) {
+	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"drivers", name, "properties"}})
+}
+
 // Conductor is a process that manages machines.
 type Conductor struct {
 	Hostname  string     `json:"hostname"`

@@ -42,6 +42,9 @@ func TestEveryMethodAsksForAnOperationOfTheDocument(t *testing.T) {
 		t.Errorf("the drivers are %v", drivers)
 	}
 	wants[baremetal.Driver](t)(c.DriverShow(ctx, "fake-hardware"))
+	if settings := wants[map[string]string](t)(c.DriverProperties(ctx, "fake-hardware")); len(settings) != 0 {
+		t.Errorf("the settings are %v", settings)
+	}
 	if conductors := wants[[]baremetal.Conductor](t)(c.ConductorList(ctx)); len(conductors) != 1 || !conductors[0].Alive || len(conductors[0].Drivers) != 1 {
 		t.Errorf("the conductors are %v", conductors)
 	}

@@ -204,7 +204,7 @@ type AllocationRequest struct {
 	// Examples: gold
 	ResourceClass nullable.Nullable[string] `json:"resource_class,omitempty"`
 
-	// Traits What the node must have: names of standard traits, or CUSTOM_ and then capital letters, digits and underscores.
+	// Traits What the node must have: names of standard traits, or CUSTOM_ and then capital letters, digits and underscores, 255 characters at most.
 	//
 	// Examples: ["CUSTOM_FAST_DISK"]
 	Traits nullable.Nullable[[]string] `json:"traits,omitempty"`
@@ -264,8 +264,11 @@ type Conductor struct {
 
 // Conductors All processes that manage nodes.
 type Conductors struct {
-	// Conductors In the order of their names.
+	// Conductors In the order asked for, or of their names.
 	Conductors []Conductor `json:"conductors"`
+
+	// Next The next page, where this one is full.
+	Next *string `json:"next,omitempty"`
 }
 
 // Discovery What GET /v1 answers.
@@ -302,6 +305,102 @@ type Discovery struct {
 
 // Driver A kind of hardware.
 type Driver struct {
+	// DefaultBiosInterface Part for its settings, unless the node names another.
+	//
+	// Examples: fake
+	DefaultBiosInterface *string `json:"default_bios_interface,omitempty"`
+
+	// DefaultBootInterface Part for starting, unless the node names another.
+	//
+	// Examples: fake
+	DefaultBootInterface *string `json:"default_boot_interface,omitempty"`
+
+	// DefaultConsoleInterface Part for consoles, unless the node names another.
+	//
+	// Examples: fake
+	DefaultConsoleInterface *string `json:"default_console_interface,omitempty"`
+
+	// DefaultDeployInterface Part for deploying, unless the node names another.
+	//
+	// Examples: fake
+	DefaultDeployInterface *string `json:"default_deploy_interface,omitempty"`
+
+	// DefaultInspectInterface Part for inspecting, unless the node names another.
+	//
+	// Examples: fake
+	DefaultInspectInterface *string `json:"default_inspect_interface,omitempty"`
+
+	// DefaultManagementInterface Part for managing, unless the node names another.
+	//
+	// Examples: fake
+	DefaultManagementInterface *string `json:"default_management_interface,omitempty"`
+
+	// DefaultNetworkInterface Part for networks, unless the node names another.
+	//
+	// Examples: noop
+	DefaultNetworkInterface *string `json:"default_network_interface,omitempty"`
+
+	// DefaultPowerInterface Part for power, unless the node names another.
+	//
+	// Examples: fake
+	DefaultPowerInterface *string `json:"default_power_interface,omitempty"`
+
+	// DefaultRaidInterface Part for disks, unless the node names another.
+	//
+	// Examples: fake
+	DefaultRaidInterface *string `json:"default_raid_interface,omitempty"`
+
+	// DefaultRescueInterface Part for rescuing, unless the node names another.
+	//
+	// Examples: fake
+	DefaultRescueInterface *string `json:"default_rescue_interface,omitempty"`
+
+	// DefaultStorageInterface Part for volumes, unless the node names another.
+	//
+	// Examples: noop
+	DefaultStorageInterface *string `json:"default_storage_interface,omitempty"`
+
+	// DefaultVendorInterface Part for what one vendor has, unless the node names another.
+	//
+	// Examples: fake
+	DefaultVendorInterface *string `json:"default_vendor_interface,omitempty"`
+
+	// EnabledBiosInterfaces Parts for its settings that nodes may name.
+	EnabledBiosInterfaces []string `json:"enabled_bios_interfaces,omitempty"`
+
+	// EnabledBootInterfaces Parts for starting that nodes may name.
+	EnabledBootInterfaces []string `json:"enabled_boot_interfaces,omitempty"`
+
+	// EnabledConsoleInterfaces Parts for consoles that nodes may name.
+	EnabledConsoleInterfaces []string `json:"enabled_console_interfaces,omitempty"`
+
+	// EnabledDeployInterfaces Parts for deploying that nodes may name.
+	EnabledDeployInterfaces []string `json:"enabled_deploy_interfaces,omitempty"`
+
+	// EnabledInspectInterfaces Parts for inspecting that nodes may name.
+	EnabledInspectInterfaces []string `json:"enabled_inspect_interfaces,omitempty"`
+
+	// EnabledManagementInterfaces Parts for managing that nodes may name.
+	EnabledManagementInterfaces []string `json:"enabled_management_interfaces,omitempty"`
+
+	// EnabledNetworkInterfaces Parts for networks that nodes may name.
+	EnabledNetworkInterfaces []string `json:"enabled_network_interfaces,omitempty"`
+
+	// EnabledPowerInterfaces Parts for power that nodes may name.
+	EnabledPowerInterfaces []string `json:"enabled_power_interfaces,omitempty"`
+
+	// EnabledRaidInterfaces Parts for disks that nodes may name.
+	EnabledRaidInterfaces []string `json:"enabled_raid_interfaces,omitempty"`
+
+	// EnabledRescueInterfaces Parts for rescuing that nodes may name.
+	EnabledRescueInterfaces []string `json:"enabled_rescue_interfaces,omitempty"`
+
+	// EnabledStorageInterfaces Parts for volumes that nodes may name.
+	EnabledStorageInterfaces []string `json:"enabled_storage_interfaces,omitempty"`
+
+	// EnabledVendorInterfaces Parts for what one vendor has that nodes may name.
+	EnabledVendorInterfaces []string `json:"enabled_vendor_interfaces,omitempty"`
+
 	// Hosts The conductors that have it.
 	Hosts []string `json:"hosts"`
 
@@ -313,8 +412,8 @@ type Driver struct {
 	// Examples: fake-hardware
 	Name string `json:"name"`
 
-	// Properties Where its settings would be.
-	Properties []Link `json:"properties"`
+	// Properties Where its settings are.
+	Properties []Link `json:"properties,omitempty"`
 
 	// Type Always dynamic.
 	//
@@ -869,7 +968,7 @@ type NodeTraits struct {
 
 // NodeTraitsReplace Exactly the traits that a node is to have.
 type NodeTraitsReplace struct {
-	// Traits All traits that the node is to have, at most 50: standard ones, or CUSTOM_ and then capital letters, digits and underscores.
+	// Traits All traits that the node is to have, at most 50: standard ones, or CUSTOM_ and then capital letters, digits and underscores, 255 characters at most.
 	//
 	// Examples: ["CUSTOM_GOLD"]
 	Traits []string `json:"traits"`
@@ -1185,6 +1284,18 @@ type ConductorListParams struct {
 	// Detail Whether to show all members; not together with `fields`.
 	Detail *bool `form:"detail,omitempty" json:"detail,omitempty"`
 
+	// Limit How many to show at most; 1000 if more, or not sent.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker The last hostname of the page before.
+	Marker *string `form:"marker,omitempty" json:"marker,omitempty"`
+
+	// SortKey hostname, conductor_group, created_at or updated_at; hostname if not sent.
+	SortKey *string `form:"sort_key,omitempty" json:"sort_key,omitempty"`
+
+	// SortDir `asc` or `desc`.
+	SortDir *string `form:"sort_dir,omitempty" json:"sort_dir,omitempty"`
+
 	// XOpenStackIronicAPIVersion The microversion that this document describes.
 	XOpenStackIronicAPIVersion XOpenStackIronicAPIVersion `json:"X-OpenStack-Ironic-API-Version"`
 }
@@ -1203,12 +1314,27 @@ type DriverListParams struct {
 	// Type `dynamic` or `classic`; there are none of the latter.
 	Type *string `form:"type,omitempty" json:"type,omitempty"`
 
+	// Detail Whether to show the parts of drivers as well; not together with `fields`.
+	Detail *bool `form:"detail,omitempty" json:"detail,omitempty"`
+
+	// Fields The members to show, divided by commas; links are always shown.
+	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
+
 	// XOpenStackIronicAPIVersion The microversion that this document describes.
 	XOpenStackIronicAPIVersion XOpenStackIronicAPIVersion `json:"X-OpenStack-Ironic-API-Version"`
 }
 
 // DriverShowParams defines parameters for DriverShow.
 type DriverShowParams struct {
+	// Fields The members to show, divided by commas; links are always shown.
+	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
+
+	// XOpenStackIronicAPIVersion The microversion that this document describes.
+	XOpenStackIronicAPIVersion XOpenStackIronicAPIVersion `json:"X-OpenStack-Ironic-API-Version"`
+}
+
+// DriverPropertiesParams defines parameters for DriverProperties.
+type DriverPropertiesParams struct {
 	// XOpenStackIronicAPIVersion The microversion that this document describes.
 	XOpenStackIronicAPIVersion XOpenStackIronicAPIVersion `json:"X-OpenStack-Ironic-API-Version"`
 }
@@ -1386,6 +1512,9 @@ type NodeUpdateJSONBody = []PatchStep
 
 // NodeUpdateParams defines parameters for NodeUpdate.
 type NodeUpdateParams struct {
+	// ResetInterfaces Whether parts of the driver that the change does not name become those of the new driver; only where it names a driver.
+	ResetInterfaces *bool `form:"reset_interfaces,omitempty" json:"reset_interfaces,omitempty"`
+
 	// XOpenStackIronicAPIVersion The microversion that this document describes.
 	XOpenStackIronicAPIVersion XOpenStackIronicAPIVersion `json:"X-OpenStack-Ironic-API-Version"`
 }
@@ -2105,6 +2234,15 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/drivers/{driver} (the `DriverShow` operationId).
 	DriverShow(ctx context.Context, driver string, params *DriverShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DriverProperties Show the settings that a driver reads
+	//
+	// What a node's `driver_info` may have, with a description of each. The drivers here read none.
+	//
+	// Policy rule: `baremetal:driver:get`.
+	//
+	// Corresponds with GET /v1/drivers/{driver}/properties (the `DriverProperties` operationId).
+	DriverProperties(ctx context.Context, driver string, params *DriverPropertiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// NodeList List nodes
 	//
 	// In brief, unless `detail` or `fields` asks for more.
@@ -2669,6 +2807,25 @@ func (c *Client) DriverList(ctx context.Context, params *DriverListParams, reqEd
 // Corresponds with GET /v1/drivers/{driver} (the `DriverShow` operationId).
 func (c *Client) DriverShow(ctx context.Context, driver string, params *DriverShowParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDriverShowRequest(c.Server, driver, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DriverProperties Show the settings that a driver reads
+//
+// What a node's `driver_info` may have, with a description of each. The drivers here read none.
+//
+// Policy rule: `baremetal:driver:get`.
+//
+// Corresponds with GET /v1/drivers/{driver}/properties (the `DriverProperties` operationId).
+func (c *Client) DriverProperties(ctx context.Context, driver string, params *DriverPropertiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDriverPropertiesRequest(c.Server, driver, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3867,6 +4024,54 @@ func NewConductorListRequest(server string, params *ConductorListParams) (*http.
 
 		}
 
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "marker", *params.Marker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.SortKey != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort_key", *params.SortKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.SortDir != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort_dir", *params.SortDir, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -4008,6 +4213,30 @@ func NewDriverListRequest(server string, params *DriverListParams) (*http.Reques
 
 		}
 
+		if params.Detail != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "detail", *params.Detail, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Fields != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -4052,6 +4281,80 @@ func NewDriverShowRequest(server string, driver string, params *DriverShowParams
 	}
 
 	operationPath := fmt.Sprintf("/v1/drivers/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Fields != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-OpenStack-Ironic-API-Version", params.XOpenStackIronicAPIVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("X-OpenStack-Ironic-API-Version", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewDriverPropertiesRequest constructs an http.Request for the DriverProperties method
+func NewDriverPropertiesRequest(server string, driver string, params *DriverPropertiesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "driver", driver, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drivers/%s/properties", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -4972,6 +5275,33 @@ func NewNodeUpdateRequestWithBody(server string, node string, params *NodeUpdate
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ResetInterfaces != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reset_interfaces", *params.ResetInterfaces, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
@@ -6537,6 +6867,17 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/drivers/{driver} (the `DriverShow` operationId).
 	DriverShowWithResponse(ctx context.Context, driver string, params *DriverShowParams, reqEditors ...RequestEditorFn) (*DriverShowResponse, error)
 
+	// DriverPropertiesWithResponse Show the settings that a driver reads
+	//
+	// What a node's `driver_info` may have, with a description of each. The drivers here read none.
+	//
+	// Policy rule: `baremetal:driver:get`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/drivers/{driver}/properties (the `DriverProperties` operationId).
+	DriverPropertiesWithResponse(ctx context.Context, driver string, params *DriverPropertiesParams, reqEditors ...RequestEditorFn) (*DriverPropertiesResponse, error)
+
 	// NodeListWithResponse List nodes
 	//
 	// In brief, unless `detail` or `fields` asks for more.
@@ -7168,6 +7509,8 @@ type ConductorListResponse struct {
 	JSON401 *Unauthorized
 	// JSON403 the response for an HTTP 403 `application/json` response
 	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Failure
 	// JSON406 the response for an HTTP 406 `application/json` response
 	JSON406 *NotAcceptable
 	// JSON429 the response for an HTTP 429 `application/json` response
@@ -7303,6 +7646,45 @@ func (r DriverShowResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r DriverShowResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type DriverPropertiesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *map[string]interface{}
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *UnexpectedArguments
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *Failure
+	// JSON406 the response for an HTTP 406 `application/json` response
+	JSON406 *NotAcceptable
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+}
+
+// Status returns HTTPResponse.Status
+func (r DriverPropertiesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DriverPropertiesResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -8562,6 +8944,23 @@ func (c *ClientWithResponses) DriverShowWithResponse(ctx context.Context, driver
 	return ParseDriverShowResponse(rsp)
 }
 
+// DriverPropertiesWithResponse Show the settings that a driver reads
+//
+// What a node's `driver_info` may have, with a description of each. The drivers here read none.
+//
+// Policy rule: `baremetal:driver:get`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/drivers/{driver}/properties (the `DriverProperties` operationId).
+func (c *ClientWithResponses) DriverPropertiesWithResponse(ctx context.Context, driver string, params *DriverPropertiesParams, reqEditors ...RequestEditorFn) (*DriverPropertiesResponse, error) {
+	rsp, err := c.DriverProperties(ctx, driver, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDriverPropertiesResponse(rsp)
+}
+
 // NodeListWithResponse List nodes
 //
 // In brief, unless `detail` or `fields` asks for more.
@@ -9694,6 +10093,13 @@ func ParseConductorListResponse(rsp *http.Response) (*ConductorListResponse, err
 		}
 		response.JSON403 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
 		var dest NotAcceptable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9900,6 +10306,88 @@ func ParseDriverShowResponse(rsp *http.Response) (*DriverShowResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Driver
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest UnexpectedArguments
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 406:
+		var dest NotAcceptable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDriverPropertiesResponse parses an HTTP response from a DriverPropertiesWithResponse call
+func ParseDriverPropertiesResponse(rsp *http.Response) (*DriverPropertiesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DriverPropertiesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest map[string]interface{}
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
