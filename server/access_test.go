@@ -106,6 +106,7 @@ var accessRows = []struct {
 	{"GET /v1/conductors/{hostname}", "baremetal:conductor:get", machines},
 	{"GET /v1/drivers", "baremetal:driver:get", machines},
 	{"GET /v1/drivers/{driver}", "baremetal:driver:get", machines},
+	{"GET /v1/drivers/{driver}/properties", "baremetal:driver:get_properties", machines},
 	{"GET /v1/nodes", "baremetal:node:list_all", machines},
 	{"POST /v1/nodes", "baremetal:node:create", machines},
 	{"GET /v1/nodes/detail", "baremetal:node:list_all", machines},

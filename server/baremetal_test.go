@@ -347,7 +347,7 @@ func TestOnlyTheVersionsThatAreListedChangeBareMetal(t *testing.T) {
 func TestTheBareMetalDocumentsAreServed(t *testing.T) {
 	t.Parallel()
 	s := newMachines(t, "")
-	for version, of := range map[string]string{"1.1": "1.1", "1.82": "1.82", "1.81": "1.75", "1.10": "1.9", "latest": "1.82"} {
+	for version, of := range map[string]string{"1.1": "1.1", "1.82": "1.82", "1.81": "1.77", "1.10": "1.9", "latest": "1.82"} {
 		want, _ := openapi.Baremetal.Document(of)
 		if got := s.get("/openapi/baremetal/" + version + ".json").Body.Bytes(); len(got) == 0 || !bytes.Equal(got, want) {
 			t.Errorf("%s: %d bytes, want the %d of %s", version, len(got), len(want), of)

@@ -2238,7 +2238,7 @@ type ClientInterface interface {
 	//
 	// What a node's `driver_info` may have, with a description of each. The drivers here read none.
 	//
-	// Policy rule: `baremetal:driver:get`.
+	// Policy rule: `baremetal:driver:get_properties`.
 	//
 	// Corresponds with GET /v1/drivers/{driver}/properties (the `DriverProperties` operationId).
 	DriverProperties(ctx context.Context, driver string, params *DriverPropertiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2821,7 +2821,7 @@ func (c *Client) DriverShow(ctx context.Context, driver string, params *DriverSh
 //
 // What a node's `driver_info` may have, with a description of each. The drivers here read none.
 //
-// Policy rule: `baremetal:driver:get`.
+// Policy rule: `baremetal:driver:get_properties`.
 //
 // Corresponds with GET /v1/drivers/{driver}/properties (the `DriverProperties` operationId).
 func (c *Client) DriverProperties(ctx context.Context, driver string, params *DriverPropertiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6871,7 +6871,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// What a node's `driver_info` may have, with a description of each. The drivers here read none.
 	//
-	// Policy rule: `baremetal:driver:get`.
+	// Policy rule: `baremetal:driver:get_properties`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8948,7 +8948,7 @@ func (c *ClientWithResponses) DriverShowWithResponse(ctx context.Context, driver
 //
 // What a node's `driver_info` may have, with a description of each. The drivers here read none.
 //
-// Policy rule: `baremetal:driver:get`.
+// Policy rule: `baremetal:driver:get_properties`.
 //
 // Returns a wrapper object for the known response body format(s).
 //

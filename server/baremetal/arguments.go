@@ -110,7 +110,9 @@ func (a args) number(name string, otherwise int) (int, error) {
 		return otherwise, nil
 	}
 	parsed, err := strconv.Atoi(value)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
+	// What is beyond the range is refused before its last characters were looked at.
+	digits := strings.Trim(strings.TrimLeft(value, "+-"), "0123456789") == ""
+	if err != nil && (!digits || !errors.Is(err, strconv.ErrRange)) {
 		return 0, fault.New(fault.Invalid, "Invalid value '%s' for %s: it is no whole number.", value, name)
 	}
 	return parsed, nil

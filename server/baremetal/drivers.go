@@ -66,7 +66,7 @@ func (o *operations) driverOperations() []*route.Operation {
 			return driverOf(ctx, driverShape.all(ctx), exampleDriver)
 		}))},
 	}, {
-		ID: "driver-properties", Method: http.MethodGet, Path: "/v1/drivers/{driver}/properties", Tag: tagDrivers, Rule: policy.DriversShow,
+		ID: "driver-properties", Method: http.MethodGet, Path: "/v1/drivers/{driver}/properties", Tag: tagDrivers, Rule: policy.DriverPropertiesShow,
 		Summary: "Show the settings that a driver reads", Fails: unknown,
 		Description: "What a node's `driver_info` may have, with a description of each. The drivers here read none.",
 		Variants:    []route.Variant{route.From(v(1), o.driverProperties, route.Example(func(context.Context) any { return object{} }))},

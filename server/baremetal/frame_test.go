@@ -98,6 +98,7 @@ func TestAPageIsAskedFor(t *testing.T) {
 		"limit=0":                     "Limit must be positive",
 		"limit=-1":                    "Limit must be positive",
 		"limit=-99999999999999999999": "Limit must be positive",
+		"limit=99999999999999999999x": "Invalid value '99999999999999999999x' for limit: it is no whole number.",
 		"limit=x":                     "Invalid value 'x' for limit: it is no whole number.",
 		"marker=x":                    "Expected UUID for marker: x",
 		"sort_key=extra":              `The sort_key value "extra" is an invalid field for sorting`,

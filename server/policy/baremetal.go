@@ -17,6 +17,7 @@ const (
 	NodeTraitsUpdate      = "baremetal:node:traits:set"          // PUT of one and of all
 	NodeTraitsDelete      = "baremetal:node:traits:delete"       // DELETE of one and of all
 	DriversShow           = "baremetal:driver:get"               // GET /v1/drivers and of one
+	DriverPropertiesShow  = "baremetal:driver:get_properties"    // GET /v1/drivers/{d}/properties
 	ConductorsShow        = "baremetal:conductor:get"            // GET /v1/conductors and of one
 	PortsList             = "baremetal:port:list_all"            // GET /v1/ports, .../{n}/ports
 	PortsShow             = "baremetal:port:get"                 // GET /v1/ports/{p}

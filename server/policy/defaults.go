@@ -96,6 +96,7 @@ var defaults = []registered{
 	{NodeTraitsUpdate, adminService, "", true},
 	{NodeTraitsDelete, adminService, "", true},
 	{DriversShow, adminService, "", true},
+	{DriverPropertiesShow, adminService, "", true},
 	{ConductorsShow, adminService, "", true},
 	{PortsList, adminService, "", true},
 	{PortsShow, adminService, "", true},

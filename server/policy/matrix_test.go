@@ -105,6 +105,7 @@ var matrix = []struct{ rule, enforced, legacy string }{
 	{"baremetal:node:traits:set", "yyy --- -- yy -", "yyy --- -- yy -"},
 	{"baremetal:node:traits:delete", "yyy --- -- yy -", "yyy --- -- yy -"},
 	{"baremetal:driver:get", "yyy --- -- yy -", "yyy --- -- yy -"},
+	{"baremetal:driver:get_properties", "yyy --- -- yy -", "yyy --- -- yy -"},
 	{"baremetal:conductor:get", "yyy --- -- yy -", "yyy --- -- yy -"},
 	{"baremetal:port:list_all", "yyy --- -- yy -", "yyy --- -- yy -"},
 	{"baremetal:port:get", "yyy --- -- yy -", "yyy --- -- yy -"},
