@@ -196,7 +196,8 @@ func asObject(name string, value any) (any, error) {
 }
 
 // asProperties takes objects whose sizes of a machine, where they are there, are whole
-// numbers or texts of them: schedulers read these.
+// numbers or texts of them: schedulers read these. As in ironic, of a number that is no
+// text a fraction is let through.
 func asProperties(name string, value any) (any, error) {
 	checked, err := asObject(name, value)
 	if err != nil {
@@ -218,10 +219,6 @@ func isSize(value any) bool {
 	case json.Number:
 		number, err := value.Float64()
 		return err == nil && number >= 0
-	case float64:
-		return value >= 0
-	case int64:
-		return value >= 0
 	}
 	return false
 }

@@ -242,7 +242,7 @@ func (s *Store) resolve(ctx context.Context, tx pgx.Tx, filter ProviderFilter) (
 	}
 	params.MemberOf = sets(filter.MemberOf, found.AggregateIds)
 	if lateClass != nil && len(filter.MemberOf) > 0 {
-		if any, err := s.anyMember(ctx, tx, params.MemberOf); err != nil || !any {
+		if somebody, err := s.anyMember(ctx, tx, params.MemberOf); err != nil || !somebody {
 			return params, true, err
 		}
 	}
