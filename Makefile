@@ -9,19 +9,19 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 GENERATED := gen openapi sql/schema.sql sql/functions/VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint-sql generate verify bench bench-candidates bench-baremetal bench-hotspots endurance db psql run serve plans postgresql
+.PHONY: help build test lint lint-sql generate verify bench bench-candidates bench-baremetal bench-hotspots soak db psql run serve plans postgresql
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/berth with its version in it
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/berth ./cmd/berth
+	$(GO) build -trimpath -ldflags '-X github.com/berthd/berth/internal/version.version=$(VERSION)' -o bin/berth ./cmd/berth
 
 test: postgresql ## run every test; installs PostgreSQL's binaries if there are none
 	$(GO) test -timeout 20m ./...
 
 lint: ## check formatting, go vet, staticcheck and the SQL functions
-	@unformatted=$$(gofmt -l agent client cmd e2e gen server sql openapi); \
+	@unformatted=$$(gofmt -l agent client cmd e2e gen internal server sql openapi); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
@@ -30,47 +30,66 @@ lint: ## check formatting, go vet, staticcheck and the SQL functions
 lint-sql: postgresql ## check the queries with sqlc vet and the functions with plpgsql_check
 	@GO='$(GO)' tools/lint-sql.sh
 
-.PHONY: fuzz badinput vulncheck licences
+.PHONY: fuzz badinput vulncheck licenses
 fuzz: ## run every fuzz test for FUZZTIME (10s)
 	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
 
 badinput: postgresql ## send 100,000 malformed and borderline requests; FLAGS='-badinput.seed 7' for others
-	$(GO) test -count=1 -timeout 60m ./server/badinput -run TestBadInput -v -badinput.requests 100000 $(FLAGS)
+	$(GO) test -count=1 -timeout 60m ./internal/test/badinput -run '^TestErrors_InvalidInput_' -v -badinput.requests 100000 $(FLAGS)
 
 vulncheck: ## look for known vulnerabilities in what the program is built from
 	@GO='$(GO)' tools/vulncheck.sh
 
-licences: ## write docs/licences.md anew
-	$(GO) test -count=1 ./e2e -run TestTheLicencesOfEveryModule -licences.update
+licenses: ## write docs/third-party-licenses.md
+	$(GO) test -count=1 ./e2e -run '^TestLicenses_' -licenses.update
 
 generate: postgresql ## rebuild gen, openapi and the dump of the schema from their sources
+	$(GO) test -count=1 ./sql -run '^TestFunctionSet_Statements_' -update
 	$(TOOL) sqlc generate
-	$(GO) run ./cmd/berth openapi --all openapi/placement
-	$(GO) run ./cmd/berth openapi --api baremetal --all openapi/baremetal
+	$(GO) run ./openapi/record
 	$(TOOL) oapi-codegen -config gen/client/oapi-codegen.yaml -o gen/client/client.gen.go openapi/placement/1.39.json
-	$(TOOL) oapi-codegen -config gen/baremetal/oapi-codegen.yaml -o gen/baremetal/baremetal.gen.go openapi/baremetal/1.82.json
-	$(GO) test -count=1 ./server/migrate -run 'TestTheSchemaDump|TestChangedFunctions' -update
+	$(GO) test -count=1 ./server/migrate -run '^TestSchemaDump_Migrated_|^TestFunctionSet_Changed_' -update
 
 verify: generate ## rebuild and fail when anything differs from what is committed, or from what is released
 	@git diff --exit-code -- $(GENERATED)
 	@untracked=$$(git ls-files --others --exclude-standard -- $(GENERATED)); \
 	if [ -n "$$untracked" ]; then echo "generated and not committed:"; echo "$$untracked"; exit 1; fi
-	$(GO) run ./openapi/released
+	$(GO) run ./openapi/record -released
 
-bench: postgresql ## measure requests beside a floor measured in the same run; FLAGS='-only writes'
-	$(GO) run ./cmd/bench $(FLAGS)
+.PHONY: documents
+documents: ## write the OpenAPI document of every microversion below bin/openapi, for a release archive
+	$(GO) run ./cmd/berth openapi --all bin/openapi/placement
+	$(GO) run ./cmd/berth openapi --api baremetal --all bin/openapi/baremetal
 
-bench-candidates: postgresql ## measure the search for candidates on clouds of 1,000 to 100,000 trees; FLAGS='-sizes 1000'
-	$(GO) run ./cmd/benchcandidates $(FLAGS)
+bench: postgresql ## measure requests beside a baseline of the same run; FLAGS='--only writes'
+	$(GO) run ./cmd/bench requests $(FLAGS)
 
-bench-baremetal: postgresql ## measure how many bare metal nodes are given away in a second, of 1,000 and of 10,000; FLAGS='-rounds 1'
-	$(GO) run ./cmd/benchbaremetal $(FLAGS)
+bench-candidates: postgresql ## measure the search for candidates on clouds of 1,000 to 100,000 trees; FLAGS='--sizes 1000'
+	$(GO) run ./cmd/bench candidates $(FLAGS)
+
+bench-baremetal: postgresql ## measure how many node allocations are decided in a second, on 1,000 and 10,000 nodes; FLAGS='--rounds 1'
+	$(GO) run ./cmd/bench baremetal $(FLAGS)
 
 bench-hotspots: postgresql ## measure 16 clients on one provider, on one each, and looking for candidates first
 	$(GO) test ./server -run '^$$' -bench Hotspots -benchtime 2000x
 
-endurance: postgresql ## half load for an hour, or DURATION=5m: does anything grow?
-	@tools/endurance.sh
+.PHONY: slow-readers bench-slow-readers
+slow-readers: postgresql ## have 100 slow readers of large answers renewed for a minute
+	$(GO) test ./internal/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_HoldNoConnection' -slowreaders.for 1m -slowreaders.providers 20000
+
+bench-slow-readers: postgresql ## measure fast requests alone and beside 100 slow readers, in the same run
+	$(GO) test ./internal/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_Latency' -slowreaders.rounds 5
+
+.PHONY: failovers
+failovers: postgresql ## take the leadership of a Patroni cluster away FAILOVERS (50) times under load; needs patroni, etcd and haproxy
+	$(GO) test -count=1 -tags client -v -timeout 3h ./e2e -run '^TestFailover_PatroniLeaderLost' -failovers $(or $(FAILOVERS),50)
+
+soak: postgresql ## run a server at half load for an hour, or DURATION=5m, and check that nothing grows
+	@tools/soak_test.sh
+
+.PHONY: memory
+memory: postgresql ## measure the memory of a server: idle, under load, with hostile and with large bodies
+	$(GO) test -count=1 -timeout 30m -tags client ./e2e -run TestLimits_HostileAndLargeBodies -v -memory.full
 
 db: postgresql ## create or migrate the embedded database without serving
 	$(GO) run ./cmd/berth db migrate
@@ -78,7 +97,7 @@ db: postgresql ## create or migrate the embedded database without serving
 psql: ## open psql on the database of a running berth
 	@tools/psql.sh
 
-plans: postgresql ## show how candidates are found: plans of typical questions, or of QUERY='resources=VCPU:1&limit=10'
+plans: postgresql ## show plans of typical requests, or of QUERY='resources=VCPU:1&limit=10' or 'GET /usages?project_id=p'
 	@GO='$(GO)' tools/plans.sh $(if $(QUERY),'$(QUERY)')
 
 run: build postgresql ## build bin/berth and serve with it

@@ -1,9 +1,7 @@
-// Package agent keeps what a service of the Placement API knows of one host in
-// step with the host. A Driver says what the host has; the Tracker loads the
-// tree, asks the driver, writes the difference, and decides what is tried again,
-// what waits for the next run, and what must stop a start.
+// Package agent synchronizes the provider tree of one host in a service of the Placement API with the host. A Driver
+// states the resources of the host. The Tracker loads the tree, calls the driver, writes the difference, and decides
+// which errors it retries, which wait for the next pass, and which abort the start.
 //
-// It is not for what a machine looks like (package host surveys a Linux machine,
-// package declared follows a file) and not for the wire or the cache (package
-// client). It claims nothing and starts no workload.
+// It is not for the resources of a machine (package host discovers a Linux machine, package planfile executes a plan
+// file) and not for requests or the cache (package client). It claims nothing and starts no workload.
 package agent

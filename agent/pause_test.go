@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestThePauseAfterAConflictIsRandomAndGrows: hosts that met each other must not
+// TestAgent_RetryDelay_RandomAndGrowing: hosts that met each other must not
 // meet again at the next attempt, and four attempts must not be over in a moment.
-func TestThePauseAfterAConflictIsRandomAndGrows(t *testing.T) {
+func TestAgent_RetryDelay_RandomAndGrowing(t *testing.T) {
 	t.Parallel()
 	for attempt, longest := range map[int]time.Duration{
 		1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 3: 400 * time.Millisecond, 1000: 6400 * time.Millisecond,

@@ -7,23 +7,23 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Preview is what a pass at start-up would do.
+// Preview is the result that a pass at start-up would have.
 type Preview struct {
-	// Before is what the service has, After what the driver makes of it. A root
-	// that the service does not know is missing in Before.
+	// Before is the state of the service, After the state that the driver wants. Before lacks a root that the service
+	// does not have.
 	Before, After *client.ProviderTree
-	// Reshape is whether inventory has to be moved. Had and Have are the
-	// allocations then, before and after the move; else nil.
+	// Reshape is true if inventory has to move. Had and Have are then the allocations before and after the move;
+	// otherwise nil.
 	Reshape   bool
 	Had, Have client.Allocations
 }
 
-// Preview asks the driver and writes nothing, not even the root of a new host.
-// What the service would refuse it cannot know.
+// Preview calls the driver and writes nothing, not even the root of a new host. It cannot detect writes that the
+// service would reject.
 func (t *Tracker) Preview(ctx context.Context) (*Preview, error) {
 	t.pass.Lock()
 	defer t.pass.Unlock()
-	before, err := t.look(ctx)
+	before, err := t.loadForest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (t *Tracker) Preview(ctx context.Context) (*Preview, error) {
 			return nil, err
 		}
 	}
-	if preview.Have, err = t.ask(ctx, preview.After, true); err != nil || preview.Have == nil {
+	if preview.Have, err = t.runDriver(ctx, preview.After, true); err != nil || preview.Have == nil {
 		return preview, err
 	}
 	preview.Reshape = true
@@ -42,19 +42,19 @@ func (t *Tracker) Preview(ctx context.Context) (*Preview, error) {
 	return preview, err
 }
 
-// look loads the tree of a host that the service knows, and is an empty forest
-// for any other.
-func (t *Tracker) look(ctx context.Context) (*client.ProviderTree, error) {
+// loadForest returns the tree of a host, or an empty forest if the service does not have the host. If another provider
+// has the name, the error wraps client.ErrDuplicateName.
+func (t *Tracker) loadForest(ctx context.Context) (*client.ProviderTree, error) {
 	known, err := t.client.ProviderList(ctx, client.ProviderFilter{InTree: t.node.UUID.String()})
 	if err != nil {
-		return nil, fmt.Errorf("looking for the provider of %s: %w", t.node.Name, err)
+		return nil, fmt.Errorf("cannot list the provider of %s: %w", t.node.Name, err)
 	}
 	if len(known) > 0 {
 		return t.load(ctx)
 	}
 	namesakes, err := t.client.ProviderList(ctx, client.ProviderFilter{Name: t.node.Name})
 	if err != nil {
-		return nil, fmt.Errorf("looking for the provider of %s: %w", t.node.Name, err)
+		return nil, fmt.Errorf("cannot list the provider of %s: %w", t.node.Name, err)
 	}
 	if len(namesakes) > 0 {
 		return nil, fmt.Errorf("%w: the service knows %q as the provider %s, and this host says it is %s; give the agent that uuid, or remove the old provider",

@@ -6,14 +6,12 @@ import (
 	"time"
 )
 
-// Run makes a pass at start-up, and then one after every interval, a tenth more
-// or less so that the hosts of a cloud spread, until Stop is called or the context
-// ends. A pass runs earlier after Nudge.
+// Run executes a pass at start-up, and then one after every interval, until Stop is called or the context ends. It
+// varies the interval at random by a tenth, so that the hosts of a cloud spread. Trigger starts a pass earlier.
 //
-// The start-up lasts until a pass gets through: where the service was away when
-// the host started, the first pass that reaches it may still reshape. The error is
-// nil after Stop, that of the context when it ended first, and the pass's when it
-// was fatal at start-up; others are logged.
+// The start-up lasts until a pass succeeds: if the service is unavailable when the host starts, the first pass that
+// reaches it may still reshape. Run returns nil after Stop, the error of the context if that ends first, and the error
+// of a pass at start-up if it is fatal. It logs other errors.
 func (t *Tracker) Run(ctx context.Context, interval time.Duration) error {
 	startup := true
 	for {
@@ -26,7 +24,7 @@ func (t *Tracker) Run(ctx context.Context, interval time.Duration) error {
 		case startup && t.Fatal(err):
 			return err
 		default:
-			t.options.Log.Error("the service's picture of the host could not be renewed; it is tried again", "node", t.node.Name, "startup", startup, "cause", err)
+			t.options.Log.Error("cannot synchronize the provider tree; retrying", "node", t.node.Name, "startup", startup, "cause", err)
 		}
 		if asked, err := t.wait(ctx, spread(interval)); asked || err != nil {
 			return err
@@ -34,9 +32,9 @@ func (t *Tracker) Run(ctx context.Context, interval time.Duration) error {
 	}
 }
 
-// wait returns when the next pass is due. Asked is whether to stop instead.
+// wait returns when the next pass is due. asked is true after Stop.
 func (t *Tracker) wait(ctx context.Context, pause time.Duration) (asked bool, err error) {
-	// Asked first: a Stop during a pass must not lose against a nudge.
+	// Checked first: a Stop during a pass has precedence over a Trigger.
 	select {
 	case <-t.stop:
 		return true, nil
@@ -44,7 +42,7 @@ func (t *Tracker) wait(ctx context.Context, pause time.Duration) (asked bool, er
 	}
 	due := time.NewTimer(pause)
 	defer due.Stop()
-	t.sign(time.Now().Add(pause))
+	t.markProgress(time.Now().Add(pause))
 	select {
 	case <-due.C:
 	case <-t.nudges:
@@ -61,28 +59,27 @@ func spread(interval time.Duration) time.Duration {
 	return interval - tenth + rand.N(2*tenth+1)
 }
 
-// Nudge asks Run for a pass at once, or for one more if one is running. It does
-// not wait.
-func (t *Tracker) Nudge() {
+// Trigger makes Run start a pass now, or one more after the current one. It does not wait.
+func (t *Tracker) Trigger() {
 	select {
 	case t.nudges <- struct{}{}:
 	default:
 	}
 }
 
-// Stop ends Run when the pass that runs, if one does, has ended. It does not wait.
+// Stop ends Run after the current pass, if there is one. It does not wait. It can be called more than once.
 func (t *Tracker) Stop() { t.stopIt() }
 
-// Progress is when the tracker last took a step: something was read, asked or
-// written. While Run waits for the next pass it is the time when that is due, in
-// the future. A watchdog thus sees a pass that hangs, and a loop that ended.
+// Progress returns the time of the last step of the tracker: a read, a call of the driver, or a write. While Run waits
+// for the next pass, it returns the future time at which that is due. A watchdog can thus detect a pass that hangs and
+// a loop that ended.
 func (t *Tracker) Progress() time.Time {
 	t.progress.Lock()
 	defer t.progress.Unlock()
 	return t.lastSign
 }
 
-func (t *Tracker) sign(at time.Time) {
+func (t *Tracker) markProgress(at time.Time) {
 	t.progress.Lock()
 	defer t.progress.Unlock()
 	t.lastSign = at

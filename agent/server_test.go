@@ -2,19 +2,15 @@ package agent_test
 
 import (
 	"errors"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/berthd/berth/client"
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/dbtest"
-	"github.com/berthd/berth/server/store"
-	"github.com/berthd/berth/server/storetest"
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/internal/test/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -22,16 +18,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // serve starts the real server on a database of the test's own.
 func serve(t *testing.T) string {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	listening := httptest.NewServer(server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	}))
-	t.Cleanup(listening.Close)
-	return listening.URL
+	return servertest.New(t, servertest.Options{}).Listen(t).URL
 }
 
 // newClient repeats nothing, so that a request that is cut is one failure.
@@ -47,9 +34,9 @@ func newClient(t *testing.T, url string, options ...client.Option) *client.Clien
 // errCut is what a broken connection looks like.
 var errCut = errors.New("wire cut by the test")
 
-// wire stands between a client and the server. The zero value only notes what is
+// faultyTransport stands between a client and the server. The zero value only notes what is
 // sent.
-type wire struct {
+type faultyTransport struct {
 	// before is called before a request is sent; its error is what the client gets
 	// instead of an answer, and the server sees nothing.
 	before func(*http.Request) error
@@ -61,7 +48,7 @@ type wire struct {
 	seen  []string
 }
 
-func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
+func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	w.mutex.Lock()
 	w.seen = append(w.seen, request.Method+" "+request.URL.Path)
 	w.mutex.Unlock()
@@ -81,7 +68,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // sent counts the requests that begin with a text since the last call.
-func (w *wire) sent(beginning string) int {
+func (w *faultyTransport) sent(beginning string) int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	count := 0
@@ -93,7 +80,7 @@ func (w *wire) sent(beginning string) int {
 	return count
 }
 
-func (w *wire) forget() {
+func (w *faultyTransport) forget() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.seen = nil

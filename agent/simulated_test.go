@@ -109,7 +109,7 @@ func (s *simulated) move(root uuid.UUID, children map[string]uuid.UUID, allocati
 		}
 		used, known := s.where[consumer]
 		if !known {
-			return fmt.Errorf("%w: nobody knows which GPU consumer %s uses", client.ErrReshapeFailed, consumer)
+			return fmt.Errorf("%w: unknown GPU of consumer %s", client.ErrReshapeFailed, consumer)
 		}
 		for gpu, amount := range used {
 			record.Allocations[children[gpu]] = client.Resources{vgpu: amount}
@@ -132,7 +132,7 @@ var (
 type host struct {
 	t      *testing.T
 	url    string
-	setup  *client.Client // somebody else's, with nothing on its wire
+	setup  *client.Client // another client, without faults on its connection
 	node   agent.Node
 	other  uuid.UUID
 	driver *simulated
@@ -191,8 +191,7 @@ func (h *host) tryClaim(consumer uuid.UUID, wanted map[uuid.UUID]client.Resource
 	}, nil)
 }
 
-// disturb writes to a provider as somebody else does at the same time: a trait
-// more each time.
+// disturb writes to a provider like a concurrent client: it adds one trait in each call.
 func (h *host) disturb(id uuid.UUID) error {
 	traits, generation, err := h.setup.ProviderTraitList(h.t.Context(), id)
 	if err != nil {
@@ -226,7 +225,7 @@ func (h *host) remove() {
 }
 
 // tracker is one that starts afresh, behind a wire.
-func (h *host) tracker(w *wire, options agent.Options) *agent.Tracker {
+func (h *host) tracker(w *faultyTransport, options agent.Options) *agent.Tracker {
 	h.t.Helper()
 	if options.Pause == nil {
 		options.Pause = func(int) time.Duration { return 0 }

@@ -15,51 +15,49 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Options are what a Tracker's user may choose; the zero value is what `berth
-// agent` uses.
+// Options are the options of a Tracker; `berth agent` uses the zero value.
 type Options struct {
-	// Attempts is how often a pass is tried when somebody else wrote first;
-	// 0 means 4.
+	// Attempts is the maximum number of attempts of a pass after conflicts with other clients; 0 means 4.
 	Attempts int
-	// Pause is how long to wait after an attempt, counted from 1, that met a
-	// conflict; nil means a random time up to 0.1, 0.2, 0.4 s and so on.
+	// Pause returns the delay after an attempt, counted from 1, that ended with a conflict; nil means a random delay up
+	// to 0.1, 0.2, 0.4 s and so on.
 	Pause func(attempt int) time.Duration
-	// Log gets what goes wrong and what is done about it; nil means nowhere.
+	// Log is the log for errors and retries; nil disables it.
 	Log *slog.Logger
-	// Observe, if not nil, is told of each pass when it has ended.
-	Observe func(Pass)
+	// Observe, if not nil, is called after each pass.
+	Observe func(Reconciliation)
 }
 
-// Pass is what one call of Update did.
-type Pass struct {
-	// Startup is whether the pass was allowed to reshape.
+// Reconciliation is the result of one call of Update.
+type Reconciliation struct {
+	// Startup is true for a pass that is allowed to reshape.
 	Startup bool
 	Began   time.Time
 	Took    time.Duration
-	// Attempts is at least 1, Conflicts how many of them met one.
+	// Attempts is the number of attempts, at least 1; Conflicts is the number of those that ended with a conflict.
 	Attempts, Conflicts int
-	// Reshaped is whether the driver moved inventory, and the pass got through.
+	// Reshaped is true if the driver moved inventory and the pass succeeded.
 	Reshaped bool
-	// Providers is how many the tree of the host had when it was written.
+	// Providers is the number of providers in the written tree of the host.
 	Providers int
 	// Err is what Update returned.
 	Err error
 
-	// moved is Reshaped before the pass has got through: an attempt may end with
-	// a conflict after its reshape was accepted.
+	// moved is true if the driver moved inventory in any attempt: an attempt may end with a conflict after its reshape
+	// succeeded.
 	moved bool
 }
 
-// Tracker keeps one node in step.
+// Tracker is the synchronizer of the provider tree of one node. It is safe for concurrent use.
 type Tracker struct {
 	client  *client.Client
 	driver  Driver
 	node    Node
 	options Options
 
-	// pass is held while a pass runs: two would only be in each other's way.
+	// pass is locked during a pass, so that passes do not conflict with each other.
 	pass sync.Mutex
-	// nudges has room for one: several wishes for a pass are one wish.
+	// nudges has a capacity of one: several requests for a pass are one request.
 	nudges chan struct{}
 	stop   chan struct{}
 	stopIt func()
@@ -68,8 +66,8 @@ type Tracker struct {
 	lastSign time.Time
 }
 
-// NewTracker makes a Tracker, which does nothing until Update or Run is called.
-// The client's cache should be the tracker's own.
+// NewTracker returns a Tracker, which does nothing until Update or Run is called. Other code should not use the cache
+// of the client.
 func NewTracker(c *client.Client, driver Driver, node Node, options Options) *Tracker {
 	options.Attempts = cmp.Or(options.Attempts, 4)
 	if options.Log == nil {
@@ -86,29 +84,26 @@ func NewTracker(c *client.Client, driver Driver, node Node, options Options) *Tr
 	}
 }
 
-// randomPause grows, so that many hosts that write to one sharing provider find
-// an order among themselves. The shift is bounded for those who try very often.
+// randomPause returns a random delay below a bound that doubles with each attempt up to 6.4 s, so that many hosts that
+// write to one sharing provider spread their retries.
 func randomPause(attempt int) time.Duration {
 	return rand.N(100 * time.Millisecond << min(attempt-1, 6))
 }
 
-// Fatal tells whether an error of a pass at start-up means that the host must
-// not begin to work: the shape of its tree had to change and could not, so the
-// service's books and the host would go on to disagree. Every other error is to
-// be logged and tried again.
+// Fatal reports whether an error of a pass at start-up means that the host must not start: its tree had to be reshaped
+// and could not, so the service and the host would disagree. Log and retry every other error.
 func (t *Tracker) Fatal(err error) bool {
 	return errors.Is(err, client.ErrReshapeFailed) || errors.Is(err, client.ErrReshapeNeeded) || errors.Is(err, client.ErrReshapeConflict)
 }
 
-// Update makes one pass: it loads the tree, asks the driver and writes the
-// difference, and does it all again when somebody else wrote in between. Only a
-// pass at start-up reshapes; from any other the driver's wish for it is returned,
-// wrapping client.ErrReshapeNeeded.
+// Update executes one pass: it loads the tree, calls the driver and writes the difference. It retries the pass after a
+// conflict with another client. Only a pass at start-up reshapes; any other returns the error of the driver, which
+// wraps client.ErrReshapeNeeded. Concurrent passes wait for each other.
 func (t *Tracker) Update(ctx context.Context, startup bool) error {
 	t.pass.Lock()
 	defer t.pass.Unlock()
-	pass := Pass{Startup: startup, Began: time.Now()}
-	pass.Err = t.attempts(ctx, &pass)
+	pass := Reconciliation{Startup: startup, Began: time.Now()}
+	pass.Err = t.reconcile(ctx, &pass)
 	pass.Reshaped = pass.moved && pass.Err == nil
 	pass.Took = time.Since(pass.Began)
 	if t.options.Observe != nil {
@@ -117,7 +112,7 @@ func (t *Tracker) Update(ctx context.Context, startup bool) error {
 	return pass.Err
 }
 
-func (t *Tracker) attempts(ctx context.Context, pass *Pass) error {
+func (t *Tracker) reconcile(ctx context.Context, pass *Reconciliation) error {
 	for {
 		pass.Attempts++
 		err := t.attempt(ctx, pass)
@@ -128,7 +123,7 @@ func (t *Tracker) attempts(ctx context.Context, pass *Pass) error {
 		if pass.Attempts >= t.options.Attempts {
 			return fmt.Errorf("after %d attempts: %w", pass.Attempts, err)
 		}
-		t.options.Log.Info("somebody else wrote first; loading the provider tree again", "node", t.node.Name, "attempt", pass.Attempts, "cause", err)
+		t.options.Log.Info("another client changed the provider tree; loading it again", "node", t.node.Name, "attempt", pass.Attempts, "cause", err)
 		select {
 		case <-time.After(t.options.Pause(pass.Attempts)):
 		case <-ctx.Done():
@@ -137,13 +132,13 @@ func (t *Tracker) attempts(ctx context.Context, pass *Pass) error {
 	}
 }
 
-// attempt is one load, one answer of the driver and one write.
-func (t *Tracker) attempt(ctx context.Context, pass *Pass) error {
+// attempt loads the tree, calls the driver, and writes the tree.
+func (t *Tracker) attempt(ctx context.Context, pass *Reconciliation) error {
 	tree, err := t.load(ctx)
 	if err != nil {
 		return err
 	}
-	allocations, err := t.ask(ctx, tree, pass.Startup)
+	allocations, err := t.runDriver(ctx, tree, pass.Startup)
 	if err != nil {
 		return err
 	}
@@ -151,7 +146,7 @@ func (t *Tracker) attempt(ctx context.Context, pass *Pass) error {
 		pass.Providers = len(ids)
 	}
 	pass.moved = pass.moved || allocations != nil
-	t.sign(time.Now())
+	t.markProgress(time.Now())
 	if err := t.client.UpdateFromProviderTree(ctx, tree, allocations); err != nil {
 		return fmt.Errorf("%s: %w", t.node.Name, err)
 	}
@@ -161,58 +156,58 @@ func (t *Tracker) attempt(ctx context.Context, pass *Pass) error {
 	return nil
 }
 
-// load gets the tree and makes sure that the driver will find its node there.
+// load loads the tree, and returns an error unless the node has its name there.
 func (t *Tracker) load(ctx context.Context) (*client.ProviderTree, error) {
-	t.sign(time.Now())
+	t.markProgress(time.Now())
 	tree, err := t.client.GetProviderTreeAndEnsureRoot(ctx, t.node.UUID, t.node.Name, uuid.Nil)
 	if err != nil {
-		return nil, err // it says which provider was loaded
+		return nil, err // it contains the provider
 	}
 	found, err := tree.Provider(t.node.UUID.String())
 	if err != nil {
 		return nil, fmt.Errorf("the tree that was loaded for %s: %w", t.node.Name, err)
 	}
 	if found.Name != t.node.Name {
-		// Drivers find their nodes by name. Which of the two names is the right
-		// one is not for a program to guess.
+		// Drivers find their nodes by name. The operator has to decide which of the two names is right.
 		return nil, fmt.Errorf("the service knows the provider %s as %q, not as %q; rename it there, or start the agent with that name or another uuid",
 			t.node.UUID, found.Name, t.node.Name)
 	}
 	return tree, nil
 }
 
-// ask has the driver edit the tree. Allocations are nil unless it has to move
-// inventory and may.
-func (t *Tracker) ask(ctx context.Context, tree *client.ProviderTree, mayReshape bool) (client.Allocations, error) {
-	t.sign(time.Now())
+// runDriver calls the driver to edit the tree. The allocations are nil unless the driver has to move inventory and the
+// pass may reshape.
+func (t *Tracker) runDriver(ctx context.Context, tree *client.ProviderTree, mayReshape bool) (client.Allocations, error) {
+	t.markProgress(time.Now())
 	err := t.driver.UpdateProviderTree(ctx, tree, t.node.Name, nil)
 	switch {
 	case err == nil:
 		return nil, nil
 	case !mayReshape || !errors.Is(err, client.ErrReshapeNeeded):
-		return nil, t.blame(err)
+		return nil, t.wrapError(err)
 	}
-	t.options.Log.Info("the driver has to move inventory that may be in use", "node", t.node.Name, "cause", err)
-	// After the tree, never before: a consumer that came in between has moved a
-	// generation of the tree, so that the service refuses what was computed
-	// without it.
+	t.options.Log.Info("reshape needed: the driver has to move inventory that may be in use", "node", t.node.Name, "cause", err)
+	// Read the allocations after the tree, never before: a consumer that appears in between changes a generation of the
+	// tree, so that the service rejects a reshape without it.
 	allocations, err := t.client.GetAllocationsForProviderTree(ctx, t.node.Name)
 	if err != nil {
-		return nil, err // it says whose allocations
+		return nil, err // it contains the provider
 	}
 	if allocations == nil {
 		allocations = client.Allocations{}
 	}
-	t.sign(time.Now())
+	t.markProgress(time.Now())
 	err = t.driver.UpdateProviderTree(ctx, tree, t.node.Name, allocations)
 	switch {
 	case err == nil:
 		return allocations, nil
 	case errors.Is(err, client.ErrReshapeNeeded):
-		return nil, fmt.Errorf("%w: the driver asked for the allocations although it had them, which is a mistake in it: %w", client.ErrReshapeFailed, err)
+		return nil, fmt.Errorf("%w: bug in the driver: it requested a reshape although it had the allocations: %w", client.ErrReshapeFailed, err)
 	}
-	return nil, t.blame(err)
+	return nil, t.wrapError(err)
 }
 
-// blame says whose error it is.
-func (t *Tracker) blame(err error) error { return fmt.Errorf("the driver of %s: %w", t.node.Name, err) }
+// wrapError adds the name of the node to an error of the driver.
+func (t *Tracker) wrapError(err error) error {
+	return fmt.Errorf("the driver of %s: %w", t.node.Name, err)
+}

@@ -15,11 +15,11 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-func TestAStartReshapesAndThenTheHostIsQuiet(t *testing.T) {
+func TestAgent_Startup_ReshapesThenSendsNothing(t *testing.T) {
 	t.Parallel()
-	h, w := newHost(t), new(wire)
-	var passes []agent.Pass
-	tracker := h.tracker(w, agent.Options{Observe: func(pass agent.Pass) { passes = append(passes, pass) }})
+	h, w := newHost(t), new(faultyTransport)
+	var passes []agent.Reconciliation
+	tracker := h.tracker(w, agent.Options{Observe: func(pass agent.Reconciliation) { passes = append(passes, pass) }})
 	h.must(tracker.Update(t.Context(), true))
 	h.wantNewShape()
 	if w.sent("POST /reshaper") != 1 || h.driver.calls != 2 || h.driver.reshapes != 1 {
@@ -30,7 +30,7 @@ func TestAStartReshapesAndThenTheHostIsQuiet(t *testing.T) {
 	if w.sent("") != 0 {
 		t.Errorf("an unchanged host sent %q", w.seen)
 	}
-	for at, want := range []agent.Pass{{Startup: true, Attempts: 1, Reshaped: true, Providers: 3}, {Attempts: 1, Providers: 3}} {
+	for at, want := range []agent.Reconciliation{{Startup: true, Attempts: 1, Reshaped: true, Providers: 3}, {Attempts: 1, Providers: 3}} {
 		got := passes[at]
 		if got.Startup != want.Startup || got.Attempts != want.Attempts || got.Conflicts != 0 || got.Reshaped != want.Reshaped || got.Providers != want.Providers || got.Err != nil {
 			t.Errorf("pass %d was %+v, want %+v", at, got, want)
@@ -38,9 +38,9 @@ func TestAStartReshapesAndThenTheHostIsQuiet(t *testing.T) {
 	}
 }
 
-func TestAPeriodicPassNeverReshapes(t *testing.T) {
+func TestAgent_PeriodicReconciliation_NeverReshapes(t *testing.T) {
 	t.Parallel()
-	h, w := newHost(t), new(wire)
+	h, w := newHost(t), new(faultyTransport)
 	tracker := h.tracker(w, agent.Options{})
 	for range 2 {
 		if err := tracker.Update(t.Context(), false); !errors.Is(err, client.ErrReshapeNeeded) {
@@ -53,9 +53,9 @@ func TestAPeriodicPassNeverReshapes(t *testing.T) {
 	h.wantOldShape()
 }
 
-func TestAClaimBetweenTheTreeAndTheReshapeIsKept(t *testing.T) {
+func TestAgent_ClaimBeforeReshape_Preserved(t *testing.T) {
 	t.Parallel()
-	h, w := newHost(t), new(wire)
+	h, w := newHost(t), new(faultyTransport)
 	came := false
 	w.before = func(request *http.Request) error {
 		if request.URL.Path != "/reshaper" || came {
@@ -64,8 +64,8 @@ func TestAClaimBetweenTheTreeAndTheReshapeIsKept(t *testing.T) {
 		came = true
 		return h.tryClaim(late, map[uuid.UUID]client.Resources{h.node.UUID: {"VCPU": 1, vgpu: 1}})
 	}
-	var pass agent.Pass
-	h.must(h.tracker(w, agent.Options{Observe: func(p agent.Pass) { pass = p }}).Update(t.Context(), true))
+	var pass agent.Reconciliation
+	h.must(h.tracker(w, agent.Options{Observe: func(p agent.Reconciliation) { pass = p }}).Update(t.Context(), true))
 	h.wantNewShape()
 	h.wantHeld(late, "cn1 VCPU 1", "cn1_gpu1 VGPU 1")
 	if w.sent("POST /reshaper") != 2 || pass.Attempts != 2 || pass.Conflicts != 1 || h.driver.reshapes != 2 {
@@ -73,9 +73,9 @@ func TestAClaimBetweenTheTreeAndTheReshapeIsKept(t *testing.T) {
 	}
 }
 
-func TestAConflictThatOutlivesItsRetriesIsFatal(t *testing.T) {
+func TestAgent_ReshapeConflictAfterRetries_Fatal(t *testing.T) {
 	t.Parallel()
-	h, w := newHost(t), new(wire)
+	h, w := newHost(t), new(faultyTransport)
 	var pauses []int
 	w.before = func(request *http.Request) error {
 		if request.URL.Path != "/reshaper" {
@@ -96,11 +96,11 @@ func TestAConflictThatOutlivesItsRetriesIsFatal(t *testing.T) {
 	h.wantOldShape()
 }
 
-func TestAConflictInAWriteIsTriedAgainAndNotFatal(t *testing.T) {
+func TestAgent_WriteConflict_RetriedAndNotFatal(t *testing.T) {
 	t.Parallel()
-	h, w := newHost(t), new(wire)
-	var pass agent.Pass
-	tracker := h.tracker(w, agent.Options{Observe: func(p agent.Pass) { pass = p }})
+	h, w := newHost(t), new(faultyTransport)
+	var pass agent.Reconciliation
+	tracker := h.tracker(w, agent.Options{Observe: func(p agent.Reconciliation) { pass = p }})
 	h.must(tracker.Update(t.Context(), true))
 	gpu, disturbances := h.providers()["cn1_gpu0"], 2
 	w.before = func(request *http.Request) error {
@@ -117,7 +117,7 @@ func TestAConflictInAWriteIsTriedAgainAndNotFatal(t *testing.T) {
 	}
 	h.wantTotals(map[string]map[string]int32{"cn1": {"VCPU": 16}, "cn1_gpu0": {vgpu: 6}, "cn1_gpu1": {vgpu: 4}})
 	if traits, _, err := h.setup.ProviderTraitList(t.Context(), gpu); err != nil || len(traits) != 3 {
-		t.Errorf("somebody else's trait was taken away: %q, %v", traits, err)
+		t.Errorf("traits = %q, %v, want the traits of the other client too", traits, err)
 	}
 
 	disturbances, h.driver.gpus["gpu0"] = 100, 8
@@ -126,7 +126,7 @@ func TestAConflictInAWriteIsTriedAgainAndNotFatal(t *testing.T) {
 	}
 }
 
-func TestDriversErrorsAreFatalOrNot(t *testing.T) {
+func TestAgent_DriverErrors_ClassifiedAsFatalOrRetryable(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for name, test := range map[string]struct {
@@ -134,8 +134,8 @@ func TestDriversErrorsAreFatalOrNot(t *testing.T) {
 		fatal  bool
 		text   string
 	}{
-		"a GPU that nobody knows of":   {simulated{gpus: h.driver.gpus}, true, "nobody knows which GPU consumer aaaaaaaa-0000-4000-8000-000000000001 uses"},
-		"a driver that asks twice":     {simulated{gpus: h.driver.gpus, asksAgain: true}, true, "a mistake in it"},
+		"a GPU of unknown consumers":   {simulated{gpus: h.driver.gpus}, true, "unknown GPU of consumer aaaaaaaa-0000-4000-8000-000000000001"},
+		"a driver that asks twice":     {simulated{gpus: h.driver.gpus, asksAgain: true}, true, "bug in the driver"},
 		"a hypervisor that is away":    {simulated{fail: errors.New("no answer")}, false, "the driver of cn1: no answer"},
 		"a reshape that it can't make": {simulated{fail: client.ErrReshapeFailed}, true, "the reshape failed"},
 	} {
@@ -150,14 +150,14 @@ func TestDriversErrorsAreFatalOrNot(t *testing.T) {
 	h.wantOldShape()
 }
 
-// TestAStartThatWasKilledAnywhereIsHealedByTheNext cuts the wire for good after
+// TestAgent_StartupKilledAtAnyRequest_NextStartCompletes cuts the wire for good after
 // so many requests, before or after the server has done the last one.
-func TestAStartThatWasKilledAnywhereIsHealedByTheNext(t *testing.T) {
+func TestAgent_StartupKilledAtAnyRequest_NextStartCompletes(t *testing.T) {
 	t.Parallel()
 	url := serve(t)
 	for _, answered := range []bool{false, true} {
 		for survivors, finished := 0, false; !finished; survivors++ {
-			h, w := newHostOn(t, url), new(wire)
+			h, w := newHostOn(t, url), new(faultyTransport)
 			alive := survivors
 			cut := func(*http.Request) error {
 				if alive == 0 {
@@ -183,7 +183,7 @@ func TestAStartThatWasKilledAnywhereIsHealedByTheNext(t *testing.T) {
 			}
 			finished = h.tracker(w, agent.Options{}).Update(t.Context(), true) == nil
 			h.wantNothingLost()
-			h.must(h.tracker(new(wire), agent.Options{}).Update(t.Context(), true))
+			h.must(h.tracker(new(faultyTransport), agent.Options{}).Update(t.Context(), true))
 			h.wantNewShape()
 			if t.Failed() {
 				t.Fatalf("killed after %d requests, the last one done: %v", survivors, answered)
@@ -196,16 +196,16 @@ func TestAStartThatWasKilledAnywhereIsHealedByTheNext(t *testing.T) {
 	}
 }
 
-func TestAHostWithAnotherNameAtTheServiceIsRefused(t *testing.T) {
+func TestAgent_NodeNameMismatch_Rejected(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.node.Name = "cn1.example.org"
-	tracker := h.tracker(new(wire), agent.Options{})
+	tracker := h.tracker(new(faultyTransport), agent.Options{})
 	if err := tracker.Update(t.Context(), true); err == nil || tracker.Fatal(err) || !strings.Contains(err.Error(), `as "cn1", not as "cn1.example.org"`) {
 		t.Errorf("got %v", err)
 	}
 	h.node.UUID, h.node.Name = uuid.New(), "cn1"
-	tracker = h.tracker(new(wire), agent.Options{})
+	tracker = h.tracker(new(faultyTransport), agent.Options{})
 	if err := tracker.Update(t.Context(), true); !errors.Is(err, client.ErrDuplicateName) {
 		t.Errorf("got %v", err)
 	}
@@ -214,9 +214,9 @@ func TestAHostWithAnotherNameAtTheServiceIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPreviewWritesNothing(t *testing.T) {
+func TestAgent_Preview_WritesNothing(t *testing.T) {
 	t.Parallel()
-	h, w := newHost(t), new(wire)
+	h, w := newHost(t), new(faultyTransport)
 	preview, err := h.tracker(w, agent.Options{}).Preview(t.Context())
 	h.must(err)
 	if !preview.Reshape || preview.Before.Exists("cn1_gpu0") || !preview.After.Exists("cn1_gpu0") {
@@ -236,9 +236,9 @@ func TestAPreviewWritesNothing(t *testing.T) {
 	}
 }
 
-func TestRunGoesOnWhereTheServiceIsAwayAndStopsWhenAsked(t *testing.T) {
+func TestAgent_ServiceUnreachable_RunRetriesUntilStopped(t *testing.T) {
 	t.Parallel()
-	h, w := newHost(t), new(wire)
+	h, w := newHost(t), new(faultyTransport)
 	away := true
 	w.before = func(*http.Request) error {
 		if away {
@@ -246,20 +246,20 @@ func TestRunGoesOnWhereTheServiceIsAwayAndStopsWhenAsked(t *testing.T) {
 		}
 		return nil
 	}
-	passes := make(chan agent.Pass)
-	tracker := h.tracker(w, agent.Options{Observe: func(pass agent.Pass) { passes <- pass }})
+	passes := make(chan agent.Reconciliation)
+	tracker := h.tracker(w, agent.Options{Observe: func(pass agent.Reconciliation) { passes <- pass }})
 	ended := make(chan error)
 	go func() { ended <- tracker.Run(t.Context(), time.Hour) }()
 	if first := <-passes; !first.Startup || first.Err == nil || tracker.Fatal(first.Err) {
 		t.Errorf("the first pass was %+v", first)
 	}
 	away = false
-	tracker.Nudge()
+	tracker.Trigger()
 	// The start has not got through yet, so the second pass may reshape.
 	if second := <-passes; !second.Startup || !second.Reshaped || second.Err != nil {
 		t.Errorf("the second pass was %+v", second)
 	}
-	tracker.Nudge()
+	tracker.Trigger()
 	if third := <-passes; third.Startup || third.Err != nil {
 		t.Errorf("the third pass was %+v", third)
 	}
@@ -273,12 +273,12 @@ func TestRunGoesOnWhereTheServiceIsAwayAndStopsWhenAsked(t *testing.T) {
 	h.wantNewShape()
 }
 
-func TestRunEndsWithItsContext(t *testing.T) {
+func TestAgent_ContextCanceled_RunReturns(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	passes := 0
-	tracker := h.tracker(new(wire), agent.Options{Observe: func(agent.Pass) {
+	tracker := h.tracker(new(faultyTransport), agent.Options{Observe: func(agent.Reconciliation) {
 		if passes++; passes == 3 {
 			cancel()
 		}

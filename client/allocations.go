@@ -11,13 +11,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// NoType is the Type of a consumer that has none, as the service calls it. It can
-// be read, not written: such records are sent at the microversion before types,
-// which leaves the type as it is.
+// NoType is the Type that the service returns for a consumer without a type. It cannot be written: the client sends
+// such records at microversion 1.37, which keeps the type.
 const NoType = "unknown"
 
-// AllocationList reads what a consumer has. A consumer without allocations has an
-// empty record whose Generation is nil; that is no error.
+// AllocationList returns the allocations of a consumer. For a consumer without allocations it returns an empty record
+// whose Generation is nil, and no error.
 func (c *Client) AllocationList(ctx context.Context, consumer uuid.UUID) (*Consumer, error) {
 	var answer api.Allocations
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
@@ -40,8 +39,8 @@ func (c *Client) AllocationList(ctx context.Context, consumer uuid.UUID) (*Consu
 	return read, nil
 }
 
-// claimed and taken are a consumer's record on the wire. The generated type always
-// has a consumer_type, which the older of our two microversions refuses.
+// claimed and taken are the record of a consumer in a request. The generated type always has a consumer_type, which the
+// older of the two microversions does not accept.
 type claimed struct {
 	Allocations map[uuid.UUID]taken    `json:"allocations"`
 	Generation  *int64                 `json:"consumer_generation"`
@@ -55,8 +54,7 @@ type taken struct {
 	Resources Resources `json:"resources"`
 }
 
-// withoutEmpty leaves the providers out of which nothing is taken; the service
-// refuses them.
+// withoutEmpty omits providers without resources, which the service does not accept.
 func withoutEmpty(allocations map[uuid.UUID]Resources) map[uuid.UUID]Resources {
 	kept := make(map[uuid.UUID]Resources, len(allocations))
 	for provider, resources := range allocations {
@@ -67,8 +65,8 @@ func withoutEmpty(allocations map[uuid.UUID]Resources) map[uuid.UUID]Resources {
 	return kept
 }
 
-// versionFor chooses the microversion to write these records at, and a type for
-// those that are emptied: they go away, whatever their type.
+// versionFor returns the microversion for these records, and a type for records without allocations, whose consumers
+// are deleted whatever their type.
 func versionFor(records Allocations) (version api.Microversion, anyType string, err error) {
 	var hasNone, isNew uuid.UUID
 	for _, id := range records.Consumers() {
@@ -99,7 +97,7 @@ func versionFor(records Allocations) (version api.Microversion, anyType string, 
 	return newest, anyType, nil
 }
 
-// onWire are the records in the form of the microversion that fits all of them.
+// onWire returns the records in the form of the microversion that suits all of them.
 func onWire(records Allocations, mappings map[string][]uuid.UUID) (map[uuid.UUID]claimed, api.Microversion, error) {
 	version, anyType, err := versionFor(records)
 	if err != nil {
@@ -125,13 +123,11 @@ func onWire(records Allocations, mappings map[string][]uuid.UUID) (map[uuid.UUID
 	return sent, version, nil
 }
 
-// AllocationReplace makes this all that a consumer has. The record's Generation
-// must be the one read, nil for a new consumer, or it is an ErrConsumerGeneration.
-// Providers without resources are left out; without any the consumer goes away.
-// mappings are a candidate's, and may be nil.
+// AllocationReplace replaces all allocations of a consumer. The Generation of the record must be the one read, nil for
+// a new consumer; otherwise the error is an ErrConsumerGeneration. It omits providers without resources; a record
+// without any deletes the consumer. mappings are those of a candidate, or nil.
 //
-// A consumer whose type is NoType, or was not given, keeps the type it has; a new
-// one must have a type, or NoType to have none.
+// A consumer with an empty type or NoType keeps its type. A new consumer needs a type, or NoType for none.
 func (c *Client) AllocationReplace(ctx context.Context, consumer uuid.UUID, wanted *Consumer, mappings map[string][]uuid.UUID) error {
 	records, version, err := onWire(Allocations{consumer: wanted}, mappings)
 	if err != nil {
@@ -142,9 +138,9 @@ func (c *Client) AllocationReplace(ctx context.Context, consumer uuid.UUID, want
 	})
 }
 
-// AllocationReplaceMany does the same for several consumers in one transaction:
-// all or nothing, and what they had is free for each other. It is an error if one
-// of them keeps having no type while another one is new and has one.
+// AllocationReplaceMany replaces the allocations of several consumers in one transaction. The service checks the
+// capacity without their previous allocations. It returns an error if one of them has no type and another one is new
+// and has one.
 func (c *Client) AllocationReplaceMany(ctx context.Context, wanted Allocations) error {
 	records, version, err := onWire(wanted, nil)
 	if err != nil {
@@ -155,26 +151,23 @@ func (c *Client) AllocationReplaceMany(ctx context.Context, wanted Allocations) 
 	})
 }
 
-// AllocationDelete takes everything from a consumer, without a look at a
-// generation. ErrNotFound: it has nothing.
+// AllocationDelete deletes all allocations of a consumer, whatever the generation. ErrNotFound: it has none.
 func (c *Client) AllocationDelete(ctx context.Context, consumer uuid.UUID) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.AllocationDelete(ctx, consumer.String(), &api.AllocationDeleteParams{OpenStackAPIVersion: newest})
 	})
 }
 
-// ProviderInventories are all that a provider is to have after a reshape.
+// ProviderInventories are all inventories of a provider after a reshape.
 type ProviderInventories struct {
-	// Generation is the provider's as it was read.
+	// Generation is the provider generation that was read.
 	Generation  int64
 	Inventories Inventories
 }
 
-// Reshape changes inventories and the allocations on them in one transaction.
-// Providers and consumers left out stay as they are. An old generation, of either,
-// is an ErrConcurrentUpdate; inventory that goes away and is still used by a
-// consumer left out, an ErrInventoryInUse. The records are as for
-// AllocationReplaceMany.
+// Reshape changes inventories and allocations in one transaction. Other providers and consumers do not change. A stale
+// generation of a provider or consumer is an ErrConcurrentUpdate. An inventory that is deleted while another consumer
+// uses it is an ErrInventoryInUse. The records are as for AllocationReplaceMany.
 func (c *Client) Reshape(ctx context.Context, inventories map[uuid.UUID]ProviderInventories, allocations Allocations) error {
 	records, version, err := onWire(allocations, nil)
 	if err != nil {
@@ -198,8 +191,7 @@ func (c *Client) Reshape(ctx context.Context, inventories map[uuid.UUID]Provider
 
 const jsonType = "application/json"
 
-// sendBody does an operation whose body is not of the generated type, and whose
-// answer has none.
+// sendBody executes an operation whose request body is not of the generated type and whose response has no body.
 func (c *Client) sendBody(ctx context.Context, value any, ask func(context.Context, *api.Client, *bytes.Reader) (*http.Response, error)) error {
 	body, err := json.Marshal(value)
 	if err != nil {

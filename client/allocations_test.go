@@ -51,7 +51,7 @@ func instance(generation, amount int64) Consumer {
 // gone is what is read of a consumer that is not there.
 var gone = Consumer{Allocations: map[uuid.UUID]Resources{}}
 
-func TestAConsumerIsWrittenReadAndReleased(t *testing.T) {
+func TestClient_Consumer_WriteReadRelease(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newHost(t)
 	wantConsumer(t, client, id(10), gone)
@@ -79,7 +79,7 @@ func TestAConsumerIsWrittenReadAndReleased(t *testing.T) {
 	wantConsumer(t, client, id(10), gone)
 }
 
-func TestTypesOfConsumersSurviveWhateverWritesThem(t *testing.T) {
+func TestClient_ConsumerType_SurvivesEveryWrite(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		what  string
@@ -124,7 +124,7 @@ func TestTypesOfConsumersSurviveWhateverWritesThem(t *testing.T) {
 	}
 }
 
-func TestAnEmptiedConsumerWithoutATypeMayGoWithANewOne(t *testing.T) {
+func TestClient_EmptiedConsumerWithoutType_WrittenWithNewConsumer(t *testing.T) {
 	t.Parallel()
 	client := newHost(t)
 	claimWithoutType(t, client, id(10), "1")
@@ -137,9 +137,9 @@ func TestAnEmptiedConsumerWithoutATypeMayGoWithANewOne(t *testing.T) {
 	wantConsumer(t, client, id(11), instance(1, 8))
 }
 
-func TestWhatCannotBeWrittenIsSaidBeforeItIsSent(t *testing.T) {
+func TestClient_IncompleteRecord_RejectedBeforeRequest(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	client := newClient(t, WithTransport(through))
 	untyped := anInstance(1)
 	untyped.Type, untyped.Generation = NoType, new(int64(1))
@@ -161,7 +161,7 @@ func TestWhatCannotBeWrittenIsSaidBeforeItIsSent(t *testing.T) {
 	}
 }
 
-func TestAReshapeMovesInventoryUnderItsConsumer(t *testing.T) {
+func TestClient_Reshape_MovesInventoryAndAllocations(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newHost(t)
 	must(client.ProviderCreate(ctx, "numa0", id(2), id(1)))(t)

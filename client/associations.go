@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ProviderTraitList reads a provider's traits and its generation.
+// ProviderTraitList returns the traits of a provider and its generation.
 func (c *Client) ProviderTraitList(ctx context.Context, id uuid.UUID) ([]string, int64, error) {
 	var answer api.ProviderTraits
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
@@ -17,8 +17,8 @@ func (c *Client) ProviderTraitList(ctx context.Context, id uuid.UUID) ([]string,
 	return answer.Traits, answer.ResourceProviderGeneration, err
 }
 
-// ProviderTraitReplace makes these all the traits of a provider, and tells them
-// with the generation after that. All must exist: see TraitEnsure.
+// ProviderTraitReplace replaces all traits of a provider, and returns them with the new generation. All must exist: see
+// TraitEnsure.
 func (c *Client) ProviderTraitReplace(ctx context.Context, id uuid.UUID, generation int64, wanted []string) ([]string, int64, error) {
 	if wanted == nil {
 		wanted = []string{} // nil would be null
@@ -31,16 +31,14 @@ func (c *Client) ProviderTraitReplace(ctx context.Context, id uuid.UUID, generat
 	return answer.Traits, answer.ResourceProviderGeneration, err
 }
 
-// ProviderTraitClear takes all traits away, without a look at the generation, and
-// does not tell the new one.
+// ProviderTraitClear removes all traits of a provider, whatever the generation, and does not return the new one.
 func (c *Client) ProviderTraitClear(ctx context.Context, id uuid.UUID) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.ProviderTraitClear(ctx, id.String(), &api.ProviderTraitClearParams{OpenStackAPIVersion: newest})
 	})
 }
 
-// ProviderAggregateList reads the aggregates that a provider is in and its
-// generation.
+// ProviderAggregateList returns the aggregates of a provider and its generation.
 func (c *Client) ProviderAggregateList(ctx context.Context, id uuid.UUID) ([]uuid.UUID, int64, error) {
 	var answer api.Aggregates
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
@@ -49,8 +47,8 @@ func (c *Client) ProviderAggregateList(ctx context.Context, id uuid.UUID) ([]uui
 	return answer.Aggregates, answer.ResourceProviderGeneration, err
 }
 
-// ProviderAggregateReplace makes these all the aggregates of a provider, and tells
-// them with the generation after that. They need not exist.
+// ProviderAggregateReplace replaces all aggregates of a provider, and returns them with the new generation. They need
+// not exist.
 func (c *Client) ProviderAggregateReplace(ctx context.Context, id uuid.UUID, generation int64, wanted []uuid.UUID) ([]uuid.UUID, int64, error) {
 	if wanted == nil {
 		wanted = []uuid.UUID{} // nil would be null

@@ -17,58 +17,57 @@ import (
 
 const tokenHeader = "X-Auth-Token"
 
-// authenticator knows who the caller is.
+// authenticator returns the headers that identify the caller.
 type authenticator interface {
-	// headers say who the caller is. They must not be changed.
+	// headers returns the headers that identify the caller. The caller must not change them.
 	headers(ctx context.Context) (http.Header, error)
-	// refused is told of a token that the service did not accept, and says whether
-	// another one can be had.
+	// refused drops a token that the service rejected, and reports whether a new one can be requested.
 	refused(token string) bool
 }
 
-// fixed headers never change.
+// fixed is an authenticator with constant headers.
 type fixed struct{ always http.Header }
 
 func (f fixed) headers(context.Context) (http.Header, error) { return f.always, nil }
 func (f fixed) refused(string) bool                          { return false }
 
-// noAuth is what a service without authentication takes for an identity.
+// noAuth returns the headers with which a service without authentication identifies the caller.
 func noAuth(user, project string, roles ...string) fixed {
 	token := user
 	if project != "" {
 		token += ":" + project
 	}
 	if len(roles) == 0 {
-		// The service role is what the reshape asks for.
+		// The reshape requires the service role.
 		roles = []string{"admin", "service"}
 	}
 	return fixed{http.Header{tokenHeader: {token}, "X-Roles": {strings.Join(roles, ",")}}}
 }
 
-// keystone gets tokens and keeps the newest.
+// keystone requests tokens from Keystone and caches the newest.
 type keystone struct {
 	who   gophercloud.AuthOptions
 	which gophercloud.EndpointOpts
 	over  *http.Client
 	now   func() time.Time
 
-	// turn has one place. Who takes it may read and write what follows, and fetch a
-	// token while the others wait for it, or give up waiting.
+	// turn is a lock of one slot for the fields below. Its owner requests a token while other callers wait until it is
+	// free or their context ends.
 	turn    chan struct{}
 	token   string
 	expires time.Time
 	address string
 }
 
-// early is how long before its end a token is not used any more: a request may
-// wait for a connection and for the service.
-const early = 2 * time.Minute
+// renewBefore is the time before its expiry at which a token is renewed: a request may wait for a connection and for
+// the service.
+const renewBefore = 2 * time.Minute
 
 func newKeystone(who gophercloud.AuthOptions, which KeystoneOptions, over *http.Client) (*keystone, error) {
 	if who.IdentityEndpoint == "" {
 		return nil, errors.New("keystone: the identity endpoint is missing (OS_AUTH_URL)")
 	}
-	// Tokens are renewed here; the other library's way needs its own client.
+	// This package renews tokens; the renewal of gophercloud needs its own client.
 	who.AllowReauth = false
 	wanted := gophercloud.EndpointOpts{Region: which.Region, Availability: gophercloud.Availability(which.Interface)}
 	wanted.ApplyDefaults(cmp.Or(which.ServiceType, "placement"))
@@ -118,15 +117,15 @@ func inRegion(region string) string {
 
 func (k *keystone) leave() { <-k.turn }
 
-// ensure takes the turn and gets a token unless there is one that lasts. Without
-// an error the caller has to leave.
+// ensure takes the turn and requests a token unless the cached one is valid. If it returns no error, the caller must
+// call leave.
 func (k *keystone) ensure(ctx context.Context) error {
 	select {
 	case k.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if k.token != "" && k.now().Before(k.expires.Add(-early)) {
+	if k.token != "" && k.now().Before(k.expires.Add(-renewBefore)) {
 		return nil
 	}
 	err := k.fetch(ctx)
@@ -136,7 +135,7 @@ func (k *keystone) ensure(ctx context.Context) error {
 	return err
 }
 
-// fetch gets a token and with it the address of the service.
+// fetch requests a token and finds the address of the service in the catalog.
 func (k *keystone) fetch(ctx context.Context) error {
 	provider, err := openstack.NewClient(k.who.IdentityEndpoint)
 	if err != nil {
@@ -163,14 +162,14 @@ func (k *keystone) fetch(ctx context.Context) error {
 		return fmt.Errorf("keystone: the catalog: %w", err)
 	}
 	k.token, k.expires = token.ID, token.ExpiresAt
-	k.address, _ = openstack.V3Endpoint(ctx, provider, catalog, k.which) // its error says less than endpoint does
+	k.address, _ = openstack.V3Endpoint(ctx, provider, catalog, k.which) // endpoint returns a more detailed error
 	return nil
 }
 
-// keystoneFailure is an Error like those of the service, so that a wrong password
-// is an ErrUnauthorized and a Keystone that is away an ErrUnavailable.
+// keystoneFailure returns an Error like those of the service: a wrong password is an ErrUnauthorized, an unreachable
+// Keystone an ErrUnavailable.
 func keystoneFailure(identity string, err error) error {
-	failed := &Error{Method: http.MethodPost, Path: identity, Title: "Keystone does not answer", Cause: err}
+	failed := &Error{Method: http.MethodPost, Path: identity, Title: "Keystone does not respond", Cause: err}
 	if parsed, parseErr := url.Parse(identity); parseErr == nil {
 		failed.Path = parsed.Redacted()
 	}

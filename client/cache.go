@@ -8,33 +8,31 @@ import (
 	"github.com/google/uuid"
 )
 
-// cache is what the server said last of the trees that this client has been asked
-// for. Only the server's answers change it.
+// cache is the last state of the requested trees that the server returned. Only responses of the server change it.
 //
-// One lock is held for the whole of a load or of an update, requests included. So
-// those calls of one client wait for each other, and none of them finds a tree that
-// another one has written by half. Everything else a client does goes beside it.
+// A load or an update holds the lock busy from beginning to end, requests included. So these calls of one client wait
+// for each other, and none reads a half-written tree. Other calls do not take the lock.
 type cache struct {
 	busy  sync.Mutex
 	trees *ProviderTree
 	// loaded is when inventory, traits and aggregates of a provider were read.
 	loaded map[uuid.UUID]time.Time
-	// sharing are the providers that are here only because they share something
-	// with a member of a tree. They stand as roots, whatever their parents are,
-	// which are kept here.
+	// sharing are the sharing providers that are cached only because they serve a cached tree, with their parents on
+	// the server. The cache has them as roots.
 	sharing map[uuid.UUID]uuid.UUID
-	// consumers are the records as GetAllocationsForProviderTree read them last.
+	// consumers are the records that GetAllocationsForProviderTree read last.
 	consumers Allocations
 }
 
-// ClearCache forgets all that was read. The next load asks the server.
+// ClearCache empties the cache of provider trees. The next load reads from the server. It waits for loads and updates
+// in progress.
 func (c *Client) ClearCache() {
 	c.cache.busy.Lock()
 	defer c.cache.busy.Unlock()
 	c.cache.clear()
 }
 
-// The rest is for those who hold the lock.
+// The callers of the rest hold the lock busy.
 
 func (c *cache) clear() {
 	c.trees = NewProviderTree()
@@ -43,37 +41,37 @@ func (c *cache) clear() {
 	c.consumers = Allocations{}
 }
 
-// open makes an empty cache usable.
+// open initializes a cache with the zero value.
 func (c *cache) open() {
 	if c.trees == nil {
 		c.clear()
 	}
 }
 
-// node is what is known of a provider.
+// node returns the cached provider with this UUID.
 func (c *cache) node(id uuid.UUID) (Node, bool) {
 	node, err := c.trees.Provider(id.String())
-	// A provider may be called like another one's uuid.
+	// The name of a provider may be the UUID of another one.
 	return node, err == nil && node.UUID == id
 }
 
-// drop forgets the whole tree around a provider. It begins at the root: after a
-// mere member had gone, the rest would be taken for the tree.
+// drop removes the whole tree of a provider from the cache. Removing only a member would leave a rest that looks like
+// the tree.
 func (c *cache) drop(id uuid.UUID) {
 	if node, known := c.node(id); known {
 		members, err := c.trees.UUIDsInTree(node.UUID.String())
 		if err == nil {
 			err = c.trees.Remove(members[0].String())
 		}
-		if err != nil { // it was there a moment ago, and the lock is held
+		if err != nil { // cannot happen while the lock is held
 			c.clear()
 		}
 	}
 	c.prune()
 }
 
-// dropUnread forgets a tree of which only a part could be read, and sharing
-// providers of which nothing was. What is not read would be taken for empty.
+// dropUnread removes a partly read tree and unread sharing providers from the cache. Unread properties would look
+// empty.
 func (c *cache) dropUnread(id uuid.UUID) {
 	c.drop(id)
 	for shared := range c.sharing {
@@ -83,7 +81,7 @@ func (c *cache) dropUnread(id uuid.UUID) {
 	}
 }
 
-// prune forgets what is kept of providers that are in no tree any more.
+// prune removes the data of providers that are in no cached tree.
 func (c *cache) prune() {
 	for id := range c.loaded {
 		if _, known := c.node(id); !known {
@@ -97,8 +95,8 @@ func (c *cache) prune() {
 	}
 }
 
-// dropUnreachable forgets the sharing providers of which neither the server said
-// just now, nor the aggregates of other trees say, that somebody can use them.
+// dropUnreachable removes the sharing providers that no tree can use: those that the server did not list for this tree
+// and that have no aggregate in common with other trees.
 func (c *cache) dropUnreachable(listed, tree []uuid.UUID) {
 	var elsewhere []uuid.UUID
 	for _, node := range c.trees.Nodes() {
@@ -116,13 +114,13 @@ func (c *cache) dropUnreachable(listed, tree []uuid.UUID) {
 	}
 }
 
-// named is the provider of a name.
+// named returns the cached provider with this name.
 func (c *cache) named(name string) (Node, bool) {
 	node, err := c.trees.Provider(name)
 	return node, err == nil && node.Name == name
 }
 
-// realParent is the parent that the server knows.
+// realParent returns the parent of a provider on the server.
 func (c *cache) realParent(node Node) uuid.UUID {
 	if parent, shares := c.sharing[node.UUID]; shares && node.Parent == uuid.Nil {
 		return parent
@@ -130,7 +128,7 @@ func (c *cache) realParent(node Node) uuid.UUID {
 	return node.Parent
 }
 
-// stale says whether a provider must be read, or read again.
+// stale reports whether the properties of a provider have to be read from the server.
 func (c *Client) stale(id uuid.UUID) bool {
 	at, loaded := c.cache.loaded[id]
 	return !loaded || c.refresh > 0 && c.now().Sub(at) >= c.refresh

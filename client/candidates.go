@@ -11,41 +11,40 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// CandidateQuery says what is wanted. All texts are in the words of the API.
+// CandidateQuery is a query for allocation candidates. All texts have the syntax of the API.
 type CandidateQuery struct {
-	// Resources are such as "VCPU:2,MEMORY_MB:512". Each class comes from one
-	// provider, different ones may come from different providers of a tree.
+	// Resources are amounts such as "VCPU:2,MEMORY_MB:512". One provider serves each class; different providers of a
+	// tree may serve different classes.
 	Resources string
-	// InTree is a provider whose tree it must be.
+	// InTree is a provider of the tree that candidates must be from.
 	InTree string
 	// RootRequired are traits of the root, such as "HW_NUMA_ROOT,!CUSTOM_OLD".
 	RootRequired string
-	// GroupPolicy is "isolate" or "none"; it must be given with several groups.
+	// GroupPolicy is "isolate" or "none"; it is required with several groups.
 	GroupPolicy string
 	// Required and MemberOf are conditions that must all hold: "TRAIT,TRAIT",
 	// "!TRAIT", "in:TRAIT,TRAIT"; "uuid", "in:uuid,uuid", "!uuid", "!in:uuid,uuid".
 	Required, MemberOf []string
 	// SameSubtree are lists of suffixes, such as "_CPU,_NIC".
 	SameSubtree []string
-	// Limit ends the list; 0: no limit.
+	// Limit is the maximum number of candidates; 0: no limit.
 	Limit int
-	// Groups are each served by one provider.
+	// Groups are request groups, each served by one provider.
 	Groups []GroupQuery
 }
 
-// GroupQuery is a part of a query that one provider serves as a whole.
+// GroupQuery is a request group, which one provider serves as a whole.
 type GroupQuery struct {
 	// Suffix names the group: up to 64 letters, digits, "_" and "-".
 	Suffix string
-	// The others are as in CandidateQuery, and hold for the provider itself.
+	// The other fields are as in CandidateQuery, for the provider itself.
 	Resources, InTree  string
 	Required, MemberOf []string
 }
 
 var suffix = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// values are the parameters. The generated ones show the groups as an object,
-// which cannot repeat a member.
+// values returns the query parameters. The generated type has the groups as an object, which cannot repeat a member.
 func (q CandidateQuery) values() (url.Values, error) {
 	values := url.Values{}
 	set := func(name, value string) {
@@ -85,9 +84,8 @@ func (q CandidateQuery) values() (url.Values, error) {
 	return values, nil
 }
 
-// CandidateList finds where something can be had: each candidate is a set of
-// allocations to claim as it is, with its mappings. None is no error. The
-// summaries tell of all providers of the trees that candidates are from.
+// CandidateList returns the allocation candidates of a query: each is a set of allocations to claim, with its mappings.
+// No candidate is no error. The summaries contain all providers of the trees of the candidates.
 func (c *Client) CandidateList(ctx context.Context, query CandidateQuery) (api.Candidates, error) {
 	var answer api.Candidates
 	values, err := query.values()

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestEveryPartOfACandidateQueryArrivesAsItWasMeant(t *testing.T) {
+func TestClient_CandidateQuery_AllParametersSent(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	client := newClient(t, WithTransport(through))
 	// What the server makes of a query for nothing that exists: it accepts it.
 	found, err := client.CandidateList(t.Context(), CandidateQuery{
@@ -40,7 +40,7 @@ func TestEveryPartOfACandidateQueryArrivesAsItWasMeant(t *testing.T) {
 	}
 }
 
-func TestRepeatedConditionsOfAGroupMustAllHold(t *testing.T) {
+func TestClient_RepeatedGroupConditions_AllApply(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newHost(t)
 	must(client.ProviderCreate(ctx, "other", id(2), uuid.Nil))(t)
@@ -64,7 +64,7 @@ func TestRepeatedConditionsOfAGroupMustAllHold(t *testing.T) {
 	}
 }
 
-func TestASuffixMustBeOneAndUsedOnce(t *testing.T) {
+func TestClient_InvalidOrDuplicateSuffix_ReturnsError(t *testing.T) {
 	t.Parallel()
 	client := newClient(t)
 	for says, groups := range map[string][]GroupQuery{

@@ -10,21 +10,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// ClaimRequest is what a consumer is to get, and whose it is.
+// ClaimRequest is the allocations that a claim sets, and the project, user and type of the consumer.
 type ClaimRequest struct {
-	// Allocations are by provider.
+	// Allocations are the amounts by provider.
 	Allocations map[uuid.UUID]Resources
-	// Mappings say which provider serves which group of the query; nil if no
-	// candidate was asked for.
+	// Mappings are the providers by request group of the query; nil without a query.
 	Mappings map[string][]uuid.UUID
-	// What is empty stays as it is; a new consumer needs all three.
+	// Empty fields keep their value; a new consumer needs all three.
 	ProjectID, UserID, Type string
-	// Generation is the one that the caller has read; nil: the one that is read
-	// now.
+	// Generation is the consumer generation that the caller has read; nil: the claim reads it.
 	Generation *int64
 }
 
-// ClaimOf is the request for a candidate.
+// ClaimOf returns the request that claims a candidate. It returns an error if the UUID of a provider is invalid.
 func ClaimOf(candidate api.Candidate, project, user, consumerType string) (ClaimRequest, error) {
 	request := ClaimRequest{
 		Allocations: make(map[uuid.UUID]Resources, len(candidate.Allocations)),
@@ -44,7 +42,7 @@ func ClaimOf(candidate api.Candidate, project, user, consumerType string) (Claim
 	return request, nil
 }
 
-// record is the request on top of what the consumer is by now.
+// record returns the record to send: the request, with missing fields from the current record.
 func (r ClaimRequest) record(current *Consumer) *Consumer {
 	record := &Consumer{
 		Allocations: maps.Clone(r.Allocations), Generation: current.Generation,
@@ -61,13 +59,12 @@ func (r ClaimRequest) record(current *Consumer) *Consumer {
 	return record
 }
 
-// Claim gives a consumer what is asked for. One that has something already is on
-// its way from there to here: it keeps that, and gets those providers of the
-// request that it is not on yet, so that what both share is not counted twice.
+// Claim sets the allocations of a consumer after the capacity check. A consumer with allocations is migrating: it keeps
+// them, and gets those of the request on other providers, so that shared providers are not counted twice.
 //
-// False without an error means that it does not fit; find another candidate. A
-// race for a provider is run again, one for the consumer is an
-// ErrConsumerGeneration: somebody else decides about it, too.
+// It returns false without an error if a capacity or unit constraint rejects the claim; use another candidate. It
+// retries generation conflicts of providers. A conflict of the consumer is an ErrConsumerGeneration, because another
+// client manages it too.
 func (c *Client) Claim(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest) (bool, error) {
 	return c.claim(ctx, consumer, wanted, func(record, current *Consumer) {
 		merged := maps.Clone(wanted.Allocations)
@@ -76,37 +73,37 @@ func (c *Client) Claim(ctx context.Context, consumer uuid.UUID, wanted ClaimRequ
 	})
 }
 
-// Put is Claim without regard to what the consumer has: that is replaced.
-func (c *Client) Put(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest) (bool, error) {
+// ClaimReplacing is Claim, but replaces the allocations that the consumer has.
+func (c *Client) ClaimReplacing(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest) (bool, error) {
 	return c.claim(ctx, consumer, wanted, func(*Consumer, *Consumer) {})
 }
 
 func (c *Client) claim(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest, merge func(record, current *Consumer)) (bool, error) {
 	if len(withoutEmpty(wanted.Allocations)) == 0 {
-		return false, fmt.Errorf("consumer %s: the claim is for nothing; use Release to give back what it has", consumer)
+		return false, fmt.Errorf("consumer %s: the claim has no resources; use Release to delete its allocations", consumer)
 	}
-	return fits(c.contend(ctx, providerRace, func() error {
+	return fits(c.retryOnConflict(ctx, isProviderConflict, func() error {
 		current, err := c.AllocationList(ctx, consumer)
 		if err != nil {
 			return err
 		}
 		record := wanted.record(current)
 		merge(record, current)
-		return c.write(ctx, writing{changes: map[uuid.UUID]change{consumer: {current, record}}, mappings: wanted.Mappings})
+		return c.write(ctx, allocationWrite{changes: map[uuid.UUID]change{consumer: {current, record}}, mappings: wanted.Mappings})
 	}))
 }
 
-// Move gives all that one consumer has to another one, such as to the record of a
-// migration and back, in one transaction. What the other had is replaced; its type,
-// project and user stay if it exists, else it gets the first one's. If the first
-// has nothing and the other has something, it was done before: true.
+// Move transfers all allocations of one consumer to another one in one transaction, such as to the consumer of a
+// migration and back. It replaces the allocations of the target. A target that exists keeps its type, project and user;
+// a new one gets those of the source. If only the target has allocations, the move is done already and Move returns
+// true. If neither has, the error is an ErrNotFound.
 //
-// False without an error means that it does not fit where it is.
+// It returns false without an error if a capacity or unit constraint rejects the move.
 func (c *Client) Move(ctx context.Context, from, to uuid.UUID) (bool, error) {
 	if from == to {
 		return false, fmt.Errorf("consumer %s cannot be moved to itself", from)
 	}
-	return fits(c.contend(ctx, providerRace, func() error {
+	return fits(c.retryOnConflict(ctx, isProviderConflict, func() error {
 		source, err := c.AllocationList(ctx, from)
 		if err != nil {
 			return err
@@ -126,36 +123,37 @@ func (c *Client) Move(ctx context.Context, from, to uuid.UUID) (bool, error) {
 		if target.Generation == nil {
 			filled.ProjectID, filled.UserID, filled.Type = source.ProjectID, source.UserID, source.Type
 		}
-		return c.write(ctx, writing{changes: map[uuid.UUID]change{from: {source, emptied}, to: {target, filled}}})
+		return c.write(ctx, allocationWrite{changes: map[uuid.UUID]change{from: {source, emptied}, to: {target, filled}}})
 	}))
 }
 
-// fits turns "no room" into an answer.
+// fits maps an ErrCapacityExceeded to false without an error.
 func fits(err error) (bool, error) {
-	if errors.Is(err, ErrNoRoom) {
+	if errors.Is(err, ErrCapacityExceeded) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// anyRace is a write that came too late, and surely was not done; providerRace is
-// one about providers only.
-func anyRace(err error) bool {
+// isConflict reports whether a write failed with a generation conflict and was certainly not executed.
+// isProviderConflict does so for generations of providers only.
+func isConflict(err error) bool {
 	return errors.Is(err, ErrConcurrentUpdate) && !errors.Is(err, ErrOutcomeUnknown)
 }
 
-func providerRace(err error) bool {
-	return anyRace(err) && !errors.Is(err, ErrConsumerGeneration)
+func isProviderConflict(err error) bool {
+	return isConflict(err) && !errors.Is(err, ErrConsumerGeneration)
 }
 
-// contend reads, decides and writes again for as long as others are faster.
-func (c *Client) contend(ctx context.Context, raced func(error) bool, try func() error) error {
+// retryOnConflict calls try until it succeeds, fails with an error for which raced is false, or has been tried
+// Retries.Attempts times.
+func (c *Client) retryOnConflict(ctx context.Context, raced func(error) bool, try func() error) error {
 	for failed := 1; ; failed++ {
 		err := try()
 		if err == nil || !raced(err) || failed >= c.retries.Attempts {
 			return err
 		}
-		c.log.InfoContext(ctx, "somebody else was faster, trying again", "attempt", failed, "error", err.Error())
+		c.log.InfoContext(ctx, "retrying after a generation conflict", "attempt", failed, "error", err.Error())
 		if stopped := c.claimPause(ctx, failed); stopped != nil {
 			return fmt.Errorf("%w; before that: %w", stopped, err)
 		}

@@ -41,14 +41,14 @@ func writes(sent []string) (all []string) {
 	return all
 }
 
-func wantWrites(t testing.TB, through *wire, want int) {
+func wantWrites(t testing.TB, through *faultyTransport, want int) {
 	t.Helper()
 	if sent := writes(through.Requests()); len(sent) != want {
 		t.Errorf("%d writes, want %d: %q", len(sent), want, sent)
 	}
 }
 
-func TestAClaimSucceedsOrDoesNotFit(t *testing.T) {
+func TestClient_Claim_SucceedsOrReportsNoCapacity(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newHost(t)
 	if got := must(client.Claim(ctx, id(10), aClaim(6)))(t); !got {
@@ -59,8 +59,8 @@ func TestAClaimSucceedsOrDoesNotFit(t *testing.T) {
 		t.Error("a claim that does not fit succeeds")
 	}
 	wantConsumer(t, client, id(11), gone)
-	if _, err := client.Claim(ctx, id(11), ClaimRequest{}); err == nil || !strings.Contains(err.Error(), "for nothing") {
-		t.Errorf("a claim for nothing: %v", err)
+	if _, err := client.Claim(ctx, id(11), ClaimRequest{}); err == nil || !strings.Contains(err.Error(), "has no resources") {
+		t.Errorf("claim without resources: error = %v", err)
 	}
 	untyped := aClaim(1)
 	untyped.Type = ""
@@ -69,7 +69,7 @@ func TestAClaimSucceedsOrDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestOfManyClaimsAtOnceAsManySucceedAsFit(t *testing.T) {
+func TestClient_ConcurrentClaims_SucceedUpToCapacity(t *testing.T) {
 	t.Parallel()
 	client := newHost(t)
 	var succeeded, failed atomic.Int64
@@ -92,7 +92,7 @@ func TestOfManyClaimsAtOnceAsManySucceedAsFit(t *testing.T) {
 	}
 }
 
-func TestAClaimOfWhoHasSomethingKeepsItAndDoesNotDoubleWhatIsShared(t *testing.T) {
+func TestClient_ClaimByExistingConsumer_AddsWithoutDoublingShared(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newHost(t)
 	for number, class := range map[int]string{2: "VCPU", 3: "DISK_GB"} {
@@ -111,7 +111,7 @@ func TestAClaimOfWhoHasSomethingKeepsItAndDoesNotDoubleWhatIsShared(t *testing.T
 	want.Allocations[id(2)], want.Allocations[id(3)] = Resources{"VCPU": 4}, Resources{"DISK_GB": 10}
 	wantConsumer(t, client, id(10), want)
 	// Put replaces.
-	if !must(client.Put(ctx, id(10), there))(t) {
+	if !must(client.ClaimReplacing(ctx, id(10), there))(t) {
 		t.Fatal("a claim does not fit")
 	}
 	want = instance(3, 0)
@@ -119,7 +119,7 @@ func TestAClaimOfWhoHasSomethingKeepsItAndDoesNotDoubleWhatIsShared(t *testing.T
 	wantConsumer(t, client, id(10), want)
 }
 
-func TestARaceForAProviderIsRunAgain(t *testing.T) {
+func TestClient_ClaimProviderConflict_Retried(t *testing.T) {
 	t.Parallel()
 	through := failing("PUT", "/allocations", 3, raced(lostProvider))
 	client := newHost(t, WithTransport(through))
@@ -137,7 +137,7 @@ func TestARaceForAProviderIsRunAgain(t *testing.T) {
 	wantWrites(t, through, 4)
 }
 
-func TestARaceForAConsumerIsAnError(t *testing.T) {
+func TestClient_ClaimConsumerConflict_ReturnsError(t *testing.T) {
 	t.Parallel()
 	through := failing("PUT", "/allocations", 1, raced(lostConsumer))
 	client := newHost(t, WithTransport(through))
@@ -151,9 +151,9 @@ func TestARaceForAConsumerIsAnError(t *testing.T) {
 	wantErrors(t, err, ErrConcurrentUpdate, ErrConsumerGeneration)
 }
 
-func TestAClaimWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
+func TestClient_ClaimResponseLost_AppliedOnce(t *testing.T) {
 	t.Parallel()
-	for what, through := range map[string]*wire{
+	for what, through := range map[string]*faultyTransport{
 		"the answer":                   losing("PUT", "/allocations", 1),
 		"the request":                  failing("PUT", "/allocations", 1, cut),
 		"the request behind a gateway": failing("PUT", "/allocations", 1, status(504)),
@@ -169,7 +169,7 @@ func TestAClaimWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
 	}
 }
 
-func TestAClaimThatNeverArrivesIsNotKnownToBeDone(t *testing.T) {
+func TestClient_ClaimNeverReceived_ReturnsOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	through := failing("PUT", "/allocations", 9, cut)
 	client := newHost(t, WithTransport(through))
@@ -194,7 +194,7 @@ func TestAClaimThatNeverArrivesIsNotKnownToBeDone(t *testing.T) {
 	}
 }
 
-func TestAWriteWhoseAnswerWasLostWhileAnotherWroteIsNotDoneTwice(t *testing.T) {
+func TestClient_ResponseLostAndConcurrentWrite_NotAppliedTwice(t *testing.T) {
 	t.Parallel()
 	for what, write := range map[string]func(*Client) error{
 		"a claim": func(c *Client) error { _, err := c.Claim(t.Context(), id(10), aClaim(1)); return err },
@@ -205,7 +205,7 @@ func TestAWriteWhoseAnswerWasLostWhileAnotherWroteIsNotDoneTwice(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			through := &wire{}
+			through := &faultyTransport{}
 			other := newHost(t)
 			if !must(other.Claim(t.Context(), id(10), aClaim(2)))(t) {
 				t.Fatal("the claim does not fit")
@@ -215,11 +215,11 @@ func TestAWriteWhoseAnswerWasLostWhileAnotherWroteIsNotDoneTwice(t *testing.T) {
 				if request.Method == http.MethodGet {
 					return answered, nil
 				}
-				// It was done, and before the client can look, somebody else writes.
+				// The server executes it, and another client writes before this one reads.
 				after = *must(other.AllocationList(t.Context(), id(10)))(t)
 				mine := aClaim(5)
 				mine.Generation = after.Generation
-				if !must(other.Put(t.Context(), id(10), mine))(t) {
+				if !must(other.ClaimReplacing(t.Context(), id(10), mine))(t) {
 					t.Error("the other's claim does not fit")
 				}
 				after = *must(other.AllocationList(t.Context(), id(10)))(t)
@@ -233,7 +233,7 @@ func TestAWriteWhoseAnswerWasLostWhileAnotherWroteIsNotDoneTwice(t *testing.T) {
 	}
 }
 
-func TestAMoveGivesEverythingToTheOther(t *testing.T) {
+func TestClient_Move_TransfersAllAllocations(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newHost(t)
 	const from, to = 10, 11
@@ -261,7 +261,7 @@ func TestAMoveGivesEverythingToTheOther(t *testing.T) {
 	}
 }
 
-func TestAMoveOfAConsumerWithoutATypeGivesTheOtherNone(t *testing.T) {
+func TestClient_MoveConsumerWithoutType_KeepsNoType(t *testing.T) {
 	t.Parallel()
 	client := newHost(t)
 	claimWithoutType(t, client, id(10), "3")
@@ -274,7 +274,7 @@ func TestAMoveOfAConsumerWithoutATypeGivesTheOtherNone(t *testing.T) {
 	wantConsumer(t, client, id(10), gone)
 }
 
-func TestAMoveWhoseAnswerWasLostIsDone(t *testing.T) {
+func TestClient_MoveResponseLost_DetectedAsApplied(t *testing.T) {
 	t.Parallel()
 	through := losing("POST", "/allocations", 1)
 	client := newHost(t, WithTransport(through))

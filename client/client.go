@@ -16,27 +16,25 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// The microversions that this package speaks. All requests are of the newest,
-// except those that write a consumer which has no type: see versionFor.
+// The microversions that this package sends. All requests use the newest, except those that write a consumer without a
+// type: see versionFor.
 const (
 	newest  = api.MicroversionPlacement139
 	untyped = api.Microversion("placement 1.37")
 )
 
-// Client speaks to one service. Make it with New; it is safe for concurrent use.
+// Client is a client of one service. Create it with New; it is safe for concurrent use.
 type Client struct {
 	auth authenticator
-	// locate tells the address of the service.
+	// locate returns the address of the service.
 	locate  func(context.Context) (string, error)
 	http    *http.Client
 	log     *slog.Logger
 	retries Retries
-	// refresh is the age from which what is known of a provider is read again; 0:
-	// it is read once.
+	// refresh is the age at which cached data of a provider is read again; 0: it is read once.
 	refresh time.Duration
 
-	// Of the outside world, so that tests need not wait or throw dice. random is
-	// at least 0 and below 1.
+	// Clock, sleep and random numbers, which tests replace. random returns a value of at least 0 and below 1.
 	now    func() time.Time
 	sleep  func(context.Context, time.Duration) error
 	random func() float64
@@ -45,11 +43,11 @@ type Client struct {
 	cache cache
 }
 
-// New makes a client of the service whose root is at the address, such as
-// "http://localhost:8778" or "https://cloud.example/placement". Without a
-// WithKeystone the address must be given; with it "" means the one in the catalog.
+// New returns a client of the service whose root is at the address, such as "http://localhost:8778" or
+// "https://cloud.example/placement". Without WithKeystone the address is required; with it, "" means the endpoint of
+// the catalog.
 //
-// Nothing is sent before the first call. An error says which option is wrong.
+// New sends no request. The error names the invalid option.
 func New(address string, given ...Option) (*Client, error) {
 	chosen := options{
 		auth:    func(*http.Client) (authenticator, error) { return noAuth("admin", ""), nil },
@@ -76,14 +74,14 @@ func New(address string, given ...Option) (*Client, error) {
 	return client, nil
 }
 
-// located is how the address of the service is found: it is the one given, or the
-// catalog's.
+// located returns the function that finds the address of the service: it returns the address given, or the endpoint of
+// the catalog.
 func located(auth authenticator, address string) (func(context.Context) (string, error), error) {
 	if address == "" {
 		if keystone, hasCatalog := auth.(*keystone); hasCatalog {
 			return keystone.endpoint, nil
 		}
-		return nil, errors.New("the address of the service is missing: only with Keystone can it be looked up")
+		return nil, errors.New("the address of the service is missing: give one, or use Keystone, whose catalog has it")
 	}
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -98,8 +96,7 @@ func located(auth authenticator, address string) (func(context.Context) (string,
 	return func(context.Context) (string, error) { return address, nil }, nil
 }
 
-// endpoint is where the service is. To look that up in the catalog may fail like
-// any request, and is repeated like one.
+// endpoint returns the address of the service. It retries a failed read of the catalog like any request.
 func (c *Client) endpoint(ctx context.Context) (string, error) {
 	for failed := 1; ; failed++ {
 		found, err := c.locate(ctx)
@@ -112,25 +109,23 @@ func (c *Client) endpoint(ctx context.Context) (string, error) {
 	}
 }
 
-// asker is one call of an operation of gen/client. It gets a context of its own,
-// which carries the notes of the transport, and must use that.
-type asker func(ctx context.Context, wire *api.Client) (*http.Response, error)
+// operationCall is one call of an operation of gen/client. It must use the context that it gets, which carries the
+// notes of the transport.
+type operationCall func(ctx context.Context, wire *api.Client) (*http.Response, error)
 
-// send does one operation and decodes its answer, unless into is nil.
-func (c *Client) send(ctx context.Context, into any, ask asker) error {
+// send executes one operation and decodes its response, unless into is nil.
+func (c *Client) send(ctx context.Context, into any, ask operationCall) error {
 	return c.Exchange(ctx, into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
 		return ask(ctx, &api.Client{Server: address, Client: over})
 	})
 }
 
-// Exchange sends one request of another API that the service has beside Placement,
-// with what this client is: its address, its identity, its retries and its log.
+// Exchange sends one request of another API of the service, with the address, identity, retries and log of this client.
 // Package client/baremetal is built on it.
 //
-// The function ask makes the request and sends it over the client it is given, with
-// the context it is given; the address ends in a slash. The answer is decoded into
-// the value, unless that is nil. An answer of 300 and more becomes an *Error, in which
-// refused, unless it is nil, puts what the body says.
+// The function ask creates the request and sends it with the context and the HTTP client that it gets; the address ends
+// in a slash. Exchange decodes the response into the value, unless that is nil. A response with status 300 or higher
+// becomes an *Error; refused, unless it is nil, fills it from the body.
 func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Error, answer *http.Response, body []byte),
 	ask func(ctx context.Context, address string, over *http.Client) (*http.Response, error),
 ) error {
@@ -139,7 +134,7 @@ func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Er
 		return err
 	}
 	notes := &notes{}
-	// With a slash, or its last part would be replaced by the operation's path.
+	// With a slash, because otherwise the path of the operation would replace its last part.
 	response, err := ask(context.WithValue(ctx, notesKey{}, notes), strings.TrimSuffix(endpoint, "/")+"/", c.http)
 	if err != nil {
 		return notes.failure(ctx, err)
@@ -162,8 +157,7 @@ func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Er
 	return nil
 }
 
-// VersionList asks the service which versions of the API it has, without saying
-// which microversion it wants to speak.
+// VersionList returns the versions of the API that the service supports. The request names no microversion.
 func (c *Client) VersionList(ctx context.Context) ([]api.Version, error) {
 	var answer api.Versions
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {

@@ -13,31 +13,29 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// Error is an answer that is not the one hoped for, or none at all. Use errors.Is
-// with the sentinels of this package to ask what it means.
+// Error is the failure of a request: an error response, or no response. Use errors.Is with the sentinels of this
+// package to classify it.
 type Error struct {
 	// Method and Path are the request's.
 	Method, Path string
-	// Status is HTTP's; 0 if there was no answer, see Cause.
+	// Status is the HTTP status; 0 without a response, see Cause.
 	Status int
-	// Code is such as "placement.concurrent_update", or empty.
+	// Code is an error code such as "placement.concurrent_update", or empty.
 	Code string
-	// Title is the status in words. Detail is what the service says of this case,
-	// without the sentence that it says of every case like it; of a body that is
-	// not the API's, the beginning.
+	// Title is the text of the status. Detail is the part of the detail that is specific to this request, without the
+	// general sentence before it. For a body that is not of the API, it is the beginning of the body.
 	Title, Detail string
 	// RequestID finds the request in the service's log.
 	RequestID string
-	// MinVersion and MaxVersion are what the service speaks, if it refused the
-	// microversion.
+	// MinVersion and MaxVersion are the range of microversions of the service, if it rejected the one requested.
 	MinVersion, MaxVersion string
-	// Cause is why there was no answer.
+	// Cause is the reason for a missing response.
 	Cause error
 
 	unknown, givenUp bool
 }
 
-// Error says what was asked, what came back, and what to do where that is known.
+// Error returns the request, the response, and the remedy where one is known.
 func (e *Error) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s: ", e.Method, e.Path)
@@ -50,11 +48,11 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&text, "%d %s: %s", e.Status, e.Title, e.Detail)
 	}
 	if e.MaxVersion != "" {
-		fmt.Fprintf(&text, "; the service speaks the microversions %s to %s, this client %s",
+		fmt.Fprintf(&text, "; the service supports the microversions %s to %s, this client requires %s",
 			e.MinVersion, e.MaxVersion, strings.TrimPrefix(string(newest), "placement "))
 	}
 	if e.unknown {
-		text.WriteString("; it is not known whether it was done")
+		text.WriteString("; outcome unknown: the service may have executed the request")
 	}
 	if e.RequestID != "" {
 		fmt.Fprintf(&text, " (%s)", e.RequestID)
@@ -62,10 +60,10 @@ func (e *Error) Error() string {
 	return text.String()
 }
 
-// Unwrap is the cause, such as context.DeadlineExceeded.
+// Unwrap returns the cause, such as context.DeadlineExceeded.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is says whether the error is of the sentinel's kind.
+// Is reports whether the error is one of the sentinel's kind.
 func (e *Error) Is(sentinel error) bool {
 	if sentinel == ErrOutcomeUnknown {
 		return e.unknown
@@ -73,7 +71,7 @@ func (e *Error) Is(sentinel error) bool {
 	return slices.Contains(e.kinds(), sentinel)
 }
 
-// codes are what the service's codes mean.
+// codes maps the error codes of the service to sentinels.
 var codes = map[string]error{
 	"placement.concurrent_update":                      ErrConcurrentUpdate,
 	"placement.inventory.inuse":                        ErrInventoryInUse,
@@ -83,7 +81,7 @@ var codes = map[string]error{
 	"placement.resource_provider.not_found":            ErrNotFound,
 }
 
-// statuses are what is clear without a code.
+// statuses maps statuses to sentinels, for responses without a known code.
 var statuses = map[int]error{
 	http.StatusNotFound:           ErrNotFound,
 	http.StatusUnauthorized:       ErrUnauthorized,
@@ -94,27 +92,26 @@ var statuses = map[int]error{
 	http.StatusGatewayTimeout:     ErrUnavailable,
 }
 
-// wordings are the cases that the API tells apart by nothing but their words,
-// each looked for under its own code only. They are part of the API: other clients
-// match the same.
+// wordings are the cases that the API distinguishes only by phrases in the detail, each for its own code. The phrases
+// are part of the API: other clients match them too.
 var wordings = []struct {
 	code, says string
 	kinds      []error
 }{
 	{"placement.concurrent_update", "consumer generation conflict", []error{ErrConcurrentUpdate, ErrConsumerGeneration}},
-	// To delete the inventory of one class gives the code of a race; the other ways
-	// to lose it give placement.inventory.inuse.
+	// DELETE of the inventory of one class returns the code of a generation conflict; other requests that delete it
+	// return placement.inventory.inuse.
 	{"placement.concurrent_update", "Unable to delete inventory of class", []error{ErrInventoryInUse}},
 	{"placement.duplicate_name", "Conflicting resource provider uuid:", []error{ErrDuplicateUUID}},
-	// Claims that do not fit have no code. This opens all three: no such inventory,
-	// bounds, capacity.
-	{"placement.undefined_code", "Unable to allocate inventory: ", []error{ErrNoRoom}},
+	// Claims that exceed the capacity have no code. This phrase begins all three cases: no such inventory, unit
+	// constraints, capacity.
+	{"placement.undefined_code", "Unable to allocate inventory: ", []error{ErrCapacityExceeded}},
 }
 
 func (e *Error) kinds() []error {
 	if e.Status == 0 {
 		if e.givenUp {
-			return nil // by the caller, which says nothing about the service
+			return nil // canceled by the caller: the state of the service is unknown
 		}
 		return []error{ErrUnavailable}
 	}
@@ -135,11 +132,11 @@ func (e *Error) kinds() []error {
 	return nil
 }
 
-// failure is the error of a request without an answer; ctx is the caller's.
+// failure returns the error of a request without a response; ctx is the context of the caller.
 func (n *notes) failure(ctx context.Context, err error) error {
 	var before *Error
 	if errors.As(err, &before) && !n.executed {
-		return before // Keystone's; the request was not sent
+		return before // an error of Keystone; the request was not sent
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -151,13 +148,13 @@ func (n *notes) failure(ctx context.Context, err error) error {
 	}
 }
 
-// refusal is the error of an answer; read takes from the body what it says.
+// refusal returns the error of an error response; read fills it from the body.
 func (n *notes) refusal(response *http.Response, body []byte, read func(*Error, *http.Response, []byte)) error {
 	failed := &Error{
 		Method: n.method, Path: n.path, Status: response.StatusCode, Title: http.StatusText(response.StatusCode),
 		RequestID: response.Header.Get(requestIDHeader),
-		// An answer of the service's own ends the question what an attempt did only
-		// if it can be told from one that another attempt caused.
+		// After an attempt with unknown outcome, the response to a later one settles the outcome unless it is an
+		// overload response.
 		unknown: n.executed && n.method != http.MethodGet && overloaded(response.StatusCode),
 	}
 	if read != nil {
@@ -173,7 +170,7 @@ func (n *notes) refusal(response *http.Response, body []byte, read func(*Error, 
 	return failed
 }
 
-// placementRefusal reads the body of an error as Placement writes it.
+// placementRefusal reads an error body of the Placement API.
 func placementRefusal(failed *Error, _ *http.Response, body []byte) {
 	var listed api.Errors
 	var denied api.Unauthorized
@@ -181,7 +178,7 @@ func placementRefusal(failed *Error, _ *http.Response, body []byte) {
 	case json.Unmarshal(body, &listed) == nil && len(listed.Errors) > 0:
 		failed.take(listed.Errors[0])
 	case json.Unmarshal(body, &denied) == nil && denied.Message != "":
-		// Some services put the breaks of a page into it.
+		// Some services send line breaks as HTML.
 		failed.Detail = excerpt([]byte(strings.ReplaceAll(denied.Message, "<br />", " ")))
 	}
 }
@@ -192,7 +189,7 @@ func (e *Error) take(first api.Error) {
 	if id := value(first.RequestID); id != "" {
 		e.RequestID = id
 	}
-	// A general sentence, an empty line, what happened here.
+	// A general sentence, an empty line, the detail of this request.
 	general, particular, _ := strings.Cut(first.Detail, "\n\n")
 	e.Detail = strings.TrimSpace(particular)
 	if e.Detail == "" {
@@ -207,7 +204,7 @@ func value[T ~string](text *T) string {
 	return string(*text)
 }
 
-// excerpt is the beginning of a text that may be long, in one line.
+// excerpt returns the beginning of a text, at most 200 characters, as one line.
 func excerpt(body []byte) string {
 	const most = 200
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body[:min(len(body), 8*most)]), "")), " ")

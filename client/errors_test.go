@@ -28,7 +28,7 @@ func newHost(t testing.TB, options ...Option) *Client {
 	return client
 }
 
-func TestEveryRefusalOfTheServerIsItsError(t *testing.T) {
+func TestClient_ServerErrors_MapToGoErrors(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newHost(t)
 	must(client.ProviderCreate(ctx, "child", id(2), id(1)))(t)
@@ -70,9 +70,9 @@ func TestEveryRefusalOfTheServerIsItsError(t *testing.T) {
 		{"a class that is not there", client.InventoryDelete(ctx, id(1), "DISK_GB"), []error{ErrNotFound}},
 		{"no generation of a consumer", client.AllocationReplace(ctx, id(10), anInstance(1), nil), []error{ErrConcurrentUpdate, ErrConsumerGeneration}},
 		{"a generation of no consumer", other(func(c *Consumer) { c.Generation = new(int64(1)) }), []error{ErrConcurrentUpdate, ErrConsumerGeneration}},
-		{"too much", other(func(c *Consumer) { c.Allocations[id(1)]["VCPU"] = 7 }), []error{ErrNoRoom}},
-		{"more than the largest amount", other(func(c *Consumer) { c.Allocations[id(1)]["VCPU"] = 1 << 40 }), []error{ErrNoRoom}},
-		{"no such inventory", other(func(c *Consumer) { c.Allocations[id(1)]["DISK_GB"] = 1 }), []error{ErrNoRoom}},
+		{"too much", other(func(c *Consumer) { c.Allocations[id(1)]["VCPU"] = 7 }), []error{ErrCapacityExceeded}},
+		{"more than the largest amount", other(func(c *Consumer) { c.Allocations[id(1)]["VCPU"] = 1 << 40 }), []error{ErrCapacityExceeded}},
+		{"no such inventory", other(func(c *Consumer) { c.Allocations[id(1)]["DISK_GB"] = 1 }), []error{ErrCapacityExceeded}},
 		{"no such provider", other(func(c *Consumer) { c.Allocations[id(9)] = Resources{"VCPU": 1} }), nil},
 		{"children", client.ProviderDelete(ctx, id(1)), []error{ErrHasChildren}},
 		{"an unknown consumer", client.AllocationDelete(ctx, id(99)), []error{ErrNotFound}},
@@ -88,24 +88,24 @@ func TestEveryRefusalOfTheServerIsItsError(t *testing.T) {
 	wantErrors(t, client.ProviderDelete(ctx, id(1)), ErrProviderInUse)
 }
 
-func TestWhoIsNotKnownOrNotAllowedLearnsIt(t *testing.T) {
+func TestClient_UnauthenticatedOrDenied_ReturnsErrUnauthorizedOrForbidden(t *testing.T) {
 	t.Parallel()
 	served := serve(t)
-	nobody := newClientOf(t, served, WithTransport(&wire{Before: func(request *http.Request) (*http.Response, error) {
+	broken := newClientOf(t, served, WithTransport(&faultyTransport{Before: func(request *http.Request) (*http.Response, error) {
 		request.Header.Del(tokenHeader)
 		return nil, nil
 	}}))
-	_, err := nobody.ProviderList(t.Context(), ProviderFilter{})
+	_, err := broken.ProviderList(t.Context(), ProviderFilter{})
 	wantErrors(t, err, ErrUnauthorized)
 	if !strings.Contains(err.Error(), "401 Unauthorized: This request needs a valid token") {
 		t.Errorf("a 401 reads %q", err)
 	}
-	reader := newClientOf(t, served, WithNoAuth("somebody", "project", "reader"))
+	reader := newClientOf(t, served, WithNoAuth("user", "project", "reader"))
 	_, err = reader.ProviderCreate(t.Context(), "host", id(1), uuid.Nil)
 	wantErrors(t, err, ErrForbidden)
 }
 
-func TestAnErrorTellsTheRequestAndTheRefusal(t *testing.T) {
+func TestClient_ErrorResponse_CarriesRequestAndDetail(t *testing.T) {
 	t.Parallel()
 	_, err := newClient(t).ProviderShow(t.Context(), id(1))
 	var failed *Error
@@ -127,24 +127,24 @@ func TestAnErrorTellsTheRequestAndTheRefusal(t *testing.T) {
 	}
 }
 
-func TestAServiceThatIsTooOldSaysWhatItSpeaks(t *testing.T) {
+func TestClient_OldServer_ReportsSupportedMicroversions(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, WithTransport(&wire{Before: func(request *http.Request) (*http.Response, error) {
+	client := newClient(t, WithTransport(&faultyTransport{Before: func(request *http.Request) (*http.Response, error) {
 		// Like an older service: no microversion of ours is among its own.
 		request.Header.Set("OpenStack-API-Version", "placement 1.40")
 		return nil, nil
 	}}))
 	_, err := client.ProviderList(t.Context(), ProviderFilter{})
 	wantErrors(t, err, ErrMicroversion)
-	if !strings.Contains(err.Error(), "the service speaks the microversions 1.0 to 1.39, this client 1.39") {
+	if !strings.Contains(err.Error(), "the service supports the microversions 1.0 to 1.39, this client requires 1.39") {
 		t.Errorf("it reads %q", err)
 	}
 }
 
-func TestAProxysPageIsQuotedInPart(t *testing.T) {
+func TestClient_ProxyErrorPage_QuotedTruncated(t *testing.T) {
 	t.Parallel()
 	page := "<html>\n<h1>Bad\xff Request</h1>" + strings.Repeat("é ", 300) + "</html>"
-	client := newClient(t, WithTransport(&wire{Before: func(request *http.Request) (*http.Response, error) {
+	client := newClient(t, WithTransport(&faultyTransport{Before: func(request *http.Request) (*http.Response, error) {
 		return answer(request, http.StatusBadRequest, page, "Content-Type: text/html"), nil
 	}}))
 	_, err := client.ProviderList(t.Context(), ProviderFilter{})
@@ -155,9 +155,9 @@ func TestAProxysPageIsQuotedInPart(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNotTheAPIsIsAnError(t *testing.T) {
+func TestClient_NonAPIResponse_ReturnsError(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, WithTransport(&wire{Before: func(request *http.Request) (*http.Response, error) {
+	client := newClient(t, WithTransport(&faultyTransport{Before: func(request *http.Request) (*http.Response, error) {
 		return answer(request, http.StatusOK, "<html>Welcome</html>"), nil
 	}}))
 	_, err := client.ProviderList(t.Context(), ProviderFilter{})
@@ -167,9 +167,9 @@ func TestAnAnswerThatIsNotTheAPIsIsAnError(t *testing.T) {
 	}
 }
 
-func TestARedirectIsNotFollowed(t *testing.T) {
+func TestClient_Redirect_NotFollowed(t *testing.T) {
 	t.Parallel()
-	through := &wire{Before: func(request *http.Request) (*http.Response, error) {
+	through := &faultyTransport{Before: func(request *http.Request) (*http.Response, error) {
 		return answer(request, http.StatusMovedPermanently, "<html>", "Location: https://elsewhere.example/"), nil
 	}}
 	_, err := newClient(t, WithTransport(through)).ProviderList(t.Context(), ProviderFilter{})

@@ -97,7 +97,7 @@ func ExampleClient_Claim() {
 	// It prints: claimed 2 VCPU
 }
 
-// An instance that migrates gives what it has to its migration, and claims anew.
+// An instance that migrates moves its allocations to its migration, and claims on the target.
 func ExampleClient_Move() {
 	ctx := context.Background()
 	placement, err := client.New(address)
@@ -125,10 +125,10 @@ func ExampleWithKeystone() {
 	// Output: <nil>
 }
 
-// TestTheExamplesPrintWhatTheySay runs the examples, which follow one another,
+// TestClient_Examples_PrintDocumentedOutput runs the examples, which follow one another,
 // against a real server. go test itself would run them without one, if they said
 // Output.
-func TestTheExamplesPrintWhatTheySay(t *testing.T) {
+func TestClient_Examples_PrintDocumentedOutput(t *testing.T) {
 	address = client.Serve(t).URL
 	for _, example := range []struct {
 		run   func()

@@ -10,33 +10,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// UpdateFromProviderTree makes the server's trees like this one, which is an edited
-// copy of what GetProviderTreeAndEnsureRoot returned. Only what differs from what
-// the server said last is sent; for a tree without a difference that is nothing.
+// UpdateFromProviderTree writes the tree, an edited copy of the result of GetProviderTreeAndEnsureRoot, to the server.
+// It sends only differences from the cached state of the server; for a tree without a difference it sends no request.
 //
-// It creates, renames and re-parents providers from the top down. If allocations
-// are not nil, even if they are empty, aggregates and traits follow, and then
-// inventories and edited allocations change in one transaction: see
-// docs/decisions/0007-provider-side.md for who takes part. Then it deletes providers
-// that were removed from the copy, except roots, and writes what is left of inventory, aggregates
-// and traits from the bottom up. A provider that has had no inventory gets the other
-// two before it in any case, so that the scheduler never sees it without them.
+// It creates, renames and re-parents providers, parents before children. If allocations are not nil, even if they are
+// empty, it then writes aggregates and traits, and changes inventories and edited allocations in one reshape:
+// docs/decisions/0007-provider-side.md lists the providers that it names. Then it deletes providers that were removed
+// from the copy, except roots, and writes the remaining inventories, aggregates and traits, children before parents. A
+// provider without inventory gets aggregates and traits before its first inventory, so that a scheduler never sees it
+// without them.
 //
-// A name is free for another provider only when the update that takes it away is
-// done: two providers cannot swap theirs, and a new one cannot have that of one that
-// is removed. Both are an ErrDuplicateName that names the two.
+// A name is free for another provider only after the update that removes it: two providers cannot swap names, and a new
+// one cannot have the name of a removed one. Both are an ErrDuplicateName that names the two.
 //
-// It is not one transaction and can be repeated: whatever stopped it, load the tree
-// and do it again. ErrUpdateConflict and ErrReshapeConflict say that somebody else
-// was faster, or that the tree is older than what is known by now; ErrReshapeFailed
-// that a reshape was refused, and nothing of it has happened; ErrInventoryInUse that
-// consumers use what should go; ErrSyncFailed that something else was refused, after
-// which the rest has been written nevertheless. An *Error without a status is a
-// connection that failed; after one that broke off the server is asked whether the
-// write was done.
+// It is not one transaction, and can be repeated: after an error, load the tree and apply the change again.
+// ErrUpdateConflict and ErrReshapeConflict: another client has changed a provider or consumer, or the tree is older
+// than the cache. ErrReshapeFailed: the server rejected the reshape and executed no part of it. ErrInventoryInUse:
+// consumers use an inventory to delete. ErrSyncFailed: the server rejected another write; the rest is written. An
+// *Error without a status: the connection failed. If a connection fails during a write, it reads from the server
+// whether the write was executed.
 //
-// On success the generations in the tree are those of the server, so that it can be
-// edited and given here again.
+// On success it sets the generations in the tree to those of the server, so that the tree can be edited and passed
+// again. Calls for provider trees of one client wait for each other.
 func (c *Client) UpdateFromProviderTree(ctx context.Context, tree *ProviderTree, allocations Allocations) error {
 	c.cache.busy.Lock()
 	defer c.cache.busy.Unlock()
@@ -45,7 +40,7 @@ func (c *Client) UpdateFromProviderTree(ctx context.Context, tree *ProviderTree,
 	if err := f.run(); err != nil {
 		return fmt.Errorf("update the provider tree: %w", err)
 	}
-	return f.tellGenerations()
+	return f.copyGenerations()
 }
 
 // flush is one run of UpdateFromProviderTree.
@@ -59,9 +54,8 @@ type flush struct {
 	allocations Allocations
 	// removed are to be deleted, parents before their children.
 	removed []Node
-	// failures are those after which the rest is tried nevertheless, and broken are
-	// the providers whose trees are dropped for them at the end: until then the cache
-	// is needed.
+	// failures are errors after which run continues. broken are their providers; run removes their trees from the cache
+	// at the end, because it needs the cache until then.
 	failures []error
 	broken   []Node
 }
@@ -85,9 +79,9 @@ func (f *flush) run() error {
 	return errors.Join(f.failures...)
 }
 
-// halt is stop where nothing more can be tried after any failure.
-func (f *flush) halt(node Node, err error) error {
-	if stopped := f.stop(node, err); stopped != nil {
+// abort is handleFailure for steps after whose failure run cannot continue.
+func (f *flush) abort(node Node, err error) error {
+	if stopped := f.handleFailure(node, err); stopped != nil {
 		return stopped
 	}
 	last := len(f.failures) - 1
@@ -95,9 +89,8 @@ func (f *flush) halt(node Node, err error) error {
 	return err
 }
 
-// checkOutdated refuses a tree that was copied before something was learned that
-// the edit of a provider does not know. The server would refuse it as well if the
-// generation sent were the copy's; it is the cache's, so it must be done here.
+// checkOutdated returns an error if the cache has newer data of an edited provider than the copy. The generations sent
+// are those of the cache, so the server cannot detect this conflict.
 func (f *flush) checkOutdated() error {
 	for _, node := range f.wanted {
 		known, exists := f.cache.node(node.UUID)
@@ -110,7 +103,7 @@ func (f *flush) checkOutdated() error {
 			conflict = ErrReshapeConflict
 			f.cache.clear()
 		}
-		return fmt.Errorf("provider %s (%s): %w: the tree given is older than what has been read since",
+		return fmt.Errorf("provider %s (%s): %w: the tree is older than the cache; load it again",
 			node.Name, node.UUID, conflict)
 	}
 	return nil
@@ -122,11 +115,9 @@ func (f *flush) differs(wanted, known Node) bool {
 		!slices.Equal(wanted.Traits, known.Traits) || !slices.Equal(wanted.Aggregates, known.Aggregates)
 }
 
-// findRemoved decides who is to be deleted: members of the trees that the caller
-// asked for and gave back, which the caller has removed. One that is missing because
-// it came after the copy was made stays. Of a root that is missing it cannot be told
-// whether it is gone or only none of the caller's business, so it stays with all
-// below it.
+// findRemoved collects the providers to delete: those that the caller removed from a tree whose root is in the copy. A
+// provider that was created after the copy stays. A missing root stays with its descendants, because the copy may never
+// have been meant to contain it.
 func (f *flush) findRemoved() {
 	kept := map[uuid.UUID]bool{}
 	for _, node := range f.wanted {
@@ -137,7 +128,7 @@ func (f *flush) findRemoved() {
 		if node.Parent == uuid.Nil {
 			root = node.UUID
 			if !kept[root] {
-				f.log.LogAttrs(f.ctx, slog.LevelInfo, "a root is missing in the provider tree; it is not deleted",
+				f.log.LogAttrs(f.ctx, slog.LevelInfo, "root is missing in the provider tree; keeping it",
 					slog.String("provider", node.UUID.String()), slog.String("name", node.Name))
 			}
 			continue
@@ -148,8 +139,8 @@ func (f *flush) findRemoved() {
 	}
 }
 
-// tellGenerations writes the server's generations into the caller's tree.
-func (f *flush) tellGenerations() error {
+// copyGenerations writes the server's generations into the caller's tree.
+func (f *flush) copyGenerations() error {
 	for _, node := range f.wanted {
 		if known, exists := f.cache.node(node.UUID); exists && f.tree.Exists(node.UUID.String()) {
 			if err := f.tree.edit(node.UUID.String(), known.Generation, func(*Node) {}); err != nil {
@@ -160,9 +151,9 @@ func (f *flush) tellGenerations() error {
 	return nil
 }
 
-// stop decides what a failure at a provider means. It returns an error if nothing
-// more should be tried, and nil if the rest of the tree can be written.
-func (f *flush) stop(node Node, err error) error {
+// handleFailure classifies an error of a provider. It returns an error if run has to stop, and nil if the rest of the
+// tree can be written.
+func (f *flush) handleFailure(node Node, err error) error {
 	where := fmt.Sprintf("provider %s (%s)", node.Name, node.UUID)
 	switch {
 	case errors.Is(err, ErrUpdateConflict):
@@ -174,25 +165,25 @@ func (f *flush) stop(node Node, err error) error {
 	case errors.Is(err, ErrInventoryInUse):
 		f.failures = append(f.failures, fmt.Errorf("%s: %w", where, err))
 		return nil
-	case unanswered(err): // it may still be executed
+	case unanswered(err): // the server may still execute it
 		f.forget(node)
 		return fmt.Errorf("%s: %w", where, err)
 	case errors.Is(err, ErrUnauthorized), errors.Is(err, ErrForbidden), errors.Is(err, ErrMicroversion):
-		return fmt.Errorf("%s: %w: %w", where, ErrSyncFailed, err) // it would be the same everywhere
+		return fmt.Errorf("%s: %w: %w", where, ErrSyncFailed, err) // all other requests would fail too
 	}
 	f.broken = append(f.broken, node)
 	f.failures = append(f.failures, fmt.Errorf("%s: %w: %w", where, ErrSyncFailed, err))
 	return nil
 }
 
-// forget drops the tree of a provider and the one where it should be, so that both
-// are loaded again. A provider that could not be created is in the latter only.
+// forget removes the tree of a provider and the tree of its wanted parent from the cache, so that both are loaded
+// again. A provider that could not be created is in the latter only.
 func (f *flush) forget(node Node) {
 	f.cache.drop(node.UUID)
 	f.cache.drop(node.Parent)
 }
 
-// unanswered says whether the service gave no answer of its own.
+// unanswered reports whether the service sent no response of its own.
 func unanswered(err error) bool {
 	var failed *Error
 	return errors.As(err, &failed) && failed.Status == 0 || errors.Is(err, ErrUnavailable)

@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestAConflictDropsTheTreeByItsRoot: a tree without the child in conflict would be
+// TestClient_FlushConflict_DropsTreeFromCache: a tree without the child in conflict would be
 // taken for the whole tree.
-func TestAConflictDropsTheTreeByItsRoot(t *testing.T) {
+func TestClient_FlushConflict_DropsTreeFromCache(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"inventories", "aggregates", "traits"} {
 		t.Run(what, func(t *testing.T) {
@@ -49,8 +49,8 @@ func TestAConflictDropsTheTreeByItsRoot(t *testing.T) {
 	}
 }
 
-// TestTwoOwnersOfAPropertyBothGetTheirs because the loser loads again.
-func TestTwoOwnersOfAPropertyBothGetTheirs(t *testing.T) {
+// TestClient_TwoWritersOfTraits_BothApplied because the loser loads again.
+func TestClient_TwoWritersOfTraits_BothApplied(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	other := newClientOf(t, c.server)
@@ -74,9 +74,9 @@ func TestTwoOwnersOfAPropertyBothGetTheirs(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsTooOldIsRefusedWithoutARequest: the generation sent is the cache's,
+// TestClient_StaleTreeCopy_RejectedWithoutRequest: the generation sent is the cache's,
 // so the server could not notice.
-func TestACopyThatIsTooOldIsRefusedWithoutARequest(t *testing.T) {
+func TestClient_StaleTreeCopy_RejectedWithoutRequest(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	first, second := c.load(t), c.load(t)
@@ -97,8 +97,8 @@ func TestACopyThatIsTooOldIsRefusedWithoutARequest(t *testing.T) {
 	c.update(t, first, nil)
 }
 
-// TestManyCanWriteThroughOneClient: whoever has an old copy loads again.
-func TestManyCanWriteThroughOneClient(t *testing.T) {
+// TestClient_ConcurrentFlushes_AllApplied: a writer with a stale copy loads it again.
+func TestClient_ConcurrentFlushes_AllApplied(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	var group sync.WaitGroup

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
 // rebuild is a driver that needs every kind of write: it splits the GPUs and marks
@@ -53,16 +53,16 @@ func newCrowdedCloud(t testing.TB, options ...Option) *cloud {
 // once makes a client fail where others would repeat, so that every cut is felt.
 var once = WithRetries(Retries{Attempts: 1})
 
-// scissors cut one request, before the server sees it or after it has answered,
+// requestCutter cut one request, before the server sees it or after it has answered,
 // and everything after that if the agent is to be dead from then on.
-type scissors struct {
+type requestCutter struct {
 	at           int
 	after, death bool
 	// seen are the requests so far.
 	seen int
 }
 
-func (s *scissors) hold(c *cloud) {
+func (s *requestCutter) hold(c *cloud) {
 	cut := func() bool { return s.seen == s.at || s.death && s.seen > s.at }
 	c.wire.Before = func(*http.Request) (*http.Response, error) {
 		s.seen++
@@ -79,10 +79,10 @@ func (s *scissors) hold(c *cloud) {
 	}
 }
 
-// TestAnAgentThatDiesAnywhereIsHealedByTheNext, and one that lives heals itself. For
+// TestClient_FlushInterruptedAtAnyRequest_NextFlushCompletes, and one that lives heals itself. For
 // each request of a whole pass the wire is cut there; passes after that must come
 // to the state that an undisturbed pass comes to.
-func TestAnAgentThatDiesAnywhereIsHealedByTheNext(t *testing.T) {
+func TestClient_FlushInterruptedAtAnyRequest_NextFlushCompletes(t *testing.T) {
 	t.Parallel()
 	undisturbed := newCrowdedCloud(t, once)
 	if err := pass(t.Context(), undisturbed.client, rebuild); err != nil {
@@ -91,7 +91,7 @@ func TestAnAgentThatDiesAnywhereIsHealedByTheNext(t *testing.T) {
 	want := dbtest.Snapshot(t, undisturbed.db)
 	requests := undisturbed.requests()
 	for i, line := range requests {
-		for _, cut := range []scissors{{at: i + 1, death: true}, {at: i + 1, death: true, after: true}, {at: i + 1}, {at: i + 1, after: true}} {
+		for _, cut := range []requestCutter{{at: i + 1, death: true}, {at: i + 1, death: true, after: true}, {at: i + 1}, {at: i + 1, after: true}} {
 			if strings.HasPrefix(line, "GET") && (cut.death || cut.after) {
 				continue // nothing is written there; with the others it is as if the one before were cut
 			}
@@ -126,7 +126,7 @@ func TestAnAgentThatDiesAnywhereIsHealedByTheNext(t *testing.T) {
 
 // wantHonest wants a failure to be told, unless the server could be asked what
 // became of the request.
-func wantHonest(t *testing.T, failed error, cut scissors) {
+func wantHonest(t *testing.T, failed error, cut requestCutter) {
 	t.Helper()
 	switch {
 	case cut.death && !errors.Is(failed, errCut):

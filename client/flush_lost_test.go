@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNoConnectionIsAnError wherever it fails.
-func TestNoConnectionIsAnError(t *testing.T) {
+// TestClient_ConnectionRefused_ReturnsErrUnavailable wherever it fails.
+func TestClient_ConnectionRefused_ReturnsErrUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []string{"POST /rp", "PUT /rp/NUMA1/inventories", "PUT /rp/NUMA1/aggregates", "PUT /rp/NUMA1/traits",
 		"PUT /traits/CUSTOM_A", "PUT /resource_classes/CUSTOM_C", "PUT /rp/NUMA2", "DELETE /rp/GPU1"} {
@@ -66,8 +66,8 @@ func editEverything(tree *ProviderTree) error {
 	return errors.Join(tree.AddTraits("numa1", "CUSTOM_A"), tree.AddAggregates("numa1", aggregate))
 }
 
-// TestAWriteWhoseAnswerIsLostIsLookedAt cuts the wire after the server has written.
-func TestAWriteWhoseAnswerIsLostIsLookedAt(t *testing.T) {
+// TestClient_ResponseLost_ReadsStateBack cuts the wire after the server has written.
+func TestClient_ResponseLost_ReadsStateBack(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	must(c.operator.ProviderCreate(t.Context(), "gpu1", gpu1, cn))(t)
@@ -93,9 +93,9 @@ func TestAWriteWhoseAnswerIsLostIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestAWriteThatIsLostIsAConflict cuts the wire before the server has seen anything,
+// TestClient_RequestLost_ReturnsConflict cuts the wire before the server has seen anything,
 // which the client cannot know.
-func TestAWriteThatIsLostIsAConflict(t *testing.T) {
+func TestClient_RequestLost_ReturnsConflict(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"inventories", "aggregates", "traits", ""} {
 		t.Run(what, func(t *testing.T) {
@@ -129,9 +129,9 @@ func TestAWriteThatIsLostIsAConflict(t *testing.T) {
 	}
 }
 
-// TestALostAnswerHidesNobodyElsesWrite: the write was done, and somebody else wrote
-// another property before the client could look.
-func TestALostAnswerHidesNobodyElsesWrite(t *testing.T) {
+// TestClient_ResponseLostAndOtherPropertyWritten_ReturnsConflict: the server executed the write, and another client
+// wrote another property before the client could look.
+func TestClient_ResponseLostAndOtherPropertyWritten_ReturnsConflict(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)

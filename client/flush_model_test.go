@@ -9,21 +9,21 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// sketch edits one tree at random. Its numbers are of one drawing only, so that
+// randomEditor edits one tree at random. Its numbers are of one drawing only, so that
 // many drawings can be on one server.
-type sketch struct {
+type randomEditor struct {
 	tree    *ProviderTree
 	drawing int
 	made    int
 }
 
-func (s *sketch) root() string { return fmt.Sprintf("root-%d", s.drawing) }
+func (s *randomEditor) root() string { return fmt.Sprintf("root-%d", s.drawing) }
 
 // member draws a member of the tree; anybody but the root if that is asked for.
-func (s *sketch) member(t *rapid.T, butRoot bool) (Node, bool) {
+func (s *randomEditor) member(t *rapid.T, butRoot bool) (Node, bool) {
 	ids, err := s.tree.UUIDs(s.root())
 	if err != nil {
 		t.Fatal(err)
@@ -42,13 +42,13 @@ func (s *sketch) member(t *rapid.T, butRoot bool) (Node, bool) {
 }
 
 // name is one that was not used before: the server refuses to swap names.
-func (s *sketch) name() string {
+func (s *randomEditor) name() string {
 	s.made++
 	return fmt.Sprintf("p-%d-%d", s.drawing, s.made)
 }
 
 // edit does one random thing.
-func (s *sketch) edit(t *rapid.T) error {
+func (s *randomEditor) edit(t *rapid.T) error {
 	what := rapid.SampledFrom([]string{"child", "child", "remove", "rename", "move", "inventory", "traits", "aggregates"}).Draw(t, "what")
 	node, found := s.member(t, what == "remove" || what == "move")
 	if !found {
@@ -94,15 +94,15 @@ func (s *sketch) edit(t *rapid.T) error {
 	return err
 }
 
-// TestWhateverIsDrawnOnATreeComesToTheServer, and once it is there, it is not sent
+// TestClient_RandomTreeEdits_ReachServer, and once it is there, it is not sent
 // again. A client that never saw the drawing reads it from there.
-func TestWhateverIsDrawnOnATreeComesToTheServer(t *testing.T) {
+func TestClient_RandomTreeEdits_ReachServer(t *testing.T) {
 	t.Parallel()
 	c, ctx := emptyCloud(t), t.Context()
 	drawings := 0
 	rapid.Check(t, func(t *rapid.T) {
 		drawings++
-		s := &sketch{drawing: drawings}
+		s := &randomEditor{drawing: drawings}
 		host := uuid.New()
 		load := func(from *Client) *ProviderTree {
 			tree, err := from.GetProviderTreeAndEnsureRoot(ctx, host, s.root(), uuid.Nil)

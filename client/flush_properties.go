@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// customPrefix begins the names that somebody has to make before they are used.
+// customPrefix begins the names of traits and resource classes that have to be created before use.
 const customPrefix = "CUSTOM_"
 
-// writeAll writes the properties that differ, from the bottom up. Those who have no
-// inventory yet get aggregates and traits first: nobody can be placed on them, so
-// nobody can be placed wrongly because a trait comes a moment after the inventory.
+// writeAll writes the properties that differ, children before parents. A provider without inventory gets aggregates and
+// traits first: until it has an inventory, no claim can select it with missing traits.
 func (f *flush) writeAll() error {
 	for _, node := range slices.Backward(f.wanted) {
 		if slices.ContainsFunc(f.broken, func(one Node) bool { return one.UUID == node.UUID }) {
-			continue // it has been tried before the reshape
+			continue // it failed before the reshape
 		}
 		steps := []func(Node) error{f.writeInventory, f.writeAggregates, f.writeTraits}
 		if known, _ := f.cache.node(node.UUID); len(known.Inventories) == 0 {
@@ -29,12 +28,11 @@ func (f *flush) writeAll() error {
 	return nil
 }
 
-// write does the steps of one provider up to the first that fails. Each takes the
-// generation that the one before it has left.
+// write executes the steps of one provider up to the first that fails. Each uses the generation after the previous one.
 func (f *flush) write(node Node, steps ...func(Node) error) error {
 	for _, step := range steps {
 		if err := step(node); err != nil {
-			return f.stop(node, err)
+			return f.handleFailure(node, err)
 		}
 	}
 	return nil
@@ -79,8 +77,7 @@ func (f *flush) writeAggregates(node Node) error {
 	return err
 }
 
-// writeTraits writes an empty list as well instead of deleting it, because the
-// answer to that would not tell the generation.
+// writeTraits also writes an empty list with PUT, because the response to DELETE lacks the generation.
 func (f *flush) writeTraits(node Node) error {
 	known, _ := f.cache.node(node.UUID)
 	if slices.Equal(node.Traits, known.Traits) {
@@ -102,21 +99,20 @@ func (f *flush) writeTraits(node Node) error {
 	return err
 }
 
-// settled is what is left of a lost answer when the server was asked what it has:
-// nothing if that is what was written, and a conflict if it is not. A write moves the
-// generation by one. Had it moved further, somebody else would have written as well,
-// and what that was has not been read.
+// settled returns the error of a write whose response was lost, after the state on the server was read: nil if it is
+// the written one, otherwise a conflict. A write increments the generation by one. A higher generation means that
+// another client has written too, and that its change has not been read.
 func settled(lost, failed error, same bool) error {
 	switch {
 	case failed != nil:
-		return fmt.Errorf("%w; what became of it could not be found out: %w", lost, failed)
+		return fmt.Errorf("%w; cannot read whether the server executed it: %w", lost, failed)
 	case !same:
-		return fmt.Errorf("%w: the answer to a write was lost, and the server has something else: %w", ErrUpdateConflict, lost)
+		return fmt.Errorf("%w: the response to a write was lost, and the state on the server differs: %w", ErrUpdateConflict, lost)
 	}
 	return nil
 }
 
-// ensureClasses makes the custom classes exist that no provider here has.
+// ensureClasses creates the custom classes of which no cached provider has an inventory.
 func (f *flush) ensureClasses(inventories Inventories) error {
 	var wanted, present []string
 	for class := range inventories {
@@ -137,8 +133,8 @@ func (f *flush) ensureClasses(inventories Inventories) error {
 	return nil
 }
 
-// ensureTraits makes the custom traits exist that no provider here has. Of one the
-// server need not be asked first whether it exists.
+// ensureTraits creates the custom traits that no cached provider has. It lists the existing ones first, unless there is
+// only one to create.
 func (f *flush) ensureTraits(traits []string) error {
 	var wanted, present []string
 	for _, trait := range traits {

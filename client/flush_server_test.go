@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -11,9 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/dbtest"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/internal/test/servertest"
 )
 
 // cloud is a host with two NUMA nodes, whose two GPUs are told at the host itself
@@ -23,9 +21,9 @@ type cloud struct {
 	db     *dbtest.DB
 	server *httptest.Server
 	// wire is what the client, which is the host's agent, has to the server.
-	wire   *wire
+	wire   *faultyTransport
 	client *Client
-	// operator is somebody else.
+	// operator is another client.
 	operator *Client
 }
 
@@ -50,16 +48,8 @@ func newCloud(t testing.TB, options ...Option) *cloud {
 // emptyCloud is a server without anything.
 func emptyCloud(t testing.TB, options ...Option) *cloud {
 	t.Helper()
-	db := dbtest.Guarded(t)
-	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	c := &cloud{db: db, wire: &wire{}, server: httptest.NewServer(server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	}))}
-	t.Cleanup(c.server.Close)
+	made := servertest.New(t, servertest.Options{})
+	c := &cloud{db: made.DB, wire: &faultyTransport{}, server: made.Listen(t)}
 	c.client = newClientOf(t, c.server, append([]Option{WithTransport(c.wire)}, options...)...)
 	c.operator = newClientOf(t, c.server)
 	return c

@@ -10,34 +10,34 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// shape creates, renames and re-parents from the top down. So a parent is always
-// in its place before its children come, and nobody can come below itself.
+// shape creates, renames and re-parents providers, parents before children. So a parent is always in place before its
+// children, and no provider becomes its own descendant.
 func (f *flush) shape() error {
 	for _, node := range f.wanted {
 		known, exists := f.cache.node(node.UUID)
 		if exists && known.Name == node.Name && known.Parent == node.Parent {
 			continue
 		}
-		err := f.freeName(node, nil)
+		err := f.releaseName(node, nil)
 		if err == nil && !exists {
 			err = f.createWanted(node)
 		} else if err == nil {
 			err = f.place(known, node.Name, node.Parent)
 		}
 		if err != nil {
-			return f.halt(node, err)
+			return f.abort(node, err)
 		}
 	}
 	return nil
 }
 
-// createWanted creates a provider of the tree. One that is there already, because
-// somebody else was faster or the answer was lost, will do if it is in the right
-// place and as empty as a new one. Otherwise the driver has to see it first.
+// createWanted creates a provider of the tree. It accepts an existing one, created by another client or by a request
+// whose response was lost, if that has the right name and parent and no properties. Otherwise it returns an
+// ErrUpdateConflict, because the driver has to read it first.
 func (f *flush) createWanted(node Node) error {
 	created, ours, err := f.create(f.ctx, node.Name, node.UUID, node.Parent)
 	if err != nil {
-		return f.unlessOurs(node, err)
+		return f.nameConflict(node, err)
 	}
 	if created.Name != node.Name || parentOf(created) != node.Parent {
 		return fmt.Errorf("%w: it exists as %q below %s", ErrUpdateConflict, created.Name, parentOf(created))
@@ -65,9 +65,9 @@ func (f *flush) createWanted(node Node) error {
 	return nil
 }
 
-// unlessOurs makes a conflict of a name that is taken within the same tree: there
-// somebody else has made what was wanted.
-func (f *flush) unlessOurs(node Node, err error) error {
+// nameConflict adds ErrUpdateConflict to the error if a provider that is not cached has the name in the same tree:
+// another client has created it.
+func (f *flush) nameConflict(node Node, err error) error {
 	var taken *nameTaken
 	if !errors.As(err, &taken) {
 		return err
@@ -83,10 +83,9 @@ func (f *flush) unlessOurs(node Node, err error) error {
 	return err
 }
 
-// freeName renames whoever has the name that a provider should get, if that one
-// should get another name itself. Those who want to swap theirs are left to the
-// server, which refuses it.
-func (f *flush) freeName(node Node, asking []uuid.UUID) error {
+// releaseName renames the provider that has the wanted name of another one, if it gets another name itself. Of
+// providers that swap names it renames none; the server rejects the update.
+func (f *flush) releaseName(node Node, asking []uuid.UUID) error {
 	holder, held := f.cache.named(node.Name)
 	if !held || holder.UUID == node.UUID || slices.Contains(asking, holder.UUID) {
 		return nil
@@ -95,7 +94,7 @@ func (f *flush) freeName(node Node, asking []uuid.UUID) error {
 	if i < 0 || f.wanted[i].Name == holder.Name {
 		return nil
 	}
-	if err := f.freeName(f.wanted[i], append(asking, node.UUID)); err != nil {
+	if err := f.releaseName(f.wanted[i], append(asking, node.UUID)); err != nil {
 		return err
 	}
 	return f.place(holder, f.wanted[i].Name, holder.Parent)
@@ -114,7 +113,7 @@ func (f *flush) place(known Node, name string, parent uuid.UUID) error {
 		err = settled(lost, err, placed.Name == name && parentOf(placed) == onServer)
 	}
 	if errors.Is(err, ErrDuplicateName) {
-		return f.unlessOurs(known, f.nameHolder(f.ctx, known.UUID, name, err))
+		return f.nameConflict(known, f.explainNameConflict(f.ctx, known.UUID, name, err))
 	}
 	if err != nil {
 		return err
@@ -126,12 +125,12 @@ func (f *flush) place(known Node, name string, parent uuid.UUID) error {
 	return errors.Join(f.cache.trees.Rename(known.UUID.String(), name), f.cache.trees.Move(known.UUID.String(), above))
 }
 
-// remove deletes from the bottom up. Who is gone already is no failure.
+// remove deletes the removed providers, children before parents. A provider that does not exist is no error.
 func (f *flush) remove() error {
 	for _, node := range slices.Backward(f.removed) {
 		err := f.ProviderDelete(f.ctx, node.UUID)
 		if err != nil && !errors.Is(err, ErrNotFound) {
-			if stopped := f.stop(node, err); stopped != nil {
+			if stopped := f.handleFailure(node, err); stopped != nil {
 				return stopped
 			}
 			continue

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestAProviderWithoutAGenerationGetsOne(t *testing.T) {
+func TestClient_NewProvider_GetsGeneration(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -21,7 +21,7 @@ func TestAProviderWithoutAGenerationGetsOne(t *testing.T) {
 	}
 }
 
-func TestRenamedAndMovedProvidersAreSent(t *testing.T) {
+func TestClient_RenamedAndMovedProviders_Sent(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -43,7 +43,7 @@ func TestRenamedAndMovedProvidersAreSent(t *testing.T) {
 	wantRequests(t, c, "the same tree again")
 }
 
-func TestParentAndChildCanChangePlaces(t *testing.T) {
+func TestClient_ParentAndChildSwapped_Reparented(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -59,7 +59,7 @@ func TestParentAndChildCanChangePlaces(t *testing.T) {
 	wantOutline(t, c.load(t), "cn<", "numa2<cn", "numa1<numa2", "ssp<")
 }
 
-func TestANameThatIsTakenElsewhereIsToldWithBothProviders(t *testing.T) {
+func TestClient_NameUsedInOtherTree_ReportsBothProviders(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	must(c.operator.ProviderCreate(t.Context(), "gpu0", id(66), uuid.Nil))(t)
@@ -78,7 +78,7 @@ func TestANameThatIsTakenElsewhereIsToldWithBothProviders(t *testing.T) {
 	}
 }
 
-func TestANameTakenInTheSameTreeIsAConflict(t *testing.T) {
+func TestClient_NameUsedInSameTree_ReturnsConflict(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -94,7 +94,7 @@ func TestANameTakenInTheSameTreeIsAConflict(t *testing.T) {
 	}
 }
 
-func TestRemovedProvidersAreDeletedFromTheBottomUp(t *testing.T) {
+func TestClient_RemovedSubtree_DeletedBottomUp(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	must(c.operator.ProviderCreate(t.Context(), "board", id(33), cn))(t)
@@ -110,9 +110,9 @@ func TestRemovedProvidersAreDeletedFromTheBottomUp(t *testing.T) {
 	wantOutline(t, c.load(t), "cn<", "numa1<cn", "numa2<cn", "ssp<")
 }
 
-// TestAnOldCopyDeletesNobodyItHasNotSeen: who came after the copy was made is not in
+// TestClient_StaleCopy_PreservesProvidersAddedLater: who came after the copy was made is not in
 // it, and was not removed either.
-func TestAnOldCopyDeletesNobodyItHasNotSeen(t *testing.T) {
+func TestClient_StaleCopy_PreservesProvidersAddedLater(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	old, newer := c.load(t), c.load(t)
@@ -138,7 +138,7 @@ func TestAnOldCopyDeletesNobodyItHasNotSeen(t *testing.T) {
 	wantOutline(t, c.load(t), "cn<", "numa1<cn", "numa2<cn", "ssp<")
 }
 
-func TestAProviderInUseIsNotDeleted(t *testing.T) {
+func TestClient_RemovedProviderInUse_NotDeleted(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -156,9 +156,8 @@ func TestAProviderInUseIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestRootsAreNeverDeletedByADifference: it cannot be told whether they are gone
-// or somebody else's.
-func TestRootsAreNeverDeletedByADifference(t *testing.T) {
+// TestClient_RootRemovedFromTree_NotDeleted: the copy may never have been meant to contain the root.
+func TestClient_RootRemovedFromTree_NotDeleted(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.claim(t, instanceA, nil)
@@ -176,7 +175,7 @@ func TestRootsAreNeverDeletedByADifference(t *testing.T) {
 	}
 }
 
-func TestNamesAreHandedOnAmongSiblings(t *testing.T) {
+func TestClient_RenameChainOfSiblings_SentInOrder(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -200,7 +199,7 @@ func TestNamesAreHandedOnAmongSiblings(t *testing.T) {
 	}
 }
 
-func TestTwoProvidersCannotSwapTheirNames(t *testing.T) {
+func TestClient_NameSwap_ReturnsErrDuplicateName(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -214,9 +213,9 @@ func TestTwoProvidersCannotSwapTheirNames(t *testing.T) {
 	}
 }
 
-// TestAProviderThatExistsAlreadyIsNotOverwritten: the driver takes it for new and
+// TestClient_NewProviderExistsOnServer_NotOverwritten: the driver takes it for new and
 // has not seen what is there.
-func TestAProviderThatExistsAlreadyIsNotOverwritten(t *testing.T) {
+func TestClient_NewProviderExistsOnServer_NotOverwritten(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		parent   uuid.UUID
@@ -265,7 +264,7 @@ func TestAProviderThatExistsAlreadyIsNotOverwritten(t *testing.T) {
 	}
 }
 
-func TestARootThatExistsAlreadyIsTakenWithItsTree(t *testing.T) {
+func TestClient_NewRootExistsOnServer_UsedWithItsTree(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	must(c.operator.ProviderCreate(t.Context(), "second", id(60), uuid.Nil))(t)

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-func TestAnUnchangedTreeSendsNothing(t *testing.T) {
+func TestClient_UnchangedTree_SendsNothing(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -26,7 +26,7 @@ func TestAnUnchangedTreeSendsNothing(t *testing.T) {
 	wantRequests(t, c, "an unchanged tree with no allocations")
 }
 
-func TestAChangeIsSentOnceAndNothingElse(t *testing.T) {
+func TestClient_OneChange_SendsOneRequest(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -45,9 +45,9 @@ func TestAChangeIsSentOnceAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestANewProviderHasItsTraitsBeforeItsInventory is about the moment in which the
+// TestClient_NewProvider_TraitsWrittenBeforeInventory is about the moment in which the
 // scheduler could use it without knowing what it is.
-func TestANewProviderHasItsTraitsBeforeItsInventory(t *testing.T) {
+func TestClient_NewProvider_TraitsWrittenBeforeInventory(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -78,7 +78,7 @@ func TestANewProviderHasItsTraitsBeforeItsInventory(t *testing.T) {
 	wantRequests(t, c, "known names", "PUT /rp/NUMA2/traits", "PUT /rp/NUMA1/inventories")
 }
 
-func TestInReshapesNewProvidersHaveTheirTraitsFirstToo(t *testing.T) {
+func TestClient_ReshapeWithNewProviders_TraitsWrittenFirst(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.load(t)
@@ -95,7 +95,7 @@ func TestInReshapesNewProvidersHaveTheirTraitsFirstToo(t *testing.T) {
 	}
 }
 
-func TestInventoryInUseIsToldAndTheRestIsWritten(t *testing.T) {
+func TestClient_InventoryInUse_ReportedAndRestWritten(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -119,7 +119,7 @@ func TestInventoryInUseIsToldAndTheRestIsWritten(t *testing.T) {
 	}
 }
 
-func TestARefusalIsToldAndTheRestIsWritten(t *testing.T) {
+func TestClient_FlushWithOneRejectedWrite_WritesTheRest(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)

@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// DeleteHost removes all providers of the tree around one, from the bottom up.
-// With its consumers, everything that these have is released by force before, also
-// what they have elsewhere. What the service refuses stays, with all that is above
-// it, and is told at the end; what is gone already is no error.
+// DeleteHost deletes all providers of the tree that contains one, children before parents. With withConsumers it first
+// deletes all allocations of their consumers, also those on other providers, whatever the generation. Providers whose
+// deletion the service rejects stay, with their ancestors, and the error names them. A provider that does not exist is
+// no error.
 func (c *Client) DeleteHost(ctx context.Context, provider uuid.UUID, withConsumers bool) error {
 	tree, err := c.ProviderList(ctx, ProviderFilter{InTree: provider.String()})
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *Client) DeleteHost(ctx context.Context, provider uuid.UUID, withConsume
 	return errors.Join(refused...)
 }
 
-// releaseAll takes everything from the consumers of these providers.
+// releaseAll deletes all allocations of the consumers of these providers.
 func (c *Client) releaseAll(ctx context.Context, providers []api.Provider) error {
 	for _, provider := range providers {
 		used, _, err := c.ProviderAllocationList(ctx, provider.UUID)
@@ -66,7 +66,7 @@ func bottomUp(tree []api.Provider) []api.Provider {
 		}
 	}
 	depth := func(id uuid.UUID) (steps int) {
-		for range tree { // a tree has no longer way than that
+		for range tree { // no path is longer than the tree
 			parent, below := parents[id]
 			if !below {
 				break
@@ -80,9 +80,8 @@ func bottomUp(tree []api.Provider) []api.Provider {
 	return sorted
 }
 
-// AddHostAggregate puts the provider of that name into an aggregate, and says
-// whether it was not in it. A race is run again. ErrNotFound: there is none of the
-// name.
+// AddHostAggregate adds the provider of this name to an aggregate, and reports whether that is a change. It retries
+// generation conflicts. ErrNotFound: no provider has the name.
 func (c *Client) AddHostAggregate(ctx context.Context, name string, aggregate uuid.UUID) (bool, error) {
 	return c.editAggregates(ctx, name, func(in []uuid.UUID) []uuid.UUID {
 		if slices.Contains(in, aggregate) {
@@ -92,8 +91,8 @@ func (c *Client) AddHostAggregate(ctx context.Context, name string, aggregate uu
 	})
 }
 
-// RemoveHostAggregate takes the provider of that name out of an aggregate, and says
-// whether it was in it.
+// RemoveHostAggregate removes the provider of this name from an aggregate, and reports whether it was in it. It retries
+// generation conflicts. ErrNotFound: no provider has the name.
 func (c *Client) RemoveHostAggregate(ctx context.Context, name string, aggregate uuid.UUID) (bool, error) {
 	return c.editAggregates(ctx, name, func(in []uuid.UUID) []uuid.UUID {
 		return slices.DeleteFunc(slices.Clone(in), func(one uuid.UUID) bool { return one == aggregate })
@@ -101,7 +100,7 @@ func (c *Client) RemoveHostAggregate(ctx context.Context, name string, aggregate
 }
 
 func (c *Client) editAggregates(ctx context.Context, name string, change func([]uuid.UUID) []uuid.UUID) (edited bool, err error) {
-	err = c.contend(ctx, anyRace, func() error {
+	err = c.retryOnConflict(ctx, isConflict, func() error {
 		found, err := c.ProviderList(ctx, ProviderFilter{Name: name})
 		if err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// full is a record as the server tells it: with every field.
+// full returns a record of the server with every field set.
 func full(told api.Inventory) InventoryRecord {
 	return InventoryRecord{
 		Total: told.Total, Reserved: &told.Reserved, MinUnit: &told.MinUnit, MaxUnit: &told.MaxUnit,
@@ -24,8 +24,7 @@ func allFull(told api.Inventories) (Inventories, int64) {
 	return records, told.ResourceProviderGeneration
 }
 
-// one is a record told with the provider's generation, which is left out while it
-// is 0.
+// one returns a record and the provider generation beside it, which the response omits while it is 0.
 func one(told api.InventoryWithGeneration) (InventoryRecord, int64) {
 	var generation int64
 	if told.ResourceProviderGeneration != nil {
@@ -37,8 +36,7 @@ func one(told api.InventoryWithGeneration) (InventoryRecord, int64) {
 	}), generation
 }
 
-// InventoryList reads all records of a provider, with every field, and its
-// generation.
+// InventoryList returns all inventories of a provider, with every field, and its generation.
 func (c *Client) InventoryList(ctx context.Context, id uuid.UUID) (Inventories, int64, error) {
 	var answer api.Inventories
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
@@ -51,9 +49,8 @@ func (c *Client) InventoryList(ctx context.Context, id uuid.UUID) (Inventories, 
 	return records, generation, nil
 }
 
-// InventoryReplace makes these all the records of a provider, and tells them with
-// the new generation. A class that goes away and has allocations is an
-// ErrInventoryInUse, an old generation an ErrConcurrentUpdate.
+// InventoryReplace replaces all inventories of a provider, and returns them with the new generation. A deleted class
+// with allocations is an ErrInventoryInUse, a stale generation an ErrConcurrentUpdate.
 func (c *Client) InventoryReplace(ctx context.Context, id uuid.UUID, generation int64, wanted Inventories) (Inventories, int64, error) {
 	body := api.InventoriesReplace{Inventories: wanted, ResourceProviderGeneration: generation}
 	if wanted == nil {
@@ -70,7 +67,7 @@ func (c *Client) InventoryReplace(ctx context.Context, id uuid.UUID, generation 
 	return records, next, nil
 }
 
-// InventoryShow reads the record of one class and the provider's generation.
+// InventoryShow returns the inventory of one class and the provider generation.
 func (c *Client) InventoryShow(ctx context.Context, id uuid.UUID, class string) (InventoryRecord, int64, error) {
 	var answer api.InventoryWithGeneration
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
@@ -83,8 +80,7 @@ func (c *Client) InventoryShow(ctx context.Context, id uuid.UUID, class string) 
 	return record, generation, nil
 }
 
-// InventoryUpdate replaces the record of a class that the provider has already.
-// Fields left out get their defaults, not their old values.
+// InventoryUpdate replaces an existing inventory of one class. Nil fields get their defaults, not their old values.
 func (c *Client) InventoryUpdate(ctx context.Context, id uuid.UUID, generation int64, class string, wanted InventoryRecord) (InventoryRecord, int64, error) {
 	body := api.InventoryUpdate{
 		ResourceProviderGeneration: generation, Total: wanted.Total, Reserved: wanted.Reserved,
@@ -101,8 +97,8 @@ func (c *Client) InventoryUpdate(ctx context.Context, id uuid.UUID, generation i
 	return record, next, nil
 }
 
-// InventoryCreate adds the record of a class that the provider does not have yet;
-// if it has, that is an ErrConcurrentUpdate. No generation is looked at.
+// InventoryCreate adds the inventory of a class, whatever the generation. If the provider has one, the error is an
+// ErrConcurrentUpdate.
 func (c *Client) InventoryCreate(ctx context.Context, id uuid.UUID, class string, wanted InventoryRecord) (InventoryRecord, int64, error) {
 	body := api.InventoryCreate{
 		ResourceClass: class, Total: wanted.Total, Reserved: wanted.Reserved,
@@ -119,16 +115,15 @@ func (c *Client) InventoryCreate(ctx context.Context, id uuid.UUID, class string
 	return record, generation, nil
 }
 
-// InventoryDelete removes the record of one class. ErrInventoryInUse: it has
-// allocations. No generation is looked at.
+// InventoryDelete deletes the inventory of one class, whatever the generation. ErrInventoryInUse: it has allocations.
 func (c *Client) InventoryDelete(ctx context.Context, id uuid.UUID, class string) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.InventoryDelete(ctx, id.String(), class, &api.InventoryDeleteParams{OpenStackAPIVersion: newest})
 	})
 }
 
-// InventoryClear removes all records. ErrInventoryInUse: one has allocations. No
-// generation is looked at.
+// InventoryClear deletes all inventories of a provider, whatever the generation. ErrInventoryInUse: one has
+// allocations.
 func (c *Client) InventoryClear(ctx context.Context, id uuid.UUID) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.InventoryClear(ctx, id.String(), &api.InventoryClearParams{OpenStackAPIVersion: newest})

@@ -81,9 +81,9 @@ func (i *identity) guard(request *http.Request) (*http.Response, error) {
 }
 
 // client signs in. Without an address the catalog's is taken.
-func (i *identity) client(t testing.TB, address, password string, which KeystoneOptions) (*Client, *wire) {
+func (i *identity) client(t testing.TB, address, password string, which KeystoneOptions) (*Client, *faultyTransport) {
 	t.Helper()
-	through := &wire{Before: i.guard}
+	through := &faultyTransport{Before: i.guard}
 	made := must(New(address, WithTransport(through), WithRetries(Retries{Attempts: 3, Pause: time.Millisecond}), WithKeystone(gophercloud.AuthOptions{
 		IdentityEndpoint: i.URL, Username: "nova", Password: password, DomainName: "Default", TenantName: "service",
 	}, which)))(t)
@@ -97,14 +97,14 @@ func ask(ctx context.Context, client *Client) error {
 	return err
 }
 
-func wantSent(t testing.TB, through *wire, want ...string) {
+func wantSent(t testing.TB, through *faultyTransport, want ...string) {
 	t.Helper()
 	if got := through.Requests(); strings.Join(got, ", ") != strings.Join(want, ", ") {
 		t.Errorf("requests: %q, want %q", got, want)
 	}
 }
 
-func TestATokenIsFetchedWhenItIsNeededAndKept(t *testing.T) {
+func TestClient_KeystoneToken_FetchedOnceAndReused(t *testing.T) {
 	t.Parallel()
 	for _, which := range []KeystoneOptions{{}, {Region: "One"}, {Region: "Two", Interface: "internal"}} {
 		client, through := newIdentity(t).client(t, "", "secret", which)
@@ -116,7 +116,7 @@ func TestATokenIsFetchedWhenItIsNeededAndKept(t *testing.T) {
 	}
 }
 
-func TestATokenIsRenewedShortlyBeforeItExpires(t *testing.T) {
+func TestClient_KeystoneToken_RenewedBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	for elapsed, want := range map[time.Duration][]string{
 		57 * time.Minute: {fetched, asked, asked}, 59 * time.Minute: {fetched, asked, fetched, asked},
@@ -138,7 +138,7 @@ func moveClock(client *Client, elapsed time.Duration) {
 	client.auth.(*keystone).now = func() time.Time { return time.Now().Add(elapsed) }
 }
 
-func TestATokenThatIsNotAcceptedIsReplacedOnce(t *testing.T) {
+func TestClient_KeystoneTokenRejected_ReplacedOnce(t *testing.T) {
 	t.Parallel()
 	keystone := newIdentity(t)
 	client, through := keystone.client(t, keystone.placement.URL, "secret", KeystoneOptions{})
@@ -156,7 +156,7 @@ func TestATokenThatIsNotAcceptedIsReplacedOnce(t *testing.T) {
 	wantSent(t, through, asked, fetched, asked)
 }
 
-func TestAWrongPasswordIsNotTriedAgain(t *testing.T) {
+func TestClient_KeystoneWrongPassword_NotRetried(t *testing.T) {
 	t.Parallel()
 	keystone := newIdentity(t)
 	for _, address := range []string{"", keystone.placement.URL} {
@@ -170,7 +170,7 @@ func TestAWrongPasswordIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAKeystoneThatIsAwayIsAskedAgain(t *testing.T) {
+func TestClient_KeystoneUnreachable_Retried(t *testing.T) {
 	t.Parallel()
 	for _, down := range []func(*http.Request) (*http.Response, error){cut, undialled, status(503)} {
 		keystone := newIdentity(t)
@@ -198,10 +198,10 @@ func TestAKeystoneThatIsAwayIsAskedAgain(t *testing.T) {
 
 // leaveWithout makes a client's Keystone go away for good.
 func leaveWithout(client *Client, down func(*http.Request) (*http.Response, error)) {
-	client.auth.(*keystone).over = &http.Client{Transport: &wire{Before: down}}
+	client.auth.(*keystone).over = &http.Client{Transport: &faultyTransport{Before: down}}
 }
 
-func TestManyCallsAtOnceFetchOneToken(t *testing.T) {
+func TestClient_ConcurrentCalls_FetchOneToken(t *testing.T) {
 	t.Parallel()
 	keystone := newIdentity(t)
 	client, _ := keystone.client(t, "", "secret", KeystoneOptions{})
@@ -219,7 +219,7 @@ func TestManyCallsAtOnceFetchOneToken(t *testing.T) {
 	}
 }
 
-func TestACatalogWithoutTheServiceSaysWhatIsMissing(t *testing.T) {
+func TestClient_CatalogWithoutService_NamesMissingEndpoint(t *testing.T) {
 	t.Parallel()
 	client, _ := newIdentity(t).client(t, "", "secret", KeystoneOptions{Region: "Two"})
 	err := ask(t.Context(), client)

@@ -12,31 +12,27 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// errVanished is a provider that was listed and is gone when it is read.
+// errVanished is the error for a provider that was deleted between the list and the read of its properties.
 var errVanished = errors.New("the provider was deleted while its tree was read")
 
-// loads bounds how often a tree is read that changes while it is read.
-const loads = 4
+// maxTreeReads is the maximum number of reads of a tree that changes meanwhile.
+const maxTreeReads = 4
 
-// GetProviderTreeAndEnsureRoot makes sure that a provider exists, with this name
-// below this parent (uuid.Nil: as a root), and returns a copy of all that is known:
-// the whole tree around it, the trees of earlier calls, and as a root each the
-// sharing providers that have an aggregate in common with one of them. Any member
-// of a tree may be named by its uuid.
+// GetProviderTreeAndEnsureRoot creates the provider with this name below this parent (uuid.Nil: as a root) unless it
+// exists. It returns a copy of the cache: the tree of the provider, the trees of earlier calls, and as roots the
+// sharing providers that have an aggregate in common with one of them. The UUID may be that of any member of a tree.
 //
-// What was read less than WithRefresh ago is not read again. What is older is, with
-// the list of the tree's members. Inventory, traits and aggregates of a provider are
-// read until all three tell the same generation; of one that changes too fast for
-// that the oldest generation is kept, so that a write over unread changes would be
-// refused.
+// Data younger than WithRefresh comes from the cache. It reads older data, and the list of the members of the tree,
+// from the server. It reads inventories, traits and aggregates of a provider until all three have the same generation.
+// If that fails three times, it keeps the oldest generation, so that the server rejects a write over unread changes.
 //
-// A provider that exists is taken as it is: name and parent in the tree are the
-// server's. Where they differ from those given, a warning is logged; ask the tree by
-// uuid for the name. A name that another provider has is an error that wraps
-// ErrDuplicateName and names both.
+// An existing provider keeps its name and parent. Where they differ from those given, the client logs a warning; look
+// up the provider by UUID then. If another provider has the name, the error wraps ErrDuplicateName and names both.
+//
+// Calls for provider trees of one client wait for each other.
 func (c *Client) GetProviderTreeAndEnsureRoot(ctx context.Context, id uuid.UUID, name string, parent uuid.UUID) (*ProviderTree, error) {
 	if id == uuid.Nil {
-		return nil, fmt.Errorf("provider %q: its uuid is missing", name)
+		return nil, fmt.Errorf("provider %q: its UUID is missing", name)
 	}
 	c.cache.busy.Lock()
 	defer c.cache.busy.Unlock()
@@ -47,26 +43,26 @@ func (c *Client) GetProviderTreeAndEnsureRoot(ctx context.Context, id uuid.UUID,
 			break
 		}
 		c.cache.dropUnread(id)
-		if !errors.Is(err, errVanished) || attempt == loads {
+		if !errors.Is(err, errVanished) || attempt == maxTreeReads {
 			return nil, fmt.Errorf("load the tree of provider %s (%s): %w", name, id, err)
 		}
 	}
-	return c.cache.trees.handOut(), nil
+	return c.cache.trees.editableCopy(), nil
 }
 
-// loadedWhole says whether the tree around a provider needs no request.
+// loadedWhole reports whether the cache has the whole tree of a provider, with no stale member.
 func (c *Client) loadedWhole(id uuid.UUID) bool {
 	if _, known := c.cache.node(id); !known {
 		return false
 	}
 	if _, shares := c.cache.sharing[id]; shares {
-		return false // its own tree was never asked for
+		return false // its own tree was never requested
 	}
 	members, err := c.cache.trees.UUIDsInTree(id.String())
 	return err == nil && !slices.ContainsFunc(members, c.stale)
 }
 
-// load brings the tree around a provider, and those who share with it, up to date.
+// load updates the cached tree of a provider, and its sharing providers, from the server.
 func (c *Client) load(ctx context.Context, id uuid.UUID, name string, parent uuid.UUID) error {
 	listed, err := c.inTree(ctx, id)
 	if err != nil {
@@ -101,8 +97,8 @@ func (c *Client) inTree(ctx context.Context, id uuid.UUID) ([]api.Provider, erro
 	return c.ProviderList(ctx, ProviderFilter{InTree: id.String()})
 }
 
-// createFirst creates the provider that was asked for and lists its tree. A parent
-// whose tree is known saves the listing.
+// createFirst creates the requested provider and lists its tree. It omits the list for a root, and if the tree of the
+// parent is cached.
 func (c *Client) createFirst(ctx context.Context, id uuid.UUID, name string, parent uuid.UUID) ([]api.Provider, error) {
 	created, ours, err := c.create(ctx, name, id, parent)
 	if err != nil {
@@ -126,8 +122,8 @@ func (c *Client) createFirst(ctx context.Context, id uuid.UUID, name string, par
 	return []api.Provider{created}, nil
 }
 
-// create makes a provider on the server. It is not ours, but well, if somebody else
-// has made one with the same uuid meanwhile, or if the answer was lost.
+// create creates a provider on the server. ours is false if it exists with this UUID already, because another client
+// created it or the response was lost.
 func (c *Client) create(ctx context.Context, name string, id, parent uuid.UUID) (provider api.Provider, ours bool, err error) {
 	created, err := c.ProviderCreate(ctx, name, id, parent)
 	if err == nil {
@@ -139,7 +135,7 @@ func (c *Client) create(ctx context.Context, name string, id, parent uuid.UUID) 
 	}
 	present, failed := c.ProviderList(ctx, ProviderFilter{UUID: id.String()})
 	if failed != nil {
-		return api.Provider{}, false, fmt.Errorf("%w; then: %w", err, failed)
+		return api.Provider{}, false, fmt.Errorf("%w; cannot look up the provider: %w", err, failed)
 	}
 	if len(present) == 1 {
 		return present[0], false, nil
@@ -147,11 +143,11 @@ func (c *Client) create(ctx context.Context, name string, id, parent uuid.UUID) 
 	if !taken {
 		return api.Provider{}, false, err
 	}
-	return api.Provider{}, false, c.nameHolder(ctx, id, name, err)
+	return api.Provider{}, false, c.explainNameConflict(ctx, id, name, err)
 }
 
-// nameHolder makes the refusal of a name say whose it is.
-func (c *Client) nameHolder(ctx context.Context, id uuid.UUID, name string, refusal error) error {
+// explainNameConflict adds the provider that has the name to the error.
+func (c *Client) explainNameConflict(ctx context.Context, id uuid.UUID, name string, refusal error) error {
 	holders, err := c.ProviderList(ctx, ProviderFilter{Name: name})
 	if err != nil || len(holders) == 0 {
 		return refusal
@@ -159,7 +155,7 @@ func (c *Client) nameHolder(ctx context.Context, id uuid.UUID, name string, refu
 	return &nameTaken{wanted: id, name: name, holder: holders[0], cause: refusal}
 }
 
-// nameTaken is a provider that cannot be made because of another one.
+// nameTaken is the error for a provider whose name another one has.
 type nameTaken struct {
 	wanted uuid.UUID
 	name   string
@@ -172,13 +168,12 @@ func (e *nameTaken) Error() string {
 		e.wanted, e.name, e.holder.UUID)
 }
 
-// Unwrap makes it an ErrDuplicateName.
+// Unwrap returns the cause, an ErrDuplicateName.
 func (e *nameTaken) Unwrap() error { return e.cause }
 
-// adopt takes over who is listed, under which name and where. A generation is taken
-// over with the properties only that it stands for: whose generation is not the one
-// known is due to be read. Where a name in the list is known as the name of somebody
-// who is not listed, that knowledge is old.
+// adopt updates the cache with the names and parents of a list. It does not copy a changed generation without its
+// properties, but marks the provider as not loaded. If the cache has a listed name for a provider that is not listed,
+// that entry is stale and is removed.
 func (c *Client) adopt(listed []api.Provider) error {
 	listed = slices.Clone(listed)
 	var changed []uuid.UUID
@@ -201,8 +196,8 @@ func (c *Client) adopt(listed []api.Provider) error {
 	return err
 }
 
-// dropNamesakes forgets the trees of those who have a name that is listed as
-// somebody else's, and says whether there was one.
+// dropNamesakes removes the trees of providers whose name the list has for another provider, and reports whether there
+// was one.
 func (c *Client) dropNamesakes(listed []api.Provider) bool {
 	dropped := false
 	for _, provider := range listed {
@@ -215,11 +210,11 @@ func (c *Client) dropNamesakes(listed []api.Provider) bool {
 	return dropped
 }
 
-// noteDifference warns of a provider that is not called or placed as asked for.
+// noteDifference logs a warning for a provider whose name or parent differs from the requested one.
 func (c *Client) noteDifference(ctx context.Context, id uuid.UUID, name string, parent uuid.UUID) {
 	node, known := c.cache.node(id)
 	if known && (node.Name != name || parent != uuid.Nil && node.Parent != parent) {
-		c.log.LogAttrs(ctx, slog.LevelWarn, "the provider has another name or parent than asked for; the server's are used",
+		c.log.LogAttrs(ctx, slog.LevelWarn, "provider has another name or parent than requested; using those of the server",
 			slog.String("provider", id.String()), slog.String("name", node.Name), slog.String("asked_name", name),
 			slog.String("parent", node.Parent.String()), slog.String("asked_parent", parent.String()))
 	}

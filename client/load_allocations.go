@@ -5,16 +5,14 @@ import (
 	"fmt"
 )
 
-// GetAllocationsForProviderTree reads the complete records of all consumers that
-// have something of the provider of this name or of those below it, as the tree was
-// loaded last: load it first. Edit the map and give it to UpdateFromProviderTree.
+// GetAllocationsForProviderTree returns the complete records of all consumers with allocations on the provider of this
+// name or its descendants in the cached tree: load it first. Edit the map and pass it to UpdateFromProviderTree.
 //
-// The records also tell what a consumer has elsewhere, above all of sharing
-// providers, and must go on telling that. A consumer that has things of sharing
-// providers only is not found. One that vanishes while the records are read is left
-// out. An unknown name is an ErrNotFound.
+// The records include allocations on other providers, such as sharing providers; keep them. The map omits consumers
+// with allocations on sharing providers only, and consumers that are deleted while the records are read. An unknown
+// name is an ErrNotFound.
 //
-// It takes a request for each provider and for each consumer.
+// It sends one request for each provider and for each consumer, and waits for loads and updates of trees.
 func (c *Client) GetAllocationsForProviderTree(ctx context.Context, nodeName string) (Allocations, error) {
 	c.cache.busy.Lock()
 	defer c.cache.busy.Unlock()

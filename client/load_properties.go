@@ -13,15 +13,14 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// rounds bounds how often each of a provider's three properties is read in the
-// hope of reading all of them at one generation.
-const rounds = 3
+// maxPropertyReads is the maximum number of reads of each of a provider's three properties until all have one
+// generation.
+const maxPropertyReads = 3
 
-// listedAggregates bounds the uuids in one query string. A hundred make 4 kB; most
-// servers take 8.
+// listedAggregates is the maximum number of UUIDs in one query string. A hundred make 4 kB; most servers accept 8 kB.
 const listedAggregates = 100
 
-// refreshStale reads a provider's properties if that has not been done lately.
+// refreshStale reads the properties of a provider if they are not loaded or older than WithRefresh.
 func (c *Client) refreshStale(ctx context.Context, id uuid.UUID) error {
 	if !c.stale(id) {
 		return nil
@@ -33,8 +32,8 @@ func (c *Client) refreshStale(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// readProperties reads inventory, aggregates and traits of a provider in three
-// requests, or in more if somebody writes in between.
+// readProperties reads inventories, aggregates and traits of a provider in three requests, or more if another client
+// writes meanwhile.
 func (c *Client) readProperties(ctx context.Context, id uuid.UUID) error {
 	var read Node
 	reads := []func() (int64, error){
@@ -52,7 +51,7 @@ func (c *Client) readProperties(ctx context.Context, id uuid.UUID) error {
 		},
 	}
 	seen := make([]int64, len(reads))
-	for turn := range rounds * len(reads) {
+	for turn := range maxPropertyReads * len(reads) {
 		i := turn % len(reads)
 		if turn >= len(reads) && seen[i] == slices.Max(seen) {
 			continue
@@ -64,11 +63,11 @@ func (c *Client) readProperties(ctx context.Context, id uuid.UUID) error {
 			return err
 		}
 	}
-	// All the same by now, or the server moves on and refuses writes with the least.
+	// All are equal, or the server rejects writes with the smallest.
 	return c.cache.know(id, read, slices.Min(seen))
 }
 
-// know takes over all properties of a provider.
+// know stores all properties of a provider in the cache.
 func (c *cache) know(id uuid.UUID, read Node, generation int64) error {
 	_, ofInventory := c.trees.UpdateInventory(id.String(), read.Inventories, &generation)
 	_, ofAggregates := c.trees.UpdateAggregates(id.String(), read.Aggregates, nil)
@@ -76,8 +75,8 @@ func (c *cache) know(id uuid.UUID, read Node, generation int64) error {
 	return errors.Join(ofInventory, ofAggregates, ofTraits)
 }
 
-// loadSharing finds those who share something with the members of a tree. Members
-// of their own aggregates do not matter here and are not followed.
+// loadSharing reads the sharing providers that serve the members of a tree. It does not follow the other aggregates of
+// these providers.
 func (c *Client) loadSharing(ctx context.Context, members []uuid.UUID) error {
 	var aggregates, found []uuid.UUID
 	for _, member := range members {
@@ -98,7 +97,7 @@ func (c *Client) loadSharing(ctx context.Context, members []uuid.UUID) error {
 		}
 		for _, provider := range listed {
 			found = append(found, provider.UUID)
-			if err := c.takeShared(ctx, provider); err != nil {
+			if err := c.addSharingProvider(ctx, provider); err != nil {
 				return err
 			}
 		}
@@ -107,9 +106,8 @@ func (c *Client) loadSharing(ctx context.Context, members []uuid.UUID) error {
 	return nil
 }
 
-// takeShared takes over a provider that shares, as a root unless its own tree was
-// asked for too.
-func (c *Client) takeShared(ctx context.Context, provider api.Provider) error {
+// addSharingProvider adds a sharing provider to the cache, as a root unless its own tree was requested too.
+func (c *Client) addSharingProvider(ctx context.Context, provider api.Provider) error {
 	_, known := c.cache.node(provider.UUID)
 	if _, shares := c.cache.sharing[provider.UUID]; !known || shares {
 		parent := parentOf(provider)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestAHostThatIsNotThereIsCreated(t *testing.T) {
+func TestClient_MissingHost_Created(t *testing.T) {
 	t.Parallel()
 	c := emptyCloud(t)
 	wantOutline(t, c.load(t), "cn<")
@@ -27,14 +27,14 @@ func TestAHostThatIsNotThereIsCreated(t *testing.T) {
 	wantRequests(t, c, "a child of a known parent", "GET /rp?in_tree=NUMA1", "POST /rp")
 }
 
-func TestAChildOfAnUnknownParentBringsTheParentsTree(t *testing.T) {
+func TestClient_EnsureChildOfUnknownParent_LoadsParentTree(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := must(c.client.GetProviderTreeAndEnsureRoot(t.Context(), gpu0, "gpu0", numa1))(t)
 	wantOutline(t, tree, "cn<", "numa1<cn", "gpu0<numa1", "numa2<cn", "ssp<")
 }
 
-func TestATreeIsLoadedFromAnyOfItsMembers(t *testing.T) {
+func TestClient_LoadByAnyMember_LoadsWholeTree(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := must(c.client.GetProviderTreeAndEnsureRoot(t.Context(), numa2, "numa2", cn))(t)
@@ -44,7 +44,7 @@ func TestATreeIsLoadedFromAnyOfItsMembers(t *testing.T) {
 	wantRequests(t, c, "loading the same tree by its root")
 }
 
-func TestATreeIsLoadedWithAllThatBelongsToIt(t *testing.T) {
+func TestClient_LoadTree_IncludesSharingProvidersAndGenerations(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree := c.load(t)
@@ -64,7 +64,7 @@ func TestATreeIsLoadedWithAllThatBelongsToIt(t *testing.T) {
 	}
 }
 
-func TestMembersOfASharingProvidersAggregatesAreNotFollowed(t *testing.T) {
+func TestClient_SharingProviderAggregates_NotFollowed(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	// A second storage is in another aggregate of the first one, and in none of the host's.
@@ -77,7 +77,7 @@ func TestMembersOfASharingProvidersAggregatesAreNotFollowed(t *testing.T) {
 	wantOutline(t, c.load(t), "cn<", "numa1<cn", "numa2<cn", "ssp<")
 }
 
-func TestASharingProviderWithAParentStandsAsARoot(t *testing.T) {
+func TestClient_SharingProviderWithParent_ShownAsRoot(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	if _, err := c.operator.ProviderCreate(t.Context(), "rack", id(10), uuid.Nil); err != nil {
@@ -99,7 +99,7 @@ func TestASharingProviderWithAParentStandsAsARoot(t *testing.T) {
 	wantOutline(t, tree, "cn<", "numa1<cn", "numa2<cn", "rack<", "disk<rack")
 }
 
-func TestASharingProviderThatTheHostHasLeftIsForgotten(t *testing.T) {
+func TestClient_SharingProviderLeavesAggregate_DroppedFromTree(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	now := time.Now()
@@ -110,7 +110,7 @@ func TestASharingProviderThatTheHostHasLeftIsForgotten(t *testing.T) {
 	wantOutline(t, c.load(t), "cn<", "numa1<cn", "numa2<cn")
 }
 
-func TestOnlyWhatIsOldIsReadAgain(t *testing.T) {
+func TestClient_Refresh_RereadsOnlyStaleProviders(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	now := time.Now()
@@ -142,7 +142,7 @@ func TestOnlyWhatIsOldIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestWithRefreshZeroNothingIsReadTwice(t *testing.T) {
+func TestClient_RefreshZero_ReadsOnce(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, WithRefresh(0))
 	now := time.Now()
@@ -159,8 +159,8 @@ func TestWithRefreshZeroNothingIsReadTwice(t *testing.T) {
 	}
 }
 
-// TestAProviderIsReadAtOneGeneration has somebody write between the three reads.
-func TestAProviderIsReadAtOneGeneration(t *testing.T) {
+// TestClient_WriteDuringRead_ReadsOneGeneration has another client write between the three reads.
+func TestClient_WriteDuringRead_ReadsOneGeneration(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	written := false
@@ -178,8 +178,8 @@ func TestAProviderIsReadAtOneGeneration(t *testing.T) {
 	}
 }
 
-// TestAProviderThatNeverRestsIsKeptAtAnOldGeneration writes before every read.
-func TestAProviderThatNeverRestsIsKeptAtAnOldGeneration(t *testing.T) {
+// TestClient_ConstantWrites_KeepOlderGeneration writes before every read.
+func TestClient_ConstantWrites_KeepOlderGeneration(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	writes := int32(0)
@@ -202,7 +202,7 @@ func TestAProviderThatNeverRestsIsKeptAtAnOldGeneration(t *testing.T) {
 	}
 }
 
-func TestAGenerationIsNotTakenOverWithoutItsData(t *testing.T) {
+func TestClient_NewGenerationListed_RereadsData(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	now := time.Now()
@@ -221,7 +221,7 @@ func TestAGenerationIsNotTakenOverWithoutItsData(t *testing.T) {
 	}
 }
 
-func TestWhoeverComesSecondFindsTheProviderOfTheFirst(t *testing.T) {
+func TestClient_ProviderCreatedConcurrently_UsesExisting(t *testing.T) {
 	t.Parallel()
 	c := emptyCloud(t)
 	c.wire.Before = func(request *http.Request) (*http.Response, error) {
@@ -239,7 +239,7 @@ func TestWhoeverComesSecondFindsTheProviderOfTheFirst(t *testing.T) {
 	}
 }
 
-func TestManyCanEnsureTheSameProviderAtOnce(t *testing.T) {
+func TestClient_ConcurrentEnsure_AllSucceed(t *testing.T) {
 	t.Parallel()
 	c := emptyCloud(t)
 	var group sync.WaitGroup
@@ -255,7 +255,7 @@ func TestManyCanEnsureTheSameProviderAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-func TestATakenNameIsToldWithBothProviders(t *testing.T) {
+func TestClient_EnsureWithUsedName_ReportsBothProviders(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	_, err := c.client.GetProviderTreeAndEnsureRoot(t.Context(), id(55), "cn", uuid.Nil)
@@ -264,7 +264,7 @@ func TestATakenNameIsToldWithBothProviders(t *testing.T) {
 	}
 }
 
-func TestTheServersNameIsFollowedAndTheDifferenceIsLogged(t *testing.T) {
+func TestClient_ServerNameDiffers_UsedAndLogged(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	c := newCloud(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
@@ -277,7 +277,7 @@ func TestTheServersNameIsFollowedAndTheDifferenceIsLogged(t *testing.T) {
 	}
 }
 
-func TestWhatIsDeletedAndRenamedElsewhereIsNoticed(t *testing.T) {
+func TestClient_ProvidersDeletedAndRenamed_TreeUpdated(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	now := time.Now()
@@ -294,7 +294,7 @@ func TestWhatIsDeletedAndRenamedElsewhereIsNoticed(t *testing.T) {
 	wantOutline(t, tree, "cn<", "numa1<cn", "numa2<numa1", "ssp<")
 }
 
-func TestANameKnownOfAnotherTreeIsGivenUp(t *testing.T) {
+func TestClient_NameReusedByNewTree_CacheUpdated(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.load(t)
@@ -307,7 +307,7 @@ func TestANameKnownOfAnotherTreeIsGivenUp(t *testing.T) {
 	wantOutline(t, c.load(t), "cn<", "cn-old<", "numa1<cn-old", "numa2<cn-old", "ssp<")
 }
 
-func TestAMemberThatVanishesDuringALoadIsNotInIt(t *testing.T) {
+func TestClient_ProviderDeletedDuringLoad_Omitted(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.claim(t, instanceA, map[uuid.UUID]Resources{})
@@ -320,7 +320,7 @@ func TestAMemberThatVanishesDuringALoadIsNotInIt(t *testing.T) {
 	wantOutline(t, c.load(t), "cn<", "numa2<cn", "ssp<")
 }
 
-func TestAConsumerThatVanishesWhileAllocationsAreReadIsLeftOut(t *testing.T) {
+func TestClient_ConsumerDeletedDuringRead_Omitted(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.load(t)
@@ -336,7 +336,7 @@ func TestAConsumerThatVanishesWhileAllocationsAreReadIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestAllocationsAreReadWholeOfAllWhoUseTheSubtree(t *testing.T) {
+func TestClient_SubtreeAllocations_ReadCompleteForEveryConsumer(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.load(t)
@@ -347,13 +347,13 @@ func TestAllocationsAreReadWholeOfAllWhoUseTheSubtree(t *testing.T) {
 	if len(allocations) != 1 || record.Allocations[storage]["DISK_GB"] != 10 || record.Allocations[cn]["VGPU"] != 1 {
 		t.Errorf("the allocations are %+v", allocations)
 	}
-	if _, err := c.client.GetAllocationsForProviderTree(t.Context(), "nobody"); !errors.Is(err, ErrNotFound) {
+	if _, err := c.client.GetAllocationsForProviderTree(t.Context(), "missing"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an unknown name: %v, want ErrNotFound", err)
 	}
 }
 
-// TestATreeThatIsReadByHalfIsNotKept: what was not read would be taken for empty.
-func TestATreeThatIsReadByHalfIsNotKept(t *testing.T) {
+// TestClient_PartiallyReadTree_NotCached: what was not read would be taken for empty.
+func TestClient_PartiallyReadTree_NotCached(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []string{"GET /rp/NUMA2/aggregates", "GET /rp", "GET /rp/SSP/inventories"} {
 		c := newCloud(t)
@@ -385,8 +385,8 @@ func TestATreeThatIsReadByHalfIsNotKept(t *testing.T) {
 	}
 }
 
-// TestManyAggregatesAreAskedForInPortions, because a query string cannot be long.
-func TestManyAggregatesAreAskedForInPortions(t *testing.T) {
+// TestClient_ManyAggregates_QueriedInBatches, because a query string cannot be long.
+func TestClient_ManyAggregates_QueriedInBatches(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	many := []uuid.UUID{aggregate}

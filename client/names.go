@@ -7,8 +7,8 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// ResourceClassList lists the names of all classes: first the standard ones, then
-// the others in the order of their creation.
+// ResourceClassList returns the names of all resource classes: first the standard ones, then the custom ones in the
+// order of their creation.
 func (c *Client) ResourceClassList(ctx context.Context) ([]string, error) {
 	var answer api.ResourceClasses
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
@@ -24,7 +24,7 @@ func (c *Client) ResourceClassList(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// ResourceClassShow asks whether a class exists; ErrNotFound: no.
+// ResourceClassShow returns a resource class. ErrNotFound: it does not exist.
 func (c *Client) ResourceClassShow(ctx context.Context, name string) (api.ResourceClass, error) {
 	var answer api.ResourceClass
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
@@ -33,22 +33,21 @@ func (c *Client) ResourceClassShow(ctx context.Context, name string) (api.Resour
 	return answer, err
 }
 
-// ResourceClassEnsure makes a class CUSTOM_… unless it exists.
+// ResourceClassEnsure creates a resource class CUSTOM_… unless it exists.
 func (c *Client) ResourceClassEnsure(ctx context.Context, name string) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.ResourceClassEnsure(ctx, name, &api.ResourceClassEnsureParams{OpenStackAPIVersion: newest})
 	})
 }
 
-// ResourceClassDelete removes a class CUSTOM_… of which no provider has an
-// inventory.
+// ResourceClassDelete deletes a resource class CUSTOM_… of which no provider has an inventory.
 func (c *Client) ResourceClassDelete(ctx context.Context, name string) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.ResourceClassDelete(ctx, name, &api.ResourceClassDeleteParams{OpenStackAPIVersion: newest})
 	})
 }
 
-// TraitFilter says which traits to list; the zero value means all.
+// TraitFilter is a filter of traits; the zero value selects all.
 type TraitFilter struct {
 	// Name is "in:A,B" for those of these names that exist, or "startswith:CUSTOM_".
 	Name string
@@ -56,7 +55,7 @@ type TraitFilter struct {
 	Associated *bool
 }
 
-// TraitList lists names of traits.
+// TraitList returns the names of the traits that meet the filter.
 func (c *Client) TraitList(ctx context.Context, filter TraitFilter) ([]string, error) {
 	params := api.TraitListParams{OpenStackAPIVersion: newest, Name: given(filter.Name), Associated: filter.Associated}
 	var answer api.Traits
@@ -66,31 +65,30 @@ func (c *Client) TraitList(ctx context.Context, filter TraitFilter) ([]string, e
 	return answer.Traits, err
 }
 
-// TraitShow asks whether a trait exists; ErrNotFound: no.
+// TraitShow returns an ErrNotFound unless the trait exists.
 func (c *Client) TraitShow(ctx context.Context, name string) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.TraitShow(ctx, name, &api.TraitShowParams{OpenStackAPIVersion: newest})
 	})
 }
 
-// TraitEnsure makes a trait CUSTOM_… unless it exists.
+// TraitEnsure creates a trait CUSTOM_… unless it exists.
 func (c *Client) TraitEnsure(ctx context.Context, name string) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.TraitEnsure(ctx, name, &api.TraitEnsureParams{OpenStackAPIVersion: newest})
 	})
 }
 
-// TraitDelete removes a trait CUSTOM_… that no provider has.
+// TraitDelete deletes a trait CUSTOM_… that no provider has.
 func (c *Client) TraitDelete(ctx context.Context, name string) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.TraitDelete(ctx, name, &api.TraitDeleteParams{OpenStackAPIVersion: newest})
 	})
 }
 
-// UsageList sums what consumers of a project have, by their type and the class;
-// the member consumer_count is how many they are. user and consumerType may be
-// empty. As a type "all" makes one group of all, and "unknown" means those that
-// have none.
+// UsageList returns the usage of a project by consumer type and resource class; the member consumer_count is the number
+// of consumers. user and consumerType may be empty. The type "all" makes one group of all types, and "unknown" selects
+// consumers without a type.
 func (c *Client) UsageList(ctx context.Context, project, user, consumerType string) (map[string]Resources, error) {
 	params := api.UsageListParams{
 		OpenStackAPIVersion: newest, ProjectID: project, UserID: given(user), ConsumerType: given(consumerType),

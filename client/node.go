@@ -8,19 +8,17 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// InventoryRecord is what a provider has of one resource class. Only Total must
-// be given; a nil field leaves the choice to the server, and is equal to whatever
-// the server chose when trees are compared.
+// InventoryRecord is the inventory of one resource class. Only Total is required; the server chooses the value of a nil
+// field. In comparisons of trees a nil field equals every value.
 type InventoryRecord = api.InventoryRecord
 
-// Inventories are records by resource class.
+// Inventories are inventories by resource class.
 type Inventories map[string]InventoryRecord
 
 // Resources are amounts by resource class.
 type Resources map[string]int64
 
-// Node is a provider of a ProviderTree as it was when it was asked for: a copy
-// that may be edited without doing anything to the tree.
+// Node is a copy of a provider of a ProviderTree. Editing it does not change the tree.
 type Node struct {
 	UUID uuid.UUID
 	Name string
@@ -36,8 +34,8 @@ type Node struct {
 	Aggregates []uuid.UUID
 }
 
-// Consumer is everything that one consumer has, wherever it has it, and whose it
-// is: what GET /allocations/{consumer_uuid} tells, in the form to send it back.
+// Consumer is the record of a consumer: all of its allocations, its project, user, type and generation, as in the
+// response of GET /allocations/{consumer_uuid}. It can be edited and sent back.
 type Consumer struct {
 	// Allocations are by provider.
 	Allocations map[uuid.UUID]Resources
@@ -81,7 +79,7 @@ func (a Allocations) Clone() Allocations {
 	return copied
 }
 
-// Consumers are the keys, sorted.
+// Consumers returns the UUIDs of the consumers, sorted.
 func (a Allocations) Consumers() []uuid.UUID {
 	all := make([]uuid.UUID, 0, len(a))
 	for consumer := range a {

@@ -28,7 +28,7 @@ func wantErrors(t testing.TB, err error, wanted ...error) {
 	}
 	for _, kind := range []error{
 		ErrConcurrentUpdate, ErrConsumerGeneration, ErrInventoryInUse, ErrDuplicateName, ErrDuplicateUUID, ErrProviderInUse,
-		ErrHasChildren, ErrNotFound, ErrNoRoom, ErrUnauthorized, ErrForbidden, ErrUnavailable, ErrOutcomeUnknown, ErrMicroversion,
+		ErrHasChildren, ErrNotFound, ErrCapacityExceeded, ErrUnauthorized, ErrForbidden, ErrUnavailable, ErrOutcomeUnknown, ErrMicroversion,
 	} {
 		if got, want := errors.Is(err, kind), slices.Contains(wanted, kind); got != want {
 			t.Errorf("%q: that it says %q is %t, want %t", err, kind, got, want)
@@ -44,7 +44,7 @@ func plain(total int32) InventoryRecord {
 	}
 }
 
-func TestProvidersAreMadeListedMovedAndDeleted(t *testing.T) {
+func TestClient_Provider_CreateListMoveDelete(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newClient(t)
 	root := must(client.ProviderCreate(ctx, "root", id(1), uuid.Nil))(t)
@@ -86,9 +86,9 @@ func TestProvidersAreMadeListedMovedAndDeleted(t *testing.T) {
 	wantErrors(t, client.ProviderDelete(ctx, id(3)), ErrNotFound)
 }
 
-func TestAFilterThatIsNoUUIDIsNotSent(t *testing.T) {
+func TestClient_FilterNotUUID_RejectedWithoutRequest(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	client := newClient(t, WithTransport(through))
 	for _, filter := range []ProviderFilter{{UUID: "compute-1"}, {InTree: "compute-1"}} {
 		if _, err := client.ProviderList(t.Context(), filter); err == nil {
@@ -100,7 +100,7 @@ func TestAFilterThatIsNoUUIDIsNotSent(t *testing.T) {
 	}
 }
 
-func TestAProviderIsFilteredByTraitsAggregatesAndRoom(t *testing.T) {
+func TestClient_ProviderList_FiltersByTraitsAggregatesResources(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newClient(t)
 	for number, name := range []string{"plain", "fast", "old"} {
@@ -136,7 +136,7 @@ func TestAProviderIsFilteredByTraitsAggregatesAndRoom(t *testing.T) {
 	}
 }
 
-func TestInventoriesAreWrittenAndReadWithTheirGeneration(t *testing.T) {
+func TestClient_Inventory_WriteReadWithGeneration(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newClient(t)
 	must(client.ProviderCreate(ctx, "host", id(1), uuid.Nil))(t)
@@ -173,7 +173,7 @@ func TestInventoriesAreWrittenAndReadWithTheirGeneration(t *testing.T) {
 	}
 }
 
-func TestTraitsAndAggregatesAreReplacedByGeneration(t *testing.T) {
+func TestClient_TraitsAndAggregates_ReplacedWithGeneration(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newClient(t)
 	must(client.ProviderCreate(ctx, "host", id(1), uuid.Nil))(t)
@@ -210,7 +210,7 @@ func TestTraitsAndAggregatesAreReplacedByGeneration(t *testing.T) {
 	wantErrors(t, err, ErrConcurrentUpdate)
 }
 
-func TestNamesAreEnsuredListedAndDeleted(t *testing.T) {
+func TestClient_TraitsAndClasses_EnsureListDelete(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newClient(t)
 	for range 2 {
@@ -244,9 +244,9 @@ func TestNamesAreEnsuredListedAndDeleted(t *testing.T) {
 	wantErrors(t, err, ErrNotFound)
 }
 
-func TestTheVersionsAreRead(t *testing.T) {
+func TestClient_VersionList_SendsNoMicroversion(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	versions := must(newClient(t, WithTransport(through)).VersionList(t.Context()))(t)
 	if len(versions) != 1 || versions[0].MaxVersion != "1.39" {
 		t.Errorf("versions: %+v", versions)

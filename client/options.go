@@ -11,7 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// Option is a choice for New.
+// Option is an option of New.
 type Option func(*options)
 
 type options struct {
@@ -24,16 +24,15 @@ type options struct {
 	refresh   time.Duration
 }
 
-// WithNoAuth is for a service that believes what its clients say: the user, the
-// project (empty: named like the user), and the roles, admin and service if none
-// is given. It is the default, with the user admin.
+// WithNoAuth sends a user, a project (empty: the name of the user) and roles (none: admin and service) to a service
+// without authentication. It is the default, with the user admin.
 func WithNoAuth(user, project string, roles ...string) Option {
 	return func(o *options) {
 		o.auth = func(*http.Client) (authenticator, error) { return noAuth(user, project, roles...), nil }
 	}
 }
 
-// WithToken sends this token with every request, for as long as it is valid.
+// WithToken sends this token with every request, and never renews it.
 func WithToken(token string) Option {
 	return func(o *options) {
 		o.auth = func(*http.Client) (authenticator, error) {
@@ -42,65 +41,60 @@ func WithToken(token string) Option {
 	}
 }
 
-// KeystoneOptions say which endpoint of the catalog is meant.
+// KeystoneOptions are the criteria that select the endpoint in the catalog.
 type KeystoneOptions struct {
-	// Region may be empty where there is one.
+	// Region may be empty if the catalog has one region.
 	Region string
 	// Interface is public, internal or admin; empty: public.
 	Interface string
-	// ServiceType is the service's in the catalog; empty: placement. For package
-	// client/baremetal it is baremetal.
+	// ServiceType is the type of the service in the catalog; empty: placement. Package client/baremetal needs
+	// baremetal.
 	ServiceType string
 }
 
-// WithKeystone gets a token from Keystone, version 3, when it is first needed,
-// another one shortly before it expires, and once if the service refuses it. The
-// identity endpoint of the options may end in /v3 or before that.
+// WithKeystone requests a token from Keystone (API version 3) before the first request, two minutes before it expires,
+// and once after a response with status 401. The identity endpoint may end in /v3 or before that.
 func WithKeystone(who gophercloud.AuthOptions, which KeystoneOptions) Option {
 	return func(o *options) {
 		o.auth = func(over *http.Client) (authenticator, error) { return newKeystone(who, which, over) }
 	}
 }
 
-// WithHTTPClient takes what a client was set up with, such as certificates,
-// proxies and a timeout, which is for a call with all its retries. The client
-// given is copied, not changed.
+// WithHTTPClient uses a copy of this HTTP client, with its certificates, proxies and timeout. The timeout applies to a
+// call with all its retries.
 func WithHTTPClient(given *http.Client) Option { return func(o *options) { o.http = given } }
 
-// WithTransport sends requests through this, instead of a connection pool of this
-// package. It wins over the transport of WithHTTPClient.
+// WithTransport sends requests through this transport instead of the connection pool of this package. It overrides the
+// transport of WithHTTPClient.
 func WithTransport(given http.RoundTripper) Option { return func(o *options) { o.transport = given } }
 
-// WithRetries says how often, and how fast, what can be repeated is repeated.
+// WithRetries sets the number of attempts and the backoff of requests that can be retried.
 func WithRetries(given Retries) Option { return func(o *options) { o.retries = given } }
 
-// WithUserAgent replaces "berth-client/<version>".
+// WithUserAgent sets the User-Agent header. The default is "berth-client/<version>".
 func WithUserAgent(agent string) Option { return func(o *options) { o.agent = agent } }
 
-// WithLogger tells of every retry, and with the level debug of every request.
-// Without it nothing is logged.
+// WithLogger logs every retry, and every request at level debug. The default is no log.
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
-// WithRefresh is for provider trees: what is known of a provider is read again
-// when it is so old. The default is 300 seconds; 0: it is read once.
+// WithRefresh sets the age at which cached data of a provider tree is read again. The default is 300 seconds; 0: it is
+// read once.
 func WithRefresh(age time.Duration) Option { return func(o *options) { o.refresh = age } }
 
-// pool is shared by all clients that are not given a transport. A service that
-// accepts connections and never answers must not stop an agent for ever; the
-// longest reshape takes a fraction of this.
+// pool is the transport of all clients without an own one. The timeout keeps a service that accepts connections and
+// never responds from blocking an agent forever; the longest reshape takes a fraction of it.
 var pool = func() http.RoundTripper {
 	shared := http.DefaultTransport.(*http.Transport).Clone()
 	shared.ResponseHeaderTimeout = 2 * time.Minute
 	shared.MaxIdleConnsPerHost = 8
-	// Proxies close what is idle for 5 s and more, and a write that meets the close
-	// on its way has an unknown outcome. So this side closes first.
+	// Proxies close connections that are idle for 5 s or longer. A write sent at that moment has an unknown outcome, so
+	// this side closes first.
 	shared.IdleConnTimeout = 4 * time.Second
 	return shared
 }()
 
-// clients are copies of the client given: the outer one is for the service and
-// gets the transport of this package, the inner one is below that and serves
-// Keystone, too.
+// clients returns two copies of the HTTP client given. The outer one is for the service and gets the transport of this
+// package. The inner one is for the attempts below it and for Keystone.
 func (o *options) clients() (outer, inner *http.Client) {
 	var copied http.Client
 	if o.http != nil {
@@ -114,14 +108,13 @@ func (o *options) clients() (outer, inner *http.Client) {
 	}
 	under := copied
 	if copied.CheckRedirect == nil {
-		// The API has no redirects. To follow one would show a token to whoever it
-		// names, and turn a write into a read.
+		// The API has no redirects. Following one would send the token to another host and turn a write into a read.
 		copied.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	}
 	return &copied, &under
 }
 
-// version is that of the module, for the User-Agent.
+// version returns the version of the module, for the User-Agent.
 func version() string {
 	const module = "github.com/berthd/berth"
 	info, ok := debug.ReadBuildInfo()
@@ -141,9 +134,8 @@ func version() string {
 
 type globalIDKey struct{}
 
-// WithGlobalRequestID makes the service log an id of the caller's with every
-// request of the context, beside its own. The id must be "req-" and a uuid, or
-// the service ignores it.
+// WithGlobalRequestID returns a context whose requests carry a global request ID. The service logs it beside its own.
+// It ignores an ID that is not "req-" and a UUID.
 func WithGlobalRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, globalIDKey{}, id)
 }

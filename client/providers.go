@@ -10,8 +10,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
-// ProviderFilter says which providers to list: those that meet all that is not
-// empty.
+// ProviderFilter is a filter of providers: it selects those that meet all fields that are not empty.
 type ProviderFilter struct {
 	// Name is exact. UUID and InTree are uuids; InTree is any provider of a tree.
 	Name, UUID, InTree string
@@ -24,9 +23,8 @@ type ProviderFilter struct {
 	MemberOf, Required []string
 }
 
-// ProviderList lists providers in the order of their creation. An unknown
-// provider, name or aggregate gives an empty list, an unknown class or trait an
-// error.
+// ProviderList returns providers in the order of their creation. An unknown provider, name or aggregate yields an empty
+// list, an unknown class or trait an error.
 func (c *Client) ProviderList(ctx context.Context, filter ProviderFilter) ([]api.Provider, error) {
 	params := api.ProviderListParams{
 		OpenStackAPIVersion: newest,
@@ -47,7 +45,7 @@ func (c *Client) ProviderList(ctx context.Context, filter ProviderFilter) ([]api
 	return answer.ResourceProviders, err
 }
 
-// given is a filter's value, nil for none.
+// given returns a pointer to the value of a filter, nil for an empty one.
 func given(text string) *string {
 	if text == "" {
 		return nil
@@ -66,7 +64,7 @@ func givenUUID(what, text string) (*uuid.UUID, error) {
 	return &id, nil
 }
 
-// ProviderShow reads one provider; ErrNotFound if there is none.
+// ProviderShow returns one provider. ErrNotFound: it does not exist.
 func (c *Client) ProviderShow(ctx context.Context, id uuid.UUID) (api.Provider, error) {
 	var answer api.Provider
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
@@ -75,9 +73,8 @@ func (c *Client) ProviderShow(ctx context.Context, id uuid.UUID) (api.Provider, 
 	return answer, err
 }
 
-// ProviderCreate makes a provider below a parent, or a root if that is uuid.Nil.
-// With uuid.Nil as its own uuid the server makes one. ErrDuplicateName and
-// ErrDuplicateUUID say what is taken.
+// ProviderCreate creates a provider below a parent, or a root if that is uuid.Nil. If id is uuid.Nil, the server
+// chooses the UUID. ErrDuplicateName, ErrDuplicateUUID: another provider has the name or the UUID.
 func (c *Client) ProviderCreate(ctx context.Context, name string, id, parent uuid.UUID) (api.Provider, error) {
 	body := api.ProviderCreate{Name: name}
 	if id != uuid.Nil {
@@ -93,9 +90,8 @@ func (c *Client) ProviderCreate(ctx context.Context, name string, id, parent uui
 	return answer, err
 }
 
-// ProviderUpdate renames a provider and hangs it, with all that is below it, below
-// a parent; uuid.Nil: it becomes a root. Both are always written, and without a
-// look at a generation: the last writer wins.
+// ProviderUpdate sets the name and the parent of a provider; uuid.Nil: it becomes a root. Its descendants move with it.
+// It always writes both, whatever the generation: the last writer wins.
 func (c *Client) ProviderUpdate(ctx context.Context, id uuid.UUID, name string, parent uuid.UUID) (api.Provider, error) {
 	body := api.ProviderUpdate{Name: name, ParentProviderUUID: nullable.NewNullNullable[uuid.UUID]()}
 	if parent != uuid.Nil {
@@ -108,16 +104,15 @@ func (c *Client) ProviderUpdate(ctx context.Context, id uuid.UUID, name string, 
 	return answer, err
 }
 
-// ProviderDelete removes a provider with its inventory. ErrHasChildren and
-// ErrProviderInUse say what holds it.
+// ProviderDelete deletes a provider with its inventories. ErrHasChildren, ErrProviderInUse: it has children or
+// allocations.
 func (c *Client) ProviderDelete(ctx context.Context, id uuid.UUID) error {
 	return c.send(ctx, nil, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
 		return wire.ProviderDelete(ctx, id.String(), &api.ProviderDeleteParams{OpenStackAPIVersion: newest})
 	})
 }
 
-// ProviderUsageList reads what consumers have of the provider: an amount for each
-// class of its inventory, and its generation.
+// ProviderUsageList returns the usage of a provider, an amount for each class of its inventory, and its generation.
 func (c *Client) ProviderUsageList(ctx context.Context, id uuid.UUID) (Resources, int64, error) {
 	var answer api.ProviderUsages
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
@@ -126,8 +121,7 @@ func (c *Client) ProviderUsageList(ctx context.Context, id uuid.UUID) (Resources
 	return answer.Usages, answer.ResourceProviderGeneration, err
 }
 
-// ProviderAllocationList reads what each consumer has of the provider, and the
-// provider's generation.
+// ProviderAllocationList returns the allocations on a provider by consumer, and the provider generation.
 func (c *Client) ProviderAllocationList(ctx context.Context, id uuid.UUID) (map[uuid.UUID]Resources, int64, error) {
 	var answer api.ProviderAllocations
 	err := c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {

@@ -8,10 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// AddResources gives a consumer that has something more of it, by provider. What
-// does not fit is an ErrNoRoom, a consumer without allocations an ErrNotFound. A
-// race of any kind is run again, from what there is then. If an answer was lost
-// and the consumer was written since, it is an ErrOutcomeUnknown.
+// AddResources adds amounts, by provider, to the allocations of a consumer. A rejected claim is an ErrCapacityExceeded,
+// a consumer without allocations an ErrNotFound. It retries all generation conflicts with the current allocations. If a
+// response is lost and the consumer has been written since, the error is an ErrOutcomeUnknown.
 func (c *Client) AddResources(ctx context.Context, consumer uuid.UUID, more map[uuid.UUID]Resources) error {
 	return c.edit(ctx, consumer, true, func(record *Consumer) error {
 		for provider, amounts := range more {
@@ -25,17 +24,16 @@ func (c *Client) AddResources(ctx context.Context, consumer uuid.UUID, more map[
 	})
 }
 
-// RemoveResources takes something away from a consumer, by provider. Providers of
-// which nothing is left are dropped; a consumer of which nothing is left goes away.
-// To take more than there is is an error, and nothing is written. Lost answers are
-// as in AddResources.
+// RemoveResources subtracts amounts, by provider, from the allocations of a consumer. It deletes allocations that
+// become empty, and a consumer without any. Amounts above those allocated are an error, and nothing is written.
+// Conflicts and lost responses are as in AddResources.
 func (c *Client) RemoveResources(ctx context.Context, consumer uuid.UUID, less map[uuid.UUID]Resources) error {
 	return c.edit(ctx, consumer, true, func(record *Consumer) error {
 		for provider, amounts := range less {
 			had := record.Allocations[provider].clone()
 			for class, amount := range amounts {
 				if had[class] < amount {
-					return fmt.Errorf("consumer %s has %d %s of provider %s, %d cannot be taken away",
+					return fmt.Errorf("consumer %s has %d %s of provider %s; cannot remove %d",
 						consumer, had[class], class, provider, amount)
 				}
 				if had[class] -= amount; had[class] == 0 {
@@ -48,9 +46,9 @@ func (c *Client) RemoveResources(ctx context.Context, consumer uuid.UUID, less m
 	})
 }
 
-// RemoveTree takes away all that a consumer has of the providers in the tree
-// around one; what it has of sharing providers and of other trees stays. It is no
-// error if that is nothing; ErrNotFound: there is no such provider or consumer.
+// RemoveTree deletes the allocations of a consumer on all providers of the tree that contains one. Allocations on
+// sharing providers and other trees stay. It is no error if there are none in the tree. ErrNotFound: the provider or
+// the consumer does not exist.
 func (c *Client) RemoveTree(ctx context.Context, consumer, provider uuid.UUID) error {
 	return c.edit(ctx, consumer, false, func(record *Consumer) error {
 		tree, err := c.ProviderList(ctx, ProviderFilter{InTree: provider.String()})
@@ -71,13 +69,12 @@ func (c *Client) RemoveTree(ctx context.Context, consumer, provider uuid.UUID) e
 	})
 }
 
-// errNothingToDo ends an edit that changes nothing.
+// errNothingToDo ends an edit without a change.
 var errNothingToDo = errors.New("nothing to do")
 
-// edit reads what a consumer has, changes and writes it. relative is that of a
-// writing.
+// edit reads the allocations of a consumer, changes and writes them. relative is the field of allocationWrite.
 func (c *Client) edit(ctx context.Context, consumer uuid.UUID, relative bool, alter func(*Consumer) error) error {
-	err := c.contend(ctx, anyRace, func() error {
+	err := c.retryOnConflict(ctx, isConflict, func() error {
 		record, err := c.AllocationList(ctx, consumer)
 		if err != nil {
 			return err
@@ -89,7 +86,7 @@ func (c *Client) edit(ctx context.Context, consumer uuid.UUID, relative bool, al
 		if err := alter(record); err != nil {
 			return err
 		}
-		return c.write(ctx, writing{changes: map[uuid.UUID]change{consumer: {before, record}}, relative: relative})
+		return c.write(ctx, allocationWrite{changes: map[uuid.UUID]change{consumer: {before, record}}, relative: relative})
 	})
 	if errors.Is(err, errNothingToDo) {
 		return nil
@@ -97,9 +94,9 @@ func (c *Client) edit(ctx context.Context, consumer uuid.UUID, relative bool, al
 	return err
 }
 
-// Release takes everything from a consumer, and says whether it had anything. The
-// gentle way looks at its generation, so that a change by somebody else at the same
-// time is an ErrConsumerGeneration; with force the last word is this one.
+// Release deletes all allocations of a consumer, and reports whether it had any. Without force it sends the consumer
+// generation, so that a concurrent change by another client is an ErrConsumerGeneration. With force it deletes them
+// whatever the generation.
 func (c *Client) Release(ctx context.Context, consumer uuid.UUID, force bool) (bool, error) {
 	if force {
 		err := c.AllocationDelete(ctx, consumer)
@@ -109,14 +106,14 @@ func (c *Client) Release(ctx context.Context, consumer uuid.UUID, force bool) (b
 		return err == nil, err
 	}
 	had := false
-	err := c.contend(ctx, providerRace, func() error {
+	err := c.retryOnConflict(ctx, isProviderConflict, func() error {
 		record, err := c.AllocationList(ctx, consumer)
 		if had = err == nil && record.Generation != nil; !had {
 			return err
 		}
 		emptied := record.Clone()
 		emptied.Allocations = nil
-		return c.write(ctx, writing{changes: map[uuid.UUID]change{consumer: {record, emptied}}})
+		return c.write(ctx, allocationWrite{changes: map[uuid.UUID]change{consumer: {record, emptied}}})
 	})
 	return had && err == nil, err
 }

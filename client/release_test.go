@@ -33,7 +33,7 @@ func newTree(t testing.TB, options ...Option) *Client {
 	return client
 }
 
-func TestResourcesAreAddedAndRemoved(t *testing.T) {
+func TestClient_Resources_AddedAndRemoved(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), newTree(t)
 	if err := client.AddResources(ctx, id(10), map[uuid.UUID]Resources{id(1): {"VCPU": 3}, id(2): {"PCPU": 1}}); err != nil {
@@ -49,15 +49,15 @@ func TestResourcesAreAddedAndRemoved(t *testing.T) {
 	want.Allocations[id(3)] = Resources{"DISK_GB": 10}
 	wantConsumer(t, client, id(10), want)
 	for says, less := range map[string]map[uuid.UUID]Resources{
-		"has 4 VCPU of provider " + id(1).String() + ", 5 cannot be taken away": {id(1): {"VCPU": 5}},
-		"has 0 PCPU of provider " + id(2).String():                              {id(2): {"PCPU": 1}},
+		"has 4 VCPU of provider " + id(1).String() + "; cannot remove 5": {id(1): {"VCPU": 5}},
+		"has 0 PCPU of provider " + id(2).String():                       {id(2): {"PCPU": 1}},
 	} {
 		if err := client.RemoveResources(ctx, id(10), less); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want one that says %q", err, says)
 		}
 	}
 	wantConsumer(t, client, id(10), want)
-	wantErrors(t, client.AddResources(ctx, id(10), map[uuid.UUID]Resources{id(1): {"VCPU": 5}}), ErrNoRoom)
+	wantErrors(t, client.AddResources(ctx, id(10), map[uuid.UUID]Resources{id(1): {"VCPU": 5}}), ErrCapacityExceeded)
 	wantErrors(t, client.AddResources(ctx, id(11), map[uuid.UUID]Resources{id(1): {"VCPU": 1}}), ErrNotFound)
 	if err := client.RemoveResources(ctx, id(10), map[uuid.UUID]Resources{id(1): {"VCPU": 4}, id(3): {"DISK_GB": 10}}); err != nil {
 		t.Fatal(err)
@@ -65,10 +65,10 @@ func TestResourcesAreAddedAndRemoved(t *testing.T) {
 	wantConsumer(t, client, id(10), gone)
 }
 
-func TestAnyRaceOfAnEditIsRunAgain(t *testing.T) {
+func TestClient_EditConflict_Retried(t *testing.T) {
 	t.Parallel()
 	for _, detail := range []string{lostProvider, lostConsumer} {
-		through := &wire{}
+		through := &faultyTransport{}
 		client := newTree(t, WithTransport(through))
 		through.Requests()
 		through.Before = failing("PUT", "/allocations", 3, raced(detail)).Before
@@ -79,9 +79,9 @@ func TestAnyRaceOfAnEditIsRunAgain(t *testing.T) {
 	}
 }
 
-func TestATreeIsTakenFromAConsumerAndTheRestStays(t *testing.T) {
+func TestClient_RemoveTree_KeepsOtherAllocations(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	ctx, client := t.Context(), newTree(t, WithTransport(through))
 	through.Requests()
 	// Any member stands for the tree.
@@ -98,10 +98,10 @@ func TestATreeIsTakenFromAConsumerAndTheRestStays(t *testing.T) {
 	wantErrors(t, client.RemoveTree(ctx, id(11), id(1)), ErrNotFound)
 }
 
-func TestAConsumerIsReleasedGentlyOrByForce(t *testing.T) {
+func TestClient_ReleaseWithAndWithoutForce_RemovesAllocations(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {
-		through := &wire{}
+		through := &faultyTransport{}
 		ctx, client := t.Context(), newTree(t, WithTransport(through))
 		if !must(client.Release(ctx, id(10), force))(t) {
 			t.Error("it is said to have had nothing")
@@ -114,9 +114,9 @@ func TestAConsumerIsReleasedGentlyOrByForce(t *testing.T) {
 	}
 }
 
-func TestAGentleReleaseGivesWayToAnotherWriter(t *testing.T) {
+func TestClient_ReleaseWithoutForceConflict_ReturnsError(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	client := newTree(t, WithTransport(through))
 	through.Before = failing("PUT", "/allocations", 1, raced(lostConsumer)).Before
 	had, err := client.Release(t.Context(), id(10), false)
@@ -126,9 +126,9 @@ func TestAGentleReleaseGivesWayToAnotherWriter(t *testing.T) {
 	}
 }
 
-func TestAReleaseWhoseAnswerWasLostIsDone(t *testing.T) {
+func TestClient_ReleaseResponseLost_DetectedAsApplied(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	client := newTree(t, WithTransport(through))
 	through.After = losing("PUT", "/allocations", 1).After
 	through.Requests()
@@ -138,9 +138,9 @@ func TestAReleaseWhoseAnswerWasLostIsDone(t *testing.T) {
 	wantWrites(t, through, 1)
 }
 
-func TestAHostIsDeletedFromTheBottomUp(t *testing.T) {
+func TestClient_DeleteHost_DeletesBottomUp(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	ctx, client := t.Context(), newTree(t, WithTransport(through))
 	// A parent that was made after its child.
 	must(client.ProviderCreate(ctx, "socket0", id(4), id(1)))(t)
@@ -169,7 +169,7 @@ func TestAHostIsDeletedFromTheBottomUp(t *testing.T) {
 	}
 }
 
-func TestADeletionThatIsCancelledSaysSo(t *testing.T) {
+func TestClient_DeleteHostCanceled_ReturnsContextError(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	client := newTree(t)
@@ -179,9 +179,9 @@ func TestADeletionThatIsCancelledSaysSo(t *testing.T) {
 	}
 }
 
-func TestAHostJoinsAndLeavesAnAggregateByName(t *testing.T) {
+func TestClient_HostAggregate_AddedAndRemovedByName(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	ctx, client := t.Context(), newHost(t, WithTransport(through))
 	if _, _, err := client.ProviderAggregateReplace(ctx, id(1), 1, []uuid.UUID{id(100)}); err != nil {
 		t.Fatal(err)
@@ -203,6 +203,6 @@ func TestAHostJoinsAndLeavesAnAggregateByName(t *testing.T) {
 			t.Errorf("it is in %v, want %v (%v)", in, step.in, err)
 		}
 	}
-	_, err := client.AddHostAggregate(ctx, "nobody", id(101))
+	_, err := client.AddHostAggregate(ctx, "missing", id(101))
 	wantErrors(t, err, ErrNotFound)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// reshape moves inventories and allocations in one transaction, if it was asked
-// for and there is something to move.
+// reshape changes inventories and allocations in one transaction, if the caller passed allocations and something
+// differs.
 func (f *flush) reshape() error {
 	if f.allocations == nil {
 		return nil
@@ -30,19 +30,18 @@ func (f *flush) reshape() error {
 		return err
 	}
 	for consumer := range edited {
-		delete(f.cache.consumers, consumer) // its generation has moved
+		delete(f.cache.consumers, consumer) // the reshape has changed its generation
 	}
 	return f.readAfterReshape(inventories)
 }
 
-// prepareReshape writes aggregates and traits, makes the classes exist, and then adds
-// the generations to the inventories.
+// prepareReshape writes aggregates and traits, creates the resource classes, and then adds the generations to the
+// inventories.
 //
-// All aggregates and traits come before the reshape, not only those of new
-// providers: the generations of the others move in it, too, if a consumer has
-// something of them, and as they are not named in it nobody would notice that they
-// had moved before. A provider that could not be given its traits must not get its
-// first inventory, so then there is no reshape.
+// It writes the aggregates and traits of all providers before the reshape, not only those of new ones. The reshape also
+// changes generations of providers that it does not name, if a consumer has allocations on them, so later writes could
+// not detect an earlier change. A provider without its traits must not get its first inventory, so a failure for one
+// without inventory prevents the reshape.
 func (f *flush) prepareReshape(inventories map[uuid.UUID]ProviderInventories) error {
 	bare := func(node Node) bool {
 		known, _ := f.cache.node(node.UUID)
@@ -57,7 +56,7 @@ func (f *flush) prepareReshape(inventories map[uuid.UUID]ProviderInventories) er
 		}
 	}
 	if len(f.failures) > 0 {
-		return fmt.Errorf("%w: it was not tried, because the new providers could not be prepared", ErrReshapeFailed)
+		return fmt.Errorf("%w: not sent, because aggregates or traits of new providers could not be written", ErrReshapeFailed)
 	}
 	for _, node := range others {
 		if err := f.write(node, f.writeAggregates, f.writeTraits); err != nil {
@@ -74,19 +73,18 @@ func (f *flush) prepareReshape(inventories map[uuid.UUID]ProviderInventories) er
 	if err := f.ensureClasses(named); unanswered(err) {
 		return err
 	} else if err != nil {
-		return fmt.Errorf("%w: it was not tried: %w", ErrReshapeFailed, err)
+		return fmt.Errorf("%w: not sent: %w", ErrReshapeFailed, err)
 	}
 	return nil
 }
 
-// editedConsumers are those whose records are not as they were read, or were not
-// read by this client at all: of those it cannot be told. In the copies returned
-// there are neither amounts of 0 nor providers without resources.
+// editedConsumers returns copies of the records that differ from those read, and of records that this client has not
+// read. The copies contain neither amounts of 0 nor providers without resources.
 func (f *flush) editedConsumers() (Allocations, error) {
 	edited := Allocations{}
 	for consumer, record := range f.allocations {
 		if record == nil {
-			return nil, fmt.Errorf("%w: consumer %s has no record; take it out of the map, or give it one without allocations",
+			return nil, fmt.Errorf("%w: consumer %s has no record; remove it from the map, or pass a record without allocations",
 				ErrReshapeFailed, consumer)
 		}
 		pruned := record.pruned()
@@ -97,7 +95,7 @@ func (f *flush) editedConsumers() (Allocations, error) {
 	return edited, nil
 }
 
-// pruned is a copy without empty parts.
+// pruned returns a copy without amounts of 0 and providers without resources.
 func (c *Consumer) pruned() *Consumer {
 	copied := c.Clone()
 	for _, resources := range copied.Allocations {
@@ -117,11 +115,10 @@ func (c *Consumer) sameAllocations(other *Consumer) bool {
 	return maps.EqualFunc(c.Allocations, other.Allocations, func(a, b Resources) bool { return maps.Equal(a, b) })
 }
 
-// touchedProviders are those that take part in the reshape: whose inventory
-// changes, who lose or gain something of an edited consumer, and who are to be
-// deleted, so that nobody can be placed there any more. Others, above all sharing
-// providers, whose generation moves with every claim of a whole cloud, are not
-// named: whoever would write in between has to touch one of those.
+// touchedProviders returns the providers that the reshape names: those with changed inventories, those with changed
+// allocations of an edited consumer, and those to delete, whose inventories it removes so that no claim succeeds there.
+// It names no others, above all no sharing providers, whose generation changes with every claim in the cloud. A
+// conflicting writer has to change one of the named ones.
 func (f *flush) touchedProviders(edited Allocations) map[uuid.UUID]ProviderInventories {
 	touched := map[uuid.UUID]ProviderInventories{}
 	moving := f.movingProviders(edited)
@@ -137,8 +134,8 @@ func (f *flush) touchedProviders(edited Allocations) map[uuid.UUID]ProviderInven
 	return touched
 }
 
-// movingProviders are those of which an edited consumer has more or less than it
-// had. Of a consumer that was not read that is all it has, but for what is shared.
+// movingProviders returns the providers on which the allocations of an edited consumer change. For a consumer that was
+// not read these are all of its providers except sharing ones.
 func (f *flush) movingProviders(edited Allocations) map[uuid.UUID]bool {
 	moving := map[uuid.UUID]bool{}
 	for consumer, record := range edited {
@@ -158,7 +155,7 @@ func (f *flush) movingProviders(edited Allocations) map[uuid.UUID]bool {
 	return moving
 }
 
-// sendReshape does it, and finds out whether it was done if the answer is lost.
+// sendReshape sends the reshape. If the response is lost, it reads whether the server executed it.
 func (f *flush) sendReshape(inventories map[uuid.UUID]ProviderInventories, edited Allocations) error {
 	err := f.Reshape(f.ctx, inventories, edited)
 	if errors.Is(err, ErrOutcomeUnknown) {
@@ -166,10 +163,10 @@ func (f *flush) sendReshape(inventories map[uuid.UUID]ProviderInventories, edite
 		switch {
 		case failed != nil:
 			f.cache.clear()
-			return fmt.Errorf("%w; whether it was done could not be found out: %w", err, failed)
+			return fmt.Errorf("%w; cannot read whether the server executed it: %w", err, failed)
 		case !done:
 			f.cache.clear()
-			return fmt.Errorf("%w: the answer was lost, and the server has something else: %w", ErrReshapeConflict, err)
+			return fmt.Errorf("%w: the response was lost, and the state on the server differs: %w", ErrReshapeConflict, err)
 		}
 		return nil
 	}
@@ -182,12 +179,12 @@ func (f *flush) sendReshape(inventories map[uuid.UUID]ProviderInventories, edite
 	case unanswered(err):
 		return err // it was not sent
 	case !errors.Is(err, ErrInventoryInUse):
-		f.cache.clear() // something known must be wrong, such as who exists
+		f.cache.clear() // the cache must be stale, for example about which providers exist
 	}
 	return fmt.Errorf("%w: %w", ErrReshapeFailed, err)
 }
 
-// reshapeDone asks the server whether everything is as it was sent.
+// reshapeDone reports whether the inventories and allocations on the server are those sent.
 func (f *flush) reshapeDone(inventories map[uuid.UUID]ProviderInventories, edited Allocations) (bool, error) {
 	for _, id := range slices.SortedFunc(maps.Keys(inventories), compareIDs) {
 		present, _, err := f.InventoryList(f.ctx, id)
@@ -207,10 +204,9 @@ func (f *flush) reshapeDone(inventories map[uuid.UUID]ProviderInventories, edite
 	return true, nil
 }
 
-// readAfterReshape learns the generations that a reshape has moved, by amounts that
-// are nobody's business, and how the server has completed the inventories. Of
-// providers that took no part nothing is read: to take over their generations would
-// hide what somebody else has done to them since they were read.
+// readAfterReshape reads the new generations, which clients must not compute, and the inventories with the defaults of
+// the server. It does not read providers that the reshape did not name: their new generations would hide concurrent
+// changes by other clients.
 func (f *flush) readAfterReshape(inventories map[uuid.UUID]ProviderInventories) error {
 	for _, node := range f.wanted {
 		sent, shaped := inventories[node.UUID]
@@ -221,9 +217,9 @@ func (f *flush) readAfterReshape(inventories map[uuid.UUID]ProviderInventories) 
 		switch {
 		case err != nil:
 			f.cache.clear()
-			return fmt.Errorf("the reshape is done, but what it changed could not be read: %w", err)
+			return fmt.Errorf("the reshape is done, but the changed inventories cannot be read: %w", err)
 		case sent.Inventories.differFrom(present):
-			return f.stop(node, fmt.Errorf("%w: just after the reshape", ErrUpdateConflict))
+			return f.handleFailure(node, fmt.Errorf("%w: directly after the reshape", ErrUpdateConflict))
 		}
 		if _, err := f.cache.trees.UpdateInventory(node.UUID.String(), present, &generation); err != nil {
 			return err

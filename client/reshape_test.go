@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// TestAColdStartWithAReshapeSendsOnlyWhatIsNeeded is the whole conversation.
-func TestAColdStartWithAReshapeSendsOnlyWhatIsNeeded(t *testing.T) {
+// TestClient_ReshapeColdCache_SendsMinimalRequests is the whole conversation.
+func TestClient_ReshapeColdCache_SendsMinimalRequests(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	if err := pass(t.Context(), c.client, splitGPUs); err != nil {
@@ -89,7 +89,7 @@ func reshapeBody(t testing.TB, c *cloud) (body struct {
 	return body
 }
 
-func TestAReshapeChangesNothingButWhatMoves(t *testing.T) {
+func TestClient_Reshape_ChangesOnlyMovedRows(t *testing.T) {
 	t.Parallel()
 	c, tree, allocations := prepared(t)
 	before := dbtest.Snapshot(t, c.db)
@@ -105,9 +105,9 @@ func TestAReshapeChangesNothingButWhatMoves(t *testing.T) {
 	}
 }
 
-// TestClaimsOnASharingProviderDoNotDisturbAReshape, of which every host of the
+// TestClient_ClaimOnSharingProvider_ReshapeWithoutConflict, of which every host of the
 // cloud has many.
-func TestClaimsOnASharingProviderDoNotDisturbAReshape(t *testing.T) {
+func TestClient_ClaimOnSharingProvider_ReshapeWithoutConflict(t *testing.T) {
 	t.Parallel()
 	c, tree, allocations := prepared(t)
 	c.claim(t, id(103), map[uuid.UUID]Resources{storage: {"DISK_GB": 1}})
@@ -121,7 +121,7 @@ func TestClaimsOnASharingProviderDoNotDisturbAReshape(t *testing.T) {
 	}
 }
 
-func TestOnlyEditedConsumersAreSent(t *testing.T) {
+func TestClient_ReshapeUneditedConsumers_NotSent(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.claim(t, id(103), map[uuid.UUID]Resources{numa1: {"VCPU": 1}})
@@ -130,7 +130,7 @@ func TestOnlyEditedConsumersAreSent(t *testing.T) {
 			t.Errorf("the driver is given %d consumers", len(allocations))
 		}
 		if allocations != nil {
-			// Somebody claims for a consumer that will not be sent, elsewhere.
+			// Another client claims for a consumer that is not sent, on another provider.
 			c.claim(t, id(103), map[uuid.UUID]Resources{numa1: {"VCPU": 2}})
 		}
 		return splitGPUs(tree, allocations)
@@ -143,8 +143,8 @@ func TestOnlyEditedConsumersAreSent(t *testing.T) {
 	wantSplit(t, c)
 }
 
-// TestAConsumerThatWasForgottenMakesTheServerRefuse: it still has what goes away.
-func TestAConsumerThatWasForgottenMakesTheServerRefuse(t *testing.T) {
+// TestClient_ReshapeOmitsConsumer_ReturnsErrInventoryInUse: it still has what goes away.
+func TestClient_ReshapeOmitsConsumer_ReturnsErrInventoryInUse(t *testing.T) {
 	t.Parallel()
 	c, tree, allocations := prepared(t)
 	delete(allocations, instanceB)
@@ -164,9 +164,9 @@ func TestAConsumerThatWasForgottenMakesTheServerRefuse(t *testing.T) {
 	wantSplit(t, c)
 }
 
-// TestRecordsThatThisClientDidNotReadAreSentWhole because it cannot be known what
+// TestClient_ReshapeWithForeignRecords_SentComplete because it cannot be known what
 // was edited in them.
-func TestRecordsThatThisClientDidNotReadAreSentWhole(t *testing.T) {
+func TestClient_ReshapeWithForeignRecords_SentComplete(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	tree, allocations := c.load(t), Allocations{}
@@ -186,7 +186,7 @@ func TestRecordsThatThisClientDidNotReadAreSentWhole(t *testing.T) {
 	wantRequests(t, c, "the same tree again")
 }
 
-func TestEmptyPartsOfARecordAreNotSent(t *testing.T) {
+func TestClient_ReshapeWithEmptyAllocations_OmitsThem(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	if err := pass(t.Context(), c.client, func(tree *ProviderTree, allocations Allocations) error {
@@ -206,7 +206,7 @@ func TestEmptyPartsOfARecordAreNotSent(t *testing.T) {
 	wantSplit(t, c)
 }
 
-func TestAConsumerLeftWithNothingGoesAway(t *testing.T) {
+func TestClient_ReshapeEmptiesConsumer_ConsumerDeleted(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	if err := pass(t.Context(), c.client, func(tree *ProviderTree, allocations Allocations) error {
@@ -223,8 +223,8 @@ func TestAConsumerLeftWithNothingGoesAway(t *testing.T) {
 	}
 }
 
-// TestPartsOnOtherHostsStayAsTheyAre: an instance that is being evacuated is on two.
-func TestPartsOnOtherHostsStayAsTheyAre(t *testing.T) {
+// TestClient_ReshapeWithAllocationsOnOtherHost_KeepsThem: an instance that is being evacuated is on two.
+func TestClient_ReshapeWithAllocationsOnOtherHost_KeepsThem(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	must(c.operator.ProviderCreate(t.Context(), "other", id(50), uuid.Nil))(t)
@@ -259,7 +259,7 @@ func mergeNUMA(tree *ProviderTree, allocations Allocations) error {
 	return errors.Join(err, tree.Remove("numa1"))
 }
 
-func TestARemovedProviderIsEmptiedInTheReshapeAndDeletedAfterIt(t *testing.T) {
+func TestClient_ReshapeRemovesProvider_DeletedAfterReshape(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.load(t)
@@ -274,7 +274,7 @@ func TestARemovedProviderIsEmptiedInTheReshapeAndDeletedAfterIt(t *testing.T) {
 	wantOutline(t, c.load(t), "cn<", "numa2<cn", "ssp<")
 }
 
-func TestAReshapeThatWouldRemoveSomebodyElsesProviderIsRefusedAsAWhole(t *testing.T) {
+func TestReshape_InventoryInUse_NothingChanged(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	before := dbtest.Snapshot(t, c.db)
@@ -291,7 +291,7 @@ func TestAReshapeThatWouldRemoveSomebodyElsesProviderIsRefusedAsAWhole(t *testin
 	}
 }
 
-func TestAReshapeInPlaceRenamesAClass(t *testing.T) {
+func TestClient_ReshapeInPlace_RenamesClass(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	drive := func(tree *ProviderTree, allocations Allocations) error {

@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestALateClaimIsAConflictAndIsKept: the generations in the tree are older than
+// TestClient_ClaimDuringReshape_ReturnsConflictAndKeepsClaim: the generations in the tree are older than
 // the allocations.
-func TestALateClaimIsAConflictAndIsKept(t *testing.T) {
+func TestClient_ClaimDuringReshape_ReturnsConflictAndKeepsClaim(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before the allocations are read", "after the allocations are read", "by a consumer that is moved"} {
 		t.Run(when, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestALateClaimIsAConflictAndIsKept(t *testing.T) {
 	}
 }
 
-func TestAReshapeWhoseAnswerIsLostIsFoundDone(t *testing.T) {
+func TestClient_ReshapeResponseLost_DetectedAsApplied(t *testing.T) {
 	t.Parallel()
 	c, tree, allocations := prepared(t)
 	c.wire.After = func(request *http.Request, answer *http.Response) (*http.Response, error) {
@@ -72,7 +72,7 @@ func TestAReshapeWhoseAnswerIsLostIsFoundDone(t *testing.T) {
 	wantRequests(t, c, "the next pass")
 }
 
-func TestAReshapeThatIsLostIsAConflict(t *testing.T) {
+func TestClient_ReshapeRequestLost_ReturnsConflict(t *testing.T) {
 	t.Parallel()
 	c, tree, allocations := prepared(t)
 	c.wire.Before = func(request *http.Request) (*http.Response, error) {
@@ -92,7 +92,7 @@ func TestAReshapeThatIsLostIsAConflict(t *testing.T) {
 	wantSplit(t, c)
 }
 
-func TestAReshapeOfWhichNothingCanBeLearnedIsAnErrorOfTheConnection(t *testing.T) {
+func TestClient_ReshapeOutcomeUnreadable_ReturnsErrUnavailable(t *testing.T) {
 	t.Parallel()
 	c, tree, allocations := prepared(t)
 	down := false
@@ -113,8 +113,8 @@ func TestAReshapeOfWhichNothingCanBeLearnedIsAnErrorOfTheConnection(t *testing.T
 	wantSplit(t, c)
 }
 
-// TestHostsThatShareAStorageReshapeAtTheSameTime, as they do when all are upgraded.
-func TestHostsThatShareAStorageReshapeAtTheSameTime(t *testing.T) {
+// TestClient_HostsWithSharedStorage_ReshapeConcurrently, as they do when all are upgraded.
+func TestClient_HostsWithSharedStorage_ReshapeConcurrently(t *testing.T) {
 	t.Parallel()
 	c := emptyCloud(t)
 	must(c.operator.ProviderCreate(t.Context(), "ssp", storage, uuid.Nil))(t)
@@ -166,9 +166,9 @@ func TestHostsThatShareAStorageReshapeAtTheSameTime(t *testing.T) {
 	group.Wait()
 }
 
-// TestWhatOthersWroteIsNotUndoneByAReshape: providers that took no part in it may
-// have changed since they were read, and nobody has looked.
-func TestWhatOthersWroteIsNotUndoneByAReshape(t *testing.T) {
+// TestClient_Reshape_KeepsConcurrentWritesElsewhere: providers that took no part in it may have changed since they were
+// read, and the client has not read them again.
+func TestClient_Reshape_KeepsConcurrentWritesElsewhere(t *testing.T) {
 	t.Parallel()
 	c, tree, allocations := prepared(t)
 	c.have(t, storage, Inventories{"DISK_GB": {Total: 5000}})
@@ -195,9 +195,9 @@ func TestWhatOthersWroteIsNotUndoneByAReshape(t *testing.T) {
 	}
 }
 
-// TestTraitsOfProvidersThatTakeNoPartAreWrittenInTheSamePass, although a reshape
+// TestClient_ReshapeWithOtherTraits_WritesThemInSameFlush, although a reshape
 // moves their generations, too.
-func TestTraitsOfProvidersThatTakeNoPartAreWrittenInTheSamePass(t *testing.T) {
+func TestClient_ReshapeWithOtherTraits_WritesThemInSameFlush(t *testing.T) {
 	t.Parallel()
 	c, tree, allocations := prepared(t)
 	if err := errors.Join(tree.AddTraits("numa1", "HW_NUMA_ROOT"), tree.AddTraits("cn", "CUSTOM_A"),
@@ -213,7 +213,7 @@ func TestTraitsOfProvidersThatTakeNoPartAreWrittenInTheSamePass(t *testing.T) {
 	}
 }
 
-func TestARefusedTraitOfANewProviderPreventsTheReshape(t *testing.T) {
+func TestClient_NewProviderTraitRejected_NoReshape(t *testing.T) {
 	t.Parallel()
 	for name, prevents := range map[string]bool{"gpu0": true, "cn": false} {
 		t.Run(name, func(t *testing.T) {

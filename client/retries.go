@@ -10,21 +10,18 @@ import (
 	"time"
 )
 
-// Retries are how often something is tried, and how long the pauses are. A field
-// that is 0 has its default. All pauses are random below their bound, so that
-// those who failed together do not come back together.
+// Retries are the number of attempts and the backoff between them. A field that is 0 has its default. Each delay is
+// random below its bound, so that clients that fail at the same time do not retry at the same time.
 type Retries struct {
-	// Attempts are counted with the first one; 1 repeats nothing. Default 4.
+	// Attempts includes the first one; 1 disables retries. Default 4.
 	Attempts int
-	// Pause bounds the pause before the second attempt; it doubles with each one
-	// after that. Default 100 ms.
+	// Pause is the maximum delay before the second attempt; it doubles with each attempt after that. Default 100 ms.
 	Pause time.Duration
-	// LongestPause bounds all of them. A service that asks with Retry-After for a
-	// longer one is not asked again. Default 10 s.
+	// LongestPause is the maximum of all these delays. The client does not retry after a Retry-After header above it.
+	// Default 10 s.
 	LongestPause time.Duration
-	// ClaimPause, times the number of attempts made, bounds the pause before a
-	// claim is tried again because another claim on the provider was faster.
-	// Default 20 times Pause.
+	// ClaimPause, times the number of attempts made, is the maximum delay before a claim is retried after a generation
+	// conflict. Default 20 times Pause.
 	ClaimPause time.Duration
 }
 
@@ -44,12 +41,12 @@ func (r Retries) withDefaults() Retries {
 	return r
 }
 
-// pause waits after so many failed attempts.
+// pause waits for the backoff after so many failed attempts.
 func (c *Client) pause(ctx context.Context, failed int) error {
 	return c.sleep(ctx, c.backOff(failed))
 }
 
-// backOff is a pause after so many failed attempts.
+// backOff returns the delay after so many failed attempts.
 func (c *Client) backOff(failed int) time.Duration {
 	bound := c.retries.Pause
 	for range failed - 1 {
@@ -61,12 +58,12 @@ func (c *Client) backOff(failed int) time.Duration {
 	return time.Duration(c.random() * float64(min(bound, c.retries.LongestPause)))
 }
 
-// claimPause waits after so many claims that lost a race.
+// claimPause waits after so many claims that failed with a generation conflict.
 func (c *Client) claimPause(ctx context.Context, failed int) error {
 	return c.sleep(ctx, time.Duration(c.random()*float64(failed)*float64(c.retries.ClaimPause)))
 }
 
-// sleep is time.Sleep for those who may be cancelled.
+// sleep waits, and returns the error of ctx if that ends first.
 func sleep(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -78,10 +75,9 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// repeatable are requests that may be done twice: reading, deleting, and letting a
-// trait or a class exist, which are the PUTs without a body. All others carry a
-// generation: done twice, the second would fail because of the first.
-func repeatable(request *http.Request) bool {
+// isIdempotent reports whether a request can be executed twice: reads, deletions, and PUTs without a body, which create
+// a trait or a class. All others carry a generation, so that the first execution makes the second one fail.
+func isIdempotent(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodDelete:
 		return true
@@ -91,13 +87,13 @@ func repeatable(request *http.Request) bool {
 	return false
 }
 
-// unsent is a failure before anything of a request left.
+// unsent is an error from before the request was sent.
 type unsent struct{ error }
 
 func (u unsent) Unwrap() error { return u.error }
 
-// neverSent says that the service cannot have seen the request.
-func neverSent(err error) bool {
+// notSent reports whether the service certainly did not receive the request.
+func notSent(err error) bool {
 	var before unsent
 	var connecting *net.OpError
 	var unknown *net.DNSError
@@ -106,14 +102,14 @@ func neverSent(err error) bool {
 		errors.As(err, &connecting) && connecting.Op == "dial"
 }
 
-// hopeless are failures that stay as they are.
-func hopeless(err error) bool {
+// isPermanent reports whether a retry would fail with the same error.
+func isPermanent(err error) bool {
 	var untrusted *tls.CertificateVerificationError
 	var refused *Error // by Keystone
 	return errors.As(err, &untrusted) || errors.As(err, &refused) && refused.Status != 0 && !overloaded(refused.Status)
 }
 
-// overloaded are statuses that say nothing about the request.
+// overloaded reports whether a status is one of overload or a gateway, independent of the request.
 func overloaded(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -122,17 +118,16 @@ func overloaded(status int) bool {
 	return false
 }
 
-// again decides whether a request is repeated after a failure or an answer, and
-// after which pause. 429 is given before a request is looked at; after the other
-// statuses it may have been done.
-func (c *Client) again(request *http.Request, response *http.Response, err error, failed int) (time.Duration, bool) {
+// retryDelay returns whether to retry a request after an error or a response, and the delay. A server sends 429 before
+// it executes a request; with the other statuses of overload it may have executed it.
+func (c *Client) retryDelay(request *http.Request, response *http.Response, err error, failed int) (time.Duration, bool) {
 	if failed >= c.retries.Attempts || request.Context().Err() != nil {
 		return 0, false
 	}
 	if err != nil {
-		return c.backOff(failed), !hopeless(err) && (neverSent(err) || repeatable(request))
+		return c.backOff(failed), !isPermanent(err) && (notSent(err) || isIdempotent(request))
 	}
-	if !overloaded(response.StatusCode) || response.StatusCode != http.StatusTooManyRequests && !repeatable(request) {
+	if !overloaded(response.StatusCode) || response.StatusCode != http.StatusTooManyRequests && !isIdempotent(request) {
 		return 0, false
 	}
 	asked, given := c.retryAfter(response)
@@ -142,7 +137,7 @@ func (c *Client) again(request *http.Request, response *http.Response, err error
 	return asked, asked <= c.retries.LongestPause
 }
 
-// retryAfter reads the header of that name: seconds or a date.
+// retryAfter reads the Retry-After header: seconds or a date.
 func (c *Client) retryAfter(response *http.Response) (time.Duration, bool) {
 	text := response.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {

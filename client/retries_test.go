@@ -19,9 +19,9 @@ import (
 
 // failing makes a wire fail for the first so many requests to a path, before the
 // server sees them.
-func failing(method, path string, times int, how func(*http.Request) (*http.Response, error)) *wire {
+func failing(method, path string, times int, how func(*http.Request) (*http.Response, error)) *faultyTransport {
 	var seen atomic.Int64
-	return &wire{Before: func(request *http.Request) (*http.Response, error) {
+	return &faultyTransport{Before: func(request *http.Request) (*http.Response, error) {
 		if request.Method != method || !strings.HasPrefix(request.URL.Path, path) || seen.Add(1) > int64(times) {
 			return nil, nil
 		}
@@ -31,9 +31,9 @@ func failing(method, path string, times int, how func(*http.Request) (*http.Resp
 
 // losing makes a wire lose the answers to the first so many requests to a path,
 // which the server has done.
-func losing(method, path string, times int) *wire {
+func losing(method, path string, times int) *faultyTransport {
 	var seen atomic.Int64
-	return &wire{After: func(request *http.Request, answered *http.Response) (*http.Response, error) {
+	return &faultyTransport{After: func(request *http.Request, answered *http.Response) (*http.Response, error) {
 		if request.Method != method || !strings.HasPrefix(request.URL.Path, path) || seen.Add(1) > int64(times) {
 			return answered, nil
 		}
@@ -43,7 +43,7 @@ func losing(method, path string, times int) *wire {
 
 func cut(*http.Request) (*http.Response, error) { return nil, errCut }
 
-// undialled is what net/http reports when nobody listens.
+// undialled is the error of net/http for an address without a listener.
 func undialled(*http.Request) (*http.Response, error) {
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 }
@@ -52,7 +52,7 @@ func status(code int, headers ...string) func(*http.Request) (*http.Response, er
 	return func(request *http.Request) (*http.Response, error) { return answer(request, code, "", headers...), nil }
 }
 
-func TestWhatMayBeRepeatedIsRepeated(t *testing.T) {
+func TestClient_RetryableRequest_Retried(t *testing.T) {
 	t.Parallel()
 	ctx, served := t.Context(), serve(t)
 	read := func(c *Client, _ uuid.UUID) error { _, err := c.ProviderList(ctx, ProviderFilter{}); return err }
@@ -114,7 +114,7 @@ func TestWhatMayBeRepeatedIsRepeated(t *testing.T) {
 	}
 }
 
-func TestAfterTheLastAttemptTheServiceIsNotAvailable(t *testing.T) {
+func TestClient_RetriesExhausted_ReturnsErrUnavailable(t *testing.T) {
 	t.Parallel()
 	through := failing("GET", "/", 100, undialled)
 	client := newClient(t, WithTransport(through), WithRetries(Retries{Attempts: 2, Pause: 1}))
@@ -128,7 +128,7 @@ func TestAfterTheLastAttemptTheServiceIsNotAvailable(t *testing.T) {
 	}
 }
 
-func TestADeleteWhoseAnswerWasLostIsDone(t *testing.T) {
+func TestClient_DeleteResponseLost_DetectedAsApplied(t *testing.T) {
 	t.Parallel()
 	through := losing("DELETE", "/allocations", 1)
 	client := newHost(t, WithTransport(through))
@@ -147,10 +147,10 @@ func TestADeleteWhoseAnswerWasLostIsDone(t *testing.T) {
 	wantErrors(t, dead.AllocationDelete(t.Context(), id(10)), ErrNotFound)
 }
 
-func TestAnAnswerThatBreaksOffIsReadAgain(t *testing.T) {
+func TestClient_TruncatedResponse_ReadAgain(t *testing.T) {
 	t.Parallel()
 	var seen atomic.Int64
-	through := &wire{After: func(_ *http.Request, answered *http.Response) (*http.Response, error) {
+	through := &faultyTransport{After: func(_ *http.Request, answered *http.Response) (*http.Response, error) {
 		if seen.Add(1) == 1 {
 			answered.Body = broken{answered.Body}
 		}
@@ -172,7 +172,7 @@ func (b broken) Read(into []byte) (int, error) {
 	return read, errors.Join(err, errCut)
 }
 
-func TestPausesAreRandomGrowAndAreBounded(t *testing.T) {
+func TestClient_RetryBackoff_RandomGrowingBounded(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, WithTransport(failing("GET", "/", 9, status(503))),
 		WithRetries(Retries{Attempts: 6, Pause: 100 * time.Millisecond, LongestPause: 500 * time.Millisecond}))
@@ -187,7 +187,7 @@ func TestPausesAreRandomGrowAndAreBounded(t *testing.T) {
 	}
 }
 
-func TestThePauseThatTheServiceAsksForIsKept(t *testing.T) {
+func TestClient_RetryAfterHeader_Honored(t *testing.T) {
 	t.Parallel()
 	moment, served := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), serve(t)
 	for header, want := range map[string]time.Duration{
@@ -204,7 +204,7 @@ func TestThePauseThatTheServiceAsksForIsKept(t *testing.T) {
 	}
 }
 
-func TestACancelledCallEndsAtOnceAndSaysSo(t *testing.T) {
+func TestClient_CallCanceled_ReturnsImmediately(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	client := newHost(t, WithTransport(failing("GET", "/traits", 9, func(*http.Request) (*http.Response, error) {
@@ -223,9 +223,9 @@ func TestACancelledCallEndsAtOnceAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestTheHeadersOfARequestSayWhoAsksForWhat(t *testing.T) {
+func TestClient_RequestHeaders_CarryTokenAndRequestID(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	served := serve(t)
 	for _, test := range []struct {
 		option Option
@@ -257,7 +257,7 @@ func TestTheHeadersOfARequestSayWhoAsksForWhat(t *testing.T) {
 	}
 }
 
-func TestAWrongAddressIsSaidAtOnce(t *testing.T) {
+func TestClient_InvalidURL_RejectedByNew(t *testing.T) {
 	t.Parallel()
 	for address, says := range map[string]string{
 		"": "the address of the service is missing", "localhost:8778": "must be like http://host:8778",
@@ -269,11 +269,11 @@ func TestAWrongAddressIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheServiceMayBeBelowAPath(t *testing.T) {
+func TestClient_URLWithPath_PrefixesRequests(t *testing.T) {
 	t.Parallel()
 	served := serveBelow(t, "/placement")
 	for _, address := range []string{served.URL + "/placement", served.URL + "/placement/"} {
-		through := &wire{}
+		through := &faultyTransport{}
 		client := must(New(address, WithTransport(through)))(t)
 		must(client.VersionList(t.Context()))(t)
 		if _, err := client.ProviderList(t.Context(), ProviderFilter{}); err != nil {
@@ -283,9 +283,9 @@ func TestTheServiceMayBeBelowAPath(t *testing.T) {
 	}
 }
 
-func TestTheHTTPClientGivenIsNotChanged(t *testing.T) {
+func TestClient_CustomHTTPClient_NotModified(t *testing.T) {
 	t.Parallel()
-	through := &wire{}
+	through := &faultyTransport{}
 	given := &http.Client{Transport: through, Timeout: time.Minute}
 	client := newClient(t, WithHTTPClient(given))
 	if _, err := client.TraitList(t.Context(), TraitFilter{}); err != nil {
@@ -296,17 +296,17 @@ func TestTheHTTPClientGivenIsNotChanged(t *testing.T) {
 	}
 }
 
-func TestAServiceThatIsTooSlowIsNotAvailable(t *testing.T) {
+func TestClient_ServiceSlow_ReturnsErrUnavailable(t *testing.T) {
 	t.Parallel()
 	client := newHost(t)
-	hang := &wire{Before: func(request *http.Request) (*http.Response, error) {
+	hang := &faultyTransport{Before: func(request *http.Request) (*http.Response, error) {
 		<-request.Context().Done()
 		return nil, request.Context().Err()
 	}}
 	slow := must(New(must(client.endpoint(t.Context()))(t), WithHTTPClient(&http.Client{Timeout: time.Millisecond, Transport: hang})))(t)
 	_, _, err := slow.InventoryReplace(t.Context(), id(1), 1, nil)
 	wantErrors(t, err, ErrUnavailable, ErrOutcomeUnknown)
-	// The caller's own patience is not the service's fault.
+	// A timeout of the caller is not an error of the service.
 	slow = must(New(must(client.endpoint(t.Context()))(t), WithTransport(hang)))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -317,7 +317,7 @@ func TestAServiceThatIsTooSlowIsNotAvailable(t *testing.T) {
 	}
 }
 
-func TestTheLogTellsOfRetriesAndNeverOfTokens(t *testing.T) {
+func TestClient_Log_ReportsRetriesWithoutTokens(t *testing.T) {
 	t.Parallel()
 	var written bytes.Buffer
 	client := newClient(t, WithTransport(failing("GET", "/", 1, status(503))), WithToken("admin"),
@@ -326,7 +326,7 @@ func TestTheLogTellsOfRetriesAndNeverOfTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`level=WARN msg="request is repeated" method=GET path=/traits attempt=1 `, `reason="503 Service Unavailable"`,
+		`level=WARN msg="retrying the request" method=GET path=/traits attempt=1 `, `reason="503 Service Unavailable"`,
 		`level=DEBUG msg=request method=GET url="http://`, `/traits?name=startswith%3ACUSTOM_" status=200 request_id=req-`,
 	} {
 		if !strings.Contains(written.String(), want) {

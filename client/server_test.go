@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,10 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/dbtest"
-	"github.com/berthd/berth/server/store"
-	"github.com/berthd/berth/server/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -30,17 +28,9 @@ func serve(t testing.TB) *httptest.Server {
 // serveBelow mounts the API under a path.
 func serveBelow(t testing.TB, prefix string) *httptest.Server {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	listening := httptest.NewServer(server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-		Prefix: prefix,
-	}))
-	t.Cleanup(listening.Close)
-	return listening
+	return servertest.New(t, servertest.Options{
+		Server: func(options *server.Options) { options.Prefix = prefix },
+	}).Listen(t)
 }
 
 // Serve is serve for the examples, which are written from outside.
@@ -64,10 +54,10 @@ func newClientOf(t testing.TB, of *httptest.Server, options ...Option) *Client {
 	return made
 }
 
-// wire stands between a client and the server: it notes every request, and a
+// faultyTransport stands between a client and the server: it notes every request, and a
 // test may make it cut, delay or answer some of them. Give it to a client with
 // WithTransport. The zero value only notes.
-type wire struct {
+type faultyTransport struct {
 	// Before is asked before a request is sent. An answer or an error is what the
 	// client gets instead, and the server sees nothing.
 	Before func(*http.Request) (*http.Response, error)
@@ -83,7 +73,7 @@ type wire struct {
 // errCut is what a broken connection looks like.
 var errCut = errors.New("wire cut by the test")
 
-func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
+func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	var body []byte
 	if request.Body != nil {
 		var err error
@@ -123,7 +113,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // Requests are what was sent since the last call, as "METHOD /path?query".
-func (w *wire) Requests() []string {
+func (w *faultyTransport) Requests() []string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	seen := w.seen
@@ -132,14 +122,14 @@ func (w *wire) Requests() []string {
 }
 
 // Bodies are the bodies of what was sent since the last call of Requests.
-func (w *wire) Bodies() []string {
+func (w *faultyTransport) Bodies() []string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return slices.Clone(w.bodies)
 }
 
 // Headers are the headers of what was sent since the last call of Requests.
-func (w *wire) Headers() []http.Header {
+func (w *faultyTransport) Headers() []http.Header {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return slices.Clone(w.heads)

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// chain is the one transport of a client: it says who asks, repeats what may be
-// repeated, and hands out whole answers only.
+// chain is the transport of a client. It authenticates requests, retries them, and returns completely read responses
+// only.
 type chain struct {
 	base   http.RoundTripper
 	client *Client
 	agent  string
 }
 
-// notes are taken while a request is on its way, for its errors.
+// notes are facts about a request in progress, for its errors.
 type notes struct {
 	method, path string
-	// executed: some attempt may have been executed by the service.
+	// executed is true if the service may have executed an attempt.
 	executed bool
 }
 
 type notesKey struct{}
 
-// RoundTrip makes a chain an http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (c *chain) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	notes, _ := ctx.Value(notesKey{}).(*notes)
@@ -40,17 +40,16 @@ func (c *chain) RoundTrip(request *http.Request) (*http.Response, error) {
 	for attempt := 1; ; attempt++ {
 		response, err := c.authenticated(request)
 		if response != nil && response.StatusCode == http.StatusNotFound && notes.executed && request.Method == http.MethodDelete {
-			// It was there when it was asked for first, or the service would not have
-			// needed so long to say that it is not.
+			// An earlier attempt with unknown outcome has probably deleted it.
 			response.StatusCode, response.Status = http.StatusNoContent, "204 No Content"
 			return response, nil
 		}
 		notes.executed = notes.executed || mayHaveRun(response, err)
-		pause, again := c.client.again(request, response, err, attempt)
+		pause, again := c.client.retryDelay(request, response, err, attempt)
 		if !again {
 			return response, err
 		}
-		c.client.log.LogAttrs(ctx, slog.LevelWarn, "request is repeated", slog.String("method", request.Method),
+		c.client.log.LogAttrs(ctx, slog.LevelWarn, "retrying the request", slog.String("method", request.Method),
 			slog.String("path", request.URL.Path), slog.Int("attempt", attempt), slog.Duration("pause", pause),
 			slog.String("reason", reason(response, err)))
 		if stopped := c.client.sleep(ctx, pause); stopped != nil {
@@ -59,11 +58,11 @@ func (c *chain) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// mayHaveRun says whether an attempt can have changed something. An answer says
-// what happened, but for those that a proxy gives, or a server that gave up.
+// mayHaveRun reports whether the server may have executed an attempt whose outcome is unknown: one that broke off after
+// it was sent, or one with a response of a proxy or of a server that timed out.
 func mayHaveRun(response *http.Response, err error) bool {
 	if err != nil {
-		return !neverSent(err)
+		return !notSent(err)
 	}
 	return overloaded(response.StatusCode) && response.StatusCode != http.StatusTooManyRequests
 }
@@ -75,8 +74,7 @@ func reason(response *http.Response, err error) string {
 	return fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode))
 }
 
-// authenticated makes an attempt, and a second one at once with a new token if
-// the first one's is not accepted.
+// authenticated sends the request, and once more with a new token if the response is 401.
 func (c *chain) authenticated(request *http.Request) (*http.Response, error) {
 	for first := true; ; first = false {
 		identity, err := c.client.auth.headers(request.Context())
@@ -91,8 +89,8 @@ func (c *chain) authenticated(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// attempt sends the request once and reads the whole answer, so that one that
-// breaks off counts as a failure here, where it can be repeated.
+// attempt sends the request once and reads the whole response. A truncated response is an error here, where it can be
+// retried.
 func (c *chain) attempt(request *http.Request, identity http.Header) (*http.Response, error) {
 	ctx := request.Context()
 	if err := ctx.Err(); err != nil {
@@ -112,7 +110,7 @@ func (c *chain) attempt(request *http.Request, identity http.Header) (*http.Resp
 		err = closed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the answer broke off: %w", err)
+		return nil, fmt.Errorf("reading the response: %w", err)
 	}
 	response.Body, response.Request = io.NopCloser(bytes.NewReader(body)), request
 	c.client.log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("method", request.Method),
@@ -123,7 +121,7 @@ func (c *chain) attempt(request *http.Request, identity http.Header) (*http.Resp
 
 const requestIDHeader = "X-Openstack-Request-Id"
 
-// dressed is a copy of the request with a body of its own and all headers.
+// dressed returns a copy of the request with its own body and all headers.
 func (c *chain) dressed(request *http.Request, identity http.Header) (*http.Request, error) {
 	copied := request.Clone(request.Context())
 	if request.Body != nil && request.Body != http.NoBody {

@@ -10,50 +10,44 @@ import (
 	"github.com/google/uuid"
 )
 
-// ProviderTree is a forest of providers: the tree of a host, and beside it the
-// sharing providers that the host can use, each as a root of its own. It is a
-// picture on which a driver draws how its host should be. Nothing that is done to
-// it reaches the server before Client.UpdateFromProviderTree compares it with what
-// the server said last.
+// ProviderTree is a forest of providers: the tree of a host, and the sharing providers that the host can use, each as a
+// root. A driver edits it into the desired state of its host. An edit does not change the server until
+// Client.UpdateFromProviderTree compares the forest with the cached state of the server.
 //
-// A ref, in all methods, is a provider's uuid as text or its name. A uuid goes
-// first where a provider is called like another one's uuid. A ref that means
-// nobody is an error that wraps ErrNotFound.
+// A ref, in all methods, is the UUID of a provider as text, or its name. The UUID has precedence if the name of a
+// provider is the UUID of another one. For a ref without a provider the error wraps ErrNotFound.
 //
-// Names are identities, as they are on the server: no two providers of a forest
-// have the same. All methods are safe for concurrent use, and what goes in or comes
-// out is copied, so that nobody shares a map or a slice with a tree.
+// Names are unique in a forest, as on the server. All methods are safe for concurrent use. Arguments and results are
+// copies: a tree shares no map or slice with its callers.
 type ProviderTree struct {
 	mutex   sync.Mutex
 	members map[uuid.UUID]*member
 	names   map[string]*member
-	// removed are those that were taken out of a copy which Client handed out, so
-	// that they can be told from those that came to the server after the copy was
-	// made. Nil, as in every other forest: nobody notes that.
+	// removed are the providers removed from a copy that Client returned. They differ from providers created on the
+	// server after the copy. It is nil in every other forest, where removals are not recorded.
 	removed map[uuid.UUID]bool
 }
 
 // member is a node with its place in the forest.
 type member struct {
-	node  Node    // its Parent means nothing; above does
+	node  Node    // its Parent is not used; above is the parent
 	above *member // nil for a root
 	below map[uuid.UUID]*member
 }
 
-// NewProviderTree makes an empty forest.
+// NewProviderTree returns an empty forest.
 func NewProviderTree() *ProviderTree {
 	return &ProviderTree{members: map[uuid.UUID]*member{}, names: map[string]*member{}}
 }
 
-// Clone copies deeply: whatever is done to one of the two is not seen in the
-// other.
+// Clone returns a deep copy: a change of one of the two does not change the other.
 func (t *ProviderTree) Clone() *ProviderTree {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.clone()
 }
 
-// clone is Clone for those who hold the lock.
+// clone is Clone for callers that hold the lock.
 func (t *ProviderTree) clone() *ProviderTree {
 	copied := NewProviderTree()
 	copied.removed = maps.Clone(t.removed)
@@ -64,21 +58,21 @@ func (t *ProviderTree) clone() *ProviderTree {
 	return copied
 }
 
-// handOut is a copy that notes who is removed from it.
-func (t *ProviderTree) handOut() *ProviderTree {
+// editableCopy returns a copy that records removed providers.
+func (t *ProviderTree) editableCopy() *ProviderTree {
 	copied := t.Clone()
 	copied.removed = map[uuid.UUID]bool{}
 	return copied
 }
 
-// wasRemoved says whether the provider was taken out of this copy.
+// wasRemoved reports whether the provider was removed from this copy.
 func (t *ProviderTree) wasRemoved(id uuid.UUID) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.removed[id]
 }
 
-// Exists says whether the ref means a provider.
+// Exists reports whether the forest has a provider with this ref.
 func (t *ProviderTree) Exists(ref string) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -86,7 +80,7 @@ func (t *ProviderTree) Exists(ref string) bool {
 	return err == nil
 }
 
-// Provider is a copy of a provider as it is now.
+// Provider returns a copy of a provider.
 func (t *ProviderTree) Provider(ref string) (Node, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -97,9 +91,8 @@ func (t *ProviderTree) Provider(ref string) (Node, error) {
 	return found.snapshot(), nil
 }
 
-// UUIDs are the providers at and below each of the refs, or all providers if there
-// is no ref. Parents stand before their children, siblings and roots are in the
-// order of their names, and nobody is listed twice.
+// UUIDs returns the providers with these refs and their descendants, or all providers without a ref. Parents come
+// before their children, siblings and roots in the order of their names, and each provider once.
 func (t *ProviderTree) UUIDs(refs ...string) ([]uuid.UUID, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -121,7 +114,7 @@ func (t *ProviderTree) UUIDs(refs ...string) ([]uuid.UUID, error) {
 	return found, nil
 }
 
-// UUIDsInTree are all members of the tree that the provider is in, its root first.
+// UUIDsInTree returns all members of the tree of a provider, the root first.
 func (t *ProviderTree) UUIDsInTree(ref string) ([]uuid.UUID, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -132,23 +125,23 @@ func (t *ProviderTree) UUIDsInTree(ref string) ([]uuid.UUID, error) {
 	return identities(found.root().walk(nil)), nil
 }
 
-// Roots are copies of the topmost providers, by name.
+// Roots returns copies of the roots, sorted by name.
 func (t *ProviderTree) Roots() []Node {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return snapshots(t.roots())
 }
 
-// Nodes are copies of all providers, parents before their children.
+// Nodes returns copies of all providers, parents before their children.
 func (t *ProviderTree) Nodes() []Node {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return snapshots(t.walk())
 }
 
-// The rest is for those who hold the lock.
+// The callers of the rest hold the lock.
 
-// find looks a ref up. Only the two usual spellings of a uuid are taken for one.
+// find returns the member with a ref. It parses only the two common forms of a UUID, with 36 and 32 characters.
 func (t *ProviderTree) find(ref string) (*member, error) {
 	if len(ref) == 36 || len(ref) == 32 {
 		if id, err := uuid.Parse(ref); err == nil {
@@ -163,7 +156,7 @@ func (t *ProviderTree) find(ref string) (*member, error) {
 	return nil, fmt.Errorf("provider %q is not in the tree: %w", ref, ErrNotFound)
 }
 
-// attach puts a member into its place; above is nil for a root.
+// attach adds a member below its parent; above is nil for a root.
 func (t *ProviderTree) attach(added, above *member) {
 	if added.below == nil {
 		added.below = map[uuid.UUID]*member{}
@@ -177,7 +170,7 @@ func (t *ProviderTree) attach(added, above *member) {
 	delete(t.removed, added.node.UUID)
 }
 
-// detach takes a member, with what is below it, out of the forest.
+// detach removes a member and its descendants from the forest.
 func (t *ProviderTree) detach(top *member) {
 	for _, gone := range top.walk(nil) {
 		delete(t.members, gone.node.UUID)
@@ -198,7 +191,7 @@ func (t *ProviderTree) roots() []*member {
 		func(one *member) bool { return one.above != nil }))
 }
 
-// walk lists everybody, parents before their children.
+// walk returns all members, parents before their children.
 func (t *ProviderTree) walk() []*member {
 	all := make([]*member, 0, len(t.members))
 	for _, root := range t.roots() {
@@ -207,7 +200,7 @@ func (t *ProviderTree) walk() []*member {
 	return all
 }
 
-// walk appends a member and what is below it.
+// walk appends a member and its descendants.
 func (m *member) walk(to []*member) []*member {
 	to = append(to, m)
 	for _, child := range byName(slices.Collect(maps.Values(m.below))) {
@@ -223,7 +216,7 @@ func (m *member) root() *member {
 	return m
 }
 
-// snapshot copies the node deeply, with its present parent.
+// snapshot returns a deep copy of the node with its current parent.
 func (m *member) snapshot() Node {
 	node := m.node.clone()
 	node.Parent = uuid.Nil
@@ -233,7 +226,7 @@ func (m *member) snapshot() Node {
 	return node
 }
 
-// clone copies a node deeply.
+// clone returns a deep copy of a node.
 func (n Node) clone() Node {
 	n.Generation = copyOf(n.Generation)
 	n.Inventories = n.Inventories.clone()
@@ -250,7 +243,7 @@ func (i Inventories) clone() Inventories {
 		record.MinUnit = copyOf(record.MinUnit)
 		record.Reserved = copyOf(record.Reserved)
 		record.StepSize = copyOf(record.StepSize)
-		// The server ignores it, and it would only be mistaken for the node's.
+		// The server ignores it, and it could be mistaken for the generation of the node.
 		record.ResourceProviderGeneration = nil
 		copied[class] = record
 	}

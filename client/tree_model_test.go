@@ -81,8 +81,8 @@ func treeLines(tree *ProviderTree) []string {
 	return lines
 }
 
-// TestAForestIsWhatANaiveListSays does random things to both.
-func TestAForestIsWhatANaiveListSays(t *testing.T) {
+// TestClient_RandomTreeOperations_MatchNaiveModel does random things to both.
+func TestClient_RandomTreeOperations_MatchNaiveModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		tree := NewProviderTree()
@@ -91,7 +91,7 @@ func TestAForestIsWhatANaiveListSays(t *testing.T) {
 		name := func(t *rapid.T) string {
 			return rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "name")
 		}
-		// ref is a name or a uuid, and the number of whom it means: 0 for nobody.
+		// ref is a name or a UUID, and the number of its provider: 0 for none.
 		ref := func(t *rapid.T) (string, int) {
 			if rapid.Bool().Draw(t, "by name") {
 				called := name(t)
@@ -188,7 +188,7 @@ func drawList(t *rapid.T, model naiveForest, number func(*rapid.T, string) int, 
 			one.parent = number(t, "parent")
 		}
 		if _, twice := drawn[one.number]; twice {
-			continue // a server lists nobody twice
+			continue // a server lists each provider once
 		}
 		drawn[one.number] = one
 		list = append(list, listed(one.number, one.name, one.parent, 0))

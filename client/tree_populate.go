@@ -8,17 +8,14 @@ import (
 	api "github.com/berthd/berth/gen/client"
 )
 
-// Populate takes over what GET /resource_providers answered: names, parents and
-// generations. Inventories, traits and aggregates of providers that were there
-// before are kept; new providers have none.
+// Populate updates the forest with a response of GET /resource_providers: names, parents and generations. Providers of
+// the forest keep their inventories, traits and aggregates; new providers have none.
 //
-// A tree whose root is in the list is taken to be listed completely, as it is with
-// in_tree: whatever else the forest had below that root is removed. A list without
-// the root adds and changes only.
+// A list with the root of a tree has to contain the whole tree, as with in_tree: Populate removes other descendants of
+// that root. A list without the root only adds and changes providers.
 //
-// The forest is left as it was, and an error says why, if a provider's parent is
-// neither listed nor in the forest, if parents go round in a circle, or if another
-// provider of the forest has a name that is listed (ErrDuplicateName).
+// It returns an error and does not change the forest if the parent of a provider is neither listed nor in the forest
+// (ErrNotFound), if parents form a cycle, or if another provider of the forest has a listed name (ErrDuplicateName).
 func (t *ProviderTree) Populate(providers []api.Provider) error {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -45,8 +42,8 @@ func (t *ProviderTree) Populate(providers []api.Provider) error {
 	return nil
 }
 
-// takeOver makes a listed provider known, or its generation. Names follow when all
-// old ones are gone, since two providers may have swapped theirs.
+// takeOver adds a listed provider, or updates its generation. Names follow after all old ones are removed, since two
+// providers may have swapped theirs.
 func (t *ProviderTree) takeOver(provider api.Provider) error {
 	if provider.UUID == uuid.Nil || provider.Name == "" {
 		return fmt.Errorf("a listed provider has the uuid %s and the name %q; it needs both", provider.UUID, provider.Name)
@@ -66,7 +63,7 @@ func (t *ProviderTree) takeOver(provider api.Provider) error {
 	return nil
 }
 
-// placeListed puts a listed provider below its parent.
+// placeListed moves a listed provider below its parent.
 func (t *ProviderTree) placeListed(provider api.Provider) error {
 	listed := t.members[provider.UUID]
 	var above *member
@@ -86,8 +83,7 @@ func (t *ProviderTree) placeListed(provider api.Provider) error {
 	return nil
 }
 
-// removeUnlisted takes out what stands below a listed root without being listed,
-// and finds circles, which have no root.
+// removeUnlisted removes descendants of a listed root that are not listed, and returns an error for a parent cycle.
 func (t *ProviderTree) removeUnlisted(providers []api.Provider) error {
 	listed := map[uuid.UUID]bool{}
 	for _, provider := range providers {
@@ -97,7 +93,7 @@ func (t *ProviderTree) removeUnlisted(providers []api.Provider) error {
 		at, steps := t.members[provider.UUID], 0
 		for ; at.above != nil; at = at.above {
 			if steps++; steps > len(t.members) {
-				return fmt.Errorf("the parents of provider %s (%s) go round in a circle", provider.UUID, provider.Name)
+				return fmt.Errorf("the parents of provider %s (%s) form a cycle", provider.UUID, provider.Name)
 			}
 		}
 		if !listed[at.node.UUID] {
@@ -105,7 +101,7 @@ func (t *ProviderTree) removeUnlisted(providers []api.Provider) error {
 		}
 		for up := t.members[provider.UUID].above; up != nil; up = up.above {
 			if !listed[up.node.UUID] {
-				return fmt.Errorf("provider %s (%s) stands below %s, which is not listed in the same tree: %w",
+				return fmt.Errorf("provider %s (%s) is below %s, which is not listed in the same tree: %w",
 					provider.UUID, provider.Name, up.node.UUID, ErrNotFound)
 			}
 		}
@@ -122,7 +118,7 @@ func (t *ProviderTree) removeUnlisted(providers []api.Provider) error {
 	return nil
 }
 
-// nameListed gives a listed provider its name.
+// nameListed sets the name of a listed provider.
 func (t *ProviderTree) nameListed(provider api.Provider) error {
 	listed := t.members[provider.UUID]
 	if holder := t.names[provider.Name]; holder != nil && holder != listed {
@@ -134,7 +130,7 @@ func (t *ProviderTree) nameListed(provider api.Provider) error {
 	return nil
 }
 
-// parentOf is uuid.Nil for a root.
+// parentOf returns the parent of a provider, uuid.Nil for a root.
 func parentOf(provider api.Provider) uuid.UUID {
 	if provider.ParentProviderUUID.IsSpecified() && !provider.ParentProviderUUID.IsNull() {
 		return provider.ParentProviderUUID.MustGet()

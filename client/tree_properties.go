@@ -6,28 +6,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// sharingTrait marks providers whose inventory can be used by all trees that have
-// an aggregate in common with them.
+// sharingTrait is the trait of sharing providers.
 const sharingTrait = "MISC_SHARES_VIA_AGGREGATE"
 
-// HasInventory says whether the provider has any.
+// HasInventory reports whether the provider has an inventory.
 func (t *ProviderTree) HasInventory(ref string) (bool, error) {
 	node, err := t.Provider(ref)
 	return len(node.Inventories) > 0, err
 }
 
-// InventoryChanged says whether the inventories given, which are all that the
-// provider should have, differ from what it has. A nil field of a record is equal
-// to anything, because it leaves the choice to the server, which has chosen. So
-// setting a field to nil to fall back to the server's default is no change.
+// InventoryChanged reports whether these inventories, which are all that the provider should have, differ from those it
+// has. A nil field of a record equals every value, because it stands for the value that the server chose. So setting a
+// field to nil to get the default of the server is no change.
 func (t *ProviderTree) InventoryChanged(ref string, inventories Inventories) (bool, error) {
 	node, err := t.Provider(ref)
 	return err == nil && inventories.differFrom(node.Inventories), err
 }
 
-// UpdateInventory replaces all that a provider has, if it differs in the sense of
-// InventoryChanged, and says whether it did. A generation that is not nil is taken
-// over in any case.
+// UpdateInventory replaces all inventories of a provider if they differ in the sense of InventoryChanged, and reports
+// whether they did. It sets a generation that is not nil in any case.
 func (t *ProviderTree) UpdateInventory(ref string, inventories Inventories, generation *int64) (changed bool, err error) {
 	err = t.edit(ref, generation, func(node *Node) {
 		if changed = inventories.differFrom(node.Inventories); changed {
@@ -37,16 +34,14 @@ func (t *ProviderTree) UpdateInventory(ref string, inventories Inventories, gene
 	return changed, err
 }
 
-// TraitsChanged says whether the traits given, which are all that the provider
-// should have, differ from those it has.
+// TraitsChanged reports whether these traits, which are all that the provider should have, differ from those it has.
 func (t *ProviderTree) TraitsChanged(ref string, traits []string) (bool, error) {
 	node, err := t.Provider(ref)
 	return err == nil && !slices.Equal(sortedNames(traits), node.Traits), err
 }
 
-// UpdateTraits replaces all traits, also those that somebody else gave the
-// provider; AddTraits and RemoveTraits are politer. It says whether that is a
-// change. A generation that is not nil is taken over in any case.
+// UpdateTraits replaces all traits, also those that other clients set; AddTraits and RemoveTraits keep these. It
+// reports whether the traits changed. It sets a generation that is not nil in any case.
 func (t *ProviderTree) UpdateTraits(ref string, traits []string, generation *int64) (changed bool, err error) {
 	err = t.edit(ref, generation, func(node *Node) {
 		wanted := sortedNames(traits)
@@ -56,37 +51,35 @@ func (t *ProviderTree) UpdateTraits(ref string, traits []string, generation *int
 	return changed, err
 }
 
-// AddTraits gives a provider traits on top of those it has.
+// AddTraits adds traits to a provider.
 func (t *ProviderTree) AddTraits(ref string, traits ...string) error {
 	return t.edit(ref, nil, func(node *Node) {
 		node.Traits = sortedNames(append(node.Traits, traits...))
 	})
 }
 
-// RemoveTraits takes traits away; those that the provider does not have do not
-// matter.
+// RemoveTraits removes traits from a provider. It ignores traits that the provider does not have.
 func (t *ProviderTree) RemoveTraits(ref string, traits ...string) error {
 	return t.edit(ref, nil, func(node *Node) {
 		node.Traits = slices.DeleteFunc(node.Traits, func(trait string) bool { return slices.Contains(traits, trait) })
 	})
 }
 
-// HasTraits says whether the provider has all of the traits.
+// HasTraits reports whether the provider has all of the traits.
 func (t *ProviderTree) HasTraits(ref string, traits ...string) (bool, error) {
 	node, err := t.Provider(ref)
 	return err == nil && containsAll(node.Traits, traits), err
 }
 
-// AggregatesChanged says whether the aggregates given, which are all that the
-// provider should be in, differ from those it is in.
+// AggregatesChanged reports whether these aggregates, which are all that the provider should be in, differ from those
+// it is in.
 func (t *ProviderTree) AggregatesChanged(ref string, aggregates []uuid.UUID) (bool, error) {
 	node, err := t.Provider(ref)
 	return err == nil && !slices.Equal(sortedIDs(aggregates), node.Aggregates), err
 }
 
-// UpdateAggregates replaces all aggregates, also those into which somebody else put
-// the provider; AddAggregates and RemoveAggregates are politer. It says whether that
-// is a change. A generation that is not nil is taken over in any case.
+// UpdateAggregates replaces all aggregates, also those that other clients set; AddAggregates and RemoveAggregates keep
+// these. It reports whether the aggregates changed. It sets a generation that is not nil in any case.
 func (t *ProviderTree) UpdateAggregates(ref string, aggregates []uuid.UUID, generation *int64) (changed bool, err error) {
 	err = t.edit(ref, generation, func(node *Node) {
 		wanted := sortedIDs(aggregates)
@@ -96,15 +89,14 @@ func (t *ProviderTree) UpdateAggregates(ref string, aggregates []uuid.UUID, gene
 	return changed, err
 }
 
-// AddAggregates puts a provider into aggregates on top of those it is in.
+// AddAggregates adds a provider to aggregates.
 func (t *ProviderTree) AddAggregates(ref string, aggregates ...uuid.UUID) error {
 	return t.edit(ref, nil, func(node *Node) {
 		node.Aggregates = sortedIDs(append(node.Aggregates, aggregates...))
 	})
 }
 
-// RemoveAggregates takes a provider out of aggregates; those that it is not in do
-// not matter.
+// RemoveAggregates removes a provider from aggregates. It ignores aggregates that the provider is not in.
 func (t *ProviderTree) RemoveAggregates(ref string, aggregates ...uuid.UUID) error {
 	return t.edit(ref, nil, func(node *Node) {
 		node.Aggregates = slices.DeleteFunc(node.Aggregates,
@@ -112,14 +104,13 @@ func (t *ProviderTree) RemoveAggregates(ref string, aggregates ...uuid.UUID) err
 	})
 }
 
-// InAggregates says whether the provider is in all of the aggregates.
+// InAggregates reports whether the provider is in all of the aggregates.
 func (t *ProviderTree) InAggregates(ref string, aggregates ...uuid.UUID) (bool, error) {
 	node, err := t.Provider(ref)
 	return err == nil && containsAll(node.Aggregates, aggregates), err
 }
 
-// HasSharingProvider says whether some provider of the forest has inventory of the
-// class and shares it with the members of its aggregates.
+// HasSharingProvider reports whether a sharing provider of the forest has an inventory of the class.
 func (t *ProviderTree) HasSharingProvider(class string) bool {
 	return slices.ContainsFunc(t.Nodes(), func(node Node) bool {
 		_, has := node.Inventories[class]
@@ -127,7 +118,7 @@ func (t *ProviderTree) HasSharingProvider(class string) bool {
 	})
 }
 
-// edit changes a provider in place and takes over the generation unless it is nil.
+// edit changes a provider in place, and sets the generation unless it is nil.
 func (t *ProviderTree) edit(ref string, generation *int64, change func(*Node)) error {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -142,7 +133,7 @@ func (t *ProviderTree) edit(ref string, generation *int64, change func(*Node)) e
 	return nil
 }
 
-// differFrom compares what is wanted with what is there.
+// differFrom reports whether the wanted inventories i differ from those present.
 func (i Inventories) differFrom(present Inventories) bool {
 	if len(i) != len(present) {
 		return true
@@ -183,7 +174,7 @@ func sortedIDs(ids []uuid.UUID) []uuid.UUID {
 
 func compareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
 
-// missing are those of the wanted names that are not present, sorted.
+// missing returns the wanted names that are not present, sorted.
 func missing(wanted, present []string) []string {
 	return slices.DeleteFunc(sortedNames(wanted), func(name string) bool { return slices.Contains(present, name) })
 }

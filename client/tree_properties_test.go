@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestAFieldThatIsNotGivenIsNoChange(t *testing.T) {
+func TestClient_OmittedInventoryField_IsNoChange(t *testing.T) {
 	t.Parallel()
 	full := InventoryRecord{Total: 8, Reserved: new(int32(1)), MinUnit: new(int32(1)), MaxUnit: new(int32(8)),
 		StepSize: new(int32(1)), AllocationRatio: new(1.5)}
@@ -45,7 +45,7 @@ func TestAFieldThatIsNotGivenIsNoChange(t *testing.T) {
 	}
 }
 
-func TestAGenerationIsTakenOverEvenWithoutAChange(t *testing.T) {
+func TestClient_GenerationWithoutChange_Stored(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	changed, err := tree.UpdateInventory("numa0", Inventories{}, new(int64(7)))
@@ -62,7 +62,7 @@ func TestAGenerationIsTakenOverEvenWithoutAChange(t *testing.T) {
 	}
 }
 
-func TestTraitsAndAggregatesAreSetsThatCanBeEdited(t *testing.T) {
+func TestClient_TraitsAndAggregates_EditedAsSets(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	if err := errors.Join(
@@ -94,7 +94,7 @@ func TestTraitsAndAggregatesAreSetsThatCanBeEdited(t *testing.T) {
 	}
 }
 
-func TestAProviderSharesWithTheTraitAndTheInventory(t *testing.T) {
+func TestClient_SharingProvider_NeedsTraitAndInventory(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	disk := Inventories{"DISK_GB": {Total: 100}}
@@ -112,8 +112,8 @@ func TestAProviderSharesWithTheTraitAndTheInventory(t *testing.T) {
 	}
 }
 
-// TestNothingIsSharedWithATree edits all that goes in or comes out.
-func TestNothingIsSharedWithATree(t *testing.T) {
+// TestClient_TreeArguments_CopiedNotAliased edits all that goes in or comes out.
+func TestClient_TreeArguments_CopiedNotAliased(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	inventories := Inventories{"VCPU": {Total: 8, Reserved: new(int32(1))}}

@@ -8,22 +8,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewRoot adds a provider without a parent. The generation is nil for one that the
-// server does not know. A uuid or a name that is in the forest already is an error
-// that wraps ErrDuplicateName.
+// NewRoot adds a provider without a parent. The generation is nil for a provider that is not on the server. If the
+// forest has the UUID or the name already, the error wraps ErrDuplicateName.
 func (t *ProviderTree) NewRoot(name string, id uuid.UUID, generation *int64) error {
 	if id == uuid.Nil {
-		return fmt.Errorf("root provider %q: it needs a uuid", name)
+		return fmt.Errorf("root provider %q: its UUID is missing", name)
 	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.add(Node{UUID: id, Name: name, Generation: copyOf(generation)}, nil)
 }
 
-// NewChild adds a provider below another one and returns its uuid: the one given,
-// or a new random one for uuid.Nil. A uuid or a name that is in the forest already
-// is an error that wraps ErrDuplicateName, so ask Exists first; it is on purpose
-// that what the provider was before cannot be lost by creating it anew.
+// NewChild adds a provider below another one and returns its UUID: the one given, or a random one for uuid.Nil. If the
+// forest has the UUID or the name already, the error wraps ErrDuplicateName, so call Exists first. The error prevents
+// that a provider loses its properties by being created again.
 func (t *ProviderTree) NewChild(name, parent string, id uuid.UUID) (uuid.UUID, error) {
 	if id == uuid.Nil {
 		id = uuid.New()
@@ -40,7 +38,7 @@ func (t *ProviderTree) NewChild(name, parent string, id uuid.UUID) (uuid.UUID, e
 	return id, nil
 }
 
-// add is for those who hold the lock.
+// add adds a provider. The caller holds the lock.
 func (t *ProviderTree) add(node Node, above *member) error {
 	if err := t.free(node.Name); err != nil {
 		return err
@@ -54,7 +52,7 @@ func (t *ProviderTree) add(node Node, above *member) error {
 	return nil
 }
 
-// free says why a name cannot be given to a provider, for those who hold the lock.
+// free returns an error if the name is empty or another provider has it. The caller holds the lock.
 func (t *ProviderTree) free(name string) error {
 	if name == "" {
 		return errors.New("a provider needs a name")
@@ -65,7 +63,7 @@ func (t *ProviderTree) free(name string) error {
 	return nil
 }
 
-// Remove takes a provider and everything below it out of the forest.
+// Remove removes a provider and its descendants from the forest.
 func (t *ProviderTree) Remove(ref string) error {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -77,8 +75,8 @@ func (t *ProviderTree) Remove(ref string) error {
 	return nil
 }
 
-// Rename gives a provider another name. It is an error that wraps ErrDuplicateName
-// if another provider of the forest has it.
+// Rename changes the name of a provider. If another provider of the forest has the name, the error wraps
+// ErrDuplicateName.
 func (t *ProviderTree) Rename(ref, name string) error {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -95,8 +93,8 @@ func (t *ProviderTree) Rename(ref, name string) error {
 	return nil
 }
 
-// Move puts a provider, with everything below it, below another parent; with
-// parent "" it becomes a root. It cannot go below itself.
+// Move moves a provider with its descendants below another parent; with parent "" it becomes a root. It returns an
+// error if the parent is the provider itself or a descendant.
 func (t *ProviderTree) Move(ref, parent string) error {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -110,7 +108,7 @@ func (t *ProviderTree) Move(ref, parent string) error {
 			return fmt.Errorf("new parent of %q: %w", found.node.Name, err)
 		}
 		if slices.Contains(found.walk(nil), above) {
-			return fmt.Errorf("provider %q cannot stand below %q, which is itself or below it",
+			return fmt.Errorf("provider %q cannot move below %q, which is the provider itself or a descendant",
 				found.node.Name, above.node.Name)
 		}
 	}

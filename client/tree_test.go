@@ -58,7 +58,7 @@ func wantOutline(t testing.TB, tree *ProviderTree, want ...string) {
 	}
 }
 
-func TestAProviderIsFoundByItsNameAndByItsUUID(t *testing.T) {
+func TestClient_ProviderLookup_ByNameOrUUID(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	for _, ref := range []string{"gpu", id(4).String()} {
@@ -71,15 +71,15 @@ func TestAProviderIsFoundByItsNameAndByItsUUID(t *testing.T) {
 			t.Errorf("provider %q is %+v, want %+v", ref, node, want)
 		}
 	}
-	if _, err := tree.Provider("nobody"); !errors.Is(err, ErrNotFound) {
+	if _, err := tree.Provider("missing"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an unknown provider: %v, want ErrNotFound", err)
 	}
-	if tree.Exists("nobody") || !tree.Exists("numa0") {
+	if tree.Exists("missing") || !tree.Exists("numa0") {
 		t.Error("Exists knows the wrong providers")
 	}
 }
 
-func TestProvidersAreListedTopDown(t *testing.T) {
+func TestClient_Providers_ListedTopDown(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	if err := tree.NewRoot("disk", id(9), new(int64(1))); err != nil {
@@ -113,7 +113,7 @@ func ids(numbers ...int) []uuid.UUID {
 	return all
 }
 
-func TestNamesAndUUIDsAreTakenOnceInTheWholeForest(t *testing.T) {
+func TestClient_DuplicateNameOrUUIDInForest_ReturnsErrDuplicateName(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	_, child := tree.NewChild("gpu", "numa0", uuid.Nil)
@@ -130,7 +130,7 @@ func TestNamesAndUUIDsAreTakenOnceInTheWholeForest(t *testing.T) {
 	wantOutline(t, tree, "host<", "numa0<host", "numa1<host", "gpu<numa1")
 }
 
-func TestAChildIsGivenAUUIDAndNoGeneration(t *testing.T) {
+func TestClient_NewChild_GetsUUIDWithoutGeneration(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	made, err := tree.NewChild("gpu1", "numa0", uuid.Nil)
@@ -142,11 +142,11 @@ func TestAChildIsGivenAUUIDAndNoGeneration(t *testing.T) {
 		t.Errorf("the child is %+v, %v", node, err)
 	}
 	if _, err := tree.NewChild("gpu2", "numa7", uuid.Nil); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a child of nobody: %v, want ErrNotFound", err)
+		t.Errorf("child of a missing provider: %v, want ErrNotFound", err)
 	}
 }
 
-func TestRemovingAProviderRemovesWhatIsBelowIt(t *testing.T) {
+func TestClient_RemoveProvider_RemovesSubtree(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	if err := tree.Remove("numa1"); err != nil {
@@ -161,7 +161,7 @@ func TestRemovingAProviderRemovesWhatIsBelowIt(t *testing.T) {
 	}
 }
 
-func TestAProviderCanMoveAnywhereButBelowItself(t *testing.T) {
+func TestClient_MoveBelowItself_ReturnsError(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	if err := tree.Move("numa1", "gpu"); err == nil {
@@ -180,7 +180,7 @@ func TestAProviderCanMoveAnywhereButBelowItself(t *testing.T) {
 	wantOutline(t, tree, "a<", "gpu<a", "host<", "numa0<host")
 }
 
-func TestPopulatingKeepsWhatIsKnownAndFollowsTheServer(t *testing.T) {
+func TestClient_Populate_KeepsDataAndFollowsServer(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	if _, err := tree.UpdateTraits("gpu", []string{"B", "A"}, nil); err != nil {
@@ -199,7 +199,7 @@ func TestPopulatingKeepsWhatIsKnownAndFollowsTheServer(t *testing.T) {
 	}
 }
 
-func TestPopulatingWithoutTheRootRemovesNothing(t *testing.T) {
+func TestClient_PopulateWithoutRoot_RemovesNothing(t *testing.T) {
 	t.Parallel()
 	tree := host(t)
 	if err := tree.Populate([]api.Provider{listed(5, "gpu2", 2, 0)}); err != nil {
@@ -208,12 +208,12 @@ func TestPopulatingWithoutTheRootRemovesNothing(t *testing.T) {
 	wantOutline(t, tree, "host<", "numa0<host", "gpu2<numa0", "numa1<host", "gpu<numa1")
 }
 
-func TestPopulatingWithNonsenseChangesNothing(t *testing.T) {
+func TestClient_PopulateInvalidList_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	for what, providers := range map[string][]api.Provider{
 		"an unknown parent":         {listed(1, "host", 0, 11), listed(5, "gpu2", 7, 0)},
 		"an unlisted parent":        {listed(1, "host", 0, 11), listed(4, "gpu", 3, 40)},
-		"a circle":                  {listed(2, "numa0", 3, 21), listed(3, "numa1", 2, 31)},
+		"a cycle":                   {listed(2, "numa0", 3, 21), listed(3, "numa1", 2, 31)},
 		"a name of another's":       {listed(8, "gpu", 0, 0)},
 		"two of the same name":      {listed(8, "x", 0, 0), listed(9, "x", 0, 0)},
 		"a provider without a name": {listed(8, "", 0, 0)},

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
 // binary is the program, built once for all tests.

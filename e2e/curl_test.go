@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestTheTourWorksInAShell types the tour into a real shell with a real curl,
-// against the program on an empty database.
-func TestTheTourWorksInAShell(t *testing.T) {
+// TestDocs_ShellTour_PrintsDocumentedOutput types the tour into a shell with curl, against the program on an empty
+// database.
+func TestDocs_ShellTour_PrintsDocumentedOutput(t *testing.T) {
 	t.Parallel()
 	_, blocks := readTour(t)
 	const mark = "=== the end of a step ==="
@@ -25,6 +25,6 @@ func TestTheTourWorksInAShell(t *testing.T) {
 	shell.Stdin = strings.NewReader(strings.ReplaceAll(script.String(), tourURL, serve(t)))
 	printed, err := shell.CombinedOutput()
 	if err != nil || masked(string(printed)) != masked(want.String()) {
-		t.Errorf("the shell ended with %v and printed\n%s\nand the README says\n%s", err, printed, want.String())
+		t.Errorf("shell: error = %v, output:\n%s\nwant:\n%s", err, printed, want.String())
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
 const deploy = "../docs/deploy/"
@@ -29,7 +29,7 @@ const deploy = "../docs/deploy/"
 // service that may do nothing, 100 one that may do everything. Below 25 it is "OK".
 const highestExposure = "15"
 
-func TestTheSystemdUnitsAreSoundAndTight(t *testing.T) {
+func TestDocs_SystemdUnits_VerifyAndHardened(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	for _, name := range []string{"berth.service", "berth.socket"} {
@@ -146,9 +146,9 @@ func copyInto(t *testing.T, root, from, to string) {
 	}
 }
 
-// TestTheImageRunsWithNothingElse runs the program of the Dockerfile, as the user it
+// TestDocs_Dockerfile_ImageRunsStaticBinary runs the program of the Dockerfile, as the user it
 // names, in a root directory with what it copies.
-func TestTheImageRunsWithNothingElse(t *testing.T) {
+func TestDocs_Dockerfile_ImageRunsStaticBinary(t *testing.T) {
 	t.Parallel()
 	made := build(t)
 	program, err := elf.Open(filepath.Join(made.root, made.entry[0]))

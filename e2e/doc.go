@@ -1,5 +1,5 @@
 // Package e2e looks at Berth from outside, as the people do who use it: it types
-// the tour of the README and the guides, drives the `openstack` client with its
+// the tour and the guides, drives the `openstack` client with its
 // commands for Placement and for bare metal, and one that is generated in TypeScript,
 // and kills servers, the agent and the offline command wherever that may hurt.
 //

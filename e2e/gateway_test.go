@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// gateway stands between a client and the service. It writes down what passes,
+// recordingProxy stands between a client and the service. It writes down what passes,
 // and a test can do something just before a request arrives or just after it was
 // answered, which is before the client knows.
-type gateway struct {
+type recordingProxy struct {
 	URL string
 
 	mu            sync.Mutex
@@ -23,16 +23,16 @@ type gateway struct {
 	before, after func(number int, request string)
 }
 
-func newGateway(t *testing.T, service string) *gateway {
+func newGateway(t *testing.T, service string) *recordingProxy {
 	t.Helper()
 	target, err := url.Parse(service)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gateway{}
+	g := &recordingProxy{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		// The client was killed: there is nobody to tell.
+		// The client was killed: no response is possible.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,21 +63,21 @@ func newGateway(t *testing.T, service string) *gateway {
 }
 
 // watch starts an empty record and sets what is to be done; nil: nothing.
-func (g *gateway) watch(before, after func(number int, request string)) {
+func (g *recordingProxy) watch(before, after func(number int, request string)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.trace, g.before, g.after = nil, before, after
 }
 
 // requests are what has passed since the last call of watch.
-func (g *gateway) requests() []string {
+func (g *recordingProxy) requests() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]string(nil), g.trace...)
 }
 
 // count tells how many requests begin with a text.
-func (g *gateway) count(prefix string) int {
+func (g *recordingProxy) count(prefix string) int {
 	number := 0
 	for _, request := range g.requests() {
 		if strings.HasPrefix(request, prefix) {

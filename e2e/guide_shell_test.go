@@ -9,25 +9,33 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// TestTheGuidesWorkInAShell types the commands of the guides into a shell, each with
-// an empty database, and compares what they print. With -update it writes that into
-// the guides.
-func TestTheGuidesWorkInAShell(t *testing.T) {
+// TestDocs_ShellGuides_PrintDocumentedOutput types the commands of the guides into a shell, each with an empty database,
+// and compares their output. With -update it writes the output into the guides. The guides start a server themselves;
+// the README expects one.
+func TestDocs_ShellGuides_PrintDocumentedOutput(t *testing.T) {
 	t.Parallel()
 	for _, guide := range []string{"reshape", "baremetal"} {
 		t.Run(guide, func(t *testing.T) {
 			t.Parallel()
-			typeGuide(t, "../docs/"+guide+".md")
+			address := freeAddress(t)
+			typeGuide(t, "../docs/"+guide+".md", "BERTH_DATABASE_URL="+dbtest.NewEmpty(t).URL,
+				"BERTH_LISTEN="+address, "BERTH_URL=http://"+address)
 		})
 	}
+	t.Run("README", func(t *testing.T) {
+		t.Parallel()
+		typeGuide(t, "../README.md", "BERTH_URL="+serve(t))
+	})
 }
 
-func typeGuide(t *testing.T, guide string) {
+// typeGuide runs the commands of a page in a shell with the given environment variables and compares their output.
+func typeGuide(t *testing.T, guide string, env ...string) {
+	t.Helper()
 	text := readText(t, guide)
-	blocks := steps(t, text, 0, len(text))
+	blocks := steps(t, text)
 	const mark = "=== the end of a step ==="
 	var script strings.Builder
 	for _, block := range blocks {
@@ -37,16 +45,15 @@ func typeGuide(t *testing.T, guide string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
 	shell := exec.CommandContext(t.Context(), "sh", "-eu")
 	shell.Dir = t.TempDir()
-	shell.Env = append(withoutSettings(os.Environ()), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"),
-		"BERTH_DATABASE_URL="+dbtest.NewEmpty(t).URL, "BERTH_LISTEN="+address, "BERTH_URL=http://"+address)
+	shell.Env = append(withoutSettings(os.Environ()), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	shell.Env = append(shell.Env, env...)
 	shell.Stdin = strings.NewReader(script.String())
 	output, err := shell.CombinedOutput()
 	printed := strings.Split(string(output), mark+"\n")
 	if err != nil || len(printed) != len(blocks)+1 {
-		t.Fatalf("the shell ended with %v after\n%s", err, output)
+		t.Fatalf("shell: error = %v, output:\n%s", err, output)
 	}
 	rewrite(t, guide, text, blocks, func(i int) string { return printed[i] })
 }

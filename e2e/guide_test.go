@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,14 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
 
-// handler is the service with the settings that `berth serve` has by itself.
+// handler returns the service with the default settings of `berth serve`.
 func handler(t *testing.T, databaseURL string) http.Handler {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: databaseURL, MaxConns: 2})
+	opened, err := store.Open(t.Context(), postgres.Options{URL: databaseURL, MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,36 +26,33 @@ func handler(t *testing.T, databaseURL string) http.Handler {
 	if err := opened.SyncStandardNames(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	})
+	return servertest.Handler(opened, nil)
 }
 
-// guide understands as much of the shell and of curl as the tour uses, so that
-// the tour is tested on every machine that has Go. The same blocks go through a
-// real shell and a real curl under the build tag client.
-type guide struct {
+// docShell is an interpreter of the shell and curl commands that the tour uses, so that a machine with Go alone can test
+// the tour. With the build tag client, the same blocks run in a shell with curl.
+type docShell struct {
 	handler   http.Handler
 	variables map[string]string
 }
 
-// tourURL is where the README's reader has the service.
+// tourURL is the address of the service in the tour.
 const tourURL = "http://127.0.0.1:8778"
 
-// words are the lines with which the tour defines its short words. The guide
-// does what they say; a change here wants a change there.
-var words = []string{
+// shellFunctions are the lines in which the tour defines its shell functions. docShell implements them, so both change
+// together.
+var shellFunctions = []string{
 	`call() { curl -s -H 'X-Auth-Token: admin' -H 'X-Roles: admin,service' -H 'OpenStack-API-Version: placement 1.39' -H 'Content-Type: application/json' "$@"; }`,
 	`show() { call "$URL$1"; }`,
 	`send() { call -X "$1" "$URL$2" -d @- -o /dev/null -w '%{http_code}\n'; }`,
 }
 
-func newGuide(handler http.Handler) *guide {
-	return &guide{handler: handler, variables: map[string]string{}}
+func newGuide(handler http.Handler) *docShell {
+	return &docShell{handler: handler, variables: map[string]string{}}
 }
 
 // run executes the commands of a block and returns what they print.
-func (g *guide) run(block string) (string, error) {
+func (g *docShell) run(block string) (string, error) {
 	var printed strings.Builder
 	lines := strings.Split(strings.TrimSuffix(block, "\n"), "\n")
 	for len(lines) > 0 {
@@ -66,7 +63,7 @@ func (g *guide) run(block string) (string, error) {
 		if here {
 			length := slices.Index(lines, "END")
 			if length < 0 {
-				return "", errors.New("a document without END")
+				return "", errors.New("here-document without END")
 			}
 			body = strings.Join(lines[:length], "\n") + "\n"
 			lines = lines[length+1:]
@@ -81,8 +78,8 @@ func (g *guide) run(block string) (string, error) {
 }
 
 // execute runs one command.
-func (g *guide) execute(command, body string) (string, error) {
-	if slices.Contains(words, command) {
+func (g *docShell) execute(command, body string) (string, error) {
+	if slices.Contains(shellFunctions, command) {
 		return "", nil
 	}
 	if name, value, ok := strings.Cut(command, "="); ok && !strings.ContainsAny(name, ` "/$`) {
@@ -98,16 +95,16 @@ func (g *guide) execute(command, body string) (string, error) {
 	case len(fields) == 6 && slices.Equal(fields[:2], []string{"call", "-X"}) && slices.Equal(fields[4:], []string{"-d", "@-"}):
 		return g.request(fields[2], strings.TrimPrefix(fields[3], tourURL), body).Body.String(), nil
 	}
-	return "", fmt.Errorf("the guide does not know the command %q", command)
+	return "", fmt.Errorf("docShell does not implement the command %q", command)
 }
 
-// expand puts the values of variables in their places.
-func (g *guide) expand(text string) string {
+// expand replaces variables by their values.
+func (g *docShell) expand(text string) string {
 	return os.Expand(text, func(name string) string { return g.variables[name] })
 }
 
-// request does what the word call does.
-func (g *guide) request(method, path, body string) *httptest.ResponseRecorder {
+// request does what the shell function call does.
+func (g *docShell) request(method, path, body string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(method, path, strings.NewReader(g.expand(body)))
 	for name, value := range map[string]string{
 		"X-Auth-Token": "admin", "X-Roles": "admin,service",

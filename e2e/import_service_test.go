@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
 // oldService is a real Placement service in Python on some database.

@@ -19,7 +19,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
 // fillPython makes a small cloud as clients of all ages do, over HTTP.
@@ -154,9 +154,9 @@ func inOrder(text string) string {
 	return string(written)
 }
 
-// TestAPythonServiceMovesHereAndBack fills a real Placement, imports its database, and
+// TestImport_PythonPlacement_RoundTripsThroughBerth fills a real Placement, imports its database, and
 // compares every answer; then exports, and compares those of a real Placement on that.
-func TestAPythonServiceMovesHereAndBack(t *testing.T) {
+func TestImport_PythonPlacement_RoundTripsThroughBerth(t *testing.T) {
 	t.Parallel()
 	for name, makeDatabase := range oldEngines {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestAPythonServiceMovesHereAndBack(t *testing.T) {
 			compareServices(t, old.url, startPython(t, back, false).url)
 
 			old.stop()
-			importOddities(t, address, driver, source)
+			importAnomalies(t, address, driver, source)
 		})
 	}
 }
@@ -192,9 +192,8 @@ func emptyBeside(t *testing.T, engine, address string) string {
 	return back
 }
 
-// importOddities spoils the database in ways that its constraints allow, and looks for
-// them in the report.
-func importOddities(t *testing.T, address, driver, source string) {
+// importAnomalies spoils the database in ways that its constraints allow, and looks for them in the report.
+func importAnomalies(t *testing.T, address, driver, source string) {
 	t.Helper()
 	pool, err := sql.Open(driver, source)
 	if err != nil {

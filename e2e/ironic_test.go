@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// TestTheIronicClient runs what an operator types at `openstack baremetal`, at the
+// TestClient_IronicCLI_PrintsRecordedOutput runs what an operator types at `openstack baremetal`, at the
 // version that the client picks by itself and at those where allocations came and
 // where they learned to be made for nodes in use. Whether Placement knows the nodes as
 // well makes no difference.
-func TestTheIronicClient(t *testing.T) {
+func TestClient_IronicCLI_PrintsRecordedOutput(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		version apiVersion

@@ -196,7 +196,7 @@ func (k *keystone) password(username, project string) gophercloud.AuthOptions {
 	return who
 }
 
-// as asks as somebody, with a new token whenever one has expired.
+// as returns a client with the identity of a user. It requests a new token when one has expired.
 func (k *keystone) as(t *testing.T, who gophercloud.AuthOptions) *gophercloud.ServiceClient {
 	t.Helper()
 	who.AllowReauth = true
@@ -214,7 +214,7 @@ func (k *keystone) as(t *testing.T, who gophercloud.AuthOptions) *gophercloud.Se
 	return made
 }
 
-// token is a new one of somebody.
+// token returns a new token of a user.
 func (k *keystone) token(t *testing.T, who gophercloud.AuthOptions) string {
 	t.Helper()
 	return k.as(t, who).Token()
@@ -253,7 +253,7 @@ func (k *keystone) user(t *testing.T, name, project string, roles ...string) str
 
 type assignment = roles.AssignOpts
 
-// grant gives somebody a role, which is made if there is none of the name.
+// grant assigns a role, and creates it unless it exists.
 func (k *keystone) grant(t *testing.T, role string, to assignment) {
 	t.Helper()
 	if err := roles.Assign(t.Context(), k.admin, k.role(t, role), to).ExtractErr(); err != nil {
@@ -312,8 +312,8 @@ func (k *keystone) service(t *testing.T, serviceType, url string) {
 	}
 }
 
-// credential makes an application credential of somebody and says how to sign in by
-// it. Without rules it is for everything that they may do.
+// credential creates an application credential of a user and returns the options to authenticate with it. Without rules
+// it permits everything that the user may do.
 func (k *keystone) credential(t *testing.T, who gophercloud.AuthOptions, name string, rules ...applicationcredentials.AccessRule) gophercloud.AuthOptions {
 	t.Helper()
 	asking := k.as(t, who)

@@ -21,7 +21,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
 // visit is a request and what must come of it.
@@ -80,15 +80,15 @@ func (v visit) check(t *testing.T, url string) reply {
 }
 
 const (
-	// Whoever may reshape is told that this one is empty.
+	// A caller that may reshape gets 400, because this one is empty.
 	emptyReshape = `POST /reshaper {"inventories":{},"allocations":{}}`
 	// challenged is the body that the services before have for who has no token.
 	challenged = `{"error":{"code":401,"title":"Unauthorized","message":"The request you have made requires authentication."}}`
 )
 
-// TestCallersAreThoseOfTheRealKeystone runs one Keystone and one Berth, and every kind of
+// TestKeystone_RealService_IdentifiesCallers runs one Keystone and one Berth, and every kind of
 // caller against them.
-func TestCallersAreThoseOfTheRealKeystone(t *testing.T) {
+func TestKeystone_RealService_IdentifiesCallers(t *testing.T) {
 	t.Parallel()
 	identity := startKeystone(t)
 	settings := identity.validator(t)
@@ -136,8 +136,8 @@ func callersMay(t *testing.T, identity *keystone, url, project string) {
 		{"a reader", own, []string{"X-Auth-Token", alice}, 200},
 		{"a reader", other, []string{"X-Auth-Token", alice}, 403},
 		{"a reader", "GET /resource_providers", []string{"X-Auth-Token", alice}, 403},
-		{"somebody", own, []string{"X-Auth-Token", bob}, 403},
-		{"somebody", "GET /traits", []string{"X-Auth-Token", bob}, 403},
+		{"a user without roles", own, []string{"X-Auth-Token", bob}, 403},
+		{"a user without roles", "GET /traits", []string{"X-Auth-Token", bob}, 403},
 		{"an administrator of the system", "GET /resource_providers", []string{"X-Auth-Token", system}, 403},
 		{"an administrator of the domain", "GET /resource_providers", []string{"X-Auth-Token", domain}, 403},
 		// What a client says of itself changes nothing.
@@ -160,15 +160,18 @@ func callersNeedAToken(t *testing.T, identity *keystone, url string) {
 	revoked := identity.token(t, identity.password("alice", "demo"))
 	identity.revoke(t, revoked)
 	for _, c := range []visit{
-		{"nobody", "GET /resource_providers", nil, 401},
-		{"nobody", "GET /unknown", nil, 401},
-		{"nobody", "GET /v1/nodes", nil, 401},
-		{"nobody who says to be somebody", "GET /traits", []string{"X-User-Id", "admin", "X-Roles", "admin", "X-Identity-Status", "Confirmed"}, 401},
+		{"no token", "GET /resource_providers", nil, 401},
+		{"no token", "GET /unknown", nil, 401},
+		{"no token", "GET /v1/nodes", nil, 401},
+		{"no token, and headers with an identity", "GET /traits", []string{"X-User-Id", "admin", "X-Roles", "admin", "X-Identity-Status", "Confirmed"}, 401},
 		{"a token that is none", "GET /traits", []string{"X-Auth-Token", "admin"}, 401},
 		{"a token that is none", "GET /v1/nodes", []string{"X-Auth-Token", "admin"}, 401},
 		{"a token that is notused", "GET /v1/nodes", []string{"X-Auth-Token", "notused"}, 401},
+		{"a made-up Fernet token", "GET /traits", []string{"X-Auth-Token", revoked[:len(revoked)-8] + "AAAAAAA" + revoked[len(revoked)-1:]}, 401},
+		{"a made-up Fernet token", "GET /v1/nodes", []string{"X-Auth-Token", "gAAAAABp" + strings.Repeat("A", 175)}, 401},
+		{"a made-up JSON web signature", "GET /traits", []string{"X-Auth-Token", "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.e30." + strings.Repeat("A", 86)}, 401},
 		{"a token that was revoked", "GET /traits", []string{"X-Auth-Token", revoked}, 401},
-		{"a token and a wish for HTML", "GET /traits", []string{"X-Auth-Token", "none", "Accept", "text/html"}, 401},
+		{"a token, and Accept: text/html", "GET /traits", []string{"X-Auth-Token", "none", "Accept", "text/html"}, 401},
 	} {
 		got := c.check(t, url)
 		if where := got.header.Get("WWW-Authenticate"); where != `Keystone uri="http://keystone.example.org/identity"` {
@@ -179,7 +182,7 @@ func callersNeedAToken(t *testing.T, identity *keystone, url string) {
 		}
 	}
 	for _, open := range []string{"GET /", "GET ", "GET /v1", "GET /v1/", "GET /livez", "GET /docs"} {
-		visit{"nobody", open, nil, 200}.check(t, url)
+		visit{"no token", open, nil, 200}.check(t, url)
 	}
 }
 
@@ -227,7 +230,7 @@ func callersFindTheService(t *testing.T, identity *keystone, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := baremetal.Over(service).NodeList(t.Context(), baremetal.NodeFilter{}); err != nil {
+	if _, err := baremetal.New(service).NodeList(t.Context(), baremetal.NodeFilter{}); err != nil {
 		t.Errorf("package client/baremetal: %v", err)
 	}
 	who = identity.password("alice", "demo")
@@ -253,7 +256,7 @@ func callersFindTheService(t *testing.T, identity *keystone, url string) {
 	}
 }
 
-// asOpenrc runs a command of somebody who has sourced an openrc file.
+// asOpenrc runs a command with the variables of an openrc file.
 func asOpenrc(t *testing.T, identity *keystone, line []string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
@@ -284,16 +287,16 @@ func callersWait(t *testing.T, identity *keystone, url string, settings []string
 			t.Errorf("%s is answered %v %s", c.request, got.header, got.body)
 		}
 	}
-	visit{"nobody", "GET /", nil, 200}.check(t, late.url)
-	visit{"nobody", "GET /traits", nil, 401}.check(t, late.url)
+	visit{"no token", "GET /", nil, 200}.check(t, late.url)
+	visit{"no token", "GET /traits", nil, 401}.check(t, late.url)
 	identity.start(t)
 	visit{"a token that is new", "GET /traits", []string{"X-Auth-Token", fresh}, 200}.check(t, url)
 	visit{"a token that is new", "GET /traits", []string{"X-Auth-Token", fresh}, 200}.check(t, late.url)
 }
 
-// TestATokenThatExpiresIsOfUseToServicesOnly runs a Keystone whose tokens last for
+// TestKeystone_ExpiredToken_AcceptedOnlyWithServiceToken runs a Keystone whose tokens last for
 // seconds, our own among them.
-func TestATokenThatExpiresIsOfUseToServicesOnly(t *testing.T) {
+func TestKeystone_ExpiredToken_AcceptedOnlyWithServiceToken(t *testing.T) {
 	t.Parallel()
 	const lasts = 15 * time.Second
 	identity := startKeystone(t, "[token]", "expiration = 15")
@@ -315,7 +318,7 @@ func TestATokenThatExpiresIsOfUseToServicesOnly(t *testing.T) {
 	visit{"the same, by a service", "GET /traits", []string{"X-Auth-Token", token, "X-Service-Token", by("nova")}, 200}.check(t, url)
 	visit{"the same, by another administrator", "GET /traits", []string{"X-Auth-Token", token, "X-Service-Token", by("root")}, 401}.check(t, url)
 	visit{"the same, by a service whose token has expired", "GET /traits", []string{"X-Auth-Token", token, "X-Service-Token", token}, 401}.check(t, url)
-	// Our own token has expired, too, and nobody notices.
+	// The token of the service has expired too, and the client gets no error.
 	visit{"an administrator with a new token", "GET /traits", []string{"X-Auth-Token", by("root")}, 200}.check(t, url)
 	alone.check(t, url)
 }

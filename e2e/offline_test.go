@@ -19,12 +19,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// wiretap stands between a program and PostgreSQL. Each piece that the program
+// killingProxy stands between a program and PostgreSQL. Each piece that the program
 // sends is counted before it is passed on.
-type wiretap struct {
+type killingProxy struct {
 	// URL is where the program finds the database.
 	URL    string
 	pieces atomic.Int64
@@ -32,7 +32,7 @@ type wiretap struct {
 	strike atomic.Pointer[func(piece int64) (cut bool)]
 }
 
-func newWiretap(t *testing.T, database string) *wiretap {
+func newWiretap(t *testing.T, database string) *killingProxy {
 	t.Helper()
 	target, err := url.Parse(database)
 	if err != nil {
@@ -57,7 +57,7 @@ func newWiretap(t *testing.T, database string) *wiretap {
 	t.Cleanup(func() { listener.Close() })
 	query.Set("host", directory)
 	target.RawQuery = query.Encode()
-	tap := &wiretap{URL: target.String()}
+	tap := &killingProxy{URL: target.String()}
 	go func() {
 		for {
 			program, err := listener.Accept()
@@ -70,7 +70,7 @@ func newWiretap(t *testing.T, database string) *wiretap {
 	return tap
 }
 
-func (w *wiretap) pass(program net.Conn, behind string) {
+func (w *killingProxy) pass(program net.Conn, behind string) {
 	defer program.Close()
 	database, err := net.Dial("unix", behind)
 	if err != nil {
@@ -98,16 +98,16 @@ func (w *wiretap) pass(program net.Conn, behind string) {
 	}
 }
 
-// TestAnOfflineReshapeThatIsKilledIsDoneByTheNext kills the offline command at
+// TestReshape_OfflineKilledAtAnyStatement_NextRunCompletes kills the offline command at
 // each piece that it sends to PostgreSQL in turn, with SIGKILL, and runs it again.
-func TestAnOfflineReshapeThatIsKilledIsDoneByTheNext(t *testing.T) {
+func TestReshape_OfflineKilledAtAnyStatement_NextRunCompletes(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
 	service := httptest.NewServer(handler(t, db.URL))
 	t.Cleanup(service.Close)
 	cloud, tap := connect(t, service.URL), newWiretap(t, db.URL)
 	if killed := killOffline(t, cloud, tap, "host-uncut", 0); killed {
-		t.Fatal("nobody was to be killed")
+		t.Fatal("killed = true, want false")
 	}
 	pieces := tap.pieces.Load()
 	if pieces < 40 {
@@ -124,7 +124,7 @@ func TestAnOfflineReshapeThatIsKilledIsDoneByTheNext(t *testing.T) {
 
 // killOffline makes a host with a claim, kills the command that moves it at a
 // piece (0: never), and lets another run do it.
-func killOffline(t *testing.T, cloud *client.Client, tap *wiretap, name string, at int64) bool {
+func killOffline(t *testing.T, cloud *client.Client, tap *killingProxy, name string, at int64) bool {
 	t.Helper()
 	plan, consumer := hostWithGPUs(t, cloud, name)
 	// What leads back is written before anything is done, and never over another.

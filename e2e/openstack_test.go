@@ -43,10 +43,10 @@ type call struct {
 // row is one record of the client's output.
 type row = map[string]any
 
-// TestTheOpenStackClient runs every command of the client's placement plugin, at
+// TestClient_OpenStackCLI_PrintsRecordedOutput runs every command of the client's placement plugin, at
 // the oldest microversion, at the newest one that the client picks by itself,
 // and at the newest of all.
-func TestTheOpenStackClient(t *testing.T) {
+func TestClient_OpenStackCLI_PrintsRecordedOutput(t *testing.T) {
 	t.Parallel()
 	known := pluginCommands(t)
 	// The client needs a whole processor for most of its second.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
 // newPooler runs pgbouncer, which hands out so few connections by the transaction,
@@ -73,9 +73,9 @@ server_login_retry = 1
 	}
 }
 
-// TestEverythingWorksBehindAPoolerOfTransactions: three connections to PostgreSQL for
+// TestServer_PgBouncerTransactionMode_AllFeaturesWork: three connections to PostgreSQL for
 // all that is done, so that two statements of one client hardly ever have the same.
-func TestEverythingWorksBehindAPoolerOfTransactions(t *testing.T) {
+func TestServer_PgBouncerTransactionMode_AllFeaturesWork(t *testing.T) {
 	t.Parallel()
 	primary := newPrimary(t)
 	primary.exec("postgres", "ALTER DATABASE berth SET plan_cache_mode = force_generic_plan", "ALTER DATABASE berth SET jit = off")

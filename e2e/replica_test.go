@@ -23,14 +23,14 @@ func makeAndList(t *testing.T, maker, lister *served, name string) {
 	}
 }
 
-// TestReplicasAnswerWhatTheyHaveReplayed writes through one server and reads through
-// another, which therefore cannot remember who wrote what, while the replica keeps up,
-// stands still, is gone and comes back. Nobody ever misses what was written.
-func TestReplicasAnswerWhatTheyHaveReplayed(t *testing.T) {
+// TestReplica_LagsOrDown_ReadsIncludeAcknowledgedWrites writes through one server and reads through another, which
+// therefore cannot remember who wrote what, while the replica keeps up, stands still, is gone and comes back. Every
+// read returns the acknowledged writes.
+func TestReplica_LagsOrDown_ReadsIncludeAcknowledgedWrites(t *testing.T) {
 	t.Parallel()
 	primary := newPrimary(t, "log_statement = 'all'")
 	replica := newStandby(t, primary, "replica", "log_statement = 'all'")
-	more := []string{"--replica-url", replica.url(), "--replica-wait", "1s", "--baremetal-backend", "off"}
+	more := []string{"--replica-url", replica.url(), "--replica-wait-timeout", "1s", "--baremetal-backend", "off"}
 	writer, reader := serveOn(t, primary.url(), more...), serveOn(t, primary.url(), more...)
 
 	t.Run("a replica that keeps up answers", func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestReplicasAnswerWhatTheyHaveReplayed(t *testing.T) {
 		}
 	})
 
-	// From now on nobody waits long for it.
+	// From now on reads wait for it for 20 ms.
 	more[3] = "20ms"
 	reader = serveOn(t, primary.url(), more...)
 	t.Run("a replica that stands still is passed by", func(t *testing.T) {
@@ -119,16 +119,16 @@ func awaitLists(t *testing.T, replica *node, reader *served) {
 	}
 }
 
-// TestAReplicaOfABranchThatWasCutOffIsNotRead leaves a replica behind on the timeline of
+// TestReplica_OnAbandonedTimeline_NotRead leaves a replica behind on the timeline of
 // a primary that is gone, and ahead of the one that was promoted instead, as positions
 // in the WAL go. Only its timeline tells.
-func TestAReplicaOfABranchThatWasCutOffIsNotRead(t *testing.T) {
+func TestReplica_OnAbandonedTimeline_NotRead(t *testing.T) {
 	t.Parallel()
 	primary := newPrimary(t)
 	behind := newStandby(t, primary, "behind")
 	ahead := newStandby(t, primary, "ahead", "log_statement = 'all'")
 	url := primary.url(behind)
-	server := serveOn(t, url, "--replica-url", ahead.url(), "--replica-wait", "200ms", "--baremetal-backend", "off")
+	server := serveOn(t, url, "--replica-url", ahead.url(), "--replica-wait-timeout", "200ms", "--baremetal-backend", "off")
 	makeAndList(t, server, server, "both-know")
 	awaitLists(t, ahead, server)
 

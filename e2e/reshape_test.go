@@ -54,10 +54,13 @@ func connect(t *testing.T, url string) *client.Client {
 	return c
 }
 
-// agentOnce are the arguments of one pass of the agent over this machine.
+// agentOnce are the arguments of one pass of the agent over this machine, which need not have an id of its own.
 func agentOnce(url, name, layout string) []string {
-	return []string{"agent", "--once", "--url", url, "--name", name, "--layout", layout, "--consumers", "fit"}
+	return []string{"agent", "--once", "--url", url, "--name", name, "--uuid", hostUUID(name), "--layout", layout, "--consumers", "fit"}
 }
+
+// hostUUID is the same for the same name.
+func hostUUID(name string) string { return uuid.NewSHA1(uuid.NameSpaceDNS, []byte(name)).String() }
 
 // shape is a tree in short: each provider's name with its classes, and what is
 // used of them.
@@ -98,7 +101,7 @@ func claim(ctx context.Context, c *client.Client, tree string, wanted client.Res
 		return uuid.Nil, err
 	}
 	if len(found.AllocationRequests) == 0 {
-		return uuid.Nil, client.ErrNoRoom
+		return uuid.Nil, client.ErrCapacityExceeded
 	}
 	record := &client.Consumer{Allocations: map[uuid.UUID]client.Resources{}, ProjectID: "lab", UserID: "ada", Type: "INSTANCE"}
 	for provider, use := range found.AllocationRequests[0].Allocations {
@@ -124,8 +127,8 @@ func has(t *testing.T, c *client.Client, consumer uuid.UUID) client.Resources {
 	return sum
 }
 
-// tenant claims again and again, as others do while a host changes its shape.
-type tenant struct {
+// claimLoop claims again and again, as others do while a host changes its shape.
+type claimLoop struct {
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 	mu    sync.Mutex
@@ -135,9 +138,9 @@ type tenant struct {
 
 var small = client.Resources{"VCPU": 1, "MEMORY_MB": 16}
 
-func newTenant(t *testing.T, c *client.Client) *tenant {
+func newTenant(t *testing.T, c *client.Client) *claimLoop {
 	ctx, stop := context.WithCancel(t.Context())
-	busy := &tenant{stop: stop}
+	busy := &claimLoop{stop: stop}
 	busy.done.Go(func() {
 		for ctx.Err() == nil {
 			busy.turn(ctx, c)
@@ -153,7 +156,7 @@ func newTenant(t *testing.T, c *client.Client) *tenant {
 
 // turn claims, and gives back the oldest claim where there is no room. A candidate
 // that is gone by the time it is claimed is what the API promises, and no mistake.
-func (b *tenant) turn(ctx context.Context, c *client.Client) {
+func (b *claimLoop) turn(ctx context.Context, c *client.Client) {
 	ctx = context.WithoutCancel(ctx) // a claim that is broken off may have happened
 	consumer, err := claim(ctx, c, "", small)
 	b.mu.Lock()
@@ -161,7 +164,7 @@ func (b *tenant) turn(ctx context.Context, c *client.Client) {
 	switch {
 	case err == nil:
 		b.holds = append(b.holds, consumer)
-	case errors.Is(err, client.ErrNoRoom), errors.Is(err, client.ErrConcurrentUpdate):
+	case errors.Is(err, client.ErrCapacityExceeded), errors.Is(err, client.ErrConcurrentUpdate):
 		if len(b.holds) > 1 {
 			if err := c.AllocationDelete(ctx, b.holds[0]); err != nil {
 				b.wrong = append(b.wrong, err)
@@ -173,16 +176,16 @@ func (b *tenant) turn(ctx context.Context, c *client.Client) {
 	}
 }
 
-func (b *tenant) end() {
+func (b *claimLoop) end() {
 	b.stop()
 	b.done.Wait()
 }
 
-// TestTheMachineIsReshapedWhileOthersClaim registers the machine that the test
+// TestAgent_ReshapeDuringClaims_KeepsAllocations registers the machine that the test
 // runs on as one provider, claims a part of it, and moves it to NUMA nodes while a
 // tenant keeps claiming. One claim comes at the worst moment: after the agent has
 // read who has what.
-func TestTheMachineIsReshapedWhileOthersClaim(t *testing.T) {
+func TestAgent_ReshapeDuringClaims_KeepsAllocations(t *testing.T) {
 	t.Parallel()
 	url := serve(t)
 	gate, cloud := newGateway(t, url), connect(t, url)
@@ -244,12 +247,12 @@ func TestTheMachineIsReshapedWhileOthersClaim(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatChangesNothingAsksNothing lets the agent run on and counts: after
+// TestAgent_NothingChanged_SendsNoRequests lets the agent run on and counts: after
 // its first pass, nothing comes in the time of four more.
-func TestAnAgentThatChangesNothingAsksNothing(t *testing.T) {
+func TestAgent_NothingChanged_SendsNoRequests(t *testing.T) {
 	t.Parallel()
 	gate := newGateway(t, serve(t))
-	agent := berthCommand(t, "agent", "--url", gate.URL, "--name", "metal", "--layout", "numa", "--interval", "1s", "--log-level", "debug")
+	agent := berthCommand(t, "agent", "--url", gate.URL, "--name", "metal", "--uuid", hostUUID("metal"), "--layout", "numa", "--interval", "1s", "--log-level", "debug")
 	var log bytes.Buffer
 	agent.Stderr = &log
 	if err := agent.Start(); err != nil {
@@ -270,15 +273,15 @@ func TestAnAgentThatChangesNothingAsksNothing(t *testing.T) {
 	if err := agent.Wait(); err != nil {
 		t.Errorf("the agent ended with %v", err)
 	}
-	if passes := strings.Count(log.String(), "a pass ended"); quiet < 45 || passes < 3 {
+	if passes := strings.Count(log.String(), "reconciliation finished"); quiet < 45 || passes < 3 {
 		t.Errorf("in %d passes the agent never came to rest: %q\n%s", passes, gate.requests(), &log)
 	}
 }
 
-// TestAnAgentThatIsKilledAnywhereIsHealedByTheNext kills the agent of a host with
+// TestAgent_KilledAtAnyRequest_NextRunCompletes kills the agent of a host with
 // claims before and after each of its requests in turn, with SIGKILL, and starts
 // another one.
-func TestAnAgentThatIsKilledAnywhereIsHealedByTheNext(t *testing.T) {
+func TestAgent_KilledAtAnyRequest_NextRunCompletes(t *testing.T) {
 	t.Parallel()
 	url := serve(t)
 	for _, when := range []string{"before", "after"} {

@@ -25,12 +25,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// TestServersThatAreRestartedInTurnFailNoRequest: two servers on one database behind a
+// TestServer_RollingRestart_NoFailedRequests: two servers on one database behind a
 // balancer that asks /readyz, as most do.
-func TestServersThatAreRestartedInTurnFailNoRequest(t *testing.T) {
+func TestServer_RollingRestart_NoFailedRequests(t *testing.T) {
 	t.Parallel()
 	database := dbtest.NewEmpty(t).URL
 	start := func(address string) *restartable {
@@ -52,10 +52,9 @@ func TestServersThatAreRestartedInTurnFailNoRequest(t *testing.T) {
 	work.check(t)
 }
 
-// TestARestartBehindASocketOfTheServiceManagerRefusesNobody: the socket stays open
-// while nobody serves it, as with systemd's. Half of the clients make a connection for
-// each request, half keep theirs.
-func TestARestartBehindASocketOfTheServiceManagerRefusesNobody(t *testing.T) {
+// TestServer_RestartWithSocketActivation_NoRefusedConnections: the socket stays open while no server runs, as with
+// systemd. Half of the clients make a connection for each request, half keep theirs.
+func TestServer_RestartWithSocketActivation_NoRefusedConnections(t *testing.T) {
 	t.Parallel()
 	database := dbtest.NewEmpty(t).URL
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -140,7 +139,7 @@ func (r *restartable) stop(t *testing.T) {
 	}
 }
 
-// freeAddress is one on which nobody listens just now.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,13 +15,13 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// TestAServerThatIsKilledLosesNoAllocation sends many allocations to two servers on one
+// TestTakeover_ServerKilled_KeepsAllocations sends many allocations to two servers on one
 // database and kills one of them while they come. Whatever was acknowledged is
 // decided all the same, and no machine is given twice.
-func TestAServerThatIsKilledLosesNoAllocation(t *testing.T) {
+func TestTakeover_ServerKilled_KeepsAllocations(t *testing.T) {
 	t.Parallel()
 	for _, backend := range []string{"database", "placement"} {
 		t.Run("with the backend "+backend, func(t *testing.T) {
@@ -33,19 +33,19 @@ func TestAServerThatIsKilledLosesNoAllocation(t *testing.T) {
 
 func killInTheMiddle(t *testing.T, backend string) {
 	t.Helper()
-	const machines, wishes = 20, 60
+	const machines, requests = 20, 60
 	database := dbtest.NewEmpty(t).URL
 	hurried := []string{"--baremetal-backend", backend,
-		"--baremetal-heartbeat-interval", "100ms", "--baremetal-heartbeat-timeout", "1s", "--baremetal-check-interval", "200ms"}
+		"--baremetal-heartbeat-interval", "100ms", "--baremetal-heartbeat-timeout", "1s", "--baremetal-takeover-interval", "200ms"}
 	victim := serveOn(t, database, append([]string{"--baremetal-hostname", "victim"}, hurried...)...)
 	survivor := serveOn(t, database, append([]string{"--baremetal-hostname", "survivor"}, hurried...)...)
 	safe := bareMetalOf(t, survivor.url)
 	provideNodes(t, safe, machines)
 
-	// Nobody can have a machine for now, so that nothing is decided before the kill.
+	// Locks keep the conductors from assigning nodes, so that no node allocation is processed before the kill.
 	release := lockNodes(t, database)
-	acknowledged := allocateMany(t, wishes, []*baremetal.Client{bareMetalOf(t, victim.url), safe}, func(made int) {
-		if made == wishes/2 {
+	acknowledged := allocateMany(t, requests, []*baremetal.Client{bareMetalOf(t, victim.url), safe}, func(made int) {
+		if made == requests/2 {
 			victim.kill(t)
 		}
 	})
@@ -53,8 +53,8 @@ func killInTheMiddle(t *testing.T, backend string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d of %d were acknowledged, and %d wait for a decision", len(acknowledged), wishes, len(waiting))
-	if len(waiting) < len(acknowledged) || len(acknowledged) < wishes/2 {
+	t.Logf("%d of %d were acknowledged, and %d wait for a decision", len(acknowledged), requests, len(waiting))
+	if len(waiting) < len(acknowledged) || len(acknowledged) < requests/2 {
 		t.Errorf("the kill was not in the middle")
 	}
 	release()
@@ -79,7 +79,7 @@ func bareMetalOf(t *testing.T, url string) *baremetal.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return baremetal.Over(service)
+	return baremetal.New(service)
 }
 
 // provideNodes makes so many nodes that are free.
@@ -115,17 +115,17 @@ func lockNodes(t *testing.T, database string) func() {
 	return func() { connection.Close(context.WithoutCancel(t.Context())) }
 }
 
-// allocateMany asks for so many machines at once, each time of the next service, and
-// returns those wishes that were acknowledged. It tells of each.
-func allocateMany(t *testing.T, wishes int, services []*baremetal.Client, told func(made int)) map[uuid.UUID]bool {
+// allocateMany creates so many node allocations concurrently, each on the next service, and returns the acknowledged
+// ones. It calls told after each.
+func allocateMany(t *testing.T, requests int, services []*baremetal.Client, told func(made int)) map[uuid.UUID]bool {
 	t.Helper()
 	var mutex sync.Mutex
 	var all sync.WaitGroup
 	acknowledged := map[uuid.UUID]bool{}
-	for i := range wishes {
+	for i := range requests {
 		all.Go(func() {
 			made, err := services[i%len(services)].NodeAllocationCreate(t.Context(), baremetal.NewAllocation{
-				Name: fmt.Sprintf("wish-%d", i), ResourceClass: "gold",
+				Name: fmt.Sprintf("request-%d", i), ResourceClass: "gold",
 			})
 			mutex.Lock()
 			defer mutex.Unlock()
@@ -139,7 +139,7 @@ func allocateMany(t *testing.T, wishes int, services []*baremetal.Client, told f
 	return acknowledged
 }
 
-// checkGiven compares allocations with nodes, each of which is to be somebody's.
+// checkGiven compares node allocations with nodes, each of which must have one.
 func checkGiven(t *testing.T, service *baremetal.Client, machines int, acknowledged map[uuid.UUID]bool) {
 	t.Helper()
 	allocations, err := service.NodeAllocationList(t.Context(), baremetal.AllocationFilter{})

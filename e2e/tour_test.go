@@ -7,48 +7,36 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-var update = flag.Bool("update", false, "write what the commands of the documents really print into them")
+var update = flag.Bool("update", false, "write the output of documented commands into their pages")
 
-const readme = "../README.md"
+const tourPage = "../docs/tour.md"
 
-// tourBlock is one step of the README's tour: the commands of a block marked sh
-// and, in the block marked text below it, what they print. A step without output
-// is followed by the next step at once.
+// tourBlock is one step of a page: the commands of a block marked sh and, in the block marked text below it, their
+// output. A step without output is followed by the next step at once.
 type tourBlock struct {
 	commands, output string
-	// from and to enclose the output in the README; 0 where there is none.
+	// from and to enclose the output in the page; 0 where there is none.
 	from, to int
 }
 
 var fence = regexp.MustCompile("(?ms)^```(sh|text)\n(.*?)^```$")
 
-// readTour finds the tour between its heading and the next.
+// readTour returns the text of the tour and its steps.
 func readTour(t *testing.T) (text string, blocks []tourBlock) {
 	t.Helper()
-	whole, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = string(whole)
-	const heading = "\n## A five-minute tour\n"
-	start := strings.Index(text, heading)
-	if start < 0 {
-		t.Fatalf("the README has no heading %q", strings.TrimSpace(heading))
-	}
-	start += len(heading)
-	end := start + strings.Index(text[start:], "\n## ")
-	return text, steps(t, text, start, end)
+	text = readText(t, tourPage)
+	return text, steps(t, text)
 }
 
-// steps finds the commands and outputs in a part of a text.
-func steps(t *testing.T, text string, start, end int) (blocks []tourBlock) {
+// steps returns the commands and outputs of a page.
+func steps(t *testing.T, text string) (blocks []tourBlock) {
 	t.Helper()
-	for _, at := range fence.FindAllStringSubmatchIndex(text[start:end], -1) {
-		from, to := start+at[4], start+at[5]
-		if text[start+at[2]:start+at[3]] == "sh" {
+	for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
+		from, to := at[4], at[5]
+		if text[at[2]:at[3]] == "sh" {
 			blocks = append(blocks, tourBlock{commands: text[from:to]})
 			continue
 		}
@@ -56,15 +44,14 @@ func steps(t *testing.T, text string, start, end int) (blocks []tourBlock) {
 		last.output, last.from, last.to = text[from:to], from, to
 	}
 	if len(blocks) == 0 {
-		t.Fatal("there are no steps")
+		t.Fatal("the page has no steps")
 	}
 	return blocks
 }
 
 var anyUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// masked hides what differs from one run to the next: the uuids that the documents
-// have not chosen themselves.
+// masked replaces every UUID that differs between runs. The pages choose UUIDs that begin with c0ffee00.
 func masked(output string) string {
 	return anyUUID.ReplaceAllStringFunc(output, func(found string) string {
 		if strings.HasPrefix(found, "c0ffee00-") {
@@ -74,13 +61,12 @@ func masked(output string) string {
 	})
 }
 
-// TestTheTourPrintsWhatTheREADMESays runs the tour against the handler, without
-// curl or a shell, on an empty database.
-func TestTheTourPrintsWhatTheREADMESays(t *testing.T) {
+// TestDocs_Tour_PrintsDocumentedOutput runs the tour against the handler, without curl or a shell, on an empty database.
+func TestDocs_Tour_PrintsDocumentedOutput(t *testing.T) {
 	t.Parallel()
 	text, blocks := readTour(t)
 	guide := newGuide(handler(t, dbtest.New(t).URL))
-	rewrite(t, readme, text, blocks, func(i int) string {
+	rewrite(t, tourPage, text, blocks, func(i int) string {
 		printed, err := guide.run(blocks[i].commands)
 		if err != nil {
 			t.Fatalf("%v, in:\n%s", err, blocks[i].commands)
@@ -89,8 +75,7 @@ func TestTheTourPrintsWhatTheREADMESays(t *testing.T) {
 	})
 }
 
-// rewrite compares what the steps print with what the text says of it, and with
-// -update makes the text say so.
+// rewrite compares the output of each step with the documented output. With -update it writes the output into the page.
 func rewrite(t *testing.T, path, text string, blocks []tourBlock, run func(i int) string) {
 	t.Helper()
 	var rewritten strings.Builder
@@ -99,7 +84,7 @@ func rewrite(t *testing.T, path, text string, blocks []tourBlock, run func(i int
 		printed := run(i)
 		if block.to == 0 {
 			if printed != "" {
-				t.Errorf("%s shows no output of\n%swhich prints\n%s", path, block.commands, printed)
+				t.Errorf("%s: undocumented output of\n%s\n%s", path, block.commands, printed)
 			}
 			continue
 		}
@@ -108,7 +93,7 @@ func rewrite(t *testing.T, path, text string, blocks []tourBlock, run func(i int
 		if masked(printed) == masked(block.output) {
 			printed = block.output
 		} else if !*update {
-			t.Errorf("the step\n%sprints\n%sand %s says\n%s", block.commands, printed, path, block.output)
+			t.Errorf("output of\n%s\n%swant, by %s:\n%s", block.commands, printed, path, block.output)
 		}
 		rewritten.WriteString(printed)
 	}

@@ -13,10 +13,10 @@ import (
 // newestDocument is what TypeScript's types are generated from.
 const newestDocument = "openapi/placement/1.39.json"
 
-// TestATypeScriptProgramWorks holds the document against a second generator: the
+// TestOpenAPI_TypeScriptClient_CompilesAndRuns holds the document against a second generator: the
 // types are generated, a program is checked against them together with lines that
 // must not compile, and runs against `berth serve`. It asserts its results itself.
-func TestATypeScriptProgramWorks(t *testing.T) {
+func TestOpenAPI_TypeScriptClient_CompilesAndRuns(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestEveryOperationSaysThatItMayBeRefused: too many requests of one caller, a server
-// that has too much to do, and a body that is too large.
-func TestEveryOperationSaysThatItMayBeRefused(t *testing.T) {
+// TestOpenAPI_Operations_DocumentLimitResponses checks the responses to too many requests of one caller, an overloaded
+// server, and a body that is too large.
+func TestOpenAPI_Operations_DocumentLimitResponses(t *testing.T) {
 	t.Parallel()
 	type response struct {
 		Ref     string                     `json:"$ref"`
@@ -35,11 +35,11 @@ func TestEveryOperationSaysThatItMayBeRefused(t *testing.T) {
 						found = document.Components.Responses[strings.TrimPrefix(found.Ref, "#/components/responses/")]
 					}
 					if found.Headers["Retry-After"] == nil {
-						t.Errorf("%s %s: %s does not say when to come again", method, path, status)
+						t.Errorf("%s %s: %s has no Retry-After", method, path, status)
 					}
 				}
 				if _, ok := operation.Responses["413"]; ok != (operation.RequestBody != nil) {
-					t.Errorf("%s %s: 413 is documented: %v", method, path, ok)
+					t.Errorf("%s %s: documents 413 = %v", method, path, ok)
 				}
 			}
 		}

@@ -6,36 +6,58 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/berthd/berth/openapi"
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/route"
 )
 
-// everyDocument runs a check on each document, in parallel.
+// documents are the documents of all microversions by names such as "placement 1.39".
+var documents = sync.OnceValues(func() (map[string][]byte, error) {
+	made := map[string][]byte{}
+	for name, table := range map[string]*route.Table{
+		"placement": server.Table(server.Options{}), "baremetal": server.BaremetalTable(server.Options{}),
+	} {
+		for _, version := range table.API().Versions() {
+			document, err := table.Document(version)
+			if err != nil {
+				return nil, err
+			}
+			made[name+" "+version.String()] = document
+		}
+	}
+	return made, nil
+})
+
+func all(t *testing.T) map[string][]byte {
+	t.Helper()
+	found, err := documents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// everyDocument runs a check on each document in parallel.
 func everyDocument(t *testing.T, check func(t *testing.T, document []byte)) {
 	t.Helper()
-	for api, want := range map[openapi.API]int{openapi.Placement: 40, openapi.Baremetal: 53} {
-		versions := api.Versions()
-		if len(versions) != want {
-			t.Errorf("there are %d documents of %s: %v", len(versions), api, versions)
-		}
-		for _, version := range versions {
-			t.Run(string(api)+" "+version, func(t *testing.T) {
-				t.Parallel()
-				document, ok := api.Document(version)
-				if !ok {
-					t.Fatal("there is no such document")
-				}
-				check(t, document)
-			})
-		}
+	const want = 40 + 53 // Placement and Bare Metal
+	if got := len(all(t)); got != want {
+		t.Errorf("documents = %d, want %d", got, want)
+	}
+	for name, document := range all(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t, document)
+		})
 	}
 }
 
-func TestEveryDocumentIsValidOpenAPI(t *testing.T) {
+func TestOpenAPI_Documents_AreValid(t *testing.T) {
 	t.Parallel()
 	everyDocument(t, func(t *testing.T, document []byte) {
 		loaded, err := openapi3.NewLoader().LoadFromData(document)
@@ -50,13 +72,13 @@ func TestEveryDocumentIsValidOpenAPI(t *testing.T) {
 	})
 }
 
-func TestEverySchemaCompilesAndEveryExampleFitsItsSchema(t *testing.T) {
+func TestOpenAPI_Schemas_CompileAndMatchExamples(t *testing.T) {
 	t.Parallel()
 	everyDocument(t, func(t *testing.T, document []byte) {
 		book := newBook(t, document)
 		book.walk("#", book.root)
 		if book.schemas == 0 || book.examples == 0 {
-			t.Errorf("%d schemas and %d examples were looked at", book.schemas, book.examples)
+			t.Errorf("checked %d schemas and %d examples", book.schemas, book.examples)
 		}
 	})
 }
@@ -86,8 +108,7 @@ func newBook(t *testing.T, document []byte) *book {
 	return &book{t: t, root: root, compiler: compiler}
 }
 
-// walk looks at every object of the document: those that are schemas or have one
-// must have examples that fit.
+// walk visits every object of the document. Schemas, and objects with a schema, must have valid examples.
 func (b *book) walk(pointer string, value any) {
 	switch node := value.(type) {
 	case map[string]any:
@@ -109,7 +130,7 @@ func (b *book) walk(pointer string, value any) {
 	}
 }
 
-// isSchema is true for the components and for the properties below them.
+// isSchema reports whether a pointer is a component schema or a property of one.
 func isSchema(pointer string) bool {
 	steps := strings.Split(pointer, "/")
 	if len(steps) < 4 || steps[1] != "components" || steps[2] != "schemas" {
@@ -133,8 +154,7 @@ func (b *book) check(place, schemaPointer string, holder map[string]any) {
 	}
 }
 
-// examplesOf are the examples of a media type, a parameter or a schema, which
-// spell them differently.
+// examplesOf returns the examples of a media type, a parameter or a schema, which have different members for them.
 func (b *book) examplesOf(holder map[string]any) map[string]any {
 	found := map[string]any{}
 	if example, ok := holder["example"]; ok {
@@ -153,7 +173,7 @@ func (b *book) examplesOf(holder map[string]any) map[string]any {
 	return found
 }
 
-// resolve follows a reference, if it is one.
+// resolve returns the target of a reference, and any other object unchanged.
 func (b *book) resolve(node map[string]any) map[string]any {
 	target, ok := node["$ref"].(string)
 	if !ok {
@@ -166,7 +186,7 @@ func (b *book) resolve(node map[string]any) map[string]any {
 	return found.(map[string]any)
 }
 
-// document is as much of a document as the tests below look at.
+// document is the part of a document that the tests below need.
 type document struct {
 	Paths map[string]map[string]struct {
 		OperationID string   `json:"operationId"`
@@ -197,23 +217,23 @@ func read(t *testing.T, raw []byte) document {
 	return read
 }
 
-func TestEveryComponentIsUsedAndHasACleanName(t *testing.T) {
+func TestOpenAPI_Components_UsedAndNamedCleanly(t *testing.T) {
 	t.Parallel()
 	everyDocument(t, func(t *testing.T, raw []byte) {
 		for kind, components := range read(t, raw).Components {
 			for name := range components {
 				if kind != "securitySchemes" && !strings.Contains(string(raw), `"#/components/`+kind+"/"+name+`"`) {
-					t.Errorf("nothing refers to %s/%s", kind, name)
+					t.Errorf("%s/%s has no reference", kind, name)
 				}
 				if kind == "schemas" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" {
-					t.Errorf("the schema's name %q is not one for clients", name)
+					t.Errorf("invalid name of a schema for clients: %q", name)
 				}
 			}
 		}
 	})
 }
 
-func TestEveryOperationSaysWhatItNeedsAndReturns(t *testing.T) {
+func TestOpenAPI_Operations_DocumentParametersAndResponses(t *testing.T) {
 	t.Parallel()
 	everyDocument(t, func(t *testing.T, raw []byte) {
 		for path, methods := range read(t, raw).Paths {
@@ -233,7 +253,7 @@ func TestEveryOperationSaysWhatItNeedsAndReturns(t *testing.T) {
 				slices.Sort(declared)
 				slices.Sort(needed)
 				if !slices.Equal(declared, needed) {
-					t.Errorf("%s: path variables %v are documented as %v", op.OperationID, needed, declared)
+					t.Errorf("%s: path variables = %v, documented = %v", op.OperationID, needed, declared)
 				}
 				if op.Summary == "" || len(op.Tags) != 1 || op.Rule == "" && path != "/" && path != "/v1" {
 					t.Errorf("%s lacks a summary, a tag or a rule", op.OperationID)
@@ -244,13 +264,13 @@ func TestEveryOperationSaysWhatItNeedsAndReturns(t *testing.T) {
 				for status, response := range op.Responses {
 					body := response.Content["application/json"]
 					if strings.HasPrefix(status, "2") && body != nil && body["example"] == nil {
-						t.Errorf("%s: the answer %s has no example", op.OperationID, status)
+						t.Errorf("%s: the response %s has no example", op.OperationID, status)
 					}
 					if status == "204" && body != nil {
 						t.Errorf("%s: a body with status 204", op.OperationID)
 					}
 					if strings.HasPrefix(status, "2") && !tells(response.Headers) {
-						t.Errorf("%s: the answer %s lacks headers: %v", op.OperationID, status, slices.Collect(maps.Keys(response.Headers)))
+						t.Errorf("%s: the response %s lacks headers: %v", op.OperationID, status, slices.Collect(maps.Keys(response.Headers)))
 					}
 				}
 				for _, status := range []string{"400", "406", "500"} {
@@ -263,35 +283,34 @@ func TestEveryOperationSaysWhatItNeedsAndReturns(t *testing.T) {
 	})
 }
 
-// tells says whether an answer has the headers of its API.
+// tells reports whether a response has the headers of its API.
 func tells(headers map[string]any) bool {
 	return headers["OpenStack-API-Version"] != nil && headers["X-Openstack-Request-Id"] != nil ||
 		headers["X-OpenStack-Ironic-API-Version"] != nil && headers["Openstack-Request-Id"] != nil
 }
 
-func TestErrorsHaveACodeFrom1_23On(t *testing.T) {
+func TestOpenAPI_ErrorCodes_DocumentedSince123(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{"1.0": false, "1.22": false, "1.23": true, "1.39": true} {
-		raw, _ := openapi.Placement.Document(version)
+		raw := all(t)["placement "+version]
 		found := read(t, raw).Components["schemas"]["Error"].(map[string]any)["properties"].(map[string]any)
 		if _, has := found["code"]; has != want {
-			t.Errorf("%s: code is documented: %v", version, has)
+			t.Errorf("%s: documents code = %v", version, has)
 		}
 		if has := strings.Contains(string(raw), `"x-error-codes"`); has != want {
-			t.Errorf("%s: codes are listed: %v", version, has)
+			t.Errorf("%s: lists codes = %v", version, has)
 		}
 		for _, name := range []string{"max_version", "min_version"} {
 			if found[name].(map[string]any)["description"] == "" {
-				t.Errorf("%s: %s is not described", version, name)
+				t.Errorf("%s: %s has no description", version, name)
 			}
 		}
 	}
 }
 
-func TestNullIsATypeOfItsOwn(t *testing.T) {
+func TestOpenAPI_NullableMembers_UseNullType(t *testing.T) {
 	t.Parallel()
-	raw, _ := openapi.Placement.Document("1.39")
-	schemas := read(t, raw).Components["schemas"]
+	schemas := read(t, all(t)["placement 1.39"]).Components["schemas"]
 	for place, want := range map[[2]string]any{
 		{"Provider", "parent_provider_uuid"}:       []any{"string", "null"},
 		{"ProviderCreate", "parent_provider_uuid"}: []any{"string", "null"},
@@ -307,23 +326,7 @@ func TestNullIsATypeOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAnUnknownMicroversionHasNoDocument(t *testing.T) {
-	t.Parallel()
-	for _, version := range []string{"1.83", "2.0", "", ".", "..", "../placement/1.39", "latest", "1.0.json"} {
-		for _, api := range []openapi.API{openapi.Placement, openapi.Baremetal} {
-			if document, ok := api.Document(version); ok || document != nil {
-				t.Errorf("there is a document of %s of %q", api, version)
-			}
-		}
-	}
-	for api, version := range map[openapi.API]string{openapi.Placement: "1.40", openapi.Baremetal: "1.0"} {
-		if document, ok := api.Document(version); ok || document != nil {
-			t.Errorf("there is a document of %s of %q", api, version)
-		}
-	}
-}
-
-// escape makes a step of a pointer that stands in a URL.
+// escape escapes a step of a JSON pointer in a URL.
 func escape(step string) string { return escaper.Replace(step) }
 
 var escaper = strings.NewReplacer("~", "~0", "/", "~1", "%", "%25", "{", "%7B", "}", "%7D", "^", "%5E")

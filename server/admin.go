@@ -5,14 +5,17 @@ import (
 	"net/http/pprof"
 )
 
-// adminHandler serves those who watch the service on an address of their own: what
-// probes and scrapers ask for, and the profiles of the process. None of it asks for a
-// token, so the address is not for everybody.
-func adminHandler(open *openPaths, metrics *metrics) http.Handler {
+// adminHandler returns the handler for operators, which has an address of its own: it serves what probes
+// and scrapers request, and the profiles of the process unless they are hidden. It requires no token, so
+// the address must not be public.
+func adminHandler(open *openPaths, metrics *metrics, hideProfiles bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", live)
 	mux.Handle("GET /readyz", open.ready)
 	mux.Handle("GET /metrics", metrics.handler())
+	if hideProfiles {
+		return mux
+	}
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

@@ -12,50 +12,80 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// identityPause is when it is worth trying again after nobody could say who calls: an
-// identity service that is restarted is away for some seconds.
-const identityPause = 5 * time.Second
+// authRetryAfter is the Retry-After of a request that could not be authenticated: Keystone is unreachable
+// for some seconds while it restarts.
+const authRetryAfter = 5 * time.Second
 
-// admit finds out who makes a request. Without ok it has answered it.
-func (f *front) admit(w http.ResponseWriter, r *http.Request) (caller auth.Caller, ok bool) {
+// authLogInterval is the minimum interval between log lines about unauthenticated requests with one cause,
+// so that made-up tokens do not fill a disk.
+const authLogInterval = 10 * time.Second
+
+// authenticationOperation is the operation, in metrics and logs, of requests that get 503 because their
+// token could not be validated, so that alerts can select them.
+const authenticationOperation = "authentication"
+
+// authenticateRequest returns the caller of a request. If ok is false, it has sent the response.
+func (f *frontHandler) authenticateRequest(w http.ResponseWriter, r *http.Request) (caller auth.Caller, ok bool) {
 	ask := f.authenticate
 	if ask == nil {
-		ask = auth.Believe
+		ask = auth.TrustHeaders
 	}
 	caller, err := ask(r)
 	if err == nil {
+		recorderOf(w).admitted = true
 		return caller, true
 	}
 	info := request.From(r.Context())
-	var refused *auth.Refused
+	var refused *auth.UnauthenticatedError
 	switch {
 	case errors.As(err, &refused):
-		f.log.InfoContext(r.Context(), "refused", "request_id", info.ID, "cause", refused.Reason)
+		if suppressed, ok := f.refusedLog.Allow(refused.Reason, time.Now()); ok {
+			f.log.InfoContext(r.Context(), "refused", lineOf(info, refused.Reason, suppressed)...)
+		}
 		apierr.Unauthorized(w, r, refused.Challenge)
 	case r.Context().Err() != nil:
 		apierr.Write(w, r, r.Context().Err())
 	default:
-		f.log.ErrorContext(r.Context(), "cannot find out who calls", "request_id", info.ID, "cause", err.Error())
+		cause := "" // for errors other than *auth.Unavailable
+		if unavailable := new(auth.Unavailable); errors.As(err, &unavailable) {
+			cause = unavailable.Cause
+		}
+		if suppressed, ok := f.unavailableLog.Allow(cause, time.Now()); ok {
+			f.log.ErrorContext(r.Context(), "cannot authenticate the request", lineOf(info, err.Error(), suppressed)...)
+		}
+		info.Operation = authenticationOperation
 		away := fault.New(fault.Unavailable, "The Keystone service is temporarily unavailable.")
-		away.RetryAfter = identityPause
+		away.RetryAfter = authRetryAfter
 		apierr.Write(w, r, away)
 	}
 	return auth.Caller{}, false
 }
 
-// noToken is what keystoneauth, and with it openstacksdk and the command line client,
-// sends as its token where it is told to authenticate nowhere.
-const noToken = "notused"
+// lineOf returns the attributes of a log line about an unauthenticated request, with the number of
+// suppressed lines with the same cause since the last one.
+func lineOf(info *request.Info, cause string, suppressed int64) []any {
+	attributes := []any{"request_id", info.ID, "cause", cause}
+	if suppressed > 0 {
+		attributes = append(attributes, "suppressed", suppressed)
+	}
+	return attributes
+}
 
-// admitBaremetal is admit for the Bare Metal API, whose document of versions is for
-// everybody. Without an identity service it has clients that know of no token.
-func (f *front) admitBaremetal(w http.ResponseWriter, r *http.Request, path string) (caller auth.Caller, ok bool) {
+// keystoneauthNoToken is the token that keystoneauth, and therefore openstacksdk and the command line
+// client, sends if it is configured without authentication.
+const keystoneauthNoToken = "notused"
+
+// authenticateBaremetal is authenticateRequest for the Bare Metal API, whose version document is public.
+// Without an identity service it accepts clients that send no token.
+func (f *frontHandler) authenticateBaremetal(w http.ResponseWriter, r *http.Request, path string) (caller auth.Caller, ok bool) {
 	if f.authenticate == nil {
-		if tokens := r.Header.Values("X-Auth-Token"); len(tokens) == 0 || slices.Equal(tokens, []string{noToken}) {
+		if tokens := r.Header.Values("X-Auth-Token"); len(tokens) == 0 || slices.Equal(tokens, []string{keystoneauthNoToken}) {
 			r.Header.Set("X-Auth-Token", "admin")
 		}
+		caller, ok = f.authenticateRequest(w, r)
+		return auth.Baremetal(r, caller), ok
 	} else if path == baremetalRoot {
 		return auth.Caller{}, true
 	}
-	return f.admit(w, r)
+	return f.authenticateRequest(w, r)
 }

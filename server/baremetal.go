@@ -11,29 +11,34 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// baremetalRoot is the path of the Bare Metal API, beside that of Placement. Its
-// documents of versions are of two forms that cannot stand in one, so that of this
-// API is here and not on the root.
+// baremetalRoot is the path of the Bare Metal API, beside that of Placement. The version documents of the
+// two APIs have different formats, so that of this API is here and not at the root.
 const baremetalRoot = "/v1"
 
 func isBaremetal(path string) bool {
 	return path == baremetalRoot || strings.HasPrefix(path, baremetalRoot+"/")
 }
 
-// serveBaremetal is what a request to the Bare Metal API passes, in the order in
-// which clients see the errors: token, version, route.
-func (f *front) serveBaremetal(w http.ResponseWriter, r *http.Request, path string, mounted bool) {
+// serveBaremetal serves a request to the Bare Metal API. The order of its steps is the order in which
+// clients see the errors: token, version, route.
+func (f *frontHandler) serveBaremetal(w http.ResponseWriter, r *http.Request, path string, mounted bool) {
 	info := request.From(r.Context())
 	info.Service = request.Baremetal
 	if !mounted {
-		// The path is served below the prefix and beside it, since clients are told
-		// of one origin for this API and rarely of a path.
+		// The API is served with and without the prefix, since clients are configured with an origin for
+		// this API and rarely with a path.
 		info.Prefix = info.Outer
 	}
 	w.Header().Set(microversion.BaremetalRequestID, info.ID)
-	// One slash at the end means nothing: clients send it before a query.
+	// A trailing slash is ignored: clients send it before a query string.
 	path = strings.TrimSuffix(path, "/")
-	caller, admitted := f.admitBaremetal(w, r, path)
+	if path != baremetalRoot {
+		if err := f.local.check(r); err != nil {
+			apierr.Write(w, r, err)
+			return
+		}
+	}
+	caller, admitted := f.authenticateBaremetal(w, r, path)
 	if !admitted {
 		return
 	}
@@ -42,12 +47,12 @@ func (f *front) serveBaremetal(w http.ResponseWriter, r *http.Request, path stri
 	var refused *microversion.BaremetalError
 	if errors.As(err, &refused) {
 		refused.SetHeaders(w.Header())
-		apierr.Write(w, called(r, caller), err)
+		apierr.Write(w, withCaller(r, caller), err)
 		return
 	}
 	version.SetBaremetalHeaders(w.Header())
 	extended, err := microversion.Extended(r.Header)
-	r = known(r, caller, version)
+	r = withCallerAndVersion(r, caller, version)
 	switch {
 	case err != nil:
 		err = fault.New(fault.NotAcceptable, "%s", err)

@@ -7,28 +7,27 @@ import (
 
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/postgres"
 )
 
 const page = "https://here.example"
 
-// pages is a service that pages from one origin may use, and which fails for whoever
-// has the token "panic".
+// pages returns a server that pages of one origin may use, and that panics for the token "panic".
 func pages(t *testing.T) *watched {
 	t.Helper()
-	return newWatched(t, func(_ *store.Options, options *server.Options) {
+	return newWatched(t, func(_ *postgres.Options, options *server.Options) {
 		options.CORSAllowedOrigins = []string{page}
 		options.Authenticate = func(r *http.Request) (auth.Caller, error) {
 			if r.Header.Get("X-Auth-Token") == "panic" {
 				panic("the reason")
 			}
-			return auth.Believe(r)
+			return auth.TrustHeaders(r)
 		}
 	})
 }
 
-// The words are those of the contract, http.md section 12.
-func TestPagesMayAskWithTheMethodsAndHeadersOfTheAPI(t *testing.T) {
+// The headers are those of docs/contract/http.md#cors.
+func TestCORS_PreflightOfAPI_AllowsMethodsAndHeaders(t *testing.T) {
 	t.Parallel()
 	s := pages(t)
 	headers := "X-Auth-Token,X-Openstack-Request-Id,X-Identity-Status,X-Roles,X-Service-Catalog,X-User-Id,X-Tenant-Id,OpenStack-API-Version"
@@ -48,8 +47,8 @@ func TestPagesMayAskWithTheMethodsAndHeadersOfTheAPI(t *testing.T) {
 	}
 }
 
-// A preflight that is not granted is an empty 200 without a word.
-func TestPagesFromElsewhereAndUnusualRequestsGetNoPermission(t *testing.T) {
+// A preflight that is not permitted is an empty 200 without CORS headers.
+func TestCORS_ForeignOriginOrMethod_NotAllowed(t *testing.T) {
 	t.Parallel()
 	s := pages(t)
 	for name, headers := range map[string][]string{
@@ -71,7 +70,7 @@ func TestPagesFromElsewhereAndUnusualRequestsGetNoPermission(t *testing.T) {
 	}
 }
 
-func TestAPageReadsWhatItAskedForAndWhyNot(t *testing.T) {
+func TestCORS_ErrorResponse_ReadableByPage(t *testing.T) {
 	t.Parallel()
 	s := pages(t)
 	for name, want := range map[string]struct {
@@ -95,7 +94,7 @@ func TestAPageReadsWhatItAskedForAndWhyNot(t *testing.T) {
 		}
 		for header := range s.get(want.path, append(headers, "Origin", "https://there.example")...).Header() {
 			if strings.HasPrefix(header, "Access-Control-") {
-				t.Errorf("%s, to another origin: has %s", name, header)
+				t.Errorf("%s, another origin: response has %s", name, header)
 			}
 		}
 	}
@@ -103,6 +102,6 @@ func TestAPageReadsWhatItAskedForAndWhyNot(t *testing.T) {
 		t.Errorf("OPTIONS where the service fails: status %d, %q", answer.Code, answer.Body)
 	}
 	if !strings.Contains(s.log.String(), "the reason") {
-		t.Error("the log does not say why the service failed")
+		t.Error("the log has no cause of the panic")
 	}
 }

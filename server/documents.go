@@ -3,94 +3,188 @@ package server
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
+	"weak"
 
-	"github.com/berthd/berth/openapi"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/berthd/berth/server/apierr"
+	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/route"
 )
 
-// documents serves /openapi/1.39.json and so on, as they are checked in, and those
-// of the Bare Metal API as /openapi/baremetal/1.82.json.
+// documents serves the OpenAPI documents: /openapi/1.39.json and so on, and those of the
+// Bare Metal API as /openapi/baremetal/1.82.json. It builds each one from its route table
+// when a client first requests it.
 type documents struct {
 	// prefix is the path under which the API is mounted.
 	prefix string
-	files  map[string]*document
+	names  map[string]documentName
+
+	// building is acquired to build or decompress a document: one at a time, because
+	// building allocates up to 10 MB. It guards built and sent.
+	building *semaphore.Weighted
+	waiting  atomic.Int64
+	files    *lru.Cache[documentKey, *file]
+	// built contains the compressed form of every document that was built: 93 documents of 9 to 23 KB, 1.5
+	// MB in total. So the server builds each document once.
+	built map[documentName][]byte
+	// sent contains the documents that are being sent, including those that were evicted from files, so
+	// that slow clients share them.
+	sent map[documentKey]weak.Pointer[file]
 }
 
-// document is the text as it is checked in, and the file for the usual prefix.
-type document struct {
-	text []byte
-	file func() *file
+// documentName is a route table and a version that has a document of its own.
+type documentName struct {
+	table   *route.Table
+	version microversion.Version
 }
 
-func newDocuments(prefix string) *documents {
-	made := &documents{prefix: prefix, files: map[string]*document{}}
-	for _, version := range microversion.All() {
-		text, _ := openapi.Placement.Document(version.String())
-		made.files[version.String()+".json"] = made.document(text)
+// documentKey is a document with the path that it names as the path of the API.
+type documentKey struct {
+	documentName
+	prefix string
+}
+
+const (
+	// maxCachedDocuments bounds the documents cached uncompressed, 100 to 370 KB each: a person reads one
+	// of each API, and a client generator one.
+	maxCachedDocuments = 4
+	// maxWaitingForDocuments bounds the requests that wait to build a document, which takes
+	// about 25 ms.
+	maxWaitingForDocuments = 32
+)
+
+func newDocuments(prefix string, placement, baremetal *route.Table) *documents {
+	files, err := lru.New[documentKey, *file](maxCachedDocuments)
+	if err != nil {
+		panic(err) // the size is a constant
 	}
-	made.files[microversion.Latest+".json"] = made.files[microversion.Max.String()+".json"]
-	made.addBaremetal()
+	made := &documents{
+		prefix: prefix, names: map[string]documentName{}, building: semaphore.NewWeighted(1), files: files,
+		built: map[documentName][]byte{}, sent: map[documentKey]weak.Pointer[file]{},
+	}
+	made.add("", placement)
+	made.add("baremetal/", baremetal)
 	return made
 }
 
-func (d *documents) document(text []byte) *document {
-	return &document{text: text, file: sync.OnceValue(func() *file {
-		return newFile("application/json", mounted(text, d.prefix))
-	})}
-}
-
-// addBaremetal serves a document for every version, that of the nearest lower one
-// where it has none of its own.
-func (d *documents) addBaremetal() {
-	name := func(version string) string { return string(openapi.Baremetal) + "/" + version + ".json" }
-	var nearest *document
-	for version := microversion.BaremetalMin; version <= microversion.BaremetalMax; version++ {
-		if text, ok := openapi.Baremetal.Document(version.String()); ok {
-			nearest = d.document(text)
-		}
-		d.files[name(version.String())] = nearest
+// add serves a document for every version of a table. A version without a document of its own gets that of
+// the next lower version that has one.
+func (d *documents) add(directory string, table *route.Table) {
+	api := table.API()
+	for version := api.Min; version <= api.Max; version++ {
+		d.names[directory+version.String()+".json"] = documentName{table, api.Nearest(version)}
 	}
-	d.files[name(microversion.Latest)] = nearest
+	d.names[directory+microversion.Latest+".json"] = documentName{table, api.Nearest(api.Max)}
 }
 
-// mounted makes a document name the path under which the API is served here.
+// mounted sets the path of the API in a document.
 func mounted(document []byte, prefix string) []byte {
-	if prefix == "" {
-		return document
-	}
 	return bytes.Replace(document, []byte(`"url": "/"`), []byte(`"url": `+strconv.Quote(prefix)), 1)
 }
 
 // ServeHTTP implements http.Handler.
 func (d *documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	found := d.files[r.PathValue(restOfPath)]
-	if found == nil {
+	name, known := d.names[r.PathValue(restOfPath)]
+	if !known {
 		notFound(w, r)
 		return
 	}
-	// Whoever may call the API may read what it is, from wherever.
+	// Every caller of the API may read its description, from any origin.
 	w.Header().Set("Access-Control-Allow-Origin", "*")
-	if outer := request.From(r.Context()).Outer; outer != "" {
-		// A proxy says where the API is; it may say something else next time.
-		newFile("application/json", mounted(found.text, outer+d.prefix)).serve(w, r)
+	// The prefix of a proxy may differ between requests.
+	found, err := d.file(r.Context(), documentKey{name, request.From(r.Context()).Outer + d.prefix})
+	if err != nil {
+		apierr.Write(w, r, err)
 		return
 	}
-	found.file().serve(w, r)
+	found.serve(w, r)
 }
 
-// file is something to serve that only changes with the program.
+// file returns a document. It builds or decompresses it unless the document is cached or being sent. It
+// returns an error if too many requests wait for that, and when ctx ends.
+func (d *documents) file(ctx context.Context, key documentKey) (*file, error) {
+	if cached, ok := d.files.Get(key); ok {
+		return cached, nil
+	}
+	if err := d.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer d.building.Release(1)
+	if cached, ok := d.files.Get(key); ok {
+		return cached, nil
+	}
+	found := d.sent[key].Value()
+	if found == nil {
+		made, err := d.build(key)
+		if err != nil {
+			return nil, err
+		}
+		found = made
+		maps.DeleteFunc(d.sent, func(_ documentKey, sent weak.Pointer[file]) bool { return sent.Value() == nil })
+		d.sent[key] = weak.Make(found)
+	}
+	d.files.Add(key, found)
+	return found, nil
+}
+
+// enter acquires building. It does not use the limiter, whose metric counts rejected requests to the APIs.
+func (d *documents) enter(ctx context.Context) error {
+	if d.building.TryAcquire(1) {
+		return nil
+	}
+	defer d.waiting.Add(-1)
+	if d.waiting.Add(1) > maxWaitingForDocuments {
+		return retryLater(fault.Unavailable,
+			"The server builds one OpenAPI document at a time, and %d requests wait for that.", maxWaitingForDocuments)
+	}
+	return d.building.Acquire(ctx, 1)
+}
+
+// build returns a document from its compressed form, or from the route table the first
+// time.
+func (d *documents) build(key documentKey) (*file, error) {
+	const mediaType = "application/json"
+	var made *file
+	if zipped, ok := d.built[key.documentName]; ok {
+		unzipped, err := newZipped(mediaType, zipped)
+		if err != nil {
+			return nil, fmt.Errorf("decompress the OpenAPI document of %s: %w", key.version, err)
+		}
+		made = unzipped
+	} else {
+		content, err := key.table.Document(key.version)
+		if err != nil {
+			return nil, fmt.Errorf("build the OpenAPI document of %s: %w", key.version, err)
+		}
+		made = newFile(mediaType, content)
+		d.built[key.documentName] = made.zipped.content
+	}
+	if key.prefix == "" {
+		return made, nil
+	}
+	return newFile(mediaType, mounted(made.plain.content, key.prefix)), nil
+}
+
+// file is a static response, constant for a version of the program.
 type file struct {
 	mediaType string
 	plain     representation
-	// zipped is sent to those who accept it; empty for what is not worth it.
+	// zipped is sent to clients that accept gzip; it is empty if compression saves too little.
 	zipped representation
 }
 
@@ -105,19 +199,19 @@ func newRepresentation(content []byte) representation {
 	return representation{content: content, tag: `"` + hex.EncodeToString(sum[:12]) + `"`}
 }
 
-// newFile compresses what is given.
+// newFile returns a file with the given content and its compressed form.
 func newFile(mediaType string, content []byte) *file {
 	made := &file{mediaType: mediaType, plain: newRepresentation(content)}
 	var zipped bytes.Buffer
 	writer := gzip.NewWriter(&zipped)
-	// Writing to a buffer does not fail.
+	// Writes to a buffer do not fail.
 	_, _ = writer.Write(content)
 	_ = writer.Close()
 	made.zipped = newRepresentation(zipped.Bytes())
 	return made
 }
 
-// newZipped decompresses what is given.
+// newZipped returns a file from its compressed form.
 func newZipped(mediaType string, zipped []byte) (*file, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(zipped))
 	if err != nil {
@@ -130,11 +224,11 @@ func newZipped(mediaType string, zipped []byte) (*file, error) {
 	return &file{mediaType: mediaType, plain: newRepresentation(content), zipped: newRepresentation(zipped)}, nil
 }
 
-// serve answers with the file, or says that the client has it.
+// serve sends the file, or 304 if the client has it.
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", f.mediaType)
-	// Caches may keep it and have to ask: its URL stays when the program changes.
+	// Caches may store it but must revalidate: its URL does not change with the program.
 	header.Set("Cache-Control", "no-cache")
 	header.Add("Vary", "Accept-Encoding")
 	chosen := f.plain
@@ -150,12 +244,13 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header.Set("Content-Length", strconv.Itoa(len(chosen.content)))
-	// Nobody is left to tell if the client went away meanwhile.
+	// An error means that the client has disconnected.
 	_, _ = w.Write(chosen.content)
+	runtime.KeepAlive(f) // keeps the file in documents.sent until here
 }
 
-// acceptsGzip reads as much of the header as browsers write. What says more gets
-// the plain file, which everybody accepts.
+// acceptsGzip parses the header in the form that browsers send. Clients with a more complex header get the
+// uncompressed file.
 func acceptsGzip(r *http.Request) bool {
 	for _, values := range r.Header.Values("Accept-Encoding") {
 		for coding := range strings.SplitSeq(values, ",") {

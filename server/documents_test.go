@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,31 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/openapi"
+	"github.com/berthd/berth/internal/test/scenario"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/scenario"
 )
 
-func TestTheDocumentsCheckedInAreThoseOfTheRouteTable(t *testing.T) {
-	t.Parallel()
-	first, second := server.Table(server.Options{}), server.Table(server.Options{})
-	for _, version := range microversion.All() {
-		generated, err := first.Document(version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := second.Document(version)
-		if err != nil || !bytes.Equal(generated, again) {
-			t.Errorf("the document of %s differs from one time to the next: %v", version, err)
-		}
-		if checkedIn, ok := openapi.Placement.Document(version.String()); !ok || !bytes.Equal(generated, checkedIn) {
-			t.Errorf("openapi/placement/%s.json is not what the route table says; run 'make generate'", version)
-		}
-	}
-}
-
-// documented is what a document says of answers.
+// documented is the part of a document about responses.
 type documented struct {
 	Paths map[string]map[string]struct {
 		OperationID string `json:"operationId"`
@@ -44,7 +24,7 @@ type documented struct {
 	} `json:"paths"`
 }
 
-func TestTheDocumentsTellEveryAnswerThatTheAPIPromises(t *testing.T) {
+func TestOpenAPI_PlacementDocuments_CoverContract(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("placement/testdata/contract.yaml")
 	if err != nil {
@@ -55,8 +35,12 @@ func TestTheDocumentsTellEveryAnswerThatTheAPIPromises(t *testing.T) {
 		t.Fatal(err)
 	}
 	looked := 0
+	table := server.Table(server.Options{})
 	for _, version := range microversion.All() {
-		raw, _ := openapi.Placement.Document(version.String())
+		raw, err := table.Document(version)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var document documented
 		if err := json.Unmarshal(raw, &document); err != nil {
 			t.Fatal(err)
@@ -70,13 +54,13 @@ func TestTheDocumentsTellEveryAnswerThatTheAPIPromises(t *testing.T) {
 		}
 	}
 	if looked < 1000 {
-		t.Errorf("only %d promises were looked at", looked)
+		t.Errorf("only %d expectations were checked", looked)
 	}
 }
 
-// check tells how many promises it looked at: one, or none where the document has
-// no such operation, which is then answered with 404 or 405.
-func (d *documented) check(t *testing.T, version microversion.Version, request string, row scenario.Promise) int {
+// check returns the number of checked expectations: one, or none if the document has no such operation,
+// which then responds 404 or 405.
+func (d *documented) check(t *testing.T, version microversion.Version, request string, row scenario.Expectation) int {
 	t.Helper()
 	method, target, _ := strings.Cut(request, " ")
 	path, _, _ := strings.Cut(target, "?")
@@ -86,17 +70,17 @@ func (d *documented) check(t *testing.T, version microversion.Version, request s
 	}
 	answer, ok := op.Responses[fmt.Sprint(row.Status)]
 	if !ok {
-		t.Errorf("%s %s: the document does not tell of status %d", version, op.OperationID, row.Status)
+		t.Errorf("%s %s: the document has no status %d", version, op.OperationID, row.Status)
 		return 1
 	}
 	if row.Code != "" && len(answer.Codes) > 0 && !slices.Contains(answer.Codes, row.Code) {
-		t.Errorf("%s %s: the document does not tell of the code %s of status %d", version, op.OperationID, row.Code, row.Status)
+		t.Errorf("%s %s: the document has no code %s of status %d", version, op.OperationID, row.Code, row.Status)
 	}
 	return 1
 }
 
-// covers reads the versions of a promise: "1.4", "1.4-1.9", "1.4+". What holds at
-// any version, or where none is known, holds at each.
+// covers parses the versions of an expectation: "1.4", "1.4-1.9", "1.4+". It returns true for texts that
+// mean any or an unknown version.
 func covers(versions string, minor int) bool {
 	if versions == "any" || versions == "none" {
 		return true

@@ -6,7 +6,7 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// BaremetalTableOfEveryVersion has an API of its own for each version.
+// BaremetalTableOfEveryVersion returns a route table that builds an API for each version.
 func BaremetalTableOfEveryVersion() *route.Table {
 	api := baremetal.API()
 	api.Changes = nil

@@ -8,20 +8,20 @@ import (
 
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/forwarded"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/postgres"
 )
 
 const forwardedHeader = `for="[2001:db8::7]:99";proto=https;host=cloud.example.org, for=10.0.0.1`
 
-// behindProxy is a service under /placement that believes proxies.
+// behindProxy returns a server under /placement that trusts proxies.
 func behindProxy(t *testing.T, proxies *forwarded.Proxies) *watched {
 	t.Helper()
-	return newWatched(t, func(_ *store.Options, options *server.Options) {
+	return newWatched(t, func(_ *postgres.Options, options *server.Options) {
 		options.Prefix, options.Proxies, options.AccessLog = "/placement", proxies, true
 	})
 }
 
-// made creates a class as a client behind a proxy sees it, and returns the Location.
+// made creates a class as a client behind a proxy, and returns the Location.
 func (s *watched) made(name string) string {
 	s.t.Helper()
 	answer := s.ask(http.MethodPut, "/placement/resource_classes/"+name, http.NoBody,
@@ -32,7 +32,7 @@ func (s *watched) made(name string) string {
 	return answer.Header().Get("Location")
 }
 
-func TestLinksAreWhatTheClientOfAProxyCanFollow(t *testing.T) {
+func TestRoute_LinksBehindProxy_UseExternalURL(t *testing.T) {
 	t.Parallel()
 	s := behindProxy(t, new(forwarded.Proxies))
 	if got, want := s.made("CUSTOM_A"), "https://cloud.example.org/cloud/placement/resource_classes/CUSTOM_A"; got != want {
@@ -40,7 +40,7 @@ func TestLinksAreWhatTheClientOfAProxyCanFollow(t *testing.T) {
 	}
 	class := s.ask(http.MethodGet, "/placement/resource_classes/CUSTOM_A", http.NoBody, "X-Forwarded-Prefix", "/cloud/")
 	if want := `"href":"/cloud/placement/resource_classes/CUSTOM_A"`; !strings.Contains(class.Body.String(), want) {
-		t.Errorf("%s does not have %s", class.Body, want)
+		t.Errorf("%s lacks %s", class.Body, want)
 	}
 	for path, want := range map[string]string{
 		"/placement/v1": `"href":"https://cloud.example.org/cloud/placement/v1`,
@@ -48,22 +48,22 @@ func TestLinksAreWhatTheClientOfAProxyCanFollow(t *testing.T) {
 	} {
 		answer := s.ask(http.MethodGet, path, http.NoBody, "X-Forwarded-Proto", "https", "X-Forwarded-Host", "cloud.example.org", "X-Forwarded-Prefix", "/cloud")
 		if !strings.Contains(answer.Body.String(), want) {
-			t.Errorf("%s: %s does not have %s", path, answer.Body, want)
+			t.Errorf("%s: %s lacks %s", path, answer.Body, want)
 		}
 	}
 	document := s.send(http.MethodGet, "/openapi/1.39.json", "X-Forwarded-Prefix", "/cloud")
 	if want := `"url": "/cloud/placement"`; !strings.Contains(document.Body.String(), want) {
-		t.Errorf("the document does not have %s", want)
+		t.Errorf("the document lacks %s", want)
 	}
 	if log := s.log.String(); !strings.Contains(log, "client=2001:db8::7 ") {
-		t.Errorf("the log does not name the client: %s", log)
+		t.Errorf("the log lacks the address of the client: %s", log)
 	}
 }
 
-func TestWithoutTheSettingHeadersOfProxiesMeanNothing(t *testing.T) {
+func TestRoute_LinksUntrustedProxy_UseOwnURL(t *testing.T) {
 	t.Parallel()
 	for name, proxies := range map[string]*forwarded.Proxies{
-		"it is off": nil, "from elsewhere": {Trusted: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}},
+		"no proxies": nil, "from elsewhere": {Trusted: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}},
 	} {
 		s := behindProxy(t, proxies)
 		if got, want := s.made("CUSTOM_A"), "http://example.com/placement/resource_classes/CUSTOM_A"; got != want {

@@ -8,13 +8,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// spread lets the herd do something b.N times, and tells how often a second.
+// spread runs b.N calls on concurrent clients, and reports the number per second.
 func spread(b *testing.B, run func(client, n int)) {
 	b.Helper()
 	var numbers atomic.Int64
 	var clients sync.WaitGroup
 	b.ResetTimer()
-	for client := range herd {
+	for client := range concurrentClients {
 		clients.Go(func() {
 			for n := numbers.Add(1); n <= int64(b.N); n = numbers.Add(1) {
 				run(client, int(n))
@@ -25,10 +25,9 @@ func spread(b *testing.B, run func(client, n int)) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "claims/s")
 }
 
-// BenchmarkHotspots claims with 16 clients of one provider, and of as many as there are
-// clients, to tell what it costs that all want the same. Then schedulers ask for
-// candidates before each claim, in a cloud that has room. The databases of tests do not
-// wait for the disk: compare the lines with each other only.
+// BenchmarkHotspots measures claims of 16 clients on one provider, and on 16 providers, to show the cost
+// of contention. Then clients query candidates before each claim, in a cloud with free capacity. Test
+// databases do not wait for the disk, so the results are only comparable with each other.
 func BenchmarkHotspots(b *testing.B) {
 	b.Run("one provider", func(b *testing.B) {
 		h := newHotspot(b)
@@ -38,14 +37,14 @@ func BenchmarkHotspots(b *testing.B) {
 	b.Run("a provider each", func(b *testing.B) {
 		h := newHotspot(b)
 		var hosts []uuid.UUID
-		for range herd {
+		for range concurrentClients {
 			hosts = append(hosts, h.host(1<<30))
 		}
 		spread(b, func(client, _ int) { h.claim(hosts[client], uuid.New(), 1) })
 	})
 	b.Run("candidates, then a claim", func(b *testing.B) {
 		h := newHotspot(b)
-		for range 2 * herd {
+		for range 2 * concurrentClients {
 			h.host(1 << 30)
 		}
 		spread(b, func(_, n int) {

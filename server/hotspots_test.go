@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -15,15 +14,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
 
-// herd is how many clients want the same at once.
-const herd = 16
+// concurrentClients is the number of concurrent clients.
+const concurrentClients = 16
 
-// hotspot is a service with a connection for each of the herd.
+// hotspot is a server with a database connection for each client.
 type hotspot struct {
 	testing.TB
 	handler http.Handler
@@ -32,21 +31,11 @@ type hotspot struct {
 
 func newHotspot(t testing.TB) *hotspot {
 	t.Helper()
-	db := dbtest.Guarded(t)
-	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: herd})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	if err := opened.SyncStandardNames(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return &hotspot{TB: t, store: opened, handler: server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxCandidates: -1, MaxBodyBytes: 1 << 20,
-	})}
+	made := servertest.New(t, servertest.Options{Store: postgres.Options{MaxConns: concurrentClients}, StandardNames: true})
+	return &hotspot{TB: t, store: made.Store, handler: made.Handler}
 }
 
-// ask sends a request of a service and wants one of some statuses.
+// ask sends a request of a service user and checks that the status is one of statuses.
 func (h *hotspot) ask(method, path string, body any, statuses ...int) (status int, answer []byte) {
 	h.Helper()
 	encoded, err := json.Marshal(body)
@@ -61,12 +50,12 @@ func (h *hotspot) ask(method, path string, body any, statuses ...int) (status in
 	w := httptest.NewRecorder()
 	h.handler.ServeHTTP(w, r)
 	if !slices.Contains(statuses, w.Code) {
-		h.Errorf("%s %s: got %d %s, want one of %v", method, path, w.Code, w.Body, statuses)
+		h.Errorf("%s %s: status = %d %s, want one of %v", method, path, w.Code, w.Body, statuses)
 	}
 	return w.Code, w.Body.Bytes()
 }
 
-// host makes a provider with so much VCPU.
+// host creates a provider with an inventory of VCPU.
 func (h *hotspot) host(total int) uuid.UUID {
 	h.Helper()
 	id := uuid.New()
@@ -77,21 +66,21 @@ func (h *hotspot) host(total int) uuid.UUID {
 	return id
 }
 
-// claim asks for some VCPU of a host, for a new consumer.
+// claim claims VCPUs of a host for a new consumer.
 func (h *hotspot) claim(host, consumer uuid.UUID, amount int) (status int) {
 	h.Helper()
 	status, answer := h.ask("PUT", "/allocations/"+consumer.String(), map[string]any{
 		"allocations": map[string]any{host.String(): map[string]any{"resources": map[string]int{"VCPU": amount}}},
 		"project_id":  "project", "user_id": "user", "consumer_type": "INSTANCE", "consumer_generation": nil,
 	}, 204, 409)
-	// The other conflicts ask to send the request again; here nobody may have to.
+	// Other conflicts tell the client to retry, which must not happen here.
 	if status == 409 && !strings.Contains(string(answer), "exceed") {
-		h.Errorf("a claim is refused, and not for want of room: %s", answer)
+		h.Errorf("a claim failed for another reason than capacity: %s", answer)
 	}
 	return status
 }
 
-// used reads how much of a host's VCPU is taken.
+// used returns the used VCPUs of a host.
 func (h *hotspot) used(host uuid.UUID) int {
 	h.Helper()
 	_, answer := h.ask("GET", fmt.Sprintf("/resource_providers/%s/usages", host), nil, 200)
@@ -102,33 +91,33 @@ func (h *hotspot) used(host uuid.UUID) int {
 	return body.Usages["VCPU"]
 }
 
-// together lets every client of the herd run at once.
+// together runs every client concurrently.
 func together(run func(client int)) {
 	var clients sync.WaitGroup
 	start := make(chan struct{})
-	for client := range herd {
+	for client := range concurrentClients {
 		clients.Go(func() { <-start; run(client) })
 	}
 	close(start)
 	clients.Wait()
 }
 
-// TestAHerdOnOneProviderGetsExactlyItsCapacity: all claim of one provider until it is
-// full. What is handed out is its capacity, nobody is refused before it is full, and
-// nobody is left behind.
-func TestAHerdOnOneProviderGetsExactlyItsCapacity(t *testing.T) {
+// TestClaim_ConcurrentUntilFull_UsesExactCapacity checks concurrent claims on one provider until it is
+// full. They allocate exactly its capacity, no claim fails before it is full, and every client gets a
+// part.
+func TestClaim_ConcurrentUntilFull_UsesExactCapacity(t *testing.T) {
 	t.Parallel()
-	const total = 100 * herd
+	const total = 100 * concurrentClients
 	h := newHotspot(t)
 	host := h.host(total)
-	got := make([]int, herd)
+	got := make([]int, concurrentClients)
 	together(func(client int) {
 		for h.claim(host, uuid.New(), 1) == 204 {
 			got[client]++
 		}
-		// Nothing is given back, so what was full when it refused is full now.
+		// The clients release nothing, so a host that was full is still full.
 		if used := h.used(host); used != total {
-			t.Errorf("client %d was refused, and %d of %d were taken", client, used, total)
+			t.Errorf("a claim of client %d failed with %d of %d used", client, used, total)
 		}
 	})
 	sum := 0
@@ -136,40 +125,40 @@ func TestAHerdOnOneProviderGetsExactlyItsCapacity(t *testing.T) {
 		sum += claims
 	}
 	if sum != total || h.used(host) != total {
-		t.Errorf("%d were handed out and %d are taken, of %d", sum, h.used(host), total)
+		t.Errorf("clients claimed %d, used = %d, capacity %d", sum, h.used(host), total)
 	}
-	t.Logf("the clients got %v; %d writes begun again", got, h.store.Retries())
-	if least := slices.Min(got); least < total/herd/4 {
-		t.Errorf("of %d each, one client got only %d", total/herd, least)
+	t.Logf("claims of the clients = %v; %d writes retried", got, h.store.Pool().Retries())
+	if least := slices.Min(got); least < total/concurrentClients/4 {
+		t.Errorf("fair share is %d, one client got only %d", total/concurrentClients, least)
 	}
-	if h.store.Retries() > 0 {
-		t.Errorf("%d writes were begun again", h.store.Retries())
+	if h.store.Pool().Retries() > 0 {
+		t.Errorf("%d writes were retried", h.store.Pool().Retries())
 	}
 }
 
-// TestNobodyIsRefusedWhereThereIsRoomForAll: each client takes its share of a provider
-// and gives it back, again and again. There is room for all of them at any moment.
-func TestNobodyIsRefusedWhereThereIsRoomForAll(t *testing.T) {
+// TestClaim_CapacityForAll_NoConflicts repeats that each client claims its share of a provider and
+// releases it. The capacity suffices for all clients at any moment.
+func TestClaim_CapacityForAll_NoConflicts(t *testing.T) {
 	t.Parallel()
 	const share, rounds = 3, 60
 	h := newHotspot(t)
-	host := h.host(share * herd)
+	host := h.host(share * concurrentClients)
 	together(func(client int) {
 		for round := range rounds {
 			consumer := uuid.New()
 			if h.claim(host, consumer, share) != 204 {
-				t.Errorf("client %d was refused in round %d, and its share was free", client, round)
+				t.Errorf("a claim of client %d failed in round %d although its share was free", client, round)
 				return
 			}
 			h.ask("DELETE", "/allocations/"+consumer.String(), nil, 204)
 		}
 	})
 	if used := h.used(host); used != 0 {
-		t.Errorf("%d are taken and nobody has them", used)
+		t.Errorf("used = %d without allocations", used)
 	}
 }
 
-// candidates are the hosts that a scheduler is offered.
+// candidates returns the hosts of the allocation candidates.
 func (h *hotspot) candidates() (hosts []uuid.UUID) {
 	h.Helper()
 	_, answer := h.ask("GET", "/allocation_candidates?resources=VCPU:1", nil, 200)
@@ -189,8 +178,8 @@ func (h *hotspot) candidates() (hosts []uuid.UUID) {
 	return hosts
 }
 
-// schedule takes slots as a scheduler does: it asks where there is room, tries one, and
-// asks again when somebody was faster. It ends when there is no room anywhere.
+// schedule claims slots as a scheduler does: it queries candidates, tries one, and queries again after a
+// conflict. It ends when there are no candidates.
 func (h *hotspot) schedule(dice *rand.Rand) (claims int, lost []uuid.UUID) {
 	h.Helper()
 	for {
@@ -207,17 +196,17 @@ func (h *hotspot) schedule(dice *rand.Rand) (claims int, lost []uuid.UUID) {
 			continue
 		}
 		if slices.Contains(lost, host) {
-			h.Errorf("host %s was offered again after it had been found full", host)
+			h.Errorf("host %s is a candidate again after it was full", host)
 			return claims, lost
 		}
 		lost = append(lost, host)
 	}
 }
 
-// TestAHerdOfSchedulersFillsTheLastSlotsOfACloud: on each host one slot is left. All
-// are filled, no host gets one too many, and a scheduler loses the race for a slot at
-// most once, whether it takes any host or, as is worst, the first as all the others do.
-func TestAHerdOfSchedulersFillsTheLastSlotsOfACloud(t *testing.T) {
+// TestClaim_ConcurrentOnLastSlots_FillsEachHost leaves one slot on each host. The schedulers fill all
+// hosts, no host exceeds its capacity, and a scheduler loses at most one conflict for each slot, whether
+// it picks a random host or, the worst case, the first one like all others.
+func TestClaim_ConcurrentOnLastSlots_FillsEachHost(t *testing.T) {
 	t.Parallel()
 	for name, random := range map[string]bool{"any host": true, "the first host": false} {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +219,7 @@ func TestAHerdOfSchedulersFillsTheLastSlotsOfACloud(t *testing.T) {
 				hosts = append(hosts, host)
 				h.claim(host, uuid.New(), size-1)
 			}
-			claims, conflicts := make([]int, herd), make([]int, herd)
+			claims, conflicts := make([]int, concurrentClients), make([]int, concurrentClients)
 			together(func(client int) {
 				var dice *rand.Rand
 				if random {
@@ -243,13 +232,13 @@ func TestAHerdOfSchedulersFillsTheLastSlotsOfACloud(t *testing.T) {
 			for _, made := range claims {
 				sum += made
 			}
-			t.Logf("the schedulers filled %v slots and lost the race for %v", claims, conflicts)
+			t.Logf("slots filled by each scheduler = %v, conflicts = %v", claims, conflicts)
 			if sum != slots {
-				t.Errorf("%d slots were filled of %d", sum, slots)
+				t.Errorf("%d slots were filled, want %d", sum, slots)
 			}
 			for _, host := range hosts {
 				if used := h.used(host); used != size {
-					t.Errorf("host %s has %d of %d taken", host, used, size)
+					t.Errorf("host %s: used = %d, want %d", host, used, size)
 				}
 			}
 		})

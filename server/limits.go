@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"math/rand/v2"
@@ -16,151 +17,202 @@ import (
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/spool"
 )
 
-// Limits say how much the service takes on at once. They hold for requests to the
-// APIs only: open paths, the documents of versions among them, are always served, since
-// those who watch a service want to see it most when it has too much to do.
+// Limits bounds the load of the server. It applies only to requests to the APIs. Open paths, including the
+// version documents, are always served, because operators need them most under overload.
 type Limits struct {
-	// Requests is how many run at once; 0: as many as come.
+	// Requests is the maximum number of running requests; 0: no limit.
 	Requests int64
-	// Queue is how many more may wait for their turn.
+	// Queue is the maximum number of requests that wait for a slot.
 	Queue int64
-	// Wait is how long one of those waits, at the longest.
+	// Wait is the maximum time that a request waits for a slot.
 	Wait time.Duration
-	// PerCaller is how many of one user may run and wait at once; 0: any number.
+	// PerCaller is the maximum number of running and waiting requests of one user; 0: no limit.
 	PerCaller int
+	// WriteStall is the maximum time without an acknowledgment by the client while a response is sent over
+	// HTTP/2, where a stream can stall while its connection does not; 0: no limit. The listener bounds
+	// whole connections.
+	WriteStall time.Duration
+	// Write is the maximum time from the start of a request to the end of its response; 0: no limit.
+	Write time.Duration
+	// BodyRate is the minimum average rate, in bytes per second, of a body that is read while the request
+	// holds a slot; 0: no limit.
+	BodyRate int64
 }
 
-// limiter holds requests to the limits. It is a prometheus.Collector that tells how
-// it goes.
+// limiter enforces the limits. It is a prometheus.Collector for its state.
 type limiter struct {
-	limits  Limits
-	running *semaphore.Weighted // nil: any number
-	waiting atomic.Int64
+	limits Limits
+	// running contains the slots of all requests, uploading those of requests whose body is read while
+	// they hold a slot, which need one of each; nil: no limit.
+	running, uploading *places
+	waiting            atomic.Int64
 
 	mutex   sync.Mutex
 	callers map[string]int
 
 	refused *prometheus.CounterVec
+
+	// room buffers the responses that wait for their clients; writing counts them.
+	room    *spool.Spool
+	writing prometheus.Gauge
 }
 
-// Why a request was refused, as a label of the metric.
+// places is a set of slots for running requests.
+type places struct {
+	*semaphore.Weighted
+	size int64
+	kind string
+}
+
+func newPlaces(size int64, kind string) *places {
+	return &places{Weighted: semaphore.NewWeighted(size), size: size, kind: kind}
+}
+
+// reservedShare is the divisor of the slots that clients with slow large bodies cannot occupy: one of this
+// number.
+const reservedShare = 4
+
+// The reasons of a rejected request, as values of the label of the metric.
 const (
-	refusedQueue  = "queue_full"
-	refusedWait   = "waited_too_long"
-	refusedCaller = "caller"
+	rejectedQueueFull    = "queue_full"
+	rejectedQueueTimeout = "queue_timeout"
+	rejectedCallerLimit  = "caller_limit"
 )
 
-func newLimiter(limits Limits) *limiter {
-	l := &limiter{limits: limits, callers: map[string]int{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "berth_http_requests_refused_total",
-		Help: "Requests that were not begun: too many of one caller (429), the queue was full, or the turn did not come in time (503).",
+func newLimiter(limits Limits, room *spool.Spool) *limiter {
+	l := &limiter{limits: limits, room: room, callers: map[string]int{}, writing: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "berth_http_answers_writing", Help: "Number of complete responses that are being written to clients.",
+	}), refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "berth_http_requests_rejected_total",
+		Help: "Number of requests rejected before they ran: per-caller limit (429), full queue or queue timeout (503).",
 	}, []string{"reason"})}
-	for _, reason := range []string{refusedQueue, refusedWait, refusedCaller} {
+	for _, reason := range []string{rejectedQueueFull, rejectedQueueTimeout, rejectedCallerLimit} {
 		l.refused.WithLabelValues(reason)
 	}
 	if limits.Requests > 0 {
-		l.running = semaphore.NewWeighted(limits.Requests)
+		l.running = newPlaces(limits.Requests, "requests")
+		l.uploading = newPlaces(limits.Requests-limits.Requests/reservedShare, "requests with large bodies")
 	}
 	return l
 }
 
-// run runs an operation of a table as soon as there is room for it. It comes after
-// the questions who calls and for which version, which ask no database.
+// run runs an operation of a table when a slot is free, and sends its response. Authentication and the
+// negotiation of the version come before, because they need no database.
 func (l *limiter) run(table *route.Table, w http.ResponseWriter, r *http.Request) error {
 	if auth.IsOpen(r.URL.Path) || r.URL.Path == baremetalRoot {
 		return table.Serve(w, r)
 	}
-	readAhead(r)
-	leave, err := l.enter(r.Context(), auth.From(r.Context()))
+	wanted := []*places{l.running}
+	if !prebufferBody(r) {
+		wanted = []*places{l.uploading, l.running}
+	}
+	leave, err := l.admitRequest(r.Context(), auth.From(r.Context()), wanted...)
 	if err != nil {
 		return err
 	}
+	if len(wanted) > 1 {
+		rated(w, r, l.limits.BodyRate)
+	}
+	leave = sync.OnceFunc(leave)
 	defer leave()
-	return table.Serve(w, r)
+	return l.serve(table, w, r, leave)
 }
 
-// smallBody is the size up to which a body is read before the request's turn: so much
-// may a connection cost that has none yet.
-const smallBody = 64 << 10
+// maxPrebufferedBody is the maximum size of a body that is read before the request has a slot: the memory
+// that a connection without a slot may use. firstRead is the initial size of its buffer.
+const maxPrebufferedBody, firstRead = 64 << 10, 4 << 10
 
-// readAhead reads the body of a request that says it is a small one, so that a client
-// which sends slowly keeps nobody from running. What goes wrong is told to whoever
-// reads the body. Larger ones are read in their turn, of which there are so many.
-func readAhead(r *http.Request) {
-	if r.ContentLength <= 0 || r.ContentLength > smallBody {
-		return
+// prebufferBody reads the body of a request with a small Content-Length before it gets a slot, so that a
+// slow client does not occupy one. A read error is returned to the reader of the body. It reports whether
+// it read the body; other bodies are read while the request holds a slot.
+func prebufferBody(r *http.Request) bool {
+	if r.ContentLength <= 0 || r.ContentLength > maxPrebufferedBody {
+		return r.ContentLength == 0
 	}
-	body := make([]byte, r.ContentLength)
-	n, err := io.ReadFull(r.Body, body)
-	if err == nil {
-		err = io.EOF
-	}
+	var body bytes.Buffer
+	body.Grow(int(min(r.ContentLength+bytes.MinRead, firstRead)))
+	_, err := io.CopyN(&body, r.Body, r.ContentLength)
 	r.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(body[:n]), ending{err}), r.Body}
+	}{io.MultiReader(&body, errorReader{cmp.Or(err, io.EOF)}), r.Body}
+	return true
 }
 
-// ending is how the reading of a body ended.
-type ending struct{ err error }
+// errorReader is a body whose Read returns the error with which reading ended.
+type errorReader struct{ err error }
 
 // Read implements io.Reader.
-func (e ending) Read([]byte) (int, error) { return 0, e.err }
+func (e errorReader) Read([]byte) (int, error) { return 0, e.err }
 
-// enter waits for a turn. Who gets one has to leave.
-func (l *limiter) enter(ctx context.Context, caller auth.Caller) (leave func(), err error) {
-	if !l.count(caller.UserID) {
-		return nil, l.refuse(refusedCaller, fault.TooMany,
+// admitRequest waits for a slot of each kind, one after the other. The caller must release them with
+// leave.
+func (l *limiter) admitRequest(ctx context.Context, caller auth.Caller, wanted ...*places) (leave func(), err error) {
+	if !l.addCaller(caller.UserID) {
+		return nil, l.refuse(rejectedCallerLimit, fault.TooMany,
 			"This user has %d requests running or waiting, which is the setting max-requests-per-caller.", l.limits.PerCaller)
 	}
-	if err := l.turn(ctx); err != nil {
-		l.discount(caller.UserID)
-		return nil, err
-	}
-	return func() {
-		if l.running != nil {
-			l.running.Release(1)
+	taken := 0
+	leave = func() {
+		for _, place := range wanted[:taken] {
+			if place != nil {
+				place.Release(1)
+			}
 		}
-		l.discount(caller.UserID)
-	}, nil
+		l.removeCaller(caller.UserID)
+	}
+	for _, place := range wanted {
+		if err := l.acquireSlot(ctx, place); err != nil {
+			leave()
+			return nil, err
+		}
+		taken++
+	}
+	return leave, nil
 }
 
-// turn is first come, first served.
-func (l *limiter) turn(ctx context.Context) error {
-	if l.running == nil || l.running.TryAcquire(1) {
+// acquireSlot waits for a slot; waiting requests get slots in the order of arrival.
+func (l *limiter) acquireSlot(ctx context.Context, place *places) error {
+	if place == nil || place.TryAcquire(1) {
 		return nil
 	}
 	defer l.waiting.Add(-1)
 	if l.waiting.Add(1) > l.limits.Queue {
-		return l.refuse(refusedQueue, fault.Unavailable,
-			"The server runs %d requests, and %d wait; it takes no more.", l.limits.Requests, l.limits.Queue)
+		return l.refuse(rejectedQueueFull, fault.Unavailable,
+			"The server runs %d %s, and %d wait; it takes no more.", place.size, place.kind, l.limits.Queue)
 	}
-	patience, cancel := context.WithTimeout(ctx, l.limits.Wait)
+	turn, cancel := context.WithTimeout(ctx, l.limits.Wait)
 	defer cancel()
-	if l.running.Acquire(patience, 1) == nil {
+	if place.Acquire(turn, 1) == nil {
 		return nil
 	}
-	if err := ctx.Err(); err != nil { // the client left, or its time is up
+	if err := ctx.Err(); err != nil { // the client disconnected, or the request timed out
 		return err
 	}
-	return l.refuse(refusedWait, fault.Unavailable,
-		"The server runs %d requests, and none ended within %s.", l.limits.Requests, l.limits.Wait)
+	return l.refuse(rejectedQueueTimeout, fault.Unavailable,
+		"The server runs %d %s, and none ended within %s.", place.size, place.kind, l.limits.Wait)
 }
 
-// refuse spreads those who are sent away over a few seconds: told the same time,
-// they would all come back at once.
+// refuse counts a rejected request. Retry-After varies by a few seconds: with one value all these clients
+// would retry at the same moment.
 func (l *limiter) refuse(reason string, kind fault.Kind, format string, args ...any) error {
 	l.refused.WithLabelValues(reason).Inc()
+	return retryLater(kind, format, args...)
+}
+
+// retryLater returns a fault with a Retry-After of one to three seconds.
+func retryLater(kind fault.Kind, format string, args ...any) error {
 	refused := fault.New(kind, format, args...)
 	refused.RetryAfter = time.Duration(1+rand.IntN(3)) * time.Second
 	return refused
 }
 
-// count says whether a caller may have one more request. Nobody in particular, who
-// reads which versions there are, may have any number.
-func (l *limiter) count(user string) bool {
+// addCaller reports whether a caller may have one more request. Unauthenticated requests (version
+// discovery) have no per-caller limit.
+func (l *limiter) addCaller(user string) bool {
 	if l.limits.PerCaller == 0 || user == "" {
 		return true
 	}
@@ -173,7 +225,7 @@ func (l *limiter) count(user string) bool {
 	return true
 }
 
-func (l *limiter) discount(user string) {
+func (l *limiter) removeCaller(user string) {
 	if l.limits.PerCaller == 0 || user == "" {
 		return
 	}
@@ -185,10 +237,10 @@ func (l *limiter) discount(user string) {
 }
 
 var (
-	limitOfRequests = prometheus.NewDesc("berth_http_requests_limit",
-		"The most requests to the APIs that run at once; 0 if any number does.", nil, nil)
-	requestsWaiting = prometheus.NewDesc("berth_http_requests_waiting",
-		"Requests that wait for their turn, since as many run as may.", nil, nil)
+	limitOfRequests = prometheus.NewDesc("berth_http_requests_in_flight_max",
+		"Maximum number of concurrent requests to the APIs; 0 without a limit.", nil, nil)
+	requestsWaiting = prometheus.NewDesc("berth_http_requests_queued",
+		"Number of requests that wait because the maximum number of requests is running.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +19,7 @@ import (
 
 var alice, bob = auth.Caller{UserID: "alice"}, auth.Caller{UserID: "bob"}
 
-// entering is a request that waits for its turn, or has been told.
+// entering is a request that waits for a slot, or the result of its wait.
 type entering struct {
 	leave func()
 	err   error
@@ -26,7 +28,7 @@ type entering struct {
 func (l *limiter) begin(ctx context.Context, caller auth.Caller) <-chan entering {
 	told := make(chan entering, 1)
 	go func() {
-		leave, err := l.enter(ctx, caller)
+		leave, err := l.admitRequest(ctx, caller, l.running)
 		told <- entering{leave, err}
 	}()
 	return told
@@ -41,7 +43,7 @@ func wantRefused(t *testing.T, err error, kind fault.Kind, text string) {
 	}
 }
 
-// told is what the limiter counts, by its label or the last word of its name.
+// told returns the metrics of the limiter, by label or by the last word of the name.
 func told(t *testing.T, l *limiter) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -63,11 +65,11 @@ func told(t *testing.T, l *limiter) map[string]float64 {
 	return counted
 }
 
-func TestAFullQueueIsRefusedAndAWaitEnds(t *testing.T) {
+func TestLimits_QueueFullOrWaitExceeded_Rejected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(Limits{Requests: 1, Queue: 2, Wait: 5 * time.Second})
-		running, err := l.enter(t.Context(), alice)
+		l := newLimiter(Limits{Requests: 1, Queue: 2, Wait: 5 * time.Second}, nil)
+		running, err := l.admitRequest(t.Context(), alice, l.running)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +77,7 @@ func TestAFullQueueIsRefusedAndAWaitEnds(t *testing.T) {
 		synctest.Wait()
 		second := l.begin(t.Context(), bob)
 		synctest.Wait()
-		_, err = l.enter(t.Context(), alice)
+		_, err = l.admitRequest(t.Context(), alice, l.running)
 		wantRefused(t, err, fault.Unavailable, "2 wait; it takes no more")
 		if waiting := l.waiting.Load(); waiting != 2 {
 			t.Errorf("%d wait", waiting)
@@ -88,41 +90,41 @@ func TestAFullQueueIsRefusedAndAWaitEnds(t *testing.T) {
 		}
 		wantRefused(t, (<-second).err, fault.Unavailable, "none ended within 5s")
 		next.leave()
-		last, err := l.enter(t.Context(), bob)
+		last, err := l.admitRequest(t.Context(), bob, l.running)
 		if err != nil {
 			t.Fatal(err)
 		}
 		last()
 
-		want := map[string]float64{"caller": 0, "queue_full": 1, "waited_too_long": 1, "waiting": 0, "limit": 1}
+		want := map[string]float64{"caller_limit": 0, "queue_full": 1, "queue_timeout": 1, "queued": 0, "max": 1}
 		if got := told(t, l); !maps.Equal(got, want) {
-			t.Errorf("counted %v, want %v", got, want)
+			t.Errorf("metrics = %v, want %v", got, want)
 		}
 	})
 }
 
-func TestACallerHasItsShareAndOthersTheirs(t *testing.T) {
+func TestLimits_PerCaller_IndependentOfOthers(t *testing.T) {
 	t.Parallel()
-	l := newLimiter(Limits{PerCaller: 2})
+	l := newLimiter(Limits{PerCaller: 2}, nil)
 	var leave [2]func()
 	for i := range leave {
 		var err error
-		if leave[i], err = l.enter(t.Context(), alice); err != nil {
+		if leave[i], err = l.admitRequest(t.Context(), alice, l.running); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := l.enter(t.Context(), alice)
+	_, err := l.admitRequest(t.Context(), alice, l.running)
 	wantRefused(t, err, fault.TooMany, "2 requests running or waiting")
-	// Bob may have his, and who is nobody in particular any number.
+	// Bob has his own limit, and unauthenticated requests have none.
 	for _, other := range []auth.Caller{bob, bob, {}, {}, {}} {
-		done, err := l.enter(t.Context(), other)
+		done, err := l.admitRequest(t.Context(), other)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer done()
 	}
 	leave[0]()
-	again, err := l.enter(t.Context(), alice)
+	again, err := l.admitRequest(t.Context(), alice, l.running)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,34 +132,48 @@ func TestACallerHasItsShareAndOthersTheirs(t *testing.T) {
 	leave[1]()
 }
 
-// A caller whose request is refused or ends while it waits has its share back.
-func TestWhoeverLeavesTheQueueIsForgotten(t *testing.T) {
+// A rejected request, or one that ends while it waits, releases its share of the caller's limit.
+func TestLimits_QueuedRequestEnds_FreesSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(Limits{Requests: 1, Queue: 1, Wait: time.Hour, PerCaller: 1})
-		running, err := l.enter(t.Context(), bob)
+		l := newLimiter(Limits{Requests: 1, Queue: 1, Wait: time.Hour, PerCaller: 1}, nil)
+		running, err := l.admitRequest(t.Context(), bob, l.running)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, hangUp := context.WithCancel(t.Context())
 		waiting := l.begin(ctx, alice)
 		synctest.Wait()
-		_, err = l.enter(t.Context(), alice) // one that waits counts
+		_, err = l.admitRequest(t.Context(), alice, l.running) // a waiting request counts
 		wantRefused(t, err, fault.TooMany, "running or waiting")
-		_, err = l.enter(t.Context(), auth.Caller{UserID: "carol"})
+		_, err = l.admitRequest(t.Context(), auth.Caller{UserID: "carol"}, l.running)
 		wantRefused(t, err, fault.Unavailable, "it takes no more")
 		hangUp()
 		if told := <-waiting; !errors.Is(told.err, context.Canceled) {
 			t.Errorf("got %v", told.err)
 		}
 		running()
-		if done, err := l.enter(t.Context(), alice); err != nil {
+		if done, err := l.admitRequest(t.Context(), alice, l.running); err != nil {
 			t.Error(err)
 		} else {
 			done()
 		}
 		if len(l.callers) != 0 || l.waiting.Load() != 0 {
-			t.Errorf("left behind: %v, %d waiting", l.callers, l.waiting.Load())
+			t.Errorf("afterwards: callers = %v, waiting = %d", l.callers, l.waiting.Load())
 		}
 	})
+}
+
+// TestLimits_SmallBodyNotSent_CostsLittle announces a body and sends one byte of it.
+func TestLimits_SmallBodyNotSent_CostsLittle(t *testing.T) {
+	cost := testing.Benchmark(func(b *testing.B) {
+		for range b.N {
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{"))
+			r.ContentLength = maxPrebufferedBody
+			prebufferBody(r)
+		}
+	}).AllocedBytesPerOp()
+	if cost > maxPrebufferedBody/2 {
+		t.Errorf("one byte of a body of %d bytes uses %d bytes of memory", maxPrebufferedBody, cost)
+	}
 }

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// ask sends a request of an administrator whose body may have no known length.
+// ask sends a request of an administrator, whose body may have an unknown length.
 func (s *service) ask(method, path string, body io.Reader, headers ...string) *httptest.ResponseRecorder {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), method, path, body)
@@ -36,7 +36,7 @@ func (s *service) ask(method, path string, body io.Reader, headers ...string) *h
 	return w
 }
 
-// busy begins requests that do not end before the returned function is called.
+// busy starts requests that run until the returned function is called.
 func (s *service) busy(paths ...string) (end func()) {
 	s.t.Helper()
 	ended := make(chan int)
@@ -45,7 +45,7 @@ func (s *service) busy(paths ...string) (end func()) {
 		body, more := io.Pipe()
 		bodies = append(bodies, more)
 		go func() { ended <- s.ask(http.MethodPost, path, body).Code }()
-		// The body is read only after there was room for the request.
+		// The server reads the body only after the request has a slot.
 		if _, err := io.WriteString(more, "{"); err != nil {
 			s.t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func (s *service) busy(paths ...string) (end func()) {
 		for _, body := range bodies {
 			body.Close()
 			if code := <-ended; code != http.StatusBadRequest {
-				s.t.Errorf("the request that was held up: status %d", code)
+				s.t.Errorf("held request: status = %d", code)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func (s *service) busy(paths ...string) (end func()) {
 
 var requestID = regexp.MustCompile(`^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// wantError holds an answer to the form of the errors of the API of a path.
+// wantError checks that a response is an error in the format of the API of a path.
 func (s *service) wantError(answer *httptest.ResponseRecorder, path string, status int, text string) {
 	s.t.Helper()
 	id := answer.Header().Get("X-Openstack-Request-Id")
@@ -72,7 +72,7 @@ func (s *service) wantError(answer *httptest.ResponseRecorder, path string, stat
 	if strings.HasPrefix(path, "/v1") {
 		inner := told(s.t, answer)
 		if said, _ := inner["faultstring"].(string); !strings.Contains(said, text) {
-			s.t.Errorf("%s: %v does not say %q", path, inner, text)
+			s.t.Errorf("%s: %v lacks %q", path, inner, text)
 		}
 		return
 	}
@@ -99,15 +99,15 @@ func (s *service) wantRetryAfter(answer *httptest.ResponseRecorder) {
 	}
 }
 
-// bothAPIs are paths that take a body.
+// bothAPIs lists paths that accept a body.
 var bothAPIs = []string{"/resource_providers", "/v1/allocations"}
 
 func limited(t *testing.T, limits server.Limits) *watched {
 	t.Helper()
-	return newWatched(t, func(_ *store.Options, options *server.Options) { options.Limits = limits })
+	return newWatched(t, func(_ *postgres.Options, options *server.Options) { options.Limits = limits })
 }
 
-func TestABusyServerSaysWhenToComeAgain(t *testing.T) {
+func TestLimits_QueueFull_Returns503WithRetryAfter(t *testing.T) {
 	t.Parallel()
 	s := limited(t, server.Limits{Requests: 2})
 	end := s.busy(bothAPIs...)
@@ -116,17 +116,17 @@ func TestABusyServerSaysWhenToComeAgain(t *testing.T) {
 		s.wantError(answer, path, http.StatusServiceUnavailable, "The server runs 2 requests, and 0 wait; it takes no more.")
 		s.wantRetryAfter(answer)
 	}
-	// The question who calls comes first, and those who watch are always answered.
+	// Authentication comes first, and open paths are always served.
 	if answer := s.send(http.MethodGet, "/resource_providers"); answer.Code != http.StatusUnauthorized {
-		t.Errorf("without a token: status %d", answer.Code)
+		t.Errorf("without a token: status = %d", answer.Code)
 	}
 	for _, path := range []string{"/livez", "/readyz", "/metrics", "/docs", "/", "/v1"} {
 		if answer := s.send(http.MethodGet, path); answer.Code != http.StatusOK {
 			t.Errorf("%s: status %d", path, answer.Code)
 		}
 	}
-	if counted := s.send(http.MethodGet, "/metrics").Body.String(); !strings.Contains(counted, `berth_http_requests_refused_total{reason="queue_full"} 2`) {
-		t.Error("the metrics do not count the two that were refused")
+	if counted := s.send(http.MethodGet, "/metrics").Body.String(); !strings.Contains(counted, `berth_http_requests_rejected_total{reason="queue_full"} 2`) {
+		t.Error("the metrics lack the two rejected requests")
 	}
 	end()
 	if answer := s.ask(http.MethodGet, "/resource_providers", http.NoBody); answer.Code != http.StatusOK {
@@ -134,8 +134,7 @@ func TestABusyServerSaysWhenToComeAgain(t *testing.T) {
 	}
 }
 
-// slowly sends a request whose body has a length and does not come to its end before
-// the writer is closed.
+// slowly sends a request whose body has a length and is incomplete until the writer is closed.
 func (s *service) slowly(path string, length int64) (*io.PipeWriter, <-chan *httptest.ResponseRecorder) {
 	s.t.Helper()
 	body, more := io.Pipe()
@@ -153,18 +152,18 @@ type sized struct {
 	length int64
 }
 
-func TestWhoSendsASmallBodySlowlyKeepsNobodyFromRunning(t *testing.T) {
+func TestLimits_SlowSmallBody_DoesNotHoldSlot(t *testing.T) {
 	t.Parallel()
 	s := limited(t, server.Limits{Requests: 1})
 	for _, path := range bothAPIs {
 		body, slow := s.slowly(path, 64<<10)
 		if other := s.ask(http.MethodGet, path, http.NoBody); other.Code != http.StatusOK {
-			t.Errorf("%s: meanwhile another gets status %d", path, other.Code)
+			t.Errorf("%s: concurrent request: status = %d", path, other.Code)
 		}
 		body.CloseWithError(io.ErrUnexpectedEOF)
 		s.wantError(<-slow, path, http.StatusBadRequest, "The request's body could not be read to its end.")
 
-		// A larger one is kept in memory only by those who run.
+		// A larger body is buffered only for a request with a slot.
 		body, slow = s.slowly(path, 64<<10+1)
 		s.wantError(s.ask(http.MethodGet, path, http.NoBody), path, http.StatusServiceUnavailable, "The server runs 1 requests")
 		body.CloseWithError(io.ErrUnexpectedEOF)
@@ -172,7 +171,25 @@ func TestWhoSendsASmallBodySlowlyKeepsNobodyFromRunning(t *testing.T) {
 	}
 }
 
-func TestACallerWithTooManyRequestsIsTold(t *testing.T) {
+// TestLimits_LargeBodiesSentSlowly_LeavePlaces has more clients that send a large body slowly than slots.
+func TestLimits_LargeBodiesSentSlowly_LeavePlaces(t *testing.T) {
+	t.Parallel()
+	s := limited(t, server.Limits{Requests: 4})
+	end := s.busy(bothAPIs[0], bothAPIs[1], bothAPIs[0])
+	for _, path := range bothAPIs {
+		s.wantError(s.ask(http.MethodPost, path, sized{strings.NewReader(""), 64<<10 + 1}), path, http.StatusServiceUnavailable,
+			"The server runs 3 requests with large bodies, and 0 wait; it takes no more.")
+		if other := s.ask(http.MethodGet, path, http.NoBody); other.Code != http.StatusOK {
+			t.Errorf("%s: concurrent request: status = %d", path, other.Code)
+		}
+		if other := s.ask(http.MethodPost, path, sized{strings.NewReader("{"), 1}); other.Code != http.StatusBadRequest {
+			t.Errorf("%s: concurrent small body: status = %d", path, other.Code)
+		}
+	}
+	end()
+}
+
+func TestLimits_CallerLimitExceeded_Returns429(t *testing.T) {
 	t.Parallel()
 	s := limited(t, server.Limits{PerCaller: 1})
 	end := s.busy("/resource_providers")
@@ -181,7 +198,7 @@ func TestACallerWithTooManyRequestsIsTold(t *testing.T) {
 		s.wantError(answer, path, http.StatusTooManyRequests, "This user has 1 requests running or waiting")
 		s.wantRetryAfter(answer)
 		if other := s.ask(http.MethodGet, path, http.NoBody, "X-Auth-Token", "bob", "X-Roles", "admin,service"); other.Code != http.StatusOK {
-			t.Errorf("%s by another: status %d", path, other.Code)
+			t.Errorf("%s of another user: status = %d", path, other.Code)
 		}
 	}
 	end()
@@ -190,9 +207,9 @@ func TestACallerWithTooManyRequestsIsTold(t *testing.T) {
 // chunked hides the length of a body.
 type chunked struct{ io.Reader }
 
-func TestABodyThatIsTooLargeIsRefusedWhateverItsLengthIsSaidToBe(t *testing.T) {
+func TestLimits_BodyTooLarge_Returns413(t *testing.T) {
 	t.Parallel()
-	s := newWatched(t, func(_ *store.Options, options *server.Options) { options.MaxBodyBytes = 2000 })
+	s := newWatched(t, func(_ *postgres.Options, options *server.Options) { options.MaxBodyBytes = 2000 })
 	large := `{"name": "` + strings.Repeat("x", 2000) + `"}`
 	for _, path := range bothAPIs {
 		for _, body := range []io.Reader{strings.NewReader(large), chunked{strings.NewReader(large)}} {
@@ -202,11 +219,10 @@ func TestABodyThatIsTooLargeIsRefusedWhateverItsLengthIsSaidToBe(t *testing.T) {
 	}
 }
 
-// The database holds a request up for longer than the server allows, and the one
-// connection there is with it.
-func TestARequestThatTakesTooLongIsUnavailable(t *testing.T) {
+// The database blocks a request for longer than the server allows, and with it the only connection.
+func TestLimits_RequestTimeoutExceeded_Returns503(t *testing.T) {
 	t.Parallel()
-	s := newWatched(t, func(opening *store.Options, options *server.Options) {
+	s := newWatched(t, func(opening *postgres.Options, options *server.Options) {
 		opening.MaxConns, options.RequestTimeout = 1, 300*time.Millisecond
 	})
 	lock, err := s.db.Pool.Begin(t.Context())
@@ -236,11 +252,11 @@ func TestARequestThatTakesTooLongIsUnavailable(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerHasAnIDOfItsOwn: the client's id is for the log and never comes
-// back, and only in the form that OpenStack's services send.
-func TestEveryAnswerHasAnIDOfItsOwn(t *testing.T) {
+// TestServer_RequestID_UniquePerResponse checks that the client's id appears only in the log, and only if
+// it has the format of OpenStack services.
+func TestServer_RequestID_UniquePerResponse(t *testing.T) {
 	t.Parallel()
-	s := newWatched(t, func(_ *store.Options, options *server.Options) {
+	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
 		options.AccessLog, options.MaxBodyBytes = true, 1024
 		options.CORSAllowedOrigins = []string{"https://here.example"}
 	})
@@ -263,7 +279,7 @@ func TestEveryAnswerHasAnIDOfItsOwn(t *testing.T) {
 	} {
 		ids := answer.Header().Values("X-Openstack-Request-Id")
 		if len(ids) != 1 || !requestID.MatchString(ids[0]) || ids[0] == sent || seen[ids[0]] {
-			t.Errorf("%s (%d): the ids are %q", name, answer.Code, ids)
+			t.Errorf("%s (%d): ids = %q", name, answer.Code, ids)
 			continue
 		}
 		seen[ids[0]] = true
@@ -271,10 +287,10 @@ func TestEveryAnswerHasAnIDOfItsOwn(t *testing.T) {
 			t.Errorf("%s: status %d", name, answer.Code)
 		}
 		if !strings.Contains(s.log.String(), "request_id="+ids[0]+" global_request_id="+sent+" ") {
-			t.Errorf("%s: the log does not have both ids", name)
+			t.Errorf("%s: the log lacks one of the ids", name)
 		}
 		if body := answer.Body.String(); strings.Contains(body, `"errors"`) && !strings.Contains(body, `"request_id":"`+ids[0]+`"`) {
-			t.Errorf("%s: the body has another id: %s", name, body)
+			t.Errorf("%s: body = %s, want the same id", name, body)
 		}
 	}
 	for _, odd := range []string{strings.ToUpper(sent), "req-1", sent + "0", sent[4:], `req-"quoted"`, "req-0a1b2c3d-0000-4000-8000-00000000abcg"} {

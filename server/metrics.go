@@ -16,8 +16,8 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// metrics counts requests for Prometheus. The registry is the server's own, so
-// that several servers in one process, as in tests, count apart.
+// metrics counts requests for Prometheus. Each server has its own registry, so that several servers in one
+// process, as in tests, have separate counters.
 type metrics struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.CounterVec
@@ -27,11 +27,12 @@ type metrics struct {
 	candidates prometheus.Histogram
 	empty      prometheus.Counter
 	inFlight   prometheus.Gauge
+	cut        *prometheus.CounterVec
 	versions   versionLabels
 }
 
-// durationBuckets are in seconds. Most operations take a few milliseconds; the
-// upper ones tell locks and large lists.
+// durationBuckets are in seconds. Most operations take a few milliseconds; the upper buckets show lock
+// waits and large lists.
 var durationBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
 // candidateBuckets are numbers of candidates. 0 is a bucket of its own.
@@ -40,55 +41,76 @@ var candidateBuckets = []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 20
 func newMetrics(options Options) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		// Each label has few values: operations are those of the tables and the open
-		// paths, versions those that clients use. Paths and callers are no labels.
+		// Each label has few values: operations are those of the route tables and the open paths, versions
+		// those that clients use. Paths and callers are not labels.
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_http_requests_total", Help: "Requests answered.",
 		}, []string{"api", "operation", "microversion", "status"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "berth_http_request_duration_seconds", Help: "Time from the head of a request to the end of its answer.",
+			Name: "berth_http_request_duration_seconds", Help: "Time from the header of a request to the end of its response, in seconds.",
 			Buckets: durationBuckets,
 		}, []string{"api", "operation", "microversion"}),
 		roundTrips: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_sql_round_trips_total", Help: "How often requests waited for the database.",
+			Name: "berth_sql_round_trips_total", Help: "Number of database round trips of requests.",
 		}, []string{"operation"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_http_conflicts_total", Help: "Requests answered 409, by the code of the error.",
+			Name: "berth_http_conflicts_total", Help: "Number of 409 responses by error code.",
 		}, []string{"operation", "code"}),
 		candidates: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_candidates_returned", Help: "Allocation candidates in an answer.", Buckets: candidateBuckets,
+			Name: "berth_allocation_candidates_returned", Help: "Number of allocation candidates in a response.", Buckets: candidateBuckets,
 		}),
 		empty: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_candidates_empty_total", Help: "Questions for allocation candidates that nothing fits.",
+			Name: "berth_allocation_candidates_empty_total", Help: "Number of allocation candidate queries without a result.",
 		}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "berth_http_requests_in_flight", Help: "Requests being served.",
+			Name: "berth_http_requests_in_flight", Help: "Number of requests being served.",
 		}),
+		cut: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_http_answers_cut_total",
+			Help: "Number of truncated responses by reason: the client stalled, it disconnected, or the server failed.",
+		}, []string{"reason"}),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.roundTrips, m.conflicts, m.candidates, m.empty, m.inFlight,
+	for _, reason := range []string{cutStalled, cutGone, cutInternal} {
+		m.cut.WithLabelValues(reason)
+	}
+	m.registry.MustRegister(m.requests, m.durations, m.roundTrips, m.conflicts, m.candidates, m.empty, m.inFlight, m.cut,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		buildInfo(options.Watch), statementCollector{options.Store}, poolCollector{options.Store})
-	if options.Watch.Tokens != nil {
-		m.registry.MustRegister(tokenCollector(options.Watch.Tokens))
+		buildInfo(options.Observability), statementCollector{options.Store.Pool()}, poolCollector{options.Store.Pool()}, auditCollector{options.AuditLog})
+	if options.Observability.Tokens != nil {
+		m.registry.MustRegister(tokenCollector(options.Observability.Tokens))
+	}
+	registerCounter(m.registry, "berth_log_lines_lost_total", "Number of log lines that could not be written.", options.Observability.LogLinesLost)
+	registerCounter(m.registry, "berth_embedded_postgres_restarts_total",
+		"Number of restarts of the embedded PostgreSQL after an unexpected exit.", options.Observability.EmbeddedRestarts)
+	if options.Observability.Validations != nil {
+		m.registry.MustRegister(validationCollector(options.Observability.Validations))
 	}
 	watchDatabase(m.registry, options)
 	return m
+}
+
+// registerCounter registers a counter that another package maintains, unless it is nil.
+func registerCounter(registry *prometheus.Registry, name, help string, count func() int64) {
+	if count != nil {
+		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return float64(count()) }))
+	}
 }
 
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Values of labels where a request has none of its own.
+// Values of labels for requests that have no value of their own.
 const (
 	labelNone  = "none"
 	labelOther = "other"
-	// labelOpen is the api of what is open to all: probes, documents.
+	// labelOpen is the api of open paths: probes, documents.
 	labelOpen = "open"
 )
 
-// observe counts a request that has been served.
-func (m *metrics) observe(w *watcher, trips int64, took time.Duration) {
+// observe counts a completed request.
+func (m *metrics) observe(w *responseRecorder, trips int64, took time.Duration) {
 	m.inFlight.Dec()
 	operation, api := cmp.Or(w.info.Operation, labelNone), apiOf(w.info)
 	version := m.versions.label(api, w.info.Microversion)
@@ -106,10 +128,10 @@ func (m *metrics) observe(w *watcher, trips int64, took time.Duration) {
 	}
 }
 
-// candidateOperation answers allocation candidates.
+// candidateOperation is the operation that returns allocation candidates.
 const candidateOperation = "candidate-list"
 
-// conflictCode is the code of a 409. The Bare Metal API has hardly any.
+// conflictCode returns the error code of a 409. The Bare Metal API has almost none.
 func conflictCode(info *request.Info) string {
 	if info.Service == request.Baremetal {
 		return cmp.Or(info.ErrorCode, labelNone)
@@ -124,13 +146,13 @@ func apiOf(info *request.Info) string {
 	return cmp.Or(info.Service, "placement")
 }
 
-// versionLabels bounds how many microversions are told apart: somebody who asks for
-// each in turn would otherwise leave thousands of series behind. Real clients use a
-// handful. The first to come are told, later ones are "other".
+// versionLabels bounds the number of microversions in labels: a client that requests each version in turn
+// would otherwise create thousands of series. Real clients use a handful. The first versions get a label
+// of their own, later ones get "other".
 type versionLabels struct{ seen sync.Map }
 
-// mostVersions are told apart for each API.
-const mostVersions = 20
+// maxVersions is the maximum number of versions with a label of their own, for each API.
+const maxVersions = 20
 
 type versionSeen struct{ api, version string }
 
@@ -148,16 +170,16 @@ func (v *versionLabels) label(api, version string) string {
 			count++
 		}
 	}
-	if count >= mostVersions {
+	if count >= maxVersions {
 		return labelOther
 	}
 	v.seen.Store(key, true)
 	return version
 }
 
-func buildInfo(watch Watch) prometheus.Collector {
+func buildInfo(watch Observability) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "berth_build_info", Help: "Which berth this is; always 1.",
+		Name: "berth_build_info", Help: "Version of berth as labels; always 1.",
 		ConstLabels: prometheus.Labels{
 			"version": cmp.Or(watch.Version, "unknown"), "revision": cmp.Or(watch.Revision, "unknown"), "goversion": runtime.Version(),
 		},

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// JSON knows no largest number, Go's float64 and PostgreSQL's numeric do: where a body
-// may hold anything, such a number is refused, or is kept and comes back.
-func TestANumberOfAnySizeIsNoFailureOfTheService(t *testing.T) {
+// TestJSON_ExtremeNumber_NoServerError sends numbers beyond Go's float64 and PostgreSQL's numeric, which
+// JSON allows. Where a body may contain any JSON, the server rejects such a number, or stores and returns
+// it.
+func TestJSON_ExtremeNumber_NoServerError(t *testing.T) {
 	t.Parallel()
-	s := newWatched(t, func(*store.Options, *server.Options) {})
+	s := newWatched(t, func(*postgres.Options, *server.Options) {})
 	if _, err := s.db.Pool.Exec(t.Context(), "INSERT INTO conductors (hostname, drivers) VALUES ('berth-1', '{manual-management}')"); err != nil {
 		t.Fatal(err)
 	}

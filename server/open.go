@@ -9,26 +9,24 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// openPaths are served without a token and without a microversion: what probes,
-// scrapers and readers of the documentation ask for. They are found with and
-// without the prefix of the API, since probes rarely know of it.
+// openPaths contains the paths that need neither token nor microversion: those that probes, scrapers and
+// readers of the documentation request. They work with and without the prefix of the API, since probes
+// rarely know it.
 type openPaths struct {
 	exact map[string]*openPath
 	ready *readiness
-	// below serves whole trees: what is asked for there is never a question of
-	// tokens, even if it does not exist.
+	// below serves whole subtrees, whose paths never need a token, even if they do not exist.
 	below []*openPath
 }
 
-// openPath is a handler with the name under which its requests are counted.
+// openPath is a handler with the operation name under which its requests are counted.
 type openPath struct {
 	name    string
 	prefix  string
 	handler http.Handler
 }
 
-func newOpenPaths(options Options, metrics *metrics) *openPaths {
-	documents := newDocuments(options.Prefix)
+func newOpenPaths(options Options, metrics *metrics, documents *documents) *openPaths {
 	reference := newReference()
 	made := &openPaths{
 		exact: map[string]*openPath{
@@ -42,16 +40,16 @@ func newOpenPaths(options Options, metrics *metrics) *openPaths {
 		},
 	}
 	made.exact["/readyz"] = &openPath{name: "readyz", handler: made.ready}
-	if !options.Watch.HideMetrics {
+	if !options.Observability.HideMetrics {
 		made.exact["/metrics"] = &openPath{name: "metrics", handler: metrics.handler()}
 	}
 	return made
 }
 
-// openOperations are the names under which requests to open paths are counted.
+// openOperations lists the operation names of open paths.
 var openOperations = map[string]bool{"livez": true, "readyz": true, "metrics": true, "docs": true, "openapi": true}
 
-// find is nil for paths that are not open.
+// find returns nil for paths that are not open.
 func (o *openPaths) find(path string) *openPath {
 	if found := o.exact[path]; found != nil {
 		return found
@@ -64,8 +62,8 @@ func (o *openPaths) find(path string) *openPath {
 	return nil
 }
 
-// serve answers what asks for a representation, and nothing else. A tree sees the
-// rest of the path.
+// serve handles GET and HEAD, and rejects other methods. The handler of a subtree gets the rest of the
+// path.
 func (o *openPath) serve(w http.ResponseWriter, r *http.Request, path string) {
 	request.From(r.Context()).Operation = o.name
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -79,7 +77,7 @@ func (o *openPath) serve(w http.ResponseWriter, r *http.Request, path string) {
 	o.handler.ServeHTTP(w, r)
 }
 
-// restOfPath is what a tree is asked for.
+// restOfPath is the wildcard for the path below a subtree.
 const restOfPath = "rest"
 
 func notFound(w http.ResponseWriter, r *http.Request) {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -18,11 +17,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/berthd/berth/openapi"
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/dbtest"
 	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/postgres"
 )
 
 // service is a server with a database of its own.
@@ -34,18 +33,17 @@ type service struct {
 
 func newService(t *testing.T, prefix string) *service {
 	t.Helper()
-	db := dbtest.Guarded(t)
-	data, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(data.Close)
-	return &service{t: t, db: db, handler: server.New(server.Options{
-		Store: data, Log: slog.New(slog.DiscardHandler), Prefix: prefix, EnforceNewDefaults: true,
-	})}
+	return newServiceWith(t, func(options *server.Options) { options.Prefix = prefix })
 }
 
-// get asks without a token, with the given headers, name and value in turn.
+// newServiceWith returns a server with changed options.
+func newServiceWith(t *testing.T, change func(*server.Options)) *service {
+	t.Helper()
+	made := servertest.New(t, servertest.Options{Store: postgres.Options{MaxConns: 2}, Server: change})
+	return &service{t: t, db: made.DB, handler: made.Handler}
+}
+
+// get sends a GET without a token. headers are pairs of name and value.
 func (s *service) get(path string, headers ...string) *httptest.ResponseRecorder {
 	s.t.Helper()
 	return s.send(http.MethodGet, path, headers...)
@@ -62,7 +60,7 @@ func (s *service) send(method, path string, headers ...string) *httptest.Respons
 	return w
 }
 
-func TestTheOpenPathsNeedNoToken(t *testing.T) {
+func TestAuth_PublicPaths_NeedNoToken(t *testing.T) {
 	t.Parallel()
 	bare, below := newService(t, ""), newService(t, "/placement")
 	for path, mediaType := range map[string]string{
@@ -87,7 +85,7 @@ func TestTheOpenPathsNeedNoToken(t *testing.T) {
 	}
 }
 
-func TestTheOpenPathsAreOnlyRead(t *testing.T) {
+func TestRoute_PublicPaths_RejectWrites(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "")
 	for _, path := range []string{"/livez", "/readyz", "/metrics", "/docs", "/docs/reference.js", "/openapi/1.39.json"} {
@@ -101,7 +99,7 @@ func TestTheOpenPathsAreOnlyRead(t *testing.T) {
 	}
 }
 
-func TestHeadHasTheHeadersOfGet(t *testing.T) {
+func TestRoute_Head_HasHeadersOfGet(t *testing.T) {
 	t.Parallel()
 	running := httptest.NewServer(newService(t, "").handler)
 	defer running.Close()
@@ -127,22 +125,26 @@ func TestHeadHasTheHeadersOfGet(t *testing.T) {
 	}
 }
 
-func TestTheDocumentsAreServedAsTheyAreCheckedIn(t *testing.T) {
+func TestOpenAPI_ServedDocuments_MatchRouteTable(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "")
+	table := server.Table(server.Options{})
 	for _, version := range microversion.All() {
-		want, _ := openapi.Placement.Document(version.String())
+		want, err := table.Document(version)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got := s.get("/openapi/" + version.String() + ".json").Body.Bytes(); !bytes.Equal(got, want) {
 			t.Errorf("%s: %d bytes, want %d", version, len(got), len(want))
 		}
 	}
 	latest, newest := s.get("/openapi/latest.json"), s.get("/openapi/1.39.json")
 	if !bytes.Equal(latest.Body.Bytes(), newest.Body.Bytes()) {
-		t.Error("the latest document is another than that of 1.39")
+		t.Error("the latest document differs from that of 1.39")
 	}
 }
 
-func TestADocumentNamesThePathUnderWhichTheAPIIsMounted(t *testing.T) {
+func TestOpenAPI_Document_NamesMountPath(t *testing.T) {
 	t.Parallel()
 	var document struct{ Servers []struct{ URL string } }
 	if err := json.Unmarshal(newService(t, "/placement").get("/placement/openapi/1.39.json").Body.Bytes(), &document); err != nil {
@@ -153,7 +155,7 @@ func TestADocumentNamesThePathUnderWhichTheAPIIsMounted(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnknownBelowAnOpenPathIsNotFound(t *testing.T) {
+func TestRoute_UnknownPublicPath_Returns404(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "")
 	for _, path := range []string{
@@ -176,11 +178,11 @@ func TestWhatIsUnknownBelowAnOpenPathIsNotFound(t *testing.T) {
 		}
 	}
 	if answer := s.get("/openapi"); answer.Code != http.StatusUnauthorized {
-		t.Errorf("a path that is none of ours: status %d", answer.Code)
+		t.Errorf("unknown path: status = %d", answer.Code)
 	}
 }
 
-func TestFilesAreAskedForAgainAndSentOnce(t *testing.T) {
+func TestDocs_StaticFiles_CompressedWithETag(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "")
 	for _, path := range []string{"/openapi/1.39.json", "/docs", "/docs/swagger-ui.js"} {
@@ -192,7 +194,7 @@ func TestFilesAreAskedForAgainAndSentOnce(t *testing.T) {
 		}
 		unzipped, err := io.ReadAll(reader)
 		if err != nil || !bytes.Equal(unzipped, plain.Body.Bytes()) {
-			t.Errorf("%s: compressed it is another: %v", path, err)
+			t.Errorf("%s: the compressed document differs: %v", path, err)
 		}
 		tags := []string{plain.Header().Get("Etag"), zipped.Header().Get("Etag")}
 		if tags[0] == "" || tags[1] == "" || tags[0] == tags[1] || plain.Header().Get("Cache-Control") != "no-cache" ||
@@ -201,18 +203,18 @@ func TestFilesAreAskedForAgainAndSentOnce(t *testing.T) {
 		}
 		held := s.get(path, "If-None-Match", `"other", `+tags[0])
 		if held.Code != http.StatusNotModified || held.Body.Len() != 0 || held.Header().Get("Etag") != tags[0] {
-			t.Errorf("%s: asked again, status %d and %d bytes", path, held.Code, held.Body.Len())
+			t.Errorf("%s: with its entity tag: status = %d, %d bytes", path, held.Code, held.Body.Len())
 		}
 		if other := s.get(path, "If-None-Match", `"other"`); other.Code != http.StatusOK {
-			t.Errorf("%s: asked with another tag, status %d", path, other.Code)
+			t.Errorf("%s: with another entity tag: status = %d", path, other.Code)
 		}
 	}
 }
 
-// what a page names to be loaded.
+// loaded matches the files that a page loads.
 var loaded = regexp.MustCompile(`(?:src|href)="([^"]*)"`)
 
-func TestTheReferenceLoadsNothingFromElsewhere(t *testing.T) {
+func TestDocs_APIReference_LoadsOnlyOwnFiles(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "/placement")
 	page := s.get("/placement/docs")
@@ -227,10 +229,10 @@ func TestTheReferenceLoadsNothingFromElsewhere(t *testing.T) {
 	}
 	named := loaded.FindAllStringSubmatch(page.Body.String(), -1)
 	if len(named) < 6 {
-		t.Fatalf("the page names %q", named)
+		t.Fatalf("the page loads %q", named)
 	}
 	for _, name := range named {
-		// The page is /placement/docs, so that its relative links begin at /placement/.
+		// The page is /placement/docs, so that its relative links start at /placement/.
 		part := s.get("/placement/" + name[1])
 		if part.Code != http.StatusOK || part.Body.Len() == 0 {
 			t.Errorf("%s: status %d", name[1], part.Code)
@@ -239,25 +241,25 @@ func TestTheReferenceLoadsNothingFromElsewhere(t *testing.T) {
 	for _, own := range []string{"/docs", "/docs/reference.js", "/docs/reference.css"} {
 		if body := s.get(own).Body.String(); strings.Contains(body, "://") || strings.Contains(body, "<style") ||
 			strings.Contains(body, " style=") || strings.Contains(body, "<script>") {
-			t.Errorf("%s has what the policy forbids", own)
+			t.Errorf("%s has content that the policy forbids", own)
 		}
 	}
 }
 
-func TestTheReferenceOffersEveryMicroversion(t *testing.T) {
+func TestDocs_APIReference_ListsEveryMicroversion(t *testing.T) {
 	t.Parallel()
 	page := newService(t, "").get("/docs").Body.String()
 	before := len(page)
 	for _, version := range microversion.All() {
 		at := strings.Index(page, "<option>"+version.String()+"</option>")
 		if at < 0 || at > before {
-			t.Errorf("%s is not offered, or not in its place", version)
+			t.Errorf("%s is missing, or at the wrong position", version)
 		}
 		before = at
 	}
 }
 
-func TestASlashAtTheEndLeadsToTheReference(t *testing.T) {
+func TestDocs_TrailingSlash_RedirectsToReference(t *testing.T) {
 	t.Parallel()
 	answer := newService(t, "/placement").get("/placement/docs/")
 	if answer.Code != http.StatusPermanentRedirect || answer.Header().Get("Location") != "/placement/docs" {
@@ -265,14 +267,14 @@ func TestASlashAtTheEndLeadsToTheReference(t *testing.T) {
 	}
 }
 
-func TestReadinessIsThatOfTheDatabase(t *testing.T) {
+func TestReadiness_DatabaseDown_Returns503(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "")
-	if answer := s.get("/readyz"); answer.Code != http.StatusOK || answer.Body.String() != `{"status":"ready","checks":{"database":"answers","schema":"up to date"}}`+"\n" {
+	if answer := s.get("/readyz"); answer.Code != http.StatusOK || answer.Body.String() != `{"status":"ready","checks":{"database":"ok","schema":"up to date"}}`+"\n" {
 		t.Errorf("with a database: status %d, %s", answer.Code, answer.Body)
 	}
 	s.refuseConnections()
-	time.Sleep(1100 * time.Millisecond) // an answer holds for a second
+	time.Sleep(1100 * time.Millisecond) // results are cached for 1 s
 	want := `{"status":"unavailable","reason":"the database does not answer; the log says why",` +
 		`"checks":{"database":"does not answer","schema":"unknown"}}` + "\n"
 	if answer := s.get("/readyz"); answer.Code != http.StatusServiceUnavailable || answer.Body.String() != want ||
@@ -284,11 +286,11 @@ func TestReadinessIsThatOfTheDatabase(t *testing.T) {
 	}
 }
 
-// refuseConnections makes the database one that nobody can connect to until the test
-// is over, when it is audited, and ends the connections there are.
+// refuseConnections makes the database reject connections until the end of the test, when dbtest audits
+// it, and closes the existing connections.
 func (s *service) refuseConnections() {
 	s.t.Helper()
-	// A database cannot be closed from within.
+	// A session of the database itself cannot do this.
 	config, err := pgx.ParseConfig(s.db.URL)
 	if err != nil {
 		s.t.Fatal(err)
@@ -315,7 +317,7 @@ func (s *service) refuseConnections() {
 	}
 }
 
-func TestRequestsAreCountedByOperationMicroversionAndStatus(t *testing.T) {
+func TestMetrics_Requests_CountedByOperationAndStatus(t *testing.T) {
 	t.Parallel()
 	s := newService(t, "/placement")
 	admin := []string{"X-Auth-Token", "admin", "OpenStack-API-Version", "placement 1.14"}
@@ -335,21 +337,21 @@ func TestRequestsAreCountedByOperationMicroversionAndStatus(t *testing.T) {
 		`berth_http_request_duration_seconds_count{api="placement",microversion="1.14",operation="provider-list"} 2`,
 		`berth_sql_round_trips_total{operation="livez"} 0`,
 		`berth_http_requests_in_flight 1`,
-		`berth_sql_retries_total 0`,
-		`berth_sql_connections_max 2`,
-		`berth_sql_connections_open{state="busy"} 0`,
+		`berth_sql_write_retries_total 0`,
+		`berth_db_pool_connections_max 2`,
+		`berth_db_pool_connections{state="in_use"} 0`,
 	} {
 		if !strings.Contains(counted, line+"\n") {
-			t.Errorf("the metrics lack %s", line)
+			t.Errorf("metrics lack %s", line)
 		}
 	}
 	for _, name := range []string{"go_goroutines ", "process_cpu_seconds_total ", `berth_sql_round_trips_total{operation="provider-list"} `} {
 		if !strings.Contains(counted, "\n"+name) || strings.Contains(counted, "\n"+name+"0\n") {
-			t.Errorf("the metrics lack %s, or it is 0", name)
+			t.Errorf("metrics lack %s, or it is 0", name)
 		}
 	}
-	// Each server counts for itself.
+	// Each server has its own counters.
 	if other := newService(t, "").get("/metrics").Body.String(); strings.Contains(other, "provider-list") {
-		t.Error("another server counted these requests too")
+		t.Error("another server also counted these requests")
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// Operations lists what the service can be asked for: the Placement API, then the Bare
-// Metal API with what this server has beyond it. For tools that must cover all of it;
-// no request can be served by them.
+// Operations returns the operations of the Placement API, then those of the Bare Metal API with its
+// extensions. It is for tools that must cover all operations; the result cannot serve requests.
 func Operations() []*route.Operation {
 	return slices.Concat(Table(Options{}).Operations(), extendedTable(Options{}).Operations())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -11,32 +12,36 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// live says that the process runs and answers. It looks at nothing else: a
-// supervisor restarts what is not alive, which cures no database.
+// live responds that the process runs. It checks nothing else: a service manager restarts a process that
+// is not alive, which does not repair a database.
 func live(w http.ResponseWriter, _ *http.Request) {
 	writeProbe(w, http.StatusOK, probe{Status: "alive"})
 }
 
-// How long a probe waits for the database, and how long an answer holds, for any
-// number of probes.
+// databaseTimeout is how long a probe waits for the database, and readinessTTL how long a result is
+// cached, for all probes.
 const (
-	databasePatience = 2 * time.Second
-	readinessHolds   = time.Second
+	databaseTimeout = 2 * time.Second
+	readinessTTL    = time.Second
 )
 
-// readiness says whether requests can be answered.
+// readiness determines whether the server can serve requests.
 type readiness struct {
 	draining <-chan struct{}
-	log      *slog.Logger
-	look     look[SchemaState]
+	// starved returns the time since which no request has acquired a connection; limit is its maximum, 0:
+	// no limit.
+	starved func() time.Duration
+	limit   time.Duration
+	log     *slog.Logger
+	look    cachedQuery[SchemaState]
 }
 
 func newReadiness(options Options) *readiness {
-	r := &readiness{draining: options.Watch.Draining, log: options.Log}
-	r.look = look[SchemaState]{every: readinessHolds, patience: databasePatience, ask: func(ctx context.Context) (SchemaState, error) {
-		state, err := schemaState(ctx, options.Store, options.Watch.Schema)
+	r := &readiness{draining: options.Observability.Draining, log: options.Log, limit: options.Observability.Starved, starved: options.Store.Pool().Starved}
+	r.look = cachedQuery[SchemaState]{ttl: readinessTTL, timeout: databaseTimeout, fetch: func(ctx context.Context) (SchemaState, error) {
+		state, err := schemaState(ctx, options.Store, options.Observability.Schema)
 		if err != nil {
-			// Where the database is, and as whom we ask, is not for everybody.
+			// The address of the database and the user are not public, so only the log has the cause.
 			r.log.WarnContext(ctx, "not ready", "cause", err.Error())
 		}
 		return state, err
@@ -44,16 +49,15 @@ func newReadiness(options Options) *readiness {
 	return r
 }
 
-// schemaState asks the database whether it answers, and if so, what its schema is.
+// schemaState checks that the database responds, and returns the state of its schema.
 func schemaState(ctx context.Context, data *store.Store, schema func(context.Context) (SchemaState, error)) (SchemaState, error) {
 	if schema != nil {
 		return schema(ctx)
 	}
-	return SchemaUpToDate, data.Ping(ctx)
+	return SchemaUpToDate, data.Pool().Ping(ctx)
 }
 
-// ServeHTTP answers 200 where requests can be answered, else 503, with the reason and
-// what was looked at.
+// ServeHTTP responds 200 if the server can serve requests, otherwise 503, with the reason and the checks.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 	select {
 	case <-r.draining:
@@ -61,24 +65,29 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 		return
 	default:
 	}
-	status, answer := readinessOf(r.look.get(asked.Context(), databasePatience))
+	status, answer := readinessOf(r.look.get(asked.Context(), databaseTimeout))
+	if starved := r.starved(); status == http.StatusOK && r.limit > 0 && starved >= r.limit {
+		status, answer.Status = http.StatusServiceUnavailable, "unavailable"
+		answer.Reason = fmt.Sprintf("no request has got a connection to the database for %s", starved.Truncate(time.Second))
+		answer.Checks["connections"] = "exhausted"
+	}
 	writeProbe(w, status, answer)
 }
 
-func readinessOf(found seen[SchemaState]) (int, probe) {
-	answer := probe{Status: "unavailable", Checks: map[string]string{"database": "answers", "schema": string(found.value)}}
+func readinessOf(found queryResult[SchemaState]) (int, probe) {
+	answer := probe{Status: "unavailable", Checks: map[string]string{"database": "ok", "schema": string(found.value)}}
 	switch {
-	case found.at.IsZero() || time.Since(found.at) > databasePatience+readinessHolds:
-		// The question that runs is not answered, and the answer before it is too old.
-		found.err = errNotYet
+	case found.at.IsZero() || time.Since(found.at) > databaseTimeout+readinessTTL:
+		// The query is still running, and the result before it is too old.
+		found.err = errNoResultYet
 		fallthrough
 	case found.err != nil:
 		answer.Reason = "the database does not answer; the log says why"
-		if errors.Is(found.err, errNotYet) {
+		if errors.Is(found.err, errNoResultYet) {
 			answer.Reason = "the database does not answer in time"
 		}
 		answer.Checks = map[string]string{"database": "does not answer", "schema": "unknown"}
-	case found.value == SchemaBehind:
+	case found.value == SchemaOutdated:
 		answer.Reason = "the schema of the database is older than this berth needs; run 'berth db migrate'"
 	default:
 		answer.Status = "ready"
@@ -87,7 +96,7 @@ func readinessOf(found seen[SchemaState]) (int, probe) {
 	return http.StatusServiceUnavailable, answer
 }
 
-// probe is the answer to a supervisor.
+// probe is the body of a response to a probe.
 type probe struct {
 	Status string            `json:"status"`
 	Reason string            `json:"reason,omitempty"`
@@ -98,6 +107,6 @@ func writeProbe(w http.ResponseWriter, status int, body probe) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	// Nobody is left to tell if the supervisor went away meanwhile.
+	// An error means that the probe has disconnected.
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-// The page, its style and its few lines of script are ours; Swagger UI comes from
-// the module that embeds it. Nothing is loaded from elsewhere.
+// The page, its style and its few lines of script are part of Berth; Swagger UI comes from the module that
+// embeds it. The page loads nothing from other hosts.
 //
 //go:embed reference
 var referenceFiles embed.FS
 
-// reference serves /docs and what the page loads from below it.
+// reference serves /docs and the files that the page loads from below it.
 type reference struct {
 	index part
 	parts map[string]part
 }
 
-// part is a file that is made when it is first asked for.
+// part is a file that is built on the first request.
 type part func() (*file, error)
 
 const (
@@ -47,8 +47,8 @@ func newReference() *reference {
 	}
 }
 
-// referencePolicy lets the page load from here only. The images in Swagger UI's
-// style sheet are written into it, as data.
+// referencePolicy lets the page load files only from this server. The images in Swagger UI's style sheet
+// are embedded as data.
 const referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -57,7 +57,7 @@ func (p *reference) page(w http.ResponseWriter, r *http.Request) {
 	p.serve(w, r, p.index)
 }
 
-// ServeHTTP implements http.Handler for what stands below /docs/.
+// ServeHTTP implements http.Handler for the paths below /docs/.
 func (p *reference) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	part := r.PathValue(restOfPath)
 	if part == "" {
@@ -87,7 +87,7 @@ func (p *reference) serve(w http.ResponseWriter, r *http.Request, load part) {
 	found.serve(w, r)
 }
 
-// referenceIndex is the page with the microversions to choose from, newest first.
+// referenceIndex returns the page with the list of microversions, newest first.
 func referenceIndex() (*file, error) {
 	versions := microversion.All()
 	slices.Reverse(versions)
@@ -112,7 +112,7 @@ func ownPart(name, mediaType string) part {
 	})
 }
 
-// libraryPart is a file that Swagger UI's module holds compressed.
+// libraryPart returns a file that Swagger UI's module contains compressed.
 func libraryPart(name, mediaType string) part {
 	return sync.OnceValues(func() (*file, error) {
 		zipped, err := swaggerui.FS.ReadFile(name)

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/request"
 	"github.com/berthd/berth/server/requestlog"
 )
 
-// logLine writes the line of a request that has been answered.
-func (f *front) logLine(w *watcher, info *request.Info, trips int64, took time.Duration) {
+// logLine writes the log line of a completed request.
+func (f *frontHandler) logLine(w *responseRecorder, info *request.Info, trips int64, took time.Duration) {
 	if !f.accessLog {
 		return
 	}
@@ -24,23 +25,43 @@ func (f *front) logLine(w *watcher, info *request.Info, trips int64, took time.D
 	attributes := []slog.Attr{
 		slog.String("request_id", info.ID), slog.String("global_request_id", info.GlobalID),
 		slog.String("client", info.Client),
-		slog.String("method", info.HTTP.Method), slog.String("path", info.HTTP.URL.Path),
+		slog.String("method", requestlog.Bounded(info.HTTP.Method, maxID)),
+		slog.String("path", requestlog.Bounded(info.HTTP.URL.Path, maxPath)),
 		slog.String("operation", info.Operation),
 		slog.String("microversion", info.Microversion), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
 		slog.Duration("duration", took), slog.Int64("sql_round_trips", trips),
 	}
+	attributes = append(attributes, callerAttributes(auth.From(ctx))...)
+	attributes = append(attributes, slog.String("query", requestlog.Bounded(info.RawQuery, maxQuery)))
 	f.log.LogAttrs(ctx, slog.LevelInfo, "request", attributes...)
 }
 
-// osloLine is the line in the words in which the reference says it, so that what
-// reads its log reads this one. Who calls is in front of it, as the log puts it there.
-func osloLine(w *watcher, info *request.Info) string {
+// These are the maximum sizes of fields that a client can choose, in bytes as JSON: ids of Keystone have up to 64
+// characters. The first one also truncates a token that was used as a user's name.
+const (
+	maxID    = 64
+	maxPath  = 512
+	maxQuery = 512
+)
+
+// callerAttributes returns the attributes of the caller of a request.
+func callerAttributes(caller auth.Caller) []slog.Attr {
+	id := func(key, value string) slog.Attr { return slog.String(key, requestlog.Bounded(value, maxID)) }
+	return []slog.Attr{
+		id("user_id", caller.UserID), id("project_id", caller.ProjectID), id("domain_id", caller.DomainID),
+		id("service_user_id", caller.Service.UserID),
+		slog.String("scope", caller.Scope()), slog.String("auth_method", caller.Method),
+	}
+}
+
+// osloLine returns the message in the format of OpenStack Placement, for programs that parse its log. The log format
+// adds the caller before it.
+func osloLine(w *responseRecorder, info *request.Info) string {
 	return fmt.Sprintf(`%s "%s %s" status: %d len: %d microversion: %s`, cmp.Or(info.Client, "-"),
 		info.HTTP.Method, inQuotes(info.HTTP.RequestURI), w.status, w.bytes, cmp.Or(info.Microversion, "-"))
 }
 
-// inQuotes is what a client sent as something that ends neither the quotes nor the
-// line.
+// inQuotes escapes a text of the client so that it ends neither the quotes nor the line.
 func inQuotes(sent string) string {
 	var safe strings.Builder
 	for i := range len(sent) {

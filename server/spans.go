@@ -17,24 +17,24 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// Attributes of our own; the others are OpenTelemetry's conventions for HTTP.
+// The attributes of Berth; the others are OpenTelemetry's conventions for HTTP.
 const (
 	spanRequestID       = attribute.Key("openstack.request_id")
 	spanGlobalRequestID = attribute.Key("openstack.global_request_id")
 	spanMicroversion    = attribute.Key("openstack.microversion")
 )
 
-// startSpan begins the span of a request, below the client's if it sent the header
-// traceparent. It is nil where requests are not traced, and for what watches the
-// service, which would bury all others.
+// startSpan starts the span of a request, as a child of the client's if the request has the header
+// traceparent. It returns nil if tracing is disabled, and for probes and scrapes, which would outnumber
+// all other spans.
 //
-// Libraries looked at: otelhttp names spans by path, which operations here know only
-// at the end, and has no request ids; this is all that remains of it.
-func (f *front) startSpan(ctx context.Context, r *http.Request, info *request.Info) (context.Context, trace.Span) {
+// Examined library: otelhttp names spans by path, whose operation is known here only at the end, and has
+// no request ids; this code is the part of it that is needed.
+func (f *frontHandler) startSpan(ctx context.Context, r *http.Request, info *request.Info) (context.Context, trace.Span) {
 	if f.spans == nil {
 		return ctx, nil
 	}
-	if path, _ := f.below(r.URL.Path); f.open.find(path) != nil {
+	if path, _ := f.trimMountPrefix(r.URL.Path); f.open.find(path) != nil {
 		return ctx, nil
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
@@ -65,13 +65,13 @@ func (f *front) startSpan(ctx context.Context, r *http.Request, info *request.In
 	return ctx, span
 }
 
-// sent is an attribute that a client chose. OTLP takes valid UTF-8 only: with a single
-// span that has something else, all that travel with it are lost.
+// sent returns an attribute with a value that a client chose. OTLP accepts only valid UTF-8: one invalid
+// span loses all spans of its batch.
 func sent(key attribute.Key, value string) attribute.KeyValue {
 	return key.String(strings.ToValidUTF8(value, "\uFFFD"))
 }
 
-// methodLabel keeps to methods that there are.
+// methodLabel maps unknown methods to one value.
 func methodLabel(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
@@ -81,8 +81,8 @@ func methodLabel(method string) string {
 	return "_OTHER"
 }
 
-// endSpan names the span by what the request turned out to be.
-func endSpan(span trace.Span, w *watcher) {
+// endSpan names the span by the operation of the request.
+func endSpan(span trace.Span, w *responseRecorder) {
 	if span == nil {
 		return
 	}

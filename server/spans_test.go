@@ -17,12 +17,12 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/requestlog"
-	"github.com/berthd/berth/server/store"
 	"github.com/berthd/berth/server/tracing"
 )
 
-// newTraced is a service whose spans are kept in memory.
+// newTraced returns a server that stores its spans in memory.
 func newTraced(t *testing.T, ratio float64) (*watched, *tracetest.InMemoryExporter) {
 	t.Helper()
 	kept := tracetest.NewInMemoryExporter()
@@ -30,8 +30,8 @@ func newTraced(t *testing.T, ratio float64) (*watched, *tracetest.InMemoryExport
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newWatched(t, func(opening *store.Options, options *server.Options) {
-		opening.Spans, options.Watch.Spans = traces.Tracer(), traces.Tracer()
+	return newWatched(t, func(opening *postgres.Options, options *server.Options) {
+		opening.Spans, options.Observability.Spans = traces.Tracer(), traces.Tracer()
 	}), kept
 }
 
@@ -43,7 +43,7 @@ func attributes(span tracetest.SpanStub) map[string]string {
 	return found
 }
 
-// tree is a span and those below it, by name, in the order of their beginning.
+// tree returns a span and its descendants, by name, in the order of their start.
 func tree(spans tracetest.SpanStubs, of tracetest.SpanStub, depth int) []string {
 	named := []string{strings.Repeat("  ", depth) + of.Name}
 	for _, span := range spans {
@@ -54,7 +54,7 @@ func tree(spans tracetest.SpanStubs, of tracetest.SpanStub, depth int) []string 
 	return named
 }
 
-func TestARequestIsASpanAndItsStatementsAreBelowIt(t *testing.T) {
+func TestTracing_Request_HasSpanWithStatements(t *testing.T) {
 	t.Parallel()
 	s, kept := newTraced(t, 1)
 	s.exercise()
@@ -64,15 +64,15 @@ func TestARequestIsASpanAndItsStatementsAreBelowIt(t *testing.T) {
 		want               []string
 	}{
 		{"GET", "/allocation_candidates?resources=VCPU:1", "", 200, []string{
-			"candidate-list", "  BATCH", "    BEGIN", "    CandidateNames", "    CandidateRoots", "  BATCH", "    CandidateProbe",
-			"  BATCH", "    CandidateRootsByRoom", "  BATCH", "    CandidateWalkTree", "  BATCH", "    CandidateSummaries", "    COMMIT",
+			"candidate-list", "  BATCH", "    BEGIN", "    CandidateNames", "    CandidateRoots", "  BATCH", "    CandidateSelectivity",
+			"  BATCH", "    CandidateRootsByFreeCapacity", "  BATCH", "    CandidateWalkSimple", "  BATCH", "    CandidateSummaries", "    COMMIT",
 		}},
 		{"PUT", "/allocations/20000000-0000-4000-8000-000000000003", claim("VCPU", "1"), 204, []string{"allocation-replace", "  AllocationReplace"}},
 		{"PUT", "/allocations/20000000-0000-4000-8000-000000000004", claim("VCPU", "100"), 409, []string{"allocation-replace", "  AllocationReplace"}},
 		{"GET", "/v1/nodes", "", 200, []string{"node-list", "  NodeList"}},
 		{"GET", "/nowhere", "", 404, []string{"GET"}},
 	} {
-		s.write(c.method, c.path, c.body) // statements are prepared when first met
+		s.write(c.method, c.path, c.body) // the first execution prepares statements
 		kept.Reset()
 		answer := s.write(c.method, strings.Replace(c.path, "0003", "0013", 1), c.body)
 		spans := kept.GetSpans()
@@ -88,14 +88,14 @@ func TestARequestIsASpanAndItsStatementsAreBelowIt(t *testing.T) {
 		for _, span := range spans {
 			for key, value := range attributes(span) {
 				if key != "url.path" && key != "url.query" && (strings.Contains(value, "20000000-0000") || strings.Contains(value, aProvider)) {
-					t.Errorf("a value that was sent stands in %s of %s: %s", key, span.Name, value)
+					t.Errorf("%s of %s contains a value of the request: %s", key, span.Name, value)
 				}
 			}
 		}
 	}
 }
 
-func TestASpanTellsTheVersionTheStatusAndTheConflict(t *testing.T) {
+func TestTracing_Span_HasVersionStatusAndErrorCode(t *testing.T) {
 	t.Parallel()
 	s, kept := newTraced(t, 1)
 	s.exercise()
@@ -120,16 +120,16 @@ func TestASpanTellsTheVersionTheStatusAndTheConflict(t *testing.T) {
 			t.Errorf("%s is %q, not %q", key, got, want)
 		}
 	}
-	// A refused claim is an answer and no failure.
+	// A rejected claim is a response and not an error.
 	if request.Status.Code == codes.Error || statement.Status.Code == codes.Error || attributes(statement)["db.response.status_code"] != "PL012" {
-		t.Errorf("the request ended with %v, the statement with %v and %v", request.Status, statement.Status, attributes(statement))
+		t.Errorf("status of the request = %v, of the statement = %v, attributes = %v", request.Status, statement.Status, attributes(statement))
 	}
 	if got := attributes(statement); got["db.system.name"] != "postgresql" || got["db.query.text"] != "" {
-		t.Errorf("the statement has %v", got)
+		t.Errorf("attributes of the statement = %v", got)
 	}
 }
 
-func TestASpanIsValidUTF8WhateverWasSent(t *testing.T) {
+func TestTracing_InvalidUTF8InRequest_SpanIsValidUTF8(t *testing.T) {
 	t.Parallel()
 	s, kept := newTraced(t, 1)
 	s.write("GET", "/traits/%FF?name=a", "", "User-Agent", "nova\xff")
@@ -137,15 +137,15 @@ func TestASpanIsValidUTF8WhateverWasSent(t *testing.T) {
 	span := spans[len(spans)-1]
 	for key, value := range attributes(span) {
 		if !utf8.ValidString(value) {
-			t.Errorf("%s is %q, which no collector takes", key, value)
+			t.Errorf("%s = %q, which is not valid UTF-8", key, value)
 		}
 	}
 	if got := attributes(span); got["url.path"] != "/traits/\uFFFD" || got["user_agent.original"] != "nova\uFFFD" {
-		t.Errorf("the request has %v", got)
+		t.Errorf("attributes of the request = %v", got)
 	}
 }
 
-func TestATraceIsTheClientsIfItBeganOne(t *testing.T) {
+func TestTracing_TraceparentHeader_Continued(t *testing.T) {
 	t.Parallel()
 	s, kept := newTraced(t, 0)
 	const id, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -156,37 +156,37 @@ func TestATraceIsTheClientsIfItBeganOne(t *testing.T) {
 	}
 	spans := ask("01")
 	if len(spans) < 2 {
-		t.Fatalf("a trace that the client records has %d spans", len(spans))
+		t.Fatalf("sampled trace: %d spans", len(spans))
 	}
 	for _, span := range spans {
 		if span.SpanContext.TraceID().String() != id || span.SpanContext.TraceState().String() != "vendor=1" {
-			t.Errorf("%s is of the trace %s, with %s", span.Name, span.SpanContext.TraceID(), span.SpanContext.TraceState())
+			t.Errorf("%s: trace = %s, state = %s", span.Name, span.SpanContext.TraceID(), span.SpanContext.TraceState())
 		}
 		if span.Name == "resource-class-list" && span.Parent.SpanID().String() != parent {
-			t.Errorf("the request is below %s", span.Parent.SpanID())
+			t.Errorf("parent of the request = %s", span.Parent.SpanID())
 		}
 	}
 	if spans := ask("00"); len(spans) != 0 {
-		t.Errorf("a trace that the client does not record has %d spans", len(spans))
+		t.Errorf("unsampled trace: %d spans", len(spans))
 	}
 	kept.Reset()
 	if s.write("GET", "/resource_classes", ""); len(kept.GetSpans()) != 0 {
-		t.Error("nobody records traces here, and one was")
+		t.Error("a span was recorded with ratio 0")
 	}
 }
 
-func TestProbesAndScrapesAreNotTraced(t *testing.T) {
+func TestTracing_ProbesAndScrapes_NotTraced(t *testing.T) {
 	t.Parallel()
 	s, kept := newTraced(t, 1)
 	for _, path := range []string{"/livez", "/readyz", "/metrics", "/docs"} {
 		s.get(path)
 	}
 	if spans := kept.GetSpans(); len(spans) != 0 {
-		t.Errorf("%d spans, the first is %s", len(spans), spans[0].Name)
+		t.Errorf("%d spans, the first = %s", len(spans), spans[0].Name)
 	}
 }
 
-func TestAFailureOfTheServerIsAFailedSpan(t *testing.T) {
+func TestTracing_ServerError_SpanHasErrorStatus(t *testing.T) {
 	t.Parallel()
 	s, kept := newTraced(t, 1)
 	s.refuseConnections()
@@ -194,20 +194,20 @@ func TestAFailureOfTheServerIsAFailedSpan(t *testing.T) {
 	for _, span := range kept.GetSpans() {
 		if span.Name == "resource-class-list" {
 			if answer.Code < 500 || span.Status.Code != codes.Error || attributes(span)["error.type"] == "" {
-				t.Errorf("status %d, the span ended with %v and %v", answer.Code, span.Status, attributes(span))
+				t.Errorf("status = %d, status of the span = %v, attributes = %v", answer.Code, span.Status, attributes(span))
 			}
 			return
 		}
 	}
-	t.Error("the request has no span")
+	t.Error("no span of the request")
 }
 
-func TestASlowQueryIsToldByNameWithTheRequestAndWithoutValues(t *testing.T) {
+func TestLog_SlowQuery_HasNameAndRequestIDWithoutValues(t *testing.T) {
 	t.Parallel()
 	var log lines
-	s := newWatched(t, func(opening *store.Options, options *server.Options) {
+	s := newWatched(t, func(opening *postgres.Options, options *server.Options) {
 		opening.SlowQuery = time.Nanosecond
-		opening.Log = slog.New(requestlog.Identified(slog.NewJSONHandler(&log, nil)))
+		opening.Log = slog.New(requestlog.WithRequestID(slog.NewJSONHandler(&log, nil)))
 	})
 	s.exercise()
 	answer := s.write("PUT", "/allocations/20000000-0000-4000-8000-000000000009", claim("VCPU", "1"))
@@ -227,25 +227,25 @@ func TestASlowQueryIsToldByNameWithTheRequestAndWithoutValues(t *testing.T) {
 		}
 		told++
 		if said.Level != "WARN" || said.Msg != "slow query" || said.Query != "AllocationReplace" || said.Duration <= 0 || said.Rows != 1 {
-			t.Errorf("the log says %s", line)
+			t.Errorf("log = %s", line)
 		}
 	}
 	if told != 1 {
-		t.Errorf("the claim is told of %d times", told)
+		t.Errorf("%d log lines about the claim", told)
 	}
 	if strings.Contains(log.String(), "20000000-0000") || strings.Contains(log.String(), aProvider) {
-		t.Errorf("the log tells values: %s", log.String())
+		t.Errorf("the log contains values: %s", log.String())
 	}
 	if !strings.Contains(log.String(), `"query":"CandidateNames+CandidateRoots"`) {
-		t.Errorf("the batches are not told of: %s", log.String())
+		t.Errorf("the log lacks the batches: %s", log.String())
 	}
 }
 
-func TestTheOsloLineIsTheReferencesLine(t *testing.T) {
+func TestLog_OsloRequestLine_MatchesPlacement(t *testing.T) {
 	t.Parallel()
 	var log lines
-	s := newWatched(t, func(_ *store.Options, options *server.Options) {
-		options.AccessLog, options.Watch.OsloRequestLines = true, true
+	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
+		options.AccessLog, options.Observability.OsloRequestLines = true, true
 		options.Log = slog.New(requestlog.NewOslo(&log, slog.LevelInfo, "berth"))
 	})
 	const global = "req-6f9c0a4e-8f0b-4c9b-9f5e-3c8f2b1d7a60"
@@ -270,13 +270,13 @@ TIME PID INFO berth.requestlog [None REQUEST - - - - - -] 192.0.2.1 "GET /" stat
 TIME PID INFO berth.requestlog [None REQUEST u1 p1 - - - -] 192.0.2.1 "GET /traits/a%22b" status: 406 len: N microversion: -
 `
 	if got != want {
-		t.Errorf("the log is\n%s\nand not\n%s", got, want)
+		t.Errorf("log =\n%s\nwant\n%s", got, want)
 	}
 }
 
-// TestWithoutTracesARequestCostsWhatItDid: the hooks are there, and allocate nothing.
-func TestWithoutTracesStatementsAllocateNothingMore(t *testing.T) {
-	plain := newWatched(t, func(*store.Options, *server.Options) {})
+// TestTracing_Off_NoExtraHeapAllocations checks that disabled tracing hooks allocate no memory.
+func TestTracing_Off_NoExtraHeapAllocations(t *testing.T) {
+	plain := newWatched(t, func(*postgres.Options, *server.Options) {})
 	ask := func(s *watched) func() {
 		return func() {
 			r := httptest.NewRequest(http.MethodGet, "/resource_classes/VCPU", http.NoBody)
@@ -290,13 +290,13 @@ func TestWithoutTracesStatementsAllocateNothingMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	timed := newWatched(t, func(opening *store.Options, _ *server.Options) { opening.SlowQuery = time.Hour })
-	traced := newWatched(t, func(opening *store.Options, options *server.Options) {
-		opening.Spans, options.Watch.Spans = unsampled.Tracer(), unsampled.Tracer()
+	timed := newWatched(t, func(opening *postgres.Options, _ *server.Options) { opening.SlowQuery = time.Hour })
+	traced := newWatched(t, func(opening *postgres.Options, options *server.Options) {
+		opening.Spans, options.Observability.Spans = unsampled.Tracer(), unsampled.Tracer()
 	})
 	off, slow, none := testing.AllocsPerRun(200, ask(plain)), testing.AllocsPerRun(200, ask(timed)), testing.AllocsPerRun(200, ask(traced))
 	t.Logf("allocations of a request: %v; %v with slow queries told; %v with a trace that is not recorded", off, slow, none)
 	if slow > off+2 || none > off+12 {
-		t.Error("that is more than it was")
+		t.Error("more allocations than without hooks")
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// exported is every metric of a service of which everything was asked: its type, and
-// the labels that its series have.
+// exported returns every metric of a server after requests for everything: its type, and the labels of its
+// series.
 func exported(t *testing.T) map[string]series {
 	t.Helper()
-	s := newWatched(t, func(opening *store.Options, _ *server.Options) { opening.SlowQuery = time.Nanosecond })
+	s := newWatched(t, func(opening *postgres.Options, _ *server.Options) { opening.SlowQuery = time.Nanosecond })
 	s.exercise()
 	found := map[string]series{}
 	for name, family := range s.metrics() {
@@ -41,12 +41,12 @@ type series struct {
 	labels []string
 }
 
-// documentedMetric is a row of the tables in docs/watching.md.
+// documentedMetric matches a row of the tables in docs/monitoring.md.
 var documentedMetric = regexp.MustCompile("(?m)^\\| `(berth_\\w+)` \\| (\\w+) \\| ([^|]*) \\| [^|]+ \\|$")
 
-func TestThePageNamesEveryMetricWithItsTypeAndLabels(t *testing.T) {
+func TestDocs_Monitoring_ListsEveryMetric(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/watching.md")
+	page, err := os.ReadFile("../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,16 +62,16 @@ func TestThePageNamesEveryMetricWithItsTypeAndLabels(t *testing.T) {
 		}
 		said, ok := documented[name]
 		if !ok || said.kind != there.kind || !slices.Equal(said.labels, there.labels) {
-			t.Errorf("%s is a %s with labels %q; the page says %v", name, there.kind, there.labels, said)
+			t.Errorf("%s is a %s with labels %q; the documentation has %v", name, there.kind, there.labels, said)
 		}
 		delete(documented, name)
 	}
 	for name := range documented {
-		t.Errorf("%s is documented, and there is no such metric", name)
+		t.Errorf("%s is documented but does not exist", name)
 	}
 }
 
-// queries are what dashboard and alerts ask for, by where it stands.
+// queries returns the queries of the dashboard and the alerts, by their location.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -129,158 +129,71 @@ func alerts(t *testing.T) []alertRule {
 	return rules
 }
 
-// The words of PromQL that occur in the queries. A query is taken apart by hand and
-// only as far as to find names and labels: the real parser comes with all of Prometheus,
-// its storage and cloud clients included, for one test.
-var (
-	promWord     = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`)
-	promMatchers = regexp.MustCompile(`^\{([^}]*)\}`)
-	promMatcher  = regexp.MustCompile(`^\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"[^"]*"\s*$`)
-	promGrouping = regexp.MustCompile(`\b(by|without|on|ignoring)\s*\(([^)]*)\)`)
-	promRange    = regexp.MustCompile(`\[(\$__rate_interval|\d+[smhd])\]`)
-)
+// metricName matches the names of Berth's metrics in a query.
+var metricName = regexp.MustCompile(`\bberth_\w+`)
 
-var promFunctions = []string{"rate", "sum", "max", "min", "count", "histogram_quantile", "absent"}
-
-// ask finds what is wrong with a query.
-func ask(query string, there map[string]series) (wrong []string) {
-	for _, pair := range []string{"()", "{}", "[]"} {
-		if strings.Count(query, pair[:1]) != strings.Count(query, pair[1:]) {
-			wrong = append(wrong, "its brackets "+pair+" do not match")
-		}
+// TestDocs_Metrics_AreInDashboardOrAlert finds metrics that no panel and no alert uses. The queries themselves are
+// parsed in promql_test.go.
+func TestDocs_Metrics_AreInDashboardOrAlert(t *testing.T) {
+	t.Parallel()
+	all := queries(t)
+	if len(all) < 50 {
+		t.Errorf("found %d queries, want at least 50", len(all))
 	}
-	labels := map[string]bool{"job": true, "instance": true}
-	var grouped []string
-	rest := promGrouping.ReplaceAllStringFunc(query, func(part string) string {
-		grouped = append(grouped, strings.FieldsFunc(promGrouping.FindStringSubmatch(part)[2], func(r rune) bool { return r == ',' || r == ' ' })...)
-		return ""
-	})
-	rest = promRange.ReplaceAllString(rest, "")
-	asked := 0
-	for rest != "" {
-		at := promWord.FindStringIndex(rest)
-		if at == nil {
-			break
-		}
-		name := rest[at[0]:at[1]]
-		rest = rest[at[1]:]
-		if name == "and" || slices.Contains(promFunctions, name) && strings.HasPrefix(strings.TrimSpace(rest), "(") {
-			continue
-		}
-		metric, known := find(name, there)
-		if !known {
-			wrong = append(wrong, "there is no metric "+name)
-		}
-		asked++
-		for _, label := range metric.labels {
-			labels[label] = true
-		}
-		if strings.HasSuffix(name, "_bucket") {
-			labels["le"] = true
-		}
-		matchers := promMatchers.FindStringSubmatch(rest)
-		if matchers == nil {
-			continue
-		}
-		rest = rest[len(matchers[0]):]
-		for matcher := range strings.SplitSeq(matchers[1], ",") {
-			parts := promMatcher.FindStringSubmatch(matcher)
-			if parts == nil {
-				wrong = append(wrong, "this is no matcher: "+matcher)
-			} else if parts[1] != "job" && parts[1] != "instance" && !slices.Contains(metric.labels, parts[1]) {
-				wrong = append(wrong, name+" has no label "+parts[1])
+	used := map[string]bool{}
+	for _, query := range all {
+		for _, name := range metricName.FindAllString(query, -1) {
+			for _, suffix := range []string{"", "_bucket", "_sum", "_count"} {
+				used[strings.TrimSuffix(name, suffix)] = true
 			}
 		}
 	}
-	for _, label := range grouped {
-		if !labels[label] {
-			wrong = append(wrong, "nothing that is asked for has a label "+label)
-		}
+	// These metrics only explain others that are in a panel.
+	exempt := []string{
+		"berth_http_requests_in_flight_max", "berth_postgres_info", "berth_postgres_server_version_num", "berth_postgres_in_recovery",
+		"berth_postgres_connected_standbys", "berth_postgres_replication_lag_bytes", "berth_resource_inventory", "berth_resource_providers",
+		"berth_resource_classes_truncated", "berth_collector_failures_total", "berth_db_pool_acquires_total",
 	}
-	if asked == 0 {
-		wrong = append(wrong, "it asks for nothing")
-	}
-	return wrong
-}
-
-// find gives the metric that a name in a query belongs to: those of histograms have
-// endings.
-func find(name string, there map[string]series) (series, bool) {
-	if metric, ok := there[name]; ok {
-		return metric, metric.kind != "histogram"
-	}
-	for _, ending := range []string{"_bucket", "_sum", "_count"} {
-		if whole, cut := strings.CutSuffix(name, ending); cut && there[whole].kind == "histogram" {
-			return there[whole], true
-		}
-	}
-	return series{}, false
-}
-
-func TestDashboardAndAlertsAskOnlyForWhatThereIs(t *testing.T) {
-	t.Parallel()
-	there := exported(t)
-	all := queries(t)
-	if len(all) < 50 {
-		t.Errorf("only %d queries were found", len(all))
-	}
-	used := map[string]bool{}
-	for where, query := range all {
-		for _, wrong := range ask(query, there) {
-			t.Errorf("%s: %s\n\t%s", where, wrong, query)
-		}
-		for _, word := range promWord.FindAllString(query, -1) {
-			used[strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(word, "_bucket"), "_sum"), "_count")] = true
-		}
-	}
-	// What nobody looks at, but for what stands beside something that is looked at.
-	aside := []string{
-		"berth_http_requests_limit", "berth_postgres_info", "berth_postgres_version_number", "berth_postgres_in_recovery",
-		"berth_postgres_standbys", "berth_postgres_replication_lag_bytes", "berth_resource_total", "berth_resource_providers",
-		"berth_resource_classes_untold", "berth_look_failures_total", "berth_sql_connections_acquired_total",
-	}
-	for name := range there {
-		if strings.HasPrefix(name, "berth_") && !used[name] && !slices.Contains(aside, name) {
+	for name := range exported(t) {
+		if strings.HasPrefix(name, "berth_") && !used[name] && !slices.Contains(exempt, name) {
 			t.Errorf("%s is in no panel and no alert", name)
 		}
 	}
 }
 
-func TestAQueryThatIsWrongIsFound(t *testing.T) {
+func TestDocs_Alerts_Explained(t *testing.T) {
 	t.Parallel()
-	there := map[string]series{"a_total": {"counter", []string{"x"}}, "b": {"histogram", []string{"y"}}}
-	for query, want := range map[string]string{
-		`sum by (x) (rate(a_total{x=~"1|2"}[5m]))`:                  "",
-		`histogram_quantile(0.9, sum by (le) (rate(b_bucket[5m])))`: "",
-		`rate(c_total[5m])`:               "there is no metric c_total",
-		`rate(a_total{y="1"}[5m])`:        "a_total has no label y",
-		`sum by (y) (a_total)`:            "nothing that is asked for has a label y",
-		`sum by (le) (rate(b_count[5m]))`: "nothing that is asked for has a label le",
-		`b`:                               "there is no metric b",
-		`rate(a_total{x="1"}[5m]`:         "its brackets () do not match",
-		`a_total{x}`:                      "this is no matcher: x",
-		`1 > 0`:                           "it asks for nothing",
-		`a_total{job="berth",instance=~"$i"} > 1`: "",
-	} {
-		if got := strings.Join(ask(query, there), "; "); got != want {
-			t.Errorf("%s: %q, want %q", query, got, want)
-		}
-	}
-}
-
-func TestEveryAlertIsExplained(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../docs/watching.md")
+	page, err := os.ReadFile("../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	severities := []string{"page", "warning", "info"}
 	for _, rule := range alerts(t) {
 		if !strings.Contains(string(page), "| `"+rule.Alert+"` | "+rule.Labels["severity"]+" |") {
-			t.Errorf("%s (%s) is not explained", rule.Alert, rule.Labels["severity"])
+			t.Errorf("%s (%s) is not documented", rule.Alert, rule.Labels["severity"])
 		}
 		if !slices.Contains(severities, rule.Labels["severity"]) || rule.Annotations["summary"] == "" || rule.For == "" {
 			t.Errorf("%s lacks something: %+v", rule.Alert, rule)
+		}
+	}
+}
+
+// TestMetrics_FloodOfMadeUpTokens_NoAlertPages checks that alerts that page do not use results of
+// validations that a client can cause.
+func TestMetrics_FloodOfMadeUpTokens_NoAlertPages(t *testing.T) {
+	t.Parallel()
+	for _, rule := range alerts(t) {
+		if rule.Labels["severity"] != "page" {
+			continue
+		}
+		for _, result := range []string{"malformed", "invalid", "queue_full", "timed_out"} {
+			if strings.Contains(rule.Expr, "berth_keystone_token_validations_total") && !regexp.MustCompile(`result=~?"(error|circuit_open|\|)+"`).MatchString(rule.Expr) ||
+				strings.Contains(rule.Expr, result) {
+				t.Errorf("%s pages for %s: %s", rule.Alert, result, rule.Expr)
+			}
+		}
+		if strings.Contains(rule.Expr, "5..") && !strings.Contains(rule.Expr, `operation!="authentication"`) {
+			t.Errorf("%s pages for requests that were not authenticated: %s", rule.Alert, rule.Expr)
 		}
 	}
 }

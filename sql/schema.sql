@@ -8,11 +8,23 @@ CREATE DOMAIN public.natural_int AS integer
 	CONSTRAINT natural_int_check CHECK ((VALUE >= 0));
 
 --
+-- Name: DOMAIN natural_int; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON DOMAIN public.natural_int IS 'An amount of at least 0. A domain for the same reason as positive_int.';
+
+--
 -- Name: positive_int; Type: DOMAIN; Schema: public; Owner: -
 --
 
 CREATE DOMAIN public.positive_int AS integer
 	CONSTRAINT positive_int_check CHECK ((VALUE >= 1));
+
+--
+-- Name: DOMAIN positive_int; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON DOMAIN public.positive_int IS 'An amount of at least 1. A domain, because PostgreSQL compiles a CHECK of the table for every update, also of other columns: four of them took 10 of the 27 µs that an update of used takes.';
 
 --
 -- Name: allocation_apply(bigint[], bigint[], bigint[], bigint[], integer[], integer[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -22,97 +34,120 @@ CREATE FUNCTION public.allocation_apply(p_consumers bigint[], p_generations bigi
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_gone_consumers bigint[] := '{}'::bigint[];
-    v_gone_providers bigint[] := '{}'::bigint[];
-    v_gone_classes int[] := '{}'::int[];
-    v_gone_amounts bigint[] := '{}'::bigint[];
+    v_deleted_consumers bigint[] := '{}'::bigint[];
+    v_deleted_providers bigint[] := '{}'::bigint[];
+    v_deleted_classes int[] := '{}'::int[];
+    v_deleted_amounts bigint[] := '{}'::bigint[];
     v_providers bigint[] := p_providers;
     v_classes int[] := p_classes;
-    v_taken bigint[] := p_amounts;
-    v_freed bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_amounts)]);
+    v_added bigint[] := p_amounts;
+    v_released bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_amounts)]);
     v_smallest bigint[] := p_amounts;
     v_largest bigint[] := p_amounts;
     v_step bigint[] := p_amounts;
-    v_full_providers bigint[] := '{}'::bigint[];
-    v_full_classes int[] := '{}'::int[];
+    v_over_capacity_providers bigint[] := '{}'::bigint[];
+    v_over_capacity_classes int[] := '{}'::int[];
     v_owns bool[] := array_fill(false, ARRAY[cardinality(p_consumers)]);
     v_emptied bigint[] := '{}'::bigint[];
     v_left bigint[] := '{}'::bigint[];
 BEGIN
     IF 0 <= ANY (p_generations) THEN
-        WITH gone AS (
-            DELETE FROM allocations AS taken WHERE taken.consumer_id = ANY (p_consumers)
-            RETURNING taken.consumer_id, taken.provider_id, taken.class_id, taken.used
+        WITH /* allocation_apply 1/9 */ deleted AS (
+            DELETE FROM allocations AS allocation WHERE allocation.consumer_id = ANY (p_consumers)
+            RETURNING allocation.consumer_id, allocation.provider_id, allocation.class_id, allocation.used
         )
-        SELECT coalesce(array_agg(gone.consumer_id), '{}'), coalesce(array_agg(gone.provider_id), '{}'),
-            coalesce(array_agg(gone.class_id), '{}'), coalesce(array_agg(-gone.used), '{}')
-        INTO v_gone_consumers, v_gone_providers, v_gone_classes, v_gone_amounts
-        FROM gone;
+        SELECT coalesce(array_agg(deleted.consumer_id), '{}'), coalesce(array_agg(deleted.provider_id), '{}'),
+            coalesce(array_agg(deleted.class_id), '{}'), coalesce(array_agg(-deleted.used), '{}')
+        INTO v_deleted_consumers, v_deleted_providers, v_deleted_classes, v_deleted_amounts
+        FROM deleted;
     END IF;
 
-    -- One update for each provider and class, however many consumers move: a row
-    -- that one transaction updates again and again grows slower each time. What is
-    -- given back counts as negative. Sums beyond any capacity are cut to fit. One
-    -- new consumer has nothing to be summed.
+    -- One update for each provider and class, for any number of consumers: each further update of
+    -- the same row in one transaction is slower than the one before. Released amounts count as
+    -- negative. Sums above any capacity are clamped. For one new consumer no sums are necessary.
     IF cardinality(p_consumers) > 1 OR 0 <= ANY (p_generations) THEN
-        SELECT array_agg(key.provider_id), array_agg(key.class_id), array_agg(key.taken), array_agg(key.freed),
+        SELECT /* allocation_apply 2/9 */ array_agg(key.provider_id), array_agg(key.class_id), array_agg(key.added),
+            array_agg(key.released),
             array_agg(key.smallest), array_agg(key.largest), array_agg(key.step)
-        INTO v_providers, v_classes, v_taken, v_freed, v_smallest, v_largest, v_step
+        INTO v_providers, v_classes, v_added, v_released, v_smallest, v_largest, v_step
         FROM (
             SELECT moved.provider_id, moved.class_id,
-                least(sum(greatest(moved.amount, 0)), 1e18)::bigint AS taken,
-                sum(-least(moved.amount, 0))::bigint AS freed,
+                least(sum(greatest(moved.amount, 0)), 1e18)::bigint AS added,
+                sum(-least(moved.amount, 0))::bigint AS released,
                 coalesce(min(moved.amount) FILTER (WHERE moved.amount > 0), 2147483647) AS smallest,
                 greatest(max(moved.amount), 0) AS largest,
                 gcd_of(greatest(moved.amount, 0)) AS step
-            FROM unnest(p_providers || v_gone_providers, p_classes || v_gone_classes, p_amounts || v_gone_amounts)
+            FROM unnest(p_providers || v_deleted_providers, p_classes || v_deleted_classes,
+                p_amounts || v_deleted_amounts)
                 AS moved (provider_id, class_id, amount)
             GROUP BY moved.provider_id, moved.class_id
         ) AS key;
     END IF;
     FOR i IN 1 .. coalesce(cardinality(v_providers), 0) LOOP
-        UPDATE inventories SET used = used + v_taken[i] - v_freed[i]
+        UPDATE /* allocation_apply 3/9 */ inventories SET used = used + v_added[i] - v_released[i]
         WHERE provider_id = v_providers[i] AND class_id = v_classes[i]
           AND min_unit <= v_smallest[i] AND max_unit >= v_largest[i] AND v_step[i] % step_size = 0
-          -- Amounts reach the end of bigint; on this side of the comparison nothing overflows.
-          AND (v_taken[i] - v_freed[i] <= (total - reserved) * allocation_ratio - used OR v_taken[i] <= v_freed[i]);
+          -- Amounts can be as large as bigint; on this side of the comparison nothing overflows.
+          AND (v_added[i] - v_released[i] <= (total - reserved) * allocation_ratio - used
+              OR v_added[i] <= v_released[i]);
         IF NOT FOUND THEN
-            v_full_providers := v_full_providers || v_providers[i];
-            v_full_classes := v_full_classes || v_classes[i];
+            v_over_capacity_providers := v_over_capacity_providers || v_providers[i];
+            v_over_capacity_classes := v_over_capacity_classes || v_classes[i];
         END IF;
     END LOOP;
-    IF cardinality(v_full_providers) > 0 THEN
-        PERFORM allocation_refuse(v_full_providers, v_full_classes, p_providers, p_classes, p_amounts,
-            v_gone_providers, v_gone_classes, v_gone_amounts);
+    IF cardinality(v_over_capacity_providers) > 0 THEN
+        PERFORM /* allocation_apply 4/9 */ allocation_raise_error(v_over_capacity_providers, v_over_capacity_classes,
+            p_providers, p_classes, p_amounts,
+            v_deleted_providers, v_deleted_classes, v_deleted_amounts);
     END IF;
-    INSERT INTO allocations (consumer_id, provider_id, class_id, used)
+    INSERT /* allocation_apply 5/9 */ INTO allocations (consumer_id, provider_id, class_id, used)
     SELECT p_consumers[item.owner], item.provider_id, item.class_id, item.amount
     FROM unnest(p_owners, p_providers, p_classes, p_amounts) WITH ORDINALITY
-        AS item (owner, provider_id, class_id, amount, place)
-    ORDER BY item.place;
+        AS item (owner, provider_id, class_id, amount, position)
+    ORDER BY item.position;
 
     FOR i IN 1 .. cardinality(p_owners) LOOP
         v_owns[p_owners[i]] := true;
     END LOOP;
     FOR i IN 1 .. cardinality(p_consumers) LOOP
         IF NOT v_owns[i] THEN
-            DELETE FROM consumers WHERE id = p_consumers[i];
+            DELETE /* allocation_apply 6/9 */ FROM consumers WHERE id = p_consumers[i];
             v_emptied := v_emptied || p_consumers[i];
         ELSIF p_generations[i] >= 0 THEN
-            UPDATE consumers SET generation = generation + 1, updated_at = now(), project_id = p_projects[i],
+            UPDATE /* allocation_apply 7/9 */ consumers
+                SET generation = generation + 1, updated_at = now(), project_id = p_projects[i],
                 user_id = p_users[i], consumer_type_id = coalesce(nullif(p_types[i], 0), consumer_type_id)
             WHERE id = p_consumers[i];
         END IF;
     END LOOP;
     IF cardinality(v_emptied) > 0 THEN
         v_left := ARRAY(
-            SELECT gone.provider_id FROM unnest(v_gone_consumers, v_gone_providers) AS gone (consumer_id, provider_id)
-            WHERE gone.consumer_id = ANY (v_emptied));
+            SELECT /* allocation_apply 8/9 */ deleted.provider_id
+            FROM unnest(v_deleted_consumers, v_deleted_providers) AS deleted (consumer_id, provider_id)
+            WHERE deleted.consumer_id = ANY (v_emptied));
     END IF;
-    UPDATE provider_generations SET generation = generation + 1, updated_at = now()
+    UPDATE /* allocation_apply 9/9 */ provider_generations SET generation = generation + 1, updated_at = now()
     WHERE provider_id = ANY (p_providers || v_left);
 END
 $$;
+
+--
+-- Name: FUNCTION allocation_apply(p_consumers bigint[], p_generations bigint[], p_projects bigint[], p_users bigint[], p_types integer[], p_owners integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_apply(p_consumers bigint[], p_generations bigint[], p_projects bigint[], p_users bigint[], p_types integer[], p_owners integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[]) IS 'Replaces all allocations of the given consumers if the new ones fit, and updates inventories.used and the
+generations.
+
+p_consumers, p_generations (-1: new), p_projects, p_users, p_types: what consumer_lock returned. The
+other arrays have one element per allocation, in the order of the request; p_owners is the position (from
+1) of its consumer.
+
+If an allocation does not fit, allocation_raise_error raises; its header defines when an allocation fits.
+It increments the generation of each provider that the new allocations name, and of each provider on
+which a consumer without new allocations had some. A provider that loses one of several allocations of a
+consumer keeps its generation. It deletes consumers without new allocations. It increments the generation
+of the others and sets their project, user and, if given, type.
+Locks: nothing more. The caller has locked the consumers and providers.';
 
 --
 -- Name: allocation_claim(uuid, text, text, text, uuid, text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -127,71 +162,104 @@ DECLARE
     v_classes int[];
     v_written int;
 BEGIN
-    INSERT INTO consumers AS made (uuid, generation, project_id, user_id, consumer_type_id)
+    INSERT /* allocation_claim 1/4 */ INTO consumers AS made (uuid, generation, project_id, user_id, consumer_type_id)
     SELECT p_consumer, 1, found.project, found.owner, found.type
     FROM (
         SELECT (SELECT project.id FROM projects AS project WHERE project.external_id = p_project) AS project,
             (SELECT owner.id FROM users AS owner WHERE owner.external_id = p_user) AS owner,
             (SELECT type.id FROM consumer_types AS type WHERE type.name = p_type) AS type
-        OFFSET 0  -- looked up once, although each is asked for twice
+        OFFSET 0  -- one lookup of each, although each is used twice
     ) AS found
     WHERE found.project IS NOT NULL AND found.owner IS NOT NULL AND (found.type IS NOT NULL OR p_type = '')
-      AND NOT EXISTS (SELECT FROM consumers AS present WHERE present.uuid = p_consumer)
+      AND NOT EXISTS (SELECT FROM consumers AS existing WHERE existing.uuid = p_consumer)
     ON CONFLICT (uuid) DO NOTHING
     RETURNING made.id,
         (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = p_provider),
         ARRAY(
-            SELECT (SELECT class.id FROM resource_classes AS class WHERE class.name = wanted.class)
-            FROM unnest(p_classes) WITH ORDINALITY AS wanted (class, place)
-            ORDER BY wanted.place)
+            SELECT (SELECT class.id FROM resource_classes AS class WHERE class.name = requested.class)
+            FROM unnest(p_classes) WITH ORDINALITY AS requested (class, position)
+            ORDER BY requested.position)
     INTO v_consumer, v_provider, v_classes;
     IF v_consumer IS NULL THEN
         RETURN false;
     END IF;
-    UPDATE provider_generations SET generation = generation + 1, updated_at = now() WHERE provider_id = v_provider;
-    WITH taken AS (
+    UPDATE /* allocation_claim 2/4 */ provider_generations SET generation = generation + 1, updated_at = now()
+    WHERE provider_id = v_provider;
+    WITH /* allocation_claim 3/4 */ updated AS (
         UPDATE inventories SET used = used + p_amounts[array_position(v_classes, class_id)]
         WHERE provider_id = v_provider AND class_id = ANY (v_classes)
           AND min_unit <= p_amounts[array_position(v_classes, class_id)]
           AND max_unit >= p_amounts[array_position(v_classes, class_id)]
           AND p_amounts[array_position(v_classes, class_id)] % step_size = 0
-          -- Amounts reach the end of bigint; on this side of the comparison nothing overflows.
+          -- Amounts can be as large as bigint; on this side of the comparison nothing overflows.
           AND p_amounts[array_position(v_classes, class_id)] <= (total - reserved) * allocation_ratio - used
         RETURNING class_id
     )
     INSERT INTO allocations (consumer_id, provider_id, class_id, used)
-    SELECT v_consumer, v_provider, taken.class_id, p_amounts[array_position(v_classes, taken.class_id)]
-    FROM taken ORDER BY array_position(v_classes, taken.class_id);
+    SELECT v_consumer, v_provider, updated.class_id, p_amounts[array_position(v_classes, updated.class_id)]
+    FROM updated ORDER BY array_position(v_classes, updated.class_id);
     GET DIAGNOSTICS v_written = ROW_COUNT;
     IF v_written < cardinality(p_classes) THEN
-        PERFORM allocation_claim_refuse(v_consumer, p_provider, v_provider, p_classes, v_classes, p_amounts);
+        PERFORM /* allocation_claim 4/4 */ allocation_claim_raise_error(v_consumer, p_provider, v_provider, p_classes,
+            v_classes, p_amounts);
     END IF;
     RETURN true;
 END
 $$;
 
 --
--- Name: allocation_claim_refuse(bigint, uuid, bigint, text[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION allocation_claim(p_consumer uuid, p_project text, p_user text, p_type text, p_provider uuid, p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.allocation_claim_refuse(p_consumer_id bigint, p_provider uuid, p_provider_id bigint, p_classes text[], p_class_ids integer[], p_amounts bigint[]) RETURNS void
+COMMENT ON FUNCTION public.allocation_claim(p_consumer uuid, p_project text, p_user text, p_type text, p_provider uuid, p_classes text[], p_amounts bigint[]) IS 'The fast path of allocation_replace, for nearly all requests: a claim for one new consumer on one
+provider, if project, user and type exist.
+
+Returns true if the request was of this form and is done; otherwise false, and nothing is written.
+p_type may be empty; p_classes and p_amounts have one element per allocation.
+Raises what allocation_replace raises. Locks: the consumer by inserting it, the provider by incrementing
+its generation, then the inventories.
+
+The cost of a statement follows the rows that it writes, so there are three. The first one resolves all
+names while it inserts the consumer. The last one writes an allocation for each inventory with enough
+free capacity. It starts when the provider is locked, so it sees what the transaction that held the lock
+before has committed.';
+
+--
+-- Name: allocation_claim_raise_error(bigint, uuid, bigint, text[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_claim_raise_error(p_consumer_id bigint, p_provider uuid, p_provider_id bigint, p_classes text[], p_class_ids integer[], p_amounts bigint[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
     v_providers bigint[] := array_fill(p_provider_id, ARRAY[cardinality(p_classes)]);
-    v_full int[];
+    v_over_capacity int[];
 BEGIN
     IF p_provider_id IS NULL OR array_position(p_class_ids, NULL) IS NOT NULL THEN
-        PERFORM allocation_resolve(array_fill(p_provider, ARRAY[cardinality(p_classes)]), p_classes);
-        RAISE EXCEPTION 'names of a claim on provider % are new', p_provider USING ERRCODE = '40001';
+        PERFORM /* allocation_claim_raise_error 1/3 */ allocation_resolve(array_fill(p_provider,
+            ARRAY[cardinality(p_classes)]), p_classes);
+        RAISE EXCEPTION 'names in a claim on provider % were created concurrently', p_provider USING ERRCODE = '40001';
     END IF;
-    v_full := ARRAY(
-        SELECT wanted.class_id FROM unnest(p_class_ids) AS wanted (class_id)
+    v_over_capacity := ARRAY(
+        SELECT /* allocation_claim_raise_error 2/3 */ requested.class_id
+        FROM unnest(p_class_ids) AS requested (class_id)
         EXCEPT SELECT written.class_id FROM allocations AS written WHERE written.consumer_id = p_consumer_id);
-    PERFORM allocation_refuse(v_providers, v_full, v_providers, p_class_ids, p_amounts,
+    PERFORM /* allocation_claim_raise_error 3/3 */ allocation_raise_error(v_providers, v_over_capacity, v_providers,
+        p_class_ids, p_amounts,
         '{}'::bigint[], '{}'::int[], '{}'::bigint[]);
 END
 $$;
+
+--
+-- Name: FUNCTION allocation_claim_raise_error(p_consumer_id bigint, p_provider uuid, p_provider_id bigint, p_classes text[], p_class_ids integer[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_claim_raise_error(p_consumer_id bigint, p_provider uuid, p_provider_id bigint, p_classes text[], p_class_ids integer[], p_amounts bigint[]) IS 'Raises the error for the first allocation that allocation_claim did not write.
+
+p_provider_id and p_class_ids are the ids of the names, null for names that do not exist. Allocations
+that were written for the consumer fit.
+Raises PL009, PL004 (see allocation_resolve), PL010, PL011, PL012 (see allocation_raise_error), and 40001
+if a name was created since the claim resolved it.';
 
 --
 -- Name: allocation_delete(uuid); Type: FUNCTION; Schema: public; Owner: -
@@ -204,19 +272,30 @@ DECLARE
     v_id bigint;
     v_row allocations;
 BEGIN
-    SELECT consumer.id INTO v_id FROM consumers AS consumer WHERE consumer.uuid = p_consumer FOR UPDATE;
+    SELECT /* allocation_delete 1/5 */ consumer.id INTO v_id FROM consumers AS consumer
+    WHERE consumer.uuid = p_consumer FOR UPDATE;
     IF v_id IS NULL THEN
         RETURN false;
     END IF;
-    PERFORM allocation_lock_providers(ARRAY[v_id], '{}');
-    FOR v_row IN DELETE FROM allocations WHERE consumer_id = v_id RETURNING allocations.* LOOP
-        UPDATE inventories SET used = used - v_row.used
+    PERFORM /* allocation_delete 2/5 */ allocation_lock_providers(ARRAY[v_id], '{}');
+    FOR v_row IN DELETE /* allocation_delete 3/5 */ FROM allocations WHERE consumer_id = v_id
+        RETURNING allocations.* LOOP
+        UPDATE /* allocation_delete 4/5 */ inventories SET used = used - v_row.used
         WHERE provider_id = v_row.provider_id AND class_id = v_row.class_id;
     END LOOP;
-    DELETE FROM consumers WHERE id = v_id;
+    DELETE /* allocation_delete 5/5 */ FROM consumers WHERE id = v_id;
     RETURN true;
 END
 $$;
+
+--
+-- Name: FUNCTION allocation_delete(p_consumer uuid); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_delete(p_consumer uuid) IS 'DELETE /allocations/{consumer}: deletes the consumer with all its allocations.
+
+Returns whether the consumer existed. Generations of the providers do not change. Locks: the consumer FOR
+UPDATE, its providers in the order of their ids.';
 
 --
 -- Name: allocation_lock_providers(bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -226,59 +305,90 @@ CREATE FUNCTION public.allocation_lock_providers(p_consumers bigint[], p_provide
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    PERFORM FROM provider_generations AS held
-    WHERE held.provider_id = ANY (
-        p_providers || ARRAY(SELECT taken.provider_id FROM allocations AS taken WHERE taken.consumer_id = ANY (p_consumers)))
-    ORDER BY held.provider_id
+    PERFORM /* allocation_lock_providers 1/1 */ FROM provider_generations AS generation_row
+    WHERE generation_row.provider_id = ANY (
+        p_providers || ARRAY(SELECT allocation.provider_id FROM allocations AS allocation
+            WHERE allocation.consumer_id = ANY (p_consumers)))
+    ORDER BY generation_row.provider_id
     FOR NO KEY UPDATE;
 END
 $$;
 
 --
--- Name: allocation_refuse(bigint[], integer[], bigint[], integer[], bigint[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION allocation_lock_providers(p_consumers bigint[], p_providers bigint[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.allocation_refuse(p_full_providers bigint[], p_full_classes integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_gone_providers bigint[], p_gone_classes integer[], p_gone_amounts bigint[]) RETURNS void
+COMMENT ON FUNCTION public.allocation_lock_providers(p_consumers bigint[], p_providers bigint[]) IS 'Locks every provider that a write of allocations changes: the providers that the request names and those
+on which the consumers have allocations. These row locks make reading and updating inventories.used
+atomic.
+
+Locks: provider_generations FOR NO KEY UPDATE in the order of their ids. The caller has locked the
+consumers, so their allocations cannot change. If a provider is deleted before it is locked, later
+functions find no inventory of it.';
+
+--
+-- Name: allocation_raise_error(bigint[], integer[], bigint[], integer[], bigint[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_raise_error(p_over_capacity_providers bigint[], p_over_capacity_classes integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_deleted_providers bigint[], p_deleted_classes integer[], p_deleted_amounts bigint[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
     v_wrong record;
 BEGIN
-    WITH wanted AS (
-        SELECT item.place, item.provider_id, item.class_id, item.amount,
-            sum(item.amount) OVER (PARTITION BY item.provider_id, item.class_id ORDER BY item.place) AS so_far
-        FROM unnest(p_providers, p_classes, p_amounts) WITH ORDINALITY AS item (provider_id, class_id, amount, place)
-    ), freed AS (
-        SELECT gone.provider_id, gone.class_id, -sum(gone.amount) AS used
-        FROM unnest(p_gone_providers, p_gone_classes, p_gone_amounts) AS gone (provider_id, class_id, amount)
-        GROUP BY gone.provider_id, gone.class_id
-    ), judged AS (
-        SELECT wanted.place, wanted.provider_id, wanted.class_id,
+    WITH /* allocation_raise_error 1/1 */ requested AS (
+        SELECT item.position, item.provider_id, item.class_id, item.amount,
+            sum(item.amount) OVER (PARTITION BY item.provider_id, item.class_id ORDER BY item.position) AS so_far
+        FROM unnest(p_providers, p_classes, p_amounts) WITH ORDINALITY AS item (provider_id, class_id, amount, position)
+    ), released AS (
+        SELECT deleted.provider_id, deleted.class_id, -sum(deleted.amount) AS used
+        FROM unnest(p_deleted_providers, p_deleted_classes, p_deleted_amounts)
+            AS deleted (provider_id, class_id, amount)
+        GROUP BY deleted.provider_id, deleted.class_id
+    ), checked AS (
+        SELECT requested.position, requested.provider_id, requested.class_id,
             CASE
                 WHEN inventory.provider_id IS NULL THEN 'PL010'
-                WHEN wanted.amount < inventory.min_unit OR wanted.amount > inventory.max_unit
-                    OR wanted.amount % inventory.step_size <> 0 THEN 'PL011'
-                WHEN wanted.so_far > coalesce(freed.used, 0)
-                    AND inventory.used - coalesce(freed.used, 0) + wanted.so_far
+                WHEN requested.amount < inventory.min_unit OR requested.amount > inventory.max_unit
+                    OR requested.amount % inventory.step_size <> 0 THEN 'PL011'
+                WHEN requested.so_far > coalesce(released.used, 0)
+                    AND inventory.used - coalesce(released.used, 0) + requested.so_far
                         > (inventory.total - inventory.reserved) * inventory.allocation_ratio THEN 'PL012'
             END AS rule
-        FROM unnest(p_full_providers, p_full_classes) AS full_up (provider_id, class_id)
-        JOIN wanted USING (provider_id, class_id)
+        FROM unnest(p_over_capacity_providers, p_over_capacity_classes) AS over_capacity (provider_id, class_id)
+        JOIN requested USING (provider_id, class_id)
         LEFT JOIN inventories AS inventory USING (provider_id, class_id)
-        LEFT JOIN freed USING (provider_id, class_id)
+        LEFT JOIN released USING (provider_id, class_id)
     )
-    SELECT judged.rule, provider.uuid AS provider, class.name AS class INTO v_wrong
-    FROM judged
-    LEFT JOIN resource_providers AS provider ON provider.id = judged.provider_id
-    LEFT JOIN resource_classes AS class ON class.id = judged.class_id
-    WHERE judged.rule IS NOT NULL
-    ORDER BY judged.place
+    SELECT checked.rule, provider.uuid AS provider, class.name AS class INTO v_wrong
+    FROM checked
+    LEFT JOIN resource_providers AS provider ON provider.id = checked.provider_id
+    LEFT JOIN resource_classes AS class ON class.id = checked.class_id
+    WHERE checked.rule IS NOT NULL
+    ORDER BY checked.position
     LIMIT 1;
     RAISE EXCEPTION 'allocation of % on provider % does not fit', v_wrong.class, v_wrong.provider
         USING ERRCODE = CASE WHEN v_wrong.provider IS NULL OR v_wrong.class IS NULL THEN '40001' ELSE v_wrong.rule END,
         DETAIL = json_build_object('provider', v_wrong.provider, 'class', v_wrong.class);
 END
 $$;
+
+--
+-- Name: FUNCTION allocation_raise_error(p_over_capacity_providers bigint[], p_over_capacity_classes integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_deleted_providers bigint[], p_deleted_classes integer[], p_deleted_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_raise_error(p_over_capacity_providers bigint[], p_over_capacity_classes integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_deleted_providers bigint[], p_deleted_classes integer[], p_deleted_amounts bigint[]) IS 'Raises the error for the first allocation, in the order of the request, that does not fit.
+
+p_over_capacity_providers and p_over_capacity_classes are the inventories whose update failed; their used
+is the value before the request. p_deleted_… are the previous allocations of the request''s consumers,
+with negative amounts. The other arrays are those of the request.
+
+An allocation fits if the provider has an inventory of the class (otherwise PL010), the amount conforms
+to min_unit, max_unit and step_size (otherwise PL011), and the sum of all amounts up to it is within the
+capacity (otherwise PL012). Previous allocations of the consumers count as free. On a provider that is
+over capacity already, the consumers may keep as much as they have, or less.
+Raises 40001 if a provider or class was deleted since its name was resolved: the store retries the
+request, and resolving the name again finds which one is missing.';
 
 --
 -- Name: allocation_replace(uuid[], text[], text[], text[], boolean, bigint[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -288,26 +398,48 @@ CREATE FUNCTION public.allocation_replace(p_consumers uuid[], p_projects text[],
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held record;
+    v_locked record;
     v_named record;
 BEGIN
     IF cardinality(p_consumers) = 1 AND p_unseen[1] AND cardinality(p_providers) > 0
         AND p_providers[1] = ALL (p_providers)
     THEN
-        IF allocation_claim(p_consumers[1], p_projects[1], p_users[1], p_types[1], p_providers[1], p_classes, p_amounts) THEN
+        IF allocation_claim(p_consumers[1], p_projects[1], p_users[1], p_types[1], p_providers[1], p_classes,
+            p_amounts) THEN
             RETURN;
         END IF;
     END IF;
-    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
+    v_locked := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
     IF p_check_generations THEN
-        PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
+        PERFORM /* allocation_replace 1/3 */ consumer_check_generation(p_consumers, v_locked.generations,
+            p_generations, p_unseen);
     END IF;
     v_named := allocation_resolve(p_providers, p_classes);
-    PERFORM allocation_lock_providers(v_held.ids, v_named.providers);
-    PERFORM allocation_apply(v_held.ids, v_held.generations, v_held.projects, v_held.users, v_held.types,
+    PERFORM /* allocation_replace 2/3 */ allocation_lock_providers(v_locked.ids, v_named.providers);
+    PERFORM /* allocation_replace 3/3 */ allocation_apply(v_locked.ids, v_locked.generations, v_locked.projects,
+        v_locked.users, v_locked.types,
         p_owners, v_named.providers, v_named.classes, p_amounts);
 END
 $$;
+
+--
+-- Name: FUNCTION allocation_replace(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_check_generations boolean, p_generations bigint[], p_unseen boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_replace(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_check_generations boolean, p_generations bigint[], p_unseen boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'PUT /allocations/{consumer} and POST /allocations: sets the allocations of one or more consumers, all or
+none.
+
+Consumers: p_consumers, p_projects, p_users, p_types (empty: unchanged). The function compares
+p_generations and p_unseen (see consumer_check_generation) only if p_check_generations (1.28).
+Allocations: p_owners is the position (from 1) of the consumer in p_consumers; p_providers, p_classes,
+p_amounts. A consumer without an allocation in the request loses those that it has.
+Raises, in this order: PL003 (consumer generation), PL009 (unknown provider), PL004 (unknown class),
+PL010, PL011, PL012 (see allocation_raise_error).
+Locks: projects, users, types, consumers, providers, each in the order of their keys.
+
+allocation_claim handles the most frequent request: allocations of one new consumer on one provider.
+Calls: allocation_claim; if that returns false, consumer_lock, consumer_check_generation,
+allocation_resolve, allocation_lock_providers, allocation_apply.';
 
 --
 -- Name: allocation_resolve(uuid[], text[]); Type: FUNCTION; Schema: public; Owner: -
@@ -317,89 +449,183 @@ CREATE FUNCTION public.allocation_resolve(p_providers uuid[], p_classes text[], 
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_place int;
+    v_position int;
 BEGIN
-    SELECT coalesce(array_agg(found.provider), '{}'), coalesce(array_agg(found.class), '{}') INTO providers, classes
+    SELECT /* allocation_resolve 1/1 */ coalesce(array_agg(found.provider), '{}'),
+        coalesce(array_agg(found.class), '{}') INTO providers, classes
     FROM (
-        SELECT (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = wanted.provider) AS provider,
-            (SELECT class.id FROM resource_classes AS class WHERE class.name = wanted.class) AS class
-        FROM unnest(p_providers, p_classes) WITH ORDINALITY AS wanted (provider, class, place)
-        ORDER BY wanted.place
+        SELECT (SELECT provider.id FROM resource_providers AS provider
+            WHERE provider.uuid = requested.provider) AS provider,
+            (SELECT class.id FROM resource_classes AS class WHERE class.name = requested.class) AS class
+        FROM unnest(p_providers, p_classes) WITH ORDINALITY AS requested (provider, class, position)
+        ORDER BY requested.position
     ) AS found;
-    v_place := array_position(providers, NULL);
-    IF v_place IS NOT NULL THEN
-        RAISE EXCEPTION 'allocation for provider % that does not exist', p_providers[v_place]
-            USING ERRCODE = 'PL009', DETAIL = json_build_object('provider', p_providers[v_place]);
+    v_position := array_position(providers, NULL);
+    IF v_position IS NOT NULL THEN
+        RAISE EXCEPTION 'allocation for provider % that does not exist', p_providers[v_position]
+            USING ERRCODE = 'PL009', DETAIL = json_build_object('provider', p_providers[v_position]);
     END IF;
-    v_place := array_position(classes, NULL);
-    IF v_place IS NOT NULL THEN
-        RAISE EXCEPTION 'no resource class %', p_classes[v_place]
-            USING ERRCODE = 'PL004', DETAIL = json_build_object('class', p_classes[v_place]);
+    v_position := array_position(classes, NULL);
+    IF v_position IS NOT NULL THEN
+        RAISE EXCEPTION 'no resource class %', p_classes[v_position]
+            USING ERRCODE = 'PL004', DETAIL = json_build_object('class', p_classes[v_position]);
     END IF;
 END
 $$;
 
 --
--- Name: bump_provider(bigint); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION allocation_resolve(p_providers uuid[], p_classes text[], OUT providers bigint[], OUT classes integer[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.bump_provider(p_provider_id bigint) RETURNS bigint
+COMMENT ON FUNCTION public.allocation_resolve(p_providers uuid[], p_classes text[], OUT providers bigint[], OUT classes integer[]) IS 'Returns the ids of the providers and classes that allocations name, in the order of the names.
+
+Raises PL009 for the first provider that does not exist, otherwise PL004 for the first such class. Locks
+nothing: allocation_apply detects that a provider was deleted meanwhile, and a class in use cannot be
+deleted.';
+
+--
+-- Name: baremetal_backend_set(boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.baremetal_backend_set(p_placement boolean) RETURNS void
     LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
     AS $$
 DECLARE
-    v_generation bigint;
+    v_providers bigint[];
+    v_node bigint;
+    v_allocation node_allocations;
 BEGIN
-    UPDATE provider_generations SET generation = generation + 1, updated_at = now()
-    WHERE provider_id = p_provider_id
-    RETURNING generation INTO v_generation;
-    RETURN v_generation;
+    IF (SELECT /* baremetal_backend_set 1/11 */ backend.placement FROM baremetal_backend AS backend) = p_placement THEN
+        RETURN;
+    END IF;
+    IF p_placement THEN
+        PERFORM /* baremetal_backend_set 2/11 */ node_provider_ensure_owner(owner.name)
+        FROM (
+            SELECT DISTINCT allocation.owner AS name FROM node_allocations AS allocation
+            WHERE allocation.state = 'active' ORDER BY allocation.owner
+        ) AS owner;
+    END IF;
+    LOCK /* baremetal_backend_set 3/11 */ TABLE nodes IN EXCLUSIVE MODE;
+    UPDATE /* baremetal_backend_set 4/11 */ baremetal_backend SET placement = p_placement
+    WHERE placement <> p_placement;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF NOT p_placement THEN
+        v_providers := ARRAY(
+            SELECT /* baremetal_backend_set 5/11 */ provider.id
+            FROM resource_providers AS provider JOIN nodes AS node ON node.uuid = provider.uuid
+            ORDER BY provider.id);
+        PERFORM /* baremetal_backend_set 6/11 */ allocation_lock_providers('{}', v_providers);
+        WITH /* baremetal_backend_set 7/11 */ changed AS (
+            UPDATE inventories SET reserved = total, updated_at = now()
+            WHERE provider_id = ANY (v_providers) AND reserved < total
+            RETURNING provider_id
+        )
+        UPDATE provider_generations SET generation = generation + 1, updated_at = now()
+        WHERE provider_id IN (SELECT changed.provider_id FROM changed);
+        RETURN;
+    END IF;
+    FOR v_node IN SELECT /* baremetal_backend_set 8/11 */ node.id FROM nodes AS node ORDER BY node.id LOOP
+        PERFORM /* baremetal_backend_set 9/11 */ node_provider_sync(v_node, false);
+    END LOOP;
+    FOR v_allocation IN
+        SELECT /* baremetal_backend_set 10/11 */ allocation.* FROM node_allocations AS allocation
+        WHERE allocation.state = 'active' ORDER BY allocation.node_id
+    LOOP
+        BEGIN
+            PERFORM /* baremetal_backend_set 11/11 */ node_provider_claim(v_allocation, v_allocation.node_id, true);
+        EXCEPTION
+            WHEN SQLSTATE 'PL012' OR SQLSTATE 'PL050' THEN NULL;
+        END;
+    END LOOP;
 END
 $$;
+
+--
+-- Name: FUNCTION baremetal_backend_set(p_placement boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.baremetal_backend_set(p_placement boolean) IS 'Sets whether each node is also a resource provider. Does nothing if the setting has this value already.
+
+On: creates the provider of every node, and the claim of every allocation with a node. If another
+consumer has claimed the unit, that claim stays, and the node cannot be assigned while it exists. Off:
+reserves the units, because nothing updates them afterwards, and deletes nothing, because other consumers
+may have claims. Turning it on again reuses the providers.
+Raises what node_provider_sync raises; where node_provider_claim raises PL012 (the unit is claimed) or
+PL050, the allocation stays without a claim. Locks: missing projects of owners; then the table nodes IN
+EXCLUSIVE MODE, which conflicts with every writer and row lock, so that no transaction uses the old
+setting; then, off, the providers of nodes in the order of their ids, and on, as node_provider_sync and
+node_provider_claim.
+Calls, on: node_provider_ensure_owner for each owner, node_provider_sync for each node,
+node_provider_claim for each active allocation. Off: allocation_lock_providers.
+Takes 40 s for 10,000 nodes.
+It sets enable_seqscan off: PostgreSQL plans the statements while there are hardly any providers, and
+uses these plans for all of them. Without the setting 2,000 nodes take 24 s instead of 2 s.';
 
 --
 -- Name: conductor_take_over(text, interval); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.conductor_take_over(p_hostname text, p_silence interval, OUT allocations uuid[], OUT nodes uuid[]) RETURNS record
+CREATE FUNCTION public.conductor_take_over(p_hostname text, p_heartbeat_timeout interval, OUT allocations uuid[], OUT nodes uuid[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_me int := (SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_hostname);
+    v_me int := (SELECT /* conductor_take_over 1/5 */ conductor.id FROM conductors AS conductor
+        WHERE conductor.hostname = p_hostname);
     v_dead int[] := ARRAY(
-        SELECT conductor.id FROM conductors AS conductor
-        WHERE conductor.hostname <> p_hostname AND (NOT conductor.online OR conductor.updated_at < now() - p_silence));
+        SELECT /* conductor_take_over 2/5 */ conductor.id FROM conductors AS conductor
+        WHERE conductor.hostname <> p_hostname
+            AND (NOT conductor.online OR conductor.updated_at < now() - p_heartbeat_timeout));
 BEGIN
     IF v_me IS NULL THEN
         RAISE EXCEPTION 'no conductor %', p_hostname USING ERRCODE = 'PL040',
             DETAIL = json_build_object('conductor', p_hostname);
     END IF;
-    WITH left_behind AS (
+    WITH /* conductor_take_over 3/5 */ orphaned AS (
         SELECT node.id FROM nodes AS node WHERE node.conductor_id = ANY (v_dead)
         ORDER BY node.id FOR NO KEY UPDATE SKIP LOCKED
-    ), taken AS (
+    ), updated AS (
         UPDATE nodes AS node SET conductor_id = v_me, revision = node.revision + 1
-        FROM left_behind WHERE node.id = left_behind.id
+        FROM orphaned WHERE node.id = orphaned.id
         RETURNING node.id, node.uuid
     )
-    SELECT coalesce(array_agg(taken.uuid ORDER BY taken.id), '{}') INTO conductor_take_over.nodes FROM taken;
-    WITH left_behind AS (
+    SELECT coalesce(array_agg(updated.uuid ORDER BY updated.id), '{}') INTO conductor_take_over.nodes FROM updated;
+    WITH /* conductor_take_over 4/5 */ orphaned AS (
         SELECT allocation.id FROM node_allocations AS allocation
-        WHERE allocation.state = 'allocating' AND (allocation.conductor_id = ANY (v_dead) OR allocation.conductor_id IS NULL)
+        WHERE allocation.state = 'allocating'
+            AND (allocation.conductor_id = ANY (v_dead) OR allocation.conductor_id IS NULL)
         ORDER BY allocation.id FOR NO KEY UPDATE SKIP LOCKED
-    ), taken AS (
-        UPDATE node_allocations AS allocation SET conductor_id = v_me, revision = allocation.revision + 1 FROM left_behind WHERE allocation.id = left_behind.id
+    ), updated AS (
+        UPDATE node_allocations AS allocation SET conductor_id = v_me, revision = allocation.revision + 1 FROM orphaned
+        WHERE allocation.id = orphaned.id
         RETURNING allocation.id, allocation.uuid
     )
-    SELECT coalesce(array_agg(taken.uuid ORDER BY taken.id), '{}') INTO conductor_take_over.allocations FROM taken;
+    SELECT coalesce(array_agg(updated.uuid ORDER BY updated.id), '{}') INTO conductor_take_over.allocations
+    FROM updated;
 
-    DELETE FROM conductors AS conductor
-    WHERE conductor.id = ANY (v_dead) AND conductor.updated_at < now() - greatest(p_silence, interval '1 day')
+    DELETE /* conductor_take_over 5/5 */ FROM conductors AS conductor
+    WHERE conductor.id = ANY (v_dead) AND conductor.updated_at < now() - greatest(p_heartbeat_timeout, interval '1 day')
       AND NOT EXISTS (SELECT FROM nodes AS node WHERE node.conductor_id = conductor.id)
       AND NOT EXISTS (
         SELECT FROM node_allocations AS allocation
         WHERE allocation.conductor_id = conductor.id AND allocation.state = 'allocating');
 END
 $$;
+
+--
+-- Name: FUNCTION conductor_take_over(p_hostname text, p_heartbeat_timeout interval, OUT allocations uuid[], OUT nodes uuid[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.conductor_take_over(p_hostname text, p_heartbeat_timeout interval, OUT allocations uuid[], OUT nodes uuid[]) IS 'Moves the work of dead conductors to p_hostname: allocations to process, and nodes to work on. A
+conductor is dead if it has unregistered or its heartbeat is older than p_heartbeat_timeout. Allocations
+without a conductor are moved too.
+
+It skips rows that other transactions have locked: another conductor takes them over, or a conductor
+processes them now. It deletes dead conductors without work whose heartbeat is older than a day. Returns
+the UUIDs of the allocations and nodes.
+Raises PL040 (the caller never registered). Locks: nodes, then allocations, without waiting.';
 
 --
 -- Name: consumer_check_generation(uuid[], bigint[], bigint[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
@@ -411,7 +637,7 @@ CREATE FUNCTION public.consumer_check_generation(p_uuids uuid[], p_actual bigint
 BEGIN
     FOR i IN 1 .. cardinality(p_uuids) LOOP
         IF (p_actual[i] < 0) <> p_unseen[i] OR p_actual[i] >= 0 AND p_actual[i] <> p_given[i] THEN
-            RAISE EXCEPTION 'generation of consumer % is not what the client says', p_uuids[i]
+            RAISE EXCEPTION 'generation of consumer % differs from the request', p_uuids[i]
                 USING ERRCODE = 'PL003', DETAIL = json_build_object('consumer', p_uuids[i],
                     'actual', nullif(p_actual[i], -1),
                     'given', CASE WHEN NOT p_unseen[i] THEN p_given[i] END);
@@ -419,6 +645,50 @@ BEGIN
     END LOOP;
 END
 $$;
+
+--
+-- Name: FUNCTION consumer_check_generation(p_uuids uuid[], p_actual bigint[], p_given bigint[], p_unseen boolean[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.consumer_check_generation(p_uuids uuid[], p_actual bigint[], p_given bigint[], p_unseen boolean[]) IS 'Compares the generations of consumers with those in the request.
+
+p_actual is -1 for a new consumer. p_unseen is true where the request expects that the consumer does not
+exist; p_given is then ignored. Raises PL003 for the first that differs. The caller has locked the
+consumers.';
+
+--
+-- Name: consumer_ensure_references(text[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.consumer_ensure_references(p_projects text[], p_users text[], p_types text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT /* consumer_ensure_references 1/3 */ INTO projects (external_id)
+    SELECT DISTINCT requested.id FROM unnest(p_projects) AS requested (id)
+    WHERE NOT EXISTS (SELECT FROM projects AS existing WHERE existing.external_id = requested.id)
+    ORDER BY requested.id ON CONFLICT DO NOTHING;
+    INSERT /* consumer_ensure_references 2/3 */ INTO users (external_id)
+    SELECT DISTINCT requested.id FROM unnest(p_users) AS requested (id)
+    WHERE NOT EXISTS (SELECT FROM users AS existing WHERE existing.external_id = requested.id)
+    ORDER BY requested.id ON CONFLICT DO NOTHING;
+    INSERT /* consumer_ensure_references 3/3 */ INTO consumer_types (name)
+    SELECT DISTINCT requested.name FROM unnest(p_types) AS requested (name)
+    WHERE requested.name <> ''
+      AND NOT EXISTS (SELECT FROM consumer_types AS existing WHERE existing.name = requested.name)
+    ORDER BY requested.name ON CONFLICT DO NOTHING;
+END
+$$;
+
+--
+-- Name: FUNCTION consumer_ensure_references(p_projects text[], p_users text[], p_types text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.consumer_ensure_references(p_projects text[], p_users text[], p_types text[]) IS 'Inserts the projects, users and consumer types that do not exist yet.
+
+They are never deleted, so this happens once for each. If the request fails later, the transaction rolls
+the rows back. An empty type means none.
+Locks: the new rows, in the order of their names.';
 
 --
 -- Name: consumer_lock(uuid[], text[], text[], text[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
@@ -430,23 +700,23 @@ CREATE FUNCTION public.consumer_lock(p_uuids uuid[], p_projects text[], p_users 
 DECLARE
     v_missing bool;
     v_order int[];
-    v_place int;
+    v_position int;
     v_id bigint;
     v_generation bigint;
 BEGIN
-    -- By far the most requests are for one consumer that is new, of a project, user
-    -- and type that are not: one statement is enough for those.
+    -- Most requests are for one new consumer of a project, user and type that exist: one statement
+    -- handles them.
     IF cardinality(p_uuids) = 1 AND p_unseen[1] THEN
-        INSERT INTO consumers AS made (uuid, generation, project_id, user_id, consumer_type_id)
+        INSERT /* consumer_lock 1/5 */ INTO consumers AS made (uuid, generation, project_id, user_id, consumer_type_id)
         SELECT p_uuids[1], 1, found.project, found.owner, found.type
         FROM (
             SELECT (SELECT project.id FROM projects AS project WHERE project.external_id = p_projects[1]) AS project,
                 (SELECT owner.id FROM users AS owner WHERE owner.external_id = p_users[1]) AS owner,
                 (SELECT type.id FROM consumer_types AS type WHERE type.name = p_types[1]) AS type
-            OFFSET 0  -- looked up once, although each is asked for twice
+            OFFSET 0  -- one lookup of each, although each is used twice
         ) AS found
         WHERE found.project IS NOT NULL AND found.owner IS NOT NULL AND (found.type IS NOT NULL OR p_types[1] = '')
-          AND NOT EXISTS (SELECT FROM consumers AS present WHERE present.uuid = p_uuids[1])
+          AND NOT EXISTS (SELECT FROM consumers AS existing WHERE existing.uuid = p_uuids[1])
         ON CONFLICT (uuid) DO NOTHING
         RETURNING ARRAY[made.id], '{-1}'::bigint[], ARRAY[made.project_id], ARRAY[made.user_id],
             ARRAY[coalesce(made.consumer_type_id, 0)]
@@ -457,68 +727,64 @@ BEGIN
     END IF;
 
     LOOP
-        SELECT coalesce(array_agg(found.project), '{}'), coalesce(array_agg(found.owner), '{}'),
-            coalesce(array_agg(found.type), '{}'), coalesce(array_agg(found.place ORDER BY found.uuid), '{}'),
+        -- Each aggregate states its order: since version 16 PostgreSQL sorts its input for one that
+        -- does, and an aggregate without an order then receives the rows in that order.
+        SELECT /* consumer_lock 2/5 */ coalesce(array_agg(found.project ORDER BY found.position), '{}'),
+            coalesce(array_agg(found.owner ORDER BY found.position), '{}'),
+            coalesce(array_agg(found.type ORDER BY found.position), '{}'),
+            coalesce(array_agg(found.position ORDER BY found.uuid), '{}'),
             bool_or(found.project IS NULL OR found.owner IS NULL OR found.type IS NULL)
         INTO projects, users, types, v_order, v_missing
         FROM (
-            SELECT wanted.place, wanted.uuid,
-                (SELECT project.id FROM projects AS project WHERE project.external_id = wanted.project) AS project,
-                (SELECT owner.id FROM users AS owner WHERE owner.external_id = wanted.owner) AS owner,
-                CASE WHEN wanted.type = '' THEN 0
-                    ELSE (SELECT type.id FROM consumer_types AS type WHERE type.name = wanted.type) END AS type
+            SELECT requested.position, requested.uuid,
+                (SELECT project.id FROM projects AS project WHERE project.external_id = requested.project) AS project,
+                (SELECT owner.id FROM users AS owner WHERE owner.external_id = requested.owner) AS owner,
+                CASE WHEN requested.type = '' THEN 0
+                    ELSE (SELECT type.id FROM consumer_types AS type WHERE type.name = requested.type) END AS type
             FROM unnest(p_uuids, p_projects, p_users, p_types)
-                WITH ORDINALITY AS wanted (uuid, project, owner, type, place)
-            ORDER BY wanted.place
+                WITH ORDINALITY AS requested (uuid, project, owner, type, position)
         ) AS found;
         EXIT WHEN v_missing IS NOT TRUE;
-        PERFORM consumer_references(p_projects, p_users, p_types);
+        PERFORM /* consumer_lock 3/5 */ consumer_ensure_references(p_projects, p_users, p_types);
     END LOOP;
 
     ids := array_fill(0, ARRAY[cardinality(p_uuids)]);
     generations := ids;
-    FOREACH v_place IN ARRAY v_order LOOP
+    FOREACH v_position IN ARRAY v_order LOOP
         LOOP
-            SELECT held.id, held.generation INTO v_id, v_generation
-            FROM consumers AS held WHERE held.uuid = p_uuids[v_place] FOR NO KEY UPDATE;
+            SELECT /* consumer_lock 4/5 */ consumer.id, consumer.generation INTO v_id, v_generation
+            FROM consumers AS consumer WHERE consumer.uuid = p_uuids[v_position] FOR NO KEY UPDATE;
             EXIT WHEN FOUND;
             v_generation := -1;
-            INSERT INTO consumers (uuid, generation, project_id, user_id, consumer_type_id)
-            VALUES (p_uuids[v_place], 1, projects[v_place], users[v_place], nullif(types[v_place], 0))
+            INSERT /* consumer_lock 5/5 */ INTO consumers (uuid, generation, project_id, user_id, consumer_type_id)
+            VALUES (p_uuids[v_position], 1, projects[v_position], users[v_position], nullif(types[v_position], 0))
             ON CONFLICT (uuid) DO NOTHING
             RETURNING id INTO v_id;
-            -- If another request was faster, its consumer is found in the next turn.
+            -- Another transaction inserted the consumer: the next iteration locks it.
             EXIT WHEN FOUND;
         END LOOP;
-        ids[v_place] := v_id;
-        generations[v_place] := v_generation;
+        ids[v_position] := v_id;
+        generations[v_position] := v_generation;
     END LOOP;
 END
 $$;
 
 --
--- Name: consumer_references(text[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION consumer_lock(p_uuids uuid[], p_projects text[], p_users text[], p_types text[], p_unseen boolean[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.consumer_references(p_projects text[], p_users text[], p_types text[]) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    INSERT INTO projects (external_id)
-    SELECT DISTINCT wanted.id FROM unnest(p_projects) AS wanted (id)
-    WHERE NOT EXISTS (SELECT FROM projects AS present WHERE present.external_id = wanted.id)
-    ORDER BY wanted.id ON CONFLICT DO NOTHING;
-    INSERT INTO users (external_id)
-    SELECT DISTINCT wanted.id FROM unnest(p_users) AS wanted (id)
-    WHERE NOT EXISTS (SELECT FROM users AS present WHERE present.external_id = wanted.id)
-    ORDER BY wanted.id ON CONFLICT DO NOTHING;
-    INSERT INTO consumer_types (name)
-    SELECT DISTINCT wanted.name FROM unnest(p_types) AS wanted (name)
-    WHERE wanted.name <> ''
-      AND NOT EXISTS (SELECT FROM consumer_types AS present WHERE present.name = wanted.name)
-    ORDER BY wanted.name ON CONFLICT DO NOTHING;
-END
-$$;
+COMMENT ON FUNCTION public.consumer_lock(p_uuids uuid[], p_projects text[], p_users text[], p_types text[], p_unseen boolean[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[]) IS 'Locks the consumers of a request and inserts those that do not exist.
+
+p_uuids, p_projects, p_users, p_types: one element per consumer; an empty type means none. p_unseen is a
+hint: the client expects that the consumer is new. A new consumer gets generation 1, its generation after
+the request; if the request fails, the transaction rolls it back. Returns, in the order of p_uuids: ids,
+generations (-1 for a new consumer), and the ids of projects, users and types (0 for none).
+Locks: new projects, users and types in the order of their names; then the consumers FOR NO KEY UPDATE in
+the order of their UUIDs, one by one, inserted or found.
+
+This function and those around it look rows up with scalar subqueries and loops on purpose: each lookup
+is an index lookup in every plan. PostgreSQL sometimes plans a join of an array and a table as a scan of
+the table.';
 
 --
 -- Name: inventory_check_capacity(uuid, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
@@ -530,13 +796,13 @@ CREATE FUNCTION public.inventory_check_capacity(p_provider uuid, p_records jsonb
 DECLARE
     v_class text;
 BEGIN
-    SELECT item.record ->> 'class' INTO v_class
-    FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, place)
+    SELECT /* inventory_check_capacity 1/1 */ item.record ->> 'class' INTO v_class
+    FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, position)
     WHERE trunc(
         ((item.record ->> 'total')::int - (item.record ->> 'reserved')::int)
         * (item.record ->> 'allocation_ratio')::float8
     ) < p_min_capacity
-    ORDER BY item.place
+    ORDER BY item.position
     LIMIT 1;
     IF v_class IS NOT NULL THEN
         RAISE EXCEPTION 'inventory of % on provider % has too much reserved', v_class, p_provider
@@ -546,20 +812,13 @@ END
 $$;
 
 --
--- Name: inventory_clear(uuid); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION inventory_check_capacity(p_provider uuid, p_records jsonb, p_min_capacity integer); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.inventory_clear(p_provider uuid) RETURNS bigint
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_held record;
-BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false, false);
-    PERFORM inventory_drop_others(p_provider, v_held.provider_id, '{}');
-    RETURN bump_provider(v_held.provider_id);
-END
-$$;
+COMMENT ON FUNCTION public.inventory_check_capacity(p_provider uuid, p_records jsonb, p_min_capacity integer) IS 'Rejects inventory records whose capacity is too small.
+
+p_records: see inventory_write. p_min_capacity: 1 before microversion 1.26, where an inventory must not
+be reserved completely; otherwise 0. Raises PL006 for the first such record. Locks nothing.';
 
 --
 -- Name: inventory_create(uuid, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
@@ -569,22 +828,35 @@ CREATE FUNCTION public.inventory_create(p_provider uuid, p_record jsonb, p_min_c
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held record;
+    v_locked record;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, true, false);
-    PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
+    SELECT /* inventory_create 1/4 */ * INTO v_locked FROM provider_lock(p_provider, NULL, true, false);
+    PERFORM /* inventory_create 2/4 */ inventory_check_capacity(p_provider, jsonb_build_array(p_record),
+        p_min_capacity);
     IF EXISTS (
-        SELECT FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
-        WHERE inventory.provider_id = v_held.provider_id AND class.name = p_record ->> 'class'
+        SELECT /* inventory_create 3/4 */
+        FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE inventory.provider_id = v_locked.provider_id AND class.name = p_record ->> 'class'
     ) THEN
         RAISE EXCEPTION 'provider % has inventory of % already', p_provider, p_record ->> 'class'
             USING ERRCODE = 'PL008',
             DETAIL = json_build_object('provider', p_provider, 'class', p_record ->> 'class');
     END IF;
-    PERFORM inventory_write(v_held.provider_id, v_held.root_id, jsonb_build_array(p_record));
-    RETURN bump_provider(v_held.provider_id);
+    PERFORM /* inventory_create 4/4 */ inventory_write(v_locked.provider_id, v_locked.root_id,
+        jsonb_build_array(p_record));
+    RETURN provider_bump_generation(v_locked.provider_id);
 END
 $$;
+
+--
+-- Name: FUNCTION inventory_create(p_provider uuid, p_record jsonb, p_min_capacity integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_create(p_provider uuid, p_record jsonb, p_min_capacity integer) IS 'POST /resource_providers/{uuid}/inventories: adds the inventory of one class.
+
+p_record: one record as in inventory_write. Returns the new generation.
+Raises PL001 (no such provider), PL006 (reserved), PL004 (unknown class), PL008 (the provider has this
+class already). Locks: root FOR SHARE, provider.';
 
 --
 -- Name: inventory_delete(uuid, text); Type: FUNCTION; Schema: public; Owner: -
@@ -594,35 +866,68 @@ CREATE FUNCTION public.inventory_delete(p_provider uuid, p_class text) RETURNS b
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held record;
+    v_locked record;
     v_used bigint;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, false, false);
-    SELECT inventory.used INTO v_used
+    SELECT /* inventory_delete 1/3 */ * INTO v_locked FROM provider_lock(p_provider, NULL, false, false);
+    SELECT /* inventory_delete 2/3 */ inventory.used INTO v_used
     FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
-    WHERE inventory.provider_id = v_held.provider_id AND class.name = p_class;
+    WHERE inventory.provider_id = v_locked.provider_id AND class.name = p_class;
     IF v_used IS NULL OR v_used > 0 THEN
         RAISE EXCEPTION 'inventory of % on provider % cannot be deleted', p_class, p_provider
             USING ERRCODE = CASE WHEN v_used IS NULL THEN 'PL007' ELSE 'PL005' END,
             DETAIL = json_build_object('provider', p_provider, 'class', p_class);
     END IF;
-    DELETE FROM inventories AS inventory USING resource_classes AS class
-    WHERE inventory.provider_id = v_held.provider_id AND class.id = inventory.class_id AND class.name = p_class;
-    RETURN bump_provider(v_held.provider_id);
+    DELETE /* inventory_delete 3/3 */ FROM inventories AS inventory USING resource_classes AS class
+    WHERE inventory.provider_id = v_locked.provider_id AND class.id = inventory.class_id AND class.name = p_class;
+    RETURN provider_bump_generation(v_locked.provider_id);
 END
 $$;
 
 --
--- Name: inventory_drop_others(uuid, bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION inventory_delete(p_provider uuid, p_class text); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.inventory_drop_others(p_provider uuid, p_provider_id bigint, p_keep text[]) RETURNS void
+COMMENT ON FUNCTION public.inventory_delete(p_provider uuid, p_class text) IS 'DELETE /resource_providers/{uuid}/inventories/{class}: deletes the inventory of one class.
+
+Returns the new generation. Raises PL001 (no such provider), PL007 (the provider has none of it), PL005
+(in use). Locks: provider.';
+
+--
+-- Name: inventory_delete_all(uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_delete_all(p_provider uuid) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked record;
+BEGIN
+    SELECT /* inventory_delete_all 1/2 */ * INTO v_locked FROM provider_lock(p_provider, NULL, false, false);
+    PERFORM /* inventory_delete_all 2/2 */ inventory_delete_except(p_provider, v_locked.provider_id, '{}');
+    RETURN provider_bump_generation(v_locked.provider_id);
+END
+$$;
+
+--
+-- Name: FUNCTION inventory_delete_all(p_provider uuid); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_delete_all(p_provider uuid) IS 'DELETE /resource_providers/{uuid}/inventories: deletes all inventories of the provider.
+
+Returns the new generation. Raises PL001 (no such provider) and PL005 (in use). Locks: provider.';
+
+--
+-- Name: inventory_delete_except(uuid, bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_delete_except(p_provider uuid, p_provider_id bigint, p_keep text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
     v_in_use text[];
 BEGIN
-    SELECT array_agg(class.name ORDER BY class.id) INTO v_in_use
+    SELECT /* inventory_delete_except 1/2 */ array_agg(class.name ORDER BY class.id) INTO v_in_use
     FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
     WHERE inventory.provider_id = p_provider_id AND inventory.used > 0 AND class.name <> ALL (p_keep);
     IF v_in_use IS NOT NULL THEN
@@ -630,10 +935,19 @@ BEGIN
             USING ERRCODE = 'PL005',
             DETAIL = json_build_object('provider', p_provider, 'class', array_to_string(v_in_use, ', '));
     END IF;
-    DELETE FROM inventories AS inventory USING resource_classes AS class
+    DELETE /* inventory_delete_except 2/2 */ FROM inventories AS inventory USING resource_classes AS class
     WHERE inventory.provider_id = p_provider_id AND class.id = inventory.class_id AND class.name <> ALL (p_keep);
 END
 $$;
+
+--
+-- Name: FUNCTION inventory_delete_except(p_provider uuid, p_provider_id bigint, p_keep text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_delete_except(p_provider uuid, p_provider_id bigint, p_keep text[]) IS 'Deletes a provider''s inventories of all classes except p_keep.
+
+Raises PL005 naming the classes (in the order of their ids) that still have allocations. The caller has
+locked the provider, so no transaction can add an allocation between check and deletion.';
 
 --
 -- Name: inventory_names(jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -644,11 +958,17 @@ CREATE FUNCTION public.inventory_names(p_records jsonb) RETURNS text[]
     AS $$
 BEGIN
     RETURN ARRAY(
-        SELECT item.record ->> 'class'
-        FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, place)
-        ORDER BY item.place);
+        SELECT /* inventory_names 1/1 */ item.record ->> 'class'
+        FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, position)
+        ORDER BY item.position);
 END
 $$;
+
+--
+-- Name: FUNCTION inventory_names(p_records jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_names(p_records jsonb) IS 'Returns the class names of inventory records (see inventory_write), in the order of the records.';
 
 --
 -- Name: inventory_replace(uuid, bigint, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
@@ -658,15 +978,26 @@ CREATE FUNCTION public.inventory_replace(p_provider uuid, p_generation bigint, p
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held record;
+    v_locked record;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true, false);
-    PERFORM inventory_check_capacity(p_provider, p_records, p_min_capacity);
-    PERFORM inventory_write(v_held.provider_id, v_held.root_id, p_records);
-    PERFORM inventory_drop_others(p_provider, v_held.provider_id, inventory_names(p_records));
-    RETURN bump_provider(v_held.provider_id);
+    SELECT /* inventory_replace 1/4 */ * INTO v_locked FROM provider_lock(p_provider, p_generation, true, false);
+    PERFORM /* inventory_replace 2/4 */ inventory_check_capacity(p_provider, p_records, p_min_capacity);
+    PERFORM /* inventory_replace 3/4 */ inventory_write(v_locked.provider_id, v_locked.root_id, p_records);
+    PERFORM /* inventory_replace 4/4 */ inventory_delete_except(p_provider, v_locked.provider_id,
+        inventory_names(p_records));
+    RETURN provider_bump_generation(v_locked.provider_id);
 END
 $$;
+
+--
+-- Name: FUNCTION inventory_replace(p_provider uuid, p_generation bigint, p_records jsonb, p_min_capacity integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_replace(p_provider uuid, p_generation bigint, p_records jsonb, p_min_capacity integer) IS 'PUT /resource_providers/{uuid}/inventories: replaces all inventories of the provider.
+
+p_records: see inventory_write; p_min_capacity: see inventory_check_capacity.
+Returns the new generation. Raises, in this order: PL001 (no such provider), PL002 (generation), PL006
+(reserved), PL004 (unknown class), PL005 (a dropped class is in use). Locks: root FOR SHARE, provider.';
 
 --
 -- Name: inventory_update(uuid, bigint, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
@@ -676,24 +1007,37 @@ CREATE FUNCTION public.inventory_update(p_provider uuid, p_generation bigint, p_
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held record;
+    v_locked record;
     v_class int;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, true, false);
-    PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
+    SELECT /* inventory_update 1/4 */ * INTO v_locked FROM provider_lock(p_provider, p_generation, true, false);
+    PERFORM /* inventory_update 2/4 */ inventory_check_capacity(p_provider, jsonb_build_array(p_record),
+        p_min_capacity);
     v_class := (resource_class_ids(ARRAY[p_record ->> 'class']))[1];
     IF NOT EXISTS (
-        SELECT FROM inventories AS inventory
-        WHERE inventory.provider_id = v_held.provider_id AND inventory.class_id = v_class
+        SELECT /* inventory_update 3/4 */ FROM inventories AS inventory
+        WHERE inventory.provider_id = v_locked.provider_id AND inventory.class_id = v_class
     ) THEN
         RAISE EXCEPTION 'provider % has no inventory of %', p_provider, p_record ->> 'class'
             USING ERRCODE = 'PL007',
             DETAIL = json_build_object('provider', p_provider, 'class', p_record ->> 'class');
     END IF;
-    PERFORM inventory_write(v_held.provider_id, v_held.root_id, jsonb_build_array(p_record));
-    RETURN bump_provider(v_held.provider_id);
+    PERFORM /* inventory_update 4/4 */ inventory_write(v_locked.provider_id, v_locked.root_id,
+        jsonb_build_array(p_record));
+    RETURN provider_bump_generation(v_locked.provider_id);
 END
 $$;
+
+--
+-- Name: FUNCTION inventory_update(p_provider uuid, p_generation bigint, p_record jsonb, p_min_capacity integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_update(p_provider uuid, p_generation bigint, p_record jsonb, p_min_capacity integer) IS 'PUT /resource_providers/{uuid}/inventories/{class}: sets the values of an inventory that exists.
+
+p_record: one record as in inventory_write. Returns the new generation.
+Raises, in this order: PL001 (no such provider), PL002 (generation), PL006 (reserved), PL004 (unknown
+class), PL007 (the provider has none of it).
+Locks: root FOR SHARE, provider.';
 
 --
 -- Name: inventory_write(bigint, bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -705,14 +1049,14 @@ CREATE FUNCTION public.inventory_write(p_provider_id bigint, p_root_id bigint, p
 DECLARE
     v_classes int[] := resource_class_ids(inventory_names(p_records));
 BEGIN
-    INSERT INTO inventories AS present (
+    INSERT /* inventory_write 1/1 */ INTO inventories AS existing (
         provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
-    SELECT p_provider_id, v_classes[item.place], p_root_id,
+    SELECT p_provider_id, v_classes[item.position], p_root_id,
         (item.record ->> 'total')::int, (item.record ->> 'reserved')::int, (item.record ->> 'min_unit')::int,
         (item.record ->> 'max_unit')::int, (item.record ->> 'step_size')::int,
         (item.record ->> 'allocation_ratio')::float8
-    FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, place)
-    ORDER BY v_classes[item.place]
+    FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, position)
+    ORDER BY v_classes[item.position]
     ON CONFLICT (provider_id, class_id) DO UPDATE SET
         total = excluded.total, reserved = excluded.reserved, min_unit = excluded.min_unit,
         max_unit = excluded.max_unit, step_size = excluded.step_size,
@@ -721,63 +1065,964 @@ END
 $$;
 
 --
--- Name: lock_provider(uuid, bigint, boolean, boolean); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION inventory_write(p_provider_id bigint, p_root_id bigint, p_records jsonb); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.lock_provider(p_uuid uuid, p_generation bigint, p_with_root boolean, p_with_copies boolean, OUT provider_id bigint, OUT root_id bigint, OUT generation bigint) RETURNS record
+COMMENT ON FUNCTION public.inventory_write(p_provider_id bigint, p_root_id bigint, p_records jsonb) IS 'Inserts or updates inventory records of one provider; updates keep used.
+
+p_records is a JSON array of {class, total, reserved, min_unit, max_unit, step_size, allocation_ratio},
+with every member. Raises PL004 (unknown class). The caller has locked the provider and its root.';
+
+--
+-- Name: node_allocations; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.node_allocations (
+    id bigint NOT NULL,
+    uuid uuid NOT NULL,
+    name text COLLATE pg_catalog."C",
+    node_id bigint,
+    state text DEFAULT 'allocating'::text NOT NULL COLLATE pg_catalog."C",
+    resource_class text NOT NULL COLLATE pg_catalog."C",
+    traits text[] DEFAULT '{}'::text[] NOT NULL,
+    candidate_nodes uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    extra jsonb DEFAULT '{}'::jsonb NOT NULL,
+    owner text COLLATE pg_catalog."C",
+    last_error text,
+    extended boolean DEFAULT false NOT NULL,
+    sticky boolean DEFAULT false NOT NULL,
+    batch_uuid uuid,
+    batch_minimum integer,
+    conductor_id integer,
+    revision bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone,
+    CONSTRAINT node_allocations_node_check CHECK (((state = 'active'::text) = (node_id IS NOT NULL))),
+    CONSTRAINT node_allocations_state_check CHECK ((state = ANY (ARRAY['allocating'::text, 'active'::text, 'error'::text])))
+)
+WITH (fillfactor='80');
+
+--
+-- Name: TABLE node_allocations; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.node_allocations IS 'Node allocations: requests for a node by class and traits, and their results (/v1/allocations).';
+
+--
+-- Name: COLUMN node_allocations.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.id IS 'Internal key.';
+
+--
+-- Name: COLUMN node_allocations.uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.uuid IS 'Key in the API; also the instance_uuid of the node.';
+
+--
+-- Name: COLUMN node_allocations.name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.name IS 'Unique name, if the node allocation has one.';
+
+--
+-- Name: COLUMN node_allocations.node_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.node_id IS 'Assigned node; null unless the state is active.';
+
+--
+-- Name: COLUMN node_allocations.state; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.state IS 'State: allocating, active or error.';
+
+--
+-- Name: COLUMN node_allocations.resource_class; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.resource_class IS 'Resource class that the node must have.';
+
+--
+-- Name: COLUMN node_allocations.traits; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.traits IS 'Traits that the node must have.';
+
+--
+-- Name: COLUMN node_allocations.candidate_nodes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.candidate_nodes IS 'Nodes to choose from; empty: all.';
+
+--
+-- Name: COLUMN node_allocations.extra; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.extra IS 'Metadata of the client.';
+
+--
+-- Name: COLUMN node_allocations.owner; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.owner IS 'Project that owns the node allocation.';
+
+--
+-- Name: COLUMN node_allocations.last_error; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.last_error IS 'Reason why no node was assigned.';
+
+--
+-- Name: COLUMN node_allocations.extended; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.extended IS 'Whether the client used Berth''s extensions: its error then contains numbers, and a request that waits for the result is notified.';
+
+--
+-- Name: COLUMN node_allocations.sticky; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.sticky IS 'Whether the node keeps the node allocation when it is undeployed.';
+
+--
+-- Name: COLUMN node_allocations.batch_uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.batch_uuid IS 'Batch that the node allocation belongs to. A conductor processes a batch as one: at least batch_minimum of its node allocations get a node, or none does.';
+
+--
+-- Name: COLUMN node_allocations.batch_minimum; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.batch_minimum IS 'Minimum of node allocations in the batch that must get a node.';
+
+--
+-- Name: COLUMN node_allocations.conductor_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.conductor_id IS 'Conductor that processes it; null once the result is known.';
+
+--
+-- Name: COLUMN node_allocations.revision; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.revision IS 'Incremented by every change, as that of nodes.';
+
+--
+-- Name: COLUMN node_allocations.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN node_allocations.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_allocations.updated_at IS 'Time of the last change; null before the first.';
+
+--
+-- Name: node_allocation_assign(public.node_allocations, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_assign(p_allocation public.node_allocations, p_node bigint) RETURNS void
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    SELECT provider.id INTO provider_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
-    IF p_with_root THEN
-        root_id := lock_root_shared(provider_id);
-    END IF;
-    IF p_with_copies THEN
-        PERFORM FROM resource_providers AS provider WHERE provider.id = lock_provider.provider_id FOR NO KEY UPDATE;
-    ELSE
-        PERFORM FROM resource_providers AS provider WHERE provider.id = lock_provider.provider_id FOR KEY SHARE;
-    END IF;
-    SELECT held.generation INTO generation FROM provider_generations AS held
-    WHERE held.provider_id = lock_provider.provider_id FOR NO KEY UPDATE;
-    IF generation IS NULL THEN
-        RAISE EXCEPTION 'no resource provider %', p_uuid USING ERRCODE = 'PL001',
-            DETAIL = json_build_object('provider', p_uuid);
-    END IF;
-    IF generation <> p_generation THEN
-        RAISE EXCEPTION 'generation of provider % is %, not %', p_uuid, generation, p_generation
-            USING ERRCODE = 'PL002',
-            DETAIL = json_build_object('provider', p_uuid, 'actual', generation, 'given', p_generation);
-    END IF;
+    UPDATE /* node_allocation_assign 1/2 */ nodes AS node SET
+        instance_uuid = p_allocation.uuid,
+        details = node.details || jsonb_build_object('instance_info',
+            CASE WHEN jsonb_typeof(node.details -> 'instance_info') = 'object'
+                THEN node.details -> 'instance_info' ELSE '{}' END
+            || jsonb_build_object('traits', node_allocation_required_traits(p_allocation.traits))),
+        revision = node.revision + 1, updated_at = now()
+    WHERE node.id = p_node;
+    UPDATE /* node_allocation_assign 2/2 */ node_allocations
+        SET node_id = p_node, state = 'active', conductor_id = NULL, last_error = NULL,
+        revision = revision + 1, updated_at = now()
+    WHERE id = p_allocation.id;
 END
 $$;
 
 --
--- Name: lock_root_shared(bigint); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION node_allocation_assign(p_allocation public.node_allocations, p_node bigint); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.lock_root_shared(p_provider_id bigint) RETURNS bigint
+COMMENT ON FUNCTION public.node_allocation_assign(p_allocation public.node_allocations, p_node bigint) IS 'Assigns a node to an allocation, and sets the allocation to active.
+
+Raises 23505 (nodes_instance_uuid_key). The caller has locked both.';
+
+--
+-- Name: node_allocation_create(uuid, text, text, text[], uuid[], text[], jsonb, text, text, boolean, uuid, text, boolean, boolean, uuid, integer, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_create(p_uuid uuid, p_name text, p_class text, p_traits text[], p_candidate_uuids uuid[], p_candidate_names text[], p_extra jsonb, p_owner text, p_conductor text, p_backfill boolean, p_node_uuid uuid, p_node_name text, p_extended boolean, p_sticky boolean, p_batch uuid, p_minimum integer, p_quiet boolean) RETURNS SETOF public.node_allocations
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_root bigint;
-    v_roots_root bigint;
-    v_now bigint;
+    v_candidates uuid[];
+    v_unknown text[];
+    v_node nodes;
+    v_lacking text[];
+    v_rule text;
+    v_uuid uuid := p_uuid;
+    v_made node_allocations;
 BEGIN
-    LOOP
-        SELECT provider.root_id INTO v_root FROM resource_providers AS provider WHERE provider.id = p_provider_id;
-        EXIT WHEN v_root IS NULL;
-        SELECT root.root_id INTO v_roots_root FROM resource_providers AS root WHERE root.id = v_root FOR SHARE;
-        EXIT WHEN FOUND;  -- else the root is gone, and nothing is locked
-    END LOOP;
-    -- Locking and looking are separate statements: this one sees what was done
-    -- while the other waited.
-    SELECT provider.root_id INTO v_now FROM resource_providers AS provider WHERE provider.id = p_provider_id;
-    IF v_roots_root <> v_root OR v_now <> v_root THEN
-        RAISE EXCEPTION 'the tree of provider % has been moved', p_provider_id USING ERRCODE = '40001';
+    -- The UUIDs of the candidates, in the order of the request.
+    SELECT /* node_allocation_create 1/12 */ coalesce(array_agg(found.uuid ORDER BY found.position), '{}'),
+        array_agg(found.name ORDER BY found.position) FILTER (WHERE found.uuid IS NULL)
+    INTO v_candidates, v_unknown
+    FROM (
+        SELECT requested.position, requested.name,
+            CASE WHEN requested.uuid = '00000000-0000-0000-0000-000000000000'
+                THEN (SELECT node.uuid FROM nodes AS node WHERE node.name = requested.name)
+                ELSE (SELECT node.uuid FROM nodes AS node WHERE node.uuid = requested.uuid) END AS uuid
+        FROM unnest(p_candidate_uuids, p_candidate_names) WITH ORDINALITY AS requested (uuid, name, position)
+    ) AS found;
+    IF v_unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'no nodes %', v_unknown USING ERRCODE = 'PL043',
+            DETAIL = json_build_object('node', array_to_string(v_unknown, ', '));
     END IF;
-    RETURN v_now;
+
+    -- Whether a node in use can be backfilled.
+    IF p_backfill THEN
+        IF (SELECT /* node_allocation_create 2/12 */ backend.placement FROM baremetal_backend AS backend) THEN
+            PERFORM /* node_allocation_create 3/12 */ node_provider_ensure_owner(p_owner);
+        END IF;
+        SELECT /* node_allocation_create 4/12 */ node.* INTO v_node FROM nodes AS node
+        WHERE node.uuid = p_node_uuid OR node.name = p_node_name FOR UPDATE;
+        v_lacking := node_allocation_unmet_traits(v_node.id, p_traits);
+        v_rule := CASE
+            WHEN v_node.id IS NULL THEN 'PL030'
+            WHEN v_node.instance_uuid <> p_uuid THEN 'PL032'
+            WHEN v_node.provision_state <> 'active' THEN 'PL046'
+            WHEN v_node.resource_class IS DISTINCT FROM coalesce(p_class, v_node.resource_class) THEN 'PL047'
+            WHEN cardinality(v_lacking) > 0 THEN 'PL048'
+            WHEN cardinality(v_candidates) > 0 AND v_node.uuid <> ALL (v_candidates) THEN 'PL049'
+        END;
+        IF v_rule IS NOT NULL THEN
+            RAISE EXCEPTION 'node % cannot be backfilled', coalesce(p_node_uuid::text, p_node_name)
+                USING ERRCODE = v_rule,
+                DETAIL = json_build_object('node', coalesce(v_node.uuid::text, p_node_uuid::text, p_node_name),
+                    'state', v_node.provision_state, 'instance', v_node.instance_uuid, 'class', v_node.resource_class,
+                    'traits', array_to_string(v_lacking, ', '), 'allocation', p_uuid);
+        END IF;
+        v_uuid := coalesce(p_uuid, v_node.instance_uuid);
+    END IF;
+    v_uuid := coalesce(v_uuid, gen_random_uuid());
+    IF EXISTS (SELECT /* node_allocation_create 5/12 */ FROM nodes AS node
+        WHERE node.instance_uuid = v_uuid AND node.id IS DISTINCT FROM v_node.id) THEN
+        RAISE EXCEPTION 'instance % has a node already', v_uuid USING ERRCODE = 'PL042',
+            DETAIL = json_build_object('allocation', v_uuid, 'instance', v_uuid,
+                'node', (SELECT /* node_allocation_create 6/12 */ node.uuid FROM nodes AS node
+                    WHERE node.instance_uuid = v_uuid));
+    END IF;
+
+    INSERT /* node_allocation_create 7/12 */ INTO node_allocations (uuid, name, resource_class, traits,
+        candidate_nodes, extra, owner,
+        extended, sticky, batch_uuid, batch_minimum, conductor_id)
+    VALUES (v_uuid, p_name, coalesce(p_class, v_node.resource_class, ''), p_traits, v_candidates, p_extra, p_owner,
+        p_extended, p_sticky, p_batch, p_minimum,
+        CASE WHEN NOT p_backfill THEN (SELECT conductor.id FROM conductors AS conductor
+            WHERE conductor.hostname = p_conductor) END)
+    RETURNING * INTO v_made;
+    IF p_backfill THEN
+        IF (SELECT /* node_allocation_create 8/12 */ backend.placement FROM baremetal_backend AS backend) THEN
+            PERFORM /* node_allocation_create 9/12 */ node_provider_claim(v_made, v_node.id, true);
+        END IF;
+        PERFORM /* node_allocation_create 10/12 */ node_allocation_assign(v_made, v_node.id);
+    ELSIF NOT p_quiet THEN
+        PERFORM /* node_allocation_create 11/12 */ pg_notify('berth_node_allocation_pending', v_uuid::text);
+    END IF;
+    RETURN QUERY SELECT /* node_allocation_create 12/12 */ made.* FROM node_allocations AS made
+        WHERE made.id = v_made.id;
 END
 $$;
+
+--
+-- Name: FUNCTION node_allocation_create(p_uuid uuid, p_name text, p_class text, p_traits text[], p_candidate_uuids uuid[], p_candidate_names text[], p_extra jsonb, p_owner text, p_conductor text, p_backfill boolean, p_node_uuid uuid, p_node_name text, p_extended boolean, p_sticky boolean, p_batch uuid, p_minimum integer, p_quiet boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_create(p_uuid uuid, p_name text, p_class text, p_traits text[], p_candidate_uuids uuid[], p_candidate_names text[], p_extra jsonb, p_owner text, p_conductor text, p_backfill boolean, p_node_uuid uuid, p_node_name text, p_extended boolean, p_sticky boolean, p_batch uuid, p_minimum integer, p_quiet boolean) IS 'POST /v1/allocations: creates an allocation that the conductor p_conductor will process.
+
+p_uuid null: a new UUID, or with p_backfill the node''s instance_uuid. p_candidate_uuids and
+p_candidate_names are parallel: the only nodes to choose from, in the order of the request. If a
+UUID is the nil UUID, its name counts. p_conductor is a hostname. If it never registered, the first conductor
+that takes over work processes the allocation. Notifies berth_node_allocation_pending, unless p_quiet:
+the caller is the process of the conductor and passes the UUID to it directly. PostgreSQL serializes the
+commits of transactions that execute NOTIFY, so each one waits for the WAL flush of the one before it.
+
+p_backfill: the node p_node_uuid or p_node_name (the other is null) is in use already, and the allocation
+is active at once. Then p_uuid null means the node''s instance_uuid, and p_class null means the node''s
+class.
+p_extended, p_sticky, p_batch, p_minimum: see the columns. One transaction creates all members of a
+batch, so the conductor that processes the first one sees all of them.
+
+Returns the allocation. Raises, in this order: PL043 (candidates that do not exist, all of them named);
+with p_backfill PL030 (no such node), PL032 (it is another instance''s), PL046 (it is not active), PL047
+(not of this class), PL048 (it lacks traits, named) and PL049 (it is not among the candidates); PL042
+(the UUID is the instance_uuid of a node), 23505 (node_allocations_uuid_key, node_allocations_name_key);
+and with p_backfill what node_provider_claim raises. A call that raises writes nothing.
+Locks: with p_backfill the project, then the node; otherwise nothing.
+Calls, with p_backfill: node_provider_ensure_owner before the node is locked (if nodes are providers),
+node_allocation_unmet_traits, node_provider_claim (if nodes are providers), node_allocation_assign.';
+
+--
+-- Name: node_allocation_decide(public.node_allocations, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_decide(p_allocation public.node_allocations, p_unit integer) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_named bigint := (SELECT /* node_allocation_decide 1/5 */ node.id FROM nodes AS node
+        WHERE node.name = p_allocation.name);
+    v_prefiltered bigint[];
+    v_trait text;
+    v_nodes bigint[];
+    v_first bigint;
+    v_last bigint := 9223372036854775807;
+    v_before bigint;
+    v_results text[] := '{}'::text[];
+    v_constraint text;
+BEGIN
+    -- The only nodes that can match, if they are few.
+    IF cardinality(p_allocation.candidate_nodes) > 0 THEN
+        v_prefiltered := ARRAY(
+            SELECT /* node_allocation_decide 2/5 */ node.id FROM nodes AS node
+            WHERE node.uuid = ANY (p_allocation.candidate_nodes) ORDER BY node.id);
+    ELSE
+        FOREACH v_trait IN ARRAY node_allocation_required_traits(p_allocation.traits) LOOP
+            v_nodes := ARRAY(
+                SELECT /* node_allocation_decide 3/5 */ existing.node_id FROM node_traits AS existing
+                WHERE existing.trait = v_trait
+                ORDER BY existing.trait, existing.node_id LIMIT 257);
+            IF cardinality(v_nodes) < least(cardinality(v_prefiltered), 257) THEN
+                v_prefiltered := v_nodes;
+            END IF;
+        END LOOP;
+    END IF;
+
+    -- The random position: among these nodes, or between the first and the last free node of the class.
+    IF v_prefiltered IS NOT NULL THEN
+        v_before := v_prefiltered[1 + floor(random() * cardinality(v_prefiltered))::int] - 1;
+    ELSE
+        v_last := (
+            SELECT /* node_allocation_decide 4/5 */ node.id FROM nodes AS node
+            WHERE (node.resource_class, node.id) > (p_allocation.resource_class, 0)
+              AND (node.resource_class, node.id) <= (p_allocation.resource_class, 9223372036854775807)
+              AND node.provision_state = 'available' AND node.instance_uuid IS NULL
+              AND NOT node.maintenance AND node.power_state IS NOT NULL
+            ORDER BY node.resource_class DESC, node.id DESC
+            LIMIT 1);
+        v_first := (
+            SELECT /* node_allocation_decide 5/5 */ node.id FROM nodes AS node
+            WHERE (node.resource_class, node.id) > (p_allocation.resource_class, 0)
+              AND (node.resource_class, node.id) <= (p_allocation.resource_class, v_last)
+              AND node.provision_state = 'available' AND node.instance_uuid IS NULL
+              AND NOT node.maintenance AND node.power_state IS NOT NULL
+            ORDER BY node.resource_class, node.id
+            LIMIT 1);
+        v_before := v_first - 1 + floor(random() * (v_last - v_first + 1))::bigint;
+    END IF;
+
+    IF v_named IS NOT NULL THEN
+        v_results := v_results || node_allocation_try_nodes(p_allocation, p_unit, ARRAY[v_named], 0, v_named, false);
+    END IF;
+    IF NOT v_results && '{done}' AND v_before IS NOT NULL THEN
+        v_results := v_results || node_allocation_try_nodes(p_allocation, p_unit, v_prefiltered, v_before, v_last,
+            false);
+    END IF;
+    IF NOT v_results && '{done}' AND v_before IS NOT NULL THEN
+        v_results := v_results || node_allocation_try_nodes(p_allocation, p_unit, v_prefiltered, 0, v_before, false);
+    END IF;
+    -- The transactions that had locked nodes may have rolled back.
+    IF NOT v_results && '{done}' AND v_results && '{locked}' THEN
+        v_results := v_results || node_allocation_try_nodes(p_allocation, p_unit, v_prefiltered, 0, v_last, true);
+    END IF;
+    IF v_results && '{done}' THEN
+        RETURN NULL;
+    END IF;
+    RETURN node_allocation_failure_reason(p_allocation, p_unit, p_allocation.extended);
+EXCEPTION
+    WHEN SQLSTATE 'PL050' THEN
+        RETURN format('Consumer %s has allocations in Placement already', p_allocation.uuid);
+    WHEN unique_violation THEN
+        GET STACKED DIAGNOSTICS v_constraint = CONSTRAINT_NAME;
+        IF v_constraint <> 'nodes_instance_uuid_key' THEN
+            RAISE;
+        END IF;
+        RETURN format('Unexpected exception during allocation: Instance %s is already associated with a node',
+            p_allocation.uuid);
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_decide(p_allocation public.node_allocations, p_unit integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_decide(p_allocation public.node_allocations, p_unit integer) IS 'Assigns a node to an allocation, or returns the reason why it cannot.
+
+Null: the allocation has a node, or is no longer pending. A text: the reason.
+
+It tries the node with the name of the allocation, then nodes that match, from a random position to the
+end and then from the start to that position, without waiting for locks. If other transactions had locked
+some of them, it tries all matching nodes once more in the order of their ids and waits for each lock,
+because the transaction that holds it may roll back. So every node that matches when this call begins is
+assigned, by this call or by another one.
+
+The set of nodes to try is small if the allocation names candidates or if one of its traits is rare. Then
+it tries the candidates, or the nodes with the rarest trait if these are 256 or fewer. Otherwise it tries
+the free nodes of the class.
+
+PL050 and 23505 (nodes_instance_uuid_key) become reasons. Raises only 40001, if the setting whether nodes
+are providers changed meanwhile.
+Locks: as node_allocation_try_nodes, one node at a time. It releases the locks of a node that does not
+match before it tries the next one.
+Calls: node_allocation_required_traits, then node_allocation_try_nodes (up to four times: by name, from
+the random position, up to it, waiting), then node_allocation_failure_reason.
+Plan: nodes_uuid_key for candidates; for each trait up to 257 entries of node_traits_trait_idx; otherwise
+one entry from each end of nodes_free_idx (see node_allocation_try_nodes for the comparison of the
+class).
+Cost: a few pages of nodes_free_idx, for any number of nodes. With common traits, with an owner, or if
+many units are claimed through Placement: up to all free nodes of the class.';
+
+--
+-- Name: node_allocation_delete(uuid, text, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_delete(p_uuid uuid, p_name text, p_of_node boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_ident text := coalesce(p_uuid::text, p_name);
+    v_found node_allocations;
+    v_locked node_allocations;
+    v_node nodes;
+    v_rule text;
+BEGIN
+    IF p_of_node THEN
+        SELECT /* node_allocation_delete 1/9 */ node.* INTO v_node FROM nodes AS node
+        WHERE node.uuid = p_uuid OR node.name = p_name FOR UPDATE;
+        SELECT /* node_allocation_delete 2/9 */ allocation.* INTO v_found FROM node_allocations AS allocation
+        WHERE allocation.node_id = v_node.id;
+    ELSE
+        SELECT /* node_allocation_delete 3/9 */ allocation.* INTO v_found FROM node_allocations AS allocation
+        WHERE allocation.uuid = p_uuid OR allocation.name = p_name;
+        SELECT /* node_allocation_delete 4/9 */ node.* INTO v_node FROM nodes AS node
+        WHERE node.id = v_found.node_id FOR UPDATE;
+    END IF;
+    SELECT /* node_allocation_delete 5/9 */ allocation.* INTO v_locked FROM node_allocations AS allocation
+    WHERE allocation.id = v_found.id FOR UPDATE;
+    IF v_locked.node_id IS DISTINCT FROM v_found.node_id AND v_locked.id IS NOT NULL THEN
+        RAISE EXCEPTION 'allocation % was assigned a node concurrently', v_locked.uuid USING ERRCODE = '40001';
+    END IF;
+    v_rule := CASE
+        WHEN p_of_node AND v_node.id IS NULL THEN 'PL030'
+        WHEN v_locked.id IS NULL THEN 'PL041'
+        WHEN v_node.maintenance THEN NULL
+        WHEN v_node.provision_state = 'active' THEN 'PL044'
+        WHEN v_node.target_provision_state IS NOT NULL AND v_node.provision_state NOT IN (
+            'deploy failed', 'inspecting', 'inspect failed', 'inspect wait', 'clean failed', 'error', 'verifying',
+            'adopt failed', 'rescue failed', 'unrescue failed') THEN 'PL045'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'allocation % cannot be deleted', v_ident USING ERRCODE = v_rule,
+            DETAIL = json_build_object('allocation',
+                coalesce(v_locked.uuid::text, CASE WHEN NOT p_of_node THEN v_ident END),
+                'node', coalesce(v_node.uuid::text, CASE WHEN p_of_node THEN v_ident END),
+                'state', CASE WHEN v_rule <> 'PL041' THEN v_node.provision_state END);
+    END IF;
+
+    -- A client may wait for its result.
+    IF v_locked.extended AND v_locked.state = 'allocating' THEN
+        PERFORM /* node_allocation_delete 6/9 */ pg_notify('berth_node_allocation_decided', v_locked.uuid::text);
+    END IF;
+    IF v_node.id IS NULL THEN
+        DELETE /* node_allocation_delete 7/9 */ FROM node_allocations WHERE id = v_locked.id;
+        RETURN;
+    END IF;
+    PERFORM /* node_allocation_delete 8/9 */ node_allocation_release(v_node.id);
+    UPDATE /* node_allocation_delete 9/9 */ nodes SET instance_uuid = NULL, revision = revision + 1, updated_at = now()
+    WHERE id = v_node.id;
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_delete(p_uuid uuid, p_name text, p_of_node boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_delete(p_uuid uuid, p_name text, p_of_node boolean) IS 'DELETE /v1/allocations/{ident}, by UUID or name (the other is null), or, with p_of_node, DELETE
+/v1/nodes/{ident}/allocation, by the UUID or name of the node. Releases the node of the allocation.
+Notifies berth_node_allocation_decided if the allocation is extended and was pending.
+
+A pending allocation is deleted; the conductor that processes it later finds no row.
+Raises PL030 (no such node), PL041 (no such allocation; the node has none), and unless the node is in
+maintenance PL044 (it is active) and PL045 (it is in a transition and must not be changed). 40001: a
+conductor assigned a node meanwhile.
+Locks: the node FOR UPDATE, the allocation FOR UPDATE, then as node_allocation_release.
+Calls: node_allocation_release, if it has a node; the update of the node fires
+node_provider_sync_trigger.';
+
+--
+-- Name: node_allocation_failure_reason(public.node_allocations, integer, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_failure_reason(p_allocation public.node_allocations, p_unit integer, p_detailed boolean) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_any node_allocations := p_allocation;
+    v_free bigint[] := ARRAY(
+        SELECT /* node_allocation_failure_reason 1/2 */ node.id FROM nodes AS node
+        WHERE node.resource_class = p_allocation.resource_class AND node.provision_state = 'available'
+          AND node.instance_uuid IS NULL AND NOT node.maintenance AND node.power_state IS NOT NULL);
+    v_allowed bigint[];
+    v_fitting bigint[];
+    v_reason text;
+BEGIN
+    v_any.traits := '{}';
+    v_allowed := node_allocation_matching_nodes(v_any, NULL, v_free);
+    v_fitting := node_allocation_matching_nodes(p_allocation, NULL, v_allowed);
+    v_reason := CASE
+        WHEN v_allowed = '{}' AND p_allocation.candidate_nodes = '{}' THEN
+            format('no available nodes match the resource class %s', p_allocation.resource_class)
+        WHEN v_allowed = '{}' THEN
+            format('none of the requested nodes are available and match the resource class %s',
+                p_allocation.resource_class)
+        WHEN v_fitting = '{}' THEN
+            format('no suitable nodes have the requested traits %s', array_to_string(p_allocation.traits, ', '))
+        WHEN node_allocation_matching_nodes(p_allocation, p_unit, v_fitting) = '{}' THEN
+            format('could not reserve any of %s suitable nodes', cardinality(v_fitting))
+        ELSE 'all nodes were filtered out during reservation'
+    END;
+    IF NOT p_detailed THEN
+        RETURN v_reason;
+    END IF;
+    RETURN format('%s (nodes of the class: %s; available, powered, without instance and maintenance: %s; '
+        'of these allowed by owner and candidates: %s; with the traits: %s; not claimed through Placement: %s)',
+        v_reason, (SELECT /* node_allocation_failure_reason 2/2 */ count(*) FROM nodes AS node
+            WHERE node.resource_class = p_allocation.resource_class),
+        cardinality(v_free), cardinality(v_allowed), cardinality(v_fitting),
+        cardinality(node_allocation_matching_nodes(p_allocation, p_unit, v_fitting)));
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_failure_reason(p_allocation public.node_allocations, p_unit integer, p_detailed boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_failure_reason(p_allocation public.node_allocations, p_unit integer, p_detailed boolean) IS 'Returns why no node could be assigned, in the phrases that clients match.
+
+Reads the current nodes. p_detailed: adds the number of nodes of the class, and the number that is left
+after each filter. Locks nothing. Plan: nodes_free_idx;
+p_detailed: a scan of nodes, only on request of a client.';
+
+--
+-- Name: node_allocation_matching_nodes(public.node_allocations, integer, bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_matching_nodes(p_allocation public.node_allocations, p_unit integer, p_nodes bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_plain text[] := node_allocation_required_traits(p_allocation.traits);
+    v_traits bigint := (SELECT /* node_allocation_matching_nodes 1/2 */ count(DISTINCT requested.trait)
+        FROM unnest(v_plain) AS requested (trait));
+    v_others bool := cardinality(v_plain) < cardinality(p_allocation.traits);
+BEGIN
+    RETURN ARRAY(
+        SELECT /* node_allocation_matching_nodes 2/2 */ node.id FROM nodes AS node
+        WHERE node.id = ANY (p_nodes) AND node.resource_class = p_allocation.resource_class
+          AND node.provision_state = 'available' AND node.instance_uuid IS NULL
+          AND NOT node.maintenance AND node.power_state IS NOT NULL
+          AND (p_allocation.candidate_nodes = '{}' OR node.uuid = ANY (p_allocation.candidate_nodes))
+          AND (p_allocation.owner IS NULL OR node.owner = p_allocation.owner OR node.lessee = p_allocation.owner)
+          AND (v_traits = 0 OR v_traits = (
+                SELECT count(*) FROM node_traits AS existing
+                WHERE existing.node_id = node.id AND existing.trait = ANY (v_plain)))
+          AND (NOT v_others OR node_allocation_unmet_traits(node.id, p_allocation.traits) = '{}')
+          AND (p_unit IS NULL OR 1 <= (
+                SELECT unit.free FROM inventories AS unit
+                WHERE unit.class_id = p_unit AND unit.provider_id = (
+                    SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = node.uuid)))
+        ORDER BY node.id);
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_matching_nodes(p_allocation public.node_allocations, p_unit integer, p_nodes bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_matching_nodes(p_allocation public.node_allocations, p_unit integer, p_nodes bigint[]) IS 'Returns those of the given nodes that can be assigned to an allocation now, in the order of their ids.
+
+p_unit: null if nodes are not providers; otherwise the id of the class of which each has a unit (-1:
+there is none), and the unit must be free too. Called before a node is locked, and again afterwards: no
+other function decides whether a node matches. Locks nothing.
+Calls: node_allocation_required_traits, and node_allocation_unmet_traits for other expressions.
+Plan: keys for each node. The subqueries are scalar, so that every plan uses index lookups.';
+
+--
+-- Name: node_allocation_process(uuid, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_process(p_uuid uuid, p_conductor text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_allocation node_allocations;
+    v_class text;  -- name in Placement; computed once, and not for each class that is compared
+    v_unit int;  -- null: nodes are not providers; -1: no node ever had a unit of this class
+    v_members node_allocations[];
+    v_member node_allocations;
+    v_ids bigint[];
+    v_reasons text[] := '{}'::text[];
+    v_assigned int := 0;
+    v_short text;
+    v_reason text;
+BEGIN
+    SELECT /* node_allocation_process 1/12 */ allocation.* INTO v_allocation FROM node_allocations AS allocation
+    WHERE allocation.uuid = p_uuid AND allocation.state = 'allocating' AND allocation.conductor_id = (
+        SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_conductor);
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF (SELECT /* node_allocation_process 2/12 */ backend.placement FROM baremetal_backend AS backend) THEN
+        v_class := node_provider_class_name(v_allocation.resource_class);
+        v_unit := coalesce((SELECT /* node_allocation_process 3/12 */ class.id FROM resource_classes AS class
+            WHERE class.name = v_class), -1);
+        PERFORM /* node_allocation_process 4/12 */ node_provider_ensure_owner(v_allocation.owner);
+    END IF;
+
+    IF v_allocation.batch_uuid IS NULL THEN
+        v_members := ARRAY[v_allocation];
+        v_ids := ARRAY[v_allocation.id];
+        v_reasons := ARRAY[node_allocation_decide(v_allocation, v_unit)];
+    ELSE
+        PERFORM /* node_allocation_process 5/12 */ pg_advisory_xact_lock(
+            hashtextextended('node allocation batch ' || v_allocation.batch_uuid, 0));
+        v_ids := ARRAY(
+            SELECT /* node_allocation_process 6/12 */ member.id FROM node_allocations AS member
+            WHERE member.conductor_id = v_allocation.conductor_id AND member.state = 'allocating'
+              AND member.batch_uuid = v_allocation.batch_uuid
+            ORDER BY member.id);
+        BEGIN
+            FOR v_member IN SELECT /* node_allocation_process 7/12 */ member.* FROM node_allocations AS member
+                WHERE member.id = ANY (v_ids) ORDER BY member.id LOOP
+                v_reasons := v_reasons || node_allocation_decide(v_member, v_unit);
+            END LOOP;
+            -- Count them, because a member that was deleted meanwhile is no longer pending.
+            v_assigned := (SELECT /* node_allocation_process 8/12 */ count(*) FROM node_allocations AS member
+                WHERE member.id = ANY (v_ids) AND member.state = 'active');
+            IF v_assigned < v_allocation.batch_minimum THEN
+                RAISE no_data_found;
+            END IF;
+        EXCEPTION
+            WHEN no_data_found THEN
+                v_short := format('only %s of at least %s nodes could be reserved for the batch: %s', v_assigned,
+                    v_allocation.batch_minimum,
+                    coalesce((SELECT /* node_allocation_process 9/12 */ failed.reason
+                        FROM unnest(v_reasons) AS failed (reason) WHERE failed.reason IS NOT NULL LIMIT 1),
+                        'the others were deleted'));
+        END;
+        v_members := ARRAY(SELECT /* node_allocation_process 10/12 */ member FROM node_allocations AS member
+            WHERE member.id = ANY (v_ids) ORDER BY member.id);
+    END IF;
+
+    FOREACH v_member IN ARRAY v_members LOOP
+        v_reason := coalesce(v_short, v_reasons[array_position(v_ids, v_member.id)]);
+        IF v_reason IS NOT NULL THEN
+            UPDATE /* node_allocation_process 11/12 */ node_allocations
+                SET state = 'error', conductor_id = NULL, revision = revision + 1, updated_at = now(),
+                last_error = format('Failed to process allocation %s: %s.', v_member.uuid, v_reason)
+            WHERE id = v_member.id AND state = 'allocating' AND conductor_id = v_allocation.conductor_id;
+        END IF;
+        IF v_member.extended THEN
+            PERFORM /* node_allocation_process 12/12 */ pg_notify('berth_node_allocation_decided', v_member.uuid::text);
+        END IF;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_process(p_uuid uuid, p_conductor text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_process(p_uuid uuid, p_conductor text) IS 'Processes an allocation, and with a member of a batch all other members. One transaction, and so one
+call, per allocation or batch.
+
+p_conductor is the hostname of the caller. Does nothing unless the allocation is pending and assigned to
+this conductor. Otherwise the allocation is active afterwards, or in error with the reason.
+
+A batch: if fewer members than the minimum would get a node, none does, and all are in error. Otherwise
+only the members without a node are. If several conductors took over the members of a dead conductor,
+each processes its part with the whole minimum, so no part has fewer.
+
+Notifies berth_node_allocation_decided of the UUID of each extended allocation that it processed: a
+client may wait. Raises only 40001, if the setting whether nodes are providers changed meanwhile.
+Locks: the project, if nodes are providers; a batch with an advisory lock until the end of the
+transaction, so that its members, of which each conductor is notified separately, are processed once;
+then as node_allocation_decide. With a batch it holds locks of nodes while it waits for the next one: two
+batches, or a batch and a writer of several providers, may deadlock. The store retries the one that
+PostgreSQL aborts.
+Calls: node_provider_ensure_owner (if nodes are providers), node_allocation_decide for each allocation in
+the order of their ids.';
+
+--
+-- Name: node_allocation_release(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_release(p_node bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked node_allocations;
+BEGIN
+    SELECT /* node_allocation_release 1/4 */ allocation.* INTO v_locked FROM node_allocations AS allocation
+    WHERE allocation.node_id = p_node FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    -- This does not depend on the current backend: nodes may have been providers before. A consumer
+    -- without an allocation on this node has the UUID by coincidence.
+    IF EXISTS (
+        SELECT /* node_allocation_release 2/4 */ FROM consumers AS consumer
+        JOIN allocations AS claimed ON claimed.consumer_id = consumer.id
+        JOIN resource_providers AS provider ON provider.id = claimed.provider_id
+        JOIN nodes AS node ON node.uuid = provider.uuid
+        WHERE consumer.uuid = v_locked.uuid AND node.id = p_node
+    ) THEN
+        PERFORM /* node_allocation_release 3/4 */ allocation_delete(v_locked.uuid);
+    END IF;
+    DELETE /* node_allocation_release 4/4 */ FROM node_allocations WHERE id = v_locked.id;
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_release(p_node bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_release(p_node bigint) IS 'Deletes a node''s allocation, if it has one, together with its claim in Placement.
+
+The caller clears the node''s instance_uuid afterwards: that update may lock the node''s provider, and the
+lock order has consumers first. Claims of other consumers stay.
+Locks: the allocation FOR UPDATE, then as allocation_delete. The caller has locked the node. Idempotent.
+Calls: allocation_delete, if the allocation''s consumer has claimed the node''s unit.';
+
+--
+-- Name: node_allocation_required_traits(text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_required_traits(p_traits text[]) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT /* node_allocation_required_traits 1/1 */ requested.trait
+        FROM unnest(p_traits) WITH ORDINALITY AS requested (trait, position)
+        WHERE requested.trait NOT LIKE '!%' AND requested.trait NOT LIKE 'in:%'
+        ORDER BY requested.position);
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_required_traits(p_traits text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_required_traits(p_traits text[]) IS 'Returns the traits that a node must have, out of the trait expressions of an allocation. It omits
+forbidden traits (!NAME) and any-of lists (in:NAME,NAME).
+It is written in PL/pgSQL, because PostgreSQL plans an SQL function again in every transaction.';
+
+--
+-- Name: node_allocation_retry(uuid, text, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_retry(p_uuid uuid, p_name text, p_conductor text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked node_allocations;
+BEGIN
+    SELECT /* node_allocation_retry 1/3 */ allocation.* INTO v_locked FROM node_allocations AS allocation
+    WHERE allocation.uuid = p_uuid OR allocation.name = p_name
+    FOR UPDATE;
+    IF v_locked.state IS DISTINCT FROM 'error' THEN
+        RAISE EXCEPTION 'allocation % cannot be retried', coalesce(p_uuid::text, p_name)
+            USING ERRCODE = CASE WHEN v_locked.id IS NULL THEN 'PL041' ELSE 'PL052' END,
+            DETAIL = json_build_object('allocation', coalesce(v_locked.uuid::text, p_uuid::text, p_name), 'state',
+                v_locked.state);
+    END IF;
+    UPDATE /* node_allocation_retry 2/3 */ node_allocations
+        SET state = 'allocating', last_error = NULL, extended = true, batch_uuid = NULL, batch_minimum = NULL,
+        conductor_id = (SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_conductor),
+        revision = revision + 1, updated_at = now()
+    WHERE id = v_locked.id;
+    PERFORM /* node_allocation_retry 3/3 */ pg_notify('berth_node_allocation_pending', v_locked.uuid::text);
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_retry(p_uuid uuid, p_name text, p_conductor text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_retry(p_uuid uuid, p_name text, p_conductor text) IS 'POST /v1/allocations/{ident}/retry: sets an allocation in error, by its UUID or name (the other is null),
+to pending again, for p_conductor. It leaves its batch.
+
+Notifies berth_node_allocation_pending. Raises PL041 (no such allocation), PL052 (it is not in error).
+Locks: its row.';
+
+--
+-- Name: node_allocation_try_nodes(public.node_allocations, integer, bigint[], bigint, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_try_nodes(p_allocation public.node_allocations, p_unit integer, p_prefiltered bigint[], p_after bigint, p_to bigint, p_wait boolean) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_after bigint := p_after;
+    v_page bigint[];
+    v_node bigint;
+    v_result text := 'none';
+BEGIN
+    LOOP
+        IF p_prefiltered IS NOT NULL THEN
+            v_page := ARRAY(
+                SELECT /* node_allocation_try_nodes 1/8 */ prefiltered.id FROM unnest(p_prefiltered) AS prefiltered (id)
+                WHERE prefiltered.id > p_after AND prefiltered.id <= p_to);
+        ELSE
+            v_page := ARRAY(
+                SELECT /* node_allocation_try_nodes 2/8 */ node.id FROM nodes AS node
+                WHERE (node.resource_class, node.id) > (p_allocation.resource_class, v_after)
+                  AND (node.resource_class, node.id) <= (p_allocation.resource_class, p_to)
+                  AND node.provision_state = 'available' AND node.instance_uuid IS NULL
+                  AND NOT node.maintenance AND node.power_state IS NOT NULL
+                ORDER BY node.resource_class, node.id
+                LIMIT 16);
+        END IF;
+        FOREACH v_node IN ARRAY node_allocation_matching_nodes(p_allocation, p_unit, v_page) LOOP
+            BEGIN
+                IF p_wait THEN
+                    PERFORM /* node_allocation_try_nodes 3/8 */ FROM nodes AS node WHERE node.id = v_node FOR UPDATE;
+                ELSE
+                    PERFORM /* node_allocation_try_nodes 4/8 */ FROM nodes AS node
+                    WHERE node.id = v_node FOR UPDATE SKIP LOCKED;
+                    IF NOT FOUND THEN
+                        v_result := 'locked';
+                        CONTINUE;
+                    END IF;
+                END IF;
+                IF (SELECT /* node_allocation_try_nodes 5/8 */ backend.placement
+                    FROM baremetal_backend AS backend) <> (p_unit IS NOT NULL) THEN
+                    RAISE EXCEPTION 'the backend was changed concurrently' USING ERRCODE = '40001';
+                END IF;
+                IF node_allocation_matching_nodes(p_allocation, p_unit, ARRAY[v_node]) = '{}' THEN
+                    RAISE no_data_found;
+                END IF;
+                PERFORM /* node_allocation_try_nodes 6/8 */ FROM node_allocations AS allocation
+                WHERE allocation.id = p_allocation.id AND allocation.state = 'allocating'
+                  AND allocation.conductor_id = p_allocation.conductor_id
+                FOR UPDATE;
+                IF FOUND THEN
+                    IF p_unit IS NOT NULL THEN
+                        PERFORM /* node_allocation_try_nodes 7/8 */ node_provider_claim(p_allocation, v_node, false);
+                    END IF;
+                    PERFORM /* node_allocation_try_nodes 8/8 */ node_allocation_assign(p_allocation, v_node);
+                END IF;
+                RETURN 'done';
+            EXCEPTION
+                WHEN no_data_found OR SQLSTATE 'PL009' OR SQLSTATE 'PL010' OR SQLSTATE 'PL012' THEN NULL;
+            END;
+        END LOOP;
+        EXIT WHEN p_prefiltered IS NOT NULL OR cardinality(v_page) < 16;
+        v_after := v_page[16];
+    END LOOP;
+    RETURN v_result;
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_try_nodes(p_allocation public.node_allocations, p_unit integer, p_prefiltered bigint[], p_after bigint, p_to bigint, p_wait boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_try_nodes(p_allocation public.node_allocations, p_unit integer, p_prefiltered bigint[], p_after bigint, p_to bigint, p_wait boolean) IS 'Tries to assign nodes with an id above p_after and up to p_to, in the order of their ids:
+p_prefiltered, or the free ones of the class, in pages of 16.
+
+Returns "done": it assigned one, or the allocation is no longer pending (deleted or taken over);
+"locked": it assigned none, and other transactions had locked matching nodes (never with p_wait); "none":
+no node matches.
+Continues with the next node after no_data_found (the node no longer matches), PL009, PL010 and PL012
+(its unit is deleted or claimed). Raises what else node_provider_claim raises, 23505
+(nodes_instance_uuid_key), and 40001 if the setting whether nodes are providers changed since the caller
+determined p_unit.
+Locks, one node at a time: the node FOR UPDATE, the allocation FOR UPDATE, then as node_provider_claim.
+Each try is a subtransaction, since its failure must release its locks: waiting for a node while another
+one is locked causes deadlocks.
+Calls, for each page: node_allocation_matching_nodes; for each node: node_allocation_matching_nodes once
+more when it is locked, node_provider_claim (if nodes are providers), node_allocation_assign.
+Plan: a range of nodes_free_idx. The condition compares the class and the id as a row. With a condition
+on the class alone the planner knows it to be constant, and scans nodes_pkey instead: that is fast while
+most nodes are free, and a scan of all nodes for the last free ones.';
+
+--
+-- Name: node_allocation_unmet_traits(bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_unmet_traits(p_node bigint, p_traits text[]) RETURNS text[]
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT /* node_allocation_unmet_traits 1/1 */ DISTINCT requested.trait
+        FROM unnest(p_traits) AS requested (trait)
+        WHERE (requested.trait LIKE '!%') = EXISTS (
+            SELECT FROM node_traits AS existing
+            WHERE existing.node_id = p_node
+              AND existing.trait = ANY (string_to_array(regexp_replace(requested.trait, '^(!|in:)', ''), ',')))
+        ORDER BY requested.trait);
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_unmet_traits(p_node bigint, p_traits text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_unmet_traits(p_node bigint, p_traits text[]) IS 'Returns the trait expressions of an allocation that a node does not satisfy, sorted by name.
+
+Locks nothing. Plan: the key of node_traits, once for each.';
+
+--
+-- Name: node_allocation_update(bigint, bigint, text, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_update(p_id bigint, p_revision bigint, p_name text, p_extra jsonb) RETURNS timestamp with time zone
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_revision bigint;
+BEGIN
+    SELECT /* node_allocation_update 1/2 */ allocation.revision INTO v_revision FROM node_allocations AS allocation
+    WHERE allocation.id = p_id FOR UPDATE;
+    IF v_revision IS DISTINCT FROM p_revision THEN
+        RAISE EXCEPTION 'allocation % was changed', p_id
+            USING ERRCODE = CASE WHEN v_revision IS NULL THEN 'PL041' ELSE 'PL051' END,
+            DETAIL = json_build_object('actual', v_revision, 'given', p_revision);
+    END IF;
+    UPDATE /* node_allocation_update 2/2 */ node_allocations
+        SET name = p_name, extra = p_extra, revision = revision + 1, updated_at = now()
+    WHERE id = p_id;
+    RETURN now();
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_update(p_id bigint, p_revision bigint, p_name text, p_extra jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_update(p_id bigint, p_revision bigint, p_name text, p_extra jsonb) IS 'PATCH /v1/allocations/{ident}: updates the name and extra of an allocation that was read at p_revision.
+
+Returns the time of the update and increments the revision. Raises PL041 (it is gone), PL051 (it was
+changed since p_revision), 23505 (node_allocations_name_key). Locks: its row.';
 
 --
 -- Name: nodes; Type: TABLE; Schema: public; Owner: -
@@ -816,699 +2061,157 @@ WITH (fillfactor='80');
 -- Name: TABLE nodes; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.nodes IS 'Bare metal machines, as the Bare Metal API knows them.';
+COMMENT ON TABLE public.nodes IS 'Nodes: machines managed through the Bare Metal API.';
 
 --
--- Name: node_allocation_backfill(public.nodes, text, uuid, text, text[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.id; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_backfill(p_node public.nodes, p_ident text, p_uuid uuid, p_class text, p_traits text[], p_candidates uuid[]) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_lacking text[] := node_allocation_lacking(p_node.id, p_traits);
-    v_rule text := CASE
-        WHEN p_node.id IS NULL THEN 'PL030'
-        WHEN p_node.instance_uuid <> p_uuid THEN 'PL032'
-        WHEN p_node.provision_state <> 'active' THEN 'PL046'
-        WHEN p_node.resource_class IS DISTINCT FROM coalesce(p_class, p_node.resource_class) THEN 'PL047'
-        WHEN cardinality(v_lacking) > 0 THEN 'PL048'
-        WHEN cardinality(p_candidates) > 0 AND p_node.uuid <> ALL (p_candidates) THEN 'PL049'
-    END;
-BEGIN
-    IF v_rule IS NOT NULL THEN
-        RAISE EXCEPTION 'node % cannot be backfilled', p_ident USING ERRCODE = v_rule,
-            DETAIL = json_build_object('node', coalesce(p_node.uuid::text, p_ident), 'state', p_node.provision_state,
-                'instance', p_node.instance_uuid, 'class', p_node.resource_class, 'traits', array_to_string(v_lacking, ', '),
-                'allocation', p_uuid);
-    END IF;
-END
-$$;
+COMMENT ON COLUMN public.nodes.id IS 'Internal key.';
 
 --
--- Name: node_allocations; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN nodes.uuid; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE TABLE public.node_allocations (
-    id bigint NOT NULL,
-    uuid uuid NOT NULL,
-    name text COLLATE pg_catalog."C",
-    node_id bigint,
-    state text DEFAULT 'allocating'::text NOT NULL COLLATE pg_catalog."C",
-    resource_class text NOT NULL COLLATE pg_catalog."C",
-    traits text[] DEFAULT '{}'::text[] NOT NULL,
-    candidate_nodes uuid[] DEFAULT '{}'::uuid[] NOT NULL,
-    extra jsonb DEFAULT '{}'::jsonb NOT NULL,
-    owner text COLLATE pg_catalog."C",
-    last_error text,
-    extended boolean DEFAULT false NOT NULL,
-    sticky boolean DEFAULT false NOT NULL,
-    batch_uuid uuid,
-    batch_minimum integer,
-    conductor_id integer,
-    revision bigint DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone,
-    CONSTRAINT node_allocations_node_check CHECK (((state = 'active'::text) = (node_id IS NOT NULL))),
-    CONSTRAINT node_allocations_state_check CHECK ((state = ANY (ARRAY['allocating'::text, 'active'::text, 'error'::text])))
-)
-WITH (fillfactor='80');
+COMMENT ON COLUMN public.nodes.uuid IS 'Key in the API.';
 
 --
--- Name: TABLE node_allocations; Type: COMMENT; Schema: public; Owner: -
+-- Name: COLUMN nodes.name; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.node_allocations IS 'Requests for a bare metal node and what became of them: the allocations of the Bare Metal API.';
+COMMENT ON COLUMN public.nodes.name IS 'Unique name, if the node has one.';
 
 --
--- Name: node_allocation_batch(public.node_allocations, integer); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.driver; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_batch(p_wanted public.node_allocations, p_unit integer) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_members bigint[];
-    v_member node_allocations;
-    v_reasons text[] := '{}'::text[];
-    v_reason text;
-    v_given int := 0;
-    v_short bool := false;
-BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('node allocation batch ' || p_wanted.batch_uuid, 0));
-    v_members := ARRAY(
-        SELECT member.id FROM node_allocations AS member
-        WHERE member.conductor_id = p_wanted.conductor_id AND member.state = 'allocating'
-          AND member.batch_uuid = p_wanted.batch_uuid
-        ORDER BY member.id);
-    BEGIN
-        FOR v_member IN SELECT member.* FROM node_allocations AS member WHERE member.id = ANY (v_members) ORDER BY member.id LOOP
-            v_reasons := v_reasons || coalesce(node_allocation_decide(v_member, p_unit), '');
-        END LOOP;
-        -- Counted, since one that was deleted meanwhile is no longer to be decided.
-        v_given := (SELECT count(*) FROM node_allocations AS member WHERE member.id = ANY (v_members) AND member.state = 'active');
-        IF v_given < p_wanted.batch_minimum THEN
-            RAISE no_data_found;
-        END IF;
-    EXCEPTION
-        WHEN no_data_found THEN v_short := true;
-    END;
-
-    FOR v_member IN SELECT member.* FROM node_allocations AS member WHERE member.id = ANY (v_members) ORDER BY member.id LOOP
-        v_reason := v_reasons[array_position(v_members, v_member.id)];
-        IF v_short THEN
-            v_reason := format('only %s of at least %s nodes could be reserved for the batch: %s', v_given, p_wanted.batch_minimum,
-                coalesce((SELECT one.reason FROM unnest(v_reasons) AS one (reason) WHERE one.reason <> '' LIMIT 1), 'the others were deleted'));
-        END IF;
-        IF v_member.state = 'allocating' THEN
-            PERFORM node_allocation_fail(v_member, v_reason);
-        ELSE
-            PERFORM pg_notify('berth_decisions', v_member.uuid::text);
-        END IF;
-    END LOOP;
-END
-$$;
+COMMENT ON COLUMN public.nodes.driver IS 'Driver that manages the node.';
 
 --
--- Name: node_allocation_candidates(uuid[], text[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.resource_class; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_candidates(p_uuids uuid[], p_names text[]) RETURNS uuid[]
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_found uuid[];
-    v_unknown text[];
-BEGIN
-    SELECT coalesce(array_agg(found.uuid ORDER BY found.place), '{}'),
-        array_agg(found.name ORDER BY found.place) FILTER (WHERE found.uuid IS NULL)
-    INTO v_found, v_unknown
-    FROM (
-        SELECT wanted.place, wanted.name,
-            CASE WHEN wanted.uuid = '00000000-0000-0000-0000-000000000000'
-                THEN (SELECT node.uuid FROM nodes AS node WHERE node.name = wanted.name)
-                ELSE (SELECT node.uuid FROM nodes AS node WHERE node.uuid = wanted.uuid) END AS uuid
-        FROM unnest(p_uuids, p_names) WITH ORDINALITY AS wanted (uuid, name, place)
-    ) AS found;
-    IF v_unknown IS NOT NULL THEN
-        RAISE EXCEPTION 'no nodes %', v_unknown USING ERRCODE = 'PL043',
-            DETAIL = json_build_object('node', array_to_string(v_unknown, ', '));
-    END IF;
-    RETURN v_found;
-END
-$$;
+COMMENT ON COLUMN public.nodes.resource_class IS 'Resource class that node allocations request.';
 
 --
--- Name: node_allocation_choose(public.node_allocations, integer); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.provision_state; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_choose(p_wanted public.node_allocations, p_unit integer) RETURNS boolean
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_named bigint := (SELECT node.id FROM nodes AS node WHERE node.name = p_wanted.name);
-    v_few bigint[] := node_allocation_few(p_wanted);
-    v_last bigint := node_allocation_last(p_wanted.resource_class);
-    v_first bigint := (node_allocation_page(p_wanted.resource_class, 0, v_last))[1];
-    v_before bigint := v_first - 1 + floor(random() * (v_last - v_first + 1))::bigint;
-    v_ends text[] := '{}'::text[];
-BEGIN
-    IF v_named IS NOT NULL THEN
-        v_ends := v_ends || node_allocation_try(p_wanted, p_unit, ARRAY[v_named], 0, v_named, false);
-    END IF;
-    IF v_few IS NOT NULL THEN
-        v_before := v_few[1 + floor(random() * cardinality(v_few))::int] - 1;
-        v_last := 9223372036854775807;
-    END IF;
-    IF NOT v_ends && '{done}' AND v_before IS NOT NULL THEN
-        v_ends := v_ends || node_allocation_try(p_wanted, p_unit, v_few, v_before, v_last, false);
-    END IF;
-    IF NOT v_ends && '{done}' AND v_before IS NOT NULL THEN
-        v_ends := v_ends || node_allocation_try(p_wanted, p_unit, v_few, 0, v_before, false);
-    END IF;
-    -- Somebody may have let go what was held.
-    IF NOT v_ends && '{done}' AND v_ends && '{held}' THEN
-        v_ends := v_ends || node_allocation_try(p_wanted, p_unit, v_few, 0, v_last, true);
-    END IF;
-    RETURN v_ends && '{done}';
-END
-$$;
+COMMENT ON COLUMN public.nodes.provision_state IS 'Provision state, always by its name. Clients below 1.2 see "available" as null.';
 
 --
--- Name: node_allocation_create(uuid, text, text, text[], uuid[], text[], jsonb, text, text, boolean, uuid, text, boolean, boolean, uuid, integer, boolean); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.target_provision_state; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_create(p_uuid uuid, p_name text, p_class text, p_traits text[], p_candidate_uuids uuid[], p_candidate_names text[], p_extra jsonb, p_owner text, p_conductor text, p_backfill boolean, p_node_uuid uuid, p_node_name text, p_extended boolean, p_sticky boolean, p_batch uuid, p_minimum integer, p_quiet boolean) RETURNS SETOF public.node_allocations
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_candidates uuid[] := node_allocation_candidates(p_candidate_uuids, p_candidate_names);
-    v_node nodes;
-    v_uuid uuid := p_uuid;
-    v_made node_allocations;
-BEGIN
-    IF p_backfill THEN
-        IF (SELECT backend.placement FROM baremetal_backend AS backend) THEN
-            PERFORM node_provider_references(p_owner);
-        END IF;
-        SELECT node.* INTO v_node FROM nodes AS node WHERE node.uuid = p_node_uuid OR node.name = p_node_name FOR UPDATE;
-        PERFORM node_allocation_backfill(v_node, coalesce(p_node_uuid::text, p_node_name), p_uuid, p_class, p_traits, v_candidates);
-        v_uuid := coalesce(p_uuid, v_node.instance_uuid);
-    END IF;
-    v_uuid := coalesce(v_uuid, gen_random_uuid());
-    IF EXISTS (SELECT FROM nodes AS node WHERE node.instance_uuid = v_uuid AND node.id IS DISTINCT FROM v_node.id) THEN
-        RAISE EXCEPTION 'instance % has a node already', v_uuid USING ERRCODE = 'PL042',
-            DETAIL = json_build_object('allocation', v_uuid, 'instance', v_uuid,
-                'node', (SELECT node.uuid FROM nodes AS node WHERE node.instance_uuid = v_uuid));
-    END IF;
-
-    INSERT INTO node_allocations (uuid, name, resource_class, traits, candidate_nodes, extra, owner,
-        extended, sticky, batch_uuid, batch_minimum, conductor_id)
-    VALUES (v_uuid, p_name, coalesce(p_class, v_node.resource_class, ''), p_traits, v_candidates, p_extra, p_owner,
-        p_extended, p_sticky, p_batch, p_minimum, CASE WHEN NOT p_backfill THEN (SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_conductor) END)
-    RETURNING * INTO v_made;
-    IF p_backfill THEN
-        IF (SELECT backend.placement FROM baremetal_backend AS backend) THEN
-            PERFORM node_provider_claim(v_made, v_node.id, true);
-        END IF;
-        PERFORM node_allocation_give(v_made, v_node.id);
-    ELSIF NOT p_quiet THEN
-        PERFORM pg_notify('berth_allocations', v_uuid::text);
-    END IF;
-    RETURN QUERY SELECT made.* FROM node_allocations AS made WHERE made.id = v_made.id;
-END
-$$;
+COMMENT ON COLUMN public.nodes.target_provision_state IS 'State that a running transition leads to; null without one.';
 
 --
--- Name: node_allocation_decide(public.node_allocations, integer); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.provision_updated_at; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_decide(p_wanted public.node_allocations, p_unit integer) RETURNS text
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_constraint text;
-BEGIN
-    IF node_allocation_choose(p_wanted, p_unit) THEN
-        RETURN NULL;
-    END IF;
-    RETURN node_allocation_reason(p_wanted, p_unit, p_wanted.extended);
-EXCEPTION
-    WHEN SQLSTATE 'PL050' THEN
-        RETURN format('Consumer %s has allocations in Placement already', p_wanted.uuid);
-    WHEN unique_violation THEN
-        GET STACKED DIAGNOSTICS v_constraint = CONSTRAINT_NAME;
-        IF v_constraint <> 'nodes_instance_uuid_key' THEN
-            RAISE;
-        END IF;
-        RETURN format('Unexpected exception during allocation: Instance %s is already associated with a node', p_wanted.uuid);
-END
-$$;
+COMMENT ON COLUMN public.nodes.provision_updated_at IS 'Time of the last change of provision_state.';
 
 --
--- Name: node_allocation_delete(uuid, text, boolean); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.power_state; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_delete(p_uuid uuid, p_name text, p_of_node boolean) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_ident text := coalesce(p_uuid::text, p_name);
-    v_found node_allocations;
-    v_held node_allocations;
-    v_node nodes;
-    v_rule text;
-BEGIN
-    IF p_of_node THEN
-        SELECT node.* INTO v_node FROM nodes AS node WHERE node.uuid = p_uuid OR node.name = p_name FOR UPDATE;
-        SELECT allocation.* INTO v_found FROM node_allocations AS allocation WHERE allocation.node_id = v_node.id;
-    ELSE
-        SELECT allocation.* INTO v_found FROM node_allocations AS allocation
-        WHERE allocation.uuid = p_uuid OR allocation.name = p_name;
-        SELECT node.* INTO v_node FROM nodes AS node WHERE node.id = v_found.node_id FOR UPDATE;
-    END IF;
-    SELECT allocation.* INTO v_held FROM node_allocations AS allocation WHERE allocation.id = v_found.id FOR UPDATE;
-    IF v_held.node_id IS DISTINCT FROM v_found.node_id AND v_held.id IS NOT NULL THEN
-        RAISE EXCEPTION 'allocation % has got a node', v_held.uuid USING ERRCODE = '40001';
-    END IF;
-    v_rule := CASE
-        WHEN p_of_node AND v_node.id IS NULL THEN 'PL030'
-        WHEN v_held.id IS NULL THEN 'PL041'
-        WHEN v_node.maintenance THEN NULL
-        WHEN v_node.provision_state = 'active' THEN 'PL044'
-        WHEN v_node.target_provision_state IS NOT NULL AND v_node.provision_state NOT IN (
-            'deploy failed', 'inspecting', 'inspect failed', 'inspect wait', 'clean failed', 'error', 'verifying',
-            'adopt failed', 'rescue failed', 'unrescue failed') THEN 'PL045'
-    END;
-    IF v_rule IS NOT NULL THEN
-        RAISE EXCEPTION 'allocation % cannot be deleted', v_ident USING ERRCODE = v_rule,
-            DETAIL = json_build_object('allocation', coalesce(v_held.uuid::text, CASE WHEN NOT p_of_node THEN v_ident END),
-                'node', coalesce(v_node.uuid::text, CASE WHEN p_of_node THEN v_ident END),
-                'state', CASE WHEN v_rule <> 'PL041' THEN v_node.provision_state END);
-    END IF;
-
-    -- Somebody may wait for it to be decided.
-    IF v_held.extended AND v_held.state = 'allocating' THEN
-        PERFORM pg_notify('berth_decisions', v_held.uuid::text);
-    END IF;
-    IF v_node.id IS NULL THEN
-        DELETE FROM node_allocations WHERE id = v_held.id;
-        RETURN;
-    END IF;
-    PERFORM node_allocation_release(v_node.id);
-    UPDATE nodes SET instance_uuid = NULL, revision = revision + 1, updated_at = now() WHERE id = v_node.id;
-END
-$$;
+COMMENT ON COLUMN public.nodes.power_state IS 'Last known power state; null before it was first read.';
 
 --
--- Name: node_allocation_fail(public.node_allocations, text); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.target_power_state; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_fail(p_wanted public.node_allocations, p_reason text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    UPDATE node_allocations SET state = 'error', conductor_id = NULL, revision = revision + 1, updated_at = now(),
-        last_error = format('Failed to process allocation %s: %s.', p_wanted.uuid, p_reason)
-    WHERE id = p_wanted.id AND state = 'allocating' AND conductor_id = p_wanted.conductor_id;
-    IF p_wanted.extended THEN
-        PERFORM pg_notify('berth_decisions', p_wanted.uuid::text);
-    END IF;
-END
-$$;
+COMMENT ON COLUMN public.nodes.target_power_state IS 'Power state that a running change leads to; null without one.';
 
 --
--- Name: node_allocation_few(public.node_allocations); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.maintenance; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_few(p_wanted public.node_allocations) RETURNS bigint[]
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_trait text;
-    v_nodes bigint[];
-    v_few bigint[];
-BEGIN
-    IF cardinality(p_wanted.candidate_nodes) > 0 THEN
-        RETURN ARRAY(SELECT node.id FROM nodes AS node WHERE node.uuid = ANY (p_wanted.candidate_nodes) ORDER BY node.id);
-    END IF;
-    FOREACH v_trait IN ARRAY node_allocation_plain(p_wanted.traits) LOOP
-        v_nodes := ARRAY(
-            SELECT present.node_id FROM node_traits AS present WHERE present.trait = v_trait
-            ORDER BY present.trait, present.node_id LIMIT 257);
-        IF cardinality(v_nodes) < least(cardinality(v_few), 257) THEN
-            v_few := v_nodes;
-        END IF;
-    END LOOP;
-    RETURN v_few;
-END
-$$;
+COMMENT ON COLUMN public.nodes.maintenance IS 'Whether the node is in maintenance.';
 
 --
--- Name: node_allocation_fits(public.node_allocations, integer, bigint[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.maintenance_reason; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_fits(p_wanted public.node_allocations, p_unit integer, p_nodes bigint[]) RETURNS bigint[]
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_plain text[] := node_allocation_plain(p_wanted.traits);
-    v_traits bigint := (SELECT count(DISTINCT wanted.trait) FROM unnest(v_plain) AS wanted (trait));
-    v_others bool := cardinality(v_plain) < cardinality(p_wanted.traits);
-BEGIN
-    RETURN ARRAY(
-        SELECT node.id FROM nodes AS node
-        WHERE node.id = ANY (p_nodes) AND node.resource_class = p_wanted.resource_class
-          AND node.provision_state = 'available' AND node.instance_uuid IS NULL
-          AND NOT node.maintenance AND node.power_state IS NOT NULL
-          AND (p_wanted.candidate_nodes = '{}' OR node.uuid = ANY (p_wanted.candidate_nodes))
-          AND (p_wanted.owner IS NULL OR node.owner = p_wanted.owner OR node.lessee = p_wanted.owner)
-          AND (v_traits = 0 OR v_traits = (
-                SELECT count(*) FROM node_traits AS present
-                WHERE present.node_id = node.id AND present.trait = ANY (v_plain)))
-          AND (NOT v_others OR node_allocation_lacking(node.id, p_wanted.traits) = '{}')
-          AND (p_unit IS NULL OR 1 <= (
-                SELECT unit.free FROM inventories AS unit
-                WHERE unit.class_id = p_unit AND unit.provider_id = (
-                    SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = node.uuid)))
-        ORDER BY node.id);
-END
-$$;
+COMMENT ON COLUMN public.nodes.maintenance_reason IS 'Reason that the operator gave for the maintenance.';
 
 --
--- Name: node_allocation_give(public.node_allocations, bigint); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.fault; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_give(p_allocation public.node_allocations, p_node bigint) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    UPDATE nodes AS node SET
-        instance_uuid = p_allocation.uuid,
-        details = node.details || jsonb_build_object('instance_info',
-            CASE WHEN jsonb_typeof(node.details -> 'instance_info') = 'object' THEN node.details -> 'instance_info' ELSE '{}' END
-            || jsonb_build_object('traits', node_allocation_plain(p_allocation.traits))),
-        revision = node.revision + 1, updated_at = now()
-    WHERE node.id = p_node;
-    UPDATE node_allocations SET node_id = p_node, state = 'active', conductor_id = NULL, last_error = NULL,
-        revision = revision + 1, updated_at = now()
-    WHERE id = p_allocation.id;
-END
-$$;
+COMMENT ON COLUMN public.nodes.fault IS 'Fault that put the node into maintenance.';
 
 --
--- Name: node_allocation_lacking(bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.instance_uuid; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_lacking(p_node bigint, p_traits text[]) RETURNS text[]
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    RETURN ARRAY(
-        SELECT DISTINCT wanted.trait FROM unnest(p_traits) AS wanted (trait)
-        WHERE (wanted.trait LIKE '!%') = EXISTS (
-            SELECT FROM node_traits AS present
-            WHERE present.node_id = p_node
-              AND present.trait = ANY (string_to_array(regexp_replace(wanted.trait, '^(!|in:)', ''), ',')))
-        ORDER BY wanted.trait);
-END
-$$;
+COMMENT ON COLUMN public.nodes.instance_uuid IS 'Instance or node allocation that the node is assigned to.';
 
 --
--- Name: node_allocation_last(text); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.owner; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_last(p_class text) RETURNS bigint
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    RETURN (
-        SELECT node.id FROM nodes AS node
-        WHERE (node.resource_class, node.id) > (p_class, 0) AND (node.resource_class, node.id) <= (p_class, 9223372036854775807)
-          AND node.provision_state = 'available' AND node.instance_uuid IS NULL
-          AND NOT node.maintenance AND node.power_state IS NOT NULL
-        ORDER BY node.resource_class DESC, node.id DESC
-        LIMIT 1);
-END
-$$;
+COMMENT ON COLUMN public.nodes.owner IS 'Project that owns the node.';
 
 --
--- Name: node_allocation_page(text, bigint, bigint); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.lessee; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_page(p_class text, p_after bigint, p_to bigint) RETURNS bigint[]
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    RETURN ARRAY(
-        SELECT node.id FROM nodes AS node
-        WHERE (node.resource_class, node.id) > (p_class, p_after) AND (node.resource_class, node.id) <= (p_class, p_to)
-          AND node.provision_state = 'available' AND node.instance_uuid IS NULL
-          AND NOT node.maintenance AND node.power_state IS NOT NULL
-        ORDER BY node.resource_class, node.id
-        LIMIT 16);
-END
-$$;
+COMMENT ON COLUMN public.nodes.lessee IS 'Project that leases the node.';
 
 --
--- Name: node_allocation_plain(text[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.protected; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_plain(p_traits text[]) RETURNS text[]
-    LANGUAGE plpgsql IMMUTABLE
-    AS $$
-BEGIN
-    RETURN ARRAY(
-        SELECT wanted.trait FROM unnest(p_traits) WITH ORDINALITY AS wanted (trait, place)
-        WHERE wanted.trait NOT LIKE '!%' AND wanted.trait NOT LIKE 'in:%'
-        ORDER BY wanted.place);
-END
-$$;
+COMMENT ON COLUMN public.nodes.protected IS 'Whether the node must not be undeployed or deleted.';
 
 --
--- Name: node_allocation_process(uuid, text); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.retired; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_process(p_uuid uuid, p_conductor text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_wanted node_allocations;
-    v_unit int;
-    v_reason text;
-BEGIN
-    SELECT allocation.* INTO v_wanted FROM node_allocations AS allocation
-    WHERE allocation.uuid = p_uuid AND allocation.state = 'allocating' AND allocation.conductor_id = (
-        SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_conductor);
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    v_unit := node_provider_unit(v_wanted.resource_class);
-    IF v_unit IS NOT NULL THEN
-        PERFORM node_provider_references(v_wanted.owner);
-    END IF;
-    IF v_wanted.batch_uuid IS NOT NULL THEN
-        PERFORM node_allocation_batch(v_wanted, v_unit);
-        RETURN;
-    END IF;
-    v_reason := node_allocation_decide(v_wanted, v_unit);
-    IF v_reason IS NOT NULL THEN
-        PERFORM node_allocation_fail(v_wanted, v_reason);
-    ELSIF v_wanted.extended THEN
-        PERFORM pg_notify('berth_decisions', p_uuid::text);
-    END IF;
-END
-$$;
+COMMENT ON COLUMN public.nodes.retired IS 'Whether the node must not become available again.';
 
 --
--- Name: node_allocation_reason(public.node_allocations, integer, boolean); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.conductor_group; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_reason(p_wanted public.node_allocations, p_unit integer, p_detailed boolean) RETURNS text
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_any node_allocations := p_wanted;
-    v_free bigint[] := ARRAY(
-        SELECT node.id FROM nodes AS node
-        WHERE node.resource_class = p_wanted.resource_class AND node.provision_state = 'available'
-          AND node.instance_uuid IS NULL AND NOT node.maintenance AND node.power_state IS NOT NULL);
-    v_allowed bigint[];
-    v_fitting bigint[];
-    v_reason text;
-BEGIN
-    v_any.traits := '{}';
-    v_allowed := node_allocation_fits(v_any, NULL, v_free);
-    v_fitting := node_allocation_fits(p_wanted, NULL, v_allowed);
-    v_reason := CASE
-        WHEN v_allowed = '{}' AND p_wanted.candidate_nodes = '{}' THEN
-            format('no available nodes match the resource class %s', p_wanted.resource_class)
-        WHEN v_allowed = '{}' THEN
-            format('none of the requested nodes are available and match the resource class %s', p_wanted.resource_class)
-        WHEN v_fitting = '{}' THEN
-            format('no suitable nodes have the requested traits %s', array_to_string(p_wanted.traits, ', '))
-        WHEN node_allocation_fits(p_wanted, p_unit, v_fitting) = '{}' THEN
-            format('could not reserve any of %s suitable nodes', cardinality(v_fitting))
-        ELSE 'all nodes were filtered out during reservation'
-    END;
-    IF NOT p_detailed THEN
-        RETURN v_reason;
-    END IF;
-    RETURN format('%s (nodes of the class: %s; available, powered, without instance and maintenance: %s; '
-        'of these allowed by owner and candidates: %s; with the traits: %s; not claimed through Placement: %s)',
-        v_reason, (SELECT count(*) FROM nodes AS node WHERE node.resource_class = p_wanted.resource_class),
-        cardinality(v_free), cardinality(v_allowed), cardinality(v_fitting),
-        cardinality(node_allocation_fits(p_wanted, p_unit, v_fitting)));
-END
-$$;
+COMMENT ON COLUMN public.nodes.conductor_group IS 'Group of conductors that may manage the node.';
 
 --
--- Name: node_allocation_release(bigint); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.last_error; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_release(p_node bigint) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_held node_allocations;
-BEGIN
-    SELECT allocation.* INTO v_held FROM node_allocations AS allocation WHERE allocation.node_id = p_node FOR UPDATE;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    -- Whether or not nodes are providers now: they may have been. A consumer that has
-    -- nothing of this node only happens to have the uuid.
-    IF EXISTS (
-        SELECT FROM consumers AS consumer
-        JOIN allocations AS taken ON taken.consumer_id = consumer.id
-        JOIN resource_providers AS provider ON provider.id = taken.provider_id
-        JOIN nodes AS node ON node.uuid = provider.uuid
-        WHERE consumer.uuid = v_held.uuid AND node.id = p_node
-    ) THEN
-        PERFORM allocation_delete(v_held.uuid);
-    END IF;
-    DELETE FROM node_allocations WHERE id = v_held.id;
-END
-$$;
+COMMENT ON COLUMN public.nodes.last_error IS 'Error of the last transition that failed.';
 
 --
--- Name: node_allocation_retry(uuid, text, text); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.conductor_id; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_retry(p_uuid uuid, p_name text, p_conductor text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_held node_allocations;
-BEGIN
-    SELECT allocation.* INTO v_held FROM node_allocations AS allocation
-    WHERE allocation.uuid = p_uuid OR allocation.name = p_name
-    FOR UPDATE;
-    IF v_held.state IS DISTINCT FROM 'error' THEN
-        RAISE EXCEPTION 'allocation % cannot be retried', coalesce(p_uuid::text, p_name)
-            USING ERRCODE = CASE WHEN v_held.id IS NULL THEN 'PL041' ELSE 'PL052' END,
-            DETAIL = json_build_object('allocation', coalesce(v_held.uuid::text, p_uuid::text, p_name), 'state', v_held.state);
-    END IF;
-    UPDATE node_allocations SET state = 'allocating', last_error = NULL, extended = true, batch_uuid = NULL, batch_minimum = NULL,
-        conductor_id = (SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_conductor),
-        revision = revision + 1, updated_at = now()
-    WHERE id = v_held.id;
-    PERFORM pg_notify('berth_allocations', v_held.uuid::text);
-END
-$$;
+COMMENT ON COLUMN public.nodes.conductor_id IS 'Reservation: the conductor that works on the node; null if none does.';
 
 --
--- Name: node_allocation_take(public.node_allocations, integer, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.revision; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_take(p_wanted public.node_allocations, p_unit integer, p_node bigint, p_wait boolean) RETURNS boolean
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    IF p_wait THEN
-        PERFORM FROM nodes AS node WHERE node.id = p_node FOR UPDATE;
-    ELSE
-        PERFORM FROM nodes AS node WHERE node.id = p_node FOR UPDATE SKIP LOCKED;
-        IF NOT FOUND THEN
-            RETURN false;
-        END IF;
-    END IF;
-    IF (SELECT backend.placement FROM baremetal_backend AS backend) <> (p_unit IS NOT NULL) THEN
-        RAISE EXCEPTION 'the backend was changed' USING ERRCODE = '40001';
-    END IF;
-    IF node_allocation_fits(p_wanted, p_unit, ARRAY[p_node]) = '{}' THEN
-        RAISE no_data_found;
-    END IF;
-    PERFORM FROM node_allocations AS allocation
-    WHERE allocation.id = p_wanted.id AND allocation.state = 'allocating' AND allocation.conductor_id = p_wanted.conductor_id
-    FOR UPDATE;
-    IF FOUND THEN
-        IF p_unit IS NOT NULL THEN
-            PERFORM node_provider_claim(p_wanted, p_node, false);
-        END IF;
-        PERFORM node_allocation_give(p_wanted, p_node);
-    END IF;
-    RETURN true;
-END
-$$;
+COMMENT ON COLUMN public.nodes.revision IS 'Incremented by every change. An update sends the revision that it read and fails if it is another.';
 
 --
--- Name: node_allocation_try(public.node_allocations, integer, bigint[], bigint, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.details; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_try(p_wanted public.node_allocations, p_unit integer, p_few bigint[], p_after bigint, p_to bigint, p_wait boolean) RETURNS text
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_after bigint := p_after;
-    v_page bigint[];
-    v_node bigint;
-    v_end text := 'none';
-BEGIN
-    LOOP
-        IF p_few IS NOT NULL THEN
-            v_page := ARRAY(SELECT few.id FROM unnest(p_few) AS few (id) WHERE few.id > p_after AND few.id <= p_to);
-        ELSE
-            v_page := node_allocation_page(p_wanted.resource_class, v_after, p_to);
-        END IF;
-        FOREACH v_node IN ARRAY node_allocation_fits(p_wanted, p_unit, v_page) LOOP
-            BEGIN
-                IF node_allocation_take(p_wanted, p_unit, v_node, p_wait) THEN
-                    RETURN 'done';
-                END IF;
-                v_end := 'held';
-            EXCEPTION
-                WHEN no_data_found OR SQLSTATE 'PL009' OR SQLSTATE 'PL010' OR SQLSTATE 'PL012' THEN NULL;
-            END;
-        END LOOP;
-        EXIT WHEN p_few IS NOT NULL OR cardinality(v_page) < 16;
-        v_after := v_page[16];
-    END LOOP;
-    RETURN v_end;
-END
-$$;
+COMMENT ON COLUMN public.nodes.details IS 'Members that no rule reads, by their names in the API: properties, driver_info, extra, interfaces.';
 
 --
--- Name: node_allocation_update(bigint, bigint, text, jsonb); Type: FUNCTION; Schema: public; Owner: -
+-- Name: COLUMN nodes.created_at; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_allocation_update(p_id bigint, p_revision bigint, p_name text, p_extra jsonb) RETURNS timestamp with time zone
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_revision bigint;
-BEGIN
-    SELECT held.revision INTO v_revision FROM node_allocations AS held WHERE held.id = p_id FOR UPDATE;
-    IF v_revision IS DISTINCT FROM p_revision THEN
-        RAISE EXCEPTION 'allocation % was changed', p_id
-            USING ERRCODE = CASE WHEN v_revision IS NULL THEN 'PL041' ELSE 'PL051' END,
-            DETAIL = json_build_object('actual', v_revision, 'given', p_revision);
-    END IF;
-    UPDATE node_allocations SET name = p_name, extra = p_extra, revision = revision + 1, updated_at = now()
-    WHERE id = p_id;
-    RETURN now();
-END
-$$;
+COMMENT ON COLUMN public.nodes.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN nodes.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.nodes.updated_at IS 'Time of the last change; null before the first.';
 
 --
 -- Name: node_create(jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -1519,7 +2222,7 @@ CREATE FUNCTION public.node_create(p_node jsonb) RETURNS SETOF public.nodes
     AS $$
 BEGIN
     RETURN QUERY
-    INSERT INTO nodes (
+    INSERT /* node_create 1/1 */ INTO nodes (
         uuid, name, driver, resource_class, provision_state, target_provision_state, power_state, target_power_state,
         maintenance, maintenance_reason, fault, instance_uuid, owner, lessee, protected, retired, conductor_group,
         last_error, details
@@ -1535,6 +2238,15 @@ END
 $$;
 
 --
+-- Name: FUNCTION node_create(p_node jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_create(p_node jsonb) IS 'POST /v1/nodes: creates a node from an object with the names of its columns.
+
+Returns the node. Raises 23505 (nodes_uuid_key, nodes_name_key or nodes_instance_uuid_key). Locks: no
+existing row. Not idempotent: a second call violates the unique constraints.';
+
+--
 -- Name: node_delete(uuid, text); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -1542,28 +2254,57 @@ CREATE FUNCTION public.node_delete(p_uuid uuid, p_name text) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held nodes;
+    v_locked nodes;
     v_rule text;
 BEGIN
-    -- At once, and not first FOR NO KEY UPDATE: whoever adds a port holds it FOR KEY SHARE.
-    SELECT node.* INTO v_held FROM nodes AS node WHERE node.uuid = p_uuid OR node.name = p_name FOR UPDATE;
+    -- Not FOR NO KEY UPDATE first: a transaction that adds a port has locked the node FOR KEY SHARE.
+    SELECT /* node_delete 1/3 */ node.* INTO v_locked FROM nodes AS node
+    WHERE node.uuid = p_uuid OR node.name = p_name FOR UPDATE;
     v_rule := CASE
-        WHEN v_held.id IS NULL THEN 'PL030'
-        WHEN v_held.instance_uuid IS NOT NULL AND NOT v_held.maintenance THEN 'PL032'
-        WHEN v_held.protected THEN 'PL035'
-        WHEN v_held.provision_state NOT IN ('enroll', 'manageable', 'adopt failed', 'available')
-            AND NOT v_held.maintenance THEN 'PL034'
+        WHEN v_locked.id IS NULL THEN 'PL030'
+        WHEN v_locked.instance_uuid IS NOT NULL AND NOT v_locked.maintenance THEN 'PL032'
+        WHEN v_locked.protected THEN 'PL035'
+        WHEN v_locked.provision_state NOT IN ('enroll', 'manageable', 'adopt failed', 'available')
+            AND NOT v_locked.maintenance THEN 'PL034'
     END;
     IF v_rule IS NOT NULL THEN
         RAISE EXCEPTION 'node % cannot be deleted', coalesce(p_uuid::text, p_name) USING ERRCODE = v_rule,
-            DETAIL = json_build_object('node', coalesce(v_held.uuid::text, p_uuid::text, p_name),
-                'instance', v_held.instance_uuid, 'state', v_held.provision_state);
+            DETAIL = json_build_object('node', coalesce(v_locked.uuid::text, p_uuid::text, p_name),
+                'instance', v_locked.instance_uuid, 'state', v_locked.provision_state);
     END IF;
 
-    PERFORM node_allocation_release(v_held.id);
-    DELETE FROM nodes WHERE id = v_held.id;
+    PERFORM /* node_delete 2/3 */ node_allocation_release(v_locked.id);
+    DELETE /* node_delete 3/3 */ FROM nodes WHERE id = v_locked.id;
 END
 $$;
+
+--
+-- Name: FUNCTION node_delete(p_uuid uuid, p_name text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_delete(p_uuid uuid, p_name text) IS 'DELETE /v1/nodes/{ident}: deletes the node with its allocation, ports and traits.
+
+Maintenance overrides the rules about the instance and the state. Raises, in this order: PL030 (no such
+node), PL032 (an instance has it), PL035 (it is protected), PL034 (not in this state). Locks: the node
+FOR UPDATE, then what node_allocation_release locks.
+Calls: node_allocation_release; the deletion fires node_provider_sync_trigger.';
+
+--
+-- Name: node_is_allocatable(public.nodes); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_is_allocatable(p_node public.nodes) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT /* node_is_allocatable 1/1 */ coalesce(p_node.provision_state = 'available'
+        AND p_node.instance_uuid IS NULL AND NOT p_node.maintenance AND p_node.power_state <> 'error', false)
+$$;
+
+--
+-- Name: FUNCTION node_is_allocatable(p_node public.nodes); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_is_allocatable(p_node public.nodes) IS 'Returns whether a node can be assigned, so that its unit is not reserved. Locks nothing.';
 
 --
 -- Name: node_lock(uuid, text); Type: FUNCTION; Schema: public; Owner: -
@@ -1573,124 +2314,27 @@ CREATE FUNCTION public.node_lock(p_uuid uuid, p_name text) RETURNS public.nodes
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held nodes;
+    v_locked nodes;
 BEGIN
-    SELECT node.* INTO v_held FROM nodes AS node
+    SELECT /* node_lock 1/1 */ node.* INTO v_locked FROM nodes AS node
     WHERE node.uuid = p_uuid OR node.name = p_name
     FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no node %', coalesce(p_uuid::text, p_name) USING ERRCODE = 'PL030',
             DETAIL = json_build_object('node', coalesce(p_uuid::text, p_name));
     END IF;
-    RETURN v_held;
+    RETURN v_locked;
 END
 $$;
 
 --
--- Name: node_move(uuid, text, text[], bigint, text, text, text, text, text, boolean, text, text, boolean); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION node_lock(p_uuid uuid, p_name text); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_move(p_uuid uuid, p_name text, p_from text[], p_revision bigint, p_holder text, p_to text, p_target text, p_conductor text, p_last_error text, p_set_power boolean, p_power_state text, p_target_power_state text, p_tear_down boolean) RETURNS SETOF public.nodes
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_held nodes := node_lock(p_uuid, p_name);
-    v_conductor int;
-    v_kept node_allocations;
-    v_target_power text := CASE WHEN p_set_power THEN p_target_power_state ELSE v_held.target_power_state END;
-BEGIN
-    IF v_held.provision_state <> ALL (p_from) OR v_held.revision <> p_revision
-       OR (p_holder IS NOT NULL AND v_held.conductor_id IS DISTINCT FROM (
-            SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_holder)) THEN
-        RETURN;
-    END IF;
-    IF p_conductor IS NOT NULL THEN
-        SELECT conductor.id INTO v_conductor FROM conductors AS conductor WHERE conductor.hostname = p_conductor;
-        IF NOT FOUND THEN
-            RAISE EXCEPTION 'no conductor %', p_conductor USING ERRCODE = 'PL040',
-                DETAIL = json_build_object('conductor', p_conductor, 'node', v_held.uuid);
-        END IF;
-    END IF;
+COMMENT ON FUNCTION public.node_lock(p_uuid uuid, p_name text) IS 'Locks a node for a change, by UUID or by name (the other is null), and returns it.
 
-    -- First, since the update may lock the node's provider, and consumers come before.
-    IF p_tear_down THEN
-        SELECT allocation.* INTO v_kept FROM node_allocations AS allocation
-        WHERE allocation.node_id = v_held.id AND allocation.sticky;
-        IF NOT FOUND THEN
-            PERFORM node_allocation_release(v_held.id);
-        END IF;
-    END IF;
-    RETURN QUERY
-    UPDATE nodes AS node SET
-        provision_state = p_to, target_provision_state = p_target,
-        provision_updated_at = CASE WHEN p_to = node.provision_state THEN node.provision_updated_at ELSE now() END,
-        conductor_id = v_conductor, last_error = p_last_error,
-        power_state = CASE WHEN p_set_power THEN p_power_state ELSE node.power_state END,
-        target_power_state = v_target_power,
-        instance_uuid = CASE WHEN NOT p_tear_down OR v_kept.id IS NOT NULL THEN node.instance_uuid END,
-        details = CASE
-            WHEN v_kept.id IS NOT NULL THEN node.details
-                || jsonb_build_object('instance_info', jsonb_build_object('traits', node_allocation_plain(v_kept.traits)))
-            WHEN p_tear_down THEN node.details || '{"instance_info": {}}'
-            ELSE node.details END,
-        revision = node.revision + 1, updated_at = now()
-    WHERE node.id = v_held.id
-    RETURNING node.*;
-
-    IF (p_target IS NOT NULL OR v_target_power IS NOT NULL)
-       AND (v_conductor IS NULL OR (p_to, p_target, v_target_power) IS DISTINCT FROM
-            (v_held.provision_state, v_held.target_provision_state, v_held.target_power_state)) THEN
-        PERFORM pg_notify('berth_nodes', v_held.uuid::text);
-    END IF;
-END
-$$;
-
---
--- Name: node_provider_backend(boolean); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.node_provider_backend(p_placement boolean) RETURNS void
-    LANGUAGE plpgsql
-    SET enable_seqscan TO 'off'
-    AS $$
-DECLARE
-    v_node bigint;
-    v_allocation node_allocations;
-BEGIN
-    IF (SELECT backend.placement FROM baremetal_backend AS backend) = p_placement THEN
-        RETURN;
-    END IF;
-    IF p_placement THEN
-        PERFORM node_provider_references(owner.name)
-        FROM (
-            SELECT DISTINCT allocation.owner AS name FROM node_allocations AS allocation
-            WHERE allocation.state = 'active' ORDER BY allocation.owner
-        ) AS owner;
-    END IF;
-    LOCK TABLE nodes IN EXCLUSIVE MODE;
-    UPDATE baremetal_backend SET placement = p_placement WHERE placement <> p_placement;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    IF NOT p_placement THEN
-        PERFORM node_provider_retire();
-        RETURN;
-    END IF;
-    FOR v_node IN SELECT node.id FROM nodes AS node ORDER BY node.id LOOP
-        PERFORM node_provider_sync(v_node, false);
-    END LOOP;
-    FOR v_allocation IN
-        SELECT allocation.* FROM node_allocations AS allocation
-        WHERE allocation.state = 'active' ORDER BY allocation.node_id
-    LOOP
-        BEGIN
-            PERFORM node_provider_claim(v_allocation, v_allocation.node_id, true);
-        EXCEPTION
-            WHEN SQLSTATE 'PL012' OR SQLSTATE 'PL050' THEN NULL;
-        END;
-    END LOOP;
-END
-$$;
+All functions that change nodes call it first. Raises PL030 (no such node). Locks: the node FOR NO KEY
+UPDATE; it returns the row as of that time.';
 
 --
 -- Name: node_provider_claim(public.node_allocations, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
@@ -1701,43 +2345,61 @@ CREATE FUNCTION public.node_provider_claim(p_allocation public.node_allocations,
     AS $$
 DECLARE
     v_node nodes;
-    v_held record;
+    v_locked record;
     v_named record;
 BEGIN
-    SELECT node.* INTO v_node FROM nodes AS node WHERE node.id = p_node;
-    IF node_provider_class(v_node.resource_class) IS NULL THEN
-        RETURN;  -- only nodes in use get this far without a class; they have no unit
+    SELECT /* node_provider_claim 1/6 */ node.* INTO v_node FROM nodes AS node WHERE node.id = p_node;
+    IF node_provider_class_name(v_node.resource_class) IS NULL THEN
+        RETURN;  -- only nodes in use can be without a class here; they have no unit
     END IF;
-    v_held := consumer_lock(ARRAY[p_allocation.uuid], ARRAY[node_provider_project(p_allocation.owner)],
-        ARRAY[node_provider_project(NULL)], ARRAY['BAREMETAL'], ARRAY[true]);
-    IF v_held.generations[1] >= 0 THEN
+    v_locked := consumer_lock(ARRAY[p_allocation.uuid],
+        ARRAY[coalesce(nullif(p_allocation.owner, ''), '00000000-0000-0000-0000-000000000000')],
+        '{00000000-0000-0000-0000-000000000000}', '{BAREMETAL}', '{true}');
+    IF v_locked.generations[1] >= 0 THEN
         IF p_in_use AND EXISTS (
-            SELECT FROM allocations AS taken JOIN resource_providers AS provider ON provider.id = taken.provider_id
-            WHERE taken.consumer_id = v_held.ids[1] AND provider.uuid = v_node.uuid
+            SELECT /* node_provider_claim 2/6 */
+            FROM allocations AS claimed JOIN resource_providers AS provider ON provider.id = claimed.provider_id
+            WHERE claimed.consumer_id = v_locked.ids[1] AND provider.uuid = v_node.uuid
         ) THEN
             RETURN;
         END IF;
         RAISE EXCEPTION 'consumer % has allocations already', p_allocation.uuid USING ERRCODE = 'PL050',
-            DETAIL = json_build_object('consumer', p_allocation.uuid, 'allocation', p_allocation.uuid, 'node', v_node.uuid);
+            DETAIL = json_build_object('consumer', p_allocation.uuid, 'allocation', p_allocation.uuid, 'node',
+                v_node.uuid);
     END IF;
     IF p_in_use THEN
-        PERFORM node_provider_sync(p_node, true);
+        PERFORM /* node_provider_claim 3/6 */ node_provider_sync(p_node, true);
     END IF;
-    v_named := allocation_resolve(ARRAY[v_node.uuid], ARRAY[node_provider_class(v_node.resource_class)]);
-    PERFORM allocation_lock_providers('{}', v_named.providers);
-    PERFORM allocation_apply(v_held.ids, v_held.generations, v_held.projects, v_held.users, v_held.types,
+    v_named := allocation_resolve(ARRAY[v_node.uuid], ARRAY[node_provider_class_name(v_node.resource_class)]);
+    PERFORM /* node_provider_claim 4/6 */ allocation_lock_providers('{}', v_named.providers);
+    PERFORM /* node_provider_claim 5/6 */ allocation_apply(v_locked.ids, v_locked.generations, v_locked.projects,
+        v_locked.users, v_locked.types,
         '{1}', v_named.providers, v_named.classes, '{1}');
     IF p_in_use THEN
-        PERFORM node_provider_sync(p_node, false);
+        PERFORM /* node_provider_claim 6/6 */ node_provider_sync(p_node, false);
     END IF;
 END
 $$;
 
 --
--- Name: node_provider_class(text); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION node_provider_claim(p_allocation public.node_allocations, p_node bigint, p_in_use boolean); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_provider_class(p_class text) RETURNS text
+COMMENT ON FUNCTION public.node_provider_claim(p_allocation public.node_allocations, p_node bigint, p_in_use boolean) IS 'Claims a node''s unit in Placement, for the consumer with the UUID of the allocation.
+
+p_in_use: the node is in use already, so its unit is reserved; the reservation is lifted for the claim. A
+consumer that has an allocation on the node already, as nova''s instances do, keeps it unchanged. Raises
+PL050 (the consumer has allocations elsewhere), PL009 (the node is no provider), PL004 (no such class),
+PL010 (it has no unit), PL012 (the unit is reserved or claimed).
+Locks: consumer, provider. The caller has locked the node and has called node_provider_ensure_owner.
+Calls: consumer_lock, node_provider_sync (p_in_use), allocation_resolve, allocation_lock_providers,
+allocation_apply, and node_provider_sync again (p_in_use).';
+
+--
+-- Name: node_provider_class_name(text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_class_name(p_class text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE
     AS $$
 BEGIN
@@ -1746,163 +2408,36 @@ END
 $$;
 
 --
--- Name: node_provider_follow(); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION node_provider_class_name(p_class text); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_provider_follow() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_class text;
-BEGIN
-    IF NOT (SELECT backend.placement FROM baremetal_backend AS backend) THEN
-        RETURN NULL;
-    END IF;
-    IF TG_OP = 'DELETE' THEN
-        IF EXISTS (SELECT FROM resource_providers AS provider WHERE provider.uuid = OLD.uuid) THEN
-            PERFORM provider_delete(OLD.uuid);
-        END IF;
-        RETURN NULL;
-    END IF;
+COMMENT ON FUNCTION public.node_provider_class_name(p_class text) IS 'Returns the name of the resource class in Placement for the class of a node; null if it has none.
 
-    IF TG_OP = 'UPDATE' AND NEW.resource_class IS NOT DISTINCT FROM OLD.resource_class AND node_provider_reserve(NEW) THEN
-        RETURN NULL;
-    END IF;
-    PERFORM node_provider_sync(NEW.id, false);
-    IF TG_OP = 'UPDATE' AND node_provider_class(NEW.resource_class) IS DISTINCT FROM node_provider_class(OLD.resource_class) THEN
-        SELECT class.name INTO v_class
-        FROM resource_providers AS provider
-        JOIN allocations AS taken ON taken.provider_id = provider.id
-        JOIN resource_classes AS class ON class.id = taken.class_id
-        JOIN consumers AS consumer ON consumer.id = taken.consumer_id
-        WHERE provider.uuid = NEW.uuid AND class.name IS DISTINCT FROM node_provider_class(NEW.resource_class)
-          AND NOT EXISTS (
-            SELECT FROM node_allocations AS own WHERE own.node_id = NEW.id AND own.uuid = consumer.uuid)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'the % of node % is claimed', v_class, NEW.uuid USING ERRCODE = 'PL005',
-                DETAIL = json_build_object('node', NEW.uuid, 'provider', NEW.uuid, 'class', v_class);
-        END IF;
-    END IF;
-    RETURN NULL;
-END
-$$;
+Different classes may map to one name ("a-b", "a.b"), so a function that chooses a node compares the
+node''s own class too.';
 
 --
--- Name: node_provider_follow_traits(); Type: FUNCTION; Schema: public; Owner: -
+-- Name: node_provider_ensure_owner(text); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_provider_follow_traits() RETURNS trigger
+CREATE FUNCTION public.node_provider_ensure_owner(p_owner text) RETURNS void
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    IF (SELECT backend.placement FROM baremetal_backend AS backend) THEN
-        PERFORM node_provider_sync(node.id, false)
-        FROM (SELECT DISTINCT changed.node_id AS id FROM changed ORDER BY changed.node_id) AS node;
-    END IF;
-    RETURN NULL;
+    PERFORM /* node_provider_ensure_owner 1/1 */ consumer_ensure_references(
+        ARRAY[coalesce(nullif(p_owner, ''), '00000000-0000-0000-0000-000000000000')],
+        '{00000000-0000-0000-0000-000000000000}', '{BAREMETAL}');
 END
 $$;
 
 --
--- Name: node_provider_offered(public.nodes); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION node_provider_ensure_owner(p_owner text); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.node_provider_offered(p_node public.nodes) RETURNS boolean
-    LANGUAGE sql IMMUTABLE
-    AS $$
-    SELECT coalesce(p_node.provision_state = 'available' AND p_node.instance_uuid IS NULL AND NOT p_node.maintenance
-        AND p_node.power_state <> 'error', false)
-$$;
+COMMENT ON FUNCTION public.node_provider_ensure_owner(p_owner text) IS 'Inserts the project, user and consumer type of an owner''s allocations in Placement.
 
---
--- Name: node_provider_project(text); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.node_provider_project(p_owner text) RETURNS text
-    LANGUAGE plpgsql IMMUTABLE
-    AS $$
-BEGIN
-    RETURN coalesce(nullif(p_owner, ''), '00000000-0000-0000-0000-000000000000');
-END
-$$;
-
---
--- Name: node_provider_references(text); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.node_provider_references(p_owner text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    PERFORM consumer_references(ARRAY[node_provider_project(p_owner)], ARRAY[node_provider_project(NULL)], ARRAY['BAREMETAL']);
-END
-$$;
-
---
--- Name: node_provider_reserve(public.nodes); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.node_provider_reserve(p_node public.nodes) RETURNS boolean
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_class text := node_provider_class(p_node.resource_class);
-    v_reserved int := CASE WHEN node_provider_offered(p_node) THEN 0 ELSE 1 END;
-    v_provider bigint;
-    v_class_id int;
-    v_found int;
-BEGIN
-    SELECT unit.provider_id, unit.class_id INTO v_provider, v_class_id
-    FROM resource_providers AS provider
-    JOIN inventories AS unit ON unit.provider_id = provider.id
-    JOIN resource_classes AS class ON class.id = unit.class_id
-    WHERE provider.uuid = p_node.uuid AND class.name = v_class AND unit.total = 1
-      AND unit.min_unit = 1 AND unit.max_unit = 1 AND unit.step_size = 1 AND unit.allocation_ratio = 1;
-    IF NOT FOUND OR (SELECT count(*) FROM inventories AS other WHERE other.provider_id = v_provider) > 1 THEN
-        RETURN false;
-    END IF;
-    PERFORM FROM provider_generations AS held WHERE held.provider_id = v_provider FOR NO KEY UPDATE;
-
-    SELECT unit.reserved INTO v_found FROM inventories AS unit
-    WHERE unit.provider_id = v_provider AND unit.class_id = v_class_id AND unit.total = 1
-      AND unit.min_unit = 1 AND unit.max_unit = 1 AND unit.step_size = 1 AND unit.allocation_ratio = 1
-      AND NOT EXISTS (
-        SELECT FROM inventories AS other WHERE other.provider_id = v_provider AND other.class_id <> v_class_id);
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'the provider of node % was changed', p_node.uuid USING ERRCODE = '40001';
-    END IF;
-    IF v_found <> v_reserved THEN
-        UPDATE inventories SET reserved = v_reserved, updated_at = now()
-        WHERE provider_id = v_provider AND class_id = v_class_id;
-        PERFORM bump_provider(v_provider);
-    END IF;
-    RETURN true;
-END
-$$;
-
---
--- Name: node_provider_retire(); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.node_provider_retire() RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_providers bigint[] := ARRAY(
-        SELECT provider.id FROM resource_providers AS provider JOIN nodes AS node ON node.uuid = provider.uuid
-        ORDER BY provider.id);
-BEGIN
-    PERFORM allocation_lock_providers('{}', v_providers);
-    WITH changed AS (
-        UPDATE inventories SET reserved = total, updated_at = now()
-        WHERE provider_id = ANY (v_providers) AND reserved < total
-        RETURNING provider_id
-    )
-    UPDATE provider_generations SET generation = generation + 1, updated_at = now()
-    WHERE provider_id IN (SELECT changed.provider_id FROM changed);
-END
-$$;
+Without an owner the project is the nil UUID, which is also the user of all allocations. The lock order
+requires a call before a node is locked. Locks: as consumer_ensure_references.';
 
 --
 -- Name: node_provider_sync(bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
@@ -1914,101 +2449,197 @@ CREATE FUNCTION public.node_provider_sync(p_node bigint, p_lend boolean) RETURNS
 DECLARE
     v_node nodes;
     v_traits text[];
-    v_held record;
-BEGIN
-    SELECT node.* INTO v_node FROM nodes AS node WHERE node.id = p_node;
-    IF NOT FOUND OR NOT (SELECT backend.placement FROM baremetal_backend AS backend) THEN
-        RETURN;
-    END IF;
-    INSERT INTO resource_classes (name)
-    SELECT wanted.name FROM node_provider_class(v_node.resource_class) AS wanted (name)
-    WHERE wanted.name IS NOT NULL
-      AND NOT EXISTS (SELECT FROM resource_classes AS class WHERE class.name = wanted.name)
-    ON CONFLICT DO NOTHING;
-    v_traits := ARRAY(SELECT present.trait FROM node_traits AS present WHERE present.node_id = p_node ORDER BY present.trait);
-    INSERT INTO traits (name)
-    SELECT wanted.name FROM unnest(v_traits) AS wanted (name)
-    WHERE NOT EXISTS (SELECT FROM traits AS trait WHERE trait.name = wanted.name)
-    ORDER BY wanted.name
-    ON CONFLICT DO NOTHING;
-
-    IF NOT EXISTS (SELECT FROM resource_providers AS provider WHERE provider.uuid = v_node.uuid) THEN
-        PERFORM provider_create(v_node.uuid, v_node.uuid::text, NULL);
-    END IF;
-    v_held := lock_provider(v_node.uuid, NULL, true, true);
-    -- Asked first, since a write of nothing costs as much as one of something, and traits
-    -- rarely change when a node is given away.
-    IF v_traits <> ARRAY(
-        SELECT (SELECT trait.name FROM traits AS trait WHERE trait.id = present.trait_id) AS name
-        FROM provider_traits AS present WHERE present.provider_id = v_held.provider_id ORDER BY name
-    ) THEN
-        PERFORM provider_traits_replace(v_node.uuid, NULL, v_traits);
-    END IF;
-    IF node_provider_write(v_node, v_held.provider_id, v_held.root_id, p_lend) THEN
-        PERFORM bump_provider(v_held.provider_id);
-    END IF;
-END
-$$;
-
---
--- Name: node_provider_unit(text); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.node_provider_unit(p_class text) RETURNS integer
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_class text := node_provider_class(p_class);  -- once, and not for each class that is compared
-BEGIN
-    IF NOT (SELECT backend.placement FROM baremetal_backend AS backend) THEN
-        RETURN NULL;
-    END IF;
-    RETURN coalesce((SELECT class.id FROM resource_classes AS class WHERE class.name = v_class), -1);
-END
-$$;
-
---
--- Name: node_provider_write(public.nodes, bigint, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.node_provider_write(p_node public.nodes, p_provider bigint, p_root bigint, p_lend boolean) RETURNS boolean
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_class text := node_provider_class(p_node.resource_class);
-    v_class_id int := (SELECT class.id FROM resource_classes AS class WHERE class.name = v_class);
+    v_locked record;
+    v_class text;
+    v_class_id int;
     v_reserved int := 1;
     v_changes bigint;
     v_more bigint;
 BEGIN
-    DELETE FROM inventories AS other
-    WHERE other.provider_id = p_provider AND other.class_id IS DISTINCT FROM v_class_id AND other.used = 0;
-    GET DIAGNOSTICS v_changes = ROW_COUNT;
-    UPDATE inventories AS other SET reserved = other.total, updated_at = now()
-    WHERE other.provider_id = p_provider AND other.class_id IS DISTINCT FROM v_class_id AND other.reserved < other.total;
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_changes := v_changes + v_more;
-    IF v_class IS NULL THEN
-        RETURN v_changes > 0;
+    SELECT /* node_provider_sync 1/16 */ node.* INTO v_node FROM nodes AS node WHERE node.id = p_node;
+    IF NOT FOUND OR NOT (SELECT /* node_provider_sync 2/16 */ backend.placement FROM baremetal_backend AS backend) THEN
+        RETURN;
+    END IF;
+    v_class := node_provider_class_name(v_node.resource_class);
+    INSERT /* node_provider_sync 3/16 */ INTO resource_classes (name)
+    SELECT v_class
+    WHERE v_class IS NOT NULL
+      AND NOT EXISTS (SELECT FROM resource_classes AS class WHERE class.name = v_class)
+    ON CONFLICT DO NOTHING;
+    v_traits := ARRAY(SELECT /* node_provider_sync 4/16 */ existing.trait FROM node_traits AS existing
+        WHERE existing.node_id = p_node ORDER BY existing.trait);
+    INSERT /* node_provider_sync 5/16 */ INTO traits (name)
+    SELECT requested.name FROM unnest(v_traits) AS requested (name)
+    WHERE NOT EXISTS (SELECT FROM traits AS trait WHERE trait.name = requested.name)
+    ORDER BY requested.name
+    ON CONFLICT DO NOTHING;
+
+    IF NOT EXISTS (SELECT /* node_provider_sync 6/16 */ FROM resource_providers AS provider
+        WHERE provider.uuid = v_node.uuid) THEN
+        PERFORM /* node_provider_sync 7/16 */ provider_create(v_node.uuid, v_node.uuid::text, NULL);
+    END IF;
+    v_locked := provider_lock(v_node.uuid, NULL, true, true);
+    -- Compare first: a write of equal traits costs as much as one of other traits, and traits
+    -- rarely change when a node is assigned.
+    IF v_traits <> ARRAY(
+        SELECT /* node_provider_sync 8/16 */ (SELECT trait.name FROM traits AS trait
+            WHERE trait.id = existing.trait_id) AS name
+        FROM provider_traits AS existing WHERE existing.provider_id = v_locked.provider_id ORDER BY name
+    ) THEN
+        PERFORM /* node_provider_sync 9/16 */ provider_traits_replace(v_node.uuid, NULL, v_traits);
     END IF;
 
-    IF p_lend OR node_provider_offered(p_node) AND NOT EXISTS (
-            SELECT FROM inventories AS other WHERE other.provider_id = p_provider AND other.class_id <> v_class_id) THEN
-        v_reserved := 0;
+    -- Units of other classes.
+    v_class_id := (SELECT /* node_provider_sync 10/16 */ class.id FROM resource_classes AS class
+        WHERE class.name = v_class);
+    DELETE /* node_provider_sync 11/16 */ FROM inventories AS other
+    WHERE other.provider_id = v_locked.provider_id AND other.class_id IS DISTINCT FROM v_class_id AND other.used = 0;
+    GET DIAGNOSTICS v_changes = ROW_COUNT;
+    UPDATE /* node_provider_sync 12/16 */ inventories AS other SET reserved = other.total, updated_at = now()
+    WHERE other.provider_id = v_locked.provider_id AND other.class_id IS DISTINCT FROM v_class_id
+      AND other.reserved < other.total;
+    GET DIAGNOSTICS v_more = ROW_COUNT;
+    v_changes := v_changes + v_more;
+
+    -- The unit of the node's class.
+    IF v_class IS NOT NULL THEN
+        IF p_lend OR node_is_allocatable(v_node) AND NOT EXISTS (
+                SELECT /* node_provider_sync 13/16 */ FROM inventories AS other
+                WHERE other.provider_id = v_locked.provider_id AND other.class_id <> v_class_id) THEN
+            v_reserved := 0;
+        END IF;
+        IF NOT EXISTS (
+            SELECT /* node_provider_sync 14/16 */ FROM inventories AS unit
+            WHERE unit.provider_id = v_locked.provider_id AND unit.class_id = v_class_id
+              AND unit.total = 1 AND unit.reserved = v_reserved
+              AND unit.min_unit = 1 AND unit.max_unit = 1 AND unit.step_size = 1 AND unit.allocation_ratio = 1
+        ) THEN
+            PERFORM /* node_provider_sync 15/16 */ inventory_write(v_locked.provider_id, v_locked.root_id,
+                jsonb_build_array(jsonb_build_object(
+                'class', v_class, 'total', 1, 'reserved', v_reserved,
+                'min_unit', 1, 'max_unit', 1, 'step_size', 1, 'allocation_ratio', 1.0)));
+            v_changes := v_changes + 1;
+        END IF;
     END IF;
-    IF NOT EXISTS (
-        SELECT FROM inventories AS unit
-        WHERE unit.provider_id = p_provider AND unit.class_id = v_class_id AND unit.total = 1 AND unit.reserved = v_reserved
-          AND unit.min_unit = 1 AND unit.max_unit = 1 AND unit.step_size = 1 AND unit.allocation_ratio = 1
-    ) THEN
-        PERFORM inventory_write(p_provider, p_root, jsonb_build_array(jsonb_build_object(
-            'class', v_class, 'total', 1, 'reserved', v_reserved,
-            'min_unit', 1, 'max_unit', 1, 'step_size', 1, 'allocation_ratio', 1.0)));
-        v_changes := v_changes + 1;
+    IF v_changes > 0 THEN
+        PERFORM /* node_provider_sync 16/16 */ provider_bump_generation(v_locked.provider_id);
     END IF;
-    RETURN v_changes > 0;
 END
 $$;
+
+--
+-- Name: FUNCTION node_provider_sync(p_node bigint, p_lend boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_provider_sync(p_node bigint, p_lend boolean) IS 'Updates a node''s provider: its UUID and name are the node''s UUID; it has one unit of the node''s class,
+and the node''s traits. Does nothing if nodes are not providers or there is no such node, and does not
+write values that are correct already.
+
+The unit is reserved while the node cannot be assigned: it is not available, in maintenance, of unknown
+or wrong power state, or an instance has it. p_lend: do not reserve the unit, for a claim in the same
+transaction. It deletes units of other classes; while they are claimed, they stay, and are completely
+reserved. It uses a provider that exists already, for example one that nova created. It inserts missing
+classes and custom traits.
+Raises 23505 (resource_providers_name_key: another provider has the name).
+Locks: class and traits if they are missing, in that order; the root FOR SHARE, then the provider. The
+caller has locked the node, so no other request creates the same provider.
+Calls: provider_create (if there is none), provider_lock, provider_traits_replace (if they differ),
+inventory_write (if the unit differs), provider_bump_generation (if anything was written).';
+
+--
+-- Name: node_provider_sync_trigger(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_provider_sync_trigger() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_class text;
+    v_reserved int;
+    v_provider bigint;
+    v_class_id int;
+    v_found int;
+    v_claimed text;
+BEGIN
+    IF NOT (SELECT /* node_provider_sync_trigger 1/11 */ backend.placement FROM baremetal_backend AS backend) THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        IF EXISTS (SELECT /* node_provider_sync_trigger 2/11 */ FROM resource_providers AS provider
+            WHERE provider.uuid = OLD.uuid) THEN
+            PERFORM /* node_provider_sync_trigger 3/11 */ provider_delete(OLD.uuid);
+        END IF;
+        RETURN NULL;
+    END IF;
+    v_class := node_provider_class_name(NEW.resource_class);
+
+    -- Only the reserved amount changes.
+    IF TG_OP = 'UPDATE' AND NEW.resource_class IS NOT DISTINCT FROM OLD.resource_class THEN
+        SELECT /* node_provider_sync_trigger 4/11 */ unit.provider_id, unit.class_id INTO v_provider, v_class_id
+        FROM resource_providers AS provider
+        JOIN inventories AS unit ON unit.provider_id = provider.id
+        JOIN resource_classes AS class ON class.id = unit.class_id
+        WHERE provider.uuid = NEW.uuid AND class.name = v_class AND unit.total = 1
+          AND unit.min_unit = 1 AND unit.max_unit = 1 AND unit.step_size = 1 AND unit.allocation_ratio = 1;
+        IF FOUND AND (SELECT /* node_provider_sync_trigger 5/11 */ count(*) FROM inventories AS other
+            WHERE other.provider_id = v_provider) <= 1 THEN
+            PERFORM /* node_provider_sync_trigger 6/11 */ FROM provider_generations AS generation_row
+            WHERE generation_row.provider_id = v_provider FOR NO KEY UPDATE;
+            SELECT /* node_provider_sync_trigger 7/11 */ unit.reserved INTO v_found FROM inventories AS unit
+            WHERE unit.provider_id = v_provider AND unit.class_id = v_class_id AND unit.total = 1
+              AND unit.min_unit = 1 AND unit.max_unit = 1 AND unit.step_size = 1 AND unit.allocation_ratio = 1
+              AND NOT EXISTS (
+                SELECT FROM inventories AS other WHERE other.provider_id = v_provider AND other.class_id <> v_class_id);
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'the provider of node % was changed concurrently', NEW.uuid USING ERRCODE = '40001';
+            END IF;
+            v_reserved := CASE WHEN node_is_allocatable(NEW) THEN 0 ELSE 1 END;
+            IF v_found <> v_reserved THEN
+                UPDATE /* node_provider_sync_trigger 8/11 */ inventories SET reserved = v_reserved, updated_at = now()
+                WHERE provider_id = v_provider AND class_id = v_class_id;
+                PERFORM /* node_provider_sync_trigger 9/11 */ provider_bump_generation(v_provider);
+            END IF;
+            RETURN NULL;
+        END IF;
+    END IF;
+
+    -- Other values change too.
+    PERFORM /* node_provider_sync_trigger 10/11 */ node_provider_sync(NEW.id, false);
+    IF TG_OP = 'UPDATE' AND v_class IS DISTINCT FROM node_provider_class_name(OLD.resource_class) THEN
+        SELECT /* node_provider_sync_trigger 11/11 */ class.name INTO v_claimed
+        FROM resource_providers AS provider
+        JOIN allocations AS claimed ON claimed.provider_id = provider.id
+        JOIN resource_classes AS class ON class.id = claimed.class_id
+        JOIN consumers AS consumer ON consumer.id = claimed.consumer_id
+        WHERE provider.uuid = NEW.uuid AND class.name IS DISTINCT FROM v_class
+          AND NOT EXISTS (
+            SELECT FROM node_allocations AS own WHERE own.node_id = NEW.id AND own.uuid = consumer.uuid)
+        LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'the % of node % is claimed', v_claimed, NEW.uuid USING ERRCODE = 'PL005',
+                DETAIL = json_build_object('node', NEW.uuid, 'provider', NEW.uuid, 'class', v_claimed);
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION node_provider_sync_trigger(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_provider_sync_trigger() IS 'Trigger: applies a change of a node to its provider, in the same transaction.
+
+Does nothing if nodes are not providers. If only the reserved amount of the unit changes, which is the
+case whenever a node is assigned or released, it writes nothing else.
+Raises what node_provider_sync and provider_delete raise, and: PL005 (the class changes, and another
+consumer claimed the unit through Placement; the node''s own allocation does not count); 40001 if the
+provider changed at that moment: the lock order does not permit to lock what comes before its generation
+any more.
+Locks: the provider''s generation, or as the functions that it calls. The function that writes nodes has
+locked them and has released their allocations before.
+Calls: provider_delete for a deleted node; otherwise provider_bump_generation, if only the reserved
+amount changes; otherwise node_provider_sync.';
 
 --
 -- Name: node_trait_add(uuid, text, text); Type: FUNCTION; Schema: public; Owner: -
@@ -2018,12 +2649,22 @@ CREATE FUNCTION public.node_trait_add(p_uuid uuid, p_name text, p_trait text) RE
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held nodes := node_lock(p_uuid, p_name);
+    v_locked nodes := node_lock(p_uuid, p_name);
 BEGIN
-    INSERT INTO node_traits (node_id, trait) VALUES (v_held.id, p_trait) ON CONFLICT DO NOTHING;
-    PERFORM node_traits_check(v_held.id, v_held.uuid);
+    INSERT /* node_trait_add 1/2 */ INTO node_traits (node_id, trait)
+        VALUES (v_locked.id, p_trait) ON CONFLICT DO NOTHING;
+    PERFORM /* node_trait_add 2/2 */ node_traits_check(v_locked.id, v_locked.uuid);
 END
 $$;
+
+--
+-- Name: FUNCTION node_trait_add(p_uuid uuid, p_name text, p_trait text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_trait_add(p_uuid uuid, p_name text, p_trait text) IS 'PUT /v1/nodes/{ident}/traits/{trait}.
+
+Raises PL030 (no such node), PL036 (it would be the 51st). Locks: the node. Idempotent.
+Calls: node_lock, node_traits_check; the insertion fires node_traits_sync_trigger.';
 
 --
 -- Name: node_trait_delete(uuid, text, text); Type: FUNCTION; Schema: public; Owner: -
@@ -2033,15 +2674,25 @@ CREATE FUNCTION public.node_trait_delete(p_uuid uuid, p_name text, p_trait text)
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held nodes := node_lock(p_uuid, p_name);
+    v_locked nodes := node_lock(p_uuid, p_name);
 BEGIN
-    DELETE FROM node_traits AS present WHERE present.node_id = v_held.id AND present.trait = p_trait;
+    DELETE /* node_trait_delete 1/1 */ FROM node_traits AS existing
+    WHERE existing.node_id = v_locked.id AND existing.trait = p_trait;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'node % has no trait %', v_held.uuid, p_trait USING ERRCODE = 'PL037',
-            DETAIL = json_build_object('node', v_held.uuid, 'traits', p_trait);
+        RAISE EXCEPTION 'node % has no trait %', v_locked.uuid, p_trait USING ERRCODE = 'PL037',
+            DETAIL = json_build_object('node', v_locked.uuid, 'traits', p_trait);
     END IF;
 END
 $$;
+
+--
+-- Name: FUNCTION node_trait_delete(p_uuid uuid, p_name text, p_trait text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_trait_delete(p_uuid uuid, p_name text, p_trait text) IS 'DELETE /v1/nodes/{ident}/traits/{trait}.
+
+Raises PL030 (no such node), PL037 (the node doesn''t have it). Locks: the node.
+Calls: node_lock; the deletion fires node_traits_sync_trigger.';
 
 --
 -- Name: node_traits_check(bigint, uuid); Type: FUNCTION; Schema: public; Owner: -
@@ -2051,12 +2702,21 @@ CREATE FUNCTION public.node_traits_check(p_node bigint, p_uuid uuid) RETURNS voi
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    IF (SELECT count(*) FROM node_traits AS present WHERE present.node_id = p_node) > 50 THEN
+    IF (SELECT /* node_traits_check 1/1 */ count(*) FROM node_traits AS existing
+        WHERE existing.node_id = p_node) > 50 THEN
         RAISE EXCEPTION 'node % would have more than 50 traits', p_uuid USING ERRCODE = 'PL036',
             DETAIL = json_build_object('node', p_uuid);
     END IF;
 END
 $$;
+
+--
+-- Name: FUNCTION node_traits_check(p_node bigint, p_uuid uuid); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_traits_check(p_node bigint, p_uuid uuid) IS 'Rejects a node with too many traits, after they were written.
+
+Raises PL036 (more than 50). Locks nothing: the caller has locked the node.';
 
 --
 -- Name: node_traits_replace(uuid, text, text[]); Type: FUNCTION; Schema: public; Owner: -
@@ -2066,15 +2726,132 @@ CREATE FUNCTION public.node_traits_replace(p_uuid uuid, p_name text, p_traits te
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held nodes := node_lock(p_uuid, p_name);
+    v_locked nodes := node_lock(p_uuid, p_name);
 BEGIN
-    DELETE FROM node_traits AS present WHERE present.node_id = v_held.id AND present.trait <> ALL (p_traits);
-    INSERT INTO node_traits (node_id, trait)
-    SELECT DISTINCT v_held.id, wanted.trait FROM unnest(p_traits) AS wanted (trait)
+    DELETE /* node_traits_replace 1/3 */ FROM node_traits AS existing
+    WHERE existing.node_id = v_locked.id AND existing.trait <> ALL (p_traits);
+    INSERT /* node_traits_replace 2/3 */ INTO node_traits (node_id, trait)
+    SELECT DISTINCT v_locked.id, requested.trait FROM unnest(p_traits) AS requested (trait)
     ON CONFLICT DO NOTHING;
-    PERFORM node_traits_check(v_held.id, v_held.uuid);
+    PERFORM /* node_traits_replace 3/3 */ node_traits_check(v_locked.id, v_locked.uuid);
 END
 $$;
+
+--
+-- Name: FUNCTION node_traits_replace(p_uuid uuid, p_name text, p_traits text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_traits_replace(p_uuid uuid, p_name text, p_traits text[]) IS 'PUT and DELETE /v1/nodes/{ident}/traits: replaces the traits of the node. Names may repeat.
+
+Raises PL030 (no such node), PL036 (more than 50). Locks: the node. Idempotent.
+Calls: node_lock, node_traits_check; both statements fire node_traits_sync_trigger.';
+
+--
+-- Name: node_traits_sync_trigger(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_traits_sync_trigger() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (SELECT /* node_traits_sync_trigger 1/2 */ backend.placement FROM baremetal_backend AS backend) THEN
+        PERFORM /* node_traits_sync_trigger 2/2 */ node_provider_sync(node.id, false)
+        FROM (SELECT DISTINCT changed.node_id AS id FROM changed ORDER BY changed.node_id) AS node;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION node_traits_sync_trigger(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_traits_sync_trigger() IS 'Trigger: applies the traits of a node to its provider, in the same transaction.
+
+Runs after every statement that inserts or deletes rows of node_traits. Does nothing if nodes are not
+providers, and for nodes that are being deleted. Locks: as node_provider_sync, in the order of the nodes;
+the writer of the traits has locked the node.';
+
+--
+-- Name: node_transition(uuid, text, text[], bigint, text, text, text, text, text, boolean, text, text, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_transition(p_uuid uuid, p_name text, p_from text[], p_revision bigint, p_holder text, p_to text, p_target text, p_conductor text, p_last_error text, p_set_power boolean, p_power_state text, p_target_power_state text, p_tear_down boolean) RETURNS SETOF public.nodes
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked nodes := node_lock(p_uuid, p_name);
+    v_conductor int;
+    v_sticky node_allocations;
+    v_target_power text := CASE WHEN p_set_power THEN p_target_power_state ELSE v_locked.target_power_state END;
+BEGIN
+    IF v_locked.provision_state <> ALL (p_from) OR v_locked.revision <> p_revision
+       OR (p_holder IS NOT NULL AND v_locked.conductor_id IS DISTINCT FROM (
+            SELECT /* node_transition 1/6 */ conductor.id FROM conductors AS conductor
+            WHERE conductor.hostname = p_holder)) THEN
+        RETURN;
+    END IF;
+    IF p_conductor IS NOT NULL THEN
+        SELECT /* node_transition 2/6 */ conductor.id INTO v_conductor FROM conductors AS conductor
+        WHERE conductor.hostname = p_conductor;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'no conductor %', p_conductor USING ERRCODE = 'PL040',
+                DETAIL = json_build_object('conductor', p_conductor, 'node', v_locked.uuid);
+        END IF;
+    END IF;
+
+    -- Before the update, which may lock the node's provider: the lock order has consumers first.
+    IF p_tear_down THEN
+        SELECT /* node_transition 3/6 */ allocation.* INTO v_sticky FROM node_allocations AS allocation
+        WHERE allocation.node_id = v_locked.id AND allocation.sticky;
+        IF NOT FOUND THEN
+            PERFORM /* node_transition 4/6 */ node_allocation_release(v_locked.id);
+        END IF;
+    END IF;
+    RETURN QUERY
+    UPDATE /* node_transition 5/6 */ nodes AS node SET
+        provision_state = p_to, target_provision_state = p_target,
+        provision_updated_at = CASE WHEN p_to = node.provision_state THEN node.provision_updated_at ELSE now() END,
+        conductor_id = v_conductor, last_error = p_last_error,
+        power_state = CASE WHEN p_set_power THEN p_power_state ELSE node.power_state END,
+        target_power_state = v_target_power,
+        instance_uuid = CASE WHEN NOT p_tear_down OR v_sticky.id IS NOT NULL THEN node.instance_uuid END,
+        details = CASE
+            WHEN v_sticky.id IS NOT NULL THEN node.details
+                || jsonb_build_object('instance_info',
+                    jsonb_build_object('traits', node_allocation_required_traits(v_sticky.traits)))
+            WHEN p_tear_down THEN node.details || '{"instance_info": {}}'
+            ELSE node.details END,
+        revision = node.revision + 1, updated_at = now()
+    WHERE node.id = v_locked.id
+    RETURNING node.*;
+
+    IF (p_target IS NOT NULL OR v_target_power IS NOT NULL)
+       AND (v_conductor IS NULL OR (p_to, p_target, v_target_power) IS DISTINCT FROM
+            (v_locked.provision_state, v_locked.target_provision_state, v_locked.target_power_state)) THEN
+        PERFORM /* node_transition 6/6 */ pg_notify('berth_node_pending', v_locked.uuid::text);
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION node_transition(p_uuid uuid, p_name text, p_from text[], p_revision bigint, p_holder text, p_to text, p_target text, p_conductor text, p_last_error text, p_set_power boolean, p_power_state text, p_target_power_state text, p_tear_down boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_transition(p_uuid uuid, p_name text, p_from text[], p_revision bigint, p_holder text, p_to text, p_target text, p_conductor text, p_last_error text, p_set_power boolean, p_power_state text, p_target_power_state text, p_tear_down boolean) IS 'Performs a transition of a node''s provision state or power state.
+
+Guards, each null for any value: p_from, the provision states in which the transition starts; p_revision;
+p_holder, the hostname of the conductor that has the reservation. If one does not match, it writes
+nothing and returns no row.
+Writes: both provision states, the reservation, the last error (null: none), the power states if
+p_set_power. p_tear_down: it empties instance_info and clears the instance_uuid and deletes the node''s
+allocation, unless the allocation is sticky.
+Notifies berth_node_pending of the node''s UUID if a target remains, unless only the reservation changes:
+that conductor knows.
+Raises PL030 (no such node), PL040 (no such conductor). Locks: the node, then what
+node_allocation_release locks. Idempotent by its guards.
+Calls: node_lock, then node_allocation_release (p_tear_down, not sticky), and for a sticky allocation
+node_allocation_required_traits; the update fires node_provider_sync_trigger.';
 
 --
 -- Name: node_update(uuid, bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -2084,42 +2861,59 @@ CREATE FUNCTION public.node_update(p_uuid uuid, p_revision bigint, p_node jsonb)
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held nodes := node_lock(p_uuid, NULL);
-    v_given nodes := jsonb_populate_record(v_held, p_node);
+    v_locked nodes := node_lock(p_uuid, NULL);
+    v_given nodes := jsonb_populate_record(v_locked, p_node);
     v_rule text;
 BEGIN
     v_rule := CASE
-        WHEN v_held.revision <> p_revision THEN 'PL031'
-        WHEN v_given.instance_uuid <> v_held.instance_uuid THEN 'PL032'
-        WHEN v_given.owner IS DISTINCT FROM v_held.owner AND EXISTS (
-            SELECT FROM node_allocations AS allocation
-            WHERE allocation.node_id = v_held.id AND allocation.owner IS NOT NULL) THEN 'PL033'
+        WHEN v_locked.revision <> p_revision THEN 'PL031'
+        WHEN v_given.instance_uuid <> v_locked.instance_uuid THEN 'PL032'
+        WHEN v_given.owner IS DISTINCT FROM v_locked.owner AND EXISTS (
+            SELECT /* node_update 1/3 */ FROM node_allocations AS allocation
+            WHERE allocation.node_id = v_locked.id AND allocation.owner IS NOT NULL) THEN 'PL033'
     END;
     IF v_rule IS NOT NULL THEN
-        RAISE EXCEPTION 'node % cannot be changed so', p_uuid USING ERRCODE = v_rule, DETAIL = json_build_object(
-            'node', p_uuid, 'instance', v_held.instance_uuid, 'actual', v_held.revision, 'given', p_revision);
+        RAISE EXCEPTION 'node % cannot be updated', p_uuid USING ERRCODE = v_rule, DETAIL = json_build_object(
+            'node', p_uuid, 'instance', v_locked.instance_uuid, 'actual', v_locked.revision, 'given', p_revision);
     END IF;
 
-    -- First, since the update may lock the node's provider, and consumers come before.
-    IF v_held.instance_uuid IS NOT NULL AND v_given.instance_uuid IS NULL THEN
-        PERFORM node_allocation_release(v_held.id);
+    -- Before the update, which may lock the node's provider: the lock order has consumers first.
+    IF v_locked.instance_uuid IS NOT NULL AND v_given.instance_uuid IS NULL THEN
+        PERFORM /* node_update 2/3 */ node_allocation_release(v_locked.id);
     END IF;
     RETURN QUERY
-    UPDATE nodes AS node SET
+    UPDATE /* node_update 3/3 */ nodes AS node SET
         name = v_given.name, driver = v_given.driver, resource_class = v_given.resource_class,
         provision_state = v_given.provision_state, target_provision_state = v_given.target_provision_state,
         provision_updated_at = CASE
-            WHEN v_given.provision_state = v_held.provision_state THEN v_held.provision_updated_at ELSE now() END,
+            WHEN v_given.provision_state = v_locked.provision_state THEN v_locked.provision_updated_at ELSE now() END,
         power_state = v_given.power_state, target_power_state = v_given.target_power_state,
         maintenance = v_given.maintenance, maintenance_reason = v_given.maintenance_reason, fault = v_given.fault,
         instance_uuid = v_given.instance_uuid, owner = v_given.owner, lessee = v_given.lessee,
         protected = v_given.protected, retired = v_given.retired, conductor_group = v_given.conductor_group,
         last_error = v_given.last_error, details = v_given.details,
         revision = node.revision + 1, updated_at = now()
-    WHERE node.id = v_held.id
+    WHERE node.id = v_locked.id
     RETURNING node.*;
 END
 $$;
+
+--
+-- Name: FUNCTION node_update(p_uuid uuid, p_revision bigint, p_node jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_update(p_uuid uuid, p_revision bigint, p_node jsonb) IS 'PATCH /v1/nodes/{ident}: updates a node that was read at p_revision from an object with the names of its
+columns. Its id, UUID, times and reservation do not change, whatever p_node contains.
+
+If the update clears the instance_uuid, it also deletes the node''s allocation. The caller has checked
+that the state permits this, at the same revision.
+Returns the node with the next revision. Raises, in this order: PL030 (no such node), PL031 (it was
+changed since p_revision), PL032 (it is another instance''s: an instance_uuid is only set where there is
+none), PL033 (a new owner, while an owner''s allocation has the node), 23505 (nodes_name_key,
+nodes_instance_uuid_key).
+Locks: the node, then what node_allocation_release locks.
+Calls: node_lock, then node_allocation_release (the instance_uuid is cleared); the update fires
+node_provider_sync_trigger.';
 
 --
 -- Name: ports; Type: TABLE; Schema: public; Owner: -
@@ -2140,7 +2934,55 @@ CREATE TABLE public.ports (
 -- Name: TABLE ports; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.ports IS 'Network cards of nodes.';
+COMMENT ON TABLE public.ports IS 'Ports: network cards of nodes.';
+
+--
+-- Name: COLUMN ports.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.ports.id IS 'Internal key.';
+
+--
+-- Name: COLUMN ports.uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.ports.uuid IS 'Key in the API.';
+
+--
+-- Name: COLUMN ports.node_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.ports.node_id IS 'Node that has the port.';
+
+--
+-- Name: COLUMN ports.address; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.ports.address IS 'MAC address in lower case, with colons.';
+
+--
+-- Name: COLUMN ports.revision; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.ports.revision IS 'Incremented by every change, as that of nodes.';
+
+--
+-- Name: COLUMN ports.details; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.ports.details IS 'Members that no rule reads, by their names in the API.';
+
+--
+-- Name: COLUMN ports.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.ports.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN ports.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.ports.updated_at IS 'Time of the last change; null before the first.';
 
 --
 -- Name: port_create(uuid, uuid, text, jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -2152,15 +2994,25 @@ CREATE FUNCTION public.port_create(p_uuid uuid, p_node uuid, p_address text, p_d
 DECLARE
     v_node bigint;
 BEGIN
-    SELECT node.id INTO v_node FROM nodes AS node WHERE node.uuid = p_node FOR KEY SHARE;
+    SELECT /* port_create 1/2 */ node.id INTO v_node FROM nodes AS node WHERE node.uuid = p_node FOR KEY SHARE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no node %', p_node USING ERRCODE = 'PL030', DETAIL = json_build_object('node', p_node);
     END IF;
     RETURN QUERY
-    INSERT INTO ports (uuid, node_id, address, details) VALUES (p_uuid, v_node, p_address, p_details)
+    INSERT /* port_create 2/2 */ INTO ports (uuid, node_id, address, details)
+        VALUES (p_uuid, v_node, p_address, p_details)
     RETURNING ports.*;
 END
 $$;
+
+--
+-- Name: FUNCTION port_create(p_uuid uuid, p_node uuid, p_address text, p_details jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.port_create(p_uuid uuid, p_node uuid, p_address text, p_details jsonb) IS 'POST /v1/ports: creates a port of a node.
+
+Returns the port. Raises PL030 (no such node), 23505 (ports_uuid_key, ports_address_key). Locks: the node
+FOR KEY SHARE, so that it is not deleted. Not idempotent: a second call violates the unique constraints.';
 
 --
 -- Name: port_update(uuid, bigint, uuid, text, jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -2174,19 +3026,20 @@ DECLARE
     v_revision bigint;
     v_rule text;
 BEGIN
-    SELECT node.id INTO v_node FROM nodes AS node WHERE node.uuid = p_node FOR KEY SHARE;
-    SELECT port.revision INTO v_revision FROM ports AS port WHERE port.uuid = p_uuid FOR NO KEY UPDATE;
+    SELECT /* port_update 1/3 */ node.id INTO v_node FROM nodes AS node WHERE node.uuid = p_node FOR KEY SHARE;
+    SELECT /* port_update 2/3 */ port.revision INTO v_revision FROM ports AS port
+    WHERE port.uuid = p_uuid FOR NO KEY UPDATE;
     v_rule := CASE
         WHEN v_revision IS NULL THEN 'PL038'
         WHEN v_node IS NULL THEN 'PL030'
         WHEN v_revision <> p_revision THEN 'PL039'
     END;
     IF v_rule IS NOT NULL THEN
-        RAISE EXCEPTION 'port % cannot be changed so', p_uuid USING ERRCODE = v_rule,
+        RAISE EXCEPTION 'port % cannot be updated', p_uuid USING ERRCODE = v_rule,
             DETAIL = json_build_object('port', p_uuid, 'node', p_node, 'actual', v_revision, 'given', p_revision);
     END IF;
     RETURN QUERY
-    UPDATE ports AS port SET
+    UPDATE /* port_update 3/3 */ ports AS port SET
         node_id = v_node, address = p_address, details = p_details, revision = port.revision + 1, updated_at = now()
     WHERE port.uuid = p_uuid
     RETURNING port.*;
@@ -2194,30 +3047,54 @@ END
 $$;
 
 --
--- Name: provider_aggregates_copy(); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION port_update(p_uuid uuid, p_revision bigint, p_node uuid, p_address text, p_details jsonb); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.provider_aggregates_copy() RETURNS trigger
+COMMENT ON FUNCTION public.port_update(p_uuid uuid, p_revision bigint, p_node uuid, p_address text, p_details jsonb) IS 'PATCH /v1/ports/{uuid}: updates a port that was read at p_revision.
+
+Returns the port with the next revision. Raises PL030 (no such node), PL038 (no such port), PL039 (it was
+changed since), 23505 (ports_address_key). Locks: the node FOR KEY SHARE, then the port.';
+
+--
+-- Name: provider_aggregates_denormalize(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_aggregates_denormalize() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_sharing int := (SELECT trait.id FROM traits AS trait WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
+    v_sharing int := (SELECT /* provider_aggregates_denormalize 1/3 */ trait.id FROM traits AS trait
+        WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
 BEGIN
-    UPDATE resource_providers AS provider
-    SET aggregate_ids = ARRAY(
-        SELECT member.aggregate_id FROM provider_aggregates AS member
-        WHERE member.provider_id = provider.id ORDER BY member.aggregate_id)
-    WHERE provider.id IN (SELECT changed.provider_id FROM changed);
+    UPDATE /* provider_aggregates_denormalize 2/3 */ resource_providers AS provider
+    SET aggregate_ids = found.aggregate_ids
+    FROM (
+        SELECT touched.provider_id, ARRAY(
+            SELECT member.aggregate_id FROM provider_aggregates AS member
+            WHERE member.provider_id = touched.provider_id ORDER BY member.aggregate_id) AS aggregate_ids
+        FROM (SELECT DISTINCT changed.provider_id FROM changed) AS touched
+    ) AS found
+    WHERE provider.id = found.provider_id AND provider.aggregate_ids <> found.aggregate_ids;
 
-    UPDATE provider_aggregates AS member
+    UPDATE /* provider_aggregates_denormalize 3/3 */ provider_aggregates AS member
     SET sharing = true
     WHERE member.provider_id IN (SELECT changed.provider_id FROM changed) AND NOT member.sharing
       AND EXISTS (
-        SELECT FROM provider_traits AS present
-        WHERE present.provider_id = member.provider_id AND present.trait_id = v_sharing);
+        SELECT FROM provider_traits AS existing
+        WHERE existing.provider_id = member.provider_id AND existing.trait_id = v_sharing);
     RETURN NULL;
 END
 $$;
+
+--
+-- Name: FUNCTION provider_aggregates_denormalize(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_aggregates_denormalize() IS 'Trigger: updates resource_providers.aggregate_ids, and provider_aggregates.sharing of new memberships.
+
+Runs after every statement that inserts or deletes rows of provider_aggregates (only triggers update
+them). The caller of such a statement has locked the provider''s row FOR NO KEY UPDATE (provider_lock). It
+does not write rows that are correct already; provider_traits_denormalize explains why.';
 
 --
 -- Name: provider_aggregates_replace(uuid, bigint, uuid[]); Type: FUNCTION; Schema: public; Owner: -
@@ -2227,58 +3104,66 @@ CREATE FUNCTION public.provider_aggregates_replace(p_provider uuid, p_generation
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held record;
+    v_locked record;
 BEGIN
-    INSERT INTO aggregates (uuid)
-    SELECT DISTINCT wanted.uuid FROM unnest(p_aggregates) AS wanted (uuid)
-    WHERE NOT EXISTS (SELECT FROM aggregates AS present WHERE present.uuid = wanted.uuid)
-    ORDER BY wanted.uuid
+    INSERT /* provider_aggregates_replace 1/3 */ INTO aggregates (uuid)
+    SELECT DISTINCT requested.uuid FROM unnest(p_aggregates) AS requested (uuid)
+    WHERE NOT EXISTS (SELECT FROM aggregates AS existing WHERE existing.uuid = requested.uuid)
+    ORDER BY requested.uuid
     ON CONFLICT DO NOTHING;
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false, true);
+    SELECT /* provider_aggregates_replace 2/3 */ * INTO v_locked
+    FROM provider_lock(p_provider, p_generation, false, true);
 
-    DELETE FROM provider_aggregates AS present USING aggregates AS aggregate
-    WHERE present.provider_id = v_held.provider_id AND aggregate.id = present.aggregate_id
-      AND aggregate.uuid <> ALL (p_aggregates);
+    -- One statement, so that the provider's row is written once (provider_traits_denormalize).
+    WITH /* provider_aggregates_replace 3/3 */ deleted AS (
+        DELETE FROM provider_aggregates AS existing USING aggregates AS aggregate
+        WHERE existing.provider_id = v_locked.provider_id AND aggregate.id = existing.aggregate_id
+          AND aggregate.uuid <> ALL (p_aggregates)
+    )
     INSERT INTO provider_aggregates (provider_id, aggregate_id)
-    SELECT v_held.provider_id, aggregate.id FROM aggregates AS aggregate
+    SELECT v_locked.provider_id, aggregate.id FROM aggregates AS aggregate
     WHERE aggregate.uuid = ANY (p_aggregates)
     ORDER BY aggregate.id
     ON CONFLICT DO NOTHING;
-    RETURN CASE WHEN p_generation IS NULL THEN v_held.generation ELSE bump_provider(v_held.provider_id) END;
+    RETURN CASE WHEN p_generation IS NULL
+        THEN v_locked.generation ELSE provider_bump_generation(v_locked.provider_id) END;
 END
 $$;
 
 --
--- Name: provider_check_move(uuid, bigint, bigint, uuid, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION provider_aggregates_replace(p_provider uuid, p_generation bigint, p_aggregates uuid[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.provider_check_move(p_uuid uuid, p_provider_id bigint, p_old_parent_id bigint, p_parent uuid, p_parent_id bigint, p_may_reparent boolean) RETURNS void
+COMMENT ON FUNCTION public.provider_aggregates_replace(p_provider uuid, p_generation bigint, p_aggregates uuid[]) IS 'PUT /resource_providers/{uuid}/aggregates: replaces the aggregates of the provider.
+
+p_generation null: a request before microversion 1.19, which neither checks nor increments the
+generation. Inserts aggregates that do not exist. Returns the generation afterwards. Raises PL001 (no
+such provider) and PL002 (generation).
+Locks: new aggregates in the order of their UUIDs, then the provider.';
+
+--
+-- Name: provider_bump_generation(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_bump_generation(p_provider_id bigint) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_rule text;
-    v_loop bool;
+    v_generation bigint;
 BEGIN
-    WITH RECURSIVE ancestors AS (
-        SELECT provider.id, provider.parent_id FROM resource_providers AS provider WHERE provider.id = p_parent_id
-        UNION  -- ends at the root, and where parents were put in a circle by hand
-        SELECT parent.id, parent.parent_id
-        FROM ancestors AS child JOIN resource_providers AS parent ON parent.id = child.parent_id
-    )
-    SELECT count(*) > 0 INTO v_loop FROM ancestors WHERE ancestors.id = p_provider_id;
-
-    v_rule := CASE
-        WHEN p_parent IS NOT NULL AND p_parent_id IS NULL THEN 'PL016'
-        WHEN p_old_parent_id IS NOT NULL AND NOT p_may_reparent AND p_parent IS NULL THEN 'PL017'
-        WHEN p_old_parent_id IS NOT NULL AND NOT p_may_reparent THEN 'PL018'
-        WHEN v_loop THEN 'PL019'
-    END;
-    IF v_rule IS NOT NULL THEN
-        RAISE EXCEPTION 'provider % cannot be moved below %', p_uuid, coalesce(p_parent::text, 'nothing')
-            USING ERRCODE = v_rule, DETAIL = json_build_object('provider', p_uuid, 'parent', p_parent);
-    END IF;
+    UPDATE /* provider_bump_generation 1/1 */ provider_generations SET generation = generation + 1, updated_at = now()
+    WHERE provider_id = p_provider_id
+    RETURNING generation INTO v_generation;
+    RETURN v_generation;
 END
 $$;
+
+--
+-- Name: FUNCTION provider_bump_generation(p_provider_id bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_bump_generation(p_provider_id bigint) IS 'Increments a provider''s generation and returns the new one. The caller has locked the provider
+(provider_lock).';
 
 --
 -- Name: provider_create(uuid, text, uuid); Type: FUNCTION; Schema: public; Owner: -
@@ -2294,26 +3179,39 @@ DECLARE
     v_root_uuid uuid := p_uuid;
 BEGIN
     IF p_parent IS NOT NULL THEN
-        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent;
-        v_root := lock_root_shared(v_parent);
-        PERFORM FROM resource_providers AS parent WHERE parent.id = v_parent FOR KEY SHARE;
+        SELECT /* provider_create 1/5 */ parent.id INTO v_parent FROM resource_providers AS parent
+        WHERE parent.uuid = p_parent;
+        v_root := provider_lock_root(v_parent);
+        PERFORM /* provider_create 2/5 */ FROM resource_providers AS parent WHERE parent.id = v_parent FOR KEY SHARE;
         IF NOT FOUND THEN
-            RAISE EXCEPTION 'no resource provider % to be the parent', p_parent USING ERRCODE = 'PL016',
+            RAISE EXCEPTION 'no resource provider % for parent', p_parent USING ERRCODE = 'PL016',
                 DETAIL = json_build_object('provider', p_uuid, 'parent', p_parent);
         END IF;
-        SELECT root.uuid INTO v_root_uuid FROM resource_providers AS root WHERE root.id = v_root;
+        SELECT /* provider_create 3/5 */ root.uuid INTO v_root_uuid FROM resource_providers AS root
+        WHERE root.id = v_root;
     END IF;
 
     v_id := nextval(pg_get_serial_sequence('resource_providers', 'id'));
-    INSERT INTO resource_providers (id, uuid, name, parent_id, root_id) OVERRIDING SYSTEM VALUE
+    INSERT /* provider_create 4/5 */ INTO resource_providers (id, uuid, name, parent_id,
+        root_id) OVERRIDING SYSTEM VALUE
     VALUES (v_id, p_uuid, p_name, v_parent, coalesce(v_root, v_id));
-    -- A new root counts as updated at once, a new child does not: clients see
-    -- it in the last-modified header of their first rename.
-    INSERT INTO provider_generations (provider_id, updated_at)
+    -- A new root has an updated_at, a new child has none: clients see
+    -- this in the last-modified header of their first rename.
+    INSERT /* provider_create 5/5 */ INTO provider_generations (provider_id, updated_at)
     VALUES (v_id, CASE WHEN v_parent IS NULL THEN now() END);
     RETURN v_root_uuid;
 END
 $$;
+
+--
+-- Name: FUNCTION provider_create(p_uuid uuid, p_name text, p_parent uuid); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_create(p_uuid uuid, p_name text, p_parent uuid) IS 'POST /resource_providers: creates a root, or a child of p_parent.
+
+Returns the UUID of the tree''s root. Raises PL016 (no such parent) and 23505 (resource_providers_name_key
+or _uuid_key). Locks: the tree''s root FOR SHARE, then the parent FOR KEY SHARE, so that it is not
+deleted. Not idempotent: a second call violates the unique constraints.';
 
 --
 -- Name: provider_delete(uuid); Type: FUNCTION; Schema: public; Owner: -
@@ -2326,38 +3224,241 @@ DECLARE
     v_id bigint;
     v_rule text;
 BEGIN
-    SELECT provider.id INTO v_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
-    -- A root is locked for deletion at once: two deletions that both held it
-    -- FOR SHARE would wait for each other.
-    IF EXISTS (SELECT FROM resource_providers AS provider WHERE provider.id = v_id AND provider.parent_id IS NOT NULL) THEN
-        PERFORM lock_root_shared(v_id);
+    SELECT /* provider_delete 1/7 */ provider.id INTO v_id FROM resource_providers AS provider
+    WHERE provider.uuid = p_uuid;
+    -- Lock a root FOR UPDATE at once: two deletions that had both locked it
+    -- FOR SHARE would deadlock.
+    IF EXISTS (SELECT /* provider_delete 2/7 */ FROM resource_providers AS provider
+        WHERE provider.id = v_id AND provider.parent_id IS NOT NULL) THEN
+        PERFORM /* provider_delete 3/7 */ provider_lock_root(v_id);
     END IF;
-    PERFORM FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
-    PERFORM FROM provider_generations AS held WHERE held.provider_id = v_id FOR UPDATE;
+    PERFORM /* provider_delete 4/7 */ FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
+    PERFORM /* provider_delete 5/7 */ FROM provider_generations AS generation_row
+    WHERE generation_row.provider_id = v_id FOR UPDATE;
 
     v_rule := CASE
-        WHEN NOT EXISTS (SELECT FROM resource_providers AS provider WHERE provider.id = v_id) THEN 'PL001'
+        WHEN NOT EXISTS (SELECT /* provider_delete 6/7 */ FROM resource_providers AS provider
+            WHERE provider.id = v_id) THEN 'PL001'
         WHEN EXISTS (SELECT FROM resource_providers AS child WHERE child.parent_id = v_id) THEN 'PL014'
-        WHEN EXISTS (SELECT FROM allocations AS taken WHERE taken.provider_id = v_id) THEN 'PL015'
+        WHEN EXISTS (SELECT FROM allocations AS allocation WHERE allocation.provider_id = v_id) THEN 'PL015'
     END;
     IF v_rule IS NOT NULL THEN
         RAISE EXCEPTION 'provider % cannot be deleted', p_uuid USING ERRCODE = v_rule,
             DETAIL = json_build_object('provider', p_uuid);
     END IF;
 
-    DELETE FROM inventories WHERE provider_id = v_id;
-    DELETE FROM provider_traits WHERE provider_id = v_id;
-    DELETE FROM provider_aggregates WHERE provider_id = v_id;
-    DELETE FROM provider_generations WHERE provider_id = v_id;
+    -- One statement: the triggers that copy traits and aggregates find no row to write
+    -- (the header of provider_traits_denormalize explains why).
+    WITH /* provider_delete 7/7 */ inventory AS (
+        DELETE FROM inventories WHERE provider_id = v_id
+    ), trait AS (
+        DELETE FROM provider_traits WHERE provider_id = v_id
+    ), aggregate AS (
+        DELETE FROM provider_aggregates WHERE provider_id = v_id
+    ), generation AS (
+        DELETE FROM provider_generations WHERE provider_id = v_id
+    )
     DELETE FROM resource_providers WHERE id = v_id;
 END
 $$;
 
 --
--- Name: provider_lock_move(bigint, uuid); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION provider_delete(p_uuid uuid); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.provider_lock_move(p_provider_id bigint, p_parent uuid) RETURNS boolean
+COMMENT ON FUNCTION public.provider_delete(p_uuid uuid) IS 'DELETE /resource_providers/{uuid}: deletes the provider with its inventories, traits and aggregate
+memberships.
+
+Raises PL001 (no such provider), PL014 (has children), PL015 (has allocations). Locks: a child''s root FOR
+SHARE, the provider''s row and its row in provider_generations FOR UPDATE.';
+
+--
+-- Name: provider_lock(uuid, bigint, boolean, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_lock(p_uuid uuid, p_generation bigint, p_with_root boolean, p_with_copies boolean, OUT provider_id bigint, OUT root_id bigint, OUT generation bigint) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    SELECT /* provider_lock 1/4 */ provider.id INTO provider_id FROM resource_providers AS provider
+    WHERE provider.uuid = p_uuid;
+    IF p_with_root THEN
+        root_id := provider_lock_root(provider_id);
+    END IF;
+    IF p_with_copies THEN
+        PERFORM /* provider_lock 2/4 */ FROM resource_providers AS provider
+        WHERE provider.id = provider_lock.provider_id FOR NO KEY UPDATE;
+    ELSE
+        PERFORM /* provider_lock 3/4 */ FROM resource_providers AS provider
+        WHERE provider.id = provider_lock.provider_id FOR KEY SHARE;
+    END IF;
+    SELECT /* provider_lock 4/4 */ generation_row.generation INTO generation FROM provider_generations AS generation_row
+    WHERE generation_row.provider_id = provider_lock.provider_id FOR NO KEY UPDATE;
+    IF generation IS NULL THEN
+        RAISE EXCEPTION 'no resource provider %', p_uuid USING ERRCODE = 'PL001',
+            DETAIL = json_build_object('provider', p_uuid);
+    END IF;
+    IF generation <> p_generation THEN
+        RAISE EXCEPTION 'generation of provider % is %, not %', p_uuid, generation, p_generation
+            USING ERRCODE = 'PL002',
+            DETAIL = json_build_object('provider', p_uuid, 'actual', generation, 'given', p_generation);
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION provider_lock(p_uuid uuid, p_generation bigint, p_with_root boolean, p_with_copies boolean, OUT provider_id bigint, OUT root_id bigint, OUT generation bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_lock(p_uuid uuid, p_generation bigint, p_with_root boolean, p_with_copies boolean, OUT provider_id bigint, OUT root_id bigint, OUT generation bigint) IS 'Locks one provider for a write of its inventories, traits or aggregates, and checks its generation.
+
+p_generation null: do not check. p_with_root: also lock the tree''s root, because the caller copies its
+id. p_with_copies: the caller writes traits or aggregates, and triggers copy them into the provider''s
+row. Raises PL001 (no such provider) and PL002 (generation differs). Locks: the tree''s root FOR SHARE if
+p_with_root, the provider''s row FOR KEY SHARE (p_with_copies: FOR NO KEY UPDATE), then the row in
+provider_generations FOR NO KEY UPDATE. The foreign keys and copies of the rows to be written take the
+second lock in any case. If they took it after the third, this transaction would deadlock with a deletion
+or rename that has locked the row and waits for the generation.';
+
+--
+-- Name: provider_lock_root(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_lock_root(p_provider_id bigint) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_root bigint;
+    v_roots_root bigint;
+    v_now bigint;
+BEGIN
+    LOOP
+        SELECT /* provider_lock_root 1/3 */ provider.root_id INTO v_root FROM resource_providers AS provider
+        WHERE provider.id = p_provider_id;
+        EXIT WHEN v_root IS NULL;
+        SELECT /* provider_lock_root 2/3 */ root.root_id INTO v_roots_root FROM resource_providers AS root
+        WHERE root.id = v_root FOR SHARE;
+        EXIT WHEN FOUND;  -- otherwise the root was deleted, and nothing is locked
+    END LOOP;
+    -- A statement of its own, so that its snapshot includes what was committed
+    -- while the one before it waited for the lock.
+    SELECT /* provider_lock_root 3/3 */ provider.root_id INTO v_now FROM resource_providers AS provider
+    WHERE provider.id = p_provider_id;
+    IF v_roots_root <> v_root OR v_now <> v_root THEN
+        RAISE EXCEPTION 'the tree of provider % was re-parented concurrently', p_provider_id USING ERRCODE = '40001';
+    END IF;
+    RETURN v_now;
+END
+$$;
+
+--
+-- Name: FUNCTION provider_lock_root(p_provider_id bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_lock_root(p_provider_id bigint) IS 'Locks the root of a provider''s tree against re-parenting and returns its id, or null if there is no such
+provider.
+
+Every function that copies the id of a root (into a child or an inventory) calls this first. Locks: the
+root''s row in resource_providers, FOR SHARE. Raises 40001 if the tree was re-parented while this waited:
+the transaction then holds a lock outside of the lock order until it ends, so the store retries the whole
+write.';
+
+--
+-- Name: provider_reparent(bigint, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_reparent(p_provider_id bigint, p_parent_id bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_root bigint := p_provider_id;
+    v_subtree bigint[];
+BEGIN
+    IF p_parent_id IS NOT NULL THEN
+        SELECT /* provider_reparent 1/7 */ parent.root_id INTO v_root FROM resource_providers AS parent
+        WHERE parent.id = p_parent_id;
+    END IF;
+    WITH /* provider_reparent 2/7 */ RECURSIVE subtree AS (
+        SELECT p_provider_id AS id
+        UNION  -- ends at the leaves, and at a parent cycle that was made by hand
+        SELECT child.id FROM subtree AS parent JOIN resource_providers AS child ON child.parent_id = parent.id
+    )
+    SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
+
+    PERFORM /* provider_reparent 3/7 */ FROM resource_providers AS provider
+    WHERE provider.id = ANY (v_subtree) ORDER BY provider.id FOR NO KEY UPDATE;
+    PERFORM /* provider_reparent 4/7 */ FROM provider_generations AS generation_row
+    WHERE generation_row.provider_id = ANY (v_subtree) ORDER BY generation_row.provider_id FOR NO KEY UPDATE;
+    UPDATE /* provider_reparent 5/7 */ provider_generations AS generation_row SET updated_at = now()
+    FROM resource_providers AS descendant
+    WHERE descendant.id = ANY (v_subtree) AND descendant.id <> p_provider_id AND descendant.root_id <> v_root
+      AND generation_row.provider_id = descendant.id;
+    UPDATE /* provider_reparent 6/7 */ resource_providers AS provider
+    SET root_id = v_root,
+        parent_id = CASE WHEN provider.id = p_provider_id THEN p_parent_id ELSE provider.parent_id END
+    WHERE provider.id = ANY (v_subtree);
+    UPDATE /* provider_reparent 7/7 */ inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);
+END
+$$;
+
+--
+-- Name: FUNCTION provider_reparent(p_provider_id bigint, p_parent_id bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_reparent(p_provider_id bigint, p_parent_id bigint) IS 'Changes the parent of a provider (null: makes it a root) and sets the new root of its whole subtree.
+
+The caller has locked both roots and has checked that no parent cycle results. The caller sets updated_at
+of the provider itself; this function sets it for the descendants whose root changes. Locks: the
+subtree''s rows in resource_providers, then those in provider_generations, both FOR NO KEY UPDATE in the
+order of their ids: a rename locks the two in this order too, and writers of inventories lock the second.';
+
+--
+-- Name: provider_reparent_check(uuid, bigint, bigint, uuid, bigint, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_reparent_check(p_uuid uuid, p_provider_id bigint, p_old_parent_id bigint, p_parent uuid, p_parent_id bigint, p_may_reparent boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_rule text;
+    v_loop bool;
+BEGIN
+    WITH /* provider_reparent_check 1/1 */ RECURSIVE ancestors AS (
+        SELECT provider.id, provider.parent_id FROM resource_providers AS provider WHERE provider.id = p_parent_id
+        UNION  -- ends at the root, and at a parent cycle that was made by hand
+        SELECT parent.id, parent.parent_id
+        FROM ancestors AS child JOIN resource_providers AS parent ON parent.id = child.parent_id
+    )
+    SELECT count(*) > 0 INTO v_loop FROM ancestors WHERE ancestors.id = p_provider_id;
+
+    v_rule := CASE
+        WHEN p_parent IS NOT NULL AND p_parent_id IS NULL THEN 'PL016'
+        WHEN p_old_parent_id IS NOT NULL AND NOT p_may_reparent AND p_parent IS NULL THEN 'PL017'
+        WHEN p_old_parent_id IS NOT NULL AND NOT p_may_reparent THEN 'PL018'
+        WHEN v_loop THEN 'PL019'
+    END;
+    IF v_rule IS NOT NULL THEN
+        RAISE EXCEPTION 'provider % cannot be re-parented to %', p_uuid, coalesce(p_parent::text, 'nothing')
+            USING ERRCODE = v_rule, DETAIL = json_build_object('provider', p_uuid, 'parent', p_parent);
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION provider_reparent_check(p_uuid uuid, p_provider_id bigint, p_old_parent_id bigint, p_parent uuid, p_parent_id bigint, p_may_reparent boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_reparent_check(p_uuid uuid, p_provider_id bigint, p_old_parent_id bigint, p_parent uuid, p_parent_id bigint, p_may_reparent boolean) IS 'Rejects a change of parent that the API does not allow.
+
+Raises, in this order: PL016 (the new parent does not exist), PL017 (un-parenting before 1.37), PL018
+(re-parenting before 1.37), PL019 (the new parent is the provider itself or a descendant of it). The
+caller has locked both roots.';
+
+--
+-- Name: provider_reparent_lock(bigint, uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_reparent_lock(p_provider_id bigint, p_parent uuid) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -2366,21 +3467,22 @@ DECLARE
     v_moved bool := false;
     v_same_parent bool;
 BEGIN
-    SELECT coalesce(array_agg(DISTINCT either.root_id ORDER BY either.root_id), '{}'::bigint[]) INTO v_roots
+    SELECT /* provider_reparent_lock 1/4 */ coalesce(array_agg(DISTINCT either.root_id ORDER BY either.root_id),
+        '{}'::bigint[]) INTO v_roots
     FROM resource_providers AS either
     WHERE either.id = p_provider_id OR either.uuid = p_parent;
     FOREACH v_root IN ARRAY v_roots LOOP
-        SELECT root.root_id <> v_root INTO v_moved
+        SELECT /* provider_reparent_lock 2/4 */ root.root_id <> v_root INTO v_moved
         FROM resource_providers AS root WHERE root.id = v_root FOR NO KEY UPDATE;
-        EXIT WHEN v_moved;  -- null if it is gone
+        EXIT WHEN v_moved;  -- null if the root was deleted
     END LOOP;
     IF v_moved OR EXISTS (
-        SELECT FROM resource_providers AS either
+        SELECT /* provider_reparent_lock 3/4 */ FROM resource_providers AS either
         WHERE (either.id = p_provider_id OR either.uuid = p_parent) AND either.root_id <> ALL (v_roots)
     ) THEN
-        RAISE EXCEPTION 'the tree of provider % or % has been moved', p_provider_id, p_parent USING ERRCODE = '40001';
+        RAISE EXCEPTION 'the tree of provider % or % was re-parented concurrently', p_provider_id, p_parent USING ERRCODE = '40001';
     END IF;
-    SELECT parent.uuid IS NOT DISTINCT FROM p_parent INTO v_same_parent
+    SELECT /* provider_reparent_lock 4/4 */ parent.uuid IS NOT DISTINCT FROM p_parent INTO v_same_parent
     FROM resource_providers AS provider
     LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
     WHERE provider.id = p_provider_id;
@@ -2389,67 +3491,60 @@ END
 $$;
 
 --
--- Name: provider_move(bigint, bigint); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION provider_reparent_lock(p_provider_id bigint, p_parent uuid); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.provider_move(p_provider_id bigint, p_parent_id bigint) RETURNS void
+COMMENT ON FUNCTION public.provider_reparent_lock(p_provider_id bigint, p_parent uuid) IS 'Locks the two trees of a re-parenting.
+
+Returns whether the parent changes; false also if the provider or the new parent does not exist, which
+the caller checks. Locks: the roots of both trees FOR NO KEY UPDATE in the order of their ids, which
+conflicts with every transaction that adds to the trees (provider_lock_root). Raises 40001 if a tree was
+re-parented while this waited, as that function does, before it waits for the other root.';
+
+--
+-- Name: provider_traits_denormalize(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_traits_denormalize() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_root bigint := p_provider_id;
-    v_subtree bigint[];
+    v_sharing int := (SELECT /* provider_traits_denormalize 1/3 */ trait.id FROM traits AS trait
+        WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
 BEGIN
-    IF p_parent_id IS NOT NULL THEN
-        SELECT parent.root_id INTO v_root FROM resource_providers AS parent WHERE parent.id = p_parent_id;
-    END IF;
-    WITH RECURSIVE subtree AS (
-        SELECT p_provider_id AS id
-        UNION  -- ends at the leaves, and where parents were put in a circle by hand
-        SELECT child.id FROM subtree AS above JOIN resource_providers AS child ON child.parent_id = above.id
-    )
-    SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
+    UPDATE /* provider_traits_denormalize 2/3 */ resource_providers AS provider
+    SET trait_ids = found.trait_ids
+    FROM (
+        SELECT touched.provider_id, ARRAY(
+            SELECT existing.trait_id FROM provider_traits AS existing
+            WHERE existing.provider_id = touched.provider_id ORDER BY existing.trait_id) AS trait_ids
+        FROM (SELECT DISTINCT changed.provider_id FROM changed) AS touched
+    ) AS found
+    WHERE provider.id = found.provider_id AND provider.trait_ids <> found.trait_ids;
 
-    PERFORM FROM resource_providers AS provider
-    WHERE provider.id = ANY (v_subtree) ORDER BY provider.id FOR NO KEY UPDATE;
-    PERFORM FROM provider_generations AS held
-    WHERE held.provider_id = ANY (v_subtree) ORDER BY held.provider_id FOR NO KEY UPDATE;
-    UPDATE provider_generations AS held SET updated_at = now()
-    FROM resource_providers AS below
-    WHERE below.id = ANY (v_subtree) AND below.id <> p_provider_id AND below.root_id <> v_root
-      AND held.provider_id = below.id;
-    UPDATE resource_providers AS provider
-    SET root_id = v_root,
-        parent_id = CASE WHEN provider.id = p_provider_id THEN p_parent_id ELSE provider.parent_id END
-    WHERE provider.id = ANY (v_subtree);
-    UPDATE inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);
-END
-$$;
-
---
--- Name: provider_traits_copy(); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.provider_traits_copy() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_sharing int := (SELECT trait.id FROM traits AS trait WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
-BEGIN
-    UPDATE resource_providers AS provider
-    SET trait_ids = ARRAY(
-        SELECT present.trait_id FROM provider_traits AS present
-        WHERE present.provider_id = provider.id ORDER BY present.trait_id)
-    WHERE provider.id IN (SELECT changed.provider_id FROM changed);
-
-    UPDATE provider_aggregates AS member
+    UPDATE /* provider_traits_denormalize 3/3 */ provider_aggregates AS member
     SET sharing = NOT member.sharing
     WHERE member.provider_id IN (SELECT changed.provider_id FROM changed WHERE changed.trait_id = v_sharing)
       AND member.sharing <> EXISTS (
-        SELECT FROM provider_traits AS present
-        WHERE present.provider_id = member.provider_id AND present.trait_id = v_sharing);
+        SELECT FROM provider_traits AS existing
+        WHERE existing.provider_id = member.provider_id AND existing.trait_id = v_sharing);
     RETURN NULL;
 END
 $$;
+
+--
+-- Name: FUNCTION provider_traits_denormalize(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_traits_denormalize() IS 'Trigger: updates resource_providers.trait_ids and provider_aggregates.sharing from provider_traits.
+
+Runs after every statement that inserts or deletes rows of provider_traits (no statement updates them).
+The caller of such a statement has locked the provider''s row FOR NO KEY UPDATE (provider_lock).
+
+It does not write rows that are correct already, so a statement that deletes and inserts writes the
+provider''s row once. If a transaction updates a row that it has already written, PostgreSQL checks the
+row''s foreign keys even if they do not change. The second write would then wait for a deletion of the
+provider''s parent or root, which may wait for a claim, which may wait for this provider''s generation.';
 
 --
 -- Name: provider_traits_replace(uuid, bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
@@ -2459,35 +3554,45 @@ CREATE FUNCTION public.provider_traits_replace(p_provider uuid, p_generation big
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held record;
-    v_wanted int[];
+    v_locked record;
+    v_requested int[];
     v_unknown text[];
     v_written bigint;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, p_generation, false, true);
-    SELECT array_agg(DISTINCT trait.id) FILTER (WHERE trait.id IS NOT NULL),
-           array_agg(DISTINCT wanted.name) FILTER (WHERE trait.id IS NULL)
-    INTO v_wanted, v_unknown
-    FROM unnest(p_names) AS wanted (name) LEFT JOIN traits AS trait ON trait.name = wanted.name;
+    SELECT /* provider_traits_replace 1/3 */ * INTO v_locked FROM provider_lock(p_provider, p_generation, false, true);
+    SELECT /* provider_traits_replace 2/3 */ array_agg(DISTINCT trait.id) FILTER (WHERE trait.id IS NOT NULL),
+           array_agg(DISTINCT requested.name) FILTER (WHERE trait.id IS NULL)
+    INTO v_requested, v_unknown
+    FROM unnest(p_names) AS requested (name) LEFT JOIN traits AS trait ON trait.name = requested.name;
     IF v_unknown IS NOT NULL THEN
         RAISE EXCEPTION 'no traits %', v_unknown USING ERRCODE = 'PL013',
             DETAIL = json_build_object('traits', array_to_string(v_unknown, ', '));
     END IF;
 
-    WITH gone AS (
-        DELETE FROM provider_traits AS present
-        WHERE present.provider_id = v_held.provider_id AND present.trait_id <> ALL (coalesce(v_wanted, '{}'))
-        RETURNING present.trait_id
-    ), come AS (
+    WITH /* provider_traits_replace 3/3 */ deleted AS (
+        DELETE FROM provider_traits AS existing
+        WHERE existing.provider_id = v_locked.provider_id AND existing.trait_id <> ALL (coalesce(v_requested, '{}'))
+        RETURNING existing.trait_id
+    ), inserted AS (
         INSERT INTO provider_traits (provider_id, trait_id)
-        SELECT v_held.provider_id, wanted.id FROM unnest(v_wanted) AS wanted (id) ORDER BY wanted.id
+        SELECT v_locked.provider_id, requested.id FROM unnest(v_requested) AS requested (id) ORDER BY requested.id
         ON CONFLICT DO NOTHING
         RETURNING trait_id
     )
-    SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM come) INTO v_written;
-    RETURN CASE WHEN v_written > 0 THEN bump_provider(v_held.provider_id) ELSE v_held.generation END;
+    SELECT (SELECT count(*) FROM deleted) + (SELECT count(*) FROM inserted) INTO v_written;
+    RETURN CASE WHEN v_written > 0 THEN provider_bump_generation(v_locked.provider_id) ELSE v_locked.generation END;
 END
 $$;
+
+--
+-- Name: FUNCTION provider_traits_replace(p_provider uuid, p_generation bigint, p_names text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_traits_replace(p_provider uuid, p_generation bigint, p_names text[]) IS 'PUT /resource_providers/{uuid}/traits: replaces the traits of the provider.
+
+Names may repeat. Increments the generation only if the set changes. Returns the generation afterwards.
+Raises, in this order: PL001 (no such provider), PL002 (generation), PL013 (unknown traits, all of them).
+Locks: provider.';
 
 --
 -- Name: provider_update(uuid, text, boolean, uuid, boolean); Type: FUNCTION; Schema: public; Owner: -
@@ -2503,36 +3608,60 @@ DECLARE
     v_moves bool := false;
     v_renamed bool;
 BEGIN
-    SELECT provider.id INTO v_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
+    SELECT /* provider_update 1/9 */
+        (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = p_uuid),
+        (SELECT parent.id FROM resource_providers AS parent WHERE parent.uuid = p_parent)
+    INTO v_id, v_parent;
     IF p_set_parent THEN
-        v_moves := provider_lock_move(v_id, p_parent);
+        v_moves := provider_reparent_lock(v_id, p_parent);
     END IF;
 
-    SELECT provider.id, provider.parent_id INTO v_id, v_old_parent
-    FROM resource_providers AS provider WHERE provider.uuid = p_uuid FOR NO KEY UPDATE;
+    SELECT /* provider_update 2/9 */ provider.id, provider.parent_id INTO v_id, v_old_parent
+    FROM resource_providers AS provider WHERE provider.id = v_id FOR NO KEY UPDATE;
     IF v_id IS NULL THEN
         RAISE EXCEPTION 'no resource provider %', p_uuid USING ERRCODE = 'PL001',
             DETAIL = json_build_object('provider', p_uuid);
     END IF;
     IF v_moves THEN
-        SELECT parent.id INTO v_parent FROM resource_providers AS parent WHERE parent.uuid = p_parent;
-        PERFORM provider_check_move(p_uuid, v_id, v_old_parent, p_parent, v_parent, p_may_reparent);
-        PERFORM provider_move(v_id, v_parent);
+        SELECT /* provider_update 3/9 */ parent.id INTO v_parent FROM resource_providers AS parent
+        WHERE parent.id = v_parent;
+        PERFORM /* provider_update 4/9 */ provider_reparent_check(p_uuid, v_id, v_old_parent, p_parent, v_parent,
+            p_may_reparent);
+        PERFORM /* provider_update 5/9 */ provider_reparent(v_id, v_parent);
     END IF;
 
-    UPDATE resource_providers SET name = p_name WHERE id = v_id AND name <> p_name;
+    UPDATE /* provider_update 6/9 */ resource_providers SET name = p_name WHERE id = v_id AND name <> p_name;
     v_renamed := FOUND;
-    SELECT held.generation, held.updated_at INTO generation, updated_before
-    FROM provider_generations AS held WHERE held.provider_id = v_id FOR NO KEY UPDATE;
-    UPDATE provider_generations SET updated_at = now() WHERE provider_id = v_id AND (v_moves OR v_renamed);
+    SELECT /* provider_update 7/9 */ generation_row.generation, generation_row.updated_at INTO generation,
+        updated_before
+    FROM provider_generations AS generation_row WHERE generation_row.provider_id = v_id FOR NO KEY UPDATE;
+    UPDATE /* provider_update 8/9 */ provider_generations SET updated_at = now()
+    WHERE provider_id = v_id AND (v_moves OR v_renamed);
 
-    SELECT parent.uuid, root.uuid INTO parent_uuid, root_uuid
+    SELECT /* provider_update 9/9 */ parent.uuid, root.uuid INTO parent_uuid, root_uuid
     FROM resource_providers AS provider
     JOIN resource_providers AS root ON root.id = provider.root_id
     LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
     WHERE provider.id = v_id;
 END
 $$;
+
+--
+-- Name: FUNCTION provider_update(p_uuid uuid, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_update(p_uuid uuid, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone) IS 'PUT /resource_providers/{uuid}: sets the name and, if p_set_parent, the parent.
+
+p_may_reparent: microversion 1.37 allows re-parenting and un-parenting.
+Returns the provider after the update, and updated_at before it. A call that changes nothing does not set
+updated_at.
+Raises PL001 (no such provider), PL016 (no such parent), PL017 (un-parenting), PL018 (re-parenting),
+PL019 (parent cycle), 23505 (resource_providers_name_key).
+A provider or parent that another transaction creates while this one waits for a lock does not exist for it: the
+locks are those of the rows that existed at the start.
+Locks: to re-parent both roots FOR NO KEY UPDATE in the order of their ids, then the rows of the subtree
+and their inventories. Idempotent.
+Calls, to change the parent: provider_reparent_lock, provider_reparent_check, provider_reparent.';
 
 --
 -- Name: reshape(jsonb, uuid[], text[], text[], text[], boolean, bigint[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -2542,50 +3671,74 @@ CREATE FUNCTION public.reshape(p_inventories jsonb, p_consumers uuid[], p_projec
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_held record;
+    v_locked record;
     v_providers bigint[];
     v_named record;
     v_shape record;
 BEGIN
-    v_held := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
-    v_providers := reshape_hold(p_inventories, v_held.ids, p_providers);
-    PERFORM reshape_check_providers(p_inventories, v_providers);
+    v_locked := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
+    v_providers := reshape_lock(p_inventories, v_locked.ids, p_providers);
+    PERFORM /* reshape 1/10 */ reshape_check_generations(p_inventories, v_providers);
     IF p_check_generations THEN
-        PERFORM consumer_check_generation(p_consumers, v_held.generations, p_generations, p_unseen);
+        PERFORM /* reshape 2/10 */ consumer_check_generation(p_consumers, v_locked.generations, p_generations,
+            p_unseen);
     END IF;
     v_named := allocation_resolve(p_providers, p_classes);
-    IF EXISTS (SELECT unnest(v_named.providers) EXCEPT SELECT unnest(v_providers)) THEN
-        RAISE EXCEPTION 'a provider was made while others were locked' USING ERRCODE = '40001';
+    IF EXISTS (SELECT /* reshape 3/10 */ unnest(v_named.providers) EXCEPT SELECT unnest(v_providers)) THEN
+        RAISE EXCEPTION 'a provider of the request was created concurrently' USING ERRCODE = '40001';
     END IF;
 
-    FOR v_shape IN SELECT * FROM reshape_shapes(p_inventories) WHERE jsonb_array_length(records) > 0 LOOP
-        PERFORM inventory_write(v_shape.provider_id, v_shape.root_id, v_shape.records);
-        PERFORM bump_provider(v_shape.provider_id);
+    FOR v_shape IN SELECT /* reshape 4/10 */ * FROM reshape_providers(p_inventories)
+        WHERE jsonb_array_length(records) > 0 LOOP
+        PERFORM /* reshape 5/10 */ inventory_write(v_shape.provider_id, v_shape.root_id, v_shape.records);
+        PERFORM /* reshape 6/10 */ provider_bump_generation(v_shape.provider_id);
     END LOOP;
-    PERFORM allocation_apply(v_held.ids, v_held.generations, v_held.projects, v_held.users, v_held.types,
+    PERFORM /* reshape 7/10 */ allocation_apply(v_locked.ids, v_locked.generations, v_locked.projects, v_locked.users,
+        v_locked.types,
         p_owners, v_named.providers, v_named.classes, p_amounts);
-    FOR v_shape IN SELECT * FROM reshape_shapes(p_inventories) LOOP
-        PERFORM inventory_drop_others(v_shape.provider, v_shape.provider_id, inventory_names(v_shape.records));
-        PERFORM bump_provider(v_shape.provider_id);
+    FOR v_shape IN SELECT /* reshape 8/10 */ * FROM reshape_providers(p_inventories) LOOP
+        PERFORM /* reshape 9/10 */ inventory_delete_except(v_shape.provider, v_shape.provider_id,
+            inventory_names(v_shape.records));
+        PERFORM /* reshape 10/10 */ provider_bump_generation(v_shape.provider_id);
     END LOOP;
 END
 $$;
 
 --
--- Name: reshape_check_providers(jsonb, bigint[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION reshape(p_inventories jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_check_generations boolean, p_generations bigint[], p_unseen boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.reshape_check_providers(p_inventories jsonb, p_held bigint[]) RETURNS void
+COMMENT ON FUNCTION public.reshape(p_inventories jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_check_generations boolean, p_generations bigint[], p_unseen boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'POST /reshaper: changes inventories and the allocations on them in one transaction.
+
+p_inventories: JSON array of {provider, generation, records}, records as in inventory_write. The other
+arguments are those of allocation_replace. It first writes the union of the old and new inventories of
+every provider, then the allocations, then deletes the inventories that are not among the new ones.
+Raises, in this order: PL001 (unknown provider among the inventories), PL002 (its generation), PL003
+(consumer generation), PL009 (unknown provider among the allocations), PL004 (unknown class), PL010,
+PL011, PL012 (see allocation_raise_error), PL005 (a dropped inventory is in use).
+Locks: projects, users, types, consumers, roots FOR SHARE, providers, each in the order of their keys,
+before any check.
+Calls: consumer_lock, reshape_lock, reshape_check_generations, consumer_check_generation,
+allocation_resolve, inventory_write for each provider, allocation_apply, inventory_delete_except for each
+provider.';
+
+--
+-- Name: reshape_check_generations(jsonb, bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_check_generations(p_inventories jsonb, p_locked bigint[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
     v_wrong record;
 BEGIN
-    SELECT shape.provider, held.generation AS actual, shape.generation AS given INTO v_wrong
-    FROM reshape_shapes(p_inventories) AS shape
-    LEFT JOIN provider_generations AS held ON held.provider_id = shape.provider_id AND held.provider_id = ANY (p_held)
-    WHERE held.generation IS DISTINCT FROM shape.generation
-    ORDER BY shape.place
+    SELECT /* reshape_check_generations 1/1 */ shape.provider, generation_row.generation AS actual, shape.generation
+        AS given INTO v_wrong
+    FROM reshape_providers(p_inventories) AS shape
+    LEFT JOIN provider_generations AS generation_row ON generation_row.provider_id = shape.provider_id
+        AND generation_row.provider_id = ANY (p_locked)
+    WHERE generation_row.generation IS DISTINCT FROM shape.generation
+    ORDER BY shape.request_position
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'provider % has generation %, not %', v_wrong.provider, v_wrong.actual, v_wrong.given
@@ -2596,10 +3749,20 @@ END
 $$;
 
 --
--- Name: reshape_hold(jsonb, bigint[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION reshape_check_generations(p_inventories jsonb, p_locked bigint[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.reshape_hold(p_inventories jsonb, p_consumers bigint[], p_providers uuid[]) RETURNS bigint[]
+COMMENT ON FUNCTION public.reshape_check_generations(p_inventories jsonb, p_locked bigint[]) IS 'Compares the generations of the providers of a reshape with those in the request.
+
+Raises for the first that differs: PL001 (does not exist), PL002 (generation).
+p_locked: the providers that the caller has locked; any other provider was created later and counts as
+not existing.';
+
+--
+-- Name: reshape_lock(jsonb, bigint[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_lock(p_inventories jsonb, p_consumers bigint[], p_providers uuid[]) RETURNS bigint[]
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -2607,46 +3770,69 @@ DECLARE
     v_root bigint;
     v_shaped bigint[];
     v_moved bool := false;
-    v_held bigint[];
+    v_locked bigint[];
 BEGIN
-    SELECT coalesce(array_agg(DISTINCT shape.root_id ORDER BY shape.root_id), '{}'::bigint[]),
+    SELECT /* reshape_lock 1/6 */ coalesce(array_agg(DISTINCT shape.root_id ORDER BY shape.root_id), '{}'::bigint[]),
         coalesce(array_agg(shape.provider_id), '{}'::bigint[])
     INTO v_roots, v_shaped
-    FROM reshape_shapes(p_inventories) AS shape WHERE shape.root_id IS NOT NULL;
+    FROM reshape_providers(p_inventories) AS shape WHERE shape.root_id IS NOT NULL;
     FOREACH v_root IN ARRAY v_roots LOOP
-        SELECT root.root_id <> v_root INTO v_moved
+        SELECT /* reshape_lock 2/6 */ root.root_id <> v_root INTO v_moved
         FROM resource_providers AS root WHERE root.id = v_root FOR SHARE;
-        EXIT WHEN v_moved;  -- null if it is gone
+        EXIT WHEN v_moved;  -- null if a root was deleted
     END LOOP;
     IF v_moved OR EXISTS (
-        SELECT FROM resource_providers AS shaped WHERE shaped.id = ANY (v_shaped) AND shaped.root_id <> ALL (v_roots)
+        SELECT /* reshape_lock 3/6 */ FROM resource_providers AS shaped
+        WHERE shaped.id = ANY (v_shaped) AND shaped.root_id <> ALL (v_roots)
     ) THEN
-        RAISE EXCEPTION 'trees of the providers % have been moved', v_shaped USING ERRCODE = '40001';
+        RAISE EXCEPTION 'trees of the providers % were re-parented concurrently', v_shaped USING ERRCODE = '40001';
     END IF;
-    PERFORM FROM resource_providers AS shaped WHERE shaped.id = ANY (v_shaped) ORDER BY shaped.id FOR KEY SHARE;
-    v_held := v_shaped
-        || ARRAY(SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = ANY (p_providers));
-    PERFORM allocation_lock_providers(p_consumers, v_held);
-    RETURN v_held;
+    PERFORM /* reshape_lock 4/6 */ FROM resource_providers AS shaped WHERE shaped.id = ANY (v_shaped)
+    ORDER BY shaped.id FOR KEY SHARE;
+    v_locked := v_shaped
+        || ARRAY(SELECT /* reshape_lock 5/6 */ provider.id FROM resource_providers AS provider
+            WHERE provider.uuid = ANY (p_providers));
+    PERFORM /* reshape_lock 6/6 */ allocation_lock_providers(p_consumers, v_locked);
+    RETURN v_locked;
 END
 $$;
 
 --
--- Name: reshape_shapes(jsonb); Type: FUNCTION; Schema: public; Owner: -
+-- Name: FUNCTION reshape_lock(p_inventories jsonb, p_consumers bigint[], p_providers uuid[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.reshape_shapes(p_inventories jsonb) RETURNS TABLE(place bigint, provider uuid, generation bigint, records jsonb, provider_id bigint, root_id bigint)
+COMMENT ON FUNCTION public.reshape_lock(p_inventories jsonb, p_consumers bigint[], p_providers uuid[]) IS 'Locks the rows that a reshape writes, except its consumers, which the caller has locked.
+
+Locks: the roots of the trees that get inventories FOR SHARE in the order of their ids; the rows of the
+providers that get them FOR KEY SHARE (see provider_lock); then every provider with new inventories or
+with new or present allocations, in the order of their ids.
+Raises 40001 if a tree was re-parented meanwhile (see provider_lock_root). Returns the providers of the
+request that exist; one that is created later is not locked.';
+
+--
+-- Name: reshape_providers(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_providers(p_inventories jsonb) RETURNS TABLE(request_position bigint, provider uuid, generation bigint, records jsonb, provider_id bigint, root_id bigint)
     LANGUAGE sql STABLE
     AS $$
-    SELECT item.place, (item.shape ->> 'provider')::uuid, (item.shape ->> 'generation')::bigint,
-        item.shape -> 'records', present.id, present.root_id
-    FROM jsonb_array_elements(p_inventories) WITH ORDINALITY AS item (shape, place)
+    SELECT /* reshape_providers 1/1 */ item.position, (item.shape ->> 'provider')::uuid,
+        (item.shape ->> 'generation')::bigint,
+        item.shape -> 'records', existing.id, existing.root_id
+    FROM jsonb_array_elements(p_inventories) WITH ORDINALITY AS item (shape, position)
     LEFT JOIN LATERAL (
-        SELECT one.id, one.root_id FROM resource_providers AS one
-        WHERE one.uuid = (item.shape ->> 'provider')::uuid OFFSET 0
-    ) AS present ON true
-    ORDER BY item.place;
+        SELECT provider.id, provider.root_id FROM resource_providers AS provider
+        WHERE provider.uuid = (item.shape ->> 'provider')::uuid OFFSET 0
+    ) AS existing ON true
+    ORDER BY item.position;
 $$;
+
+--
+-- Name: FUNCTION reshape_providers(p_inventories jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_providers(p_inventories jsonb) IS 'Returns the providers that get new inventories in a reshape, with their ids, in the order of the request.
+provider_id is null for a provider that does not exist.';
 
 --
 -- Name: resource_class_delete(text); Type: FUNCTION; Schema: public; Owner: -
@@ -2659,19 +3845,30 @@ DECLARE
     v_id int;
     v_rule text;
 BEGIN
-    SELECT class.id INTO v_id FROM resource_classes AS class WHERE class.name = p_name FOR UPDATE;
+    SELECT /* resource_class_delete 1/3 */ class.id INTO v_id FROM resource_classes AS class
+    WHERE class.name = p_name FOR UPDATE;
     v_rule := CASE
         WHEN v_id IS NULL THEN 'PL004'
         WHEN v_id < 10000 THEN 'PL020'
-        WHEN EXISTS (SELECT FROM inventories AS inventory WHERE inventory.class_id = v_id) THEN 'PL022'
+        WHEN EXISTS (SELECT /* resource_class_delete 2/3 */ FROM inventories AS inventory
+            WHERE inventory.class_id = v_id) THEN 'PL022'
     END;
     IF v_rule IS NOT NULL THEN
         RAISE EXCEPTION 'resource class % cannot be deleted', p_name USING ERRCODE = v_rule,
             DETAIL = json_build_object('class', p_name);
     END IF;
-    DELETE FROM resource_classes WHERE id = v_id;
+    DELETE /* resource_class_delete 3/3 */ FROM resource_classes WHERE id = v_id;
 END
 $$;
+
+--
+-- Name: FUNCTION resource_class_delete(p_name text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.resource_class_delete(p_name text) IS 'DELETE /resource_classes/{name}.
+
+Raises PL004 (no such class), PL020 (a standard class), PL022 (an inventory has it). Locks: the class FOR
+UPDATE; an insertion of an inventory waits for this lock through its foreign key.';
 
 --
 -- Name: resource_class_ids(text[]); Type: FUNCTION; Schema: public; Owner: -
@@ -2684,11 +3881,11 @@ DECLARE
     v_ids int[];
     v_unknown text;
 BEGIN
-    SELECT array_agg(class.id ORDER BY wanted.place),
-           (array_agg(wanted.name ORDER BY wanted.place) FILTER (WHERE class.id IS NULL))[1]
+    SELECT /* resource_class_ids 1/1 */ array_agg(class.id ORDER BY requested.position),
+           (array_agg(requested.name ORDER BY requested.position) FILTER (WHERE class.id IS NULL))[1]
     INTO v_ids, v_unknown
-    FROM unnest(p_names) WITH ORDINALITY AS wanted (name, place)
-    LEFT JOIN resource_classes AS class ON class.name = wanted.name;
+    FROM unnest(p_names) WITH ORDINALITY AS requested (name, position)
+    LEFT JOIN resource_classes AS class ON class.name = requested.name;
     IF v_unknown IS NOT NULL THEN
         RAISE EXCEPTION 'no resource class %', v_unknown USING ERRCODE = 'PL004',
             DETAIL = json_build_object('class', v_unknown);
@@ -2696,6 +3893,14 @@ BEGIN
     RETURN coalesce(v_ids, '{}');
 END
 $$;
+
+--
+-- Name: FUNCTION resource_class_ids(p_names text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.resource_class_ids(p_names text[]) IS 'Returns the ids of resource classes, in the order of the names.
+
+Raises PL004 for the first name that no class has. Locks nothing.';
 
 --
 -- Name: resource_class_rename(text, text); Type: FUNCTION; Schema: public; Owner: -
@@ -2707,15 +3912,26 @@ CREATE FUNCTION public.resource_class_rename(p_name text, p_new_name text) RETUR
 DECLARE
     v_id int;
 BEGIN
-    SELECT class.id INTO v_id FROM resource_classes AS class WHERE class.name = p_name FOR UPDATE;
+    SELECT /* resource_class_rename 1/2 */ class.id INTO v_id FROM resource_classes AS class
+    WHERE class.name = p_name FOR UPDATE;
     IF v_id IS NULL OR v_id < 10000 THEN
         RAISE EXCEPTION 'resource class % cannot be renamed', p_name
             USING ERRCODE = CASE WHEN v_id IS NULL THEN 'PL004' ELSE 'PL020' END,
             DETAIL = json_build_object('class', p_name);
     END IF;
-    UPDATE resource_classes SET name = p_new_name, updated_at = now() WHERE id = v_id AND name <> p_new_name;
+    UPDATE /* resource_class_rename 2/2 */ resource_classes SET name = p_new_name, updated_at = now()
+    WHERE id = v_id AND name <> p_new_name;
 END
 $$;
+
+--
+-- Name: FUNCTION resource_class_rename(p_name text, p_new_name text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.resource_class_rename(p_name text, p_new_name text) IS 'PUT /resource_classes/{name} before microversion 1.7: renames a custom class.
+
+Raises PL004 (no such class), PL020 (a standard class) and 23505 (resource_classes_name_key). Locks: the
+class.';
 
 --
 -- Name: trait_delete(text); Type: FUNCTION; Schema: public; Owner: -
@@ -2728,19 +3944,29 @@ DECLARE
     v_id int;
     v_rule text;
 BEGIN
-    SELECT trait.id INTO v_id FROM traits AS trait WHERE trait.name = p_name FOR UPDATE;
+    SELECT /* trait_delete 1/3 */ trait.id INTO v_id FROM traits AS trait WHERE trait.name = p_name FOR UPDATE;
     v_rule := CASE
         WHEN v_id IS NULL THEN 'PL013'
         WHEN NOT starts_with(p_name, 'CUSTOM_') THEN 'PL021'
-        WHEN EXISTS (SELECT FROM provider_traits AS present WHERE present.trait_id = v_id) THEN 'PL023'
+        WHEN EXISTS (SELECT /* trait_delete 2/3 */ FROM provider_traits AS existing
+            WHERE existing.trait_id = v_id) THEN 'PL023'
     END;
     IF v_rule IS NOT NULL THEN
         RAISE EXCEPTION 'trait % cannot be deleted', p_name USING ERRCODE = v_rule,
             DETAIL = json_build_object('traits', p_name);
     END IF;
-    DELETE FROM traits WHERE id = v_id;
+    DELETE /* trait_delete 3/3 */ FROM traits WHERE id = v_id;
 END
 $$;
+
+--
+-- Name: FUNCTION trait_delete(p_name text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.trait_delete(p_name text) IS 'DELETE /traits/{name}.
+
+Raises PL013 (no such trait), PL021 (a standard trait), PL023 (a provider has it). Locks: the trait FOR
+UPDATE; an insertion into provider_traits waits for this lock through its foreign key.';
 
 --
 -- Name: gcd_of(bigint); Type: AGGREGATE; Schema: public; Owner: -
@@ -2751,6 +3977,12 @@ CREATE AGGREGATE public.gcd_of(bigint) (
     STYPE = bigint,
     INITCOND = '0'
 );
+
+--
+-- Name: AGGREGATE gcd_of(bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON AGGREGATE public.gcd_of(bigint) IS 'Greatest common divisor of all values; 0 for none. All of several amounts are multiples of a step if and only if their greatest common divisor is.';
 
 --
 -- Name: aggregates; Type: TABLE; Schema: public; Owner: -
@@ -2766,7 +3998,25 @@ CREATE TABLE public.aggregates (
 -- Name: TABLE aggregates; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.aggregates IS 'Groups of providers, known by uuid only. Made on first use, never deleted.';
+COMMENT ON TABLE public.aggregates IS 'Aggregates: groups of resource providers, known by UUID only. Inserted on first use, never deleted.';
+
+--
+-- Name: COLUMN aggregates.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.aggregates.id IS 'Internal key.';
+
+--
+-- Name: COLUMN aggregates.uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.aggregates.uuid IS 'Key in the API.';
+
+--
+-- Name: COLUMN aggregates.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.aggregates.created_at IS 'Time of first use.';
 
 --
 -- Name: aggregates_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -2793,13 +4043,50 @@ CREATE TABLE public.allocations (
     used bigint NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT allocations_used_check CHECK ((used >= 1))
-);
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
 
 --
 -- Name: TABLE allocations; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.allocations IS 'How much of a provider''s class a consumer uses. One row each; inventories.used holds the sums.';
+COMMENT ON TABLE public.allocations IS 'Allocations: the amount of one resource class that a consumer holds on one provider. inventories.used holds the sums.';
+
+--
+-- Name: COLUMN allocations.consumer_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.allocations.consumer_id IS 'Consumer that holds the allocation.';
+
+--
+-- Name: COLUMN allocations.provider_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.allocations.provider_id IS 'Provider of the resource.';
+
+--
+-- Name: COLUMN allocations.class_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.allocations.class_id IS 'Resource class.';
+
+--
+-- Name: COLUMN allocations.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.allocations.id IS 'Order of insertion, which is the order in the request.';
+
+--
+-- Name: COLUMN allocations.used; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.allocations.used IS 'Amount, at least 1.';
+
+--
+-- Name: COLUMN allocations.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.allocations.created_at IS 'Time of the claim.';
 
 --
 -- Name: allocations_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -2828,7 +4115,19 @@ CREATE TABLE public.baremetal_backend (
 -- Name: TABLE baremetal_backend; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.baremetal_backend IS 'Whether each bare metal node is a resource provider as well, written in the same transactions.';
+COMMENT ON TABLE public.baremetal_backend IS 'Whether each node is a resource provider as well, written in the same transactions. One row, the same for all servers.';
+
+--
+-- Name: COLUMN baremetal_backend.only_row; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.baremetal_backend.only_row IS 'Always true: the table has one row.';
+
+--
+-- Name: COLUMN baremetal_backend.placement; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.baremetal_backend.placement IS 'Whether nodes are resource providers.';
 
 --
 -- Name: berth_function_set; Type: TABLE; Schema: public; Owner: -
@@ -2841,6 +4140,30 @@ CREATE TABLE public.berth_function_set (
 );
 
 --
+-- Name: TABLE berth_function_set; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.berth_function_set IS 'States of the set of SQL functions that berth db migrate has applied. The highest number is the current one.';
+
+--
+-- Name: COLUMN berth_function_set.number; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.berth_function_set.number IS 'Number of the set, as in sql/functions/VERSION.';
+
+--
+-- Name: COLUMN berth_function_set.hash; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.berth_function_set.hash IS 'Hash of all functions of the set.';
+
+--
+-- Name: COLUMN berth_function_set.applied_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.berth_function_set.applied_at IS 'Time at which the set was applied.';
+
+--
 -- Name: berth_migration; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -2850,6 +4173,36 @@ CREATE TABLE public.berth_migration (
     is_applied boolean NOT NULL,
     tstamp timestamp without time zone DEFAULT now() NOT NULL
 );
+
+--
+-- Name: TABLE berth_migration; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.berth_migration IS 'Migrations that berth db migrate has applied.';
+
+--
+-- Name: COLUMN berth_migration.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.berth_migration.id IS 'Order of the entries.';
+
+--
+-- Name: COLUMN berth_migration.version_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.berth_migration.version_id IS 'Version of the migration: the number of its file.';
+
+--
+-- Name: COLUMN berth_migration.is_applied; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.berth_migration.is_applied IS 'Whether the entry applied the migration or reverted it.';
+
+--
+-- Name: COLUMN berth_migration.tstamp; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.berth_migration.tstamp IS 'Time of the entry.';
 
 --
 -- Name: berth_migration_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -2883,7 +4236,49 @@ WITH (fillfactor='50');
 -- Name: TABLE conductors; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.conductors IS 'Processes that decide allocations and drive nodes. One that is offline, or silent for too long, is dead: others take over what it had.';
+COMMENT ON TABLE public.conductors IS 'Conductors: workers that process node allocations and drive nodes. If one is offline, or its heartbeat is older than the timeout, other conductors take over its work. With fillfactor 50 heartbeats are HOT updates.';
+
+--
+-- Name: COLUMN conductors.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.conductors.id IS 'Internal key.';
+
+--
+-- Name: COLUMN conductors.hostname; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.conductors.hostname IS 'Name of the conductor, unique among all.';
+
+--
+-- Name: COLUMN conductors.conductor_group; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.conductors.conductor_group IS 'Group of nodes that the conductor serves.';
+
+--
+-- Name: COLUMN conductors.drivers; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.conductors.drivers IS 'Names of the drivers that the conductor has.';
+
+--
+-- Name: COLUMN conductors.online; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.conductors.online IS 'False after the conductor has unregistered.';
+
+--
+-- Name: COLUMN conductors.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.conductors.created_at IS 'Time of the first registration.';
+
+--
+-- Name: COLUMN conductors.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.conductors.updated_at IS 'Time of the last heartbeat.';
 
 --
 -- Name: conductors_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -2912,7 +4307,25 @@ CREATE TABLE public.consumer_types (
 -- Name: TABLE consumer_types; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.consumer_types IS 'INSTANCE, MIGRATION and the like. A consumer without one is reported as unknown.';
+COMMENT ON TABLE public.consumer_types IS 'Types of consumers, such as INSTANCE and MIGRATION. Inserted on first use, never deleted.';
+
+--
+-- Name: COLUMN consumer_types.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumer_types.id IS 'Internal key.';
+
+--
+-- Name: COLUMN consumer_types.name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumer_types.name IS 'Name in the API.';
+
+--
+-- Name: COLUMN consumer_types.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumer_types.created_at IS 'Time of first use.';
 
 --
 -- Name: consumer_types_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -2941,13 +4354,61 @@ CREATE TABLE public.consumers (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone
 )
-WITH (fillfactor='90');
+WITH (fillfactor='90', autovacuum_vacuum_scale_factor='0.02');
 
 --
 -- Name: TABLE consumers; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.consumers IS 'Whatever uses resources: instances, migrations. A row exists exactly as long as it has allocations.';
+COMMENT ON TABLE public.consumers IS 'Consumers: instances, migrations and other holders of allocations. A row exists exactly as long as the consumer has allocations.';
+
+--
+-- Name: COLUMN consumers.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.id IS 'Internal key.';
+
+--
+-- Name: COLUMN consumers.uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.uuid IS 'Key in the API; often the UUID of an instance.';
+
+--
+-- Name: COLUMN consumers.generation; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.generation IS 'Consumer generation, from 1; a claim with a stale value yields 409.';
+
+--
+-- Name: COLUMN consumers.project_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.project_id IS 'Project that owns the consumer.';
+
+--
+-- Name: COLUMN consumers.user_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.user_id IS 'User that owns the consumer.';
+
+--
+-- Name: COLUMN consumers.consumer_type_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.consumer_type_id IS 'Type of the consumer; the API reports null as "unknown".';
+
+--
+-- Name: COLUMN consumers.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.created_at IS 'Time of the first claim.';
+
+--
+-- Name: COLUMN consumers.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.consumers.updated_at IS 'Time of the last claim after the first.';
 
 --
 -- Name: consumers_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -2961,6 +4422,123 @@ ALTER TABLE public.consumers ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+--
+-- Name: import_anomalies; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.import_anomalies (
+    id bigint NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    source_row jsonb NOT NULL
+);
+
+--
+-- Name: TABLE import_anomalies; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.import_anomalies IS 'Anomalies that the last import found in its source. Kept until the next import.';
+
+--
+-- Name: COLUMN import_anomalies.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_anomalies.id IS 'Order in which they were found.';
+
+--
+-- Name: COLUMN import_anomalies.kind; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_anomalies.kind IS 'Kind of the anomaly, as in the report.';
+
+--
+-- Name: COLUMN import_anomalies.source_row; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_anomalies.source_row IS 'Row of the source, or what several rows have in common.';
+
+--
+-- Name: import_anomalies_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.import_anomalies ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.import_anomalies_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
+-- Name: import_state; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.import_state (
+    only_row boolean DEFAULT true NOT NULL,
+    source text NOT NULL,
+    fingerprint text NOT NULL,
+    began_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    digests jsonb DEFAULT '{}'::jsonb NOT NULL,
+    traits text[] DEFAULT '{}'::text[] NOT NULL,
+    resource_classes text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT import_state_only_row_check CHECK (only_row)
+);
+
+--
+-- Name: TABLE import_state; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.import_state IS 'The import of an OpenStack Placement database: one row, or none if there was no import.';
+
+--
+-- Name: COLUMN import_state.only_row; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_state.only_row IS 'Always true: the table has at most one row.';
+
+--
+-- Name: COLUMN import_state.source; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_state.source IS 'Address of the source, without its password.';
+
+--
+-- Name: COLUMN import_state.fingerprint; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_state.fingerprint IS 'Hash of the whole source, so that a later run detects changes.';
+
+--
+-- Name: COLUMN import_state.began_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_state.began_at IS 'Start of the import; also the time of rows that had none.';
+
+--
+-- Name: COLUMN import_state.finished_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_state.finished_at IS 'End of the import; null if it has not ended.';
+
+--
+-- Name: COLUMN import_state.digests; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_state.digests IS 'Hashes of what the import wrote, by table. The import can be repeated as long as they match.';
+
+--
+-- Name: COLUMN import_state.traits; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_state.traits IS 'Traits that the import added; a repeated import deletes them.';
+
+--
+-- Name: COLUMN import_state.resource_classes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.import_state.resource_classes IS 'Resource classes that the import added, likewise.';
 
 --
 -- Name: inventories; Type: TABLE; Schema: public; Owner: -
@@ -2982,225 +4560,91 @@ CREATE TABLE public.inventories (
     updated_at timestamp with time zone,
     CONSTRAINT inventories_used_check CHECK ((used >= 0))
 )
-WITH (fillfactor='80');
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 
 --
 -- Name: TABLE inventories; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.inventories IS 'How much of a resource class a provider has. used + amount <= (total - reserved) * allocation_ratio decides a claim.';
+COMMENT ON TABLE public.inventories IS 'Inventories: how much of a resource class a provider has. A claim succeeds if used + amount <= (total - reserved) * allocation_ratio. Every claim updates used, so autovacuum starts at 2 % dead rows and without a delay.';
 
 --
--- Name: legacy_aggregates; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.provider_id; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE UNLOGGED TABLE public.legacy_aggregates (
-    id bigint NOT NULL,
-    uuid uuid,
-    spelled text COLLATE pg_catalog."C",
-    created_at timestamp with time zone
-);
+COMMENT ON COLUMN public.inventories.provider_id IS 'Provider that has the inventory.';
 
 --
--- Name: legacy_allocations; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.class_id; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE UNLOGGED TABLE public.legacy_allocations (
-    id bigint NOT NULL,
-    resource_provider_id bigint NOT NULL,
-    consumer_uuid uuid NOT NULL,
-    spelled text COLLATE pg_catalog."C",
-    resource_class_id bigint NOT NULL,
-    used bigint NOT NULL,
-    created_at timestamp with time zone,
-    updated_at timestamp with time zone
-);
+COMMENT ON COLUMN public.inventories.class_id IS 'Resource class.';
 
 --
--- Name: legacy_consumer_types; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.root_id; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE UNLOGGED TABLE public.legacy_consumer_types (
-    id bigint NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    created_at timestamp with time zone
-);
+COMMENT ON COLUMN public.inventories.root_id IS 'Copy of the provider''s root_id: the inventories of a tree in one index range.';
 
 --
--- Name: legacy_consumers; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.total; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE UNLOGGED TABLE public.legacy_consumers (
-    id bigint NOT NULL,
-    uuid uuid NOT NULL,
-    spelled text COLLATE pg_catalog."C",
-    project_id bigint NOT NULL,
-    user_id bigint NOT NULL,
-    generation bigint NOT NULL,
-    consumer_type_id bigint,
-    created_at timestamp with time zone,
-    updated_at timestamp with time zone
-);
+COMMENT ON COLUMN public.inventories.total IS 'Total amount of the resource class on this provider.';
 
 --
--- Name: legacy_imports; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.reserved; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE TABLE public.legacy_imports (
-    only_row boolean DEFAULT true NOT NULL,
-    source text NOT NULL,
-    fingerprint text NOT NULL,
-    began_at timestamp with time zone DEFAULT now() NOT NULL,
-    finished_at timestamp with time zone,
-    digests jsonb DEFAULT '{}'::jsonb NOT NULL,
-    traits text[] DEFAULT '{}'::text[] NOT NULL,
-    resource_classes text[] DEFAULT '{}'::text[] NOT NULL,
-    CONSTRAINT legacy_imports_only_row_check CHECK (only_row)
-);
+COMMENT ON COLUMN public.inventories.reserved IS 'Amount that consumers cannot allocate.';
 
 --
--- Name: TABLE legacy_imports; Type: COMMENT; Schema: public; Owner: -
+-- Name: COLUMN inventories.min_unit; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.legacy_imports IS 'The import of a Python service''s database: one row, unfinished while finished_at is null.';
+COMMENT ON COLUMN public.inventories.min_unit IS 'Smallest amount of one allocation.';
 
 --
--- Name: legacy_inventories; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.max_unit; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE UNLOGGED TABLE public.legacy_inventories (
-    id bigint NOT NULL,
-    resource_provider_id bigint NOT NULL,
-    resource_class_id bigint NOT NULL,
-    total bigint NOT NULL,
-    reserved bigint NOT NULL,
-    min_unit bigint NOT NULL,
-    max_unit bigint NOT NULL,
-    step_size bigint NOT NULL,
-    allocation_ratio double precision NOT NULL,
-    created_at timestamp with time zone,
-    updated_at timestamp with time zone
-);
+COMMENT ON COLUMN public.inventories.max_unit IS 'Largest amount of one allocation.';
 
 --
--- Name: legacy_oddities; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.step_size; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE TABLE public.legacy_oddities (
-    id bigint NOT NULL,
-    kind text NOT NULL COLLATE pg_catalog."C",
-    found jsonb NOT NULL
-);
+COMMENT ON COLUMN public.inventories.step_size IS 'Amounts of allocations are multiples of it.';
 
 --
--- Name: TABLE legacy_oddities; Type: COMMENT; Schema: public; Owner: -
+-- Name: COLUMN inventories.allocation_ratio; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.legacy_oddities IS 'What the last import found odd in its source. Kept until the next.';
+COMMENT ON COLUMN public.inventories.allocation_ratio IS 'Overcommit factor: capacity = (total - reserved) * allocation_ratio.';
 
 --
--- Name: legacy_oddities_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+-- Name: COLUMN inventories.used; Type: COMMENT; Schema: public; Owner: -
 --
 
-ALTER TABLE public.legacy_oddities ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME public.legacy_oddities_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
+COMMENT ON COLUMN public.inventories.used IS 'Sum of allocations.used for this provider and class, maintained by the functions that write allocations. It may exceed the capacity, because totals can be lowered under running workloads.';
 
 --
--- Name: legacy_positions; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.free; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE UNLOGGED TABLE public.legacy_positions (
-    table_name text NOT NULL COLLATE pg_catalog."C",
-    row_count bigint NOT NULL,
-    first_key bigint NOT NULL,
-    second_key bigint NOT NULL
-);
+COMMENT ON COLUMN public.inventories.free IS 'Largest amount that one claim can still allocate, before min_unit and step_size. Valid ratios reach 3.4e38, so the product is clamped before the cast; capacity truncates toward zero, as the API reports it.';
 
 --
--- Name: legacy_projects; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.created_at; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE UNLOGGED TABLE public.legacy_projects (
-    id bigint NOT NULL,
-    external_id text NOT NULL COLLATE pg_catalog."C",
-    created_at timestamp with time zone
-);
+COMMENT ON COLUMN public.inventories.created_at IS 'Time of creation.';
 
 --
--- Name: legacy_provider_aggregates; Type: TABLE; Schema: public; Owner: -
+-- Name: COLUMN inventories.updated_at; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE UNLOGGED TABLE public.legacy_provider_aggregates (
-    resource_provider_id bigint NOT NULL,
-    aggregate_id bigint NOT NULL
-);
-
---
--- Name: legacy_provider_traits; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE UNLOGGED TABLE public.legacy_provider_traits (
-    resource_provider_id bigint NOT NULL,
-    trait_id bigint NOT NULL
-);
-
---
--- Name: legacy_resource_classes; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE UNLOGGED TABLE public.legacy_resource_classes (
-    id bigint NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    created_at timestamp with time zone,
-    updated_at timestamp with time zone,
-    class_id integer
-);
-
---
--- Name: legacy_resource_providers; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE UNLOGGED TABLE public.legacy_resource_providers (
-    id bigint NOT NULL,
-    uuid uuid NOT NULL,
-    spelled text COLLATE pg_catalog."C",
-    name text,
-    generation bigint,
-    root_provider_id bigint,
-    parent_provider_id bigint,
-    created_at timestamp with time zone,
-    updated_at timestamp with time zone,
-    parent_id bigint,
-    root_id bigint
-);
-
---
--- Name: legacy_traits; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE UNLOGGED TABLE public.legacy_traits (
-    id bigint NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    created_at timestamp with time zone,
-    updated_at timestamp with time zone,
-    trait_id integer
-);
-
---
--- Name: legacy_users; Type: TABLE; Schema: public; Owner: -
---
-
-CREATE UNLOGGED TABLE public.legacy_users (
-    id bigint NOT NULL,
-    external_id text NOT NULL COLLATE pg_catalog."C",
-    created_at timestamp with time zone
-);
+COMMENT ON COLUMN public.inventories.updated_at IS 'Time of the last write of the inventory through the API; claims do not count.';
 
 --
 -- Name: node_allocations_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -3228,7 +4672,19 @@ CREATE TABLE public.node_traits (
 -- Name: TABLE node_traits; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.node_traits IS 'Traits of nodes by name; standard ones or CUSTOM_….';
+COMMENT ON TABLE public.node_traits IS 'Traits of nodes by name, standard or custom; at most 50 per node.';
+
+--
+-- Name: COLUMN node_traits.node_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_traits.node_id IS 'Node that has the trait.';
+
+--
+-- Name: COLUMN node_traits.trait; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.node_traits.trait IS 'Name of the trait.';
 
 --
 -- Name: nodes_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -3270,7 +4726,25 @@ CREATE TABLE public.projects (
 -- Name: TABLE projects; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.projects IS 'Identity service projects that own consumers. Made on first use, never deleted.';
+COMMENT ON TABLE public.projects IS 'Projects (Keystone) that own consumers. Inserted on first use, never deleted.';
+
+--
+-- Name: COLUMN projects.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.projects.id IS 'Internal key.';
+
+--
+-- Name: COLUMN projects.external_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.projects.external_id IS 'Id of the project in the API.';
+
+--
+-- Name: COLUMN projects.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.projects.created_at IS 'Time of first use.';
 
 --
 -- Name: projects_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -3296,6 +4770,30 @@ CREATE TABLE public.provider_aggregates (
 );
 
 --
+-- Name: TABLE provider_aggregates; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.provider_aggregates IS 'Aggregates of providers.';
+
+--
+-- Name: COLUMN provider_aggregates.provider_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_aggregates.provider_id IS 'Provider in the aggregate.';
+
+--
+-- Name: COLUMN provider_aggregates.aggregate_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_aggregates.aggregate_id IS 'Aggregate.';
+
+--
+-- Name: COLUMN provider_aggregates.sharing; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_aggregates.sharing IS 'Whether the provider has the trait MISC_SHARES_VIA_AGGREGATE; maintained by triggers on provider_traits and provider_aggregates.';
+
+--
 -- Name: provider_generations; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -3304,13 +4802,31 @@ CREATE TABLE public.provider_generations (
     generation bigint DEFAULT 0 NOT NULL,
     updated_at timestamp with time zone
 )
-WITH (fillfactor='50');
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
 
 --
 -- Name: TABLE provider_generations; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.provider_generations IS 'One narrow, often updated row a provider. Its row lock is the provider''s lock: whoever writes inventories, allocations, traits or aggregates of the provider holds it.';
+COMMENT ON TABLE public.provider_generations IS 'Generation of each provider: one narrow row per provider. Its row lock is the lock of the provider: a transaction that writes inventories, allocations, traits or aggregates of the provider holds it. Each of these writes updates the row; with fillfactor 50 the updates are HOT.';
+
+--
+-- Name: COLUMN provider_generations.provider_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_generations.provider_id IS 'Provider.';
+
+--
+-- Name: COLUMN provider_generations.generation; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_generations.generation IS 'Provider generation; a write with a stale value yields 409.';
+
+--
+-- Name: COLUMN provider_generations.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_generations.updated_at IS 'Time of the last write to the provider; null for a child that was only created.';
 
 --
 -- Name: provider_traits; Type: TABLE; Schema: public; Owner: -
@@ -3320,6 +4836,24 @@ CREATE TABLE public.provider_traits (
     provider_id bigint NOT NULL,
     trait_id integer NOT NULL
 );
+
+--
+-- Name: TABLE provider_traits; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.provider_traits IS 'Traits of providers.';
+
+--
+-- Name: COLUMN provider_traits.provider_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_traits.provider_id IS 'Provider that has the trait.';
+
+--
+-- Name: COLUMN provider_traits.trait_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_traits.trait_id IS 'Trait.';
 
 --
 -- Name: resource_classes; Type: TABLE; Schema: public; Owner: -
@@ -3336,7 +4870,31 @@ CREATE TABLE public.resource_classes (
 -- Name: TABLE resource_classes; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.resource_classes IS 'What can be provided and consumed: VCPU, MEMORY_MB, CUSTOM_GOLD.';
+COMMENT ON TABLE public.resource_classes IS 'Resource classes: types of resource with an inventory, such as VCPU, MEMORY_MB, CUSTOM_GOLD.';
+
+--
+-- Name: COLUMN resource_classes.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_classes.id IS 'Standard classes have fixed ids below 10000 (their position in the standard list). Custom classes take theirs from the sequence. It never goes back, because servers cache ids.';
+
+--
+-- Name: COLUMN resource_classes.name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_classes.name IS 'Name in the API. Custom names begin with CUSTOM_.';
+
+--
+-- Name: COLUMN resource_classes.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_classes.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN resource_classes.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_classes.updated_at IS 'Time of the last rename; null before the first.';
 
 --
 -- Name: resource_classes_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -3358,20 +4916,69 @@ ALTER TABLE public.resource_classes ALTER COLUMN id ADD GENERATED BY DEFAULT AS 
 CREATE TABLE public.resource_providers (
     id bigint NOT NULL,
     uuid uuid NOT NULL,
-    name text NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
     root_id bigint NOT NULL,
     parent_id bigint,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
     trait_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
     aggregate_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT resource_providers_root_check CHECK (((parent_id IS NULL) = (root_id = id)))
-);
+)
+WITH (fillfactor='80');
 
 --
 -- Name: TABLE resource_providers; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.resource_providers IS 'Whatever has inventory: compute nodes, NUMA nodes, network functions, storage pools.';
+COMMENT ON TABLE public.resource_providers IS 'Resource providers: entities with inventories, such as compute nodes, NUMA nodes, network functions and storage pools, organized in trees. Updates change trait_ids and aggregate_ids, which no index contains: fillfactor 80 leaves room in the page, so that these updates are HOT.';
+
+--
+-- Name: COLUMN resource_providers.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.id IS 'Internal key.';
+
+--
+-- Name: COLUMN resource_providers.uuid; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.uuid IS 'Key in the API.';
+
+--
+-- Name: COLUMN resource_providers.name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.name IS 'Name in the API. COLLATE "C" compares bytes, so that the index does not depend on the libc of the server: with another collation, an upgrade of libc can make a unique index miss rows.';
+
+--
+-- Name: COLUMN resource_providers.root_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.root_id IS 'Root of the tree; equal to id for a root. A copy of what parent_id implies, so that a whole tree is one range of an index. A transaction that changes or copies it holds the row lock of the root.';
+
+--
+-- Name: COLUMN resource_providers.parent_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.parent_id IS 'Parent provider; null for a root.';
+
+--
+-- Name: COLUMN resource_providers.trait_ids; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.trait_ids IS 'Copy of provider_traits, in ascending order, maintained by triggers on that table. It answers whether one provider qualifies, from its own row; the index of provider_traits answers which providers have a trait. It has no index on purpose: with a GIN index the planner reads the list of a common trait to check a single provider.';
+
+--
+-- Name: COLUMN resource_providers.aggregate_ids; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.aggregate_ids IS 'Copy of provider_aggregates, maintained like trait_ids.';
+
+--
+-- Name: COLUMN resource_providers.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.created_at IS 'Time of creation.';
 
 --
 -- Name: resource_providers_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -3392,14 +4999,26 @@ ALTER TABLE public.resource_providers ALTER COLUMN id ADD GENERATED ALWAYS AS ID
 
 CREATE TABLE public.timelines (
     timeline text NOT NULL COLLATE pg_catalog."C",
-    noticed_at timestamp with time zone DEFAULT now() NOT NULL
+    recorded_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 --
 -- Name: TABLE timelines; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.timelines IS 'Timelines on which a primary has served requests that could be read from replicas. Positions in the WAL can be compared only within one: a replica that lacks the row of the present primary''s has not followed it.';
+COMMENT ON TABLE public.timelines IS 'Timelines on which a primary has served requests that replicas could read for. WAL positions are comparable only within one timeline: a replica without the row of the primary''s timeline has not followed it.';
+
+--
+-- Name: COLUMN timelines.timeline; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.timelines.timeline IS 'Eight hexadecimal digits, as in the name of a WAL file.';
+
+--
+-- Name: COLUMN timelines.recorded_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.timelines.recorded_at IS 'Time at which a server recorded the timeline.';
 
 --
 -- Name: traits; Type: TABLE; Schema: public; Owner: -
@@ -3416,7 +5035,31 @@ CREATE TABLE public.traits (
 -- Name: TABLE traits; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.traits IS 'Qualities of a provider that cannot be consumed. Standard traits do not begin with CUSTOM_.';
+COMMENT ON TABLE public.traits IS 'Traits: capabilities of resource providers, without a quantity. The names of custom traits begin with CUSTOM_.';
+
+--
+-- Name: COLUMN traits.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.traits.id IS 'Internal key.';
+
+--
+-- Name: COLUMN traits.name; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.traits.name IS 'Name in the API.';
+
+--
+-- Name: COLUMN traits.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.traits.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN traits.updated_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.traits.updated_at IS 'Time of the last change; null before the first.';
 
 --
 -- Name: traits_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -3445,7 +5088,25 @@ CREATE TABLE public.users (
 -- Name: TABLE users; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON TABLE public.users IS 'Identity service users that own consumers. Made on first use, never deleted.';
+COMMENT ON TABLE public.users IS 'Users (Keystone) that own consumers. Inserted on first use, never deleted.';
+
+--
+-- Name: COLUMN users.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.users.id IS 'Internal key.';
+
+--
+-- Name: COLUMN users.external_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.users.external_id IS 'Id of the user in the API.';
+
+--
+-- Name: COLUMN users.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.users.created_at IS 'Time of first use.';
 
 --
 -- Name: users_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -3545,116 +5206,25 @@ ALTER TABLE ONLY public.consumers
     ADD CONSTRAINT consumers_uuid_key UNIQUE (uuid);
 
 --
+-- Name: import_anomalies import_anomalies_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.import_anomalies
+    ADD CONSTRAINT import_anomalies_pkey PRIMARY KEY (id);
+
+--
+-- Name: import_state import_state_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.import_state
+    ADD CONSTRAINT import_state_pkey PRIMARY KEY (only_row);
+
+--
 -- Name: inventories inventories_pkey; Type: CONSTRAINT; Schema: public; Owner: -
 --
 
 ALTER TABLE ONLY public.inventories
     ADD CONSTRAINT inventories_pkey PRIMARY KEY (provider_id, class_id);
-
---
--- Name: legacy_aggregates legacy_aggregates_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_aggregates
-    ADD CONSTRAINT legacy_aggregates_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_allocations legacy_allocations_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_allocations
-    ADD CONSTRAINT legacy_allocations_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_consumer_types legacy_consumer_types_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_consumer_types
-    ADD CONSTRAINT legacy_consumer_types_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_consumers legacy_consumers_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_consumers
-    ADD CONSTRAINT legacy_consumers_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_imports legacy_imports_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_imports
-    ADD CONSTRAINT legacy_imports_pkey PRIMARY KEY (only_row);
-
---
--- Name: legacy_inventories legacy_inventories_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_inventories
-    ADD CONSTRAINT legacy_inventories_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_oddities legacy_oddities_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_oddities
-    ADD CONSTRAINT legacy_oddities_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_positions legacy_positions_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_positions
-    ADD CONSTRAINT legacy_positions_pkey PRIMARY KEY (table_name);
-
---
--- Name: legacy_projects legacy_projects_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_projects
-    ADD CONSTRAINT legacy_projects_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_provider_aggregates legacy_provider_aggregates_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_provider_aggregates
-    ADD CONSTRAINT legacy_provider_aggregates_pkey PRIMARY KEY (resource_provider_id, aggregate_id);
-
---
--- Name: legacy_provider_traits legacy_provider_traits_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_provider_traits
-    ADD CONSTRAINT legacy_provider_traits_pkey PRIMARY KEY (resource_provider_id, trait_id);
-
---
--- Name: legacy_resource_classes legacy_resource_classes_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_resource_classes
-    ADD CONSTRAINT legacy_resource_classes_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_resource_providers legacy_resource_providers_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_resource_providers
-    ADD CONSTRAINT legacy_resource_providers_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_traits legacy_traits_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_traits
-    ADD CONSTRAINT legacy_traits_pkey PRIMARY KEY (id);
-
---
--- Name: legacy_users legacy_users_pkey; Type: CONSTRAINT; Schema: public; Owner: -
---
-
-ALTER TABLE ONLY public.legacy_users
-    ADD CONSTRAINT legacy_users_pkey PRIMARY KEY (id);
 
 --
 -- Name: node_allocations node_allocations_name_key; Type: CONSTRAINT; Schema: public; Owner: -
@@ -3852,10 +5422,34 @@ ALTER TABLE ONLY public.users
 CREATE INDEX allocations_provider_id_idx ON public.allocations USING btree (provider_id, class_id);
 
 --
+-- Name: INDEX allocations_provider_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.allocations_provider_id_idx IS 'Allocations of a provider; also serves the foreign key to inventories.';
+
+--
 -- Name: consumers_project_id_idx; Type: INDEX; Schema: public; Owner: -
 --
 
 CREATE INDEX consumers_project_id_idx ON public.consumers USING btree (project_id, user_id);
+
+--
+-- Name: INDEX consumers_project_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.consumers_project_id_idx IS 'Consumers of a project, and of a user in it.';
+
+--
+-- Name: import_anomalies_kind_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX import_anomalies_kind_idx ON public.import_anomalies USING btree (kind, id);
+
+--
+-- Name: INDEX import_anomalies_kind_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.import_anomalies_kind_idx IS 'Anomalies of a kind, in order.';
 
 --
 -- Name: inventories_class_id_free_idx; Type: INDEX; Schema: public; Owner: -
@@ -3864,34 +5458,10 @@ CREATE INDEX consumers_project_id_idx ON public.consumers USING btree (project_i
 CREATE INDEX inventories_class_id_free_idx ON public.inventories USING btree (class_id, free, provider_id);
 
 --
--- Name: legacy_allocations_consumer_uuid_idx; Type: INDEX; Schema: public; Owner: -
+-- Name: INDEX inventories_class_id_free_idx; Type: COMMENT; Schema: public; Owner: -
 --
 
-CREATE INDEX legacy_allocations_consumer_uuid_idx ON public.legacy_allocations USING btree (consumer_uuid);
-
---
--- Name: legacy_consumers_uuid_idx; Type: INDEX; Schema: public; Owner: -
---
-
-CREATE INDEX legacy_consumers_uuid_idx ON public.legacy_consumers USING btree (uuid, id);
-
---
--- Name: legacy_inventories_key_idx; Type: INDEX; Schema: public; Owner: -
---
-
-CREATE INDEX legacy_inventories_key_idx ON public.legacy_inventories USING btree (resource_provider_id, resource_class_id);
-
---
--- Name: legacy_oddities_kind_idx; Type: INDEX; Schema: public; Owner: -
---
-
-CREATE INDEX legacy_oddities_kind_idx ON public.legacy_oddities USING btree (kind, id);
-
---
--- Name: legacy_resource_providers_parent_id_idx; Type: INDEX; Schema: public; Owner: -
---
-
-CREATE INDEX legacy_resource_providers_parent_id_idx ON public.legacy_resource_providers USING btree (parent_id);
+COMMENT ON INDEX public.inventories_class_id_free_idx IS 'Inventories of a class with at least so much free capacity. With provider_id as the last column a search through all of them continues where it stopped.';
 
 --
 -- Name: node_allocations_allocating_idx; Type: INDEX; Schema: public; Owner: -
@@ -3900,10 +5470,22 @@ CREATE INDEX legacy_resource_providers_parent_id_idx ON public.legacy_resource_p
 CREATE INDEX node_allocations_allocating_idx ON public.node_allocations USING btree (conductor_id, id) WHERE (state = 'allocating'::text);
 
 --
+-- Name: INDEX node_allocations_allocating_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.node_allocations_allocating_idx IS 'Pending node allocations of a conductor.';
+
+--
 -- Name: node_traits_trait_idx; Type: INDEX; Schema: public; Owner: -
 --
 
 CREATE INDEX node_traits_trait_idx ON public.node_traits USING btree (trait, node_id);
+
+--
+-- Name: INDEX node_traits_trait_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.node_traits_trait_idx IS 'Nodes that have a trait.';
 
 --
 -- Name: nodes_conductor_id_idx; Type: INDEX; Schema: public; Owner: -
@@ -3912,10 +5494,22 @@ CREATE INDEX node_traits_trait_idx ON public.node_traits USING btree (trait, nod
 CREATE INDEX nodes_conductor_id_idx ON public.nodes USING btree (conductor_id) WHERE (conductor_id IS NOT NULL);
 
 --
+-- Name: INDEX nodes_conductor_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.nodes_conductor_id_idx IS 'Nodes that a conductor works on.';
+
+--
 -- Name: nodes_free_idx; Type: INDEX; Schema: public; Owner: -
 --
 
 CREATE INDEX nodes_free_idx ON public.nodes USING btree (resource_class, id) WHERE ((provision_state = 'available'::text) AND (instance_uuid IS NULL) AND (NOT maintenance));
+
+--
+-- Name: INDEX nodes_free_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.nodes_free_idx IS 'Nodes of a class that can be assigned, if their power state is known. That is not in the condition, so that the index also serves lists of such nodes. With id as the last column a conductor can begin anywhere.';
 
 --
 -- Name: nodes_work_idx; Type: INDEX; Schema: public; Owner: -
@@ -3924,10 +5518,22 @@ CREATE INDEX nodes_free_idx ON public.nodes USING btree (resource_class, id) WHE
 CREATE INDEX nodes_work_idx ON public.nodes USING btree (id) WHERE ((conductor_id IS NULL) AND ((target_provision_state IS NOT NULL) OR (target_power_state IS NOT NULL)));
 
 --
+-- Name: INDEX nodes_work_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.nodes_work_idx IS 'Nodes with pending work and without a conductor.';
+
+--
 -- Name: ports_node_id_idx; Type: INDEX; Schema: public; Owner: -
 --
 
 CREATE INDEX ports_node_id_idx ON public.ports USING btree (node_id);
+
+--
+-- Name: INDEX ports_node_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.ports_node_id_idx IS 'Ports of a node.';
 
 --
 -- Name: provider_aggregates_aggregate_id_idx; Type: INDEX; Schema: public; Owner: -
@@ -3936,10 +5542,22 @@ CREATE INDEX ports_node_id_idx ON public.ports USING btree (node_id);
 CREATE INDEX provider_aggregates_aggregate_id_idx ON public.provider_aggregates USING btree (aggregate_id, provider_id);
 
 --
+-- Name: INDEX provider_aggregates_aggregate_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.provider_aggregates_aggregate_id_idx IS 'Providers in an aggregate.';
+
+--
 -- Name: provider_aggregates_sharing_idx; Type: INDEX; Schema: public; Owner: -
 --
 
 CREATE INDEX provider_aggregates_sharing_idx ON public.provider_aggregates USING btree (aggregate_id, provider_id) WHERE sharing;
+
+--
+-- Name: INDEX provider_aggregates_sharing_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.provider_aggregates_sharing_idx IS 'Sharing providers in an aggregate: few among up to 10,000 hosts.';
 
 --
 -- Name: provider_traits_trait_id_idx; Type: INDEX; Schema: public; Owner: -
@@ -3948,10 +5566,22 @@ CREATE INDEX provider_aggregates_sharing_idx ON public.provider_aggregates USING
 CREATE INDEX provider_traits_trait_id_idx ON public.provider_traits USING btree (trait_id, provider_id);
 
 --
+-- Name: INDEX provider_traits_trait_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.provider_traits_trait_id_idx IS 'Providers that have a trait.';
+
+--
 -- Name: resource_providers_parent_id_idx; Type: INDEX; Schema: public; Owner: -
 --
 
 CREATE INDEX resource_providers_parent_id_idx ON public.resource_providers USING btree (parent_id) WHERE (parent_id IS NOT NULL);
+
+--
+-- Name: INDEX resource_providers_parent_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.resource_providers_parent_id_idx IS 'Children of a provider.';
 
 --
 -- Name: resource_providers_root_id_idx; Type: INDEX; Schema: public; Owner: -
@@ -3960,10 +5590,22 @@ CREATE INDEX resource_providers_parent_id_idx ON public.resource_providers USING
 CREATE INDEX resource_providers_root_id_idx ON public.resource_providers USING btree (root_id);
 
 --
+-- Name: INDEX resource_providers_root_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.resource_providers_root_id_idx IS 'All providers of a tree.';
+
+--
 -- Name: resource_providers_roots_idx; Type: INDEX; Schema: public; Owner: -
 --
 
 CREATE INDEX resource_providers_roots_idx ON public.resource_providers USING btree (id) WHERE (parent_id IS NULL);
+
+--
+-- Name: INDEX resource_providers_roots_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.resource_providers_roots_idx IS 'All roots, in the order of their ids.';
 
 --
 -- Name: resource_providers_shuffled_roots_idx; Type: INDEX; Schema: public; Owner: -
@@ -3972,58 +5614,64 @@ CREATE INDEX resource_providers_roots_idx ON public.resource_providers USING btr
 CREATE INDEX resource_providers_shuffled_roots_idx ON public.resource_providers USING btree (hashint8extended(id, (0)::bigint), id) WHERE (parent_id IS NULL);
 
 --
+-- Name: INDEX resource_providers_shuffled_roots_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.resource_providers_shuffled_roots_idx IS 'All roots, in a pseudo-random order.';
+
+--
 -- Name: node_traits node_traits_provider_delete; Type: TRIGGER; Schema: public; Owner: -
 --
 
-CREATE TRIGGER node_traits_provider_delete AFTER DELETE ON public.node_traits REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.node_provider_follow_traits();
+CREATE TRIGGER node_traits_provider_delete AFTER DELETE ON public.node_traits REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.node_traits_sync_trigger();
 
 --
 -- Name: node_traits node_traits_provider_insert; Type: TRIGGER; Schema: public; Owner: -
 --
 
-CREATE TRIGGER node_traits_provider_insert AFTER INSERT ON public.node_traits REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.node_provider_follow_traits();
+CREATE TRIGGER node_traits_provider_insert AFTER INSERT ON public.node_traits REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.node_traits_sync_trigger();
 
 --
 -- Name: nodes nodes_provider_delete; Type: TRIGGER; Schema: public; Owner: -
 --
 
-CREATE TRIGGER nodes_provider_delete AFTER DELETE ON public.nodes FOR EACH ROW EXECUTE FUNCTION public.node_provider_follow();
+CREATE TRIGGER nodes_provider_delete AFTER DELETE ON public.nodes FOR EACH ROW EXECUTE FUNCTION public.node_provider_sync_trigger();
 
 --
 -- Name: nodes nodes_provider_insert; Type: TRIGGER; Schema: public; Owner: -
 --
 
-CREATE TRIGGER nodes_provider_insert AFTER INSERT ON public.nodes FOR EACH ROW EXECUTE FUNCTION public.node_provider_follow();
+CREATE TRIGGER nodes_provider_insert AFTER INSERT ON public.nodes FOR EACH ROW EXECUTE FUNCTION public.node_provider_sync_trigger();
 
 --
 -- Name: nodes nodes_provider_update; Type: TRIGGER; Schema: public; Owner: -
 --
 
-CREATE TRIGGER nodes_provider_update AFTER UPDATE ON public.nodes FOR EACH ROW WHEN (((old.resource_class IS DISTINCT FROM new.resource_class) OR (old.provision_state <> new.provision_state) OR (old.instance_uuid IS DISTINCT FROM new.instance_uuid) OR (old.maintenance <> new.maintenance) OR (old.power_state IS DISTINCT FROM new.power_state))) EXECUTE FUNCTION public.node_provider_follow();
+CREATE TRIGGER nodes_provider_update AFTER UPDATE ON public.nodes FOR EACH ROW WHEN (((old.resource_class IS DISTINCT FROM new.resource_class) OR (old.provision_state <> new.provision_state) OR (old.instance_uuid IS DISTINCT FROM new.instance_uuid) OR (old.maintenance <> new.maintenance) OR (old.power_state IS DISTINCT FROM new.power_state))) EXECUTE FUNCTION public.node_provider_sync_trigger();
 
 --
 -- Name: provider_aggregates provider_aggregates_deleted; Type: TRIGGER; Schema: public; Owner: -
 --
 
-CREATE TRIGGER provider_aggregates_deleted AFTER DELETE ON public.provider_aggregates REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_aggregates_copy();
+CREATE TRIGGER provider_aggregates_deleted AFTER DELETE ON public.provider_aggregates REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_aggregates_denormalize();
 
 --
 -- Name: provider_aggregates provider_aggregates_inserted; Type: TRIGGER; Schema: public; Owner: -
 --
 
-CREATE TRIGGER provider_aggregates_inserted AFTER INSERT ON public.provider_aggregates REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_aggregates_copy();
+CREATE TRIGGER provider_aggregates_inserted AFTER INSERT ON public.provider_aggregates REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_aggregates_denormalize();
 
 --
 -- Name: provider_traits provider_traits_deleted; Type: TRIGGER; Schema: public; Owner: -
 --
 
-CREATE TRIGGER provider_traits_deleted AFTER DELETE ON public.provider_traits REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_traits_copy();
+CREATE TRIGGER provider_traits_deleted AFTER DELETE ON public.provider_traits REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_traits_denormalize();
 
 --
 -- Name: provider_traits provider_traits_inserted; Type: TRIGGER; Schema: public; Owner: -
 --
 
-CREATE TRIGGER provider_traits_inserted AFTER INSERT ON public.provider_traits REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_traits_copy();
+CREATE TRIGGER provider_traits_inserted AFTER INSERT ON public.provider_traits REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_traits_denormalize();
 
 --
 -- Name: allocations allocations_consumer_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -

@@ -25,6 +25,8 @@ if ! BERTH_DATA_DIR=$work/pg tools/psql.sh -Atqc "SELECT 1 FROM pg_available_ext
     echo "lint-sql: the extension plpgsql_check is missing; on Debian install postgresql-<version>-plpgsql-check" >&2
     exit 1
 fi
+# An import creates its staging tables when it begins; its queries are prepared as well.
+BERTH_DATA_DIR=$work/pg tools/psql.sh -v ON_ERROR_STOP=1 -q -f sql/import/staging.sql
 findings=0
 BERTH_VET_DATABASE_URL=$(sed -n "s/^Database:.*psql '\(.*\)'\$/\1/p" "$work/greeting")
 export BERTH_VET_DATABASE_URL

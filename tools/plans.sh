@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the plans of typical questions for allocation candidates, or of those given
+# Prints the plans of typical queries for allocation candidates, or of the requests given
 # as arguments, on the database that berth uses: the one named by
 # BERTH_DATABASE_URL, else its embedded PostgreSQL.
 set -eu
@@ -14,7 +14,7 @@ fi
 status=0
 for query in "$@"; do
     printf '######## %s\n\n' "$query"
-    ${GO:-go} run ./cmd/berth plan --log-level warn "$query" || status=1
+    ${GO:-go} run ./cmd/berth plan --log-level warn --verbose "$query" || status=1
     printf '\n'
 done
 exit "$status"

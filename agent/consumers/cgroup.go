@@ -18,34 +18,28 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// DefaultPattern finds machines that systemd-machined knows by a name with the
-// consumer's uuid in it.
+// DefaultPattern matches the control groups of systemd-machined machines with the UUID of the consumer in their name.
 const DefaultPattern = "machine.slice/*{uuid}*"
 
-// Cgroup asks the kernel on which NUMA nodes the processes of a consumer run and
-// have their memory. The processes are those in the consumer's control groups, of
-// either version; where it has none, those that were started with -uuid and its
-// uuid, as QEMU is.
+// Cgroup is a source that reads from the kernel on which NUMA nodes the processes of a consumer run and have their
+// memory. The processes are those in the control groups of the consumer, of either version; without any, those started
+// with -uuid and its UUID, like QEMU.
 //
-// Processors (VCPU, PCPU) are divided as the processors are on which the threads
-// may run, memory (MEMORY_MB and CUSTOM_MEMORY_HUGEPAGES_ of every size) as all
-// pages together lie. A consumer whose threads may run
-// anywhere has its processors divided like its memory. Nothing is known of
-// a consumer whose threads and memory may be anywhere, nor of other classes.
+// It divides processors (VCPU, PCPU) in proportion to the CPUs on which the threads may run, and memory (MEMORY_MB and
+// CUSTOM_MEMORY_HUGEPAGES_ of every size) in proportion to all pages. If the threads may run on every CPU, it divides
+// processors like memory. A consumer whose threads and memory may be anywhere is unknown, and so are other classes.
 type Cgroup struct {
 	root, pattern string
 
 	mutex sync.Mutex
-	// started are processes by the uuid that they were started with; nil until
-	// they are looked for.
+	// started are processes by the UUID that they were started with; nil until they are read.
 	started map[uuid.UUID][]int
 }
 
-// NewCgroup takes the root of the file system, / unless in a test, and a pattern
-// in the form of path/filepath.Match, relative to the directory where control
-// groups are mounted, with {uuid} where the consumer's uuid stands. There it is
-// also found as systemd escapes it (\x2d for the hyphen) and with underscores or
-// without hyphens. An empty pattern is DefaultPattern.
+// NewCgroup returns a Cgroup for a root of the file system, / outside of tests, and a pattern. The pattern has the form
+// of path/filepath.Match, is relative to the mount point of control groups, and contains {uuid} in place of the UUID of
+// the consumer. It also matches the UUID as systemd escapes it (\x2d for the hyphen), with underscores, and without
+// hyphens. An empty pattern is DefaultPattern. It returns an error if the pattern is invalid.
 func NewCgroup(root, pattern string) (*Cgroup, error) {
 	if pattern == "" {
 		pattern = DefaultPattern
@@ -59,7 +53,7 @@ func NewCgroup(root, pattern string) (*Cgroup, error) {
 	return &Cgroup{root: root, pattern: pattern}, nil
 }
 
-// Begin implements Attempt: processes are looked for again at the next question.
+// Begin implements Attempt: the next call of Shares reads the processes again.
 func (c *Cgroup) Begin() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -74,7 +68,7 @@ func (c *Cgroup) Shares(ctx context.Context, consumer uuid.UUID, have client.Res
 		return nil, false, err
 	}
 	if len(groups) == 0 {
-		pids = c.startedFor(consumer)
+		pids = c.processesOf(consumer)
 	}
 	if len(groups)+len(pids) == 0 {
 		return nil, false, nil
@@ -169,8 +163,8 @@ func processes(groups []string) ([]int, error) {
 	return sortedInts(seen), nil
 }
 
-// startedFor are the processes with the uuid on their command line, after -uuid.
-func (c *Cgroup) startedFor(consumer uuid.UUID) []int {
+// processesOf are the processes with the uuid on their command line, after -uuid.
+func (c *Cgroup) processesOf(consumer uuid.UUID) []int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.started == nil {

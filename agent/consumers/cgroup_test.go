@@ -50,7 +50,7 @@ func scope(consumer uuid.UUID) string {
 	return `machine.slice/machine-qemu\x2d1\x2d` + strings.ReplaceAll(consumer.String(), "-", `\x2d`) + ".scope"
 }
 
-func TestPinnedThreadsAndPagesSayWhereAConsumerIs(t *testing.T) {
+func TestAgent_CgroupPinnedThreadsAndPages_LocateConsumer(t *testing.T) {
 	t.Parallel()
 	k := newKernel(t)
 	k.write("sys/fs/cgroup/"+scope(first)+"/cgroup.procs", "")
@@ -65,7 +65,7 @@ func TestPinnedThreadsAndPagesSayWhereAConsumerIs(t *testing.T) {
 	expect(t, k.cgroup(""), second, have(3, 1000))
 }
 
-func TestAProcessStartedWithTheUUIDIsFoundWithoutItsGroup(t *testing.T) {
+func TestAgent_ProcessWithConsumerUUID_FoundWithoutCgroup(t *testing.T) {
 	t.Parallel()
 	k := newKernel(t)
 	cgroup := k.cgroup("")
@@ -80,7 +80,7 @@ func TestAProcessStartedWithTheUUIDIsFoundWithoutItsGroup(t *testing.T) {
 	expect(t, cgroup, second, have(3, 1000))
 }
 
-func TestWithoutPagesTheLimitsCount(t *testing.T) {
+func TestAgent_CgroupWithoutNUMAMaps_UsesCpusetLimits(t *testing.T) {
 	t.Parallel()
 	k := newKernel(t)
 	// Version 1, a configured place, and a machine-id's way to write a uuid.
@@ -96,7 +96,7 @@ func TestWithoutPagesTheLimitsCount(t *testing.T) {
 	expect(t, k.cgroup("lxc/ct_{uuid}"), second, have(3, 1000), share("numa:0", 2, 667), share("numa:1", 1, 333))
 }
 
-func TestAConsumerThatMayBeAnywhereIsNotKnown(t *testing.T) {
+func TestAgent_CgroupUnpinned_ConsumerUnknown(t *testing.T) {
 	t.Parallel()
 	k := newKernel(t)
 	k.write("sys/fs/cgroup/machine.slice/"+first.String()+"/cgroup.procs", "7\n")
@@ -107,7 +107,7 @@ func TestAConsumerThatMayBeAnywhereIsNotKnown(t *testing.T) {
 	expect(t, k.cgroup(""), first, have(4, 1000), share("numa:0", 3, 750), share("numa:1", 1, 250))
 }
 
-func TestAMachineOfOneNodeHasEverythingThere(t *testing.T) {
+func TestAgent_CgroupSingleNUMANode_AllSharesThere(t *testing.T) {
 	t.Parallel()
 	k := kernel{t, t.TempDir()}
 	k.write("sys/devices/system/node/node0/cpulist", "0-3\n")
@@ -116,7 +116,7 @@ func TestAMachineOfOneNodeHasEverythingThere(t *testing.T) {
 	expect(t, k.cgroup(""), first, have(3, 1000), share("numa:0", 3, 1000))
 }
 
-func TestWhatTheKernelShouldNotSayIsAnError(t *testing.T) {
+func TestAgent_CgroupInvalidKernelData_ReturnsError(t *testing.T) {
 	t.Parallel()
 	k := newKernel(t)
 	group := "sys/fs/cgroup/machine.slice/" + first.String() + "/cgroup.procs"

@@ -1,12 +1,9 @@
-// Package consumers answers the question that a reshape depends on and that no
-// service can answer: which part of what a consumer has is on which device of
-// the host.
+// Package consumers finds out what a reshape needs and no service has: which part of the allocations of a consumer is
+// on which device of the host.
 //
-// The answers come from a file that somebody wrote (File), from the kernel's own
-// books (Cgroup), or from arithmetic where it does not matter as long as it fits
-// (Fit); Chain asks several in turn. The package knows neither providers nor
-// trees: devices have names such as numa:0, and finding their providers is the
-// driver's.
+// The sources are a file of the operator (File), the cgroups of the kernel (Cgroup), or the free capacity where any
+// device will do (Fit); Chain queries several in turn. It is not for providers or trees: devices have names such as
+// numa:0, and the driver finds their providers.
 package consumers
 
 import (
@@ -19,49 +16,42 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Share is what a consumer uses of one device.
+// Share is the amounts that a consumer uses of one device.
 type Share struct {
-	// Device is numa:0 (a NUMA node of the kernel's number), pci:0000:03:00.0
-	// (a PCI device of the kernel's address), gpu:0000:03:00.0, or the name of a
-	// provider.
+	// Device is numa:0 (a NUMA node by its number in the kernel), pci:0000:03:00.0 (a PCI device by its address in the
+	// kernel), gpu:0000:03:00.0, or the name of a provider.
 	Device string `json:"device"`
 	// Resources are amounts by class, none of them 0.
 	Resources client.Resources `json:"resources"`
 }
 
-// Source knows where consumers are. Sources may be asked by several goroutines.
-// Whoever asks about all consumers of a reshape uses Ask, which asks in a good
-// order.
+// Source finds the shares of consumers. It must be safe for concurrent use. For all consumers of a reshape call
+// CollectShares, which queries them in the best order.
 type Source interface {
-	// Shares says how have, which is what the consumer has of the classes that
-	// are moved, is spread over devices. Known is false, without error, for
-	// a consumer that this source knows nothing of. The shares are sorted by
-	// device, with one entry a device, and hold no other class than have. Their
-	// sum should be have; where it is not, it is for the driver to decide whether
-	// reality or the books win.
+	// Shares returns how have, the amounts of the consumer of the classes that move, is spread over devices. known is
+	// false, without an error, for a consumer that is unknown to this source. The shares are sorted by device, one for
+	// each device, and have only classes of have. Their sum should be have; otherwise the driver decides whether the
+	// shares or the allocations are right.
 	Shares(ctx context.Context, consumer uuid.UUID, have client.Resources) (shares []Share, known bool, err error)
 }
 
-// Attempt is implemented by sources that remember something within a reshape:
-// what they read, or what they gave away.
+// Attempt is the interface of sources with state within a reshape: data that they read, or capacity that they assigned.
 type Attempt interface {
-	// Begin forgets it all.
+	// Begin resets this state.
 	Begin()
 }
 
-// Begin tells a source, if it has a memory, that an attempt starts.
+// Begin resets the state of a source if it implements Attempt.
 func Begin(source Source) {
 	if remembering, ok := source.(Attempt); ok {
 		remembering.Begin()
 	}
 }
 
-// Ask begins an attempt and asks a source about all its consumers, the biggest
-// first, so that the big ones find room undivided. Each source of a Chain is asked
-// about all of them before the next one is, so that a Fit finds room around those
-// whose place is known. Unknown are the consumers that no source knows, in no
-// order that means anything.
-func Ask(ctx context.Context, source Source, have map[uuid.UUID]client.Resources) (shares map[uuid.UUID][]Share, unknown []uuid.UUID, err error) {
+// CollectShares begins an attempt and queries a source for all its consumers, the largest first, so that large ones fit
+// on one device. It queries each source of a Chain for all of them before the next one, so that a Fit knows the
+// capacity that known consumers use. unknown are the consumers that no source knows, in no particular order.
+func CollectShares(ctx context.Context, source Source, have map[uuid.UUID]client.Resources) (shares map[uuid.UUID][]Share, unknown []uuid.UUID, err error) {
 	Begin(source)
 	shares = make(map[uuid.UUID][]Share, len(have))
 	unknown = biggestFirst(have)
@@ -88,8 +78,7 @@ func Ask(ctx context.Context, source Source, have map[uuid.UUID]client.Resources
 	return shares, unknown, nil
 }
 
-// biggestFirst compares by the classes in the order of their names, which puts
-// memory before processors.
+// biggestFirst compares amounts by class in the order of names, which compares memory before CPUs.
 func biggestFirst(have map[uuid.UUID]client.Resources) []uuid.UUID {
 	classes := map[string]bool{}
 	consumers := make([]uuid.UUID, 0, len(have))
@@ -111,8 +100,8 @@ func biggestFirst(have map[uuid.UUID]client.Resources) []uuid.UUID {
 	return consumers
 }
 
-// Chain asks one source after the other; the first that knows a consumer answers
-// for it. A Fit in the chain learns what the others answered.
+// Chain is a list of sources, queried in order; the first that knows a consumer decides. A Fit in the chain subtracts
+// the shares that the others returned.
 type Chain []Source
 
 // Shares implements Source.
@@ -135,11 +124,11 @@ func (c Chain) Begin() {
 	}
 }
 
-// tell lets the Fits of a chain know what another source answered.
+// tell assigns the shares of another source in the Fits of a chain.
 func (c Chain) tell(answered int, consumer uuid.UUID, shares []Share) {
 	for at, source := range c {
 		if fit, ok := source.(*Fit); ok && at != answered {
-			fit.Take(consumer, shares)
+			fit.Assign(consumer, shares)
 		}
 	}
 }

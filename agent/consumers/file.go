@@ -17,8 +17,7 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// File reads who uses what from a JSON file that an operator or another program
-// wrote:
+// File is a source that reads the shares of consumers from a JSON file of an operator or another program:
 //
 //	{
 //	  "0d9c7b3a-7a3c-4b52-9d4f-6f1f0f3f4a11": [
@@ -26,8 +25,8 @@ import (
 //	  ]
 //	}
 //
-// A mistake anywhere in it is an error for every consumer: a reshape that half
-// of a file decided would be worse than none.
+// An error anywhere in the file is an error for every consumer, because a reshape with half of a file would be worse
+// than none.
 type File struct {
 	path string
 
@@ -35,18 +34,17 @@ type File struct {
 	entries map[uuid.UUID][]Share
 }
 
-// NewFile names the file. It is read at the first question of each attempt.
+// NewFile returns a File with this path. It reads the file at the first call of Shares in each attempt.
 func NewFile(path string) *File { return &File{path: path} }
 
-// Begin implements Attempt: the file is read again at the next question.
+// Begin implements Attempt: the next call of Shares reads the file again.
 func (f *File) Begin() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.entries = nil
 }
 
-// Shares implements Source. A consumer whose entry has none of the classes asked
-// for is not known.
+// Shares implements Source. A consumer whose entry has none of the requested classes is unknown.
 func (f *File) Shares(_ context.Context, consumer uuid.UUID, have client.Resources) ([]Share, bool, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

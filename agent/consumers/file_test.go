@@ -55,7 +55,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-func TestTheFileIsReadAgainForEachAttempt(t *testing.T) {
+func TestAgent_ConsumersFile_RereadOnEachAttempt(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "consumers.json")
 	file := consumers.NewFile(path)
@@ -75,7 +75,7 @@ func TestTheFileIsReadAgainForEachAttempt(t *testing.T) {
 	expect(t, file, first, have(2, 1024))
 }
 
-func TestAMistakeInTheFileIsNamed(t *testing.T) {
+func TestAgent_ConsumersFileInvalid_ReportsLineAndEntry(t *testing.T) {
 	t.Parallel()
 	entry := func(shares string) string { return `{"` + first.String() + `": ` + shares + `}` }
 	for want, content := range map[string]string{

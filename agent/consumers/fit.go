@@ -14,11 +14,10 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Fit says of every consumer that it is where room is: whole on the device that
-// has the most, divided only where no device takes it whole. It is for workloads
-// that nobody has tied to a device, so that any answer that fits is as true as
-// another. It knows capacities only: where an inventory has a step or a largest
-// unit, a divided consumer may break it, and the service refuses the reshape.
+// Fit is a source that assigns consumers to devices with free capacity: whole to the device with the most, divided only
+// if no device fits it whole. It is for workloads that are not pinned to a device, so that any result that fits is
+// right. It considers capacities only: a divided consumer may violate the step_size or max_unit of an inventory, and
+// the service rejects the reshape.
 type Fit struct {
 	mutex    sync.Mutex
 	capacity map[string]client.Resources
@@ -26,8 +25,7 @@ type Fit struct {
 	taken    map[uuid.UUID][]Share
 }
 
-// NewFit takes what each device can give: the capacity by class, overcommitment
-// included.
+// NewFit returns a Fit for devices with these capacities by class, overcommitment included.
 func NewFit(capacity map[string]client.Resources) *Fit {
 	f := &Fit{capacity: copyOf(capacity)}
 	f.Begin()
@@ -44,7 +42,7 @@ func copyOf(devices map[string]client.Resources) map[string]client.Resources {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Begin implements Attempt: all devices are empty again.
+// Begin implements Attempt: it frees all devices.
 func (f *Fit) Begin() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -52,13 +50,12 @@ func (f *Fit) Begin() {
 	f.taken = map[uuid.UUID][]Share{}
 }
 
-// Take notes that a consumer is known to be somewhere, instead of whatever was
-// said of it before. Devices that Fit does not know are left out; a device may
-// end with less than nothing free, as overcommitted ones do.
-func (f *Fit) Take(consumer uuid.UUID, shares []Share) {
+// Assign subtracts the known shares of a consumer, and replaces earlier ones of it. It ignores unknown devices. The
+// free capacity of an overcommitted device may become negative.
+func (f *Fit) Assign(consumer uuid.UUID, shares []Share) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.giveBack(consumer)
+	f.release(consumer)
 	f.take(consumer, shares)
 }
 
@@ -67,8 +64,8 @@ func (f *Fit) take(consumer uuid.UUID, shares []Share) {
 	f.account(shares, -1)
 }
 
-// giveBack makes asking twice about a consumer the same as asking once.
-func (f *Fit) giveBack(consumer uuid.UUID) {
+// release frees the shares of a consumer, so that a second query has the result of the first.
+func (f *Fit) release(consumer uuid.UUID) {
 	f.account(f.taken[consumer], 1)
 	delete(f.taken, consumer)
 }
@@ -83,13 +80,12 @@ func (f *Fit) account(shares []Share, sign int64) {
 	}
 }
 
-// Shares implements Source. It knows every consumer; the error says what there is
-// too little of.
+// Shares implements Source. It knows every consumer; the error names the class with too little free capacity.
 func (f *Fit) Shares(_ context.Context, consumer uuid.UUID, have client.Resources) ([]Share, bool, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.giveBack(consumer)
-	devices := f.byRoom(have)
+	f.release(consumer)
+	devices := f.byFreeCapacity(have)
 	shares := whole(devices, f.free, have)
 	if shares == nil {
 		var err error
@@ -101,10 +97,9 @@ func (f *Fit) Shares(_ context.Context, consumer uuid.UUID, have client.Resource
 	return shares, true, nil
 }
 
-// byRoom sorts the devices by what would be left after have, as a part of the
-// capacity and of the class that is scarcest then; the one with the most comes
-// first.
-func (f *Fit) byRoom(have client.Resources) []string {
+// byFreeCapacity sorts the devices by the fraction of the capacity that is free after have, in the class where it is
+// smallest. The largest comes first.
+func (f *Fit) byFreeCapacity(have client.Resources) []string {
 	room := make(map[string]float64, len(f.free))
 	for device := range f.free {
 		least := 1.0
@@ -119,7 +114,7 @@ func (f *Fit) byRoom(have client.Resources) []string {
 	})
 }
 
-// whole finds the first device that takes everything; nil if none does.
+// whole returns the first device with enough free capacity for everything; nil if there is none.
 func whole(devices []string, free map[string]client.Resources, have client.Resources) []Share {
 	for _, device := range devices {
 		fits := true
@@ -133,7 +128,7 @@ func whole(devices []string, free map[string]client.Resources, have client.Resou
 	return nil
 }
 
-// divide gives each class to the devices in turn.
+// divide spreads each class over the devices in turn.
 func (f *Fit) divide(consumer uuid.UUID, devices []string, have client.Resources) ([]Share, error) {
 	parts := map[string]client.Resources{}
 	for _, class := range sortedKeys(have) {
@@ -162,7 +157,7 @@ func add(parts map[string]client.Resources, device, class string, amount int64) 
 	parts[device][class] += amount
 }
 
-// sorted makes the shares of an answer; devices without resources are left out.
+// sorted returns the shares by device, without devices that have no resources.
 func sorted(parts map[string]client.Resources) []Share {
 	shares := []Share{}
 	for _, device := range sortedKeys(parts) {

@@ -16,7 +16,7 @@ func twoNodes() *consumers.Fit {
 	return consumers.NewFit(map[string]client.Resources{"numa:0": have(8, 8192), "numa:1": have(8, 8192)})
 }
 
-func TestFitFillsTheEmptierDeviceAndDividesOnlyWhatItMust(t *testing.T) {
+func TestAgent_Fit_PrefersFreeDeviceAndSplitsLast(t *testing.T) {
 	t.Parallel()
 	fit := twoNodes()
 	expect(t, fit, first, have(6, 1024), share("numa:0", 6, 1024))
@@ -34,14 +34,14 @@ func TestFitFillsTheEmptierDeviceAndDividesOnlyWhatItMust(t *testing.T) {
 	expect(t, fit, third, have(8, 1024), share("numa:0", 8, 1024))
 }
 
-func TestAskPutsTheKnownFirstAndTheBigBeforeTheSmall(t *testing.T) {
+func TestAgent_CollectShares_KnownFirstThenLargest(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/consumers.json"
 	write(t, path, `{"`+third.String()+`": [{"device": "numa:0", "resources": {"VCPU": 1, "MEMORY_MB": 1024}}]}`)
 	chain := consumers.Chain{consumers.NewFile(path), twoNodes()}
 	questions := map[uuid.UUID]client.Resources{first: have(1, 2048), second: have(8, 8192), third: have(1, 1024)}
 	for range 3 {
-		shares, unknown, err := consumers.Ask(t.Context(), chain, questions)
+		shares, unknown, err := consumers.CollectShares(t.Context(), chain, questions)
 		if err != nil || len(unknown) != 0 {
 			t.Fatal(unknown, err)
 		}
@@ -58,13 +58,13 @@ func TestAskPutsTheKnownFirstAndTheBigBeforeTheSmall(t *testing.T) {
 	expect(t, chain, third, questions[third], share("numa:0", 1, 1024))
 	expect(t, chain, second, questions[second], share("numa:1", 8, 8192))
 
-	_, unknown, err := consumers.Ask(t.Context(), consumers.NewFile(path), questions)
+	_, unknown, err := consumers.CollectShares(t.Context(), consumers.NewFile(path), questions)
 	if err != nil || len(unknown) != 2 {
 		t.Errorf("without the fit %v are unknown, %v", unknown, err)
 	}
 }
 
-func TestFitNeverGivesMoreThanThereIsNorLessThanAsked(t *testing.T) {
+func TestAgent_FitRandomRequests_NeverExceedsCapacity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		capacity := map[string]client.Resources{}
@@ -77,10 +77,10 @@ func TestFitNeverGivesMoreThanThereIsNorLessThanAsked(t *testing.T) {
 		}
 		fit := consumers.NewFit(capacity)
 		for range rapid.IntRange(1, 12).Draw(r, "consumers") {
-			wish := have(rapid.Int64Range(1, 6).Draw(r, "vcpu"), rapid.Int64Range(1, 40).Draw(r, "mb"))
-			shares, known, err := fit.Shares(t.Context(), uuid.New(), wish)
-			if enough := wish["VCPU"] <= total["VCPU"] && wish["MEMORY_MB"] <= total["MEMORY_MB"]; known != enough || (err == nil) != enough {
-				r.Fatalf("%v of %v: known %v, %v", wish, total, known, err)
+			demand := have(rapid.Int64Range(1, 6).Draw(r, "vcpu"), rapid.Int64Range(1, 40).Draw(r, "mb"))
+			shares, known, err := fit.Shares(t.Context(), uuid.New(), demand)
+			if enough := demand["VCPU"] <= total["VCPU"] && demand["MEMORY_MB"] <= total["MEMORY_MB"]; known != enough || (err == nil) != enough {
+				r.Fatalf("%v of %v: known %v, %v", demand, total, known, err)
 			}
 			given := client.Resources{}
 			for _, share := range shares {
@@ -93,8 +93,8 @@ func TestFitNeverGivesMoreThanThereIsNorLessThanAsked(t *testing.T) {
 					}
 				}
 			}
-			if known && !reflect.DeepEqual(given, wish) {
-				r.Fatalf("asked for %v, got %v", wish, given)
+			if known && !reflect.DeepEqual(given, demand) {
+				r.Fatalf("shares = %v, want the sum %v", given, demand)
 			}
 		}
 	})

@@ -16,16 +16,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Layout says where in the tree what a machine has is put.
+// Layout is the distribution of the resources of a machine over the tree.
 type Layout string
 
 const (
-	// Flat puts CPUs, memory and the disk on the node's own provider.
+	// Flat reports CPUs, memory and the disk on the root provider of the node.
 	Flat Layout = "flat"
-	// NUMA puts CPUs and memory on one provider for each NUMA node, below the
-	// node's, and leaves the disk on the node's own. The traits of processors are
-	// on both: on the NUMA nodes for requests that ask for the CPUs' provider, and
-	// on the node's for those that ask for the root's.
+	// NUMA reports CPUs and memory on one child provider for each NUMA node, and the disk on the root provider. The
+	// traits of CPUs are on both: on the NUMA nodes for queries with traits of the provider of CPUs, and on the root
+	// for queries with traits of the root.
 	NUMA Layout = "numa"
 )
 
@@ -36,9 +35,9 @@ func (l Layout) check() error {
 	return nil
 }
 
-// Config is what the operator chooses. docs/agent.example.yaml shows all of it.
+// Config is the configuration of the operator. docs/agent.example.yaml shows all of it.
 type Config struct {
-	// Node is the name of the node's provider; whoever runs the driver uses it.
+	// Node is the name of the provider of the node, for the caller of the driver.
 	Node string `yaml:"node"`
 	// Layout is Flat if empty.
 	Layout Layout `yaml:"layout"`
@@ -54,14 +53,12 @@ type Config struct {
 		// TotalGB is the size itself; 0 reports no disk.
 		TotalGB *int64 `yaml:"total_gb"`
 	} `yaml:"disk"`
-	// Reserved is what is kept back of CPUs, memory, huge pages and the disk, by
-	// class; 512 of MEMORY_MB by default.
+	// Reserved is the reserved part of CPUs, memory, huge pages and the disk, by class; 512 of MEMORY_MB by default.
 	Reserved map[string]Reserved `yaml:"reserved"`
-	// Ratios are allocation ratios by class. One that is told here is enforced;
-	// of the others VCPU begins with 4.0 and the rest with 1.0, and what somebody
-	// changes it to in the service stays.
+	// Ratios are allocation ratios by class. The driver enforces those set here. The initial value of others is 4.0 for
+	// VCPU and 1.0 for the rest; the driver keeps a value that was changed in the service.
 	Ratios map[string]float64 `yaml:"ratios"`
-	// Devices choose PCI devices; the first rule that a device meets counts.
+	// Devices are rules for PCI devices; the first matching rule decides.
 	Devices []Rule `yaml:"devices"`
 	// DefaultDevices, true by default, offers what meets no rule if it is a
 	// graphics card or a network card's virtual function.
@@ -107,7 +104,7 @@ func (r Reserved) sum() int64 {
 	return sum
 }
 
-// Rule chooses devices by all that it tells, and says what to do with them.
+// Rule is a rule for the devices that match all of its fields, and the treatment of these devices.
 type Rule struct {
 	// Vendor and Product are four hexadecimal digits.
 	Vendor  string `yaml:"vendor"`
@@ -118,11 +115,11 @@ type Rule struct {
 	// Address is such as 0000:3b:00.0, with * and ? as in file names.
 	Address string `yaml:"address"`
 
-	// Ignore leaves the device out.
+	// Ignore excludes the device.
 	Ignore bool `yaml:"ignore"`
-	// ResourceClass is instead of the one of the device's kind.
+	// ResourceClass replaces the default class of the device.
 	ResourceClass string `yaml:"resource_class"`
-	// MediatedType divides the device into as many VGPU as there can be.
+	// MediatedType reports as many VGPU as the device supports of this type.
 	MediatedType string   `yaml:"mediated_type"`
 	Traits       []string `yaml:"traits"`
 }
@@ -136,8 +133,8 @@ func (r Rule) meets(device Device) bool {
 		strings.HasPrefix(device.Class, strings.ToLower(r.Class))
 }
 
-// Extra is what a provider gets on top. The driver adds it and never takes it away:
-// what is no longer in the configuration is removed in the service.
+// Extra is additional traits, aggregates and inventories of a provider. The driver adds them and never removes them:
+// the operator removes them in the service.
 type Extra struct {
 	Traits      []string          `yaml:"traits"`
 	Aggregates  []Aggregate       `yaml:"aggregates"`
@@ -153,7 +150,7 @@ func (e Extra) aggregates() []uuid.UUID {
 	return all
 }
 
-// Aggregate is the uuid of an aggregate.
+// Aggregate is the UUID of an aggregate.
 type Aggregate struct{ uuid.UUID }
 
 // UnmarshalYAML reads it.
@@ -164,7 +161,7 @@ func (a *Aggregate) UnmarshalYAML(node *yaml.Node) (err error) {
 	return nil
 }
 
-// Record is an inventory of a class that this driver knows nothing of.
+// Record is an inventory of a class that this driver does not report itself.
 type Record struct {
 	Total           int32    `yaml:"total"`
 	Reserved        *int32   `yaml:"reserved"`
@@ -174,8 +171,7 @@ type Record struct {
 	AllocationRatio *float64 `yaml:"allocation_ratio"`
 }
 
-// LoadConfig reads a file. All mistakes are reported together, those of the
-// form with their lines.
+// LoadConfig reads a configuration file. It returns all errors together, syntax errors with their lines.
 func LoadConfig(file string) (*Config, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -192,7 +188,7 @@ func LoadConfig(file string) (*Config, error) {
 // Go type that tells the reader nothing.
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
-// ParseConfig is LoadConfig for what is in memory. An empty text is a configuration.
+// ParseConfig is LoadConfig for a text. An empty text is a valid configuration.
 func ParseConfig(content []byte) (*Config, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
@@ -230,8 +226,8 @@ func (c *Config) check() error {
 			note("cpus: CPU %d is both dedicated and shared; it can be one of them", cpu)
 		}
 	}
-	if total := c.Disk.TotalGB; total != nil && (*total < 0 || *total > mostUnits) {
-		note("disk.total_gb: %d is not between 0 and %d", *total, mostUnits)
+	if total := c.Disk.TotalGB; total != nil && (*total < 0 || *total > maxTotal) {
+		note("disk.total_gb: %d is not between 0 and %d", *total, maxTotal)
 	}
 	for class, reserved := range c.Reserved {
 		if !standsOnNodes(class) && class != classDisk {
@@ -299,8 +295,8 @@ func (e Extra) check(name string) (wrong []error) {
 	return wrong
 }
 
-// mostUnits is the highest total that the service takes.
-const mostUnits = 1<<31 - 1
+// maxTotal is the highest total that the service takes.
+const maxTotal = 1<<31 - 1
 
 // standsOnNodes tells whether a class belongs to the NUMA nodes of a machine.
 func standsOnNodes(class string) bool {
@@ -318,8 +314,8 @@ func (c *Config) ratio(class string) (ratio float64, enforced bool) {
 	return 1, false
 }
 
-// memoryKept is what is kept back of MEMORY_MB if nothing else is told.
-const memoryKept = 512
+// defaultReservedMB is what is kept back of MEMORY_MB if nothing else is told.
+const defaultReservedMB = 512
 
 // reserved is what is to be kept back of a class of which there is so much.
 func (c *Config) reserved(class string, total int64) Reserved {
@@ -327,7 +323,7 @@ func (c *Config) reserved(class string, total int64) Reserved {
 		return reserved
 	}
 	if class == classMemory {
-		return Reserved{Amount: min(memoryKept, total)}
+		return Reserved{Amount: min(defaultReservedMB, total)}
 	}
 	return Reserved{}
 }

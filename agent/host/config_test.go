@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestTheExampleIsAConfiguration(t *testing.T) {
+func TestAgent_ExampleConfig_Loads(t *testing.T) {
 	t.Parallel()
 	config, err := LoadConfig("../../docs/agent.example.yaml")
 	if err != nil {
@@ -27,8 +27,8 @@ func TestTheExampleIsAConfiguration(t *testing.T) {
 	}
 }
 
-// TestTheExampleMentionsEverySetting goes through the fields of the configuration.
-func TestTheExampleMentionsEverySetting(t *testing.T) {
+// TestAgent_ExampleConfig_CoversAllSettings goes through the fields of the configuration.
+func TestAgent_ExampleConfig_CoversAllSettings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/agent.example.yaml")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestTheExampleMentionsEverySetting(t *testing.T) {
 	}
 }
 
-func TestAnEmptyConfigurationIsOne(t *testing.T) {
+func TestAgent_EmptyConfig_UsesDefaults(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "# nothing\n", "---\n"} {
 		config, err := ParseConfig([]byte(text))
@@ -65,7 +65,7 @@ func TestAnEmptyConfigurationIsOne(t *testing.T) {
 	}
 }
 
-func TestMistakesAreToldWithTheirPlace(t *testing.T) {
+func TestAgent_InvalidConfig_ReportsLineOrSetting(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct{ text, wanted string }{
 		"an unknown setting":          {"node: a\nlayuot: flat\n", `line 2: there is no setting "layuot"`},
@@ -101,7 +101,7 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreToldAtOnceWithTheFile(t *testing.T) {
+func TestAgent_SeveralConfigErrors_AllReportedWithFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.yaml")
 	if err := os.WriteFile(file, []byte("layout: x\nratios: {VCPU: -1}\ncpus: {shared: 1, dedicated: 1}\n"), 0o600); err != nil {
@@ -118,7 +118,7 @@ func TestAllMistakesAreToldAtOnceWithTheFile(t *testing.T) {
 	}
 }
 
-func TestCPUListsAreReadAndWrittenAlike(t *testing.T) {
+func TestAgent_CPUList_RoundTrips(t *testing.T) {
 	t.Parallel()
 	for range 200 {
 		var cpus []int

@@ -39,8 +39,8 @@ func (s *CPUSet) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// mostCPUs bounds what a range may be unrolled to; the kernel's own limit is lower.
-const mostCPUs = 1 << 16
+// maxCPUs bounds what a range may be unrolled to; the kernel's own limit is lower.
+const maxCPUs = 1 << 16
 
 // ParseCPUs reads a list as the kernel writes it, such as "4-15,20": sorted,
 // without repetition, nil for an empty text.
@@ -60,7 +60,7 @@ func ParseCPUs(list string) ([]int, error) {
 		}
 		from, err := strconv.Atoi(strings.TrimSpace(first))
 		to, err2 := strconv.Atoi(strings.TrimSpace(last))
-		if err != nil || err2 != nil || from < 0 || to < from || to >= mostCPUs {
+		if err != nil || err2 != nil || from < 0 || to < from || to >= maxCPUs {
 			return nil, fmt.Errorf("CPU list %q: %q is neither a number nor a range from a lower to a higher one; write such as 4-15,20", list, part)
 		}
 		for cpu := from; cpu <= to; cpu++ {

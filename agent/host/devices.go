@@ -7,19 +7,19 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// offer is what a device adds to the provider of its address, or, if it is a virtual
+// deviceInventory is what a device adds to the provider of its address, or, if it is a virtual
 // function, to that of its physical function.
-type offer struct {
+type deviceInventory struct {
 	class  string
 	amount int64
 	traits []string
 }
 
 // devices adds the places of the PCI devices that are offered.
-func (s *shape) devices() error {
+func (s *desiredTree) devices() error {
 	totals := map[string]map[string]int64{}
 	for _, device := range s.machine.Devices {
-		made, err := s.offer(device)
+		made, err := s.deviceInventory(device)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (s *shape) devices() error {
 
 // devicePlace finds or makes the place of a device: below its NUMA node if that
 // has one, below the root otherwise.
-func (s *shape) devicePlace(device Device) *place {
+func (s *desiredTree) devicePlace(device Device) *place {
 	name := deviceName(s.node, device.Address)
 	if at := s.find(name); at != nil {
 		return at
@@ -63,37 +63,37 @@ func (s *shape) devicePlace(device Device) *place {
 	return at
 }
 
-// offer decides by the rules, and by the device's kind where there are none.
-func (s *shape) offer(device Device) (offer, error) {
+// deviceInventory decides by the rules, and by the device's kind where there are none.
+func (s *desiredTree) deviceInventory(device Device) (deviceInventory, error) {
 	rule, told := s.rule(device)
 	physical, isVirtual := s.machine.device(device.PhysicalFunction)
 	if isVirtual {
 		whole, toldWhole := s.rule(physical)
 		switch {
 		case toldWhole && !told:
-			return offer{}, nil // the rule for the card speaks for its functions, too
+			return deviceInventory{}, nil // the rule for the card speaks for its functions, too
 		case toldWhole && !whole.Ignore && !rule.Ignore:
-			return offer{}, fmt.Errorf("devices: %s and its virtual function %s are both offered, but they are one device; add a rule with ignore: true for one of them",
+			return deviceInventory{}, fmt.Errorf("devices: %s and its virtual function %s are both offered, but they are one device; add a rule with ignore: true for one of them",
 				physical.Address, device.Address)
 		}
 	}
 	switch {
 	case told && rule.Ignore:
-		return offer{}, nil
+		return deviceInventory{}, nil
 	case told:
 		return s.chosen(device, rule)
 	case s.config.DefaultDevices != nil && !*s.config.DefaultDevices:
-		return offer{}, nil
+		return deviceInventory{}, nil
 	case device.Display() && !device.BootVGA && len(device.VirtualFunctions) == 0:
 		return s.display(device, "")
 	case isVirtual && device.Network():
-		return offer{class: classVF, amount: 1}, nil
+		return deviceInventory{class: classVF, amount: 1}, nil
 	}
-	return offer{}, nil
+	return deviceInventory{}, nil
 }
 
 // rule is the first that the device meets.
-func (s *shape) rule(device Device) (Rule, bool) {
+func (s *desiredTree) rule(device Device) (Rule, bool) {
 	at := slices.IndexFunc(s.config.Devices, func(rule Rule) bool { return rule.meets(device) })
 	if at < 0 {
 		return Rule{}, false
@@ -102,8 +102,8 @@ func (s *shape) rule(device Device) (Rule, bool) {
 }
 
 // chosen is what a rule makes of a device.
-func (s *shape) chosen(device Device, rule Rule) (offer, error) {
-	made := offer{class: pciClass(device), amount: 1}
+func (s *desiredTree) chosen(device Device, rule Rule) (deviceInventory, error) {
+	made := deviceInventory{class: pciClass(device), amount: 1}
 	var err error
 	switch {
 	case device.Display():
@@ -122,26 +122,26 @@ func (s *shape) chosen(device Device, rule Rule) (offer, error) {
 
 // display offers a graphics card as a whole, or divided if it can be and it is
 // known how.
-func (s *shape) display(device Device, wanted string) (offer, error) {
+func (s *desiredTree) display(device Device, wanted string) (deviceInventory, error) {
 	types := device.MediatedTypes
 	at := slices.IndexFunc(types, func(one MediatedType) bool { return one.ID == wanted })
 	switch {
 	case wanted == "" && len(types) == 0:
-		return offer{class: classPGPU, amount: 1}, nil
+		return deviceInventory{class: classPGPU, amount: 1}, nil
 	case wanted == "" && len(types) == 1:
 		at = 0
 	case wanted == "":
 		// As long as its driver divides it, it cannot be given away as a whole.
 		s.note("a graphics card is not offered, since it can be divided in several ways: choose one with mediated_type in a rule, or ignore it",
 			"device", device.Address, "types", len(types))
-		return offer{}, nil
+		return deviceInventory{}, nil
 	case at < 0:
 		var known []string
 		for _, one := range types {
 			known = append(known, one.ID)
 		}
-		return offer{}, fmt.Errorf("devices: the graphics card %s cannot be divided into %s; it knows %q", device.Address, wanted, known)
+		return deviceInventory{}, fmt.Errorf("devices: the graphics card %s cannot be divided into %s; it knows %q", device.Address, wanted, known)
 	}
 	chosen := types[at]
-	return offer{class: classVGPU, amount: chosen.Available + chosen.Existing, traits: displayTraits(chosen.Description)}, nil
+	return deviceInventory{class: classVGPU, amount: chosen.Available + chosen.Existing, traits: displayTraits(chosen.Description)}, nil
 }

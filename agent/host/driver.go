@@ -18,28 +18,25 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Options are what a Driver works with.
+// Options are the options of a Driver.
 type Options struct {
-	// Machine is asked on every pass; nil surveys this machine, with the disk path
-	// of the Config.
+	// Machine returns the hardware in every pass; nil calls Discover with the disk path of the Config.
 	Machine func(context.Context) (*Machine, error)
-	// Config is the operator's; nil is an empty one.
+	// Config is the configuration of the operator; nil is an empty one.
 	Config *Config
-	// Layout is used instead of the one of the Config unless it is empty.
+	// Layout overrides the layout of the Config unless it is empty.
 	Layout Layout
-	// Consumers says which consumer uses which device, for allocations that
-	// have to be divided. Nil knows nobody.
+	// Consumers finds the device that a consumer uses, for allocations that have to be divided. Nil knows no consumer.
 	Consumers consumers.Source
-	// Fit puts consumers that Consumers does not know where they fit.
+	// Fit assigns consumers that Consumers does not know by free capacity.
 	Fit bool
-	// Log gets what is odd but no error; nil means nowhere.
+	// Log is the log for warnings; nil disables it.
 	Log *slog.Logger
 }
 
-// Driver keeps the tree of a node like the machine. It owns on the node's provider
-// the classes and traits that it can find out, the same on the providers that are
-// called like NUMA nodes of the node, and the whole inventory of those that are called
-// like PCI devices of it. Everything else in a tree stays as it is.
+// Driver is the agent.Driver for a Linux machine. On the root provider of the node, and on providers with names of its
+// NUMA nodes, it owns the classes and traits that it can discover. On providers with names of its PCI devices it owns
+// the whole inventory. It does not change the rest of a tree.
 type Driver struct {
 	options Options
 
@@ -47,7 +44,7 @@ type Driver struct {
 	said  map[string]bool
 }
 
-// New makes a driver; it looks at nothing yet.
+// New returns a driver. It reads nothing from the machine.
 func New(options Options) *Driver {
 	if options.Config == nil {
 		options.Config = &Config{}
@@ -58,12 +55,12 @@ func New(options Options) *Driver {
 	}
 	if options.Machine == nil {
 		disk := options.Config.Disk.Path
-		options.Machine = func(ctx context.Context) (*Machine, error) { return Survey(ctx, SurveyOptions{DiskPath: disk}) }
+		options.Machine = func(ctx context.Context) (*Machine, error) { return Discover(ctx, SurveyOptions{DiskPath: disk}) }
 	}
 	return &Driver{options: options, said: map[string]bool{}}
 }
 
-// warn logs what is true on every pass, once.
+// warn logs a warning once, although it applies to every pass.
 func (d *Driver) warn(text string, values ...any) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -73,10 +70,9 @@ func (d *Driver) warn(text string, values ...any) {
 	}
 }
 
-// UpdateProviderTree is what package agent describes for all drivers. Without
-// allocations it returns an error that wraps client.ErrReshapeNeeded, and leaves
-// the tree untouched, if CPUs or memory stand where the layout does not have
-// them, or if the first CPUs become dedicated.
+// UpdateProviderTree implements agent.Driver. Without allocations it returns an error that wraps
+// client.ErrReshapeNeeded, and does not change the tree, if CPUs or memory are on providers where the layout does not
+// have them, or if the first CPUs become dedicated.
 func (d *Driver) UpdateProviderTree(ctx context.Context, tree *client.ProviderTree, nodeName string, allocations client.Allocations) error {
 	machine, err := d.options.Machine(ctx)
 	if err != nil {
@@ -112,14 +108,14 @@ func (d *Driver) UpdateProviderTree(ctx context.Context, tree *client.ProviderTr
 type editor struct {
 	driver *Driver
 	tree   *client.ProviderTree
-	wanted *shape
+	wanted *desiredTree
 	// before are the providers of the node's tree as they were, parents first.
 	before []client.Node
 	// nodes and devices match the names of the providers that the driver makes.
 	nodes, devices *regexp.Regexp
 }
 
-func newEditor(driver *Driver, tree *client.ProviderTree, wanted *shape) (*editor, error) {
+func newEditor(driver *Driver, tree *client.ProviderTree, wanted *desiredTree) (*editor, error) {
 	name := regexp.QuoteMeta(wanted.node)
 	e := &editor{
 		driver: driver, tree: tree, wanted: wanted,
@@ -145,9 +141,9 @@ func newEditor(driver *Driver, tree *client.ProviderTree, wanted *shape) (*edito
 	return e, nil
 }
 
-// was is the kind of a provider that was there; ok is false for what is not the
+// previousKind is the kind of a provider that was there; ok is false for what is not the
 // driver's.
-func (e *editor) was(node client.Node) (of kind, ok bool) {
+func (e *editor) previousKind(node client.Node) (of kind, ok bool) {
 	switch {
 	case node.Name == e.wanted.node:
 		return kindRoot, true
@@ -163,7 +159,7 @@ func (e *editor) was(node client.Node) (of kind, ok bool) {
 // inventories, traits and aggregates.
 func (e *editor) places() error {
 	for _, one := range e.wanted.places {
-		if err := e.stand(one); err != nil {
+		if err := e.ensureProvider(one); err != nil {
 			return err
 		}
 		now, err := e.tree.Provider(one.name)
@@ -184,10 +180,10 @@ func (e *editor) places() error {
 	return nil
 }
 
-// stand makes sure that the provider exists, below its parent.
-func (e *editor) stand(one *place) error {
+// ensureProvider creates the provider below its parent, or moves it there.
+func (e *editor) ensureProvider(one *place) error {
 	if one.kind == kindRoot {
-		return nil // wherever it stands, it was put there by somebody else
+		return nil // the driver does not own the position of the root
 	}
 	if !e.tree.Exists(one.name) {
 		_, err := e.tree.NewChild(one.name, one.parent, uuid.Nil)
@@ -209,7 +205,7 @@ func (e *editor) stand(one *place) error {
 func (e *editor) inventories(one *place, now client.Node, extra Extra) client.Inventories {
 	all := client.Inventories{}
 	for class, record := range now.Inventories {
-		if _, wanted := one.inventories[class]; !wanted && (!e.wanted.manages(one.kind, class) || e.wanted.unseen(class)) {
+		if _, wanted := one.inventories[class]; !wanted && (!e.wanted.manages(one.kind, class) || e.wanted.notDiscovered(class)) {
 			all[class] = record
 		}
 	}
@@ -230,8 +226,8 @@ func (e *editor) inventories(one *place, now client.Node, extra Extra) client.In
 	return all
 }
 
-// ratio is the configuration's; else the one that the provider has, or another one
-// of the node from which the class moves, so that what somebody chose stays.
+// ratio returns the ratio of the configuration; else that of the provider, or of another provider of the node from
+// which the class moves, so that a value changed in the service stays.
 func (e *editor) ratio(class string, now client.Node) float64 {
 	ratio, enforced := e.driver.options.Config.ratio(class)
 	if enforced {
@@ -241,7 +237,7 @@ func (e *editor) ratio(class string, now client.Node) float64 {
 		return *present.AllocationRatio
 	}
 	for _, node := range e.before {
-		if _, ours := e.was(node); ours && node.Inventories[class].AllocationRatio != nil {
+		if _, ours := e.previousKind(node); ours && node.Inventories[class].AllocationRatio != nil {
 			return *node.Inventories[class].AllocationRatio
 		}
 	}
@@ -267,13 +263,13 @@ func (e *editor) extra(name string) Extra {
 // is not the driver's, stays with it.
 func (e *editor) finish() error {
 	for _, node := range slices.Backward(e.before) { // children before their parents
-		kind, ours := e.was(node)
+		kind, ours := e.previousKind(node)
 		if !ours || kind == kindRoot || e.wanted.find(node.Name) != nil || kind == kindDevice && !e.wanted.machine.Sees(PartDevices) {
 			continue
 		}
 		left := maps.Collect(maps.All(node.Inventories))
 		maps.DeleteFunc(left, func(class string, _ client.InventoryRecord) bool {
-			return e.wanted.manages(kind, class) && !(kind == kindNode && e.wanted.unseen(class))
+			return e.wanted.manages(kind, class) && !(kind == kindNode && e.wanted.notDiscovered(class))
 		})
 		if len(left) > 0 {
 			e.driver.warn("a provider is not needed any longer but has inventory that is not this agent's, so it stays", "provider", node.Name)
@@ -305,12 +301,12 @@ func (e *editor) finish() error {
 // manages tells whether inventory of the class on such a provider is the driver's. On
 // a device all is, whatever it is called: the class of a rule that was changed since
 // would offer one device twice.
-func (s *shape) manages(of kind, class string) bool {
+func (s *desiredTree) manages(of kind, class string) bool {
 	return of == kindDevice || standsOnNodes(class) || of == kindRoot && class == classDisk || s.offered(class)
 }
 
 // offered tells whether some device has the class.
-func (s *shape) offered(class string) bool {
+func (s *desiredTree) offered(class string) bool {
 	return slices.ContainsFunc(s.places, func(one *place) bool {
 		_, has := one.inventories[class]
 		return has && one.kind == kindDevice
@@ -319,7 +315,7 @@ func (s *shape) offered(class string) bool {
 
 // managedTraits are those that the driver gives to and takes from such a provider.
 // What cannot be seen now is not taken away.
-func (s *shape) managedTraits(of kind) []string {
+func (s *desiredTree) managedTraits(of kind) []string {
 	if of == kindDevice {
 		return traitsOfDevices()
 	}

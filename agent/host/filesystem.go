@@ -4,7 +4,7 @@ import "syscall"
 
 // filesystem asks the kernel, which neither /proc nor ghw replace: a file system
 // may be on something that is no disk.
-func (s surveyor) filesystem(path string) {
+func (s discoverer) filesystem(path string) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(s.path(path), &stat); err != nil {
 		s.found.miss(PartFilesystem, "the file system of %s cannot be looked at: %v", path, err)

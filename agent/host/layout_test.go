@@ -15,7 +15,7 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// newTree is the tree of a node that nobody has described yet.
+// newTree returns the tree of a node without a description.
 func newTree(t testing.TB) *client.ProviderTree {
 	t.Helper()
 	tree := client.NewProviderTree()
@@ -91,7 +91,7 @@ const (
 	dedicated = "cpus: {dedicated: \"2-3,6-7,10-11,14-15\", shared: \"1,5,9,13\"}\n"
 )
 
-func TestATreeIsLikeItsMachine(t *testing.T) {
+func TestAgent_RecordedHardware_YieldsExpectedTree(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct{ machine, yaml string }{
 		"virtual-flat":     {"virtual", ""},
@@ -125,7 +125,7 @@ providers:
 	}
 }
 
-func TestEveryClassAndTraitOfATreeIsStandardOrCustom(t *testing.T) {
+func TestAgent_GeneratedTree_UsesStandardOrCustomNames(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
 	for _, name := range append(standard(t, "traits.json"), standard(t, "resource_classes.json")...) {
@@ -149,7 +149,7 @@ func TestEveryClassAndTraitOfATreeIsStandardOrCustom(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTheDriversStaysInTheTree(t *testing.T) {
+func TestAgent_ForeignTraitsAndInventories_Preserved(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t)
 	machine := survey(t, "network")
@@ -167,7 +167,7 @@ func TestWhatIsNotTheDriversStaysInTheTree(t *testing.T) {
 	}
 	apply(t, driverOf(t, machine, numa, Options{}), tree)
 	golden(t, "tree-foreign", strings.ReplaceAll(drawn(tree), aggregate.String(), "an aggregate"))
-	// Back in the layout flat, what has somebody else's inventory is left standing.
+	// Back in the layout flat, a provider with inventory of another client stays.
 	if err := driverOf(t, machine, "", Options{}).UpdateProviderTree(t.Context(), tree, "cn", client.Allocations{}); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func add(t testing.TB, tree *client.ProviderTree, name, class string, total int3
 	do(t, err)
 }
 
-func TestARatioThatSomebodyChoseStaysUnlessItIsConfigured(t *testing.T) {
+func TestAgent_RatioSetByOperator_PreservedUnlessConfigured(t *testing.T) {
 	t.Parallel()
 	tree, machine := newTree(t), survey(t, "two-sockets")
 	apply(t, driverOf(t, machine, "", Options{}), tree)
@@ -222,7 +222,7 @@ func TestARatioThatSomebodyChoseStaysUnlessItIsConfigured(t *testing.T) {
 	}
 }
 
-func TestADeviceThatIsGoneLosesItsProviderAndOneThatMovedItsParent(t *testing.T) {
+func TestAgent_DeviceRemovedOrMoved_ProviderDeletedOrReparented(t *testing.T) {
 	t.Parallel()
 	tree, machine := newTree(t), survey(t, "graphics")
 	apply(t, driverOf(t, machine, numa, Options{}), tree)
@@ -246,9 +246,8 @@ func TestADeviceThatIsGoneLosesItsProviderAndOneThatMovedItsParent(t *testing.T)
 	}
 }
 
-// TestADeviceIsOfferedOnceWhateverItsRuleSaidBefore: the class of a rule that is gone
-// is nobody else's.
-func TestADeviceIsOfferedOnceWhateverItsRuleSaidBefore(t *testing.T) {
+// TestAgent_DeviceRuleChanged_OldClassRemoved: the driver owns the class of a removed rule.
+func TestAgent_DeviceRuleChanged_OldClassRemoved(t *testing.T) {
 	t.Parallel()
 	const card = "cn_0000:3c:00.0"
 	tree, machine := newTree(t), survey(t, "network")
@@ -277,7 +276,7 @@ func TestADeviceIsOfferedOnceWhateverItsRuleSaidBefore(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSeenIsLeftInTheTreeAsItIs(t *testing.T) {
+func TestAgent_UndiscoveredParts_TreeUnchanged(t *testing.T) {
 	t.Parallel()
 	tree, machine := newTree(t), survey(t, "network")
 	apply(t, driverOf(t, machine, "", Options{}), tree)
@@ -296,7 +295,7 @@ func TestWhatCannotBeSeenIsLeftInTheTreeAsItIs(t *testing.T) {
 	}
 }
 
-func TestADiskThatIsSharedIsNotReportedTwice(t *testing.T) {
+func TestAgent_SharedDisk_NotReportedOnHost(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t)
 	do(t, tree.NewRoot("nfs", uuid.New(), nil), tree.AddTraits("nfs", "MISC_SHARES_VIA_AGGREGATE"))
@@ -309,7 +308,7 @@ func TestADiskThatIsSharedIsNotReportedTwice(t *testing.T) {
 	}
 }
 
-func TestSettingsThatDoNotFitTheMachineAreRefused(t *testing.T) {
+func TestAgent_SettingsExceedHardware_Rejected(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct{ machine, yaml, wanted string }{
 		"a CPU that isn't there":   {"virtual", "cpus: {dedicated: 1-4}\n", "cpus.dedicated: this machine has no CPU 2-4, or it is offline; it has 0-1"},
@@ -336,7 +335,7 @@ func TestSettingsThatDoNotFitTheMachineAreRefused(t *testing.T) {
 	}
 }
 
-func TestCPUsInNeitherListAreLeftToTheMachine(t *testing.T) {
+func TestAgent_UnlistedCPUs_NotReported(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t)
 	apply(t, driverOf(t, survey(t, "two-sockets"), "cpus: {dedicated: 4-7, shared: none}\n", Options{}), tree)
@@ -347,7 +346,7 @@ func TestCPUsInNeitherListAreLeftToTheMachine(t *testing.T) {
 	}
 }
 
-func TestALayoutThatDoesNotExistIsRefused(t *testing.T) {
+func TestAgent_UnknownLayout_ReturnsError(t *testing.T) {
 	t.Parallel()
 	err := driverOf(t, survey(t, "virtual"), "", Options{Layout: "round"}).UpdateProviderTree(t.Context(), newTree(t), "cn", nil)
 	if err == nil || !strings.Contains(err.Error(), `"round" is neither flat nor numa`) {
@@ -355,7 +354,7 @@ func TestALayoutThatDoesNotExistIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheLayoutOfTheOptionsWins(t *testing.T) {
+func TestAgent_LayoutOption_OverridesConfig(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t)
 	apply(t, driverOf(t, survey(t, "virtual"), numa, Options{Layout: Flat}), tree)
@@ -364,7 +363,7 @@ func TestTheLayoutOfTheOptionsWins(t *testing.T) {
 	}
 }
 
-func TestWhatIsOddIsLoggedOnce(t *testing.T) {
+func TestAgent_SuspiciousSettings_LoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	driver := driverOf(t, survey(t, "graphics"), "providers: {cn_NUMA0: {traits: [CUSTOM_X]}}\n", Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -379,7 +378,7 @@ func TestWhatIsOddIsLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestSettingsForOneProviderUnderTwoNamesAreAddedUp(t *testing.T) {
+func TestAgent_ProviderUnderTwoNames_SettingsMerged(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t)
 	apply(t, driverOf(t, survey(t, "virtual"), "providers: {\"{node}\": {traits: [CUSTOM_A]}, cn: {traits: [CUSTOM_B]}}\n", Options{}), tree)
@@ -388,7 +387,7 @@ func TestSettingsForOneProviderUnderTwoNamesAreAddedUp(t *testing.T) {
 	}
 }
 
-func TestANameThatSomebodyElseHasIsRefused(t *testing.T) {
+func TestAgent_ProviderNameInUse_ReturnsError(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t)
 	do(t, tree.NewRoot("cn_NUMA0", uuid.New(), nil))
@@ -396,7 +395,7 @@ func TestANameThatSomebodyElseHasIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `is not below "cn"`) {
 		t.Error(err)
 	}
-	if err := driverOf(t, survey(t, "virtual"), "", Options{}).UpdateProviderTree(t.Context(), tree, "nobody", nil); !errors.Is(err, client.ErrNotFound) {
+	if err := driverOf(t, survey(t, "virtual"), "", Options{}).UpdateProviderTree(t.Context(), tree, "missing", nil); !errors.Is(err, client.ErrNotFound) {
 		t.Error(err)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Machine is what a survey found. Lists are sorted; an empty list may mean that
-// there is nothing or that it could not be seen, and Missing says which.
+// Machine is the result of Discover. Lists are sorted. A list is empty if there is nothing or if Discover could not
+// read it; Missing names the second case.
 type Machine struct {
 	// Architecture is x86_64, aarch64, or empty if the kernel's list of
 	// processors does not show it.
@@ -14,25 +14,24 @@ type Machine struct {
 	Sockets      []Socket `json:"sockets,omitempty"`
 	// CPUs are the logical processors that are online.
 	CPUs []CPU `json:"cpus,omitempty"`
-	// Isolated are those that the kernel keeps its scheduler away from.
+	// Isolated are the CPUs that the scheduler of the kernel does not use.
 	Isolated CPUSet `json:"isolated,omitempty"`
-	// Flags are the capabilities that all processors have, as the kernel calls
-	// them.
+	// Flags are the CPU flags that all processors have, with the names of the kernel.
 	Flags []string `json:"flags,omitempty"`
-	// Vendor is such as GenuineIntel.
+	// Vendor is a name such as GenuineIntel.
 	Vendor string `json:"vendor,omitempty"`
-	// MemoryMB is what the kernel can use, in MiB, huge pages included.
+	// MemoryMB is the memory of the kernel in MiB, huge pages included.
 	MemoryMB int64 `json:"memory_mb,omitempty"`
 	// HugePages are those of the whole machine.
 	HugePages []HugePages `json:"huge_pages,omitempty"`
 	Nodes     []Node      `json:"numa_nodes,omitempty"`
-	// Filesystem is where the disks of guests are kept.
+	// Filesystem is the file system with the disks of guests.
 	Filesystem *Filesystem `json:"filesystem,omitempty"`
 	Disks      []Disk      `json:"disks,omitempty"`
 	NICs       []NIC       `json:"network_cards,omitempty"`
 	// Devices are the PCI devices, by address.
 	Devices []Device `json:"pci_devices,omitempty"`
-	// Missing is what the survey could not see.
+	// Missing are the parts that Discover could not read.
 	Missing []Missing `json:"missing,omitempty"`
 }
 
@@ -131,13 +130,13 @@ type MediatedType struct {
 	Existing  int64 `json:"existing"`
 }
 
-// Display tells whether it is a graphics card or another display controller.
+// Display reports whether the device is a graphics card or another display controller.
 func (d Device) Display() bool { return len(d.Class) >= 2 && d.Class[:2] == "03" }
 
-// Network tells whether it is a network controller.
+// Network reports whether the device is a network controller.
 func (d Device) Network() bool { return len(d.Class) >= 2 && d.Class[:2] == "02" }
 
-// Part is something that a survey may be unable to see.
+// Part is a part of a machine that Discover may be unable to read.
 type Part string
 
 // The parts of a machine that can be missing.
@@ -153,17 +152,17 @@ const (
 	PartNICs       Part = "network cards"
 )
 
-// Missing is a part that the survey could not see.
+// Missing is a part that Discover could not read.
 type Missing struct {
 	Part Part `json:"part"`
-	// Why is a sentence for the operator.
+	// Why is the reason, for the operator.
 	Why string `json:"why"`
 }
 
 func (m Missing) String() string { return fmt.Sprintf("%s: %s", m.Part, m.Why) }
 
-// Sees tells whether the survey could see the part. Of a part that it could not
-// see, a Driver leaves in the tree what is there.
+// Sees reports whether Discover could read the part. A Driver does not change the tree for a part that it could not
+// read.
 func (m *Machine) Sees(part Part) bool {
 	return !slices.ContainsFunc(m.Missing, func(missing Missing) bool { return missing.Part == part })
 }

@@ -25,19 +25,19 @@ type destination struct {
 	class string
 }
 
-// moves decides by looking at the tree alone. What is wanted nowhere is no move: it
-// is gone from the machine, and the service refuses that as long as somebody uses
-// it. Inventory of devices never moves, since a device keeps its provider.
+// moves depends on the tree alone. Inventory without a destination is no move: it is gone from the machine, and the
+// service rejects its deletion while a consumer uses it. Inventory of devices never moves, since a device keeps its
+// provider.
 func (e *editor) moves() []move {
 	var found []move
 	for _, node := range e.before {
-		kind, ours := e.was(node)
+		kind, ours := e.previousKind(node)
 		if !ours || kind == kindDevice {
 			continue
 		}
 		wanted := e.wanted.find(node.Name)
 		for class := range node.Inventories {
-			if class == classDisk || !e.wanted.manages(kind, class) || e.wanted.unseen(class) {
+			if class == classDisk || !e.wanted.manages(kind, class) || e.wanted.notDiscovered(class) {
 				continue
 			}
 			stays := false
@@ -58,11 +58,11 @@ func (e *editor) moves() []move {
 // divides tells whether the first CPUs become dedicated while others stay shared:
 // guests that are pinned to the former have VCPU and must get PCPU.
 func (e *editor) divides(class string) bool {
-	if class != classVCPU || len(e.wanted.wanting(classPCPU)) == 0 {
+	if class != classVCPU || len(e.wanted.providersOf(classPCPU)) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(e.before, func(node client.Node) bool {
-		_, ours := e.was(node)
+		_, ours := e.previousKind(node)
 		_, has := node.Inventories[classPCPU]
 		return ours && has
 	})
@@ -75,13 +75,13 @@ func (e *editor) destinations(class string) []destination {
 	other, isCPU := otherCPU(class)
 	switch {
 	case !isCPU:
-	case len(e.wanted.wanting(class)) == 0:
+	case len(e.wanted.providersOf(class)) == 0:
 		classes = []string{other}
 	case e.divides(class):
 		classes = append(classes, other)
 	}
 	var all []destination
-	for _, one := range e.wanted.wanting(classes...) {
+	for _, one := range e.wanted.providersOf(classes...) {
 		for _, class := range classes {
 			if _, has := one.inventories[class]; has {
 				all = append(all, destination{at: one, class: class})

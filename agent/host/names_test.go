@@ -24,7 +24,7 @@ func standard(t testing.TB, file string) []string {
 	return names
 }
 
-func TestEveryTraitThatTheDriverKnowsIsAStandardOne(t *testing.T) {
+func TestAgent_DriverTraits_AreStandardTraits(t *testing.T) {
 	t.Parallel()
 	known := standard(t, "traits.json")
 	all := slices.Concat(traitsOfProcessors(), traitsOfDevices(), []string{traitNUMARoot, traitSSD, traitHDD})
@@ -38,7 +38,7 @@ func TestEveryTraitThatTheDriverKnowsIsAStandardOne(t *testing.T) {
 	}
 }
 
-func TestEveryClassThatTheDriverKnowsIsAStandardOne(t *testing.T) {
+func TestAgent_DriverClasses_AreStandardClasses(t *testing.T) {
 	t.Parallel()
 	known := standard(t, "resource_classes.json")
 	for _, class := range []string{classVCPU, classPCPU, classMemory, classDisk, classPGPU, classVGPU, classVF} {
@@ -48,11 +48,11 @@ func TestEveryClassThatTheDriverKnowsIsAStandardOne(t *testing.T) {
 	}
 }
 
-// TestEveryStandardTraitOfAProcessorIsKnownOrNotTheKernels catches a trait that a
+// TestAgent_StandardCPUTraits_KnownOrExcluded catches a trait that a
 // newer list of names has.
-func TestEveryStandardTraitOfAProcessorIsKnownOrNotTheKernels(t *testing.T) {
+func TestAgent_StandardCPUTraits_KnownOrExcluded(t *testing.T) {
 	t.Parallel()
-	untold := []string{
+	excluded := []string{
 		"HW_CPU_AMD_SEV",         // an older name of HW_CPU_X86_AMD_SEV
 		"HW_CPU_X86_ASF",         // the kernel has no such flag
 		"HW_CPU_X86_AMD_NO_SSB",  // the kernel does not show it
@@ -64,13 +64,13 @@ func TestEveryStandardTraitOfAProcessorIsKnownOrNotTheKernels(t *testing.T) {
 	}
 	known := traitsOfProcessors()
 	for _, trait := range standard(t, "traits.json") {
-		if strings.HasPrefix(trait, "HW_CPU_") && !slices.Contains(known, trait) && !slices.Contains(untold, trait) {
+		if strings.HasPrefix(trait, "HW_CPU_") && !slices.Contains(known, trait) && !slices.Contains(excluded, trait) {
 			t.Errorf("nothing gives %s", trait)
 		}
 	}
 }
 
-func TestFlagsBecomeTheTraitsOfTheirVendor(t *testing.T) {
+func TestAgent_CPUFlags_MapToVendorTraits(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {
 		name    string
@@ -96,7 +96,7 @@ func TestFlagsBecomeTheTraitsOfTheirVendor(t *testing.T) {
 	}
 }
 
-func TestADescriptionPromisesOnlyWhatHasATrait(t *testing.T) {
+func TestAgent_MdevDescription_YieldsKnownTraitsOnly(t *testing.T) {
 	t.Parallel()
 	found := displayTraits("num_heads=4, frl_config=45, max_resolution=3840x2160, max_instance=16")
 	if !slices.Equal(found, []string{"HW_GPU_MAX_DISPLAY_HEADS_4", "HW_GPU_RESOLUTION_W3840H2160"}) {
@@ -107,7 +107,7 @@ func TestADescriptionPromisesOnlyWhatHasATrait(t *testing.T) {
 	}
 }
 
-func TestHugePagesHaveAClassFromOneMebibyteOn(t *testing.T) {
+func TestAgent_HugePagesFrom1MiB_HaveResourceClass(t *testing.T) {
 	t.Parallel()
 	for size, wanted := range map[int64]string{
 		2048: "CUSTOM_MEMORY_HUGEPAGES_2MB", 1048576: "CUSTOM_MEMORY_HUGEPAGES_1GB", 524288: "CUSTOM_MEMORY_HUGEPAGES_512MB",
@@ -120,7 +120,7 @@ func TestHugePagesHaveAClassFromOneMebibyteOn(t *testing.T) {
 	}
 }
 
-func TestCustomNamesAreNormalised(t *testing.T) {
+func TestAgent_CustomNames_Normalized(t *testing.T) {
 	t.Parallel()
 	for wanted, words := range map[string][]string{
 		"CUSTOM_PCI_8086_1572":     {"pci", "8086", "1572"},

@@ -14,7 +14,7 @@ import (
 // devices reads /sys itself. ghw lists no PCI device at all on a machine without a
 // file of the vendors' names, and knows neither virtual functions nor mediated
 // devices.
-func (s surveyor) devices() {
+func (s discoverer) devices() {
 	const at = "sys/bus/pci/devices"
 	entries, err := os.ReadDir(s.path(at))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,9 +11,9 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// TestFromFlatToNUMAAndBackNothingIsLost makes machines' trees with consumers that
+// TestAgent_RandomConsumersFlatNUMAFlat_KeepsAllocations makes machines' trees with consumers that
 // use random parts of both nodes and have something elsewhere.
-func TestFromFlatToNUMAAndBackNothingIsLost(t *testing.T) {
+func TestAgent_RandomConsumersFlatNUMAFlat_KeepsAllocations(t *testing.T) {
 	t.Parallel()
 	surveyed := map[string]*Machine{"two-sockets": survey(t, "two-sockets"), "huge-pages": survey(t, "huge-pages")}
 	rapid.Check(t, func(r *rapid.T) {

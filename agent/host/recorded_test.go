@@ -191,7 +191,7 @@ func survey(t testing.TB, name string) *Machine {
 	t.Helper()
 	made := newRecorded(t)
 	machines[name](made)
-	machine, err := Survey(t.Context(), SurveyOptions{Root: made.root})
+	machine, err := Discover(t.Context(), SurveyOptions{Root: made.root})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (b *bundle) settled(yaml string) {
 	}
 }
 
-func TestAReshapeIsAskedForAndTheTreeLeftAlone(t *testing.T) {
+func TestAgent_ReshapeNeeded_TreeUnchanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "")
 	before := drawn(b.tree)
@@ -133,7 +133,7 @@ func TestAReshapeIsAskedForAndTheTreeLeftAlone(t *testing.T) {
 	b.settled(numa)
 }
 
-func TestFromFlatToNUMAConsumersGoWhereTheyAre(t *testing.T) {
+func TestAgent_FlatToNUMA_MovesConsumersToTheirNodes(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "")
 	do(t, b.tree.NewRoot("nfs", uuid.New(), nil), b.tree.NewRoot("other", uuid.New(), nil))
@@ -150,7 +150,7 @@ func TestFromFlatToNUMAConsumersGoWhereTheyAre(t *testing.T) {
 	b.settled(numa)
 }
 
-func TestFromNUMABackToFlatAmountsAreAddedUpWithoutAsking(t *testing.T) {
+func TestAgent_NUMAToFlat_SumsAllocations(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "huge-pages", numa)
 	one := b.consumer("cn_NUMA0 VCPU 2", "cn_NUMA1 VCPU 3", "cn_NUMA1 MEMORY_MB 512", "cn DISK_GB 1", "cn_NUMA0 CUSTOM_MEMORY_HUGEPAGES_2MB 64", "cn_NUMA1 CUSTOM_MEMORY_HUGEPAGES_1GB 1024")
@@ -164,7 +164,7 @@ func TestFromNUMABackToFlatAmountsAreAddedUpWithoutAsking(t *testing.T) {
 	b.settled("")
 }
 
-func TestWhereThereIsOneNodeNobodyIsAsked(t *testing.T) {
+func TestAgent_SingleNUMANode_NoConsumerSourceNeeded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "virtual", "")
 	one := b.consumer("cn VCPU 2", "cn MEMORY_MB 512", "cn DISK_GB 1")
@@ -173,7 +173,7 @@ func TestWhereThereIsOneNodeNobodyIsAsked(t *testing.T) {
 	b.settled(numa)
 }
 
-func TestConsumersThatNobodyKnowsAreNamedAndNothingIsMoved(t *testing.T) {
+func TestAgent_UnknownConsumers_NamedAndNothingMoved(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "")
 	known, first, second := b.consumer("cn VCPU 1"), b.consumer("cn VCPU 4", "cn DISK_GB 3"), b.consumer("cn MEMORY_MB 7")
@@ -190,7 +190,7 @@ func TestConsumersThatNobodyKnowsAreNamedAndNothingIsMoved(t *testing.T) {
 	}
 }
 
-func TestConsumersThatNobodyKnowsArePutWhereTheyFitIfThatIsWanted(t *testing.T) {
+func TestAgent_UnknownConsumersWithFit_PlacedByFreeCapacity(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "ratios: {VCPU: 1}\n")
 	known, unknown := b.consumer("cn VCPU 6"), b.consumer("cn VCPU 7")
@@ -203,7 +203,7 @@ func TestConsumersThatNobodyKnowsArePutWhereTheyFitIfThatIsWanted(t *testing.T) 
 	b.settled(yaml)
 }
 
-func TestASourceThatSaysAnotherSumThanTheBooksIsBelievedAndNoted(t *testing.T) {
+func TestAgent_ShareSumDiffersFromAllocation_UsedAndLogged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "")
 	one := b.consumer("cn VCPU 4", "cn MEMORY_MB 100")
@@ -217,7 +217,7 @@ func TestASourceThatSaysAnotherSumThanTheBooksIsBelievedAndNoted(t *testing.T) {
 	}
 }
 
-func TestWhatASourceCannotMeanIsRefused(t *testing.T) {
+func TestAgent_InvalidConsumerShares_Rejected(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
 		shares []string
@@ -246,7 +246,7 @@ func TestWhatASourceCannotMeanIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatTheServiceWouldRefuseIsSaidBefore(t *testing.T) {
+func TestAgent_ReshapeViolatesUnits_RejectedBeforeRequest(t *testing.T) {
 	t.Parallel()
 	t.Run("more than a node gives at once", func(t *testing.T) {
 		t.Parallel()
@@ -285,10 +285,10 @@ func TestWhatTheServiceWouldRefuseIsSaidBefore(t *testing.T) {
 	})
 }
 
-func TestAFinishedReshapeIsSeenEvenIfHalfOfTheTreeIsOld(t *testing.T) {
+func TestAgent_PartlyCreatedTree_ReshapeCompletes(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "")
-	// Somebody died between making the providers and moving anything.
+	// An agent was killed between creating the providers and moving allocations.
 	for _, name := range []string{"cn_NUMA0", "cn_NUMA1"} {
 		_, err := b.tree.NewChild(name, "cn", uuid.Nil)
 		do(t, err)
@@ -304,7 +304,7 @@ func TestAFinishedReshapeIsSeenEvenIfHalfOfTheTreeIsOld(t *testing.T) {
 	b.settled(numa)
 }
 
-func TestANodeThatIsNoLongerThereGivesItsConsumersToTheOthers(t *testing.T) {
+func TestAgent_NUMANodeRemoved_ConsumersMovedToRemainingNode(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", numa)
 	one := b.consumer("cn_NUMA1 VCPU 1", "cn_NUMA0 VCPU 1")
@@ -316,7 +316,7 @@ func TestANodeThatIsNoLongerThereGivesItsConsumersToTheOthers(t *testing.T) {
 	}
 }
 
-func TestAllCPUsBecomeDedicated(t *testing.T) {
+func TestAgent_AllCPUsBecomeDedicated_AllocationsMoveToPCPU(t *testing.T) {
 	t.Parallel()
 	const all = "cpus: {dedicated: 0-15}\n"
 	b := setup(t, "two-sockets", "")
@@ -332,7 +332,7 @@ func TestAllCPUsBecomeDedicated(t *testing.T) {
 	b.settled("")
 }
 
-func TestWhenSomeCPUsBecomeDedicatedTheSourceSaysWhoIsPinned(t *testing.T) {
+func TestAgent_CPUsBecomeDedicated_PinnedConsumersMoveToPCPU(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "")
 	pinned, floating := b.consumer("cn VCPU 4"), b.consumer("cn VCPU 2")
@@ -347,7 +347,7 @@ func TestWhenSomeCPUsBecomeDedicatedTheSourceSaysWhoIsPinned(t *testing.T) {
 	b.settled(dedicated)
 }
 
-func TestDedicatedCPUsAndNodesMayComeTogether(t *testing.T) {
+func TestAgent_DedicatedCPUsWithNUMALayout_ReshapedTogether(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "")
 	pinned, floating := b.consumer("cn VCPU 6", "cn DISK_GB 1"), b.consumer("cn VCPU 2")
@@ -363,14 +363,14 @@ func TestDedicatedCPUsAndNodesMayComeTogether(t *testing.T) {
 	b.settled(dedicated)
 }
 
-func TestMoreDedicatedCPUsThanBeforeAreNoReshape(t *testing.T) {
+func TestAgent_MoreDedicatedCPUs_NoReshape(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "cpus: {dedicated: 0-3}\n")
 	do(t, b.reshape("cpus: {dedicated: 0-7}\n", nil))
 	b.settled("cpus: {dedicated: 0-7}\n")
 }
 
-func TestInventoryOfDevicesOnTheRootGoesToTheDevices(t *testing.T) {
+func TestAgent_DeviceInventoryOnRoot_MovesToDeviceProviders(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "graphics", "default_devices: false\n")
 	add(t, b.tree, "cn", classVGPU, 24)
@@ -385,7 +385,7 @@ func TestInventoryOfDevicesOnTheRootGoesToTheDevices(t *testing.T) {
 	b.settled(divided)
 }
 
-func TestASourceThatFailsFailsTheReshape(t *testing.T) {
+func TestAgent_ConsumerSourceFails_ReshapeFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "")
 	b.consumer("cn VCPU 1")
@@ -396,7 +396,7 @@ func TestASourceThatFailsFailsTheReshape(t *testing.T) {
 	}
 }
 
-func TestSpreadingKeepsTheSumAndExceedsNobody(t *testing.T) {
+func TestAgent_SpreadReserved_KeepsSumWithinTotals(t *testing.T) {
 	t.Parallel()
 	for _, totals := range [][]int64{{8, 8}, {1, 9, 30}, {30, 9, 1}, {5}, {0, 7}} {
 		var parts []part

@@ -1,8 +1,6 @@
 package host
 
 import (
-	"log/slog"
-	"net/http/httptest"
 	"reflect"
 	"testing"
 
@@ -10,10 +8,8 @@ import (
 
 	"github.com/berthd/berth/agent"
 	"github.com/berthd/berth/client"
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/dbtest"
-	"github.com/berthd/berth/server/store"
-	"github.com/berthd/berth/server/storetest"
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/internal/test/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -21,24 +17,15 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // serve starts the real server on a database of the test's own.
 func serve(t *testing.T) *client.Client {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	listening := httptest.NewServer(server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	}))
-	t.Cleanup(listening.Close)
-	made, err := client.New(listening.URL)
+	made, err := client.New(servertest.New(t, servertest.Options{}).Listen(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made
 }
 
-// TestEveryRecordedTreeIsTakenByTheServer: no class, trait or bound is refused.
-func TestEveryRecordedTreeIsTakenByTheServer(t *testing.T) {
+// TestAgent_RecordedTrees_AcceptedByServer: no class, trait or bound is refused.
+func TestAgent_RecordedTrees_AcceptedByServer(t *testing.T) {
 	t.Parallel()
 	c := serve(t)
 	for machine := range machines {
@@ -57,11 +44,11 @@ func TestEveryRecordedTreeIsTakenByTheServer(t *testing.T) {
 	}
 }
 
-// TestThisMachineChangesItsLayoutUnderARunningConsumer goes from flat to numa and back,
+// TestAgent_LocalHostFlatNUMAFlat_KeepsConsumer goes from flat to numa and back,
 // whatever machine this is.
-func TestThisMachineChangesItsLayoutUnderARunningConsumer(t *testing.T) {
+func TestAgent_LocalHostFlatNUMAFlat_KeepsConsumer(t *testing.T) {
 	t.Parallel()
-	machine, err := Survey(t.Context(), SurveyOptions{})
+	machine, err := Discover(t.Context(), SurveyOptions{})
 	do(t, err)
 	if !machine.Sees(PartNodes) || !machine.Sees(PartCPUs) {
 		t.Skipf("this machine does not show its NUMA nodes: %v", machine.Missing)
@@ -69,7 +56,7 @@ func TestThisMachineChangesItsLayoutUnderARunningConsumer(t *testing.T) {
 	changeLayout(t, machine, client.Resources{classVCPU: 1, classMemory: 64, classDisk: 1})
 }
 
-func TestARecordedMachineChangesItsLayoutUnderARunningConsumer(t *testing.T) {
+func TestAgent_RecordedHostFlatNUMAFlat_KeepsConsumer(t *testing.T) {
 	t.Parallel()
 	changeLayout(t, survey(t, "huge-pages"), client.Resources{
 		classVCPU: 12, classMemory: 60000, classDisk: 1, hugePagesOf(2048): 10000, hugePagesOf(1 << 20): 2048,

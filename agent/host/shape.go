@@ -30,8 +30,8 @@ type place struct {
 	traits      []string
 }
 
-// shape is a tree as it should be, parents before their children.
-type shape struct {
+// desiredTree is a tree as it should be, parents before their children.
+type desiredTree struct {
 	node    string
 	machine *Machine
 	config  *Config
@@ -45,17 +45,17 @@ type note struct {
 	values []any
 }
 
-func (s *shape) note(text string, values ...any) {
+func (s *desiredTree) note(text string, values ...any) {
 	s.notes = append(s.notes, note{text, values})
 }
 
 // newShape computes how the tree of a machine should be. Errors are about settings
 // that do not fit the machine.
-func newShape(machine *Machine, config *Config, layout Layout, node string) (*shape, error) {
+func newShape(machine *Machine, config *Config, layout Layout, node string) (*desiredTree, error) {
 	if err := layout.check(); err != nil {
 		return nil, err
 	}
-	s := &shape{node: node, machine: machine, config: config}
+	s := &desiredTree{node: node, machine: machine, config: config}
 	root := &place{kind: kindRoot, name: node, inventories: client.Inventories{}, traits: slices.Concat(processorTraits(machine), diskTraits(machine))}
 	s.places = []*place{root}
 	parts, err := s.parts(layout)
@@ -93,7 +93,7 @@ type part struct {
 }
 
 // parts divides CPUs, memory and huge pages as the layout wants it.
-func (s *shape) parts(layout Layout) ([]part, error) {
+func (s *desiredTree) parts(layout Layout) ([]part, error) {
 	shared, dedicated, err := s.processors()
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (p part) add(class string, total int64) {
 }
 
 // processors are the shared and the dedicated CPUs.
-func (s *shape) processors() (shared, dedicated []int, err error) {
+func (s *desiredTree) processors() (shared, dedicated []int, err error) {
 	if !s.machine.Sees(PartCPUs) {
 		return nil, nil, nil
 	}
@@ -167,7 +167,7 @@ func (s *shape) processors() (shared, dedicated []int, err error) {
 }
 
 // fill gives the places of the parts their inventories.
-func (s *shape) fill(parts []part) error {
+func (s *desiredTree) fill(parts []part) error {
 	var classes []string
 	for _, one := range parts {
 		for class := range one.totals {
@@ -228,7 +228,7 @@ func spread(reserved Reserved, class string, parts []part) ([]int64, error) {
 
 // record is an inventory of which everything may be taken at once, in steps.
 func record(total, reserved, step int64) client.InventoryRecord {
-	total = min(total, mostUnits)
+	total = min(total, maxTotal)
 	return client.InventoryRecord{
 		Total: int32(total), Reserved: new(int32(min(reserved, total))), MinUnit: new(int32(step)),
 		MaxUnit: new(int32(total)), StepSize: new(int32(step)),
@@ -236,7 +236,7 @@ func record(total, reserved, step int64) client.InventoryRecord {
 }
 
 // disk is always on the root: a file system belongs to no NUMA node.
-func (s *shape) disk(root *place) error {
+func (s *desiredTree) disk(root *place) error {
 	total := int64(0)
 	if told := s.config.Disk.TotalGB; told != nil {
 		total = *told
@@ -274,15 +274,15 @@ func diskTraits(machine *Machine) []string {
 }
 
 // find is a place by its name, nil if there is none.
-func (s *shape) find(name string) *place {
+func (s *desiredTree) find(name string) *place {
 	if at := slices.IndexFunc(s.places, func(one *place) bool { return one.name == name }); at >= 0 {
 		return s.places[at]
 	}
 	return nil
 }
 
-// wanting are the places that have inventory of one of the classes.
-func (s *shape) wanting(classes ...string) []*place {
+// providersOf are the places that have inventory of one of the classes.
+func (s *desiredTree) providersOf(classes ...string) []*place {
 	var found []*place
 	for _, one := range s.places {
 		if slices.ContainsFunc(classes, func(class string) bool { _, has := one.inventories[class]; return has }) {
@@ -292,9 +292,9 @@ func (s *shape) wanting(classes ...string) []*place {
 	return found
 }
 
-// unseen tells that of a class the survey knows nothing, so that what the tree says
+// notDiscovered tells that of a class the survey knows nothing, so that what the tree says
 // of it is the best that is known.
-func (s *shape) unseen(class string) bool {
+func (s *desiredTree) notDiscovered(class string) bool {
 	switch {
 	case class == classVCPU || class == classPCPU:
 		return !s.machine.Sees(PartCPUs)

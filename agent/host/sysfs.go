@@ -93,7 +93,7 @@ var nodeDirectory = regexp.MustCompile(`^node(\d+)$`)
 
 // nodes reads /sys itself: ghw gives up on all nodes when it misses one file of
 // one of them.
-func (s surveyor) nodes() {
+func (s discoverer) nodes() {
 	const at = "sys/devices/system/node"
 	s.found.HugePages = readHugePages(s.path("sys/kernel/mm/hugepages"))
 	entries, err := os.ReadDir(s.path(at))
@@ -128,7 +128,7 @@ func (s surveyor) nodes() {
 // so with a kernel that takes memory into use bit by bit: its nodes tell what
 // they have of that, which grows. Then each gets its part by the blocks of memory
 // that it has, which are there from the beginning.
-func (s surveyor) balance() {
+func (s discoverer) balance() {
 	const tolerance = 50 // parts of the whole; roundings are far less
 	sum, blocks := int64(0), make([]int64, len(s.found.Nodes))
 	all := int64(0)
@@ -156,7 +156,7 @@ func (s surveyor) balance() {
 }
 
 // assign notes the node of each CPU and returns those of the list that are online.
-func (s surveyor) assign(cpus []int, node int) []int {
+func (s discoverer) assign(cpus []int, node int) []int {
 	var online []int
 	for i := range s.found.CPUs {
 		if cpu := &s.found.CPUs[i]; slices.Contains(cpus, cpu.ID) {

@@ -9,14 +9,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// The states of an allocation.
+// The states of a node allocation.
 const (
 	Allocating = "allocating"
 	Active     = "active"
 	Failed     = "error"
 )
 
-// Allocation is a wish for a machine, and in the state "active" its fulfilment.
+// Allocation is a node allocation: a request for a node by resource class and traits. In the state "active" it has a
+// node.
 type Allocation struct {
 	UUID           uuid.UUID      `json:"uuid"`
 	Name           *string        `json:"name"`
@@ -32,34 +33,34 @@ type Allocation struct {
 	UpdatedAt      *time.Time     `json:"updated_at"`
 }
 
-// NewAllocation is an allocation to be made. What is empty is left to the service.
+// NewAllocation is a node allocation to create. The service chooses the values of empty fields.
 type NewAllocation struct {
 	UUID          *uuid.UUID `json:"uuid,omitempty"`
 	Name          string     `json:"name,omitempty"`
 	ResourceClass string     `json:"resource_class,omitempty"`
 	Traits        []string   `json:"traits,omitempty"`
-	// CandidateNodes are names or uuids; none: any node will do.
+	// CandidateNodes are names or UUIDs; none: any node is allowed.
 	CandidateNodes []string `json:"candidate_nodes,omitempty"`
-	// Node is one that is in use already, and gets an allocation for that.
+	// Node is a node that is in use already and gets this allocation.
 	Node  string         `json:"node,omitempty"`
 	Owner string         `json:"owner,omitempty"`
 	Extra map[string]any `json:"extra,omitempty"`
 }
 
-// NodeAllocationCreate asks for a machine. The answer is in the state "allocating", but
-// where a Node is named; WaitForAllocation waits for the decision.
+// NodeAllocationCreate creates a node allocation. It is in the state "allocating", unless a Node is named;
+// WaitForAllocation waits until a conductor has processed it.
 func (c *Client) NodeAllocationCreate(ctx context.Context, wanted NewAllocation) (made Allocation, err error) {
 	return made, c.send(ctx, &made, request{method: http.MethodPost, path: []string{"allocations"}, body: wanted})
 }
 
-// AllocationFilter chooses allocations. What is empty doesn't count.
+// AllocationFilter is a filter of node allocations. It ignores empty fields.
 type AllocationFilter struct {
 	State, ResourceClass, Node, Owner string
-	// Most is how many are wanted; 0: all.
+	// Most is the maximum number of results; 0: all.
 	Most int
 }
 
-// NodeAllocationList lists allocations, in the order in which they were made.
+// NodeAllocationList returns node allocations in the order of their creation.
 func (c *Client) NodeAllocationList(ctx context.Context, filter AllocationFilter) ([]Allocation, error) {
 	query := fill(url.Values{}, map[string]string{
 		"state": filter.State, "resource_class": filter.ResourceClass, "node": filter.Node, "owner": filter.Owner,
@@ -68,28 +69,27 @@ func (c *Client) NodeAllocationList(ctx context.Context, filter AllocationFilter
 		func(one Allocation) string { return one.UUID.String() })
 }
 
-// NodeAllocationShow reads an allocation.
+// NodeAllocationShow returns a node allocation.
 func (c *Client) NodeAllocationShow(ctx context.Context, ident string) (found Allocation, err error) {
 	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"allocations", ident}})
 }
 
-// NodeAllocationUpdate changes the name or the extra of an allocation; all changes are
-// made, or none.
+// NodeAllocationUpdate changes name or extra of a node allocation in one transaction.
 func (c *Client) NodeAllocationUpdate(ctx context.Context, ident string, changes ...Change) (changed Allocation, err error) {
 	return changed, c.send(ctx, &changed, request{method: http.MethodPatch, path: []string{"allocations", ident}, body: changes})
 }
 
-// NodeAllocationDelete gives the machine back.
+// NodeAllocationDelete deletes a node allocation and releases its node.
 func (c *Client) NodeAllocationDelete(ctx context.Context, ident string) error {
 	return c.send(ctx, nil, request{method: http.MethodDelete, path: []string{"allocations", ident}})
 }
 
-// AllocationOfNodeShow reads the allocation that has a node.
+// AllocationOfNodeShow returns the node allocation of a node.
 func (c *Client) AllocationOfNodeShow(ctx context.Context, node string) (found Allocation, err error) {
 	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"nodes", node, "allocation"}})
 }
 
-// AllocationOfNodeDelete deletes the allocation that has a node.
+// AllocationOfNodeDelete deletes the node allocation of a node and releases the node.
 func (c *Client) AllocationOfNodeDelete(ctx context.Context, node string) error {
 	return c.send(ctx, nil, request{method: http.MethodDelete, path: []string{"nodes", node, "allocation"}})
 }

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Change is one step of an update. Make it with Set and Unset.
+// Change is one operation of a JSON patch. Create it with Set or Unset.
 type Change struct {
 	Op    string
 	Path  string
 	Value any
 }
 
-// Set gives a member a value: Set("rack-7", "name"), Set(4, "properties", "cpus").
+// Set returns the change that sets a member: Set("rack-7", "name"), Set(4, "properties", "cpus").
 func Set(value any, member ...string) Change {
 	return Change{Op: "add", Path: pointer(member), Value: value}
 }
 
-// Unset takes a member's value away.
+// Unset returns the change that removes a member.
 func Unset(member ...string) Change { return Change{Op: "remove", Path: pointer(member)} }
 
-// pointer is the form in which paths are sent: RFC 6901.
+// pointer returns the path of a member as a JSON pointer (RFC 6901).
 func pointer(member []string) string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var path strings.Builder
@@ -30,8 +30,7 @@ func pointer(member []string) string {
 	return path.String()
 }
 
-// MarshalJSON leaves the value out where there is none to be set, which is something
-// else than null.
+// MarshalJSON omits the value of a removal; null would be a value.
 func (c Change) MarshalJSON() ([]byte, error) {
 	step := map[string]any{"op": c.Op, "path": c.Path}
 	if c.Op != "remove" {

@@ -15,10 +15,10 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Version is the microversion that all requests are of.
+// Version is the microversion of all requests.
 const Version = "1.82"
 
-// The headers of this API that package client does not know.
+// The headers of this API that package client does not use.
 const (
 	versionHeader   = "X-OpenStack-Ironic-API-Version"
 	minimumHeader   = "X-OpenStack-Ironic-API-Minimum-Version"
@@ -26,20 +26,19 @@ const (
 	requestIDHeader = "Openstack-Request-Id"
 )
 
-// Client speaks to one service. Make it with Over; it is safe for concurrent use.
+// Client is a client of the Bare Metal API of one service. Create it with New; it is safe for concurrent use.
 type Client struct {
 	service *client.Client
-	// sleep waits between two looks, and is another one in tests.
+	// sleep waits between two polls; tests replace it.
 	sleep func(context.Context, time.Duration) error
 }
 
-// Over makes a client of the Bare Metal API at the address, and with the identity, of
-// a client of package client. The address may end in /v1 or before that. With
-// Keystone that client should be made with the ServiceType "baremetal".
-func Over(service *client.Client) *Client { return &Client{service: service, sleep: sleep} }
+// New returns a client of the Bare Metal API with the address and identity of a client of package client. The address
+// may end in /v1 or before that. With Keystone create that client with the ServiceType "baremetal".
+func New(service *client.Client) *Client { return &Client{service: service, sleep: sleep} }
 
-// IsConflict says whether the service refused something because of the state that it
-// is in: a name that is taken, a node that is in use or busy.
+// IsConflict reports whether the error is a response with status 409: a duplicate name, or a node that is in use or
+// reserved.
 func IsConflict(err error) bool {
 	var refused *client.Error
 	return errors.As(err, &refused) && refused.Status == http.StatusConflict
@@ -48,14 +47,14 @@ func IsConflict(err error) bool {
 // request is one call of an operation.
 type request struct {
 	method string
-	// path has the parts of the path behind /v1/, not escaped.
+	// path is the segments of the path after /v1/, not escaped.
 	path  []string
 	query url.Values
 	// body is sent as JSON, unless it is nil.
 	body any
 }
 
-// send does one operation and decodes its answer, unless into is nil.
+// send executes one operation and decodes its response, unless into is nil.
 func (c *Client) send(ctx context.Context, into any, wanted request) error {
 	return c.service.Exchange(ctx, into, refusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
 		made, err := wanted.at(ctx, address)
@@ -66,7 +65,7 @@ func (c *Client) send(ctx context.Context, into any, wanted request) error {
 	})
 }
 
-// at makes the request for a service at an address that ends in a slash.
+// at returns the HTTP request for a service at an address that ends in a slash.
 func (r request) at(ctx context.Context, address string) (*http.Request, error) {
 	var body io.Reader // no *bytes.Reader: a nil one would be a body
 	if r.body != nil {
@@ -99,8 +98,8 @@ func (r request) url(address string) string {
 	return whole
 }
 
-// refusal reads the body of an error: an object whose one member is a text, which is
-// JSON once more. Proxies and old services put the object itself there.
+// refusal reads an error body: an object whose one member is a string with JSON. Proxies and old services have the
+// object itself there.
 func refusal(failed *client.Error, answer *http.Response, body []byte) {
 	if id := answer.Header.Get(requestIDHeader); id != "" {
 		failed.RequestID = id
@@ -112,7 +111,7 @@ func refusal(failed *client.Error, answer *http.Response, body []byte) {
 		failed.Detail = faultOf(outer.Message)
 	}
 	if answer.StatusCode == http.StatusNotAcceptable && answer.Header.Get(maximumHeader) != "" {
-		failed.Detail = fmt.Sprintf("the service speaks the microversions %s to %s of the Bare Metal API, this client %s",
+		failed.Detail = fmt.Sprintf("the service supports the microversions %s to %s of the Bare Metal API, this client requires %s",
 			answer.Header.Get(minimumHeader), answer.Header.Get(maximumHeader), Version)
 	}
 }
@@ -138,8 +137,8 @@ func faultOf(message json.RawMessage) string {
 	return text
 }
 
-// pages reads a list to its end, or until it has so many; 0: all. The name is that of
-// the list, and of the resource's path.
+// pages reads all pages of a list, or at most so many items; 0: all. The name is that of the member with the list, and
+// of the path.
 func pages[T any](ctx context.Context, c *Client, wanted request, name string, most int, id func(T) string) ([]T, error) {
 	all := []T{}
 	query := url.Values{}
@@ -160,7 +159,7 @@ func pages[T any](ctx context.Context, c *Client, wanted request, name string, m
 			return nil, fmt.Errorf("%s %s: the answer has no list of %s: %w", wanted.method, strings.Join(wanted.path, "/"), name, err)
 		}
 		all = append(all, page...)
-		// A list without "next" was the last one, whatever its length.
+		// A page without "next" is the last one, whatever its length.
 		if answer["next"] == nil || len(page) == 0 || most > 0 && len(all) >= most {
 			return all, nil
 		}
@@ -168,7 +167,7 @@ func pages[T any](ctx context.Context, c *Client, wanted request, name string, m
 	}
 }
 
-// fill puts the values that are not empty into a query.
+// fill sets the values that are not empty in a query.
 func fill(query url.Values, values map[string]string) url.Values {
 	for name, value := range values {
 		if value != "" {
@@ -178,7 +177,7 @@ func fill(query url.Values, values map[string]string) url.Values {
 	return query
 }
 
-// sleep is time.Sleep for those who may be cancelled.
+// sleep waits, and returns the error of ctx if that ends first.
 func sleep(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

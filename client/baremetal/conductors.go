@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Driver is a kind of hardware that some conductors can manage.
+// Driver is a hardware driver with the conductors that support it.
 type Driver struct {
 	Name  string   `json:"name"`
 	Type  string   `json:"type"`
 	Hosts []string `json:"hosts"`
 }
 
-// DriverList lists the drivers of the conductors that are alive, by name.
+// DriverList returns the drivers of the conductors that are alive, sorted by name.
 func (c *Client) DriverList(ctx context.Context) ([]Driver, error) {
 	answer := struct {
 		Drivers []Driver `json:"drivers"`
@@ -23,18 +23,17 @@ func (c *Client) DriverList(ctx context.Context) ([]Driver, error) {
 	return answer.Drivers, err
 }
 
-// DriverShow reads a driver.
+// DriverShow returns a driver.
 func (c *Client) DriverShow(ctx context.Context, name string) (found Driver, err error) {
 	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"drivers", name}})
 }
 
-// DriverProperties are the settings that a driver reads from a node's driver_info, with
-// what each is for.
+// DriverProperties returns the properties that a driver reads from the driver_info of a node, with their descriptions.
 func (c *Client) DriverProperties(ctx context.Context, name string) (found map[string]string, err error) {
 	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"drivers", name, "properties"}})
 }
 
-// Conductor is a process that manages machines.
+// Conductor is a process that processes node allocations and drives nodes.
 type Conductor struct {
 	Hostname  string     `json:"hostname"`
 	Group     string     `json:"conductor_group"`
@@ -44,14 +43,14 @@ type Conductor struct {
 	UpdatedAt *time.Time `json:"updated_at"`
 }
 
-// ConductorList lists conductors, the dead ones as well.
+// ConductorList returns all conductors, also those that are not alive.
 func (c *Client) ConductorList(ctx context.Context) ([]Conductor, error) {
 	query := url.Values{"detail": {"true"}}
 	return pages(ctx, c, request{method: http.MethodGet, path: []string{"conductors"}, query: query}, "conductors", 0,
 		func(one Conductor) string { return one.Hostname })
 }
 
-// ConductorShow reads a conductor.
+// ConductorShow returns a conductor.
 func (c *Client) ConductorShow(ctx context.Context, hostname string) (found Conductor, err error) {
 	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"conductors", hostname}})
 }

@@ -1,17 +1,14 @@
-// Package baremetal is how Go programs speak to the Bare Metal API of Berth, or of
-// any service of that API that knows microversion 1.82: machines, and allocations,
-// which find a free one.
+// Package baremetal is the Go client of the Bare Metal API of Berth, and of any other service of that API with
+// microversion 1.82: nodes, ports, and node allocations, which assign a free node.
 //
-// A Client stands on one of package client and shares its address, identity, retries
-// and log. Its methods are called like the operations of the OpenAPI document
-// (NodeList, NodeAllocationCreate, …), send one request each, but for lists, which
-// are read to their end, and return plain values. Wherever an ident stands, a name
-// or a uuid will do. What the service refuses is a *client.Error whose Detail is the
-// sentence of the service.
+// A Client uses a client of package client and shares its address, identity, retries and log. Its methods have the
+// names of the operations of the OpenAPI document (NodeList, NodeAllocationCreate, …) and return plain values. Each
+// sends one request, except lists, which read all pages. An ident is a name or a UUID. An error of the service is a
+// *client.Error whose Detail is the message of the service.
 //
-// Much of this API answers before it is done: WaitForNode and WaitForAllocation ask
-// again, in pauses that grow, until it is.
+// Many operations of this API return before they are complete: WaitForNode and WaitForAllocation poll, at growing
+// intervals, until they are.
 //
-// It is not for deciding anything, and not for all members of all resources: those
-// that nobody has asked for here are in gen/baremetal, which is generated.
+// It is not for decisions, and not for all members of all resources: it has those that its callers need. The OpenAPI
+// document of 1.82 has the others.
 package baremetal

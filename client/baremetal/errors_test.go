@@ -27,7 +27,7 @@ func answering(t *testing.T, status int, body string, headers ...string) *bareme
 	return over(t, listening.URL, http.DefaultTransport)
 }
 
-func TestAnErrorSaysWhatTheServiceSaid(t *testing.T) {
+func TestClient_BaremetalErrorBodies_YieldMessage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status  int
@@ -46,7 +46,7 @@ func TestAnErrorSaysWhatTheServiceSaid(t *testing.T) {
 		"nothing":      {500, ``, nil, "GET /v1/nodes/x: 500 Internal Server Error"},
 		"another version": {406, `{"error_message": "{\"code\": 406, \"description\": \"Version 1.82 was requested\"}"}`,
 			[]string{"X-OpenStack-Ironic-API-Minimum-Version: 1.1", "X-OpenStack-Ironic-API-Maximum-Version: 1.58"},
-			"GET /v1/nodes/x: 406 Not Acceptable: the service speaks the microversions 1.1 to 1.58 of the Bare Metal API, this client 1.82"},
+			"GET /v1/nodes/x: 406 Not Acceptable: the service supports the microversions 1.1 to 1.58 of the Bare Metal API, this client requires 1.82"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +61,7 @@ func TestAnErrorSaysWhatTheServiceSaid(t *testing.T) {
 	}
 }
 
-func TestAListIsReadToItsEndOrAsFarAsWanted(t *testing.T) {
+func TestClient_BaremetalList_FollowsPagesToLimit(t *testing.T) {
 	t.Parallel()
 	// A service with seven nodes, two on a page at most.
 	const sevenNodes = 7

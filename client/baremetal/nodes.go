@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Node is a machine. What may be missing is nil.
+// Node is a node. Missing values are nil.
 type Node struct {
 	UUID                 uuid.UUID  `json:"uuid"`
 	Name                 *string    `json:"name"`
@@ -26,8 +26,7 @@ type Node struct {
 	MaintenanceReason    *string    `json:"maintenance_reason"`
 	Fault                *string    `json:"fault"`
 	LastError            *string    `json:"last_error"`
-	// InstanceUUID is whose machine it is; AllocationUUID is the same where an
-	// allocation has it.
+	// InstanceUUID is the instance on the node; AllocationUUID is the same if the node has a node allocation.
 	InstanceUUID    *uuid.UUID     `json:"instance_uuid"`
 	AllocationUUID  *uuid.UUID     `json:"allocation_uuid"`
 	Owner           *string        `json:"owner"`
@@ -47,14 +46,14 @@ type Node struct {
 	UpdatedAt       *time.Time     `json:"updated_at"`
 }
 
-// NodeFilter chooses nodes. What is empty doesn't count.
+// NodeFilter is a filter of nodes. It ignores empty fields.
 type NodeFilter struct {
 	ProvisionState, ResourceClass, Driver, Owner, Lessee string
 	ConductorGroup, Conductor, Fault, InstanceUUID       string
 	DescriptionContains                                  string
-	// Associated nodes are in use.
+	// Associated selects nodes with an instance.
 	Associated, Maintenance, Retired *bool
-	// Most is how many are wanted; 0: all.
+	// Most is the maximum number of results; 0: all.
 	Most int
 }
 
@@ -72,18 +71,18 @@ func (f NodeFilter) query() url.Values {
 	return query
 }
 
-// NodeList lists nodes, in the order in which they were made.
+// NodeList returns nodes in the order of their creation.
 func (c *Client) NodeList(ctx context.Context, filter NodeFilter) ([]Node, error) {
 	return pages(ctx, c, request{method: http.MethodGet, path: []string{"nodes", "detail"}, query: filter.query()}, "nodes", filter.Most,
 		func(node Node) string { return node.UUID.String() })
 }
 
-// NodeShow reads a node.
+// NodeShow returns a node.
 func (c *Client) NodeShow(ctx context.Context, ident string) (node Node, err error) {
 	return node, c.send(ctx, &node, request{method: http.MethodGet, path: []string{"nodes", ident}})
 }
 
-// NewNode is a node to be made. What is empty is left to the service.
+// NewNode is a node to create. The service chooses the values of empty fields.
 type NewNode struct {
 	UUID           *uuid.UUID     `json:"uuid,omitempty"`
 	Name           string         `json:"name,omitempty"`
@@ -99,35 +98,34 @@ type NewNode struct {
 	Extra          map[string]any `json:"extra,omitempty"`
 }
 
-// NodeCreate makes a node, in the state "enroll".
+// NodeCreate creates a node in the provision state "enroll".
 func (c *Client) NodeCreate(ctx context.Context, wanted NewNode) (node Node, err error) {
 	return node, c.send(ctx, &node, request{method: http.MethodPost, path: []string{"nodes"}, body: wanted})
 }
 
-// NodeUpdate changes a node; all changes are made, or none.
+// NodeUpdate applies changes to a node in one transaction.
 func (c *Client) NodeUpdate(ctx context.Context, ident string, changes ...Change) (node Node, err error) {
 	return node, c.send(ctx, &node, request{method: http.MethodPatch, path: []string{"nodes", ident}, body: changes})
 }
 
-// NodeDelete deletes a node that nobody uses.
+// NodeDelete deletes a node without an instance.
 func (c *Client) NodeDelete(ctx context.Context, ident string) error {
 	return c.send(ctx, nil, request{method: http.MethodDelete, path: []string{"nodes", ident}})
 }
 
-// NodeProvision asks for something that takes its time, by one of the verbs of the
-// API: manage, provide, active, deleted, adopt, rebuild, inspect, abort. WaitForNode
-// waits for its end.
+// NodeProvision starts a provision transition with a verb of the API: manage, provide, active, deleted, adopt, rebuild,
+// inspect, abort. It returns before the transition ends; WaitForNode waits for its end.
 func (c *Client) NodeProvision(ctx context.Context, ident, verb string) error {
 	return c.send(ctx, nil, request{method: http.MethodPut, path: []string{"nodes", ident, "states", "provision"}, body: map[string]string{"target": verb}})
 }
 
-// NodePower asks for a state of the power: "power on", "power off", "rebooting",
-// "soft power off", "soft rebooting".
+// NodePower starts a change of the power state: "power on", "power off", "rebooting", "soft power off", "soft
+// rebooting". WaitForPower waits for its end.
 func (c *Client) NodePower(ctx context.Context, ident, target string) error {
 	return c.send(ctx, nil, request{method: http.MethodPut, path: []string{"nodes", ident, "states", "power"}, body: map[string]string{"target": target}})
 }
 
-// NodeStates is what a node is doing.
+// NodeStates is the provision and power states of a node.
 type NodeStates struct {
 	ProvisionState       string     `json:"provision_state"`
 	TargetProvisionState *string    `json:"target_provision_state"`
@@ -138,13 +136,13 @@ type NodeStates struct {
 	ConsoleEnabled       bool       `json:"console_enabled"`
 }
 
-// NodeStates reads what a node is doing.
+// NodeStates returns the provision and power states of a node.
 func (c *Client) NodeStates(ctx context.Context, ident string) (states NodeStates, err error) {
 	return states, c.send(ctx, &states, request{method: http.MethodGet, path: []string{"nodes", ident, "states"}})
 }
 
-// NodeMaintenanceSet keeps a node from being given away, and lets it be deleted in
-// any state. The reason may be empty.
+// NodeMaintenanceSet sets a node to maintenance: the service does not assign it, and it can be deleted in any state.
+// The reason may be empty.
 func (c *Client) NodeMaintenanceSet(ctx context.Context, ident, reason string) error {
 	body := map[string]string{}
 	if reason != "" {
@@ -153,12 +151,12 @@ func (c *Client) NodeMaintenanceSet(ctx context.Context, ident, reason string) e
 	return c.send(ctx, nil, request{method: http.MethodPut, path: []string{"nodes", ident, "maintenance"}, body: body})
 }
 
-// NodeMaintenanceUnset ends it.
+// NodeMaintenanceUnset ends the maintenance of a node.
 func (c *Client) NodeMaintenanceUnset(ctx context.Context, ident string) error {
 	return c.send(ctx, nil, request{method: http.MethodDelete, path: []string{"nodes", ident, "maintenance"}})
 }
 
-// NodeTraitList reads the traits of a node, sorted.
+// NodeTraitList returns the traits of a node, sorted.
 func (c *Client) NodeTraitList(ctx context.Context, ident string) ([]string, error) {
 	answer := struct {
 		Traits []string `json:"traits"`
@@ -167,35 +165,35 @@ func (c *Client) NodeTraitList(ctx context.Context, ident string) ([]string, err
 	return answer.Traits, err
 }
 
-// NodeTraitReplace gives a node exactly these traits.
+// NodeTraitReplace replaces all traits of a node.
 func (c *Client) NodeTraitReplace(ctx context.Context, ident string, traits []string) error {
 	body := map[string][]string{"traits": append([]string{}, traits...)} // never null
 	return c.send(ctx, nil, request{method: http.MethodPut, path: []string{"nodes", ident, "traits"}, body: body})
 }
 
-// NodeTraitAdd gives a node one more trait.
+// NodeTraitAdd adds a trait to a node.
 func (c *Client) NodeTraitAdd(ctx context.Context, ident, trait string) error {
 	return c.send(ctx, nil, request{method: http.MethodPut, path: []string{"nodes", ident, "traits", trait}})
 }
 
-// NodeTraitDelete takes one trait away.
+// NodeTraitDelete removes a trait from a node.
 func (c *Client) NodeTraitDelete(ctx context.Context, ident, trait string) error {
 	return c.send(ctx, nil, request{method: http.MethodDelete, path: []string{"nodes", ident, "traits", trait}})
 }
 
-// NodeTraitClear takes all traits away.
+// NodeTraitClear removes all traits from a node.
 func (c *Client) NodeTraitClear(ctx context.Context, ident string) error {
 	return c.send(ctx, nil, request{method: http.MethodDelete, path: []string{"nodes", ident, "traits"}})
 }
 
-// Validation says whether one of a node's interfaces has what it needs: true, false,
-// or nil where the driver has no such interface.
+// Validation is the result for one interface of a node. Result is true if its properties are complete, and nil if the
+// driver has no such interface.
 type Validation struct {
 	Result *bool   `json:"result"`
 	Reason *string `json:"reason,omitempty"`
 }
 
-// NodeValidate checks a node's interfaces, by their names.
+// NodeValidate validates the interfaces of a node, and returns the results by interface.
 func (c *Client) NodeValidate(ctx context.Context, ident string) (checked map[string]Validation, err error) {
 	return checked, c.send(ctx, &checked, request{method: http.MethodGet, path: []string{"nodes", ident, "validate"}})
 }

@@ -30,9 +30,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestEveryMethodAsksForAnOperationOfTheDocument goes through the life of a machine
+// TestClient_BaremetalMethods_MatchOpenAPIOperations goes through the life of a machine
 // with each method once, on the real server.
-func TestEveryMethodAsksForAnOperationOfTheDocument(t *testing.T) {
+func TestClient_BaremetalMethods_MatchOpenAPIOperations(t *testing.T) {
 	t.Parallel()
 	c, notes := newService(t)
 	ctx := t.Context()
@@ -102,8 +102,8 @@ func TestEveryMethodAsksForAnOperationOfTheDocument(t *testing.T) {
 	}
 	must(t, c.PortDelete(ctx, port.UUID))
 
-	wished := allocation(c.NodeAllocationCreate(ctx, baremetal.NewAllocation{Name: "web", ResourceClass: "gold", CandidateNodes: []string{"rack-1"}}))
-	if given := allocation(c.WaitForAllocation(ctx, "web", nil)); given.UUID != wished.UUID || given.NodeUUID == nil || *given.NodeUUID != made.UUID {
+	requested := allocation(c.NodeAllocationCreate(ctx, baremetal.NewAllocation{Name: "web", ResourceClass: "gold", CandidateNodes: []string{"rack-1"}}))
+	if given := allocation(c.WaitForAllocation(ctx, "web", nil)); given.UUID != requested.UUID || given.NodeUUID == nil || *given.NodeUUID != made.UUID {
 		t.Errorf("the allocation is %+v", given)
 	}
 	allocation(c.NodeAllocationUpdate(ctx, "web", baremetal.Set("www", "name")))

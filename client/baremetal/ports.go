@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Port is a network interface of a machine.
+// Port is a network interface of a node.
 type Port struct {
 	UUID                uuid.UUID      `json:"uuid"`
 	Address             string         `json:"address"`
@@ -22,7 +22,7 @@ type Port struct {
 	UpdatedAt           *time.Time     `json:"updated_at"`
 }
 
-// NewPort is a port to be made. What is empty is left to the service.
+// NewPort is a port to create. The service chooses the values of empty fields.
 type NewPort struct {
 	UUID            *uuid.UUID     `json:"uuid,omitempty"`
 	NodeUUID        uuid.UUID      `json:"node_uuid"`
@@ -31,37 +31,37 @@ type NewPort struct {
 	Extra           map[string]any `json:"extra,omitempty"`
 }
 
-// PortFilter chooses ports. What is empty doesn't count.
+// PortFilter is a filter of ports. It ignores empty fields.
 type PortFilter struct {
-	// Node is a name or a uuid; Address a MAC address.
+	// Node is a name or a UUID; Address is a MAC address.
 	Node, Address string
-	// Most is how many are wanted; 0: all.
+	// Most is the maximum number of results; 0: all.
 	Most int
 }
 
-// PortCreate gives a machine a port.
+// PortCreate creates a port of a node.
 func (c *Client) PortCreate(ctx context.Context, wanted NewPort) (made Port, err error) {
 	return made, c.send(ctx, &made, request{method: http.MethodPost, path: []string{"ports"}, body: wanted})
 }
 
-// PortList lists ports, in the order in which they were made.
+// PortList returns ports in the order of their creation.
 func (c *Client) PortList(ctx context.Context, filter PortFilter) ([]Port, error) {
 	query := fill(url.Values{}, map[string]string{"node": filter.Node, "address": filter.Address})
 	return pages(ctx, c, request{method: http.MethodGet, path: []string{"ports", "detail"}, query: query}, "ports", filter.Most,
 		func(one Port) string { return one.UUID.String() })
 }
 
-// PortShow reads a port. Ports have no names.
+// PortShow returns a port. Ports have no names.
 func (c *Client) PortShow(ctx context.Context, id uuid.UUID) (found Port, err error) {
 	return found, c.send(ctx, &found, request{method: http.MethodGet, path: []string{"ports", id.String()}})
 }
 
-// PortUpdate changes a port; all changes are made, or none.
+// PortUpdate applies changes to a port in one transaction.
 func (c *Client) PortUpdate(ctx context.Context, id uuid.UUID, changes ...Change) (changed Port, err error) {
 	return changed, c.send(ctx, &changed, request{method: http.MethodPatch, path: []string{"ports", id.String()}, body: changes})
 }
 
-// PortDelete takes a port away.
+// PortDelete deletes a port.
 func (c *Client) PortDelete(ctx context.Context, id uuid.UUID) error {
 	return c.send(ctx, nil, request{method: http.MethodDelete, path: []string{"ports", id.String()}})
 }

@@ -1,60 +1,31 @@
 package baremetal_test
 
 import (
-	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/conductor"
-	"github.com/berthd/berth/server/dbtest"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/server/postgres"
 )
 
 // newService serves an empty database, with a conductor that works, and makes a
 // client whose requests are noted.
 func newService(t *testing.T) (*baremetal.Client, *recorder) {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	const hostname = "conductor-1"
-	working := &conductor.Conductor{
-		Store: opened, Hostname: hostname, Drivers: conductor.Drivers(), Workers: 2,
-		HeartbeatInterval: time.Second, HeartbeatTimeout: time.Minute, CheckInterval: time.Second, Log: slog.New(slog.DiscardHandler),
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	if err := working.Register(ctx); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- working.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the conductor: %v", err)
-		}
+	made := servertest.New(t, servertest.Options{
+		Store: postgres.Options{MaxConns: 6}, Server: servertest.Baremetal(servertest.Conductor),
 	})
-	listening := httptest.NewServer(server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), MaxBodyBytes: 1 << 20,
-		Baremetal: &server.Baremetal{Conductor: hostname, Silence: time.Minute},
-	}))
-	t.Cleanup(listening.Close)
+	made.StartConductor(t)
 	notes := &recorder{}
-	return over(t, listening.URL, notes), notes
+	return over(t, made.Listen(t).URL, notes), notes
 }
 
 func over(t *testing.T, address string, transport http.RoundTripper) *baremetal.Client {
@@ -63,7 +34,7 @@ func over(t *testing.T, address string, transport http.RoundTripper) *baremetal.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return baremetal.Over(service)
+	return baremetal.New(service)
 }
 
 // recorder is a transport that notes what was asked.

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// The pauses between two looks: short ones at first, since much is done at once, and
-// then longer ones, since what takes minutes needs no look each second.
+// The poll interval begins short, since many operations complete at once, and grows, since operations of minutes need
+// no poll each second.
 const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
-	pauseGrowth  = 1.5
+	minPollInterval   = 100 * time.Millisecond
+	maxPollInterval   = 5 * time.Second
+	pollBackoffFactor = 1.5
 )
 
-// poll looks until there is nothing to wait for, or the context ends.
+// poll calls look until it returns true or an error, or the context ends.
 func (c *Client) poll(ctx context.Context, look func() (done bool, err error)) error {
-	for pause := firstPause; ; pause = min(time.Duration(pauseGrowth*float64(pause)), longestPause) {
+	for pause := minPollInterval; ; pause = min(time.Duration(pollBackoffFactor*float64(pause)), maxPollInterval) {
 		done, err := look()
 		if err != nil || done {
 			return err
@@ -28,17 +28,17 @@ func (c *Client) poll(ctx context.Context, look func() (done bool, err error)) e
 	}
 }
 
-// StateError is something that ended in another state than the one waited for.
+// StateError is the error for a node or node allocation that ended in a state other than the expected one.
 type StateError struct {
-	// What is "node" or "allocation", and Ident which one.
+	// What is "node" or "allocation", and Ident its name or UUID.
 	What, Ident string
-	// State is the one it is in, Wanted the one waited for.
+	// State is the current state, Wanted the expected one.
 	State, Wanted string
-	// Reason is what the service says about it; it may be empty.
+	// Reason is the last_error of the service; it may be empty.
 	Reason string
 }
 
-// Error says all of it.
+// Error returns a text with all fields.
 func (e *StateError) Error() string {
 	text := fmt.Sprintf("%s %s is in the state %q instead of %q", e.What, e.Ident, e.State, e.Wanted)
 	if e.Reason != "" {
@@ -47,10 +47,9 @@ func (e *StateError) Error() string {
 	return text
 }
 
-// WaitForNode waits until a node has come to rest in a state, such as "available"
-// after the verb provide. It ends with a *StateError if the node comes to rest in
-// another one, and with the context's error. Each look is told to seen, which may be
-// nil.
+// WaitForNode polls until a node is in a provision state without a target, such as "available" after the verb provide.
+// It returns a *StateError if the node ends in another state, and the error of the context if that ends first. It
+// passes the result of each poll to seen, which may be nil.
 func (c *Client) WaitForNode(ctx context.Context, ident, wanted string, seen func(Node)) (node Node, err error) {
 	err = c.poll(ctx, func() (bool, error) {
 		if node, err = c.NodeShow(ctx, ident); err != nil {
@@ -71,7 +70,8 @@ func (c *Client) WaitForNode(ctx context.Context, ident, wanted string, seen fun
 	return node, err
 }
 
-// WaitForPower waits until a node's power has the state that was asked for.
+// WaitForPower polls until the power state of a node has no target. It passes the result of each poll to seen, which
+// may be nil.
 func (c *Client) WaitForPower(ctx context.Context, ident string, seen func(Node)) (node Node, err error) {
 	err = c.poll(ctx, func() (bool, error) {
 		if node, err = c.NodeShow(ctx, ident); err != nil {
@@ -85,9 +85,8 @@ func (c *Client) WaitForPower(ctx context.Context, ident string, seen func(Node)
 	return node, err
 }
 
-// WaitForAllocation waits until an allocation is decided. It ends with a *StateError
-// if there is no machine for it, and with the context's error. Each look is told to
-// seen, which may be nil.
+// WaitForAllocation polls until a node allocation is active. It returns a *StateError if no node is assigned, and the
+// error of the context if that ends first. It passes the result of each poll to seen, which may be nil.
 func (c *Client) WaitForAllocation(ctx context.Context, ident string, seen func(Allocation)) (found Allocation, err error) {
 	err = c.poll(ctx, func() (bool, error) {
 		if found, err = c.NodeAllocationShow(ctx, ident); err != nil {

@@ -27,7 +27,7 @@ func changing(t *testing.T, looks ...string) (*Client, *[]time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, pauses := Over(service), []time.Duration{}
+	made, pauses := New(service), []time.Duration{}
 	made.sleep = func(ctx context.Context, pause time.Duration) error {
 		pauses = append(pauses, pause)
 		return ctx.Err()
@@ -35,7 +35,7 @@ func changing(t *testing.T, looks ...string) (*Client, *[]time.Duration) {
 	return made, &pauses
 }
 
-func TestPausesGrowAndAreBounded(t *testing.T) {
+func TestClient_BaremetalWait_BackoffGrowsToMaximum(t *testing.T) {
 	t.Parallel()
 	const busy, done = `{"provision_state": "cleaning", "target_provision_state": "available"}`, `{"provision_state": "available"}`
 	looks := slices.Repeat([]string{busy}, 20)
@@ -43,12 +43,12 @@ func TestPausesGrowAndAreBounded(t *testing.T) {
 	if node, err := waiting.WaitForNode(t.Context(), "rack-1", "available", nil); err != nil || node.ProvisionState != "available" {
 		t.Errorf("%s, %v", node.ProvisionState, err)
 	}
-	if len(*pauses) != 20 || (*pauses)[0] != firstPause || (*pauses)[19] != longestPause || !slices.IsSorted(*pauses) {
+	if len(*pauses) != 20 || (*pauses)[0] != minPollInterval || (*pauses)[19] != maxPollInterval || !slices.IsSorted(*pauses) {
 		t.Errorf("the pauses are %v", *pauses)
 	}
 }
 
-func TestAWaitForANodeEndsWhenItRestsElsewhere(t *testing.T) {
+func TestClient_WaitForNodeOtherStableState_ReturnsStateError(t *testing.T) {
 	t.Parallel()
 	for last, want := range map[string]string{
 		`{"provision_state": "manageable"}`: `node rack-1 is in the state "manageable" instead of "available"`,
@@ -63,7 +63,7 @@ func TestAWaitForANodeEndsWhenItRestsElsewhere(t *testing.T) {
 	}
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
+func TestClient_BaremetalWaitCanceled_ReturnsContextError(t *testing.T) {
 	t.Parallel()
 	waiting, pauses := changing(t, `{"state": "allocating"}`)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -78,7 +78,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAWaitForPowerEndsWhenNoneIsAskedFor(t *testing.T) {
+func TestClient_WaitForPower_EndsWithoutTarget(t *testing.T) {
 	t.Parallel()
 	waiting, pauses := changing(t, `{"power_state": "power off", "target_power_state": "power on"}`, `{"power_state": "power on"}`)
 	node, err := waiting.WaitForPower(t.Context(), "rack-1", nil)

@@ -39,7 +39,7 @@ func cards(t *testing.T, c *ClientWithResponses) {
 	}
 }
 
-func TestGroupsAreParametersOfTheirOwn(t *testing.T) {
+func TestOpenAPI_ClientRequestGroups_SentAsSuffixedParameters(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	cards(t, c)
@@ -71,7 +71,7 @@ func TestGroupsAreParametersOfTheirOwn(t *testing.T) {
 	same(t, "both on the blue device", ask(CandidateListParamsGroupPolicyIsolate, groups, blueToo), []string{})
 }
 
-func TestRepeatedParametersAllHold(t *testing.T) {
+func TestOpenAPI_ClientRepeatedParameters_AllApply(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	cards(t, c)
@@ -89,9 +89,9 @@ func TestRepeatedParametersAllHold(t *testing.T) {
 	}
 }
 
-// TestLongListsArriveWhole: the server writes them as it finds them, without
+// TestOpenAPI_ClientLongStreamedLists_ReadCompletely: the server writes them as it finds them, without
 // telling their length before.
-func TestLongListsArriveWhole(t *testing.T) {
+func TestOpenAPI_ClientLongStreamedLists_ReadCompletely(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	const many = 40
@@ -121,8 +121,8 @@ func TestLongListsArriveWhole(t *testing.T) {
 	}
 }
 
-// TestACapacityBeyondAllIntegersCanBeRead: a ratio may be as large as that.
-func TestACapacityBeyondAllIntegersCanBeRead(t *testing.T) {
+// TestOpenAPI_ClientCapacityAboveInt64_Decoded: a ratio may be as large as that.
+func TestOpenAPI_ClientCapacityAboveInt64_Decoded(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	answered(t, 200, must(c.ProviderCreateWithResponse(t.Context(), &ProviderCreateParams{v}, ProviderCreate{Name: "host", UUID: &host}))(t))
@@ -133,7 +133,7 @@ func TestACapacityBeyondAllIntegersCanBeRead(t *testing.T) {
 	same(t, "the capacity", body(t, found.JSON200, found.Body).ProviderSummaries[host.String()].Resources["VCPU"].Capacity, 1e41)
 }
 
-func TestEveryRefusalHasItsType(t *testing.T) {
+func TestOpenAPI_GeneratedClientErrors_AreTyped(t *testing.T) {
 	t.Parallel()
 	ctx, url := t.Context(), serve(t)
 	c := asking(t, url, "admin", "admin,service")
@@ -147,13 +147,13 @@ func TestEveryRefusalHasItsType(t *testing.T) {
 	refused(t, large.JSON413, large.Body, ErrorCodePlacementUndefinedCode, "larger")
 	twice := must(c.CandidateListWithResponse(ctx, &CandidateListParams{Resources: new("VCPU:1"), RootRequired: new("CUSTOM_A,!CUSTOM_A"), OpenStackAPIVersion: v}))(t)
 	if twice.JSON400 == nil {
-		t.Errorf("a contradiction is answered %s", twice.Body)
+		t.Errorf("conflicting traits: body = %s, want status 400", twice.Body)
 	}
 
 	member := must(asking(t, url, "ada:mercury", "member").ProviderListWithResponse(ctx, &ProviderListParams{OpenStackAPIVersion: v}))(t)
 	refused(t, member.JSON403, member.Body, ErrorCodePlacementUndefinedCode, "")
-	nobody := must(asking(t, url, "", "").ProviderListWithResponse(ctx, &ProviderListParams{OpenStackAPIVersion: v}))(t)
-	if denied := body(t, nobody.JSON401, nobody.Body); denied.Code != "401 Unauthorized" || denied.Title != "Unauthorized" {
+	missing := must(asking(t, url, "", "").ProviderListWithResponse(ctx, &ProviderListParams{OpenStackAPIVersion: v}))(t)
+	if denied := body(t, missing.JSON401, missing.Body); denied.Code != "401 Unauthorized" || denied.Title != "Unauthorized" {
 		t.Errorf("without a token: %+v", denied)
 	}
 
@@ -164,9 +164,9 @@ func TestEveryRefusalHasItsType(t *testing.T) {
 	}
 }
 
-// TestARequestEditorCanTakeTheWorkOfParams: without params no header is sent but
+// TestOpenAPI_ClientRequestEditor_ReplacesParams: without params no header is sent but
 // the editor's. And a client whose editor forgets it gets what 1.0 answers.
-func TestARequestEditorCanTakeTheWorkOfParams(t *testing.T) {
+func TestOpenAPI_ClientRequestEditor_ReplacesParams(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	answered(t, 200, must(c.ProviderCreateWithResponse(t.Context(), &ProviderCreateParams{v}, ProviderCreate{Name: "host", UUID: &host}))(t))
@@ -180,10 +180,10 @@ func TestARequestEditorCanTakeTheWorkOfParams(t *testing.T) {
 	same(t, "the root at 1.0", body(t, without.JSON200, without.Body).RootProviderUUID, uuid.Nil)
 }
 
-// TestMappingsOfAnyFormAreStillTaken: the document asks for lists of providers
+// TestOpenAPI_ClientMappingsOfAnyForm_Accepted: the document asks for lists of providers
 // under every name, so that programs have a type for them. The server looks only at
 // the names that a group can have, as it always did.
-func TestMappingsOfAnyFormAreStillTaken(t *testing.T) {
+func TestOpenAPI_ClientMappingsOfAnyForm_Accepted(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	cards(t, c)

@@ -56,9 +56,9 @@ func allocations(t *testing.T, c *ClientWithResponses) {
 	same(t, "whose it is", []any{*got.ConsumerGeneration, *got.ConsumerType, *got.ProjectID, *got.UserID},
 		[]any{2, "INSTANCE", "mercury", "ada"})
 	same(t, "what it has", got.Allocations[host.String()].Resources, map[string]int64{"VCPU": 1, "MEMORY_MB": 1024})
-	nobody := must(c.AllocationListWithResponse(ctx, id(0xdead).String(), &AllocationListParams{v}))(t)
-	if empty := body(t, nobody.JSON200, nobody.Body); len(empty.Allocations) != 0 || empty.ConsumerGeneration != nil || empty.ProjectID != nil {
-		t.Errorf("a consumer without allocations is answered %s", nobody.Body)
+	missing := must(c.AllocationListWithResponse(ctx, id(0xdead).String(), &AllocationListParams{v}))(t)
+	if empty := body(t, missing.JSON200, missing.Body); len(empty.Allocations) != 0 || empty.ConsumerGeneration != nil || empty.ProjectID != nil {
+		t.Errorf("consumer without allocations: body = %s", missing.Body)
 	}
 
 	ofNIC := must(c.ProviderAllocationListWithResponse(ctx, nic.String(), &ProviderAllocationListParams{v}))(t)

@@ -94,7 +94,7 @@ func (e CandidateListParamsGroupPolicy) Valid() bool {
 
 // Aggregates The aggregates of a provider.
 type Aggregates struct {
-	// Aggregates The aggregates that the provider is in.
+	// Aggregates UUIDs of the provider's aggregates.
 	Aggregates []openapi_types.UUID `json:"aggregates"`
 
 	// ResourceProviderGeneration The provider's generation.
@@ -103,28 +103,28 @@ type Aggregates struct {
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
 }
 
-// AggregatesReplace The aggregates that a provider is to be in.
+// AggregatesReplace The new aggregates of a provider.
 type AggregatesReplace struct {
-	// Aggregates All aggregates that the provider is to be in. They need not exist before.
+	// Aggregates All aggregates of the provider. New UUIDs create aggregates.
 	Aggregates []openapi_types.UUID `json:"aggregates"`
 
-	// ResourceProviderGeneration The provider's generation as the client knows it.
+	// ResourceProviderGeneration The provider generation that the client read.
 	//
 	// Examples: 4
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
 }
 
-// Allocations What a consumer has, and whose it is.
+// Allocations The allocations of a consumer, with its project and user.
 type Allocations struct {
-	// Allocations By the provider's uuid. Empty: there is no such consumer; then nothing else is told.
+	// Allocations Allocations by provider UUID. Empty without further members if the consumer does not exist.
 	Allocations map[string]AllocationsOnProvider `json:"allocations"`
 
-	// ConsumerGeneration Rises with every write of the consumer's allocations. Writers send the one they saw.
+	// ConsumerGeneration Incremented by every write of the consumer's allocations. A claim contains the generation that the client read.
 	//
 	// Examples: 1
 	ConsumerGeneration *int64 `json:"consumer_generation,omitempty"`
 
-	// ConsumerType The consumer's type; unknown, where it has none.
+	// ConsumerType The consumer type; unknown for a consumer without one.
 	//
 	// Examples: INSTANCE
 	ConsumerType *string `json:"consumer_type,omitempty"`
@@ -136,7 +136,7 @@ type Allocations struct {
 	UserID *string `json:"user_id,omitempty"`
 }
 
-// AllocationsOnProvider What a consumer has of one provider.
+// AllocationsOnProvider The allocations of a consumer on one provider.
 type AllocationsOnProvider struct {
 	// Generation The provider's generation.
 	//
@@ -147,36 +147,36 @@ type AllocationsOnProvider struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
-// Candidate One way to satisfy the request. Its members are those of a claim.
+// Candidate A set of allocations that satisfies the query. Its members are those of a claim.
 type Candidate struct {
-	// Allocations What it takes, by the provider's uuid, for PUT /allocations/{consumer_uuid}.
+	// Allocations The allocations by provider UUID, in the format of PUT /allocations/{consumer_uuid}.
 	Allocations map[string]CandidateUse `json:"allocations"`
 
-	// Mappings By the suffix of a group, empty for the one without: the providers that serve it.
+	// Mappings UUIDs of the providers that serve each group, by group suffix; the suffix of the unsuffixed group is empty.
 	Mappings map[string][]openapi_types.UUID `json:"mappings"`
 }
 
-// CandidateUse What a candidate takes from one provider.
+// CandidateUse The allocations of a candidate on one provider.
 type CandidateUse struct {
-	// Resources Amounts by resource class; those of several groups are added up.
+	// Resources Amounts by resource class, summed over all groups.
 	Resources map[string]int64 `json:"resources"`
 }
 
-// Candidates The candidates for a request, and what is known of their providers.
+// Candidates The candidates of a query, with summaries of their providers.
 type Candidates struct {
 	// AllocationRequests The candidates, in no order of preference.
 	AllocationRequests []Candidate `json:"allocation_requests"`
 
-	// ProviderSummaries By the provider's uuid: all providers of the trees that candidates take from.
+	// ProviderSummaries Provider summaries of all providers in the trees of the candidates, by UUID.
 	ProviderSummaries map[string]ProviderSummary `json:"provider_summaries"`
 }
 
-// Claim All that a consumer is to have, and whose it is. It replaces what the consumer had.
+// Claim All new allocations of a consumer, with its project and user. They replace the previous allocations.
 type Claim struct {
-	// Allocations By the provider's uuid. Empty: the consumer loses what it has.
+	// Allocations Allocations by provider UUID. Empty removes all allocations of the consumer.
 	Allocations map[string]ClaimedOfProvider `json:"allocations"`
 
-	// ConsumerGeneration The consumer's generation as the client knows it; null: it does not exist yet.
+	// ConsumerGeneration The consumer generation that the client read; null for a new consumer.
 	//
 	// Examples: 1
 	ConsumerGeneration nullable.Nullable[int64] `json:"consumer_generation"`
@@ -186,7 +186,7 @@ type Claim struct {
 	// Examples: INSTANCE
 	ConsumerType string `json:"consumer_type"`
 
-	// Mappings Ignored; it is in the candidates that clients send back.
+	// Mappings Ignored; accepted because allocation candidates contain it.
 	Mappings map[string][]openapi_types.UUID `json:"mappings,omitempty"`
 
 	// ProjectID The consumer's project.
@@ -196,19 +196,19 @@ type Claim struct {
 	UserID string `json:"user_id"`
 }
 
-// ClaimedOfProvider What a consumer is to have of one provider.
+// ClaimedOfProvider The new allocations of a consumer on one provider.
 type ClaimedOfProvider struct {
-	// Generation Ignored; it is in what clients read and send back.
+	// Generation Ignored; accepted because responses contain it.
 	Generation *int64 `json:"generation,omitempty"`
 
 	// Resources Amounts by resource class.
 	Resources map[string]int64 `json:"resources"`
 }
 
-// Claims Claims by the consumer's uuid. They are made together or not at all.
+// Claims Claims by consumer UUID, applied atomically.
 type Claims map[string]Claim
 
-// ConsumerOnProvider What one consumer has of a provider.
+// ConsumerOnProvider The allocations of one consumer on a provider.
 type ConsumerOnProvider struct {
 	// ConsumerGeneration The consumer's generation.
 	//
@@ -219,22 +219,22 @@ type ConsumerOnProvider struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
-// Error One reason for a failure.
+// Error One error.
 type Error struct {
-	// Code What went wrong, for programs: they compare it, and show the detail.
+	// Code Machine-readable code of the error. The detail is the text for people.
 	Code *ErrorCode `json:"code,omitempty"`
 
-	// Detail What went wrong, for people.
+	// Detail Description of the error for people.
 	//
 	// Examples: The resource could not be found.
 	Detail string `json:"detail"`
 
-	// MaxVersion Newest microversion of the server; only where the one asked for is not supported.
+	// MaxVersion Newest supported microversion; only if the requested one is not supported.
 	//
 	// Examples: 1.39
 	MaxVersion *string `json:"max_version,omitempty"`
 
-	// MinVersion Oldest microversion of the server; only where the one asked for is not supported.
+	// MinVersion Oldest supported microversion; only if the requested one is not supported.
 	//
 	// Examples: 1.0
 	MinVersion *string `json:"min_version,omitempty"`
@@ -249,24 +249,24 @@ type Error struct {
 	// Examples: 404
 	Status int32 `json:"status"`
 
-	// Title The status in words.
+	// Title Name of the status.
 	//
 	// Examples: Not Found
 	Title string `json:"title"`
 }
 
-// ErrorCode What went wrong, for programs: they compare it, and show the detail.
+// ErrorCode Machine-readable code of the error. The detail is the text for people.
 type ErrorCode string
 
-// Errors What all operations answer when they fail, but for status 401.
+// Errors The error response of all operations, except for status 401.
 type Errors struct {
-	// Errors What went wrong; one element.
+	// Errors List with one error.
 	Errors []Error `json:"errors"`
 }
 
 // Inventories All inventories of a provider.
 type Inventories struct {
-	// Inventories By resource class.
+	// Inventories Inventories by resource class.
 	Inventories map[string]Inventory `json:"inventories"`
 
 	// ResourceProviderGeneration The provider's generation.
@@ -275,68 +275,68 @@ type Inventories struct {
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
 }
 
-// InventoriesReplace All inventories that a provider is to have.
+// InventoriesReplace All new inventories of a provider.
 type InventoriesReplace struct {
-	// Inventories By resource class; those left out are removed.
+	// Inventories Inventories by resource class. Omitted classes are removed.
 	Inventories map[string]InventoryRecord `json:"inventories"`
 
-	// ResourceProviderGeneration The provider's generation as the client knows it.
+	// ResourceProviderGeneration The provider generation that the client read.
 	//
 	// Examples: 4
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
 }
 
-// Inventory How much a provider has of a resource class, and how it may be allocated.
+// Inventory The inventory of a resource class on a provider: its amount and the rules of allocation.
 type Inventory struct {
-	// AllocationRatio (total - reserved) * allocation_ratio is the capacity.
+	// AllocationRatio Overcommit factor: capacity = (total − reserved) × allocation_ratio.
 	//
 	// Examples: 1.5
 	AllocationRatio float64 `json:"allocation_ratio"`
 
-	// MaxUnit The most that an allocation may take.
+	// MaxUnit Maximum amount of an allocation.
 	//
 	// Examples: 32
 	MaxUnit int32 `json:"max_unit"`
 
-	// MinUnit The least that an allocation may take.
+	// MinUnit Minimum amount of an allocation.
 	//
 	// Examples: 1
 	MinUnit int32 `json:"min_unit"`
 
-	// Reserved What is kept back.
+	// Reserved Amount that consumers cannot allocate.
 	//
 	// Examples: 2
 	Reserved int32 `json:"reserved"`
 
-	// StepSize Allocations are multiples of it.
+	// StepSize The amount of an allocation is a multiple of this value.
 	//
 	// Examples: 1
 	StepSize int32 `json:"step_size"`
 
-	// Total All there is.
+	// Total Total amount of the resource class on this provider.
 	//
 	// Examples: 64
 	Total int32 `json:"total"`
 }
 
-// InventoryCreate The inventory of one class more.
+// InventoryCreate A new inventory of one resource class.
 type InventoryCreate struct {
-	// AllocationRatio How far to promise more than there is; 1.0 if left out.
+	// AllocationRatio Overcommit factor: capacity = (total − reserved) × allocation_ratio. Default 1.0.
 	//
 	// Examples: 1.5
 	AllocationRatio *float64 `json:"allocation_ratio,omitempty"`
 
-	// MaxUnit The most that an allocation may take; no limit if left out.
+	// MaxUnit Maximum amount of an allocation. Default: no limit.
 	//
 	// Examples: 32
 	MaxUnit *int32 `json:"max_unit,omitempty"`
 
-	// MinUnit The least that an allocation may take; 1 if left out.
+	// MinUnit Minimum amount of an allocation. Default 1.
 	//
 	// Examples: 1
 	MinUnit *int32 `json:"min_unit,omitempty"`
 
-	// Reserved What is kept back; 0 if left out.
+	// Reserved Amount that consumers cannot allocate. Default 0.
 	//
 	// Examples: 2
 	Reserved *int32 `json:"reserved,omitempty"`
@@ -349,35 +349,35 @@ type InventoryCreate struct {
 	// ResourceProviderGeneration Ignored.
 	ResourceProviderGeneration *int64 `json:"resource_provider_generation,omitempty"`
 
-	// StepSize Allocations are multiples of it; 1 if left out.
+	// StepSize The amount of an allocation is a multiple of this value. Default 1.
 	//
 	// Examples: 1
 	StepSize *int32 `json:"step_size,omitempty"`
 
-	// Total All there is.
+	// Total Total amount of the resource class on this provider.
 	//
 	// Examples: 64
 	Total int32 `json:"total"`
 }
 
-// InventoryRecord How much a provider is to have of a resource class, and how it may be allocated.
+// InventoryRecord The new inventory of a resource class: its amount and the rules of allocation.
 type InventoryRecord struct {
-	// AllocationRatio How far to promise more than there is; 1.0 if left out.
+	// AllocationRatio Overcommit factor: capacity = (total − reserved) × allocation_ratio. Default 1.0.
 	//
 	// Examples: 1.5
 	AllocationRatio *float64 `json:"allocation_ratio,omitempty"`
 
-	// MaxUnit The most that an allocation may take; no limit if left out.
+	// MaxUnit Maximum amount of an allocation. Default: no limit.
 	//
 	// Examples: 32
 	MaxUnit *int32 `json:"max_unit,omitempty"`
 
-	// MinUnit The least that an allocation may take; 1 if left out.
+	// MinUnit Minimum amount of an allocation. Default 1.
 	//
 	// Examples: 1
 	MinUnit *int32 `json:"min_unit,omitempty"`
 
-	// Reserved What is kept back; 0 if left out.
+	// Reserved Amount that consumers cannot allocate. Default 0.
 	//
 	// Examples: 2
 	Reserved *int32 `json:"reserved,omitempty"`
@@ -385,117 +385,117 @@ type InventoryRecord struct {
 	// ResourceProviderGeneration Ignored.
 	ResourceProviderGeneration *int64 `json:"resource_provider_generation,omitempty"`
 
-	// StepSize Allocations are multiples of it; 1 if left out.
+	// StepSize The amount of an allocation is a multiple of this value. Default 1.
 	//
 	// Examples: 1
 	StepSize *int32 `json:"step_size,omitempty"`
 
-	// Total All there is.
+	// Total Total amount of the resource class on this provider.
 	//
 	// Examples: 64
 	Total int32 `json:"total"`
 }
 
-// InventoryUpdate What the inventory of a class is to be.
+// InventoryUpdate The new values of the inventory of a resource class.
 type InventoryUpdate struct {
-	// AllocationRatio How far to promise more than there is; 1.0 if left out.
+	// AllocationRatio Overcommit factor: capacity = (total − reserved) × allocation_ratio. Default 1.0.
 	//
 	// Examples: 1.5
 	AllocationRatio *float64 `json:"allocation_ratio,omitempty"`
 
-	// MaxUnit The most that an allocation may take; no limit if left out.
+	// MaxUnit Maximum amount of an allocation. Default: no limit.
 	//
 	// Examples: 32
 	MaxUnit *int32 `json:"max_unit,omitempty"`
 
-	// MinUnit The least that an allocation may take; 1 if left out.
+	// MinUnit Minimum amount of an allocation. Default 1.
 	//
 	// Examples: 1
 	MinUnit *int32 `json:"min_unit,omitempty"`
 
-	// Reserved What is kept back; 0 if left out.
+	// Reserved Amount that consumers cannot allocate. Default 0.
 	//
 	// Examples: 2
 	Reserved *int32 `json:"reserved,omitempty"`
 
-	// ResourceProviderGeneration The provider's generation as the client knows it.
+	// ResourceProviderGeneration The provider generation that the client read.
 	//
 	// Examples: 4
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
 
-	// StepSize Allocations are multiples of it; 1 if left out.
+	// StepSize The amount of an allocation is a multiple of this value. Default 1.
 	//
 	// Examples: 1
 	StepSize *int32 `json:"step_size,omitempty"`
 
-	// Total All there is.
+	// Total Total amount of the resource class on this provider.
 	//
 	// Examples: 64
 	Total int32 `json:"total"`
 }
 
-// InventoryWithGeneration The inventory of a class with the generation of its provider.
+// InventoryWithGeneration The inventory of a resource class with the provider generation.
 type InventoryWithGeneration struct {
-	// AllocationRatio (total - reserved) * allocation_ratio is the capacity.
+	// AllocationRatio Overcommit factor: capacity = (total − reserved) × allocation_ratio.
 	//
 	// Examples: 1.5
 	AllocationRatio float64 `json:"allocation_ratio"`
 
-	// MaxUnit The most that an allocation may take.
+	// MaxUnit Maximum amount of an allocation.
 	//
 	// Examples: 32
 	MaxUnit int32 `json:"max_unit"`
 
-	// MinUnit The least that an allocation may take.
+	// MinUnit Minimum amount of an allocation.
 	//
 	// Examples: 1
 	MinUnit int32 `json:"min_unit"`
 
-	// Reserved What is kept back.
+	// Reserved Amount that consumers cannot allocate.
 	//
 	// Examples: 2
 	Reserved int32 `json:"reserved"`
 
-	// ResourceProviderGeneration The provider's generation; left out while it is 0.
+	// ResourceProviderGeneration The provider generation; omitted if it is 0.
 	//
 	// Examples: 5
 	ResourceProviderGeneration *int64 `json:"resource_provider_generation,omitempty"`
 
-	// StepSize Allocations are multiples of it.
+	// StepSize The amount of an allocation is a multiple of this value.
 	//
 	// Examples: 1
 	StepSize int32 `json:"step_size"`
 
-	// Total All there is.
+	// Total Total amount of the resource class on this provider.
 	//
 	// Examples: 64
 	Total int32 `json:"total"`
 }
 
-// Link Where something is found.
+// Link A link to a resource.
 type Link struct {
-	// Href Its path.
+	// Href Path of the linked resource.
 	//
 	// Examples: /resource_providers/c0ffee00-5ca1-4b1e-8000-000000000001/inventories
 	Href string `json:"href"`
 
-	// Rel What is behind the link.
+	// Rel Relation of the linked resource.
 	//
 	// Examples: inventories
 	Rel string `json:"rel"`
 }
 
-// Microversion Service and microversion, as they stand in the header OpenStack-API-Version.
+// Microversion Service and microversion, in the format of the header OpenStack-API-Version.
 type Microversion string
 
-// Provider Whatever has inventory: a node in a tree of providers.
+// Provider An entity with inventories, which is a node of a provider tree.
 type Provider struct {
-	// Generation Rises with every write to what belongs to the provider. Writers send the one they saw.
+	// Generation Incremented by every write to the provider's inventories, traits, aggregates or allocations. Write requests contain the generation that the client read.
 	//
 	// Examples: 4
 	Generation int64 `json:"generation"`
 
-	// Links Where the rest of the provider is.
+	// Links Links to the provider and its parts.
 	Links []Link `json:"links"`
 
 	// Name Unique name.
@@ -503,10 +503,10 @@ type Provider struct {
 	// Examples: compute-17
 	Name string `json:"name"`
 
-	// ParentProviderUUID The provider above; null for a root.
+	// ParentProviderUUID UUID of the parent provider; null for a root.
 	ParentProviderUUID nullable.Nullable[openapi_types.UUID] `json:"parent_provider_uuid"`
 
-	// RootProviderUUID The topmost provider of the tree; itself for a root.
+	// RootProviderUUID UUID of the root provider of the tree.
 	//
 	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
 	RootProviderUUID openapi_types.UUID `json:"root_provider_uuid"`
@@ -517,9 +517,9 @@ type Provider struct {
 	UUID openapi_types.UUID `json:"uuid"`
 }
 
-// ProviderAllocations Who has how much of a provider.
+// ProviderAllocations The allocations on a provider, by consumer.
 type ProviderAllocations struct {
-	// Allocations By the consumer's uuid.
+	// Allocations Allocations by consumer UUID.
 	Allocations map[string]ConsumerOnProvider `json:"allocations"`
 
 	// ResourceProviderGeneration The provider's generation.
@@ -535,24 +535,24 @@ type ProviderCreate struct {
 	// Examples: compute-17
 	Name string `json:"name"`
 
-	// ParentProviderUUID The provider to hang it below; null or left out for a root.
+	// ParentProviderUUID UUID of the parent provider; null or omitted for a root.
 	ParentProviderUUID nullable.Nullable[openapi_types.UUID] `json:"parent_provider_uuid,omitempty"`
 
-	// UUID The provider's uuid; made by the server if left out.
+	// UUID UUID of the provider. Default: generated by the server.
 	//
 	// Examples: c0ffee00-5ca1-4b1e-8000-000000000001
 	UUID *openapi_types.UUID `json:"uuid,omitempty"`
 }
 
-// ProviderSummary What a provider has and what is used of it.
+// ProviderSummary The inventories, usage and traits of a provider.
 type ProviderSummary struct {
-	// ParentProviderUUID The provider above; null for a root.
+	// ParentProviderUUID UUID of the parent provider; null for a root.
 	ParentProviderUUID nullable.Nullable[openapi_types.UUID] `json:"parent_provider_uuid"`
 
-	// Resources By resource class; up to 1.26 only of classes that were asked for.
+	// Resources Inventories by resource class; up to 1.26 only of the requested classes.
 	Resources map[string]SummaryResource `json:"resources"`
 
-	// RootProviderUUID The topmost provider of the tree; itself for a root.
+	// RootProviderUUID UUID of the root provider of the tree.
 	RootProviderUUID openapi_types.UUID `json:"root_provider_uuid"`
 
 	// Traits The provider's traits.
@@ -570,57 +570,57 @@ type ProviderTraits struct {
 	Traits []string `json:"traits"`
 }
 
-// ProviderTraitsReplace The traits that a provider is to have.
+// ProviderTraitsReplace The new traits of a provider.
 type ProviderTraitsReplace struct {
-	// ResourceProviderGeneration The provider's generation as the client knows it.
+	// ResourceProviderGeneration The provider generation that the client read.
 	//
 	// Examples: 4
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
 
-	// Traits All traits that the provider is to have. They must exist.
+	// Traits All new traits of the provider. They must exist.
 	Traits []string `json:"traits"`
 }
 
-// ProviderUpdate What a provider is to be called, and where in its tree it is to be.
+// ProviderUpdate The new name and parent of a provider.
 type ProviderUpdate struct {
 	// Name Unique name.
 	//
 	// Examples: compute-17
 	Name string `json:"name"`
 
-	// ParentProviderUUID The provider to hang it below. Left out: it stays where it is. Null: a root, for a child only from 1.37 on.
+	// ParentProviderUUID UUID of the parent provider. If omitted, the parent does not change. Null makes the provider a root; for a child only from 1.37 on.
 	ParentProviderUUID nullable.Nullable[openapi_types.UUID] `json:"parent_provider_uuid,omitempty"`
 }
 
-// ProviderUsages What consumers have of a provider.
+// ProviderUsages The used amounts of a provider.
 type ProviderUsages struct {
 	// ResourceProviderGeneration The provider's generation.
 	//
 	// Examples: 5
 	ResourceProviderGeneration int64 `json:"resource_provider_generation"`
 
-	// Usages By resource class, with 0 for what is not used.
+	// Usages Used amounts by resource class; 0 for inventories without allocations.
 	Usages map[string]int64 `json:"usages"`
 }
 
 // Providers A list of providers.
 type Providers struct {
-	// ResourceProviders In the order of their creation.
+	// ResourceProviders Providers in the order of their creation.
 	ResourceProviders []Provider `json:"resource_providers"`
 }
 
-// Reshape New inventories of providers together with the allocations that go with them. All of it is written, or nothing.
+// Reshape New inventories of providers and new allocations of consumers, applied atomically.
 type Reshape struct {
-	// Allocations By the consumer's uuid: all its allocations afterwards. Consumers left out keep theirs.
+	// Allocations All new allocations of each consumer, by consumer UUID. The allocations of omitted consumers do not change.
 	Allocations map[string]Claim `json:"allocations"`
 
-	// Inventories By the provider's uuid: all its inventories afterwards.
+	// Inventories All new inventories of each provider, by provider UUID.
 	Inventories map[string]InventoriesReplace `json:"inventories"`
 }
 
-// ResourceClass A kind of countable resource.
+// ResourceClass A type of resource.
 type ResourceClass struct {
-	// Links Where the class is.
+	// Links The path of the class.
 	Links []Link `json:"links"`
 
 	// Name The class.
@@ -643,12 +643,12 @@ type ResourceClasses struct {
 	ResourceClasses []ResourceClass `json:"resource_classes"`
 }
 
-// SummaryResource How much of a class there is, and how much of it is used.
+// SummaryResource The capacity and the used amount of a resource class.
 type SummaryResource struct {
-	// Capacity (total - reserved) * allocation_ratio, without its fraction: a whole number, however large.
+	// Capacity (total - reserved) * allocation_ratio, truncated to an integer of any size.
 	Capacity float64 `json:"capacity"`
 
-	// Used What consumers have of it.
+	// Used Sum of the allocations.
 	Used int64 `json:"used"`
 }
 
@@ -658,25 +658,25 @@ type Traits struct {
 	Traits []string `json:"traits"`
 }
 
-// Unauthorized The answer to a request without a valid token.
+// Unauthorized The response to a request without a valid token.
 type Unauthorized struct {
 	// Code The status with its name.
 	//
 	// Examples: 401 Unauthorized
 	Code string `json:"code"`
 
-	// Message What is missing, for people.
+	// Message Description of the problem.
 	Message string `json:"message"`
 
-	// Title The status in words.
+	// Title Name of the status.
 	//
 	// Examples: Unauthorized
 	Title string `json:"title"`
 }
 
-// Usages What the consumers of a project have.
+// Usages The sums of the allocations of a project's consumers.
 type Usages struct {
-	// Usages By consumer type: amounts by resource class, and the member consumer_count.
+	// Usages Used amounts by resource class and the member consumer_count, for each consumer type.
 	Usages map[string]map[string]int64 `json:"usages"`
 }
 
@@ -685,7 +685,7 @@ type Version struct {
 	// ID Name of the major version.
 	ID string `json:"id"`
 
-	// Links Where the API is found.
+	// Links Links to the API.
 	Links []VersionLink `json:"links"`
 
 	// MaxVersion Newest supported microversion.
@@ -694,11 +694,11 @@ type Version struct {
 	// MinVersion Oldest supported microversion.
 	MinVersion string `json:"min_version"`
 
-	// Status CURRENT: this is the version to use.
+	// Status Status of the version; always CURRENT.
 	Status string `json:"status"`
 }
 
-// VersionLink Where a major version is found.
+// VersionLink A link to a major version.
 type VersionLink struct {
 	// Href Always empty: relative to the URL of the request.
 	Href string `json:"href"`
@@ -713,31 +713,31 @@ type Versions struct {
 	Versions []Version `json:"versions"`
 }
 
-// OpenStackAPIVersion Service and microversion, as they stand in the header OpenStack-API-Version.
+// OpenStackAPIVersion Service and microversion, in the format of the header OpenStack-API-Version.
 type OpenStackAPIVersion = Microversion
 
-// BadVersion What all operations answer when they fail, but for status 401.
+// BadVersion The error response of all operations, except for status 401.
 type BadVersion = Errors
 
-// Forbidden What all operations answer when they fail, but for status 401.
+// Forbidden The error response of all operations, except for status 401.
 type Forbidden = Errors
 
-// InternalServerError What all operations answer when they fail, but for status 401.
+// InternalServerError The error response of all operations, except for status 401.
 type InternalServerError = Errors
 
-// NotAcceptable What all operations answer when they fail, but for status 401.
+// NotAcceptable The error response of all operations, except for status 401.
 type NotAcceptable = Errors
 
-// ServiceUnavailable What all operations answer when they fail, but for status 401.
+// ServiceUnavailable The error response of all operations, except for status 401.
 type ServiceUnavailable = Errors
 
-// TooLarge What all operations answer when they fail, but for status 401.
+// TooLarge The error response of all operations, except for status 401.
 type TooLarge = Errors
 
-// TooManyRequests What all operations answer when they fail, but for status 401.
+// TooManyRequests The error response of all operations, except for status 401.
 type TooManyRequests = Errors
 
-// UnsupportedMediaType What all operations answer when they fail, but for status 401.
+// UnsupportedMediaType The error response of all operations, except for status 401.
 type UnsupportedMediaType = Errors
 
 // VersionListParams defines parameters for VersionList.
@@ -748,31 +748,31 @@ type VersionListParams struct {
 
 // CandidateListParams defines parameters for CandidateList.
 type CandidateListParams struct {
-	// Resources What is wanted: amounts of resource classes. Each class comes from one provider as a whole; different classes may come from different providers of a tree, and from providers that share with it. This or one of the `groups` must be given.
+	// Resources Requested amounts of resource classes. One provider supplies the whole amount of a class; different classes may come from different providers of a tree, and from its sharing providers. Required unless one of the `groups` is given.
 	Resources *string `form:"resources,omitempty" json:"resources,omitempty"`
 
-	// Required The providers that are used have all these traits between them. `!TRAIT` forbids one to all of them. `in:TRAIT,TRAIT` asks for any. If it is repeated, all must hold.
+	// Required Required traits: each of the used providers or several of them together have them. `!TRAIT` is a trait that none of the used providers may have. `in:TRAIT,TRAIT` requires any of the traits. All of repeated values apply.
 	Required []string `form:"required,omitempty" json:"required,omitempty"`
 
-	// MemberOf The providers that are used, or the roots of their trees, are in this aggregate, or in any of `in:UUID,UUID`. What is shared must itself be in it. `!UUID` and `!in:UUID,UUID` exclude. If it is repeated, all must hold.
+	// MemberOf The used providers, or the roots of their trees, are members of this aggregate, or of any in `in:UUID,UUID`. Sharing providers must be members themselves. `!UUID` and `!in:UUID,UUID` exclude. All of repeated values apply.
 	MemberOf []string `form:"member_of,omitempty" json:"member_of,omitempty"`
 
-	// InTree The providers are in the same tree as this one. Nothing that other trees share is used.
+	// InTree The providers are in the same tree as this one. Sharing providers of other trees are not used.
 	InTree *openapi_types.UUID `form:"in_tree,omitempty" json:"in_tree,omitempty"`
 
-	// Limit At most so many candidates. If it is repeated, the first counts.
+	// Limit Maximum number of candidates. The first of repeated values applies.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// GroupPolicy `isolate`: no two groups with a suffix are served by one provider; `none`: they may be. It must be given with more than one such group. If it is repeated, the first counts.
+	// GroupPolicy `isolate`: each group with a suffix is served by a different provider; `none`: groups can share a provider. Required with more than one such group. The first of repeated values applies.
 	GroupPolicy *CandidateListParamsGroupPolicy `form:"group_policy,omitempty" json:"group_policy,omitempty"`
 
-	// RootRequired The root of the tree has all these traits; it must not have those written `!TRAIT`. Alternatives are not known here, and it must not be repeated.
+	// RootRequired Traits of the root of the tree; `!TRAIT` is a forbidden trait. `in:` is not supported, and the parameter must not be repeated.
 	RootRequired *string `form:"root_required,omitempty" json:"root_required,omitempty"`
 
-	// SameSubtree Suffixes of groups, separated by commas: of the providers that serve them, one stands above all others, or is the only one. If it is repeated, each holds by itself.
+	// SameSubtree Suffixes of groups, separated by commas: one of the providers that serve them is an ancestor of all others, or is the only one. Each of repeated values applies on its own.
 	SameSubtree []string `form:"same_subtree,omitempty" json:"same_subtree,omitempty"`
 
-	// Groups Further groups of what is wanted. Each is served by one provider, which has everything that the group asks for. Each member of this object is a parameter of the query by itself, so there is no parameter called `groups`: its name is that of a parameter without suffix, followed by the group's suffix, which is up to 64 letters, digits, `_` and `-`. Its value is written like that of the parameter without suffix, and it holds for the provider itself. Where that one may be repeated, so may it, which an object cannot show. A group that asks for no resources must be named in `same_subtree`.
+	// Groups Further request groups. One provider serves a group completely. Each member of this object is a separate query parameter; no parameter is called `groups`. Its name is that of a parameter without suffix, followed by the group's suffix, which is up to 64 letters, digits, `_` and `-`. Its value has the format of the parameter without suffix and applies to the provider itself. It can be repeated if the parameter without suffix can, which an object cannot express. A group without resources must be named in `same_subtree`.
 	Groups map[string]string `form:"groups,omitempty" json:"groups,omitempty"`
 
 	// OpenStackAPIVersion The microversion that this document describes.
@@ -844,22 +844,22 @@ type ResourceClassEnsureParams struct {
 
 // ProviderListParams defines parameters for ProviderList.
 type ProviderListParams struct {
-	// Name Exactly this name.
+	// Name The provider has this name.
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 
-	// UUID Exactly this uuid.
+	// UUID The provider has this UUID.
 	UUID *openapi_types.UUID `form:"uuid,omitempty" json:"uuid,omitempty"`
 
-	// MemberOf In this aggregate, or in any of `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. If it is repeated, all must hold.
+	// MemberOf The provider is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. All of repeated values apply.
 	MemberOf []string `form:"member_of,omitempty" json:"member_of,omitempty"`
 
-	// Resources The provider itself has room for these amounts.
+	// Resources The provider itself has free capacity for these amounts.
 	Resources *string `form:"resources,omitempty" json:"resources,omitempty"`
 
-	// InTree In the same tree as this provider.
+	// InTree The provider is in the same tree as this one.
 	InTree *openapi_types.UUID `form:"in_tree,omitempty" json:"in_tree,omitempty"`
 
-	// Required The provider itself has all these traits. `!TRAIT` forbids one. `in:TRAIT,TRAIT` asks for any. If it is repeated, all must hold.
+	// Required The provider itself has all these traits. `!TRAIT` is a forbidden trait. `in:TRAIT,TRAIT` requires any of the traits. All of repeated values apply.
 	Required []string `form:"required,omitempty" json:"required,omitempty"`
 
 	// OpenStackAPIVersion The microversion that this document describes.
@@ -976,10 +976,10 @@ type ProviderUsageListParams struct {
 
 // TraitListParams defines parameters for TraitList.
 type TraitListParams struct {
-	// Name `in:A,B`: these names. `startswith:CUSTOM_`: names that begin so.
+	// Name `in:A,B`: traits with these names. `startswith:CUSTOM_`: traits whose names have this prefix.
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 
-	// Associated Whether any provider has the trait.
+	// Associated `true`: traits that a provider has; `false`: all others.
 	Associated *bool `form:"associated,omitempty" json:"associated,omitempty"`
 
 	// OpenStackAPIVersion The microversion that this document describes.
@@ -1006,13 +1006,13 @@ type TraitEnsureParams struct {
 
 // UsageListParams defines parameters for UsageList.
 type UsageListParams struct {
-	// ProjectID The project whose consumers to sum.
+	// ProjectID The project whose allocations are summed.
 	ProjectID string `form:"project_id" json:"project_id"`
 
-	// UserID Only consumers of this user.
+	// UserID Sum only consumers of this user.
 	UserID *string `form:"user_id,omitempty" json:"user_id,omitempty"`
 
-	// ConsumerType Only consumers of this type; `unknown`: without a type; `all`: one group of all types. Left out: a group for each type.
+	// ConsumerType Sum only consumers of this type; `unknown`: consumers without a type; `all`: one sum for all types. Default: one sum for each type.
 	ConsumerType *string `form:"consumer_type,omitempty" json:"consumer_type,omitempty"`
 
 	// OpenStackAPIVersion The microversion that this document describes.
@@ -1126,16 +1126,16 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// VersionList List the versions that the server speaks
+	// VersionList List the supported API versions
 	//
-	// Needs no token. The query string is ignored.
+	// Requires no token. The query string is ignored.
 	//
 	// Corresponds with GET / (the `VersionList` operationId).
 	VersionList(ctx context.Context, params *VersionListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CandidateList List allocation candidates
 	//
-	// Which providers together could serve a request, and what to take from each. A candidate is only an offer: whoever wants it writes it as allocations, which may fail if others were faster. Nothing that fits is an empty list. Large answers arrive as they are found.
+	// Returns sets of allocations that satisfy a query. Candidates are not reserved: claiming one can fail if a concurrent claim uses its capacity. The list is empty if no candidate satisfies the query.
 	//
 	// Policy rule: `placement:allocation_candidates:list`.
 	//
@@ -1144,7 +1144,7 @@ type ClientInterface interface {
 
 	// AllocationReplaceManyWithBody Replace the allocations of several consumers
 	//
-	// All or nothing. What the consumers had counts as free, so that they can swap places.
+	// Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.
 	//
 	// Policy rule: `placement:allocations:manage`.
 	//
@@ -1155,7 +1155,7 @@ type ClientInterface interface {
 
 	// AllocationReplaceMany Replace the allocations of several consumers
 	//
-	// All or nothing. What the consumers had counts as free, so that they can swap places.
+	// Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.
 	//
 	// Policy rule: `placement:allocations:manage`.
 	//
@@ -1166,14 +1166,14 @@ type ClientInterface interface {
 
 	// AllocationDelete Delete a consumer's allocations
 	//
-	// No generation is compared. Generations of the providers stay as they are.
+	// The request compares no generation and changes no provider generation.
 	//
 	// Policy rule: `placement:allocations:delete`.
 	//
 	// Corresponds with DELETE /allocations/{consumer_uuid} (the `AllocationDelete` operationId).
 	AllocationDelete(ctx context.Context, consumerUUID string, params *AllocationDeleteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// AllocationList List what a consumer uses
+	// AllocationList List the allocations of a consumer
 	//
 	// Policy rule: `placement:allocations:list`.
 	//
@@ -1182,7 +1182,7 @@ type ClientInterface interface {
 
 	// AllocationReplaceWithBody Replace a consumer's allocations
 	//
-	// The consumer is created with its first allocations and gone with its last.
+	// The first allocations create the consumer; removing the last ones deletes it.
 	//
 	// Policy rule: `placement:allocations:update`.
 	//
@@ -1193,7 +1193,7 @@ type ClientInterface interface {
 
 	// AllocationReplace Replace a consumer's allocations
 	//
-	// The consumer is created with its first allocations and gone with its last.
+	// The first allocations create the consumer; removing the last ones deletes it.
 	//
 	// Policy rule: `placement:allocations:update`.
 	//
@@ -1202,9 +1202,9 @@ type ClientInterface interface {
 	// Corresponds with PUT /allocations/{consumer_uuid} (the `AllocationReplace` operationId).
 	AllocationReplace(ctx context.Context, consumerUUID string, params *AllocationReplaceParams, body AllocationReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReshapeWithBody Change inventories and the allocations on them together
+	// ReshapeWithBody Change inventories and allocations atomically
 	//
-	// One transaction: all of it happens or nothing. It is how inventory moves between providers under running consumers.
+	// Atomic. Use it to move inventories between providers while consumers hold allocations on them.
 	//
 	// Policy rule: `placement:reshaper:reshape`.
 	//
@@ -1213,9 +1213,9 @@ type ClientInterface interface {
 	// Corresponds with POST /reshaper (the `Reshape` operationId).
 	ReshapeWithBody(ctx context.Context, params *ReshapeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Reshape Change inventories and the allocations on them together
+	// Reshape Change inventories and allocations atomically
 	//
-	// One transaction: all of it happens or nothing. It is how inventory moves between providers under running consumers.
+	// Atomic. Use it to move inventories between providers while consumers hold allocations on them.
 	//
 	// Policy rule: `placement:reshaper:reshape`.
 	//
@@ -1274,7 +1274,7 @@ type ClientInterface interface {
 
 	// ProviderList List resource providers
 	//
-	// All filters must hold. The list is not paged; it arrives as the database finds it.
+	// A listed provider satisfies all filters. The list is not paged; the server streams it while it reads the rows.
 	//
 	// Policy rule: `placement:resource_providers:list`.
 	//
@@ -1301,7 +1301,7 @@ type ClientInterface interface {
 
 	// ProviderDelete Delete a resource provider
 	//
-	// Takes its inventories, traits and aggregate memberships along.
+	// Deletes its inventories, traits and aggregate memberships too.
 	//
 	// Policy rule: `placement:resource_providers:delete`.
 	//
@@ -1315,9 +1315,9 @@ type ClientInterface interface {
 	// Corresponds with GET /resource_providers/{uuid} (the `ProviderShow` operationId).
 	ProviderShow(ctx context.Context, uuid string, params *ProviderShowParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ProviderUpdateWithBody Rename or move a resource provider
+	// ProviderUpdateWithBody Rename or re-parent a resource provider
 	//
-	// The generation is neither compared nor raised. A move takes the whole subtree along; before 1.37 only roots can be moved.
+	// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
 	//
 	// Policy rule: `placement:resource_providers:update`.
 	//
@@ -1326,9 +1326,9 @@ type ClientInterface interface {
 	// Corresponds with PUT /resource_providers/{uuid} (the `ProviderUpdate` operationId).
 	ProviderUpdateWithBody(ctx context.Context, uuid string, params *ProviderUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ProviderUpdate Rename or move a resource provider
+	// ProviderUpdate Rename or re-parent a resource provider
 	//
-	// The generation is neither compared nor raised. A move takes the whole subtree along; before 1.37 only roots can be moved.
+	// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
 	//
 	// Policy rule: `placement:resource_providers:update`.
 	//
@@ -1346,7 +1346,7 @@ type ClientInterface interface {
 
 	// ProviderAggregateReplaceWithBody Replace a provider's aggregates
 	//
-	// Before 1.19 the provider's generation is neither compared nor raised.
+	// Before 1.19 the provider's generation is neither compared nor incremented.
 	//
 	// Policy rule: `placement:resource_providers:aggregates:update`.
 	//
@@ -1357,7 +1357,7 @@ type ClientInterface interface {
 
 	// ProviderAggregateReplace Replace a provider's aggregates
 	//
-	// Before 1.19 the provider's generation is neither compared nor raised.
+	// Before 1.19 the provider's generation is neither compared nor incremented.
 	//
 	// Policy rule: `placement:resource_providers:aggregates:update`.
 	//
@@ -1366,7 +1366,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /resource_providers/{uuid}/aggregates (the `ProviderAggregateReplace` operationId).
 	ProviderAggregateReplace(ctx context.Context, uuid string, params *ProviderAggregateReplaceParams, body ProviderAggregateReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ProviderAllocationList List who uses a provider
+	// ProviderAllocationList List the allocations on a provider
 	//
 	// Policy rule: `placement:resource_providers:allocations:list`.
 	//
@@ -1375,7 +1375,7 @@ type ClientInterface interface {
 
 	// InventoryClear Delete a provider's inventories
 	//
-	// The provider's generation rises even if there was nothing to delete.
+	// The provider generation is incremented even if no inventory was deleted.
 	//
 	// Policy rule: `placement:resource_providers:inventories:delete`.
 	//
@@ -1391,7 +1391,7 @@ type ClientInterface interface {
 
 	// InventoryCreateWithBody Add a class to a provider's inventories
 	//
-	// Any generation in the request is ignored.
+	// A generation in the request is ignored.
 	//
 	// Policy rule: `placement:resource_providers:inventories:create`.
 	//
@@ -1402,7 +1402,7 @@ type ClientInterface interface {
 
 	// InventoryCreate Add a class to a provider's inventories
 	//
-	// Any generation in the request is ignored.
+	// A generation in the request is ignored.
 	//
 	// Policy rule: `placement:resource_providers:inventories:create`.
 	//
@@ -1413,7 +1413,7 @@ type ClientInterface interface {
 
 	// InventoryReplaceWithBody Replace a provider's inventories
 	//
-	// Totals may be lowered below what is in use; a class in use cannot be left out.
+	// A total can be reduced below the used amount. A class with allocations cannot be omitted.
 	//
 	// Policy rule: `placement:resource_providers:inventories:update`.
 	//
@@ -1424,7 +1424,7 @@ type ClientInterface interface {
 
 	// InventoryReplace Replace a provider's inventories
 	//
-	// Totals may be lowered below what is in use; a class in use cannot be left out.
+	// A total can be reduced below the used amount. A class with allocations cannot be omitted.
 	//
 	// Policy rule: `placement:resource_providers:inventories:update`.
 	//
@@ -1449,7 +1449,7 @@ type ClientInterface interface {
 
 	// InventoryUpdateWithBody Update a provider's inventory of a class
 	//
-	// What is left out returns to its default.
+	// Omitted members are reset to their defaults.
 	//
 	// Policy rule: `placement:resource_providers:inventories:update`.
 	//
@@ -1460,7 +1460,7 @@ type ClientInterface interface {
 
 	// InventoryUpdate Update a provider's inventory of a class
 	//
-	// What is left out returns to its default.
+	// Omitted members are reset to their defaults.
 	//
 	// Policy rule: `placement:resource_providers:inventories:update`.
 	//
@@ -1485,7 +1485,7 @@ type ClientInterface interface {
 
 	// ProviderTraitReplaceWithBody Replace a provider's traits
 	//
-	// The generation rises only if the set of traits changes.
+	// The generation is incremented only if the set of traits changes.
 	//
 	// Policy rule: `placement:resource_providers:traits:update`.
 	//
@@ -1496,7 +1496,7 @@ type ClientInterface interface {
 
 	// ProviderTraitReplace Replace a provider's traits
 	//
-	// The generation rises only if the set of traits changes.
+	// The generation is incremented only if the set of traits changes.
 	//
 	// Policy rule: `placement:resource_providers:traits:update`.
 	//
@@ -1505,7 +1505,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /resource_providers/{uuid}/traits (the `ProviderTraitReplace` operationId).
 	ProviderTraitReplace(ctx context.Context, uuid string, params *ProviderTraitReplaceParams, body ProviderTraitReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ProviderUsageList List how much of a provider is used
+	// ProviderUsageList List the usages of a provider
 	//
 	// Policy rule: `placement:resource_providers:usages`.
 	//
@@ -1526,7 +1526,7 @@ type ClientInterface interface {
 	// Corresponds with DELETE /traits/{name} (the `TraitDelete` operationId).
 	TraitDelete(ctx context.Context, name string, params *TraitDeleteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TraitShow Ask whether a trait exists
+	// TraitShow Check whether a trait exists
 	//
 	// Policy rule: `placement:traits:show`.
 	//
@@ -1540,7 +1540,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /traits/{name} (the `TraitEnsure` operationId).
 	TraitEnsure(ctx context.Context, name string, params *TraitEnsureParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UsageList List how much a project uses
+	// UsageList List the usages of a project
 	//
 	// Policy rule: `placement:usages`.
 	//
@@ -1548,9 +1548,9 @@ type ClientInterface interface {
 	UsageList(ctx context.Context, params *UsageListParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// VersionList List the versions that the server speaks
+// VersionList List the supported API versions
 //
-// Needs no token. The query string is ignored.
+// Requires no token. The query string is ignored.
 //
 // Corresponds with GET / (the `VersionList` operationId).
 func (c *Client) VersionList(ctx context.Context, params *VersionListParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1567,7 +1567,7 @@ func (c *Client) VersionList(ctx context.Context, params *VersionListParams, req
 
 // CandidateList List allocation candidates
 //
-// Which providers together could serve a request, and what to take from each. A candidate is only an offer: whoever wants it writes it as allocations, which may fail if others were faster. Nothing that fits is an empty list. Large answers arrive as they are found.
+// Returns sets of allocations that satisfy a query. Candidates are not reserved: claiming one can fail if a concurrent claim uses its capacity. The list is empty if no candidate satisfies the query.
 //
 // Policy rule: `placement:allocation_candidates:list`.
 //
@@ -1586,7 +1586,7 @@ func (c *Client) CandidateList(ctx context.Context, params *CandidateListParams,
 
 // AllocationReplaceManyWithBody Replace the allocations of several consumers
 //
-// All or nothing. What the consumers had counts as free, so that they can swap places.
+// Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.
 //
 // Policy rule: `placement:allocations:manage`.
 //
@@ -1607,7 +1607,7 @@ func (c *Client) AllocationReplaceManyWithBody(ctx context.Context, params *Allo
 
 // AllocationReplaceMany Replace the allocations of several consumers
 //
-// All or nothing. What the consumers had counts as free, so that they can swap places.
+// Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.
 //
 // Policy rule: `placement:allocations:manage`.
 //
@@ -1628,7 +1628,7 @@ func (c *Client) AllocationReplaceMany(ctx context.Context, params *AllocationRe
 
 // AllocationDelete Delete a consumer's allocations
 //
-// No generation is compared. Generations of the providers stay as they are.
+// The request compares no generation and changes no provider generation.
 //
 // Policy rule: `placement:allocations:delete`.
 //
@@ -1645,7 +1645,7 @@ func (c *Client) AllocationDelete(ctx context.Context, consumerUUID string, para
 	return c.Client.Do(req)
 }
 
-// AllocationList List what a consumer uses
+// AllocationList List the allocations of a consumer
 //
 // Policy rule: `placement:allocations:list`.
 //
@@ -1664,7 +1664,7 @@ func (c *Client) AllocationList(ctx context.Context, consumerUUID string, params
 
 // AllocationReplaceWithBody Replace a consumer's allocations
 //
-// The consumer is created with its first allocations and gone with its last.
+// The first allocations create the consumer; removing the last ones deletes it.
 //
 // Policy rule: `placement:allocations:update`.
 //
@@ -1685,7 +1685,7 @@ func (c *Client) AllocationReplaceWithBody(ctx context.Context, consumerUUID str
 
 // AllocationReplace Replace a consumer's allocations
 //
-// The consumer is created with its first allocations and gone with its last.
+// The first allocations create the consumer; removing the last ones deletes it.
 //
 // Policy rule: `placement:allocations:update`.
 //
@@ -1704,9 +1704,9 @@ func (c *Client) AllocationReplace(ctx context.Context, consumerUUID string, par
 	return c.Client.Do(req)
 }
 
-// ReshapeWithBody Change inventories and the allocations on them together
+// ReshapeWithBody Change inventories and allocations atomically
 //
-// One transaction: all of it happens or nothing. It is how inventory moves between providers under running consumers.
+// Atomic. Use it to move inventories between providers while consumers hold allocations on them.
 //
 // Policy rule: `placement:reshaper:reshape`.
 //
@@ -1725,9 +1725,9 @@ func (c *Client) ReshapeWithBody(ctx context.Context, params *ReshapeParams, con
 	return c.Client.Do(req)
 }
 
-// Reshape Change inventories and the allocations on them together
+// Reshape Change inventories and allocations atomically
 //
-// One transaction: all of it happens or nothing. It is how inventory moves between providers under running consumers.
+// Atomic. Use it to move inventories between providers while consumers hold allocations on them.
 //
 // Policy rule: `placement:reshaper:reshape`.
 //
@@ -1856,7 +1856,7 @@ func (c *Client) ResourceClassEnsure(ctx context.Context, name string, params *R
 
 // ProviderList List resource providers
 //
-// All filters must hold. The list is not paged; it arrives as the database finds it.
+// A listed provider satisfies all filters. The list is not paged; the server streams it while it reads the rows.
 //
 // Policy rule: `placement:resource_providers:list`.
 //
@@ -1913,7 +1913,7 @@ func (c *Client) ProviderCreate(ctx context.Context, params *ProviderCreateParam
 
 // ProviderDelete Delete a resource provider
 //
-// Takes its inventories, traits and aggregate memberships along.
+// Deletes its inventories, traits and aggregate memberships too.
 //
 // Policy rule: `placement:resource_providers:delete`.
 //
@@ -1947,9 +1947,9 @@ func (c *Client) ProviderShow(ctx context.Context, uuid string, params *Provider
 	return c.Client.Do(req)
 }
 
-// ProviderUpdateWithBody Rename or move a resource provider
+// ProviderUpdateWithBody Rename or re-parent a resource provider
 //
-// The generation is neither compared nor raised. A move takes the whole subtree along; before 1.37 only roots can be moved.
+// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
 //
 // Policy rule: `placement:resource_providers:update`.
 //
@@ -1968,9 +1968,9 @@ func (c *Client) ProviderUpdateWithBody(ctx context.Context, uuid string, params
 	return c.Client.Do(req)
 }
 
-// ProviderUpdate Rename or move a resource provider
+// ProviderUpdate Rename or re-parent a resource provider
 //
-// The generation is neither compared nor raised. A move takes the whole subtree along; before 1.37 only roots can be moved.
+// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
 //
 // Policy rule: `placement:resource_providers:update`.
 //
@@ -2008,7 +2008,7 @@ func (c *Client) ProviderAggregateList(ctx context.Context, uuid string, params 
 
 // ProviderAggregateReplaceWithBody Replace a provider's aggregates
 //
-// Before 1.19 the provider's generation is neither compared nor raised.
+// Before 1.19 the provider's generation is neither compared nor incremented.
 //
 // Policy rule: `placement:resource_providers:aggregates:update`.
 //
@@ -2029,7 +2029,7 @@ func (c *Client) ProviderAggregateReplaceWithBody(ctx context.Context, uuid stri
 
 // ProviderAggregateReplace Replace a provider's aggregates
 //
-// Before 1.19 the provider's generation is neither compared nor raised.
+// Before 1.19 the provider's generation is neither compared nor incremented.
 //
 // Policy rule: `placement:resource_providers:aggregates:update`.
 //
@@ -2048,7 +2048,7 @@ func (c *Client) ProviderAggregateReplace(ctx context.Context, uuid string, para
 	return c.Client.Do(req)
 }
 
-// ProviderAllocationList List who uses a provider
+// ProviderAllocationList List the allocations on a provider
 //
 // Policy rule: `placement:resource_providers:allocations:list`.
 //
@@ -2067,7 +2067,7 @@ func (c *Client) ProviderAllocationList(ctx context.Context, uuid string, params
 
 // InventoryClear Delete a provider's inventories
 //
-// The provider's generation rises even if there was nothing to delete.
+// The provider generation is incremented even if no inventory was deleted.
 //
 // Policy rule: `placement:resource_providers:inventories:delete`.
 //
@@ -2103,7 +2103,7 @@ func (c *Client) InventoryList(ctx context.Context, uuid string, params *Invento
 
 // InventoryCreateWithBody Add a class to a provider's inventories
 //
-// Any generation in the request is ignored.
+// A generation in the request is ignored.
 //
 // Policy rule: `placement:resource_providers:inventories:create`.
 //
@@ -2124,7 +2124,7 @@ func (c *Client) InventoryCreateWithBody(ctx context.Context, uuid string, param
 
 // InventoryCreate Add a class to a provider's inventories
 //
-// Any generation in the request is ignored.
+// A generation in the request is ignored.
 //
 // Policy rule: `placement:resource_providers:inventories:create`.
 //
@@ -2145,7 +2145,7 @@ func (c *Client) InventoryCreate(ctx context.Context, uuid string, params *Inven
 
 // InventoryReplaceWithBody Replace a provider's inventories
 //
-// Totals may be lowered below what is in use; a class in use cannot be left out.
+// A total can be reduced below the used amount. A class with allocations cannot be omitted.
 //
 // Policy rule: `placement:resource_providers:inventories:update`.
 //
@@ -2166,7 +2166,7 @@ func (c *Client) InventoryReplaceWithBody(ctx context.Context, uuid string, para
 
 // InventoryReplace Replace a provider's inventories
 //
-// Totals may be lowered below what is in use; a class in use cannot be left out.
+// A total can be reduced below the used amount. A class with allocations cannot be omitted.
 //
 // Policy rule: `placement:resource_providers:inventories:update`.
 //
@@ -2221,7 +2221,7 @@ func (c *Client) InventoryShow(ctx context.Context, uuid string, resourceClass s
 
 // InventoryUpdateWithBody Update a provider's inventory of a class
 //
-// What is left out returns to its default.
+// Omitted members are reset to their defaults.
 //
 // Policy rule: `placement:resource_providers:inventories:update`.
 //
@@ -2242,7 +2242,7 @@ func (c *Client) InventoryUpdateWithBody(ctx context.Context, uuid string, resou
 
 // InventoryUpdate Update a provider's inventory of a class
 //
-// What is left out returns to its default.
+// Omitted members are reset to their defaults.
 //
 // Policy rule: `placement:resource_providers:inventories:update`.
 //
@@ -2297,7 +2297,7 @@ func (c *Client) ProviderTraitList(ctx context.Context, uuid string, params *Pro
 
 // ProviderTraitReplaceWithBody Replace a provider's traits
 //
-// The generation rises only if the set of traits changes.
+// The generation is incremented only if the set of traits changes.
 //
 // Policy rule: `placement:resource_providers:traits:update`.
 //
@@ -2318,7 +2318,7 @@ func (c *Client) ProviderTraitReplaceWithBody(ctx context.Context, uuid string, 
 
 // ProviderTraitReplace Replace a provider's traits
 //
-// The generation rises only if the set of traits changes.
+// The generation is incremented only if the set of traits changes.
 //
 // Policy rule: `placement:resource_providers:traits:update`.
 //
@@ -2337,7 +2337,7 @@ func (c *Client) ProviderTraitReplace(ctx context.Context, uuid string, params *
 	return c.Client.Do(req)
 }
 
-// ProviderUsageList List how much of a provider is used
+// ProviderUsageList List the usages of a provider
 //
 // Policy rule: `placement:resource_providers:usages`.
 //
@@ -2388,7 +2388,7 @@ func (c *Client) TraitDelete(ctx context.Context, name string, params *TraitDele
 	return c.Client.Do(req)
 }
 
-// TraitShow Ask whether a trait exists
+// TraitShow Check whether a trait exists
 //
 // Policy rule: `placement:traits:show`.
 //
@@ -2422,7 +2422,7 @@ func (c *Client) TraitEnsure(ctx context.Context, name string, params *TraitEnsu
 	return c.Client.Do(req)
 }
 
-// UsageList List how much a project uses
+// UsageList List the usages of a project
 //
 // Policy rule: `placement:usages`.
 //
@@ -4567,9 +4567,9 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
-	// VersionListWithResponse List the versions that the server speaks
+	// VersionListWithResponse List the supported API versions
 	//
-	// Needs no token. The query string is ignored.
+	// Requires no token. The query string is ignored.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -4578,7 +4578,7 @@ type ClientWithResponsesInterface interface {
 
 	// CandidateListWithResponse List allocation candidates
 	//
-	// Which providers together could serve a request, and what to take from each. A candidate is only an offer: whoever wants it writes it as allocations, which may fail if others were faster. Nothing that fits is an empty list. Large answers arrive as they are found.
+	// Returns sets of allocations that satisfy a query. Candidates are not reserved: claiming one can fail if a concurrent claim uses its capacity. The list is empty if no candidate satisfies the query.
 	//
 	// Policy rule: `placement:allocation_candidates:list`.
 	//
@@ -4589,7 +4589,7 @@ type ClientWithResponsesInterface interface {
 
 	// AllocationReplaceManyWithBodyWithResponse Replace the allocations of several consumers
 	//
-	// All or nothing. What the consumers had counts as free, so that they can swap places.
+	// Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.
 	//
 	// Policy rule: `placement:allocations:manage`.
 	//
@@ -4600,7 +4600,7 @@ type ClientWithResponsesInterface interface {
 
 	// AllocationReplaceManyWithResponse Replace the allocations of several consumers
 	//
-	// All or nothing. What the consumers had counts as free, so that they can swap places.
+	// Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.
 	//
 	// Policy rule: `placement:allocations:manage`.
 	//
@@ -4611,7 +4611,7 @@ type ClientWithResponsesInterface interface {
 
 	// AllocationDeleteWithResponse Delete a consumer's allocations
 	//
-	// No generation is compared. Generations of the providers stay as they are.
+	// The request compares no generation and changes no provider generation.
 	//
 	// Policy rule: `placement:allocations:delete`.
 	//
@@ -4620,7 +4620,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /allocations/{consumer_uuid} (the `AllocationDelete` operationId).
 	AllocationDeleteWithResponse(ctx context.Context, consumerUUID string, params *AllocationDeleteParams, reqEditors ...RequestEditorFn) (*AllocationDeleteResponse, error)
 
-	// AllocationListWithResponse List what a consumer uses
+	// AllocationListWithResponse List the allocations of a consumer
 	//
 	// Policy rule: `placement:allocations:list`.
 	//
@@ -4631,7 +4631,7 @@ type ClientWithResponsesInterface interface {
 
 	// AllocationReplaceWithBodyWithResponse Replace a consumer's allocations
 	//
-	// The consumer is created with its first allocations and gone with its last.
+	// The first allocations create the consumer; removing the last ones deletes it.
 	//
 	// Policy rule: `placement:allocations:update`.
 	//
@@ -4642,7 +4642,7 @@ type ClientWithResponsesInterface interface {
 
 	// AllocationReplaceWithResponse Replace a consumer's allocations
 	//
-	// The consumer is created with its first allocations and gone with its last.
+	// The first allocations create the consumer; removing the last ones deletes it.
 	//
 	// Policy rule: `placement:allocations:update`.
 	//
@@ -4651,9 +4651,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /allocations/{consumer_uuid} (the `AllocationReplace` operationId).
 	AllocationReplaceWithResponse(ctx context.Context, consumerUUID string, params *AllocationReplaceParams, body AllocationReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*AllocationReplaceResponse, error)
 
-	// ReshapeWithBodyWithResponse Change inventories and the allocations on them together
+	// ReshapeWithBodyWithResponse Change inventories and allocations atomically
 	//
-	// One transaction: all of it happens or nothing. It is how inventory moves between providers under running consumers.
+	// Atomic. Use it to move inventories between providers while consumers hold allocations on them.
 	//
 	// Policy rule: `placement:reshaper:reshape`.
 	//
@@ -4662,9 +4662,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /reshaper (the `Reshape` operationId).
 	ReshapeWithBodyWithResponse(ctx context.Context, params *ReshapeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReshapeResponse, error)
 
-	// ReshapeWithResponse Change inventories and the allocations on them together
+	// ReshapeWithResponse Change inventories and allocations atomically
 	//
-	// One transaction: all of it happens or nothing. It is how inventory moves between providers under running consumers.
+	// Atomic. Use it to move inventories between providers while consumers hold allocations on them.
 	//
 	// Policy rule: `placement:reshaper:reshape`.
 	//
@@ -4731,7 +4731,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProviderListWithResponse List resource providers
 	//
-	// All filters must hold. The list is not paged; it arrives as the database finds it.
+	// A listed provider satisfies all filters. The list is not paged; the server streams it while it reads the rows.
 	//
 	// Policy rule: `placement:resource_providers:list`.
 	//
@@ -4760,7 +4760,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProviderDeleteWithResponse Delete a resource provider
 	//
-	// Takes its inventories, traits and aggregate memberships along.
+	// Deletes its inventories, traits and aggregate memberships too.
 	//
 	// Policy rule: `placement:resource_providers:delete`.
 	//
@@ -4778,9 +4778,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /resource_providers/{uuid} (the `ProviderShow` operationId).
 	ProviderShowWithResponse(ctx context.Context, uuid string, params *ProviderShowParams, reqEditors ...RequestEditorFn) (*ProviderShowResponse, error)
 
-	// ProviderUpdateWithBodyWithResponse Rename or move a resource provider
+	// ProviderUpdateWithBodyWithResponse Rename or re-parent a resource provider
 	//
-	// The generation is neither compared nor raised. A move takes the whole subtree along; before 1.37 only roots can be moved.
+	// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
 	//
 	// Policy rule: `placement:resource_providers:update`.
 	//
@@ -4789,9 +4789,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /resource_providers/{uuid} (the `ProviderUpdate` operationId).
 	ProviderUpdateWithBodyWithResponse(ctx context.Context, uuid string, params *ProviderUpdateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProviderUpdateResponse, error)
 
-	// ProviderUpdateWithResponse Rename or move a resource provider
+	// ProviderUpdateWithResponse Rename or re-parent a resource provider
 	//
-	// The generation is neither compared nor raised. A move takes the whole subtree along; before 1.37 only roots can be moved.
+	// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
 	//
 	// Policy rule: `placement:resource_providers:update`.
 	//
@@ -4811,7 +4811,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProviderAggregateReplaceWithBodyWithResponse Replace a provider's aggregates
 	//
-	// Before 1.19 the provider's generation is neither compared nor raised.
+	// Before 1.19 the provider's generation is neither compared nor incremented.
 	//
 	// Policy rule: `placement:resource_providers:aggregates:update`.
 	//
@@ -4822,7 +4822,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProviderAggregateReplaceWithResponse Replace a provider's aggregates
 	//
-	// Before 1.19 the provider's generation is neither compared nor raised.
+	// Before 1.19 the provider's generation is neither compared nor incremented.
 	//
 	// Policy rule: `placement:resource_providers:aggregates:update`.
 	//
@@ -4831,7 +4831,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /resource_providers/{uuid}/aggregates (the `ProviderAggregateReplace` operationId).
 	ProviderAggregateReplaceWithResponse(ctx context.Context, uuid string, params *ProviderAggregateReplaceParams, body ProviderAggregateReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*ProviderAggregateReplaceResponse, error)
 
-	// ProviderAllocationListWithResponse List who uses a provider
+	// ProviderAllocationListWithResponse List the allocations on a provider
 	//
 	// Policy rule: `placement:resource_providers:allocations:list`.
 	//
@@ -4842,7 +4842,7 @@ type ClientWithResponsesInterface interface {
 
 	// InventoryClearWithResponse Delete a provider's inventories
 	//
-	// The provider's generation rises even if there was nothing to delete.
+	// The provider generation is incremented even if no inventory was deleted.
 	//
 	// Policy rule: `placement:resource_providers:inventories:delete`.
 	//
@@ -4862,7 +4862,7 @@ type ClientWithResponsesInterface interface {
 
 	// InventoryCreateWithBodyWithResponse Add a class to a provider's inventories
 	//
-	// Any generation in the request is ignored.
+	// A generation in the request is ignored.
 	//
 	// Policy rule: `placement:resource_providers:inventories:create`.
 	//
@@ -4873,7 +4873,7 @@ type ClientWithResponsesInterface interface {
 
 	// InventoryCreateWithResponse Add a class to a provider's inventories
 	//
-	// Any generation in the request is ignored.
+	// A generation in the request is ignored.
 	//
 	// Policy rule: `placement:resource_providers:inventories:create`.
 	//
@@ -4884,7 +4884,7 @@ type ClientWithResponsesInterface interface {
 
 	// InventoryReplaceWithBodyWithResponse Replace a provider's inventories
 	//
-	// Totals may be lowered below what is in use; a class in use cannot be left out.
+	// A total can be reduced below the used amount. A class with allocations cannot be omitted.
 	//
 	// Policy rule: `placement:resource_providers:inventories:update`.
 	//
@@ -4895,7 +4895,7 @@ type ClientWithResponsesInterface interface {
 
 	// InventoryReplaceWithResponse Replace a provider's inventories
 	//
-	// Totals may be lowered below what is in use; a class in use cannot be left out.
+	// A total can be reduced below the used amount. A class with allocations cannot be omitted.
 	//
 	// Policy rule: `placement:resource_providers:inventories:update`.
 	//
@@ -4924,7 +4924,7 @@ type ClientWithResponsesInterface interface {
 
 	// InventoryUpdateWithBodyWithResponse Update a provider's inventory of a class
 	//
-	// What is left out returns to its default.
+	// Omitted members are reset to their defaults.
 	//
 	// Policy rule: `placement:resource_providers:inventories:update`.
 	//
@@ -4935,7 +4935,7 @@ type ClientWithResponsesInterface interface {
 
 	// InventoryUpdateWithResponse Update a provider's inventory of a class
 	//
-	// What is left out returns to its default.
+	// Omitted members are reset to their defaults.
 	//
 	// Policy rule: `placement:resource_providers:inventories:update`.
 	//
@@ -4964,7 +4964,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProviderTraitReplaceWithBodyWithResponse Replace a provider's traits
 	//
-	// The generation rises only if the set of traits changes.
+	// The generation is incremented only if the set of traits changes.
 	//
 	// Policy rule: `placement:resource_providers:traits:update`.
 	//
@@ -4975,7 +4975,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProviderTraitReplaceWithResponse Replace a provider's traits
 	//
-	// The generation rises only if the set of traits changes.
+	// The generation is incremented only if the set of traits changes.
 	//
 	// Policy rule: `placement:resource_providers:traits:update`.
 	//
@@ -4984,7 +4984,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /resource_providers/{uuid}/traits (the `ProviderTraitReplace` operationId).
 	ProviderTraitReplaceWithResponse(ctx context.Context, uuid string, params *ProviderTraitReplaceParams, body ProviderTraitReplaceJSONRequestBody, reqEditors ...RequestEditorFn) (*ProviderTraitReplaceResponse, error)
 
-	// ProviderUsageListWithResponse List how much of a provider is used
+	// ProviderUsageListWithResponse List the usages of a provider
 	//
 	// Policy rule: `placement:resource_providers:usages`.
 	//
@@ -5011,7 +5011,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /traits/{name} (the `TraitDelete` operationId).
 	TraitDeleteWithResponse(ctx context.Context, name string, params *TraitDeleteParams, reqEditors ...RequestEditorFn) (*TraitDeleteResponse, error)
 
-	// TraitShowWithResponse Ask whether a trait exists
+	// TraitShowWithResponse Check whether a trait exists
 	//
 	// Policy rule: `placement:traits:show`.
 	//
@@ -5029,7 +5029,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /traits/{name} (the `TraitEnsure` operationId).
 	TraitEnsureWithResponse(ctx context.Context, name string, params *TraitEnsureParams, reqEditors ...RequestEditorFn) (*TraitEnsureResponse, error)
 
-	// UsageListWithResponse List how much a project uses
+	// UsageListWithResponse List the usages of a project
 	//
 	// Policy rule: `placement:usages`.
 	//
@@ -5163,6 +5163,8 @@ type AllocationDeleteResponse struct {
 	JSON404 *Errors
 	// JSON406 the response for an HTTP 406 `application/json` response
 	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -5473,6 +5475,8 @@ type ResourceClassEnsureResponse struct {
 	JSON403 *Forbidden
 	// JSON406 the response for an HTTP 406 `application/json` response
 	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -6127,6 +6131,8 @@ type ProviderTraitClearResponse struct {
 	JSON404 *Errors
 	// JSON406 the response for an HTTP 406 `application/json` response
 	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -6398,6 +6404,8 @@ type TraitEnsureResponse struct {
 	JSON403 *Forbidden
 	// JSON406 the response for an HTTP 406 `application/json` response
 	JSON406 *NotAcceptable
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Errors
 	// JSON429 the response for an HTTP 429 `application/json` response
 	JSON429 *TooManyRequests
 	// JSON500 the response for an HTTP 500 `application/json` response
@@ -6459,9 +6467,9 @@ func (r UsageListResponse) StatusCode() int {
 	return 0
 }
 
-// VersionListWithResponse List the versions that the server speaks
+// VersionListWithResponse List the supported API versions
 //
-// Needs no token. The query string is ignored.
+// Requires no token. The query string is ignored.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -6476,7 +6484,7 @@ func (c *ClientWithResponses) VersionListWithResponse(ctx context.Context, param
 
 // CandidateListWithResponse List allocation candidates
 //
-// Which providers together could serve a request, and what to take from each. A candidate is only an offer: whoever wants it writes it as allocations, which may fail if others were faster. Nothing that fits is an empty list. Large answers arrive as they are found.
+// Returns sets of allocations that satisfy a query. Candidates are not reserved: claiming one can fail if a concurrent claim uses its capacity. The list is empty if no candidate satisfies the query.
 //
 // Policy rule: `placement:allocation_candidates:list`.
 //
@@ -6493,7 +6501,7 @@ func (c *ClientWithResponses) CandidateListWithResponse(ctx context.Context, par
 
 // AllocationReplaceManyWithBodyWithResponse Replace the allocations of several consumers
 //
-// All or nothing. What the consumers had counts as free, so that they can swap places.
+// Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.
 //
 // Policy rule: `placement:allocations:manage`.
 //
@@ -6510,7 +6518,7 @@ func (c *ClientWithResponses) AllocationReplaceManyWithBodyWithResponse(ctx cont
 
 // AllocationReplaceManyWithResponse Replace the allocations of several consumers
 //
-// All or nothing. What the consumers had counts as free, so that they can swap places.
+// Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.
 //
 // Policy rule: `placement:allocations:manage`.
 //
@@ -6527,7 +6535,7 @@ func (c *ClientWithResponses) AllocationReplaceManyWithResponse(ctx context.Cont
 
 // AllocationDeleteWithResponse Delete a consumer's allocations
 //
-// No generation is compared. Generations of the providers stay as they are.
+// The request compares no generation and changes no provider generation.
 //
 // Policy rule: `placement:allocations:delete`.
 //
@@ -6542,7 +6550,7 @@ func (c *ClientWithResponses) AllocationDeleteWithResponse(ctx context.Context, 
 	return ParseAllocationDeleteResponse(rsp)
 }
 
-// AllocationListWithResponse List what a consumer uses
+// AllocationListWithResponse List the allocations of a consumer
 //
 // Policy rule: `placement:allocations:list`.
 //
@@ -6559,7 +6567,7 @@ func (c *ClientWithResponses) AllocationListWithResponse(ctx context.Context, co
 
 // AllocationReplaceWithBodyWithResponse Replace a consumer's allocations
 //
-// The consumer is created with its first allocations and gone with its last.
+// The first allocations create the consumer; removing the last ones deletes it.
 //
 // Policy rule: `placement:allocations:update`.
 //
@@ -6576,7 +6584,7 @@ func (c *ClientWithResponses) AllocationReplaceWithBodyWithResponse(ctx context.
 
 // AllocationReplaceWithResponse Replace a consumer's allocations
 //
-// The consumer is created with its first allocations and gone with its last.
+// The first allocations create the consumer; removing the last ones deletes it.
 //
 // Policy rule: `placement:allocations:update`.
 //
@@ -6591,9 +6599,9 @@ func (c *ClientWithResponses) AllocationReplaceWithResponse(ctx context.Context,
 	return ParseAllocationReplaceResponse(rsp)
 }
 
-// ReshapeWithBodyWithResponse Change inventories and the allocations on them together
+// ReshapeWithBodyWithResponse Change inventories and allocations atomically
 //
-// One transaction: all of it happens or nothing. It is how inventory moves between providers under running consumers.
+// Atomic. Use it to move inventories between providers while consumers hold allocations on them.
 //
 // Policy rule: `placement:reshaper:reshape`.
 //
@@ -6608,9 +6616,9 @@ func (c *ClientWithResponses) ReshapeWithBodyWithResponse(ctx context.Context, p
 	return ParseReshapeResponse(rsp)
 }
 
-// ReshapeWithResponse Change inventories and the allocations on them together
+// ReshapeWithResponse Change inventories and allocations atomically
 //
-// One transaction: all of it happens or nothing. It is how inventory moves between providers under running consumers.
+// Atomic. Use it to move inventories between providers while consumers hold allocations on them.
 //
 // Policy rule: `placement:reshaper:reshape`.
 //
@@ -6719,7 +6727,7 @@ func (c *ClientWithResponses) ResourceClassEnsureWithResponse(ctx context.Contex
 
 // ProviderListWithResponse List resource providers
 //
-// All filters must hold. The list is not paged; it arrives as the database finds it.
+// A listed provider satisfies all filters. The list is not paged; the server streams it while it reads the rows.
 //
 // Policy rule: `placement:resource_providers:list`.
 //
@@ -6766,7 +6774,7 @@ func (c *ClientWithResponses) ProviderCreateWithResponse(ctx context.Context, pa
 
 // ProviderDeleteWithResponse Delete a resource provider
 //
-// Takes its inventories, traits and aggregate memberships along.
+// Deletes its inventories, traits and aggregate memberships too.
 //
 // Policy rule: `placement:resource_providers:delete`.
 //
@@ -6796,9 +6804,9 @@ func (c *ClientWithResponses) ProviderShowWithResponse(ctx context.Context, uuid
 	return ParseProviderShowResponse(rsp)
 }
 
-// ProviderUpdateWithBodyWithResponse Rename or move a resource provider
+// ProviderUpdateWithBodyWithResponse Rename or re-parent a resource provider
 //
-// The generation is neither compared nor raised. A move takes the whole subtree along; before 1.37 only roots can be moved.
+// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
 //
 // Policy rule: `placement:resource_providers:update`.
 //
@@ -6813,9 +6821,9 @@ func (c *ClientWithResponses) ProviderUpdateWithBodyWithResponse(ctx context.Con
 	return ParseProviderUpdateResponse(rsp)
 }
 
-// ProviderUpdateWithResponse Rename or move a resource provider
+// ProviderUpdateWithResponse Rename or re-parent a resource provider
 //
-// The generation is neither compared nor raised. A move takes the whole subtree along; before 1.37 only roots can be moved.
+// The generation is neither compared nor incremented. Re-parenting moves the whole subtree; before 1.37 only roots can be re-parented.
 //
 // Policy rule: `placement:resource_providers:update`.
 //
@@ -6847,7 +6855,7 @@ func (c *ClientWithResponses) ProviderAggregateListWithResponse(ctx context.Cont
 
 // ProviderAggregateReplaceWithBodyWithResponse Replace a provider's aggregates
 //
-// Before 1.19 the provider's generation is neither compared nor raised.
+// Before 1.19 the provider's generation is neither compared nor incremented.
 //
 // Policy rule: `placement:resource_providers:aggregates:update`.
 //
@@ -6864,7 +6872,7 @@ func (c *ClientWithResponses) ProviderAggregateReplaceWithBodyWithResponse(ctx c
 
 // ProviderAggregateReplaceWithResponse Replace a provider's aggregates
 //
-// Before 1.19 the provider's generation is neither compared nor raised.
+// Before 1.19 the provider's generation is neither compared nor incremented.
 //
 // Policy rule: `placement:resource_providers:aggregates:update`.
 //
@@ -6879,7 +6887,7 @@ func (c *ClientWithResponses) ProviderAggregateReplaceWithResponse(ctx context.C
 	return ParseProviderAggregateReplaceResponse(rsp)
 }
 
-// ProviderAllocationListWithResponse List who uses a provider
+// ProviderAllocationListWithResponse List the allocations on a provider
 //
 // Policy rule: `placement:resource_providers:allocations:list`.
 //
@@ -6896,7 +6904,7 @@ func (c *ClientWithResponses) ProviderAllocationListWithResponse(ctx context.Con
 
 // InventoryClearWithResponse Delete a provider's inventories
 //
-// The provider's generation rises even if there was nothing to delete.
+// The provider generation is incremented even if no inventory was deleted.
 //
 // Policy rule: `placement:resource_providers:inventories:delete`.
 //
@@ -6928,7 +6936,7 @@ func (c *ClientWithResponses) InventoryListWithResponse(ctx context.Context, uui
 
 // InventoryCreateWithBodyWithResponse Add a class to a provider's inventories
 //
-// Any generation in the request is ignored.
+// A generation in the request is ignored.
 //
 // Policy rule: `placement:resource_providers:inventories:create`.
 //
@@ -6945,7 +6953,7 @@ func (c *ClientWithResponses) InventoryCreateWithBodyWithResponse(ctx context.Co
 
 // InventoryCreateWithResponse Add a class to a provider's inventories
 //
-// Any generation in the request is ignored.
+// A generation in the request is ignored.
 //
 // Policy rule: `placement:resource_providers:inventories:create`.
 //
@@ -6962,7 +6970,7 @@ func (c *ClientWithResponses) InventoryCreateWithResponse(ctx context.Context, u
 
 // InventoryReplaceWithBodyWithResponse Replace a provider's inventories
 //
-// Totals may be lowered below what is in use; a class in use cannot be left out.
+// A total can be reduced below the used amount. A class with allocations cannot be omitted.
 //
 // Policy rule: `placement:resource_providers:inventories:update`.
 //
@@ -6979,7 +6987,7 @@ func (c *ClientWithResponses) InventoryReplaceWithBodyWithResponse(ctx context.C
 
 // InventoryReplaceWithResponse Replace a provider's inventories
 //
-// Totals may be lowered below what is in use; a class in use cannot be left out.
+// A total can be reduced below the used amount. A class with allocations cannot be omitted.
 //
 // Policy rule: `placement:resource_providers:inventories:update`.
 //
@@ -7026,7 +7034,7 @@ func (c *ClientWithResponses) InventoryShowWithResponse(ctx context.Context, uui
 
 // InventoryUpdateWithBodyWithResponse Update a provider's inventory of a class
 //
-// What is left out returns to its default.
+// Omitted members are reset to their defaults.
 //
 // Policy rule: `placement:resource_providers:inventories:update`.
 //
@@ -7043,7 +7051,7 @@ func (c *ClientWithResponses) InventoryUpdateWithBodyWithResponse(ctx context.Co
 
 // InventoryUpdateWithResponse Update a provider's inventory of a class
 //
-// What is left out returns to its default.
+// Omitted members are reset to their defaults.
 //
 // Policy rule: `placement:resource_providers:inventories:update`.
 //
@@ -7090,7 +7098,7 @@ func (c *ClientWithResponses) ProviderTraitListWithResponse(ctx context.Context,
 
 // ProviderTraitReplaceWithBodyWithResponse Replace a provider's traits
 //
-// The generation rises only if the set of traits changes.
+// The generation is incremented only if the set of traits changes.
 //
 // Policy rule: `placement:resource_providers:traits:update`.
 //
@@ -7107,7 +7115,7 @@ func (c *ClientWithResponses) ProviderTraitReplaceWithBodyWithResponse(ctx conte
 
 // ProviderTraitReplaceWithResponse Replace a provider's traits
 //
-// The generation rises only if the set of traits changes.
+// The generation is incremented only if the set of traits changes.
 //
 // Policy rule: `placement:resource_providers:traits:update`.
 //
@@ -7122,7 +7130,7 @@ func (c *ClientWithResponses) ProviderTraitReplaceWithResponse(ctx context.Conte
 	return ParseProviderTraitReplaceResponse(rsp)
 }
 
-// ProviderUsageListWithResponse List how much of a provider is used
+// ProviderUsageListWithResponse List the usages of a provider
 //
 // Policy rule: `placement:resource_providers:usages`.
 //
@@ -7167,7 +7175,7 @@ func (c *ClientWithResponses) TraitDeleteWithResponse(ctx context.Context, name 
 	return ParseTraitDeleteResponse(rsp)
 }
 
-// TraitShowWithResponse Ask whether a trait exists
+// TraitShowWithResponse Check whether a trait exists
 //
 // Policy rule: `placement:traits:show`.
 //
@@ -7197,7 +7205,7 @@ func (c *ClientWithResponses) TraitEnsureWithResponse(ctx context.Context, name 
 	return ParseTraitEnsureResponse(rsp)
 }
 
-// UsageListWithResponse List how much a project uses
+// UsageListWithResponse List the usages of a project
 //
 // Policy rule: `placement:usages`.
 //
@@ -7491,6 +7499,13 @@ func ParseAllocationDeleteResponse(rsp *http.Response) (*AllocationDeleteRespons
 			return nil, err
 		}
 		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
@@ -8158,6 +8173,13 @@ func ParseResourceClassEnsureResponse(rsp *http.Response) (*ResourceClassEnsureR
 			return nil, err
 		}
 		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
@@ -9588,6 +9610,13 @@ func ParseProviderTraitClearResponse(rsp *http.Response) (*ProviderTraitClearRes
 		}
 		response.JSON406 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -10166,6 +10195,13 @@ func ParseTraitEnsureResponse(rsp *http.Response) (*TraitEnsureResponse, error) 
 			return nil, err
 		}
 		response.JSON406 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Errors
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest TooManyRequests

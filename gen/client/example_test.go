@@ -44,7 +44,7 @@ func Example() {
 	case err != nil:
 		fmt.Println(err)
 	case replaced.JSON409 != nil && *replaced.JSON409.Errors[0].Code == client.ErrorCodePlacementConcurrentUpdate:
-		fmt.Println("somebody else was faster: read the provider again")
+		fmt.Println("generation conflict: read the provider again")
 	case replaced.JSON200 != nil:
 		fmt.Println("the next write sends generation", replaced.JSON200.ResourceProviderGeneration)
 	}

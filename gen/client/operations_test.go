@@ -17,9 +17,9 @@ var (
 	instance, second       = id(0xf001), id(0xf002)
 )
 
-// TestEveryOperationWorksThroughTheGeneratedClient tells one story, each chapter
+// TestOpenAPI_GeneratedClient_CoversEveryOperation tells one story, each chapter
 // on top of those before, and then holds what was sent against the document.
-func TestEveryOperationWorksThroughTheGeneratedClient(t *testing.T) {
+func TestOpenAPI_GeneratedClient_CoversEveryOperation(t *testing.T) {
 	t.Parallel()
 	sent := &notes{}
 	c := asking(t, serve(t), "admin", "admin,service", WithHTTPClient(&http.Client{Transport: sent}))

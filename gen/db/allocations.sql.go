@@ -28,24 +28,24 @@ func (q *Queries) AllocationDelete(ctx context.Context, db DBTX, consumer uuid.U
 const AllocationList = `-- name: AllocationList :many
 SELECT
     provider.uuid AS provider,
-    held.generation AS provider_generation,
+    generation_row.generation AS provider_generation,
     class.name AS class,
-    taken.used,
-    taken.created_at,
+    allocation.used,
+    allocation.created_at,
     project.external_id AS project_id,
     owner.external_id AS user_id,
     consumer.generation AS consumer_generation,
     type.name AS consumer_type
 FROM consumers AS consumer
-JOIN allocations AS taken ON taken.consumer_id = consumer.id
-JOIN resource_providers AS provider ON provider.id = taken.provider_id
-JOIN provider_generations AS held ON held.provider_id = taken.provider_id
-JOIN resource_classes AS class ON class.id = taken.class_id
+JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
+JOIN resource_providers AS provider ON provider.id = allocation.provider_id
+JOIN provider_generations AS generation_row ON generation_row.provider_id = allocation.provider_id
+JOIN resource_classes AS class ON class.id = allocation.class_id
 JOIN projects AS project ON project.id = consumer.project_id
 JOIN users AS owner ON owner.id = consumer.user_id
 LEFT JOIN consumer_types AS type ON type.id = consumer.consumer_type_id
 WHERE consumer.uuid = $1::uuid
-ORDER BY taken.id
+ORDER BY allocation.id
 `
 
 type AllocationListRow struct {
@@ -60,8 +60,8 @@ type AllocationListRow struct {
 	ConsumerType       *string
 }
 
-// All a consumer uses, in the order it was claimed, with the consumer's
-// attributes on every row. No row: it uses nothing.
+// Returns all allocations of a consumer in the order of their creation, with the consumer's attributes
+// on every row. No row: it has no allocations.
 // Called by Store.AllocationList. Locks nothing.
 // Plan: consumers_uuid_key, then allocations_pkey and primary keys.
 func (q *Queries) AllocationList(ctx context.Context, db DBTX, consumer uuid.UUID) ([]AllocationListRow, error) {
@@ -135,19 +135,19 @@ func (q *Queries) AllocationReplace(ctx context.Context, db DBTX, arg Allocation
 
 const ProviderAllocationList = `-- name: ProviderAllocationList :many
 SELECT
-    held.generation,
+    generation_row.generation,
     COALESCE(class.name, '')::text AS class,
-    COALESCE(taken.used, 0)::bigint AS used,
-    COALESCE(taken.created_at, now())::timestamptz AS created_at,
+    COALESCE(allocation.used, 0)::bigint AS used,
+    COALESCE(allocation.created_at, now())::timestamptz AS created_at,
     consumer.uuid AS consumer,
     COALESCE(consumer.generation, 0)::bigint AS consumer_generation
 FROM resource_providers AS provider
-JOIN provider_generations AS held ON held.provider_id = provider.id
-LEFT JOIN allocations AS taken ON taken.provider_id = provider.id
-LEFT JOIN resource_classes AS class ON class.id = taken.class_id
-LEFT JOIN consumers AS consumer ON consumer.id = taken.consumer_id
+JOIN provider_generations AS generation_row ON generation_row.provider_id = provider.id
+LEFT JOIN allocations AS allocation ON allocation.provider_id = provider.id
+LEFT JOIN resource_classes AS class ON class.id = allocation.class_id
+LEFT JOIN consumers AS consumer ON consumer.id = allocation.consumer_id
 WHERE provider.uuid = $1::uuid
-ORDER BY taken.id
+ORDER BY allocation.id
 `
 
 type ProviderAllocationListRow struct {
@@ -159,8 +159,8 @@ type ProviderAllocationListRow struct {
 	ConsumerGeneration int64
 }
 
-// A provider's generation and what consumers use of it, oldest first. A provider
-// without allocations is one row with an empty class; no row: no such provider.
+// Returns a provider's generation and its allocations, oldest first. A provider without allocations is
+// one row with an empty class; no row: no such provider.
 // Called by Store.ProviderAllocationList. Locks nothing.
 // Plan: resource_providers_uuid_key, then allocations_provider_id_idx.
 func (q *Queries) ProviderAllocationList(ctx context.Context, db DBTX, provider uuid.UUID) ([]ProviderAllocationListRow, error) {

@@ -16,7 +16,7 @@ const ConductorHeartbeat = `-- name: ConductorHeartbeat :execrows
 UPDATE conductors SET updated_at = now(), online = true WHERE hostname = $1::text
 `
 
-// A sign of life. No row: it never registered, or was forgotten.
+// Records a heartbeat. No row: the conductor never registered, or its row was deleted.
 // Called by Store.ConductorHeartbeat. Locks its row.
 // Plan: conductors_hostname_key.
 func (q *Queries) ConductorHeartbeat(ctx context.Context, db DBTX, hostname string) (int64, error) {
@@ -27,22 +27,10 @@ func (q *Queries) ConductorHeartbeat(ctx context.Context, db DBTX, hostname stri
 	return result.RowsAffected(), nil
 }
 
-const ConductorLeave = `-- name: ConductorLeave :exec
-UPDATE conductors SET online = false WHERE hostname = $1::text
-`
-
-// A conductor works no more: others may take over at once.
-// Called by Store.ConductorLeave. Locks its row.
-// Plan: conductors_hostname_key.
-func (q *Queries) ConductorLeave(ctx context.Context, db DBTX, hostname string) error {
-	_, err := db.Exec(ctx, ConductorLeave, hostname)
-	return err
-}
-
 const ConductorList = `-- name: ConductorList :many
 SELECT conductor.hostname, conductor.conductor_group, conductor.drivers, conductor.online,
     conductor.created_at, conductor.updated_at,
-    extract(epoch FROM clock_timestamp() - conductor.updated_at)::float8 AS silence
+    extract(epoch FROM clock_timestamp() - conductor.updated_at)::float8 AS heartbeat_age
 FROM conductors AS conductor
 WHERE $1::text IS NULL OR conductor.hostname = $1::text
 ORDER BY conductor.hostname
@@ -55,11 +43,11 @@ type ConductorListRow struct {
 	Online         bool
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
-	Silence        float64
+	HeartbeatAge   float64
 }
 
-// All conductors, or the one with a hostname, and for how many seconds nothing was
-// heard of each.
+// Returns all conductors, or the one with a hostname, with the seconds since the last heartbeat of
+// each.
 // Called by Store.ConductorList and Store.ConductorShow. Locks nothing.
 // Plan: a scan of conductors (a handful of rows).
 func (q *Queries) ConductorList(ctx context.Context, db DBTX, hostname *string) ([]ConductorListRow, error) {
@@ -78,7 +66,7 @@ func (q *Queries) ConductorList(ctx context.Context, db DBTX, hostname *string) 
 			&i.Online,
 			&i.CreatedAt,
 			&i.UpdatedAt,
-			&i.Silence,
+			&i.HeartbeatAge,
 		); err != nil {
 			return nil, err
 		}
@@ -91,11 +79,11 @@ func (q *Queries) ConductorList(ctx context.Context, db DBTX, hostname *string) 
 }
 
 const ConductorRegister = `-- name: ConductorRegister :exec
-INSERT INTO conductors AS present (hostname, drivers) VALUES ($1::text, $2::text[])
+INSERT INTO conductors AS conductor (hostname, drivers) VALUES ($1::text, $2::text[])
 ON CONFLICT (hostname) DO UPDATE SET drivers = excluded.drivers, online = true, updated_at = now()
 `
 
-// A conductor begins to work, for the first time or again.
+// Registers a conductor, or sets it online again.
 // Called by Store.ConductorRegister. Locks its row.
 // Plan: conductors_hostname_key.
 func (q *Queries) ConductorRegister(ctx context.Context, db DBTX, hostname string, drivers []string) error {
@@ -104,8 +92,8 @@ func (q *Queries) ConductorRegister(ctx context.Context, db DBTX, hostname strin
 }
 
 const ConductorTakeOver = `-- name: ConductorTakeOver :one
-SELECT taken.allocations::uuid[] AS allocations, taken.nodes::uuid[] AS nodes
-FROM conductor_take_over($1::text, make_interval(secs => $2::float8)) AS taken (allocations, nodes)
+SELECT takeover.allocations::uuid[] AS allocations, takeover.nodes::uuid[] AS nodes
+FROM conductor_take_over($1::text, make_interval(secs => $2::float8)) AS takeover (allocations, nodes)
 `
 
 type ConductorTakeOverRow struct {
@@ -113,10 +101,22 @@ type ConductorTakeOverRow struct {
 	Nodes       []uuid.UUID
 }
 
-// Takes over from the dead. See the function.
-func (q *Queries) ConductorTakeOver(ctx context.Context, db DBTX, hostname string, silence float64) (ConductorTakeOverRow, error) {
-	row := db.QueryRow(ctx, ConductorTakeOver, hostname, silence)
+// Takes over the work of dead conductors. See the function.
+func (q *Queries) ConductorTakeOver(ctx context.Context, db DBTX, hostname string, heartbeatTimeout float64) (ConductorTakeOverRow, error) {
+	row := db.QueryRow(ctx, ConductorTakeOver, hostname, heartbeatTimeout)
 	var i ConductorTakeOverRow
 	err := row.Scan(&i.Allocations, &i.Nodes)
 	return i, err
+}
+
+const ConductorUnregister = `-- name: ConductorUnregister :exec
+UPDATE conductors SET online = false WHERE hostname = $1::text
+`
+
+// Sets a conductor offline: other conductors may take over its work at once.
+// Called by Store.ConductorUnregister. Locks its row.
+// Plan: conductors_hostname_key.
+func (q *Queries) ConductorUnregister(ctx context.Context, db DBTX, hostname string) error {
+	_, err := db.Exec(ctx, ConductorUnregister, hostname)
+	return err
 }

@@ -11,28 +11,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Groups of providers, known by uuid only. Made on first use, never deleted.
 type Aggregate struct {
 	ID        int32
 	Uuid      uuid.UUID
 	CreatedAt time.Time
 }
 
-// INSTANCE, MIGRATION and the like. A consumer without one is reported as unknown.
 type ConsumerType struct {
 	ID        int32
 	Name      string
 	CreatedAt time.Time
 }
 
-type LegacyPosition struct {
-	TableName string
-	RowCount  int64
-	FirstKey  int64
-	SecondKey int64
-}
-
-// Requests for a bare metal node and what became of them: the allocations of the Bare Metal API.
 type NodeAllocation struct {
 	ID             int64
 	Uuid           uuid.UUID
@@ -55,14 +45,12 @@ type NodeAllocation struct {
 	UpdatedAt      *time.Time
 }
 
-// Identity service projects that own consumers. Made on first use, never deleted.
 type Project struct {
 	ID         int64
 	ExternalID string
 	CreatedAt  time.Time
 }
 
-// What can be provided and consumed: VCPU, MEMORY_MB, CUSTOM_GOLD.
 type ResourceClass struct {
 	ID        int32
 	Name      string
@@ -70,7 +58,6 @@ type ResourceClass struct {
 	UpdatedAt *time.Time
 }
 
-// Qualities of a provider that cannot be consumed. Standard traits do not begin with CUSTOM_.
 type Trait struct {
 	ID        int32
 	Name      string
@@ -78,7 +65,6 @@ type Trait struct {
 	UpdatedAt *time.Time
 }
 
-// Identity service users that own consumers. Made on first use, never deleted.
 type User struct {
 	ID         int64
 	ExternalID string

@@ -14,25 +14,25 @@ import (
 )
 
 const BaremetalBackendSet = `-- name: BaremetalBackendSet :exec
-SELECT node_provider_backend($1::bool)
+SELECT baremetal_backend_set($1::bool)
 `
 
-// Whether nodes are providers. See the function.
+// Sets whether nodes are providers. See the function.
 func (q *Queries) BaremetalBackendSet(ctx context.Context, db DBTX, placement bool) error {
 	_, err := db.Exec(ctx, BaremetalBackendSet, placement)
 	return err
 }
 
 const NodeAllocationCreate = `-- name: NodeAllocationCreate :one
-SELECT made.id::bigint AS id, made.uuid::uuid AS uuid, made.state::text AS state, made.resource_class::text AS resource_class,
-    made.candidate_nodes::uuid[] AS candidate_nodes, made.revision::bigint AS revision,
-    made.created_at::timestamptz AS created_at, made.updated_at AS updated_at,
-    coalesce((SELECT node.uuid FROM nodes AS node WHERE node.id = made.node_id), '00000000-0000-0000-0000-000000000000')::uuid AS node_uuid
+SELECT allocation.id::bigint AS id, allocation.uuid::uuid AS uuid, allocation.state::text AS state, allocation.resource_class::text AS resource_class,
+    allocation.candidate_nodes::uuid[] AS candidate_nodes, allocation.revision::bigint AS revision,
+    allocation.created_at::timestamptz AS created_at, allocation.updated_at AS updated_at,
+    coalesce((SELECT node.uuid FROM nodes AS node WHERE node.id = allocation.node_id), '00000000-0000-0000-0000-000000000000')::uuid AS node_uuid
 FROM node_allocation_create(
     $1::uuid, $2::text, $3::text, $4::text[],
     $5::uuid[], $6::text[], $7::jsonb, $8::text, $9::text,
     $10::bool, $11::uuid, $12::text,
-    $13::bool, $14::bool, NULL, NULL, $15::bool) AS made
+    $13::bool, $14::bool, NULL, NULL, $15::bool) AS allocation
 `
 
 type NodeAllocationCreateParams struct {
@@ -65,8 +65,8 @@ type NodeAllocationCreateRow struct {
 	NodeUuid       uuid.UUID
 }
 
-// POST /v1/allocations. See the function. With all that the answer needs, since by the
-// time it could be read the allocation may be decided, or gone.
+// POST /v1/allocations. See the function. It returns everything that the response contains: before
+// another query could read the allocation, it may be processed or deleted.
 func (q *Queries) NodeAllocationCreate(ctx context.Context, db DBTX, arg NodeAllocationCreateParams) (NodeAllocationCreateRow, error) {
 	row := db.QueryRow(ctx, NodeAllocationCreate,
 		arg.Uuid,
@@ -101,14 +101,14 @@ func (q *Queries) NodeAllocationCreate(ctx context.Context, db DBTX, arg NodeAll
 }
 
 const NodeAllocationCreateBatch = `-- name: NodeAllocationCreateBatch :many
-SELECT made.id::bigint AS id, made.uuid::uuid AS uuid, made.name AS name, made.candidate_nodes::uuid[] AS candidate_nodes,
-    made.created_at::timestamptz AS created_at
-FROM generate_series(1, $1::int) AS member (place),
+SELECT allocation.id::bigint AS id, allocation.uuid::uuid AS uuid, allocation.name AS name, allocation.candidate_nodes::uuid[] AS candidate_nodes,
+    allocation.created_at::timestamptz AS created_at
+FROM generate_series(1, $1::int) AS member (position),
     node_allocation_create(
-        NULL, $2::text || '-' || member.place, $3::text, $4::text[],
+        NULL, $2::text || '-' || member.position, $3::text, $4::text[],
         $5::uuid[], $6::text[], $7::jsonb, $8::text, $9::text,
-        false, NULL, NULL, true, $10::bool, $11::uuid, $12::int, $13::bool) AS made
-ORDER BY made.id
+        false, NULL, NULL, true, $10::bool, $11::uuid, $12::int, $13::bool) AS allocation
+ORDER BY allocation.id
 `
 
 type NodeAllocationCreateBatchParams struct {
@@ -135,8 +135,8 @@ type NodeAllocationCreateBatchRow struct {
 	CreatedAt      time.Time
 }
 
-// POST /v1/allocations for several at once: a batch, whose members are named with a
-// number behind the name. See the function.
+// POST /v1/allocations for a batch: the name of each member is the name of the batch and a number. See
+// the function.
 // Called by Store.NodeAllocationCreateBatch.
 func (q *Queries) NodeAllocationCreateBatch(ctx context.Context, db DBTX, arg NodeAllocationCreateBatchParams) ([]NodeAllocationCreateBatchRow, error) {
 	rows, err := db.Query(ctx, NodeAllocationCreateBatch,
@@ -182,7 +182,7 @@ const NodeAllocationDelete = `-- name: NodeAllocationDelete :exec
 SELECT node_allocation_delete($1::uuid, $2::text, $3::bool)
 `
 
-// DELETE of an allocation, or of a node's. See the function.
+// DELETE of an allocation, by its own UUID or name or by those of its node. See the function.
 func (q *Queries) NodeAllocationDelete(ctx context.Context, db DBTX, uuid *uuid.UUID, name *string, ofNode bool) error {
 	_, err := db.Exec(ctx, NodeAllocationDelete, uuid, name, ofNode)
 	return err
@@ -191,12 +191,12 @@ func (q *Queries) NodeAllocationDelete(ctx context.Context, db DBTX, uuid *uuid.
 const NodeAllocationList = `-- name: NodeAllocationList :many
 SELECT allocation.id, allocation.uuid, allocation.name, allocation.node_id, allocation.state, allocation.resource_class, allocation.traits, allocation.candidate_nodes, allocation.extra, allocation.owner, allocation.last_error, allocation.extended, allocation.sticky, allocation.batch_uuid, allocation.batch_minimum, allocation.conductor_id, allocation.revision, allocation.created_at, allocation.updated_at, node.uuid AS node_uuid, conductor.hostname AS conductor
 FROM (
-    SELECT one.id FROM node_allocations AS one
-    WHERE $1::uuid IS NULL AND one.id > $2::bigint
+    SELECT listed.id FROM node_allocations AS listed
+    WHERE $1::uuid IS NULL AND listed.id > $2::bigint
     UNION ALL
-    SELECT one.id FROM node_allocations AS one
-    WHERE $1::uuid IS NOT NULL AND one.id > $2::bigint
-      AND one.node_id = (SELECT wanted.id FROM nodes AS wanted WHERE wanted.uuid = $1::uuid)
+    SELECT listed.id FROM node_allocations AS listed
+    WHERE $1::uuid IS NOT NULL AND listed.id > $2::bigint
+      AND listed.node_id = (SELECT node.id FROM nodes AS node WHERE node.uuid = $1::uuid)
 ) AS start
 JOIN node_allocations AS allocation ON allocation.id = start.id
 LEFT JOIN nodes AS node ON node.id = allocation.node_id
@@ -223,9 +223,9 @@ type NodeAllocationListRow struct {
 	Conductor      *string
 }
 
-// A page of the allocations that pass the filters, in the order of their ids: those
-// above after.
-// Called by Store.NodeAllocationList, if nothing else is to be sorted by. Locks nothing.
+// Returns a page of the allocations that pass the filters, in the order of their ids: those with an id
+// greater than after.
+// Called by Store.NodeAllocationList, unless the request has another order. Locks nothing.
 // Plan: a range of node_allocations_pkey, until the page is full; for a node
 // node_allocations_node_id_key. Only one branch of start runs.
 func (q *Queries) NodeAllocationList(ctx context.Context, db DBTX, arg NodeAllocationListParams) ([]NodeAllocationListRow, error) {
@@ -277,8 +277,39 @@ func (q *Queries) NodeAllocationList(ctx context.Context, db DBTX, arg NodeAlloc
 	return items, nil
 }
 
+const NodeAllocationListPending = `-- name: NodeAllocationListPending :many
+SELECT allocation.uuid
+FROM node_allocations AS allocation
+WHERE allocation.state = 'allocating' AND allocation.conductor_id = (
+    SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = $1::text)
+ORDER BY allocation.conductor_id, allocation.id
+`
+
+// Returns the allocations that a conductor has to process, oldest first.
+// Called by Store.NodeAllocationListPending. Locks nothing.
+// Plan: node_allocations_allocating_idx.
+func (q *Queries) NodeAllocationListPending(ctx context.Context, db DBTX, hostname string) ([]uuid.UUID, error) {
+	rows, err := db.Query(ctx, NodeAllocationListPending, hostname)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var uuid uuid.UUID
+		if err := rows.Scan(&uuid); err != nil {
+			return nil, err
+		}
+		items = append(items, uuid)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const NodeAllocationListSorted = `-- name: NodeAllocationListSorted :many
-WITH placed AS (
+WITH sorted AS (
     SELECT allocation.id, allocation.uuid, row_number() OVER (ORDER BY
         CASE $3::text
             WHEN 'uuid' THEN allocation.uuid::text
@@ -291,22 +322,22 @@ WITH placed AS (
             WHEN 'updated_at' THEN to_char(allocation.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US')
         END COLLATE "C" NULLS FIRST,
         allocation.id
-    ) * CASE WHEN $4::bool THEN -1 ELSE 1 END AS place
+    ) * CASE WHEN $4::bool THEN -1 ELSE 1 END AS position
     FROM node_allocations AS allocation
     WHERE ($5::text IS NULL OR allocation.state = $5::text)
       AND ($6::text IS NULL OR allocation.resource_class = $6::text)
       AND ($7::text IS NULL OR allocation.owner = $7::text)
       AND ($8::uuid IS NULL OR allocation.node_id = (
-            SELECT wanted.id FROM nodes AS wanted WHERE wanted.uuid = $8::uuid))
+            SELECT node.id FROM nodes AS node WHERE node.uuid = $8::uuid))
 )
 SELECT allocation.id, allocation.uuid, allocation.name, allocation.node_id, allocation.state, allocation.resource_class, allocation.traits, allocation.candidate_nodes, allocation.extra, allocation.owner, allocation.last_error, allocation.extended, allocation.sticky, allocation.batch_uuid, allocation.batch_minimum, allocation.conductor_id, allocation.revision, allocation.created_at, allocation.updated_at, node.uuid AS node_uuid, conductor.hostname AS conductor
-FROM placed
-JOIN node_allocations AS allocation ON allocation.id = placed.id
+FROM sorted
+JOIN node_allocations AS allocation ON allocation.id = sorted.id
 LEFT JOIN nodes AS node ON node.id = allocation.node_id
 LEFT JOIN conductors AS conductor ON conductor.id = allocation.conductor_id
 WHERE $1::uuid IS NULL
-   OR placed.place > (SELECT last.place FROM placed AS last WHERE last.uuid = $1::uuid)
-ORDER BY placed.place
+   OR sorted.position > (SELECT marker_row.position FROM sorted AS marker_row WHERE marker_row.uuid = $1::uuid)
+ORDER BY sorted.position
 LIMIT $2::int
 `
 
@@ -314,7 +345,7 @@ type NodeAllocationListSortedParams struct {
 	Marker        *uuid.UUID
 	Page          int32
 	SortKey       string
-	Falling       bool
+	Descending    bool
 	State         *string
 	ResourceClass *string
 	Owner         *string
@@ -327,16 +358,16 @@ type NodeAllocationListSortedRow struct {
 	Conductor      *string
 }
 
-// The same in another order: by a column and then the id, both falling if so asked.
-// An unset column counts as the least.
+// NodeAllocationList in another order: by a column, null first, and then by id, both descending if
+// descending.
 // Called by Store.NodeAllocationList. Locks nothing.
-// Plan: a scan and sort of all that pass; the cost follows the table, as it must.
+// Plan: a scan and sort of all that pass; the cost follows the table.
 func (q *Queries) NodeAllocationListSorted(ctx context.Context, db DBTX, arg NodeAllocationListSortedParams) ([]NodeAllocationListSortedRow, error) {
 	rows, err := db.Query(ctx, NodeAllocationListSorted,
 		arg.Marker,
 		arg.Page,
 		arg.SortKey,
-		arg.Falling,
+		arg.Descending,
 		arg.State,
 		arg.ResourceClass,
 		arg.Owner,
@@ -382,65 +413,11 @@ func (q *Queries) NodeAllocationListSorted(ctx context.Context, db DBTX, arg Nod
 	return items, nil
 }
 
-const NodeAllocationMine = `-- name: NodeAllocationMine :many
-SELECT allocation.uuid
-FROM node_allocations AS allocation
-WHERE allocation.state = 'allocating' AND allocation.conductor_id = (
-    SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = $1::text)
-ORDER BY allocation.conductor_id, allocation.id
-`
-
-// What a conductor has to decide, oldest first.
-// Called by Store.NodeAllocationMine. Locks nothing.
-// Plan: node_allocations_allocating_idx.
-func (q *Queries) NodeAllocationMine(ctx context.Context, db DBTX, hostname string) ([]uuid.UUID, error) {
-	rows, err := db.Query(ctx, NodeAllocationMine, hostname)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []uuid.UUID{}
-	for rows.Next() {
-		var uuid uuid.UUID
-		if err := rows.Scan(&uuid); err != nil {
-			return nil, err
-		}
-		items = append(items, uuid)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const NodeAllocationOfNode = `-- name: NodeAllocationOfNode :one
-SELECT node.uuid AS node_uuid, allocation.uuid AS allocation_uuid
-FROM nodes AS node
-LEFT JOIN node_allocations AS allocation ON allocation.node_id = node.id
-WHERE node.uuid = $1::uuid OR node.name = $2::text
-`
-
-type NodeAllocationOfNodeRow struct {
-	NodeUuid       uuid.UUID
-	AllocationUuid *uuid.UUID
-}
-
-// The allocation of a node, by the node's uuid or name; the other is null. A node
-// without one is a row with a null allocation; no row: no such node.
-// Called by Store.NodeAllocationOfNode. Locks nothing.
-// Plan: nodes_uuid_key and nodes_name_key, then node_allocations_node_id_key.
-func (q *Queries) NodeAllocationOfNode(ctx context.Context, db DBTX, nodeUuid *uuid.UUID, nodeName *string) (NodeAllocationOfNodeRow, error) {
-	row := db.QueryRow(ctx, NodeAllocationOfNode, nodeUuid, nodeName)
-	var i NodeAllocationOfNodeRow
-	err := row.Scan(&i.NodeUuid, &i.AllocationUuid)
-	return i, err
-}
-
 const NodeAllocationProcess = `-- name: NodeAllocationProcess :exec
 SELECT node_allocation_process($1::uuid, $2::text)
 `
 
-// Decides an allocation. See the function.
+// Processes an allocation. See the function.
 func (q *Queries) NodeAllocationProcess(ctx context.Context, db DBTX, uuid uuid.UUID, conductor string) error {
 	_, err := db.Exec(ctx, NodeAllocationProcess, uuid, conductor)
 	return err
@@ -470,7 +447,7 @@ type NodeAllocationShowRow struct {
 	Conductor      *string
 }
 
-// An allocation by its uuid or its name; the other is null.
+// Returns an allocation by its UUID or its name; the other is null.
 // Called by Store.NodeAllocationShow, -Process and -Update. Locks nothing.
 // Plan: node_allocations_uuid_key and node_allocations_name_key, then keys.
 func (q *Queries) NodeAllocationShow(ctx context.Context, db DBTX, uuid *uuid.UUID, name *string) (NodeAllocationShowRow, error) {
@@ -499,6 +476,29 @@ func (q *Queries) NodeAllocationShow(ctx context.Context, db DBTX, uuid *uuid.UU
 		&i.NodeUuid,
 		&i.Conductor,
 	)
+	return i, err
+}
+
+const NodeAllocationShowByNode = `-- name: NodeAllocationShowByNode :one
+SELECT node.uuid AS node_uuid, allocation.uuid AS allocation_uuid
+FROM nodes AS node
+LEFT JOIN node_allocations AS allocation ON allocation.node_id = node.id
+WHERE node.uuid = $1::uuid OR node.name = $2::text
+`
+
+type NodeAllocationShowByNodeRow struct {
+	NodeUuid       uuid.UUID
+	AllocationUuid *uuid.UUID
+}
+
+// Returns the allocation of a node, by the node's UUID or name; the other is null. A node without one
+// is a row with a null allocation; no row: no such node.
+// Called by Store.NodeAllocationShowByNode. Locks nothing.
+// Plan: nodes_uuid_key and nodes_name_key, then node_allocations_node_id_key.
+func (q *Queries) NodeAllocationShowByNode(ctx context.Context, db DBTX, nodeUuid *uuid.UUID, nodeName *string) (NodeAllocationShowByNodeRow, error) {
+	row := db.QueryRow(ctx, NodeAllocationShowByNode, nodeUuid, nodeName)
+	var i NodeAllocationShowByNodeRow
+	err := row.Scan(&i.NodeUuid, &i.AllocationUuid)
 	return i, err
 }
 

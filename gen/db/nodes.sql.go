@@ -14,16 +14,11 @@ import (
 )
 
 const NodeCreate = `-- name: NodeCreate :one
-SELECT
-    node.id, node.uuid, node.name, node.driver, node.resource_class,
-    node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state,
-    node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee,
-    node.protected, node.retired, node.conductor_group, node.last_error, node.revision, node.details,
-    node.created_at, node.updated_at,
-    ARRAY(SELECT present.trait FROM node_traits AS present WHERE present.node_id = node.id ORDER BY present.trait)::text[] AS traits,
-    -- none or one
+SELECT node.id, node.uuid, node.name, node.driver, node.resource_class, node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state, node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee, node.protected, node.retired, node.conductor_group, node.last_error, node.conductor_id, node.revision, node.details, node.created_at, node.updated_at,
+    ARRAY(SELECT node_trait.trait FROM node_traits AS node_trait WHERE node_trait.node_id = node.id ORDER BY node_trait.trait)::text[] AS traits,
+    -- no element or one
     ARRAY(SELECT conductor.hostname FROM conductors AS conductor WHERE conductor.id = node.conductor_id)::text[] AS conductor,
-    ARRAY(SELECT held.uuid FROM node_allocations AS held WHERE held.node_id = node.id AND held.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
+    ARRAY(SELECT allocation.uuid FROM node_allocations AS allocation WHERE allocation.node_id = node.id AND allocation.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
 FROM node_create($1::jsonb) AS node
 `
 
@@ -48,6 +43,7 @@ type NodeCreateRow struct {
 	Retired              bool
 	ConductorGroup       string
 	LastError            *string
+	ConductorID          *int32
 	Revision             int64
 	Details              json.RawMessage
 	CreatedAt            time.Time
@@ -82,6 +78,7 @@ func (q *Queries) NodeCreate(ctx context.Context, db DBTX, node json.RawMessage)
 		&i.Retired,
 		&i.ConductorGroup,
 		&i.LastError,
+		&i.ConductorID,
 		&i.Revision,
 		&i.Details,
 		&i.CreatedAt,
@@ -104,52 +101,41 @@ func (q *Queries) NodeDelete(ctx context.Context, db DBTX, node *uuid.UUID, name
 }
 
 const NodeList = `-- name: NodeList :many
-SELECT
-    node.id, node.uuid, node.name, node.driver, node.resource_class,
-    node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state,
-    node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee,
-    node.protected, node.retired, node.conductor_group, node.last_error, node.revision, node.details,
-    node.created_at, node.updated_at,
-    ARRAY(SELECT present.trait FROM node_traits AS present WHERE present.node_id = node.id ORDER BY present.trait)::text[] AS traits,
-    -- none or one
+SELECT node.id, node.uuid, node.name, node.driver, node.resource_class, node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state, node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee, node.protected, node.retired, node.conductor_group, node.last_error, node.conductor_id, node.revision, node.details, node.created_at, node.updated_at,
+    ARRAY(SELECT node_trait.trait FROM node_traits AS node_trait WHERE node_trait.node_id = node.id ORDER BY node_trait.trait)::text[] AS traits,
+    -- no element or one
     ARRAY(SELECT conductor.hostname FROM conductors AS conductor WHERE conductor.id = node.conductor_id)::text[] AS conductor,
-    ARRAY(SELECT held.uuid FROM node_allocations AS held WHERE held.node_id = node.id AND held.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
+    ARRAY(SELECT allocation.uuid FROM node_allocations AS allocation WHERE allocation.node_id = node.id AND allocation.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
 FROM (
-    -- Each in order, so that they are merged, not sorted.
-    (SELECT one.id FROM nodes AS one
-     WHERE $1::text = 'instance' AND one.instance_uuid = $2::uuid
-     ORDER BY one.id)
+    -- Each branch is sorted, so that PostgreSQL merges them instead of sorting.
+    (SELECT listed.id FROM nodes AS listed
+     WHERE $1::text = 'instance' AND listed.instance_uuid = $2::uuid
+     ORDER BY listed.id)
     UNION ALL
-    (SELECT one.id FROM nodes AS one
-     WHERE $1::text = 'conductor' AND one.conductor_id = (
-        SELECT wanted.id FROM conductors AS wanted WHERE wanted.hostname = $3::text)
-     ORDER BY one.id)
+    (SELECT listed.id FROM nodes AS listed
+     WHERE $1::text = 'conductor' AND listed.conductor_id = (
+        SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = $3::text)
+     ORDER BY listed.id)
     UNION ALL
-    (SELECT one.id FROM nodes AS one
-     WHERE $1::text = 'free' AND one.resource_class = $4::text
-       AND one.provision_state = 'available' AND one.instance_uuid IS NULL AND NOT one.maintenance
-     ORDER BY one.id)
+    (SELECT listed.id FROM nodes AS listed
+     WHERE $1::text = 'free' AND listed.resource_class = $4::text
+       AND listed.provision_state = 'available' AND listed.instance_uuid IS NULL AND NOT listed.maintenance
+     ORDER BY listed.id)
     UNION ALL
-    (SELECT one.id FROM nodes AS one
+    (SELECT listed.id FROM nodes AS listed
      WHERE $1::text = 'none'
-       AND one.id > CASE
+       AND listed.id > CASE
         WHEN $5::uuid IS NULL THEN 0
-        ELSE (SELECT last.id FROM nodes AS last WHERE last.uuid = $5::uuid) END
-     ORDER BY one.id)
+        ELSE (SELECT marker.id FROM nodes AS marker WHERE marker.uuid = $5::uuid) END
+     ORDER BY listed.id)
 ) AS start
-    -- OFFSET 0 keeps this a look-up by key: the planner takes start for as large as
-    -- all its branches together, and would rather scan and hash.
+    -- OFFSET 0 forces an index lookup: the planner estimates start to have the rows of all
+    -- its branches together, and would choose a scan and a hash join.
 CROSS JOIN LATERAL (
-    SELECT
-        one.id, one.uuid, one.name, one.driver, one.resource_class,
-        one.provision_state, one.target_provision_state, one.provision_updated_at, one.power_state, one.target_power_state,
-        one.maintenance, one.maintenance_reason, one.fault, one.instance_uuid, one.owner, one.lessee,
-        one.protected, one.retired, one.conductor_group, one.last_error, one.revision, one.details,
-        one.created_at, one.updated_at, one.conductor_id
-    FROM nodes AS one WHERE one.id = start.id OFFSET 0
+    SELECT listed.id, listed.uuid, listed.name, listed.driver, listed.resource_class, listed.provision_state, listed.target_provision_state, listed.provision_updated_at, listed.power_state, listed.target_power_state, listed.maintenance, listed.maintenance_reason, listed.fault, listed.instance_uuid, listed.owner, listed.lessee, listed.protected, listed.retired, listed.conductor_group, listed.last_error, listed.conductor_id, listed.revision, listed.details, listed.created_at, listed.updated_at FROM nodes AS listed WHERE listed.id = start.id OFFSET 0
 ) AS node
 WHERE ($5::uuid IS NULL OR start.id > (
-    SELECT last.id FROM nodes AS last WHERE last.uuid = $5::uuid))
+    SELECT marker.id FROM nodes AS marker WHERE marker.uuid = $5::uuid))
   AND CASE WHEN (
       ($6::text IS NULL OR node.provision_state = $6::text)
       AND ($4::text IS NULL OR node.resource_class = $4::text)
@@ -159,23 +145,24 @@ WHERE ($5::uuid IS NULL OR start.id > (
       AND ($9::text IS NULL OR node.driver = $9::text)
       AND ($10::text IS NULL OR node.owner = $10::text)
       AND ($11::text IS NULL OR node.lessee = $11::text)
-      AND ($12::text IS NULL OR node.conductor_group = $12::text)
-      AND ($13::text IS NULL OR node.fault = $13::text)
-      AND ($14::bool IS NULL OR node.retired = $14::bool)
+      AND ($12::text IS NULL OR node.owner = $12::text OR node.lessee = $12::text)
+      AND ($13::text IS NULL OR node.conductor_group = $13::text)
+      AND ($14::text IS NULL OR node.fault = $14::text)
+      AND ($15::bool IS NULL OR node.retired = $15::bool)
       AND ($3::text IS NULL OR node.conductor_id = (
-            SELECT wanted.id FROM conductors AS wanted WHERE wanted.hostname = $3::text))
-      AND ($15::text IS NULL
-           OR strpos(node.details ->> 'description', $15::text) > 0)
-      AND ($16::text IS NULL OR node.details ->> 'chassis_uuid' = $16::text)
-      AND ($17::text[] IS NULL OR node.details ->> 'shard' = ANY ($17::text[]))
-      AND ($18::bool IS NULL OR (node.details ->> 'shard' IS NOT NULL) = $18::bool)
+            SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = $3::text))
+      AND ($16::text IS NULL
+           OR strpos(node.details ->> 'description', $16::text) > 0)
+      AND ($17::text IS NULL OR node.details ->> 'chassis_uuid' = $17::text)
+      AND ($18::text[] IS NULL OR node.details ->> 'shard' = ANY ($18::text[]))
+      AND ($19::bool IS NULL OR (node.details ->> 'shard' IS NOT NULL) = $19::bool)
   ) THEN true ELSE false END
 ORDER BY start.id
-LIMIT $19::int
+LIMIT $20::int
 `
 
 type NodeListParams struct {
-	Lead                string
+	LeadingFilter       string
 	Instance            *uuid.UUID
 	Conductor           *string
 	ResourceClass       *string
@@ -186,6 +173,7 @@ type NodeListParams struct {
 	Driver              *string
 	Owner               *string
 	Lessee              *string
+	Project             *string
 	ConductorGroup      *string
 	Fault               *string
 	Retired             *bool
@@ -217,6 +205,7 @@ type NodeListRow struct {
 	Retired              bool
 	ConductorGroup       string
 	LastError            *string
+	ConductorID          *int32
 	Revision             int64
 	Details              json.RawMessage
 	CreatedAt            time.Time
@@ -226,21 +215,21 @@ type NodeListRow struct {
 	AllocationUuid       []uuid.UUID
 }
 
-// A page of the nodes that pass the filters, in the order of their ids: those
-// after the marker, a node's uuid. An unknown marker has nothing after it.
-// Called by Store.NodeList, which sets lead. Locks nothing.
+// Returns a page of the nodes that pass the filters, in the order of their ids, starting after the
+// marker, a node's UUID. After an unknown marker there are no nodes.
+// Called by Store.NodeList, which sets leading_filter. Locks nothing.
 //
-// lead names the filter whose index finds the nodes; each branch of start has a
-// constant condition, so that in one prepared statement only one of them runs. The
-// other filters are asked of each node that comes out of it. Keep them the same as
-// those of NodeListSorted; a test compares the two. They stand in a CASE since the
-// planner takes each of them for so selective that it would never fill a page, and
-// sort all nodes rather than walk them in order; of a CASE it expects nothing.
-// Plan: nodes_instance_uuid_key, nodes_conductor_id_idx or nodes_free_idx; for
-// other filters a walk of nodes_pkey that ends when the page is full.
+// leading_filter names the filter whose index finds the nodes. Each branch of start has a constant
+// condition, so that in one prepared statement only one of them runs. The other filters are checked
+// for each node of that branch. Keep them the same as those of NodeListSorted; a test compares the
+// two. They stand in a CASE, because the planner overestimates the selectivity of each: it would
+// expect that the page never fills, and sort all nodes instead of walking them in order. For a CASE it
+// has no estimate.
+// Plan: nodes_instance_uuid_key, nodes_conductor_id_idx or nodes_free_idx; for other filters a walk of
+// nodes_pkey that ends when the page is full.
 func (q *Queries) NodeList(ctx context.Context, db DBTX, arg NodeListParams) ([]NodeListRow, error) {
 	rows, err := db.Query(ctx, NodeList,
-		arg.Lead,
+		arg.LeadingFilter,
 		arg.Instance,
 		arg.Conductor,
 		arg.ResourceClass,
@@ -251,6 +240,7 @@ func (q *Queries) NodeList(ctx context.Context, db DBTX, arg NodeListParams) ([]
 		arg.Driver,
 		arg.Owner,
 		arg.Lessee,
+		arg.Project,
 		arg.ConductorGroup,
 		arg.Fault,
 		arg.Retired,
@@ -288,6 +278,7 @@ func (q *Queries) NodeList(ctx context.Context, db DBTX, arg NodeListParams) ([]
 			&i.Retired,
 			&i.ConductorGroup,
 			&i.LastError,
+			&i.ConductorID,
 			&i.Revision,
 			&i.Details,
 			&i.CreatedAt,
@@ -307,51 +298,46 @@ func (q *Queries) NodeList(ctx context.Context, db DBTX, arg NodeListParams) ([]
 }
 
 const NodeListSorted = `-- name: NodeListSorted :many
-WITH placed AS (
-    SELECT one.id, one.uuid, COALESCE(CASE $20::text
-        WHEN 'uuid' THEN one.uuid::text
-        WHEN 'name' THEN one.name
-        WHEN 'driver' THEN one.driver
-        WHEN 'resource_class' THEN one.resource_class
-        WHEN 'provision_state' THEN one.provision_state
-        WHEN 'target_provision_state' THEN one.target_provision_state
-        WHEN 'provision_updated_at' THEN to_char(one.provision_updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
-        WHEN 'power_state' THEN one.power_state
-        WHEN 'target_power_state' THEN one.target_power_state
-        WHEN 'maintenance' THEN one.maintenance::text
-        WHEN 'maintenance_reason' THEN one.maintenance_reason
-        WHEN 'fault' THEN one.fault
-        WHEN 'instance_uuid' THEN one.instance_uuid::text
-        WHEN 'owner' THEN one.owner
-        WHEN 'lessee' THEN one.lessee
-        WHEN 'protected' THEN one.protected::text
-        WHEN 'retired' THEN one.retired::text
-        WHEN 'conductor_group' THEN one.conductor_group
-        WHEN 'last_error' THEN one.last_error
-        WHEN 'created_at' THEN to_char(one.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
-        WHEN 'updated_at' THEN to_char(one.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
+WITH sorted AS (
+    SELECT listed.id, listed.uuid, COALESCE(CASE $21::text
+        WHEN 'uuid' THEN listed.uuid::text
+        WHEN 'name' THEN listed.name
+        WHEN 'driver' THEN listed.driver
+        WHEN 'resource_class' THEN listed.resource_class
+        WHEN 'provision_state' THEN listed.provision_state
+        WHEN 'target_provision_state' THEN listed.target_provision_state
+        WHEN 'provision_updated_at' THEN to_char(listed.provision_updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
+        WHEN 'power_state' THEN listed.power_state
+        WHEN 'target_power_state' THEN listed.target_power_state
+        WHEN 'maintenance' THEN listed.maintenance::text
+        WHEN 'maintenance_reason' THEN listed.maintenance_reason
+        WHEN 'fault' THEN listed.fault
+        WHEN 'instance_uuid' THEN listed.instance_uuid::text
+        WHEN 'owner' THEN listed.owner
+        WHEN 'lessee' THEN listed.lessee
+        WHEN 'protected' THEN listed.protected::text
+        WHEN 'retired' THEN listed.retired::text
+        WHEN 'conductor_group' THEN listed.conductor_group
+        WHEN 'last_error' THEN listed.last_error
+        WHEN 'created_at' THEN to_char(listed.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
+        WHEN 'updated_at' THEN to_char(listed.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
         WHEN 'id' THEN ''
-        ELSE one.details ->> $20::text
-    END, '') COLLATE "C" AS place
-    FROM nodes AS one
-), last AS (
-    SELECT placed.id, placed.place FROM placed WHERE placed.uuid = $1::uuid
+        ELSE listed.details ->> $21::text
+    END, '') COLLATE "C" AS sort_value
+    FROM nodes AS listed
+), marker_row AS (
+    SELECT sorted.id, sorted.sort_value FROM sorted WHERE sorted.uuid = $1::uuid
 )
-SELECT
-    node.id, node.uuid, node.name, node.driver, node.resource_class,
-    node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state,
-    node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee,
-    node.protected, node.retired, node.conductor_group, node.last_error, node.revision, node.details,
-    node.created_at, node.updated_at,
-    ARRAY(SELECT present.trait FROM node_traits AS present WHERE present.node_id = node.id ORDER BY present.trait)::text[] AS traits,
-    -- none or one
+SELECT node.id, node.uuid, node.name, node.driver, node.resource_class, node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state, node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee, node.protected, node.retired, node.conductor_group, node.last_error, node.conductor_id, node.revision, node.details, node.created_at, node.updated_at,
+    ARRAY(SELECT node_trait.trait FROM node_traits AS node_trait WHERE node_trait.node_id = node.id ORDER BY node_trait.trait)::text[] AS traits,
+    -- no element or one
     ARRAY(SELECT conductor.hostname FROM conductors AS conductor WHERE conductor.id = node.conductor_id)::text[] AS conductor,
-    ARRAY(SELECT held.uuid FROM node_allocations AS held WHERE held.node_id = node.id AND held.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
-FROM placed
-JOIN nodes AS node ON node.id = placed.id
+    ARRAY(SELECT allocation.uuid FROM node_allocations AS allocation WHERE allocation.node_id = node.id AND allocation.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
+FROM sorted
+JOIN nodes AS node ON node.id = sorted.id
 WHERE ($1::uuid IS NULL OR CASE
-    WHEN $2::bool THEN (placed.place, placed.id) < (SELECT last.place, last.id FROM last)
-    ELSE (placed.place, placed.id) > (SELECT last.place, last.id FROM last) END)
+    WHEN $2::bool THEN (sorted.sort_value, sorted.id) < (SELECT marker_row.sort_value, marker_row.id FROM marker_row)
+    ELSE (sorted.sort_value, sorted.id) > (SELECT marker_row.sort_value, marker_row.id FROM marker_row) END)
   AND CASE WHEN (
       ($3::text IS NULL OR node.provision_state = $3::text)
       AND ($4::text IS NULL OR node.resource_class = $4::text)
@@ -361,22 +347,23 @@ WHERE ($1::uuid IS NULL OR CASE
       AND ($8::text IS NULL OR node.driver = $8::text)
       AND ($9::text IS NULL OR node.owner = $9::text)
       AND ($10::text IS NULL OR node.lessee = $10::text)
-      AND ($11::text IS NULL OR node.conductor_group = $11::text)
-      AND ($12::text IS NULL OR node.fault = $12::text)
-      AND ($13::bool IS NULL OR node.retired = $13::bool)
-      AND ($14::text IS NULL OR node.conductor_id = (
-            SELECT wanted.id FROM conductors AS wanted WHERE wanted.hostname = $14::text))
-      AND ($15::text IS NULL
-           OR strpos(node.details ->> 'description', $15::text) > 0)
-      AND ($16::text IS NULL OR node.details ->> 'chassis_uuid' = $16::text)
-      AND ($17::text[] IS NULL OR node.details ->> 'shard' = ANY ($17::text[]))
-      AND ($18::bool IS NULL OR (node.details ->> 'shard' IS NOT NULL) = $18::bool)
+      AND ($11::text IS NULL OR node.owner = $11::text OR node.lessee = $11::text)
+      AND ($12::text IS NULL OR node.conductor_group = $12::text)
+      AND ($13::text IS NULL OR node.fault = $13::text)
+      AND ($14::bool IS NULL OR node.retired = $14::bool)
+      AND ($15::text IS NULL OR node.conductor_id = (
+            SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = $15::text))
+      AND ($16::text IS NULL
+           OR strpos(node.details ->> 'description', $16::text) > 0)
+      AND ($17::text IS NULL OR node.details ->> 'chassis_uuid' = $17::text)
+      AND ($18::text[] IS NULL OR node.details ->> 'shard' = ANY ($18::text[]))
+      AND ($19::bool IS NULL OR (node.details ->> 'shard' IS NOT NULL) = $19::bool)
   ) THEN true ELSE false END
 ORDER BY
-    CASE WHEN NOT $2::bool THEN placed.place END,
-    CASE WHEN $2::bool THEN placed.place END DESC,
-    CASE WHEN $2::bool THEN -placed.id ELSE placed.id END
-LIMIT $19::int
+    CASE WHEN NOT $2::bool THEN sorted.sort_value END,
+    CASE WHEN $2::bool THEN sorted.sort_value END DESC,
+    CASE WHEN $2::bool THEN -sorted.id ELSE sorted.id END
+LIMIT $20::int
 `
 
 type NodeListSortedParams struct {
@@ -390,6 +377,7 @@ type NodeListSortedParams struct {
 	Driver              *string
 	Owner               *string
 	Lessee              *string
+	Project             *string
 	ConductorGroup      *string
 	Fault               *string
 	Retired             *bool
@@ -423,6 +411,7 @@ type NodeListSortedRow struct {
 	Retired              bool
 	ConductorGroup       string
 	LastError            *string
+	ConductorID          *int32
 	Revision             int64
 	Details              json.RawMessage
 	CreatedAt            time.Time
@@ -432,8 +421,8 @@ type NodeListSortedRow struct {
 	AllocationUuid       []uuid.UUID
 }
 
-// The same in any other order: by any column or member of details, null first,
-// then by id in the same direction. The marker's place is the one it has now.
+// NodeList in any other order: by any column or member of details, null first, then by id in the same
+// direction. The position of the marker is its current one.
 // Called by Store.NodeList. Locks nothing.
 // Plan: a scan of nodes and a sort of keys; then a page of keys.
 func (q *Queries) NodeListSorted(ctx context.Context, db DBTX, arg NodeListSortedParams) ([]NodeListSortedRow, error) {
@@ -448,6 +437,7 @@ func (q *Queries) NodeListSorted(ctx context.Context, db DBTX, arg NodeListSorte
 		arg.Driver,
 		arg.Owner,
 		arg.Lessee,
+		arg.Project,
 		arg.ConductorGroup,
 		arg.Fault,
 		arg.Retired,
@@ -487,6 +477,7 @@ func (q *Queries) NodeListSorted(ctx context.Context, db DBTX, arg NodeListSorte
 			&i.Retired,
 			&i.ConductorGroup,
 			&i.LastError,
+			&i.ConductorID,
 			&i.Revision,
 			&i.Details,
 			&i.CreatedAt,
@@ -521,8 +512,8 @@ type NodeMaintenanceParams struct {
 	Name        *string
 }
 
-// PUT and DELETE /v1/nodes/{ident}/maintenance. The latter also forgets the reason
-// and the fault. Called by Store.NodeMaintenance; no row: no such node.
+// PUT and DELETE /v1/nodes/{ident}/maintenance. DELETE also clears the reason and the fault. Called by
+// Store.NodeMaintenance; no row: no such node.
 // Locks: the node. Plan: nodes_uuid_key and nodes_name_key.
 func (q *Queries) NodeMaintenance(ctx context.Context, db DBTX, arg NodeMaintenanceParams) (int64, error) {
 	result, err := db.Exec(ctx, NodeMaintenance,
@@ -537,132 +528,12 @@ func (q *Queries) NodeMaintenance(ctx context.Context, db DBTX, arg NodeMaintena
 	return result.RowsAffected(), nil
 }
 
-const NodeMove = `-- name: NodeMove :one
-SELECT
-    node.id, node.uuid, node.name, node.driver, node.resource_class,
-    node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state,
-    node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee,
-    node.protected, node.retired, node.conductor_group, node.last_error, node.revision, node.details,
-    node.created_at, node.updated_at,
-    ARRAY(SELECT present.trait FROM node_traits AS present WHERE present.node_id = node.id ORDER BY present.trait)::text[] AS traits,
-    -- none or one
-    ARRAY(SELECT conductor.hostname FROM conductors AS conductor WHERE conductor.id = node.conductor_id)::text[] AS conductor,
-    ARRAY(SELECT held.uuid FROM node_allocations AS held WHERE held.node_id = node.id AND held.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
-FROM node_move(
-    $1::uuid, $2::text, $3::text[], $4::bigint, $5::text,
-    $6::text, $7::text, $8::text, $9::text,
-    $10::bool, $11::text, $12::text, $13::bool
-) AS node
-`
-
-type NodeMoveParams struct {
-	Node             *uuid.UUID
-	Name             *string
-	Origins          []string
-	Revision         *int64
-	Holder           *string
-	State            string
-	Target           *string
-	Conductor        *string
-	LastError        *string
-	SetPower         bool
-	PowerState       *string
-	TargetPowerState *string
-	TearDown         bool
-}
-
-type NodeMoveRow struct {
-	ID                   int64
-	Uuid                 uuid.UUID
-	Name                 *string
-	Driver               string
-	ResourceClass        *string
-	ProvisionState       string
-	TargetProvisionState *string
-	ProvisionUpdatedAt   *time.Time
-	PowerState           *string
-	TargetPowerState     *string
-	Maintenance          bool
-	MaintenanceReason    *string
-	Fault                *string
-	InstanceUuid         *uuid.UUID
-	Owner                *string
-	Lessee               *string
-	Protected            bool
-	Retired              bool
-	ConductorGroup       string
-	LastError            *string
-	Revision             int64
-	Details              json.RawMessage
-	CreatedAt            time.Time
-	UpdatedAt            *time.Time
-	Traits               []string
-	Conductor            []string
-	AllocationUuid       []uuid.UUID
-}
-
-// A step of a node's way from state to state; no row where a guard doesn't hold.
-// See the function. The allocation is as in NodeUpdate.
-func (q *Queries) NodeMove(ctx context.Context, db DBTX, arg NodeMoveParams) (NodeMoveRow, error) {
-	row := db.QueryRow(ctx, NodeMove,
-		arg.Node,
-		arg.Name,
-		arg.Origins,
-		arg.Revision,
-		arg.Holder,
-		arg.State,
-		arg.Target,
-		arg.Conductor,
-		arg.LastError,
-		arg.SetPower,
-		arg.PowerState,
-		arg.TargetPowerState,
-		arg.TearDown,
-	)
-	var i NodeMoveRow
-	err := row.Scan(
-		&i.ID,
-		&i.Uuid,
-		&i.Name,
-		&i.Driver,
-		&i.ResourceClass,
-		&i.ProvisionState,
-		&i.TargetProvisionState,
-		&i.ProvisionUpdatedAt,
-		&i.PowerState,
-		&i.TargetPowerState,
-		&i.Maintenance,
-		&i.MaintenanceReason,
-		&i.Fault,
-		&i.InstanceUuid,
-		&i.Owner,
-		&i.Lessee,
-		&i.Protected,
-		&i.Retired,
-		&i.ConductorGroup,
-		&i.LastError,
-		&i.Revision,
-		&i.Details,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.Traits,
-		&i.Conductor,
-		&i.AllocationUuid,
-	)
-	return i, err
-}
-
 const NodeShow = `-- name: NodeShow :one
-SELECT
-    node.id, node.uuid, node.name, node.driver, node.resource_class,
-    node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state,
-    node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee,
-    node.protected, node.retired, node.conductor_group, node.last_error, node.revision, node.details,
-    node.created_at, node.updated_at,
-    ARRAY(SELECT present.trait FROM node_traits AS present WHERE present.node_id = node.id ORDER BY present.trait)::text[] AS traits,
-    -- none or one
+SELECT node.id, node.uuid, node.name, node.driver, node.resource_class, node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state, node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee, node.protected, node.retired, node.conductor_group, node.last_error, node.conductor_id, node.revision, node.details, node.created_at, node.updated_at,
+    ARRAY(SELECT node_trait.trait FROM node_traits AS node_trait WHERE node_trait.node_id = node.id ORDER BY node_trait.trait)::text[] AS traits,
+    -- no element or one
     ARRAY(SELECT conductor.hostname FROM conductors AS conductor WHERE conductor.id = node.conductor_id)::text[] AS conductor,
-    ARRAY(SELECT held.uuid FROM node_allocations AS held WHERE held.node_id = node.id AND held.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
+    ARRAY(SELECT allocation.uuid FROM node_allocations AS allocation WHERE allocation.node_id = node.id AND allocation.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
 FROM nodes AS node
 WHERE node.uuid = $1::uuid OR node.name = $2::text
 `
@@ -688,6 +559,7 @@ type NodeShowRow struct {
 	Retired              bool
 	ConductorGroup       string
 	LastError            *string
+	ConductorID          *int32
 	Revision             int64
 	Details              json.RawMessage
 	CreatedAt            time.Time
@@ -697,7 +569,8 @@ type NodeShowRow struct {
 	AllocationUuid       []uuid.UUID
 }
 
-// A node by its uuid or its name; the other is null.
+// Returns a node by its UUID or its name; the other is null. sqlc replaces node.* (and listed.* below)
+// by the columns of nodes when it generates the code, so no statement that runs contains a star.
 // Called by Store.NodeShow and Store.NodeUpdate. Locks nothing.
 // Plan: nodes_uuid_key and nodes_name_key, then keys.
 func (q *Queries) NodeShow(ctx context.Context, db DBTX, node *uuid.UUID, name *string) (NodeShowRow, error) {
@@ -724,6 +597,7 @@ func (q *Queries) NodeShow(ctx context.Context, db DBTX, node *uuid.UUID, name *
 		&i.Retired,
 		&i.ConductorGroup,
 		&i.LastError,
+		&i.ConductorID,
 		&i.Revision,
 		&i.Details,
 		&i.CreatedAt,
@@ -757,7 +631,7 @@ func (q *Queries) NodeTraitDelete(ctx context.Context, db DBTX, node *uuid.UUID,
 
 const NodeTraitList = `-- name: NodeTraitList :one
 SELECT
-    ARRAY(SELECT present.trait FROM node_traits AS present WHERE present.node_id = node.id ORDER BY present.trait)::text[] AS traits
+    ARRAY(SELECT node_trait.trait FROM node_traits AS node_trait WHERE node_trait.node_id = node.id ORDER BY node_trait.trait)::text[] AS traits
 FROM nodes AS node
 WHERE node.uuid = $1::uuid OR node.name = $2::text
 `
@@ -781,17 +655,124 @@ func (q *Queries) NodeTraitReplace(ctx context.Context, db DBTX, node *uuid.UUID
 	return err
 }
 
-const NodeUpdate = `-- name: NodeUpdate :one
-SELECT
-    node.id, node.uuid, node.name, node.driver, node.resource_class,
-    node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state,
-    node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee,
-    node.protected, node.retired, node.conductor_group, node.last_error, node.revision, node.details,
-    node.created_at, node.updated_at,
-    ARRAY(SELECT present.trait FROM node_traits AS present WHERE present.node_id = node.id ORDER BY present.trait)::text[] AS traits,
-    -- none or one
+const NodeTransition = `-- name: NodeTransition :one
+SELECT node.id, node.uuid, node.name, node.driver, node.resource_class, node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state, node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee, node.protected, node.retired, node.conductor_group, node.last_error, node.conductor_id, node.revision, node.details, node.created_at, node.updated_at,
+    ARRAY(SELECT node_trait.trait FROM node_traits AS node_trait WHERE node_trait.node_id = node.id ORDER BY node_trait.trait)::text[] AS traits,
+    -- no element or one
     ARRAY(SELECT conductor.hostname FROM conductors AS conductor WHERE conductor.id = node.conductor_id)::text[] AS conductor,
-    ARRAY(SELECT held.uuid FROM node_allocations AS held WHERE held.node_id = node.id AND held.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
+    ARRAY(SELECT allocation.uuid FROM node_allocations AS allocation WHERE allocation.node_id = node.id AND allocation.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
+FROM node_transition(
+    $1::uuid, $2::text, $3::text[], $4::bigint, $5::text,
+    $6::text, $7::text, $8::text, $9::text,
+    $10::bool, $11::text, $12::text, $13::bool
+) AS node
+`
+
+type NodeTransitionParams struct {
+	Node             *uuid.UUID
+	Name             *string
+	Origins          []string
+	Revision         *int64
+	Holder           *string
+	State            string
+	Target           *string
+	Conductor        *string
+	LastError        *string
+	SetPower         bool
+	PowerState       *string
+	TargetPowerState *string
+	TearDown         bool
+}
+
+type NodeTransitionRow struct {
+	ID                   int64
+	Uuid                 uuid.UUID
+	Name                 *string
+	Driver               string
+	ResourceClass        *string
+	ProvisionState       string
+	TargetProvisionState *string
+	ProvisionUpdatedAt   *time.Time
+	PowerState           *string
+	TargetPowerState     *string
+	Maintenance          bool
+	MaintenanceReason    *string
+	Fault                *string
+	InstanceUuid         *uuid.UUID
+	Owner                *string
+	Lessee               *string
+	Protected            bool
+	Retired              bool
+	ConductorGroup       string
+	LastError            *string
+	ConductorID          *int32
+	Revision             int64
+	Details              json.RawMessage
+	CreatedAt            time.Time
+	UpdatedAt            *time.Time
+	Traits               []string
+	Conductor            []string
+	AllocationUuid       []uuid.UUID
+}
+
+// Performs a transition of a node; no row if a guard does not match. See the function. The allocation
+// is as in NodeUpdate.
+func (q *Queries) NodeTransition(ctx context.Context, db DBTX, arg NodeTransitionParams) (NodeTransitionRow, error) {
+	row := db.QueryRow(ctx, NodeTransition,
+		arg.Node,
+		arg.Name,
+		arg.Origins,
+		arg.Revision,
+		arg.Holder,
+		arg.State,
+		arg.Target,
+		arg.Conductor,
+		arg.LastError,
+		arg.SetPower,
+		arg.PowerState,
+		arg.TargetPowerState,
+		arg.TearDown,
+	)
+	var i NodeTransitionRow
+	err := row.Scan(
+		&i.ID,
+		&i.Uuid,
+		&i.Name,
+		&i.Driver,
+		&i.ResourceClass,
+		&i.ProvisionState,
+		&i.TargetProvisionState,
+		&i.ProvisionUpdatedAt,
+		&i.PowerState,
+		&i.TargetPowerState,
+		&i.Maintenance,
+		&i.MaintenanceReason,
+		&i.Fault,
+		&i.InstanceUuid,
+		&i.Owner,
+		&i.Lessee,
+		&i.Protected,
+		&i.Retired,
+		&i.ConductorGroup,
+		&i.LastError,
+		&i.ConductorID,
+		&i.Revision,
+		&i.Details,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.Traits,
+		&i.Conductor,
+		&i.AllocationUuid,
+	)
+	return i, err
+}
+
+const NodeUpdate = `-- name: NodeUpdate :one
+SELECT node.id, node.uuid, node.name, node.driver, node.resource_class, node.provision_state, node.target_provision_state, node.provision_updated_at, node.power_state, node.target_power_state, node.maintenance, node.maintenance_reason, node.fault, node.instance_uuid, node.owner, node.lessee, node.protected, node.retired, node.conductor_group, node.last_error, node.conductor_id, node.revision, node.details, node.created_at, node.updated_at,
+    ARRAY(SELECT node_trait.trait FROM node_traits AS node_trait WHERE node_trait.node_id = node.id ORDER BY node_trait.trait)::text[] AS traits,
+    -- no element or one
+    ARRAY(SELECT conductor.hostname FROM conductors AS conductor WHERE conductor.id = node.conductor_id)::text[] AS conductor,
+    ARRAY(SELECT allocation.uuid FROM node_allocations AS allocation WHERE allocation.node_id = node.id AND allocation.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
 FROM node_update($1::uuid, $2::bigint, $3::jsonb) AS node
 `
 
@@ -816,6 +797,7 @@ type NodeUpdateRow struct {
 	Retired              bool
 	ConductorGroup       string
 	LastError            *string
+	ConductorID          *int32
 	Revision             int64
 	Details              json.RawMessage
 	CreatedAt            time.Time
@@ -825,8 +807,8 @@ type NodeUpdateRow struct {
 	AllocationUuid       []uuid.UUID
 }
 
-// PATCH /v1/nodes/{ident}. See the function. The allocation is the one of before, unless it
-// went with the instance_uuid.
+// PATCH /v1/nodes/{ident}. See the function. The allocation is the one before the update, unless the
+// update cleared the instance_uuid.
 func (q *Queries) NodeUpdate(ctx context.Context, db DBTX, node uuid.UUID, revision int64, given json.RawMessage) (NodeUpdateRow, error) {
 	row := db.QueryRow(ctx, NodeUpdate, node, revision, given)
 	var i NodeUpdateRow
@@ -851,6 +833,7 @@ func (q *Queries) NodeUpdate(ctx context.Context, db DBTX, node uuid.UUID, revis
 		&i.Retired,
 		&i.ConductorGroup,
 		&i.LastError,
+		&i.ConductorID,
 		&i.Revision,
 		&i.Details,
 		&i.CreatedAt,

@@ -77,44 +77,47 @@ const PortList = `-- name: PortList :many
 SELECT
     port.id, port.uuid, node.uuid AS node_uuid, port.address, port.revision, port.details, port.created_at, port.updated_at
 FROM (
-    -- Each in order, so that they are merged, not sorted.
-    (SELECT one.id FROM ports AS one
-     WHERE $1::text = 'node' AND one.node_id = (
-        SELECT wanted.id FROM nodes AS wanted
-        WHERE wanted.uuid = $2::uuid OR wanted.name = $3::text)
-     ORDER BY one.id)
+    -- Each branch is sorted, so that PostgreSQL merges them instead of sorting.
+    (SELECT listed.id FROM ports AS listed
+     WHERE $1::text = 'node' AND listed.node_id = (
+        SELECT node.id FROM nodes AS node
+        WHERE node.uuid = $2::uuid OR node.name = $3::text)
+     ORDER BY listed.id)
     UNION ALL
-    (SELECT one.id FROM ports AS one
-     WHERE $1::text = 'address' AND one.address = $4::text
-     ORDER BY one.id)
+    (SELECT listed.id FROM ports AS listed
+     WHERE $1::text = 'address' AND listed.address = $4::text
+     ORDER BY listed.id)
     UNION ALL
-    (SELECT one.id FROM ports AS one
+    (SELECT listed.id FROM ports AS listed
      WHERE $1::text = 'none'
-       AND one.id > CASE
+       AND listed.id > CASE
         WHEN $5::uuid IS NULL THEN 0
-        ELSE (SELECT last.id FROM ports AS last WHERE last.uuid = $5::uuid) END
-     ORDER BY one.id)
+        ELSE (SELECT marker.id FROM ports AS marker WHERE marker.uuid = $5::uuid) END
+     ORDER BY listed.id)
 ) AS start
-    -- OFFSET 0 keeps these look-ups by key, as in NodeList.
+    -- OFFSET 0 forces index lookups, as in NodeList.
 CROSS JOIN LATERAL (
-    SELECT one.id, one.uuid, one.node_id, one.address, one.revision, one.details, one.created_at, one.updated_at
-    FROM ports AS one WHERE one.id = start.id OFFSET 0
+    SELECT listed.id, listed.uuid, listed.node_id, listed.address, listed.revision, listed.details, listed.created_at, listed.updated_at
+    FROM ports AS listed WHERE listed.id = start.id OFFSET 0
 ) AS port
-CROSS JOIN LATERAL (SELECT one.uuid FROM nodes AS one WHERE one.id = port.node_id OFFSET 0) AS node
+CROSS JOIN LATERAL (SELECT owning.uuid, owning.owner, owning.lessee FROM nodes AS owning WHERE owning.id = port.node_id OFFSET 0) AS node
 WHERE CASE WHEN $4::text IS NULL OR port.address = $4::text THEN true ELSE false END
+  AND CASE WHEN $6::text IS NULL OR node.owner = $6::text OR node.lessee = $6::text
+      THEN true ELSE false END
   AND ($5::uuid IS NULL OR port.id > (
-    SELECT last.id FROM ports AS last WHERE last.uuid = $5::uuid))
+    SELECT marker.id FROM ports AS marker WHERE marker.uuid = $5::uuid))
 ORDER BY start.id
-LIMIT $6::int
+LIMIT $7::int
 `
 
 type PortListParams struct {
-	Lead     string
-	Node     *uuid.UUID
-	NodeName *string
-	Address  *string
-	Marker   *uuid.UUID
-	Page     int32
+	LeadingFilter string
+	Node          *uuid.UUID
+	NodeName      *string
+	Address       *string
+	Marker        *uuid.UUID
+	Project       *string
+	Page          int32
 }
 
 type PortListRow struct {
@@ -128,21 +131,21 @@ type PortListRow struct {
 	UpdatedAt *time.Time
 }
 
-// A page of the ports that pass the filters, in the order of their ids: those
-// after the marker, a port's uuid. An unknown marker has nothing after it.
-// Called by Store.PortList, which sets lead. Locks nothing.
+// Returns a page of the ports that pass the filters, in the order of their ids, starting after the
+// marker, a port's UUID. After an unknown marker there are no ports.
+// Called by Store.PortList, which sets leading_filter. Locks nothing.
 //
-// lead names the filter whose index finds the ports, and the CASE is there, as in
-// NodeList.
-// Plan: ports_node_id_idx or ports_address_key; else a walk of ports_pkey that ends
-// when the page is full.
+// leading_filter names the filter whose index finds the ports. It and the CASE work as in NodeList.
+// Plan: ports_node_id_idx or ports_address_key; otherwise a walk of ports_pkey that ends when the page
+// is full.
 func (q *Queries) PortList(ctx context.Context, db DBTX, arg PortListParams) ([]PortListRow, error) {
 	rows, err := db.Query(ctx, PortList,
-		arg.Lead,
+		arg.LeadingFilter,
 		arg.Node,
 		arg.NodeName,
 		arg.Address,
 		arg.Marker,
+		arg.Project,
 		arg.Page,
 	)
 	if err != nil {
@@ -173,34 +176,35 @@ func (q *Queries) PortList(ctx context.Context, db DBTX, arg PortListParams) ([]
 }
 
 const PortListSorted = `-- name: PortListSorted :many
-WITH placed AS (
-    SELECT one.id, one.uuid, COALESCE(CASE $8::text
-        WHEN 'uuid' THEN one.uuid::text
-        WHEN 'address' THEN one.address
-        WHEN 'created_at' THEN to_char(one.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
-        WHEN 'updated_at' THEN to_char(one.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
+WITH sorted AS (
+    SELECT listed.id, listed.uuid, COALESCE(CASE $9::text
+        WHEN 'uuid' THEN listed.uuid::text
+        WHEN 'address' THEN listed.address
+        WHEN 'created_at' THEN to_char(listed.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
+        WHEN 'updated_at' THEN to_char(listed.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')
         WHEN 'id' THEN ''
-        ELSE one.details ->> $8::text
-    END, '') COLLATE "C" AS place
-    FROM ports AS one
-), last AS (
-    SELECT placed.id, placed.place FROM placed WHERE placed.uuid = $1::uuid
+        ELSE listed.details ->> $9::text
+    END, '') COLLATE "C" AS sort_value
+    FROM ports AS listed
+), marker_row AS (
+    SELECT sorted.id, sorted.sort_value FROM sorted WHERE sorted.uuid = $1::uuid
 )
 SELECT
     port.id, port.uuid, node.uuid AS node_uuid, port.address, port.revision, port.details, port.created_at, port.updated_at
-FROM placed
-JOIN ports AS port ON port.id = placed.id
+FROM sorted
+JOIN ports AS port ON port.id = sorted.id
 JOIN nodes AS node ON node.id = port.node_id
 WHERE ($1::uuid IS NULL OR CASE
-    WHEN $2::bool THEN (placed.place, placed.id) < (SELECT last.place, last.id FROM last)
-    ELSE (placed.place, placed.id) > (SELECT last.place, last.id FROM last) END)
+    WHEN $2::bool THEN (sorted.sort_value, sorted.id) < (SELECT marker_row.sort_value, marker_row.id FROM marker_row)
+    ELSE (sorted.sort_value, sorted.id) > (SELECT marker_row.sort_value, marker_row.id FROM marker_row) END)
   AND (NOT $3::bool OR node.uuid = $4::uuid OR node.name = $5::text)
   AND ($6::text IS NULL OR port.address = $6::text)
+  AND ($7::text IS NULL OR node.owner = $7::text OR node.lessee = $7::text)
 ORDER BY
-    CASE WHEN NOT $2::bool THEN placed.place END,
-    CASE WHEN $2::bool THEN placed.place END DESC,
-    CASE WHEN $2::bool THEN -placed.id ELSE placed.id END
-LIMIT $7::int
+    CASE WHEN NOT $2::bool THEN sorted.sort_value END,
+    CASE WHEN $2::bool THEN sorted.sort_value END DESC,
+    CASE WHEN $2::bool THEN -sorted.id ELSE sorted.id END
+LIMIT $8::int
 `
 
 type PortListSortedParams struct {
@@ -210,6 +214,7 @@ type PortListSortedParams struct {
 	Node       *uuid.UUID
 	NodeName   *string
 	Address    *string
+	Project    *string
 	Page       int32
 	SortKey    string
 }
@@ -225,8 +230,8 @@ type PortListSortedRow struct {
 	UpdatedAt *time.Time
 }
 
-// The same in any other order: by any column or member of details, null first,
-// then by id in the same direction. Called by Store.PortList. Locks nothing.
+// PortList in any other order: by any column or member of details, null first, then by id in the same
+// direction. Called by Store.PortList. Locks nothing.
 // Plan: a scan of ports and a sort of keys; then a page of keys.
 func (q *Queries) PortListSorted(ctx context.Context, db DBTX, arg PortListSortedParams) ([]PortListSortedRow, error) {
 	rows, err := db.Query(ctx, PortListSorted,
@@ -236,6 +241,7 @@ func (q *Queries) PortListSorted(ctx context.Context, db DBTX, arg PortListSorte
 		arg.Node,
 		arg.NodeName,
 		arg.Address,
+		arg.Project,
 		arg.Page,
 		arg.SortKey,
 	)
@@ -285,7 +291,7 @@ type PortShowRow struct {
 	UpdatedAt *time.Time
 }
 
-// One port, and whose it is. Called by Store.PortShow and Store.PortUpdate.
+// Returns one port with the UUID of its node. Called by Store.PortShow and Store.PortUpdate.
 // Locks nothing. Plan: ports_uuid_key, nodes_pkey.
 func (q *Queries) PortShow(ctx context.Context, db DBTX, port uuid.UUID) (PortShowRow, error) {
 	row := db.QueryRow(ctx, PortShow, port)

@@ -9,64 +9,87 @@ import (
 	"context"
 )
 
-const ReplicaPosition = `-- name: ReplicaPosition :one
-SELECT present.lsn::text AS lsn, present.timeline::text AS timeline,
-       EXISTS (SELECT FROM timelines AS known WHERE known.timeline = present.timeline)::bool AS noticed
+const PrimaryTimeline = `-- name: PrimaryTimeline :one
+SELECT control.system_identifier::text AS system_identifier,
+       left(pg_walfile_name(pg_current_wal_lsn()), 8)::text AS timeline
+FROM pg_control_system() AS control
+WHERE NOT pg_is_in_recovery()
+`
+
+type PrimaryTimelineRow struct {
+	SystemIdentifier string
+	Timeline         string
+}
+
+// Returns the system identifier of the primary's database cluster, and its timeline, which increases
+// by one with each promotion. No row from a standby. Called by Store's primaryFence for each new
+// connection. Locks nothing.
+// Plan: no table.
+func (q *Queries) PrimaryTimeline(ctx context.Context, db DBTX) (PrimaryTimelineRow, error) {
+	row := db.QueryRow(ctx, PrimaryTimeline)
+	var i PrimaryTimelineRow
+	err := row.Scan(&i.SystemIdentifier, &i.Timeline)
+	return i, err
+}
+
+const PrimaryWALPosition = `-- name: PrimaryWALPosition :one
+SELECT wal.lsn::text AS lsn, wal.timeline::text AS timeline,
+       EXISTS (SELECT FROM timelines AS known WHERE known.timeline = wal.timeline)::bool AS noticed
 FROM (
     SELECT CASE WHEN current_setting('synchronous_commit') = 'off'
                THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END AS lsn,
            -- The first eight digits of the name of a WAL file are its timeline.
            left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline
-) AS present
+) AS wal
 `
 
-type ReplicaPositionRow struct {
+type PrimaryWALPositionRow struct {
 	Lsn      string
 	Timeline string
 	Noticed  bool
 }
 
-// Up to where a replica must have replayed to show every write that was answered
-// before this was asked: what is flushed, as every commit is before it is answered;
-// where commits are answered before that (synchronous_commit = off), all there is.
-// Called by Store's readIndex. Locks nothing.
+// Returns the WAL position up to which a replica must have replayed to show every write that was
+// acknowledged before this query: the flushed position, because PostgreSQL flushes a commit before it
+// acknowledges it; with synchronous_commit = off the insert position.
+// Called by Store's readIndex, on the primary. Locks nothing.
 // Plan: timelines_pkey.
-func (q *Queries) ReplicaPosition(ctx context.Context, db DBTX) (ReplicaPositionRow, error) {
-	row := db.QueryRow(ctx, ReplicaPosition)
-	var i ReplicaPositionRow
+func (q *Queries) PrimaryWALPosition(ctx context.Context, db DBTX) (PrimaryWALPositionRow, error) {
+	row := db.QueryRow(ctx, PrimaryWALPosition)
+	var i PrimaryWALPositionRow
 	err := row.Scan(&i.Lsn, &i.Timeline, &i.Noticed)
 	return i, err
 }
 
-const ReplicaReached = `-- name: ReplicaReached :one
+const ReplicaHasReplayed = `-- name: ReplicaHasReplayed :one
 SELECT pg_is_in_recovery()::bool AS standby,
        (coalesce(pg_last_wal_replay_lsn() >= CAST($1::text AS pg_lsn), false)
            AND EXISTS (SELECT FROM timelines AS known WHERE known.timeline = $2::text))::bool AS reached
 `
 
-type ReplicaReachedRow struct {
+type ReplicaHasReplayedRow struct {
 	Standby bool
 	Reached bool
 }
 
-// Whether a replica shows all that was written up to a position. It must be a
-// statement of its own, before the one that reads: a snapshot that is taken first may
-// be older than what is replayed by the time that this is answered.
+// Returns whether a replica has replayed the WAL up to a position. It must be a statement of its own,
+// before the one that reads: a snapshot that is taken first may be older than the position that is
+// compared.
 // Called by Store for each read from a replica. Locks nothing.
 // Plan: timelines_pkey.
-func (q *Queries) ReplicaReached(ctx context.Context, db DBTX, position string, timeline string) (ReplicaReachedRow, error) {
-	row := db.QueryRow(ctx, ReplicaReached, position, timeline)
-	var i ReplicaReachedRow
+func (q *Queries) ReplicaHasReplayed(ctx context.Context, db DBTX, position string, timeline string) (ReplicaHasReplayedRow, error) {
+	row := db.QueryRow(ctx, ReplicaHasReplayed, position, timeline)
+	var i ReplicaHasReplayedRow
 	err := row.Scan(&i.Standby, &i.Reached)
 	return i, err
 }
 
-const TimelineNotice = `-- name: TimelineNotice :exec
+const TimelineRecord = `-- name: TimelineRecord :exec
 INSERT INTO timelines (timeline) VALUES ($1::text) ON CONFLICT DO NOTHING
 `
 
-// Makes the primary's timeline known, once. Called by Store's readIndex.
-func (q *Queries) TimelineNotice(ctx context.Context, db DBTX, timeline string) error {
-	_, err := db.Exec(ctx, TimelineNotice, timeline)
+// Records the primary's timeline, once. Called by Store's readIndex.
+func (q *Queries) TimelineRecord(ctx context.Context, db DBTX, timeline string) error {
+	_, err := db.Exec(ctx, TimelineRecord, timeline)
 	return err
 }

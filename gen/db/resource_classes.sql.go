@@ -12,12 +12,12 @@ import (
 
 const ResourceClassCreate = `-- name: ResourceClassCreate :execrows
 INSERT INTO resource_classes (name)
-SELECT $1::text WHERE NOT EXISTS (SELECT FROM resource_classes AS present WHERE present.name = $1::text)
+SELECT $1::text WHERE NOT EXISTS (SELECT FROM resource_classes AS existing WHERE existing.name = $1::text)
 ON CONFLICT DO NOTHING
 `
 
-// Makes a class unless it is there; none written says that it was. Called by
-// Store.ResourceClassCreate and Store.ResourceClassEnsure.
+// Inserts a class unless it exists; no row affected: it exists. Called by Store.ResourceClassCreate
+// and Store.ResourceClassEnsure.
 // Plan: resource_classes_name_key.
 func (q *Queries) ResourceClassCreate(ctx context.Context, db DBTX, name string) (int64, error) {
 	result, err := db.Exec(ctx, ResourceClassCreate, name)
@@ -48,7 +48,7 @@ type ResourceClassListRow struct {
 	ModifiedAt time.Time
 }
 
-// All resource classes in id order: standard ones first.
+// Returns all resource classes in the order of their ids: standard ones first.
 // Called by Store.ResourceClassList. Locks nothing. Plan: scan of a small table.
 func (q *Queries) ResourceClassList(ctx context.Context, db DBTX) ([]ResourceClassListRow, error) {
 	rows, err := db.Query(ctx, ResourceClassList)
@@ -86,7 +86,7 @@ FROM resource_classes AS class
 WHERE class.name = $1::text
 `
 
-// When a class was made or renamed. Called by Store.ResourceClassShow.
+// Returns the time at which a class was created or renamed. Called by Store.ResourceClassShow.
 // Plan: resource_classes_name_key.
 func (q *Queries) ResourceClassShow(ctx context.Context, db DBTX, name string) (time.Time, error) {
 	row := db.QueryRow(ctx, ResourceClassShow, name)
@@ -97,15 +97,15 @@ func (q *Queries) ResourceClassShow(ctx context.Context, db DBTX, name string) (
 
 const ResourceClassSync = `-- name: ResourceClassSync :execrows
 INSERT INTO resource_classes (id, name)
-SELECT wanted.place - 1, wanted.name
-FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, place)
-WHERE NOT EXISTS (SELECT FROM resource_classes AS present WHERE present.name = wanted.name)
-ORDER BY wanted.place
+SELECT requested.position - 1, requested.name
+FROM unnest($1::text[]) WITH ORDINALITY AS requested (name, position)
+WHERE NOT EXISTS (SELECT FROM resource_classes AS existing WHERE existing.name = requested.name)
+ORDER BY requested.position
 ON CONFLICT DO NOTHING
 `
 
-// Inserts the standard classes that are missing, each with its place in the list
-// as id. Called by Store.SyncStandardNames.
+// Inserts the standard classes that are missing; the id of each is its position in the list. Called by
+// Store.SyncStandardNames.
 func (q *Queries) ResourceClassSync(ctx context.Context, db DBTX, names []string) (int64, error) {
 	result, err := db.Exec(ctx, ResourceClassSync, names)
 	if err != nil {

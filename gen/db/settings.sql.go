@@ -9,12 +9,24 @@ import (
 	"context"
 )
 
+const LimitsLift = `-- name: LimitsLift :exec
+SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)
+`
+
+// Removes the timeouts of requests until the end of the transaction, for the work of a server at its
+// start. Called by Store.SetBaremetalBackend.
+// Locks: none. Plan: no table.
+func (q *Queries) LimitsLift(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, LimitsLift)
+	return err
+}
+
 const SettingShow = `-- name: SettingShow :one
 SELECT current_setting($1::text)::text AS value
 `
 
-// What a setting is for the connection that asks. Called by Store.Unset, once for
-// each planner setting when a server starts.
+// Returns a parameter of this connection. Called by Pool.MissingPlannerSettings and Pool.Unlimited,
+// once for each parameter when a server starts.
 func (q *Queries) SettingShow(ctx context.Context, db DBTX, name string) (string, error) {
 	row := db.QueryRow(ctx, SettingShow, name)
 	var value string

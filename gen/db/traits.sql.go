@@ -16,8 +16,7 @@ const ProviderTraitClear = `-- name: ProviderTraitClear :exec
 SELECT provider_traits_replace($1::uuid, NULL, '{}')
 `
 
-// DELETE /resource_providers/{uuid}/traits, whatever the generation. See the
-// function.
+// DELETE /resource_providers/{uuid}/traits, for any generation. See the function.
 func (q *Queries) ProviderTraitClear(ctx context.Context, db DBTX, provider uuid.UUID) error {
 	_, err := db.Exec(ctx, ProviderTraitClear, provider)
 	return err
@@ -25,15 +24,15 @@ func (q *Queries) ProviderTraitClear(ctx context.Context, db DBTX, provider uuid
 
 const ProviderTraitList = `-- name: ProviderTraitList :many
 SELECT
-    held.generation,
+    generation_row.generation,
     COALESCE(trait.name, '')::text AS name,
     COALESCE(trait.updated_at, trait.created_at, now())::timestamptz AS modified_at
 FROM resource_providers AS provider
-JOIN provider_generations AS held ON held.provider_id = provider.id
-LEFT JOIN provider_traits AS present ON present.provider_id = provider.id
-LEFT JOIN traits AS trait ON trait.id = present.trait_id
+JOIN provider_generations AS generation_row ON generation_row.provider_id = provider.id
+LEFT JOIN provider_traits AS provider_trait ON provider_trait.provider_id = provider.id
+LEFT JOIN traits AS trait ON trait.id = provider_trait.trait_id
 WHERE provider.uuid = $1::uuid
-ORDER BY present.trait_id
+ORDER BY provider_trait.trait_id
 `
 
 type ProviderTraitListRow struct {
@@ -42,8 +41,8 @@ type ProviderTraitListRow struct {
 	ModifiedAt time.Time
 }
 
-// A provider's generation and its traits in id order. A provider without any is
-// one row with an empty name; no row: no such provider.
+// Returns a provider's generation and its traits in the order of their ids. A provider without traits
+// is one row with an empty name; no row: no such provider.
 // Called by Store.ProviderTraitList. Locks nothing.
 // Plan: resource_providers_uuid_key, then provider_traits_pkey.
 func (q *Queries) ProviderTraitList(ctx context.Context, db DBTX, provider uuid.UUID) ([]ProviderTraitListRow, error) {
@@ -67,7 +66,7 @@ func (q *Queries) ProviderTraitList(ctx context.Context, db DBTX, provider uuid.
 }
 
 const ProviderTraitReplace = `-- name: ProviderTraitReplace :many
-WITH replaced AS MATERIALIZED (  -- once, not once a row
+WITH replaced AS MATERIALIZED (  -- one call, not one per row
     SELECT provider_traits_replace($2::uuid, $3::bigint, $1::text[])::bigint AS generation
 )
 SELECT
@@ -85,8 +84,8 @@ type ProviderTraitReplaceRow struct {
 	ModifiedAt time.Time
 }
 
-// PUT /resource_providers/{uuid}/traits, in one round trip with the traits it
-// answers: what was asked for, once each, in id order.
+// PUT /resource_providers/{uuid}/traits, in one round trip with the traits of the response: the
+// requested ones, once each, in the order of their ids.
 func (q *Queries) ProviderTraitReplace(ctx context.Context, db DBTX, names []string, provider uuid.UUID, generation int64) ([]ProviderTraitReplaceRow, error) {
 	rows, err := db.Query(ctx, ProviderTraitReplace, names, provider, generation)
 	if err != nil {
@@ -118,17 +117,17 @@ func (q *Queries) TraitDelete(ctx context.Context, db DBTX, name string) error {
 }
 
 const TraitEnsure = `-- name: TraitEnsure :one
-WITH made AS (
+WITH inserted AS (
     INSERT INTO traits (name)
-    SELECT $1::text WHERE NOT EXISTS (SELECT FROM traits AS present WHERE present.name = $1::text)
+    SELECT $1::text WHERE NOT EXISTS (SELECT FROM traits AS existing WHERE existing.name = $1::text)
     ON CONFLICT DO NOTHING
     RETURNING created_at
 )
 SELECT
-    (SELECT count(*) > 0 FROM made)::bool AS created,
+    (SELECT count(*) > 0 FROM inserted)::bool AS created,
     COALESCE(
-        (SELECT made.created_at FROM made),
-        (SELECT present.created_at FROM traits AS present WHERE present.name = $1::text),
+        (SELECT inserted.created_at FROM inserted),
+        (SELECT existing.created_at FROM traits AS existing WHERE existing.name = $1::text),
         now()
     )::timestamptz AS created_at
 `
@@ -138,8 +137,8 @@ type TraitEnsureRow struct {
 	CreatedAt time.Time
 }
 
-// Makes a trait unless it is there. Called by Store.TraitEnsure. Locks nothing
-// that is there already, and takes no id for it.
+// Inserts a trait unless it exists. Called by Store.TraitEnsure. For an existing trait it locks
+// nothing and uses no id of the sequence.
 // Plan: traits_name_key.
 func (q *Queries) TraitEnsure(ctx context.Context, db DBTX, name string) (TraitEnsureRow, error) {
 	row := db.QueryRow(ctx, TraitEnsure, name)
@@ -154,7 +153,7 @@ FROM traits AS trait
 WHERE ($1::text[] IS NULL OR trait.name = ANY ($1::text[]))
   AND ($2::text IS NULL OR trait.name LIKE $2::text)
   AND ($3::bool IS NULL OR $3::bool = EXISTS (
-        SELECT FROM provider_traits AS present WHERE present.trait_id = trait.id))
+        SELECT FROM provider_traits AS provider_trait WHERE provider_trait.trait_id = trait.id))
 ORDER BY trait.id
 `
 
@@ -163,11 +162,10 @@ type TraitListRow struct {
 	ModifiedAt time.Time
 }
 
-// Traits, by name, prefix or whether any provider has them, in id order; null
-// filters don't filter. prefix is a LIKE pattern.
+// Returns traits, filtered by name, by prefix or by whether any provider has them, in the order of
+// their ids; a null filter does not apply. prefix is a LIKE pattern.
 // Called by Store.TraitList. Locks nothing.
-// Plan: scan of traits (hundreds of rows); provider_traits_trait_id_idx for
-// associated.
+// Plan: scan of traits (hundreds of rows); provider_traits_trait_id_idx for associated.
 func (q *Queries) TraitList(ctx context.Context, db DBTX, names []string, prefix *string, associated *bool) ([]TraitListRow, error) {
 	rows, err := db.Query(ctx, TraitList, names, prefix, associated)
 	if err != nil {
@@ -192,7 +190,7 @@ const TraitShow = `-- name: TraitShow :one
 SELECT trait.created_at FROM traits AS trait WHERE trait.name = $1::text
 `
 
-// When a trait was made. Called by Store.TraitShow. Locks nothing.
+// Returns the time at which a trait was created. Called by Store.TraitShow. Locks nothing.
 // Plan: traits_name_key.
 func (q *Queries) TraitShow(ctx context.Context, db DBTX, name string) (time.Time, error) {
 	row := db.QueryRow(ctx, TraitShow, name)
@@ -203,9 +201,9 @@ func (q *Queries) TraitShow(ctx context.Context, db DBTX, name string) (time.Tim
 
 const TraitSync = `-- name: TraitSync :execrows
 INSERT INTO traits (name)
-SELECT wanted.name FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, place)
-WHERE NOT EXISTS (SELECT FROM traits AS present WHERE present.name = wanted.name)
-ORDER BY wanted.place
+SELECT requested.name FROM unnest($1::text[]) WITH ORDINALITY AS requested (name, position)
+WHERE NOT EXISTS (SELECT FROM traits AS existing WHERE existing.name = requested.name)
+ORDER BY requested.position
 ON CONFLICT DO NOTHING
 `
 

@@ -14,12 +14,12 @@ WITH counted AS (
     SELECT
         consumer.id AS consumer_id,
         CASE WHEN $1::bool THEN COALESCE(type.name, 'unknown') ELSE 'all' END AS consumer_type,
-        taken.class_id,
-        taken.used
+        allocation.class_id,
+        allocation.used
     FROM projects AS project
     JOIN consumers AS consumer ON consumer.project_id = project.id
     JOIN users AS owner ON owner.id = consumer.user_id
-    JOIN allocations AS taken ON taken.consumer_id = consumer.id
+    JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
     LEFT JOIN consumer_types AS type ON type.id = consumer.consumer_type_id
     WHERE project.external_id = $2::text
       AND ($3::text IS NULL OR owner.external_id = $3::text)
@@ -55,12 +55,11 @@ type UsageListRow struct {
 	ConsumerCount int64
 }
 
-// What a project's (and user's) consumers use of each class: one group for each
-// consumer type if by_type, else one group named all. consumer_type keeps the
-// consumers of one type; those without type are of type unknown.
+// Returns the usage of each class by the consumers of a project (and user): one group for each
+// consumer type if by_type, otherwise one group named all. consumer_type selects the consumers of one
+// type; consumers without type have type unknown.
 // Called by Store.UsageList. Locks nothing.
-// Plan: consumers_project_id_idx, then allocations_pkey; cost follows the
-// project's allocations.
+// Plan: consumers_project_id_idx, then allocations_pkey; cost follows the project's allocations.
 func (q *Queries) UsageList(ctx context.Context, db DBTX, arg UsageListParams) ([]UsageListRow, error) {
 	rows, err := db.Query(ctx, UsageList,
 		arg.ByType,

@@ -1,10 +1,9 @@
-// Package accept reads the Accept request header as far as this server needs it:
-// which quality a client gives a media type.
+// Package accept parses the Accept request header to the extent that this server needs: the quality that a
+// client gives to a media type.
 //
-// It is not a general content negotiation: the server has one format for answers
-// and three for errors. huma's own negotiation knows no wildcards, and the Go
-// modules that do (gddo's httputil, timewasted/go-accept-headers) are no longer
-// kept, hence these lines.
+// It is not a general content negotiation: the server has one format for responses and three for errors.
+// huma's own negotiation does not support wildcards, and the Go modules that do (gddo's httputil,
+// timewasted/go-accept-headers) are unmaintained.
 package accept
 
 import (
@@ -12,7 +11,7 @@ import (
 	"strings"
 )
 
-// Ranges are the media ranges of a header, in order.
+// Ranges is the list of media ranges of a header, in their order.
 type Ranges []mediaRange
 
 type mediaRange struct {
@@ -20,8 +19,8 @@ type mediaRange struct {
 	quality       float64
 }
 
-// Parse reads a header. One that is empty or not of the header's grammar accepts
-// everything, as in the reference.
+// Parse parses a header. An empty header, or one that violates the grammar, accepts everything, as in
+// OpenStack Placement.
 func Parse(header string) Ranges {
 	var ranges Ranges
 	for part := range strings.SplitSeq(header, ",") {
@@ -50,8 +49,8 @@ func quality(params []string) float64 {
 	return 1
 }
 
-// Quality is what the client gives a media type such as "application/json": that
-// of the most specific range that covers it, 0 if none does.
+// Quality returns the quality of a media type such as "application/json": that of the most specific range
+// that matches, 0 if none does.
 func (r Ranges) Quality(mediaType string) float64 {
 	kind, subtype, _ := strings.Cut(mediaType, "/")
 	best, result := -1, 0.0

@@ -1,8 +1,8 @@
-// Package apierr turns errors into responses: it is the only package that knows
-// both faults and HTTP. Its rules are those of the wire contract, section HTTP 8.
+// Package apierr converts errors to responses. It is the only package that knows both faults and HTTP. Its rules are
+// those of docs/contract/http.md#error-bodies.
 //
-// It is not for wording what went wrong; that is in the fault. What is no fault
-// becomes a 500 that says nothing but the request's id, and goes to the log.
+// It is not for error texts, which are in the fault. An error that is not a fault becomes a 500 that contains only the
+// request ID; the error itself is logged.
 package apierr
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// status is the one table from kinds to HTTP.
+// status is the only table from kinds of faults to HTTP statuses.
 var status = map[fault.Kind]int{
 	fault.Internal:         http.StatusInternalServerError,
 	fault.Invalid:          http.StatusBadRequest,
@@ -37,14 +37,15 @@ var status = map[fault.Kind]int{
 	fault.Unavailable:      http.StatusServiceUnavailable,
 }
 
-// generic opens the detail of an error of each status.
+// generic are the first sentences of the detail by status. Tests of clients match the sentences of 404, 405 (see
+// detail) and 409, so these are the ones of OpenStack Placement; the others are Berth's own.
 var generic = map[int]string{
 	http.StatusBadRequest:            "The request is malformed or breaks a rule of this API.",
 	http.StatusForbidden:             "You may not do this.",
 	http.StatusNotFound:              "The resource could not be found.",
 	http.StatusNotAcceptable:         "There is nothing here in the form that the request asks for.",
 	http.StatusRequestTimeout:        "The request took too long to arrive.",
-	http.StatusConflict:              "The request conflicts with the present state of the resource.",
+	http.StatusConflict:              "There was a conflict when trying to complete your request.",
 	http.StatusRequestEntityTooLarge: "The request's body is too large.",
 	http.StatusUnsupportedMediaType:  "The request's body is in a form that is not supported here.",
 	http.StatusTooManyRequests:       "There are too many requests of yours at once.",
@@ -52,35 +53,35 @@ var generic = map[int]string{
 	http.StatusInternalServerError:   "The server failed; its log has the reason under the request's id.",
 }
 
-// Item is one error as clients of the Placement API see it.
+// Item is one error in a response of the Placement API.
 type Item struct {
 	Status     int    `json:"status" format:"int32" doc:"HTTP status of the response." example:"404"`
-	Title      string `json:"title" doc:"The status in words." example:"Not Found"`
-	Detail     string `json:"detail" doc:"What went wrong, for people." example:"The resource could not be found."`
-	Code       string `json:"code,omitempty" doc:"What went wrong, for programs. Missing where no microversion could be agreed on." example:"placement.undefined_code"`
+	Title      string `json:"title" doc:"Name of the status." example:"Not Found"`
+	Detail     string `json:"detail" doc:"Description of the error for people." example:"The resource could not be found."`
+	Code       string `json:"code,omitempty" doc:"Machine-readable code of the error. Missing if the negotiation of the microversion failed." example:"placement.undefined_code"`
 	RequestID  string `json:"request_id,omitempty" doc:"Also in the header X-Openstack-Request-Id and in the server's log." example:"req-6f9c0a4e-8f0b-4c9b-9f5e-3c8f2b1d7a60"`
-	MaxVersion string `json:"max_version,omitempty" doc:"Newest microversion of the server; only where the one asked for is not supported." example:"1.39"`
-	MinVersion string `json:"min_version,omitempty" doc:"Oldest microversion of the server; only where the one asked for is not supported." example:"1.0"`
+	MaxVersion string `json:"max_version,omitempty" doc:"Newest supported microversion; only if the requested one is not supported." example:"1.39"`
+	MinVersion string `json:"min_version,omitempty" doc:"Oldest supported microversion; only if the requested one is not supported." example:"1.0"`
 }
 
-// Response is an error on its way to the client. It satisfies huma.StatusError.
+// Response is an error response. It implements huma.StatusError.
 type Response struct {
-	Errors []Item `json:"errors" doc:"What went wrong; one element."`
+	Errors []Item `json:"errors" doc:"List with one error."`
 
 	format  string
 	headers http.Header
 }
 
-// Error is the detail.
+// Error returns the detail.
 func (r *Response) Error() string { return r.Errors[0].Detail }
 
-// GetStatus is the HTTP status.
+// GetStatus returns the HTTP status.
 func (r *Response) GetStatus() int { return r.Errors[0].Status }
 
-// GetHeaders returns what the response needs besides its body.
+// GetHeaders returns the additional headers of the response.
 func (r *Response) GetHeaders() http.Header { return r.headers }
 
-// ContentType picks the format that the client accepts.
+// ContentType selects the format that the client accepts.
 func (r *Response) ContentType(string) string {
 	if r.format == "" {
 		return FormatJSON
@@ -88,7 +89,7 @@ func (r *Response) ContentType(string) string {
 	return r.format
 }
 
-// From makes the response to an error of the Placement API. Only a fault speaks to the client.
+// From returns the response to an error of the Placement API. Only the text of a fault is sent to the client.
 func From(ctx context.Context, err error) *Response {
 	info := request.From(ctx)
 	found := fault.As(err)
@@ -114,8 +115,8 @@ func From(ctx context.Context, err error) *Response {
 	return &Response{Errors: []Item{item}, format: format(info), headers: headers(found)}
 }
 
-// classify decides what an error means that no rule made: a version that cannot
-// be served, a client that left, or a failure of ours.
+// classify returns the fault for an error that is not a fault: an unsupported version, a canceled request, or an
+// internal error.
 func classify(ctx context.Context, err error, info *request.Info) *fault.Error {
 	var malformed *microversion.MalformedError
 	var unsupported *microversion.UnsupportedError
@@ -134,21 +135,21 @@ func classify(ctx context.Context, err error, info *request.Info) *fault.Error {
 	return &fault.Error{Kind: fault.Internal}
 }
 
-// logCause tells the log why the service cannot answer, which is not for everybody: an
-// error around the fault knows more than the fault.
+// logCause logs why the service is unavailable. The error that wraps the fault contains details that clients must not
+// see.
 func logCause(ctx context.Context, info *request.Info, found *fault.Error, err error) {
 	if found.Kind == fault.Unavailable && fault.As(err) == found && err != error(found) {
 		info.Log.WarnContext(ctx, "request cannot be answered", "request_id", info.ID, "error", err.Error())
 	}
 }
 
-// headers are what an error needs besides its body, nil for most.
+// headers returns the additional headers of an error, nil for most.
 func headers(found *fault.Error) http.Header {
 	switch {
 	case found.Allow != "":
 		return http.Header{"Allow": {found.Allow}}
 	case found.Kind == fault.TooMany || found.Kind == fault.Unavailable:
-		// Clients that are sent away without a time come back at once, all of them.
+		// Without a time, all rejected clients retry immediately.
 		seconds := max(1, int64(math.Ceil(found.RetryAfter.Seconds())))
 		return http.Header{"Retry-After": {strconv.FormatInt(seconds, 10)}}
 	}
@@ -162,7 +163,7 @@ func methodOf(info *request.Info) string {
 	return info.HTTP.Method
 }
 
-// titles that net/http words differently from the wire.
+// title returns the title of a status. Some differ from those of net/http.
 func title(code int) string {
 	if code == http.StatusRequestEntityTooLarge {
 		return "Request Entity Too Large"
@@ -170,8 +171,8 @@ func title(code int) string {
 	return http.StatusText(code)
 }
 
-// tag matches what the wire loses of user data in details: the reference runs
-// them through a stripper of HTML tags, and so shows line breaks as spaces.
+// tag matches the parts of user data that OpenStack Placement removes from details: it strips HTML tags, and so
+// converts line breaks to spaces.
 var tag = regexp.MustCompile(`<[^>]*>`)
 
 func detail(code int, method, text string) string {
@@ -183,26 +184,24 @@ func detail(code int, method, text string) string {
 	return opening + "\n\n " + text + "  "
 }
 
-// Plain is an error outside of a request, which huma asks for to document its
-// shape.
+// Plain returns an error outside of a request, with which huma documents the format of errors.
 func Plain(code int, message string) *Response {
 	return &Response{Errors: []Item{{Status: code, Title: title(code), Detail: message}}}
 }
 
-// FromHuma makes the response to what huma itself refuses. Its statuses are kept
-// but for 422, which this API does not have; causes of a failure of ours go to
-// the log only.
+// FromHuma returns the response to an error of huma. It keeps the status except for 422, which this API does not use.
+// It logs the causes of an internal error and does not send them.
 func FromHuma(ctx context.Context, code int, message string, causes ...error) StatusError {
 	if code >= http.StatusInternalServerError {
-		return Answer(ctx, errors.Join(append(causes, errors.New(message))...))
+		return ResponseFor(ctx, errors.Join(append(causes, errors.New(message))...))
 	}
 	if code == http.StatusUnprocessableEntity {
 		code = http.StatusBadRequest
 	}
 	for kind, known := range status {
 		if known == code {
-			return Answer(ctx, fault.New(kind, "%s", message))
+			return ResponseFor(ctx, fault.New(kind, "%s", message))
 		}
 	}
-	return Answer(ctx, fault.New(fault.Invalid, "%s", message))
+	return ResponseFor(ctx, fault.New(fault.Invalid, "%s", message))
 }

@@ -14,53 +14,51 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// Baremetal is an error of the Bare Metal API on its way to the client: an object
-// with one member, which is a string, which contains JSON again. Clients decode it
-// twice. It satisfies huma.StatusError.
+// Baremetal is an error response of the Bare Metal API: an object with one member, a string that contains JSON. Clients
+// decode it twice. It implements huma.StatusError.
 type Baremetal struct {
-	Message string `json:"error_message" doc:"A JSON document in a string. It is an object that says what went wrong in its member faultstring; or in its member description, where nothing was found to serve the request." example:"{\"faultcode\": \"Client\", \"faultstring\": \"Node rack-7 could not be found.\", \"debuginfo\": null}"`
+	Message string `json:"error_message" doc:"A JSON document in a string. It is an object with the error text in its member faultstring, or in its member description if no operation was found." example:"{\"faultcode\": \"Client\", \"faultstring\": \"Node rack-7 could not be found.\", \"debuginfo\": null}"`
 
 	status  int
 	sense   string
 	headers http.Header
 }
 
-// broken is the inner document for what an operation refused or failed to do.
-type broken struct {
+// operationFault is the inner document of an error in an operation.
+type operationFault struct {
 	Code string `json:"faultcode"`
 	Text string `json:"faultstring"`
-	// Debug is always null: what would stand there is in the log.
+	// Debug is always null: details are in the log.
 	Debug *string `json:"debuginfo"`
 }
 
-// unrouted is the inner document where no operation was found.
-type unrouted struct {
+// routingFault is the inner document if no operation was found.
+type routingFault struct {
 	Code        int    `json:"code"`
 	Title       string `json:"title"`
 	Description string `json:"description"`
 }
 
-// Error is what went wrong, for people.
+// Error returns the text of the error.
 func (b *Baremetal) Error() string { return b.sense }
 
-// GetStatus is the HTTP status.
+// GetStatus returns the HTTP status.
 func (b *Baremetal) GetStatus() int { return b.status }
 
-// GetHeaders returns what the response needs besides its body.
+// GetHeaders returns the additional headers of the response.
 func (b *Baremetal) GetHeaders() http.Header { return b.headers }
 
-// ContentType is always that of JSON, whatever the client would rather have: it
-// must be able to decode what it gets.
+// ContentType always returns JSON, independent of Accept, because clients must be able to decode the error.
 func (b *Baremetal) ContentType(string) string { return FormatJSON }
 
-// baremetal makes the response to an error in the form of the Bare Metal API.
+// baremetal returns the response to an error in the format of the Bare Metal API.
 func baremetal(ctx context.Context, err error) *Baremetal {
 	info := request.From(ctx)
 	found := fault.As(err)
 	var unsupported *microversion.BaremetalError
 	switch {
 	case errors.As(err, &unsupported):
-		return unfound(http.StatusNotAcceptable, unsupported.Error())
+		return isRoutingFault(http.StatusNotAcceptable, unsupported.Error())
 	case found == nil:
 		found = classify(ctx, err, info)
 	}
@@ -69,11 +67,11 @@ func baremetal(ctx context.Context, err error) *Baremetal {
 	text := strings.TrimSpace(found.Detail)
 	switch {
 	case code == http.StatusMethodNotAllowed && text == "":
-		made := unfound(code, "The method "+methodOf(info)+" is not allowed for this resource.")
+		made := isRoutingFault(code, "The method "+methodOf(info)+" is not allowed for this resource.")
 		made.headers = headers(found)
 		return made
 	case code == http.StatusNotFound && text == "":
-		return unfound(code, generic[code])
+		return isRoutingFault(code, generic[code])
 	case text == "":
 		text = generic[code]
 	}
@@ -81,37 +79,37 @@ func baremetal(ctx context.Context, err error) *Baremetal {
 	if code >= http.StatusInternalServerError {
 		party = "Server"
 	}
-	made := doubled(code, text, broken{Code: party, Text: text})
+	made := encodeTwice(code, text, operationFault{Code: party, Text: text})
 	made.headers = headers(found)
 	return made
 }
 
-// unfound is an error of finding the operation.
-func unfound(code int, text string) *Baremetal {
-	return doubled(code, text, unrouted{Code: code, Title: title(code), Description: text})
+// isRoutingFault returns the response to an error of routing.
+func isRoutingFault(code int, text string) *Baremetal {
+	return encodeTwice(code, text, routingFault{Code: code, Title: title(code), Description: text})
 }
 
-func doubled(code int, sense string, inner any) *Baremetal {
+func encodeTwice(code int, sense string, inner any) *Baremetal {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	// Texts and numbers can always be written.
+	// Encoding texts and numbers cannot fail.
 	_ = encoder.Encode(inner)
 	return &Baremetal{Message: strings.TrimSpace(text.String()), status: code, sense: sense}
 }
 
-// StatusError is an error in the form of the API that the request is for.
+// StatusError is an error response in the format of the requested API.
 type StatusError interface {
 	huma.StatusError
 	GetHeaders() http.Header
 	ContentType(string) string
 }
 
-// Answer makes the response to an error in the form of the API that the request is
-// for.
-func Answer(ctx context.Context, err error) StatusError {
+// ResponseFor returns the response to an error in the format of the requested API.
+func ResponseFor(ctx context.Context, err error) StatusError {
 	if found := fault.As(err); found != nil {
-		request.From(ctx).ErrorCode = found.Code
+		info := request.From(ctx)
+		info.ErrorCode, info.OutcomeUnknown = found.Code, found.OutcomeUnknown
 	}
 	if request.From(ctx).Service == request.Baremetal {
 		return baremetal(ctx, err)
@@ -119,7 +117,7 @@ func Answer(ctx context.Context, err error) StatusError {
 	return From(ctx, err)
 }
 
-// CodeOf is the code in a response, for programs; empty where it has none.
+// CodeOf returns the error code of a response, or "" if it has none.
 func CodeOf(response StatusError) string {
 	if found, ok := response.(*Response); ok {
 		return found.Errors[0].Code

@@ -13,15 +13,15 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// The forms of an error's body.
+// These are the formats of an error body.
 const (
 	FormatJSON  = "application/json"
 	FormatHTML  = "text/html; charset=UTF-8"
 	FormatPlain = "text/plain; charset=UTF-8"
 )
 
-// format picks HTML or JSON by the client's Accept header, HTML where both are
-// equally welcome, and plain text where neither is.
+// format selects HTML or JSON by the Accept header: HTML if both have equal quality, and plain text if neither is
+// acceptable.
 func format(info *request.Info) string {
 	markup, data := info.Accept.Quality("text/html"), info.Accept.Quality("application/json")
 	switch {
@@ -34,35 +34,33 @@ func format(info *request.Info) string {
 	}
 }
 
-// Write answers a request with an error, for what is refused before an operation
-// is found.
+// Write writes an error response to a request that is rejected before its operation is found.
 func Write(w http.ResponseWriter, r *http.Request, err error) {
-	response := Answer(r.Context(), err)
+	response := ResponseFor(r.Context(), err)
 	for name, values := range response.GetHeaders() {
 		w.Header()[name] = values
 	}
 	w.Header().Set("Content-Type", response.ContentType(""))
 	w.WriteHeader(response.GetStatus())
-	// Nobody is left to tell if the client went away meanwhile.
+	// Ignore the error of a client that disconnected.
 	_ = Formats()[response.ContentType("")].Marshal(w, response)
 }
 
-// Denial is the body of a 401, which has a shape of its own.
+// Denial is the body of a 401, which has its own format.
 type Denial struct {
-	Message string `json:"message" doc:"What is missing, for people."`
+	Message string `json:"message" doc:"Description of the problem."`
 	Code    string `json:"code" doc:"The status with its name." example:"401 Unauthorized"`
-	Title   string `json:"title" doc:"The status in words." example:"Unauthorized"`
+	Title   string `json:"title" doc:"Name of the status." example:"Unauthorized"`
 }
 
-// NewDenial makes the body of a 401.
+// NewDenial returns the body of a 401.
 func NewDenial() Denial {
 	const sentence = "This request needs a valid token in the header X-Auth-Token."
 	return Denial{Message: sentence, Code: "401 Unauthorized", Title: "Unauthorized"}
 }
 
-// Unauthorized answers 401. A challenge tells the client, in WWW-Authenticate, where
-// it can get a token; such an answer has the body that the OpenStack services give it,
-// in JSON whatever else the client would rather have.
+// Unauthorized writes a 401. The challenge is the value of WWW-Authenticate, from which the client learns the URL of
+// Keystone. With a challenge, the body has the format of OpenStack services, always in JSON.
 func Unauthorized(w http.ResponseWriter, r *http.Request, challenge string) {
 	denial := NewDenial()
 	form := format(request.From(r.Context()))
@@ -72,7 +70,7 @@ func Unauthorized(w http.ResponseWriter, r *http.Request, challenge string) {
 	}
 	w.Header().Set("Content-Type", form)
 	w.WriteHeader(http.StatusUnauthorized)
-	// Nobody is left to tell if the client went away meanwhile.
+	// Ignore the error of a client that disconnected.
 	switch {
 	case challenge != "":
 		_ = writeJSON(w, newChallenged())
@@ -85,12 +83,12 @@ func Unauthorized(w http.ResponseWriter, r *http.Request, challenge string) {
 	}
 }
 
-// Challenged is the body of a 401 where Keystone knows the callers.
+// Challenged is the body of a 401 with Keystone authentication.
 type Challenged struct {
 	Error struct {
 		Code    int    `json:"code" doc:"The status." example:"401"`
-		Title   string `json:"title" doc:"The status in words." example:"Unauthorized"`
-		Message string `json:"message" doc:"What is missing, for people."`
+		Title   string `json:"title" doc:"Name of the status." example:"Unauthorized"`
+		Message string `json:"message" doc:"Description of the problem."`
 	} `json:"error"`
 }
 
@@ -100,8 +98,8 @@ func newChallenged() (made Challenged) {
 	return made
 }
 
-// Formats are huma's encoders: JSON for all answers, the two others for errors
-// only, which ask for them through Response.ContentType.
+// Formats returns huma's encoders: JSON for all responses, the others only for errors, which select them by
+// Response.ContentType.
 func Formats() map[string]huma.Format {
 	return map[string]huma.Format{
 		FormatJSON:  {Marshal: writeJSON, Unmarshal: json.Unmarshal},
@@ -120,10 +118,10 @@ func textual(write func(w io.Writer, title, text string) error) func(io.Writer, 
 	return func(w io.Writer, value any) error {
 		response, ok := value.(*Response)
 		if !ok {
-			return fmt.Errorf("only errors have a textual form, %T does not", value)
+			return fmt.Errorf("cannot encode %T as text: only errors have a text format", value)
 		}
 		item := response.Errors[0]
-		// The sentence may quote a header, whose bytes need not be text.
+		// The text may quote a header whose bytes are not valid UTF-8.
 		return write(w, fmt.Sprintf("%d %s", item.Status, item.Title), strings.ToValidUTF8(item.Detail, "\uFFFD"))
 	}
 }

@@ -1,11 +1,11 @@
-// Package audit finds what contradicts itself in a database, and repairs what can be.
-// The questions are SQL, in sql/audit, one file each; a file beside it puts right what
-// the question finds, where the rest of the database says what is right. Operators ask
-// them with `berth db check`, tests after every run.
+// Package audit finds inconsistent rows in a database and repairs those that it can.
 //
-// It is not for what the schema forbids by itself, and not for opinions: a provider
-// with more used than it has is no contradiction, since totals may be lowered under
-// running workloads.
+// Each check is one SQL query in sql/audit. A second file beside it repairs what the query finds, where the rest of the
+// database determines the correct value. Operators run the checks with `berth db check`; tests run them after every
+// run.
+//
+// It is not for what the schema forbids by itself, and not for what Berth permits: a provider over capacity is no
+// inconsistency, because operators may lower totals while workloads run.
 package audit
 
 import (
@@ -18,71 +18,69 @@ import (
 	berthsql "github.com/berthd/berth/sql"
 )
 
-// Check is one question to the database.
+// Check is one consistency check: a query that returns inconsistent rows.
 type Check struct {
-	// Name is short and stays: scripts read it.
+	// Name is short and stable: scripts match it.
 	Name string `json:"check"`
-	// Title says what is looked at.
+	// Title names the rows that the check reads.
 	Title string `json:"title"`
-	// Remedy says what a repair does; empty: there is none.
-	Remedy string `json:"remedy,omitempty"`
-	// Obstacle says why there is none, and what people can do.
-	Obstacle string `json:"obstacle,omitempty"`
+	// RepairAction is what a repair does; empty if the check has no repair.
+	RepairAction string `json:"repair,omitempty"`
+	// ManualAction is why there is no repair, and what an operator can do instead.
+	ManualAction string `json:"manual_action,omitempty"`
 }
 
-// Finding is one contradiction.
+// Finding is one inconsistency.
 type Finding struct {
-	// UUID is the provider, consumer or node; empty where it does not exist.
+	// UUID is that of the provider, consumer or node; empty if none exists.
 	UUID     string `json:"uuid"`
 	Sentence string `json:"finding"`
 }
 
-// Result is what one question found.
+// Result is what one check found.
 type Result struct {
 	Check
-	// Count is how many there are; Findings are the first of them.
+	// Count is the number of all findings; Findings are the first of them.
 	Count    int       `json:"count"`
 	Findings []Finding `json:"findings"`
 }
 
-// checks are in the order in which repairs are made: what others follow from first.
+// checks are in the order of repairs: a check comes before those whose repair depends on its result.
 var checks = []Check{
-	{Name: "parents", Title: "parents of providers",
-		Obstacle: "where the provider belongs is not recorded anywhere else; give it another parent, or none, by the API"},
-	{Name: "loops", Title: "loops of parents",
-		Obstacle: "which of the parents is wrong is not recorded anywhere else; make one of them a root by the API (1.37), then give it the right parent"},
-	{Name: "leftovers", Title: "rows of providers, traits and aggregates that do not exist",
-		Remedy: "delete the rows"},
-	{Name: "roots", Title: "roots of providers", Remedy: "set the root to the topmost ancestor"},
-	{Name: "inventory_roots", Title: "roots of inventories", Remedy: "set the root to the provider's topmost ancestor"},
-	{Name: "copies", Title: "copies of traits and aggregates", Remedy: "copy traits and aggregates anew"},
-	{Name: "sharing", Title: "marks of sharing providers", Remedy: "set the mark to what the traits say"},
-	{Name: "generations", Title: "generations of providers", Remedy: "give the provider a generation above all others"},
-	{Name: "used", Title: "sums of allocations", Remedy: "set used to the sum of the allocations"},
+	{Name: "missing_parents", Title: "parents of providers",
+		ManualAction: "the right parent is stored nowhere else; set another parent, or none, through the API"},
+	{Name: "parent_cycles", Title: "parent cycles of providers",
+		ManualAction: "which of the parents is wrong is stored nowhere else; make one of them a root through the API (1.37), then set the right parent"},
+	{Name: "orphaned_rows", Title: "rows of providers, traits and aggregates that do not exist",
+		RepairAction: "delete the rows"},
+	{Name: "wrong_roots", Title: "roots of providers", RepairAction: "set the root to the topmost ancestor"},
+	{Name: "wrong_inventory_roots", Title: "roots of inventories", RepairAction: "set the root to the provider's topmost ancestor"},
+	{Name: "stale_copies", Title: "copies of traits and aggregates", RepairAction: "copy traits and aggregates again"},
+	{Name: "wrong_sharing", Title: "sharing flags of providers", RepairAction: "set the flag from the traits"},
+	{Name: "missing_generations", Title: "generations of providers", RepairAction: "insert a generation higher than all others"},
+	{Name: "wrong_used", Title: "sums of allocations", RepairAction: "set used to the sum of the allocations"},
 	{Name: "allocations_inventory", Title: "inventories of allocations",
-		Obstacle: "how much there was is not recorded anywhere else; give the provider the inventory, or take the allocations from the consumer"},
+		ManualAction: "the total is stored nowhere else; create the inventory, or delete the allocations of the consumer"},
 	{Name: "allocations_consumer", Title: "consumers of allocations",
-		Obstacle: "whose they were is not recorded anywhere else; look into a backup before you delete them by hand"},
-	{Name: "classes", Title: "resource classes of inventories",
-		Obstacle: "the name of the class is not recorded anywhere else; insert the class with this id, or delete the inventory by hand"},
-	{Name: "owners", Title: "projects, users and types of consumers",
-		Obstacle: "whose the consumer is, is not recorded anywhere else; its next claim says it anew"},
-	{Name: "consumers", Title: "consumers without allocations", Remedy: "delete the consumer"},
-	{Name: "consumer_generations", Title: "generations of consumers", Remedy: "set the generation to 1"},
+		ManualAction: "the consumer is stored nowhere else; read a backup before you delete the allocations with SQL"},
+	{Name: "missing_classes", Title: "resource classes of inventories",
+		ManualAction: "the name of the class is stored nowhere else; insert the class with this id, or delete the inventory with SQL"},
+	{Name: "missing_owners", Title: "projects, users and types of consumers",
+		ManualAction: "the project and user of the consumer are stored nowhere else; the next claim for it sets them"},
+	{Name: "idle_consumers", Title: "consumers without allocations", RepairAction: "delete the consumer"},
+	{Name: "consumer_generations", Title: "generations of consumers", RepairAction: "set the generation to 1"},
 	{Name: "node_instances", Title: "instances of nodes",
-		Obstacle: "whether the node or its allocation is right is known only to who uses the node; remove one of them by the API"},
-	{Name: "node_traits", Title: "numbers of traits of nodes", Obstacle: "which traits are too many is for people to say"},
+		ManualAction: "only the user of the node knows whether its instance or its node allocation is right; remove one of them through the API"},
+	{Name: "node_traits", Title: "number of traits of each node", ManualAction: "an operator must choose which traits to remove"},
 }
 
-// Checks are all questions.
+// Checks returns all checks.
 func Checks() []Check { return append([]Check{}, checks...) }
 
-// Run asks all questions in a transaction, which should see one snapshot. It keeps the
-// first findings of each and counts the rest. progress hears of each question before
-// it is asked; it may be nil.
+// Run runs all checks in a transaction, which should read one snapshot. It returns the first findings of each check,
+// and the number of all. It calls progress before each check; progress may be nil.
 func Run(ctx context.Context, tx pgx.Tx, most int, progress func(number int, next Check)) ([]Result, error) {
-	// Sums and joins over whole tables are what this memory is for, and nothing else
-	// runs in the transaction.
+	// The checks sum and join whole tables, and nothing else runs in the transaction.
 	if _, err := tx.Exec(ctx, "SET LOCAL work_mem = '256MB'"); err != nil {
 		return nil, err
 	}
@@ -115,11 +113,11 @@ func Run(ctx context.Context, tx pgx.Tx, most int, progress func(number int, nex
 	return results, nil
 }
 
-// Count adds up what was found: all, and what a repair could put right.
+// Count returns the number of all findings, and of those that a repair can fix.
 func Count(results []Result) (all, repairable int) {
 	for _, result := range results {
 		all += result.Count
-		if result.Remedy != "" {
+		if result.RepairAction != "" {
 			repairable += result.Count
 		}
 	}

@@ -14,21 +14,22 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server/audit"
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
-	"github.com/berthd/berth/server/storetest"
 	berthsql "github.com/berthd/berth/sql"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-func TestEveryQuestionIsAskedAndExplained(t *testing.T) {
+func TestCLI_AuditChecks_HaveQueryAndDescription(t *testing.T) {
 	t.Parallel()
 	var wanted []string
 	for _, check := range audit.Checks() {
 		wanted = append(wanted, "audit/"+check.Name+".sql")
-		if check.Remedy != "" {
+		if check.RepairAction != "" {
 			wanted = append(wanted, "audit/"+check.Name+".repair.sql")
 		}
 	}
@@ -39,20 +40,20 @@ func TestEveryQuestionIsAskedAndExplained(t *testing.T) {
 	}
 	slices.Sort(files)
 	if !slices.Equal(files, wanted) {
-		t.Errorf("files %q, checks %q", files, wanted)
+		t.Errorf("files = %q, want those of the checks: %q", files, wanted)
 	}
-	page, err := os.ReadFile("../../docs/dba.md")
+	page, err := os.ReadFile("../../docs/database-reference.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, check := range audit.Checks() {
 		if !strings.Contains(string(page), "`"+check.Name+"`") {
-			t.Errorf("docs/dba.md does not name %s", check.Name)
+			t.Errorf("docs/database-reference.md does not name %s", check.Name)
 		}
 	}
 }
 
-// writers keep a few providers busy in all ways that lock, until told to stop.
+// writers writes to a few providers in all ways that take locks, until stop is true.
 func writers(t *testing.T, data *store.Store, stop *atomic.Bool, group *sync.WaitGroup) {
 	t.Helper()
 	providers := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
@@ -70,20 +71,20 @@ func writers(t *testing.T, data *store.Store, stop *atomic.Bool, group *sync.Wai
 				if err == nil {
 					_, err = data.InventoryReplace(ctx, id, shown.Generation, []store.Inventory{record}, 1)
 				}
-				if err == nil || store.As(err) != nil {
+				if err == nil || store.AsRuleViolation(err) != nil {
 					err = data.AllocationReplace(ctx, []store.Claim{{
 						Consumer: consumer, ProjectID: "project", UserID: "user",
 						Allocations: []store.Allocation{{Provider: id, Class: "VCPU", Amount: 1}, {Provider: providers[(i+1)%3], Class: "VCPU", Amount: 1}},
 					}}, true)
 				}
-				if err == nil || store.As(err) != nil {
+				if err == nil || store.AsRuleViolation(err) != nil {
 					_, _, err = data.ProviderTraitReplace(ctx, id, shown.Generation+2, []string{"HW_CPU_X86_VMX"}[:i%2])
 				}
-				if err == nil || store.As(err) != nil {
+				if err == nil || store.AsRuleViolation(err) != nil {
 					_, err = data.AllocationDelete(ctx, consumer)
 				}
-				if err != nil && store.As(err) == nil {
-					t.Errorf("a writer: %v", err)
+				if err != nil && store.AsRuleViolation(err) == nil {
+					t.Errorf("write failed: %v", err)
 					return
 				}
 			}
@@ -91,11 +92,11 @@ func writers(t *testing.T, data *store.Store, stop *atomic.Bool, group *sync.Wai
 	}
 }
 
-func TestARepairAndWritersWaitForEachOtherAndNeverInACircle(t *testing.T) {
+func TestLocks_RepairWithWriters_NoDeadlock(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
-	dbtest.Guard(t, db)
-	data, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 8})
+	dbtest.AddInvariantTriggers(t, db)
+	data, err := store.Open(t.Context(), postgres.Options{URL: db.URL, MaxConns: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestARepairAndWritersWaitForEachOtherAndNeverInACircle(t *testing.T) {
 			}
 			results, err := audit.Run(t.Context(), tx, 10, nil)
 			if all, _ := audit.Count(results); all > 0 {
-				t.Errorf("%d contradictions in %+v", all, results)
+				t.Errorf("%d findings, want none: %+v", all, results)
 			}
 			if err == nil {
 				_, err = audit.Repair(t.Context(), tx)
@@ -123,7 +124,7 @@ func TestARepairAndWritersWaitForEachOtherAndNeverInACircle(t *testing.T) {
 	}
 	stop.Store(true)
 	group.Wait()
-	if data.Retries() > 0 {
-		t.Errorf("%d writes were begun again", data.Retries())
+	if data.Pool().Retries() > 0 {
+		t.Errorf("retried writes = %d, want 0", data.Pool().Retries())
 	}
 }

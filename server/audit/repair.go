@@ -7,36 +7,35 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lockEverything keeps writers out and lets readers in. The order is that in which
-// writes first meet the tables, so that it waits for those that run and does not hold
-// what they still need. EXCLUSIVE, because a write begins with row locks, and those
-// would get past anything weaker.
-const lockEverything = `LOCK TABLE consumers, resource_providers, provider_generations, provider_traits,
+// lockAllTables blocks writers and permits readers. It locks the tables in the order in which writes first use them, so
+// that it waits for running writes without holding what they still need. The mode is EXCLUSIVE because a write begins
+// with row locks (ROW SHARE), which no weaker mode conflicts with.
+const lockAllTables = `LOCK TABLE consumers, resource_providers, provider_generations, provider_traits,
 	provider_aggregates, allocations, inventories IN EXCLUSIVE MODE`
 
-// Repaired is what a repair changed: how many rows of which check.
+// Repaired is the number of rows that the repair of one check changed.
 type Repaired struct {
 	Check string `json:"check"`
 	Rows  int64  `json:"rows"`
 }
 
-// Lock keeps writers out until the transaction ends, so that what is found afterwards
-// is what there is. It waits for writes that run, for some seconds each.
+// Lock blocks writers until the transaction ends, so that a check and its repair see the same rows. It waits for
+// running writes, up to 30 seconds for each lock; then PostgreSQL returns an error.
 func Lock(ctx context.Context, tx pgx.Tx) error {
-	for _, statement := range []string{"SET LOCAL lock_timeout = '30s'", lockEverything} {
+	for _, statement := range []string{"SET LOCAL lock_timeout = '30s'", lockAllTables} {
 		if _, err := tx.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("keep writers out: %w", err)
+			return fmt.Errorf("block writers: %w", err)
 		}
 	}
 	return nil
 }
 
-// Repair puts right what can be, in a transaction that holds the locks (Lock) and
-// sees its own changes. It is for the caller to look again and to commit.
+// Repair runs all repairs in a transaction that holds the locks of Lock and sees its own changes. The caller runs the
+// checks again and commits.
 func Repair(ctx context.Context, tx pgx.Tx) ([]Repaired, error) {
 	var made []Repaired
 	for _, check := range checks {
-		if check.Remedy == "" {
+		if check.RepairAction == "" {
 			continue
 		}
 		remedy, err := statement(check.Name + ".repair")

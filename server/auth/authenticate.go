@@ -2,29 +2,43 @@ package auth
 
 import "net/http"
 
-// Authenticate finds out who makes a request. It is asked for every request but those
-// to open paths, with the path as it arrived, and may change the headers of the
-// request: those that tell an identity are not the client's to send. Its error is a
-// *Refused, which is answered 401, or says that nobody could be asked, which is
-// answered 503.
+// Authenticate returns the caller of a request. The server calls it for every request except those to open
+// paths, with the path as it arrived. It may change the headers of the request, because clients must not
+// set identity headers. Its error is an *UnauthenticatedError, which leads to 401; any other error, such
+// as *Unavailable, means that the identity service is unreachable and leads to 503.
 type Authenticate func(*http.Request) (Caller, error)
 
-// Believe is Authenticate where callers are believed: it reads what Noauth2 reads.
-func Believe(r *http.Request) (Caller, error) {
+// TrustHeaders is an Authenticate that trusts the identity headers of the client: it reads what Noauth2
+// reads.
+func TrustHeaders(r *http.Request) (Caller, error) {
 	caller, ok := Noauth2(r)
 	if !ok {
-		return Caller{}, &Refused{Reason: "there is no header X-Auth-Token"}
+		return Caller{}, &UnauthenticatedError{Reason: "the header X-Auth-Token is missing"}
 	}
+	caller.Method = MethodNoauth2
 	return caller, nil
 }
 
-// Refused says that a request does not prove who makes it.
-type Refused struct {
-	// Challenge is the value of the header WWW-Authenticate; empty: there is none.
+// UnauthenticatedError is the error of a request that does not prove the identity of its caller.
+type UnauthenticatedError struct {
+	// Challenge is the value of the header WWW-Authenticate; empty: the response has no such header.
 	Challenge string
-	// Reason is for the log, never for the client.
+	// Reason is for the log. Responses never contain it.
 	Reason string
 }
 
-// Error is the reason.
-func (r *Refused) Error() string { return r.Reason }
+// Error returns the reason.
+func (r *UnauthenticatedError) Error() string { return r.Reason }
+
+// Unavailable is the error of a token that could not be validated.
+type Unavailable struct {
+	// Cause is one of a few constants; the rate limit of log lines is per cause.
+	Cause string
+	Err   error
+}
+
+// Error returns the text of the cause.
+func (u *Unavailable) Error() string { return u.Err.Error() }
+
+// Unwrap returns the cause.
+func (u *Unavailable) Unwrap() error { return u.Err }

@@ -2,52 +2,73 @@ package auth
 
 import "context"
 
-// Caller is the identity behind a request. The zero value is nobody: it has no
-// roles, so no policy rule allows it anything.
+// Caller is the identity behind a request. The zero value is an anonymous caller without roles, so policy
+// rules deny it everything.
 type Caller struct {
 	UserID    string
 	ProjectID string
-	// Roles are as the client or the token spelled them; their case carries
-	// no meaning.
+	// Roles are the role names in the spelling of the client or the token; comparisons ignore case.
 	Roles []string
 	// SystemScope is set, usually to "all", when the token is for the whole
 	// deployment rather than for a project.
 	SystemScope string
 	// DomainID is set when the token is for a domain rather than for a project.
 	DomainID string
-	// UserDomainID and ProjectDomainID are where the user and the project are at
-	// home; they are known of tokens that Keystone has vouched for.
+	// UserDomainID and ProjectDomainID are the domains of the user and the project. They are set only for
+	// tokens that Keystone has validated.
 	UserDomainID, ProjectDomainID string
-	// OrdinaryProject says that the token is for a project which is, where such a
-	// thing is told apart at all, not the one of administrators.
+	// OrdinaryProject reports that the token is for a project and that Keystone distinguishes an admin
+	// project, which this is not.
 	OrdinaryProject bool
-	// Service is the service that passes the request on, on behalf of the user, by a
-	// token of its own; its roles are empty where none does.
+	// Method is the authentication method: MethodNoauth2 or MethodKeystone.
+	Method string
+	// Service is the service that forwards the request on behalf of the user, identified by a token of its
+	// own. Without one, its roles are empty.
 	Service Service
 }
 
-// Service is who vouches for a request with a token beside that of the user.
+// Service is the identity of a service token that accompanies the token of the user.
 type Service struct {
 	UserID, ProjectID             string
 	UserDomainID, ProjectDomainID string
 	Roles                         []string
 }
 
-// ProjectScoped says whether the token is for a project, the only kind the
-// rules of this API are made for.
+// The authentication methods.
+const (
+	MethodNoauth2  = "noauth2"
+	MethodKeystone = "keystone"
+)
+
+// Scope returns the scope of the token: system, domain, project, or none for an anonymous caller.
+func (c Caller) Scope() string {
+	switch {
+	case c.SystemScope != "":
+		return "system"
+	case c.DomainID != "":
+		return "domain"
+	case c.ProjectID != "":
+		return "project"
+	default:
+		return "none"
+	}
+}
+
+// ProjectScoped reports whether the token is neither for the system nor for a domain. The policy rules of
+// the Placement API permit only such tokens.
 func (c Caller) ProjectScoped() bool {
 	return c.SystemScope == "" && c.DomainID == ""
 }
 
 type contextKey struct{}
 
-// With records the caller for everything below.
+// With returns a context with the caller.
 func With(ctx context.Context, caller Caller) context.Context {
 	return context.WithValue(ctx, contextKey{}, caller)
 }
 
-// From gives the caller of the request. Where none was recorded it is nobody,
-// so that a forgotten authentication denies instead of allowing.
+// From returns the caller in ctx. If there is none, it returns the anonymous caller, so that a missing
+// authentication leads to a denial.
 func From(ctx context.Context) Caller {
 	caller, _ := ctx.Value(contextKey{}).(Caller)
 	return caller

@@ -1,9 +1,8 @@
-// Package auth says who makes a request: it reads the identity of the caller
-// from the request's headers and hands it down in the context.
+// Package auth authenticates requests: it reads the identity of the caller from the headers of the request
+// and stores it in the context.
 //
-// It decides who gets 401, and nothing more. What a caller may do is the
-// business of package policy, and the body of a 401 is written where all other
-// bodies are.
+// It decides only which requests get 401. Package policy decides what a caller may do, and package apierr
+// writes the body of a 401.
 //
-// The rules are those of the wire contract, section HTTP 6.
+// The rules are those of docs/contract/http.md#authentication.
 package auth

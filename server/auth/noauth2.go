@@ -2,27 +2,26 @@ package auth
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// The user who is an administrator unless the request names other roles.
+// adminUser is the user that has the role admin unless the request names other roles.
 const adminUser = "admin"
 
-// IsOpen says whether a path of the Placement API is served without asking who
-// calls: the root, which answers with the versions document. Under a prefix the
-// root arrives as an empty path. The reference asks for a token there in one of
-// its two modes; here both spellings are open in all of them.
+// IsOpen reports whether a path of the Placement API needs no authentication: only the root, which returns
+// the versions document. Under a prefix the root arrives as an empty path. OpenStack Placement requires a
+// token there in one of its two modes; here both spellings are open in all modes.
 func IsOpen(path string) bool {
 	return path == "/" || path == ""
 }
 
-// Noauth2 reads the identity from a token that nobody vouches for, of the form
-// "user" or "user:project". It serves tests and closed networks.
+// Noauth2 reads the identity from a token of the form "user" or "user:project", which it does not
+// validate. It is for tests and closed networks.
 //
-// ok is false for exactly the requests that get 401: those to a path that is
-// not open and without the header X-Auth-Token. A token that is present but
-// empty passes; its user has no name and, unless the request says otherwise, no
-// roles, so the policy will deny it.
+// ok is false for exactly the requests that get 401: those to a path that is not open and without the
+// header X-Auth-Token. A token that is present but empty is accepted; its user has no name and, unless the
+// request sends roles, no roles, so the policy denies it.
 func Noauth2(r *http.Request) (caller Caller, ok bool) {
 	if IsOpen(r.URL.Path) {
 		return Caller{}, true
@@ -46,12 +45,10 @@ func Noauth2(r *http.Request) (caller Caller, ok bool) {
 	}, true
 }
 
-// projectOf picks the project by the order of the identity headers: X-Project-Id,
-// X-Tenant-Id, X-Tenant. The token's project takes the place of X-Tenant-Id, so
-// only the first of them can overrule it. A system-scoped token has no project
-// to put there, and the client's own headers show through. The token's user
-// stands in the place of X-User-Id in every case, which is the first of its
-// kind; that is why no header of the client ever changes the user.
+// projectOf returns the project by the order of the identity headers: X-Project-Id, X-Tenant-Id, X-Tenant.
+// The project of the token replaces X-Tenant-Id, so only X-Project-Id overrides it. A system-scoped token
+// has no project, so X-Tenant-Id and X-Tenant of the client apply. The user of the token always replaces
+// X-User-Id, the first header for users; so no header of the client changes the user.
 func projectOf(r *http.Request, tokenProject, systemScope string) string {
 	if project, ok := header(r, "X-Project-Id"); ok {
 		return project
@@ -66,9 +63,8 @@ func projectOf(r *http.Request, tokenProject, systemScope string) string {
 	return project
 }
 
-// rolesOf gives the roles that the request names. Naming none, by an empty
-// header, is different from not sending the header: it makes even the
-// administrator a user without roles.
+// rolesOf returns the roles that the request names. An empty header differs from a missing one: it removes
+// even the roles of the user admin.
 func rolesOf(r *http.Request, user string) []string {
 	list, ok := header(r, "X-Roles")
 	if !ok {
@@ -86,8 +82,32 @@ func rolesOf(r *http.Request, user string) []string {
 	return roles
 }
 
-// header gives the value of a header and whether it was sent at all. A header
-// sent several times has the values joined by commas, as HTTP defines it.
+// Baremetal returns the caller of Noauth2 for the Bare Metal API, whose rules distinguish system scope
+// from project scope. A request that names neither a project nor a domain has system scope. As in Keystone
+// after its bootstrap, the role admin implies member, and member implies reader.
+func Baremetal(r *http.Request, caller Caller) Caller {
+	token, _ := header(r, "X-Auth-Token")
+	_, named := header(r, "X-Project-Id")
+	if _, project, _ := strings.Cut(token, ":"); project == "" && !named && caller.ProjectScoped() {
+		caller.SystemScope = "all"
+	}
+	if caller.SystemScope != "" {
+		caller.ProjectID = ""
+	}
+	for _, implied := range [][2]string{{"admin", "member"}, {"manager", "member"}, {"member", "reader"}} {
+		if has(caller.Roles, implied[0]) && !has(caller.Roles, implied[1]) {
+			caller.Roles = append(slices.Clone(caller.Roles), implied[1])
+		}
+	}
+	return caller
+}
+
+func has(roles []string, wanted string) bool {
+	return slices.ContainsFunc(roles, func(one string) bool { return strings.EqualFold(one, wanted) })
+}
+
+// header returns the value of a header and whether it was sent. The values of a header that was sent
+// several times are joined by commas, as HTTP defines.
 func header(r *http.Request, name string) (value string, ok bool) {
 	values := r.Header.Values(name)
 	return strings.Join(values, ","), len(values) > 0

@@ -11,8 +11,8 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// request makes a request with the given path as it reaches the server; it goes
-// around URL parsing because the empty path cannot be spelled in a URL.
+// request returns a request with the given path as it reaches the server. It does not parse a URL, because
+// a URL cannot have an empty path.
 func request(path string, headers map[string]string) *http.Request {
 	r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}, Header: http.Header{}}
 	for name, value := range headers {
@@ -21,7 +21,7 @@ func request(path string, headers map[string]string) *http.Request {
 	return r
 }
 
-func TestNoauth2ReadsTheCaller(t *testing.T) {
+func TestAuth_Noauth2Headers_YieldCaller(t *testing.T) {
 	t.Parallel()
 	type h = map[string]string
 	cases := []struct {
@@ -39,13 +39,13 @@ func TestNoauth2ReadsTheCaller(t *testing.T) {
 			auth.Caller{UserID: "u", ProjectID: "u"}},
 		{"an empty user stays empty", h{"X-Auth-Token": ":p"},
 			auth.Caller{ProjectID: "p"}},
-		{"an empty token is accepted and names nobody", h{"X-Auth-Token": ""},
+		{"an empty token is accepted and has no user", h{"X-Auth-Token": ""},
 			auth.Caller{}},
 		{"the user admin has the role admin", h{"X-Auth-Token": "admin"},
 			auth.Caller{UserID: "admin", ProjectID: "admin", Roles: []string{"admin"}}},
 		{"the user admin of a project has the role admin", h{"X-Auth-Token": "admin:p"},
 			auth.Caller{UserID: "admin", ProjectID: "p", Roles: []string{"admin"}}},
-		{"only this spelling of the user is the administrator", h{"X-Auth-Token": "Admin"},
+		{"the user name admin is case-sensitive", h{"X-Auth-Token": "Admin"},
 			auth.Caller{UserID: "Admin", ProjectID: "Admin"}},
 		{"roles are split and stripped", h{"X-Auth-Token": "u", "X-Roles": " Member , reader"},
 			auth.Caller{UserID: "u", ProjectID: "u", Roles: []string{"Member", "reader"}}},
@@ -53,7 +53,7 @@ func TestNoauth2ReadsTheCaller(t *testing.T) {
 			auth.Caller{UserID: "u", ProjectID: "u", Roles: []string{"a", "b"}}},
 		{"given roles replace those of admin", h{"X-Auth-Token": "admin", "X-Roles": "reader"},
 			auth.Caller{UserID: "admin", ProjectID: "admin", Roles: []string{"reader"}}},
-		{"an empty list of roles takes those of admin away", h{"X-Auth-Token": "admin", "X-Roles": ""},
+		{"an empty list of roles removes those of admin", h{"X-Auth-Token": "admin", "X-Roles": ""},
 			auth.Caller{UserID: "admin", ProjectID: "admin"}},
 		{"X-Project-Id wins over the token", h{"X-Auth-Token": "u:p", "X-Project-Id": "q"},
 			auth.Caller{UserID: "u", ProjectID: "q"}},
@@ -65,9 +65,9 @@ func TestNoauth2ReadsTheCaller(t *testing.T) {
 			auth.Caller{UserID: "u", ProjectID: "p"}},
 		{"the token wins over X-User-Id and X-User", h{"X-Auth-Token": "u", "X-User-Id": "v", "X-User": "w"},
 			auth.Caller{UserID: "u", ProjectID: "u"}},
-		{"a system scope leaves the token's project out", h{"X-Auth-Token": "admin:p", "OpenStack-System-Scope": "all"},
+		{"a system scope removes the token's project", h{"X-Auth-Token": "admin:p", "OpenStack-System-Scope": "all"},
 			auth.Caller{UserID: "admin", Roles: []string{"admin"}, SystemScope: "all"}},
-		{"with a system scope X-Tenant-Id shows through",
+		{"with a system scope X-Tenant-Id applies",
 			h{"X-Auth-Token": "u:p", "OpenStack-System-Scope": "all", "X-Tenant-Id": "r", "X-Tenant": "s"},
 			auth.Caller{UserID: "u", ProjectID: "r", SystemScope: "all"}},
 		{"with a system scope X-Tenant comes last",
@@ -92,7 +92,7 @@ func TestNoauth2ReadsTheCaller(t *testing.T) {
 	}
 }
 
-func TestNoauth2JoinsRepeatedHeaders(t *testing.T) {
+func TestAuth_Noauth2RepeatedHeaders_Joined(t *testing.T) {
 	t.Parallel()
 	r := request("/traits", map[string]string{"X-Auth-Token": "u"})
 	r.Header.Add("X-Roles", "member")
@@ -104,7 +104,7 @@ func TestNoauth2JoinsRepeatedHeaders(t *testing.T) {
 	}
 }
 
-func TestNoauth2WithoutTokenIsRefusedExceptAtTheRoot(t *testing.T) {
+func TestAuth_Noauth2WithoutToken_RejectedExceptAtRoot(t *testing.T) {
 	t.Parallel()
 	identity := map[string]string{"X-User-Id": "admin", "X-Project-Id": "p", "X-Roles": "admin"}
 	cases := []struct {
@@ -124,7 +124,7 @@ func TestNoauth2WithoutTokenIsRefusedExceptAtTheRoot(t *testing.T) {
 			t.Parallel()
 			got, ok := auth.Noauth2(request(c.path, identity))
 			if ok != c.open || !reflect.DeepEqual(got, auth.Caller{}) {
-				t.Errorf("got %+v, %v; want nobody, %v", got, ok, c.open)
+				t.Errorf("got %+v, %v; want the zero Caller, %v", got, ok, c.open)
 			}
 			if auth.IsOpen(c.path) != c.open {
 				t.Errorf("IsOpen is %v", auth.IsOpen(c.path))
@@ -133,22 +133,22 @@ func TestNoauth2WithoutTokenIsRefusedExceptAtTheRoot(t *testing.T) {
 	}
 }
 
-func TestNoauth2AsksNobodyAtTheRootEvenWithAToken(t *testing.T) {
+func TestAuth_Noauth2RootPath_AnonymousDespiteToken(t *testing.T) {
 	t.Parallel()
 	got, ok := auth.Noauth2(request("/", map[string]string{"X-Auth-Token": "admin"}))
 	if !ok || !reflect.DeepEqual(got, auth.Caller{}) {
-		t.Errorf("got %+v, %v; want nobody, true", got, ok)
+		t.Errorf("got %+v, %v; want the zero Caller, true", got, ok)
 	}
 }
 
-func TestProjectScoped(t *testing.T) {
+func TestAuth_Caller_ProjectScopedOrNot(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name   string
 		caller auth.Caller
 		want   bool
 	}{
-		{"nobody", auth.Caller{}, true},
+		{"an anonymous caller", auth.Caller{}, true},
 		{"a project", auth.Caller{ProjectID: "p"}, true},
 		{"the system", auth.Caller{SystemScope: "all"}, false},
 		{"a domain", auth.Caller{DomainID: "d"}, false},
@@ -164,10 +164,10 @@ func TestProjectScoped(t *testing.T) {
 	}
 }
 
-func TestContextCarriesTheCaller(t *testing.T) {
+func TestAuth_Context_CarriesCaller(t *testing.T) {
 	t.Parallel()
 	if got := auth.From(t.Context()); !reflect.DeepEqual(got, auth.Caller{}) {
-		t.Errorf("without a caller: got %+v, want nobody", got)
+		t.Errorf("without a caller: got %+v, want the zero Caller", got)
 	}
 	want := auth.Caller{UserID: "u", ProjectID: "p", Roles: []string{"reader"}, DomainID: "d"}
 	if got := auth.From(auth.With(t.Context(), want)); !reflect.DeepEqual(got, want) {
@@ -188,7 +188,7 @@ func FuzzNoauth2(f *testing.F) {
 		}
 		got, ok := auth.Noauth2(request("/traits", headers))
 		if !ok {
-			t.Fatal("a request with a token is refused")
+			t.Fatal("Noauth2 = false for a request with a token")
 		}
 		if token != got.UserID && token != got.UserID+":" && token != got.UserID+":"+got.ProjectID {
 			t.Fatalf("token %q: got %+v", token, got)

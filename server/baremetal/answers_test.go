@@ -16,7 +16,7 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// things is a table of operations of each kind of answer.
+// things returns a route table with an operation for each type of response.
 func things() *route.Table {
 	made := func(ctx context.Context, _ *none, body *thing) (*created[view[thing]], error) {
 		return &created[view[thing]]{Location: url(ctx, "/v1/things/u"), Body: thingShape.show(thingShape.only(ctx, "uuid"), body)}, nil
@@ -52,8 +52,9 @@ func things() *route.Table {
 func sendTo(t *testing.T, table *route.Table, at microversion.Version, method, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, "/v1/things", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
 	info := &request.Info{Service: request.Baremetal, Base: "http://m", HTTP: r}
-	ctx := auth.With(request.With(t.Context(), info), auth.Caller{Roles: []string{"admin"}})
+	ctx := auth.With(request.With(t.Context(), info), auth.Caller{Roles: []string{"admin", "member", "reader"}, SystemScope: "all"})
 	r = r.WithContext(microversion.With(ctx, at))
 	info.HTTP = r
 	w := httptest.NewRecorder()
@@ -63,7 +64,7 @@ func sendTo(t *testing.T, table *route.Table, at microversion.Version, method, b
 	return w
 }
 
-func TestEachKindOfAnswerHasItsStatusAndPlace(t *testing.T) {
+func TestRoute_BaremetalResponses_HaveStatusAndLocation(t *testing.T) {
 	t.Parallel()
 	table := things()
 	for _, test := range []struct {
@@ -84,7 +85,7 @@ func TestEachKindOfAnswerHasItsStatusAndPlace(t *testing.T) {
 	}
 }
 
-func TestAVersionWithoutTheOperationSaysSo(t *testing.T) {
+func TestMicroversion_OperationNotInVersion_Returns404Or405(t *testing.T) {
 	t.Parallel()
 	table := things()
 	for method, want := range map[string]int{http.MethodPatch: 405, http.MethodDelete: 404} {
@@ -98,7 +99,7 @@ func TestAVersionWithoutTheOperationSaysSo(t *testing.T) {
 	}
 }
 
-func TestAPatchIsReadStrictly(t *testing.T) {
+func TestQuery_JSONPatchBody_ValidatedStrictly(t *testing.T) {
 	t.Parallel()
 	table := things()
 	for body, want := range map[string]string{

@@ -16,19 +16,19 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// argument is one of a query string.
+// argument is an argument of a query string.
 type argument struct {
 	Name string
-	// Since is the first version that has it.
+	// Since is the first microversion that has it.
 	Since microversion.Version
 	Doc   string
-	// Flag is an argument that is true or false; Number one that is a number.
+	// Flag marks a boolean argument, Number a numeric one.
 	Flag, Number bool
 	Example      any
 }
 
-// query declares the arguments of an operation. They are documented, and any other
-// is refused before the operation is called.
+// query declares the arguments of an operation. The documents contain them. A request with any other argument is
+// rejected before the operation is called.
 func query(lists ...[]argument) route.Doc {
 	all := slices.Concat(lists...)
 	return route.Query(func(at microversion.Version) []*huma.Param {
@@ -53,15 +53,15 @@ func (a argument) param() *huma.Param {
 	return &huma.Param{Name: a.Name, In: "query", Description: a.Doc, Schema: schema, Example: a.Example}
 }
 
-// fieldsArguments choose members of a representation.
+// fieldsArguments select members of a representation.
 var fieldsArguments = []argument{{
-	Name: "fields", Since: v(8), Doc: "The members to show, divided by commas; links are always shown.", Example: "uuid",
+	Name: "fields", Since: v(8), Doc: "Members to return, separated by commas. Links are always returned.", Example: "uuid",
 }}
 
 // args are the arguments of a request.
 type args struct{ querystring.Values }
 
-// arguments reads the query string.
+// arguments parses the query string.
 func arguments(ctx context.Context) (args, error) {
 	values, err := querystring.Parse(request.From(ctx).RawQuery)
 	if err != nil {
@@ -70,7 +70,7 @@ func arguments(ctx context.Context) (args, error) {
 	return args{values}, nil
 }
 
-// text is the value of an argument, nil if it was not sent.
+// text returns the value of an argument, or nil if the request does not contain it.
 func (a args) text(name string) *string {
 	if value, sent := a.Last(name); sent {
 		return &value
@@ -78,7 +78,7 @@ func (a args) text(name string) *string {
 	return nil
 }
 
-// flag is the value of an argument that is true or false, nil if it was not sent.
+// flag returns the value of a boolean argument, or nil if the request does not contain it.
 func (a args) flag(name string) (*bool, error) {
 	value, sent := a.Last(name)
 	if !sent {
@@ -91,7 +91,7 @@ func (a args) flag(name string) (*bool, error) {
 	return &parsed, nil
 }
 
-// truth reads the spellings of true and false that clients use.
+// truth parses the notations of true and false that clients use.
 func truth(text string) (value, ok bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "t", "1", "yes", "y", "on":
@@ -102,18 +102,17 @@ func truth(text string) (value, ok bool) {
 	return false, false
 }
 
-// number is the value of an argument that is a whole number; one that is too large or
-// too small is the largest or the smallest there is.
+// number returns the value of an integer argument. Values out of range saturate at the limits of int.
 func (a args) number(name string, otherwise int) (int, error) {
 	value, sent := a.Last(name)
 	if !sent {
 		return otherwise, nil
 	}
 	parsed, err := strconv.Atoi(value)
-	// What is beyond the range is refused before its last characters were looked at.
+	// Atoi reports a value out of range before it has checked the last characters.
 	digits := strings.Trim(strings.TrimLeft(value, "+-"), "0123456789") == ""
 	if err != nil && (!digits || !errors.Is(err, strconv.ErrRange)) {
-		return 0, fault.New(fault.Invalid, "Invalid value '%s' for %s: it is no whole number.", value, name)
+		return 0, fault.New(fault.Invalid, "Invalid value '%s' for %s: it is not an integer.", value, name)
 	}
 	return parsed, nil
 }

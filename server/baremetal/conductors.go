@@ -13,19 +13,19 @@ import (
 
 // Conductor is a process that manages nodes.
 type Conductor struct {
-	Hostname  string   `json:"hostname,omitempty" doc:"What it is called." example:"berth-1"`
-	Group     string   `json:"conductor_group" required:"false" doc:"The group of nodes that it sees to." example:""`
-	Alive     bool     `json:"alive" required:"false" doc:"Whether it gave a sign of life lately." example:"true"`
-	Drivers   []string `json:"drivers,omitempty" doc:"What it has." example:"[\"fake-hardware\"]"`
-	CreatedAt Time     `json:"created_at,omitempty" doc:"When it was first seen."`
-	UpdatedAt Time     `json:"updated_at,omitempty" doc:"Its last sign of life."`
-	Links     []Link   `json:"links" doc:"Where the conductor is."`
+	Hostname  string   `json:"hostname,omitempty" doc:"Host name of the conductor." example:"berth-1"`
+	Group     string   `json:"conductor_group" required:"false" doc:"Group of nodes that the conductor manages." example:""`
+	Alive     bool     `json:"alive" required:"false" doc:"Whether its last heartbeat is within the heartbeat timeout." example:"true"`
+	Drivers   []string `json:"drivers,omitempty" doc:"Drivers of the conductor." example:"[\"fake-hardware\"]"`
+	CreatedAt Time     `json:"created_at,omitempty" doc:"Time of the first registration."`
+	UpdatedAt Time     `json:"updated_at,omitempty" doc:"Time of the last heartbeat."`
+	Links     []Link   `json:"links" doc:"Links to the conductor."`
 }
 
-// Conductors are all that there are.
+// Conductors is a page of conductors.
 type Conductors struct {
-	Conductors []view[Conductor] `json:"conductors" doc:"In the order asked for, or of their names."`
-	Next       *string           `json:"next,omitempty" nullable:"false" doc:"The next page, where this one is full."`
+	Conductors []view[Conductor] `json:"conductors" doc:"Conductors in the requested order; default: by name."`
+	Next       *string           `json:"next,omitempty" nullable:"false" doc:"URL of the next page; omitted if this page is not full."`
 }
 
 var conductorShape = newShape[Conductor]()
@@ -50,7 +50,8 @@ func (o *operations) conductorOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "conductor-list", Method: http.MethodGet, Path: "/v1/conductors", Tag: tagConductors, Rule: policy.ConductorsShow,
 		Summary: "List conductors", Checks: only,
-		Fails: []route.Failure{{When: "The marker is no conductor's.", Fault: noConductor("berth-9")}},
+		Fails: []route.Failure{{Name: "unknown-marker", When: "The marker is not the name of a conductor.",
+			Fault: noConductor("berth-9")}},
 		Variants: []route.Variant{route.From(v(49), o.conductorList, query(fieldsArguments, detailArgument, conductorPageArguments),
 			route.Example(func(ctx context.Context) any {
 				return o.conductorsOf(ctx, conductorShape.only(ctx, conductorBrief...), []store.Conductor{exampleConductor})
@@ -58,7 +59,8 @@ func (o *operations) conductorOperations() []*route.Operation {
 	}, {
 		ID: "conductor-show", Method: http.MethodGet, Path: "/v1/conductors/{hostname}", Tag: tagConductors, Rule: policy.ConductorsShow,
 		Summary: "Show a conductor", Checks: only,
-		Fails: []route.Failure{{When: "There is no such conductor.", Fault: noConductor("berth-9")}},
+		Fails: []route.Failure{{Name: "conductor-not-found", When: "The conductor does not exist.",
+			Fault: noConductor("berth-9")}},
 		Variants: []route.Variant{route.From(v(49), o.conductorShow, query(fieldsArguments), route.Example(func(ctx context.Context) any {
 			return o.conductorOf(ctx, conductorShape.all(ctx), &exampleConductor)
 		}))},
@@ -98,7 +100,9 @@ func (o *operations) conductorShow(ctx context.Context, in *conductorPath) (*ans
 	}
 	found, err := o.store.ConductorShow(ctx, in.Hostname)
 	if err != nil {
-		return nil, words{store.ConductorUnknown: saying(fault.NotFound, "Conductor %s could not be found.", in.Hostname)}.say(err)
+		return nil, route.RuleFaults{
+			store.ConductorNotFound: func(store.Values) *fault.Error { return noConductor(in.Hostname) },
+		}.Translate(err)
 	}
 	return &answer[view[Conductor]]{Body: o.conductorOf(ctx, fields, &found)}, nil
 }

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-func TestConductorsTellWhetherTheyAreAlive(t *testing.T) {
+func TestConductor_List_ShowsAliveState(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	if err := s.store.ConductorRegister(t.Context(), "gone", []string{"ipmi"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.ConductorLeave(t.Context(), "gone"); err != nil {
+	if err := s.store.ConductorUnregister(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
 	links := func(name string) []map[string]string {
@@ -60,9 +60,9 @@ func TestConductorsTellWhetherTheyAreAlive(t *testing.T) {
 	s.get("/v1/conductors?limit=1", "1.49").shows(map[string]any{
 		"next": base + "/v1/conductors?sort_key=id&sort_dir=asc&limit=1&marker=" + conductor,
 	})
-	s.get("/v1/conductors?marker=nobody", "1.49").refuses(http.StatusNotFound, "Conductor nobody could not be found.")
+	s.get("/v1/conductors?marker=unknown", "1.49").refuses(http.StatusNotFound, "Conductor unknown could not be found.")
 	s.get("/v1/conductors?sort_key=alive", "1.49").wants(http.StatusBadRequest)
-	s.get("/v1/conductors/nobody", "1.82").refuses(http.StatusNotFound, "Conductor nobody could not be found.")
+	s.get("/v1/conductors/unknown", "1.82").refuses(http.StatusNotFound, "Conductor unknown could not be found.")
 	s.get("/v1/conductors?fields=bogus", "1.82").refuses(http.StatusBadRequest, `Field(s) "bogus" are not valid`)
 	s.get("/v1/conductors", "1.48").wants(http.StatusNotFound)
 	s.get("/v1/conductors/"+conductor, "1.48").wants(http.StatusNotFound)

@@ -8,19 +8,19 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// Discovery is the document that clients find the API and its versions by. Its
-// members, but for the first four, are the resources that the version has.
+// Discovery is the document from which clients learn the API and its versions. Its members, except for the first four,
+// are the resources of the version.
 type Discovery struct {
 	ID         string     `json:"id" doc:"Name of the major version." example:"v1"`
-	Links      []Link     `json:"links" doc:"Where the API and its documentation are."`
-	MediaTypes MediaType  `json:"media_types" doc:"What bodies are."`
-	Version    APIVersion `json:"version" doc:"The microversions that the server speaks."`
-	Nodes      []Link     `json:"nodes" doc:"Where nodes are."`
-	Ports      []Link     `json:"ports" doc:"Where ports are."`
-	Drivers    []Link     `json:"drivers" doc:"Where drivers are."`
-	Conductors []Link     `json:"conductors" since:"49" doc:"Where conductors are."`
-	// Allocations is last of the resources, which is the order of their versions.
-	Allocations []Link `json:"allocations" since:"52" doc:"Where allocations are."`
+	Links      []Link     `json:"links" doc:"Links to the API and its documentation."`
+	MediaTypes MediaType  `json:"media_types" doc:"Media types of bodies."`
+	Version    APIVersion `json:"version" doc:"Supported microversions."`
+	Nodes      []Link     `json:"nodes" doc:"Links to the nodes."`
+	Ports      []Link     `json:"ports" doc:"Links to the ports."`
+	Drivers    []Link     `json:"drivers" doc:"Links to the drivers."`
+	Conductors []Link     `json:"conductors" since:"49" doc:"Links to the conductors."`
+	// Allocations is the last resource, because the order is that of the first versions.
+	Allocations []Link `json:"allocations" since:"52" doc:"Links to the allocations."`
 }
 
 // MediaType is what the bodies of the API are.
@@ -32,22 +32,22 @@ type MediaType struct {
 // APIVersion is the range of microversions.
 type APIVersion struct {
 	ID      string `json:"id" doc:"Name of the major version." example:"v1"`
-	Links   []Link `json:"links" doc:"Where the API is."`
-	Status  string `json:"status" doc:"CURRENT: this is the version to use." example:"CURRENT"`
+	Links   []Link `json:"links" doc:"Links to the API."`
+	Status  string `json:"status" doc:"Status of the version; always CURRENT." example:"CURRENT"`
 	Min     string `json:"min_version" doc:"Oldest supported microversion." example:"1.1"`
 	Version string `json:"version" doc:"Newest supported microversion." example:"1.82"`
 }
 
 var discoveryShape = newShape[Discovery]()
 
-// documentation is where the original of this API is described.
+// documentation is the URL of ironic's API reference.
 const documentation = "https://docs.openstack.org/api-ref/baremetal/"
 
 func discoveryOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "discovery", Method: http.MethodGet, Path: "/v1", Tag: tagDiscovery,
-		Summary:     "Show what the server speaks",
-		Description: "Needs no token.",
+		Summary:     "Show the supported API versions",
+		Description: "Requires no token.",
 		Variants: []route.Variant{route.From(v(1), discover, route.Example(func(ctx context.Context) any {
 			return discovery(ctx)
 		}))},
@@ -59,7 +59,7 @@ func discover(ctx context.Context, _ *none) (*answer[view[Discovery]], error) {
 }
 
 func discovery(ctx context.Context) view[Discovery] {
-	// Clients resolve it, so it ends with a slash.
+	// Clients resolve URLs relative to it, so it ends with a slash.
 	self := Link{Href: url(ctx, "/v1/"), Rel: "self"}
 	return discoveryShape.show(discoveryShape.all(ctx), &Discovery{
 		ID:         "v1",

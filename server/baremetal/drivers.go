@@ -13,24 +13,24 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// Driver is a kind of hardware.
+// Driver is a hardware type.
 type Driver struct {
-	Name       string   `json:"name" doc:"What nodes name in their member driver." example:"fake-hardware"`
+	Name       string   `json:"name" doc:"Name of the driver, as in the member driver of nodes." example:"fake-hardware"`
 	Type       string   `json:"type" since:"30" doc:"Always dynamic." example:"dynamic"`
-	Hosts      []string `json:"hosts" doc:"The conductors that have it."`
-	Links      []Link   `json:"links" doc:"Where the driver is."`
-	Properties []Link   `json:"properties,omitempty" since:"14" doc:"Where its settings are."`
+	Hosts      []string `json:"hosts" doc:"Host names of the conductors that have the driver."`
+	Links      []Link   `json:"links" doc:"Links to the driver."`
+	Properties []Link   `json:"properties,omitempty" since:"14" doc:"Links to the properties of the driver."`
 	DriverInterfaces
 }
 
-// Drivers are all that are at hand.
+// Drivers is the response with all drivers of conductors that are alive.
 type Drivers struct {
-	Drivers []view[Driver] `json:"drivers" doc:"In the order of their names."`
+	Drivers []view[Driver] `json:"drivers" doc:"Drivers, sorted by name."`
 }
 
 var driverShape = newShape[Driver]()
 
-// driverBrief is what lists show of a driver unless more is asked for.
+// driverBrief are the members of a driver in lists by default.
 var driverBrief = []string{"name", "type", "hosts", "properties"}
 
 // driverPath is the input of operations on one driver.
@@ -38,7 +38,7 @@ type driverPath struct {
 	Name string `path:"driver" doc:"The driver." example:"fake-hardware"`
 }
 
-// driverType is the one there is since drivers are put together of interfaces.
+// driverType is the type of all drivers that consist of interfaces.
 const driverType = "dynamic"
 
 func noDriver(sent string) *fault.Error {
@@ -47,15 +47,17 @@ func noDriver(sent string) *fault.Error {
 
 func (o *operations) driverOperations() []*route.Operation {
 	filter := []argument{
-		{Name: "type", Since: v(30), Doc: "`dynamic` or `classic`; there are none of the latter.", Example: driverType},
-		{Name: "detail", Since: v(30), Flag: true, Doc: "Whether to show the parts of drivers as well; not together with `fields`.", Example: true},
+		{Name: "type", Since: v(30), Doc: "`dynamic` or `classic`. No driver is classic.", Example: driverType},
+		{Name: "detail", Since: v(30), Flag: true, Doc: "Whether to include the interfaces of drivers. Cannot be combined with `fields`.", Example: true},
 	}
 	fields := []argument{{Name: "fields", Since: v(77), Doc: fieldsArguments[0].Doc, Example: "name"}}
-	unknown := []route.Failure{{When: "No conductor that is alive has the driver.", Fault: noDriver("none")}}
+	unknown := []route.Failure{{Name: "driver-not-found", When: "No conductor that is alive has the driver.",
+		Fault: noDriver("none")}}
 	return []*route.Operation{{
 		ID: "driver-list", Method: http.MethodGet, Path: "/v1/drivers", Tag: tagDrivers, Rule: policy.DriversShow,
-		Summary: "List drivers", Description: "Those that a conductor has which is alive.",
-		Fails: []route.Failure{{When: "The type is unknown.", Fault: badDriverType("none"), Since: v(30)}},
+		Summary: "List drivers", Description: "Lists the drivers of conductors that are alive.",
+		Fails: []route.Failure{{Name: "invalid-driver-type", When: "The type is unknown.",
+			Fault: badDriverType("none"), Since: v(30)}},
 		Variants: []route.Variant{route.From(v(1), o.driverList, query(filter, fields), route.Example(func(ctx context.Context) any {
 			return driversOf(ctx, driverShape.only(ctx, driverBrief...), []driver{exampleDriver})
 		}))},
@@ -67,8 +69,8 @@ func (o *operations) driverOperations() []*route.Operation {
 		}))},
 	}, {
 		ID: "driver-properties", Method: http.MethodGet, Path: "/v1/drivers/{driver}/properties", Tag: tagDrivers, Rule: policy.DriverPropertiesShow,
-		Summary: "Show the settings that a driver reads", Fails: unknown,
-		Description: "What a node's `driver_info` may have, with a description of each. The drivers here read none.",
+		Summary: "Show the properties of a driver", Fails: unknown,
+		Description: "The members that the driver reads from a node's `driver_info`, each with a description. Berth's drivers read none.",
 		Variants:    []route.Variant{route.From(v(1), o.driverProperties, route.Example(func(context.Context) any { return object{} }))},
 	}}
 }
@@ -77,7 +79,7 @@ func badDriverType(sent string) *fault.Error {
 	return fault.New(fault.Invalid, "Invalid value '%s' for type: it is neither dynamic nor classic.", sent)
 }
 
-// driver is one with the conductors that have it.
+// driver is a driver with the conductors that have it.
 type driver struct {
 	name  string
 	hosts []string
@@ -129,7 +131,7 @@ func (o *operations) driverProperties(ctx context.Context, in *driverPath) (*ans
 	return &answer[object]{Body: object("{}")}, err
 }
 
-// driver is the one of a path.
+// driver returns the driver of a path.
 func (o *operations) driver(ctx context.Context, name string) (driver, error) {
 	found, err := o.drivers(ctx)
 	if err != nil {
@@ -142,7 +144,7 @@ func (o *operations) driver(ctx context.Context, name string) (driver, error) {
 	return found[at], nil
 }
 
-// drivers are those of the conductors that are alive, by name.
+// drivers returns the drivers of the conductors that are alive, sorted by name.
 func (o *operations) drivers(ctx context.Context) ([]driver, error) {
 	conductors, err := o.store.ConductorList(ctx)
 	if err != nil {

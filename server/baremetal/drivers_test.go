@@ -16,7 +16,7 @@ func driverLinks(name string) []map[string]string {
 
 func propertyLinks(name string) []map[string]string { return driverLinks(name + "/properties") }
 
-func TestDriversAreThoseOfTheConductorsThatAreAlive(t *testing.T) {
+func TestNode_DriverList_OnlyOfAliveConductors(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	for host, drivers := range map[string][]string{"berth-0": {"redfish", fakeDriver}, "gone": {"ipmi"}} {
@@ -24,7 +24,7 @@ func TestDriversAreThoseOfTheConductorsThatAreAlive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.store.ConductorLeave(t.Context(), "gone"); err != nil {
+	if err := s.store.ConductorUnregister(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
 	fake := map[string]any{
@@ -52,7 +52,7 @@ func TestDriversAreThoseOfTheConductorsThatAreAlive(t *testing.T) {
 		t.Errorf("got %v, want %v", whole, redfish)
 	}
 	if early := len(s.get("/v1/drivers/redfish", "1.30").body); early != 5+2*9 {
-		t.Errorf("%d members before drivers had a part for settings, volumes and rescuing", early)
+		t.Errorf("%d members before drivers had interfaces for BIOS, storage and rescue", early)
 	}
 	s.get("/v1/drivers?fields=name", "1.77").shows(map[string]any{"drivers": []any{
 		map[string]any{"name": fakeDriver, "links": driverLinks(fakeDriver)}, map[string]any{"name": "redfish", "links": driverLinks("redfish")},

@@ -6,14 +6,13 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-// What behaves differently by microversion, where it is no matter of shape. No
-// operation compares versions itself.
+// These functions select behavior by microversion. Operations do not compare versions themselves.
 
-// namesAvailable: before 1.2 the provision state of a free node was shown as null.
+// namesAvailable reports whether free nodes have the state available; before 1.2 it was null.
 func namesAvailable(ctx context.Context) bool { return microversion.From(ctx) >= v(2) }
 
-// findsNodesByName: before 1.5 nodes had no names.
+// findsNodesByName reports whether nodes have names; before 1.5 they had none.
 func findsNodesByName(ctx context.Context) bool { return microversion.From(ctx) >= v(5) }
 
-// enrollsNodes: before 1.11 new nodes were available at once.
+// enrollsNodes reports whether new nodes are in state enroll; before 1.11 they were available immediately.
 func enrollsNodes(ctx context.Context) bool { return microversion.From(ctx) >= v(11) }

@@ -15,33 +15,33 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// alwaysShown is in every representation, whatever fields are asked for.
+// alwaysShown is the member that every representation contains, independent of fields.
 const alwaysShown = "links"
 
-// shape knows the members of a representation, and which version has which.
+// shape lists the members of a representation with their microversions.
 type shape[T any] struct {
 	fields []route.Field
 }
 
 func newShape[T any]() *shape[T] { return &shape[T]{fields: route.FieldsOf(reflect.TypeFor[T]())} }
 
-// chosen are the members to show, in the order of the representation.
+// chosen are the selected members, in the order of the representation.
 type chosen []route.Field
 
-// all chooses what the version has.
+// all returns all members of the version.
 func (s *shape[T]) all(ctx context.Context) chosen {
 	at := microversion.From(ctx)
 	return slices.DeleteFunc(slices.Clone(s.fields), func(field route.Field) bool { return field.Since > at })
 }
 
-// only chooses what the version has of the names.
+// only returns the named members that the version has.
 func (s *shape[T]) only(ctx context.Context, names ...string) chosen {
 	return slices.DeleteFunc(s.all(ctx), func(field route.Field) bool {
 		return field.Name != alwaysShown && !slices.Contains(names, field.Name)
 	})
 }
 
-// asked chooses what the argument fields asks for, or what is shown otherwise.
+// asked returns the members in the argument fields, or otherwise without that argument.
 func (s *shape[T]) asked(ctx context.Context, given args, otherwise chosen) (chosen, error) {
 	list, sent := given.Last("fields")
 	if !sent {
@@ -55,17 +55,21 @@ func (s *shape[T]) asked(ctx context.Context, given args, otherwise chosen) (cho
 			return nil, err
 		}
 		if !known {
-			unknown = append(unknown, `"`+name+`"`)
+			unknown = append(unknown, name)
 		}
 		names = append(names, name)
 	}
 	if len(unknown) > 0 {
-		return nil, fault.New(fault.Invalid, "Field(s) %s are not valid", strings.Join(unknown, ", "))
+		return nil, unknownFields(unknown...)
 	}
 	return s.only(ctx, names...), nil
 }
 
-// known looks a member up; one that only later versions have is an error.
+func unknownFields(names ...string) *fault.Error {
+	return fault.New(fault.Invalid, `Field(s) "%s" are not valid`, strings.Join(names, `", "`))
+}
+
+// known reports whether a member exists. It returns an error for a member of later versions.
 func (s *shape[T]) known(ctx context.Context, name string) (bool, error) {
 	at := slices.IndexFunc(s.fields, func(field route.Field) bool { return field.Name == name })
 	if at < 0 {
@@ -78,19 +82,18 @@ func (s *shape[T]) known(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// show is what goes out.
+// show returns a representation of the selected members.
 func (s *shape[T]) show(fields chosen, value *T) view[T] {
 	return view[T]{fields: fields, value: value}
 }
 
-// view is a representation with some of its members.
+// view is a representation with selected members.
 type view[T any] struct {
 	fields chosen
 	value  *T
 }
 
-// MarshalJSON implements json.Marshaler. What is chosen is written even if it is
-// empty.
+// MarshalJSON implements json.Marshaler. It encodes selected members even if they are empty.
 func (w view[T]) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -110,5 +113,5 @@ func (w view[T]) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Schema implements huma.SchemaProvider: it is that of the representation.
+// Schema implements huma.SchemaProvider. It returns the schema of the representation.
 func (view[T]) Schema(r huma.Registry) *huma.Schema { return r.Schema(reflect.TypeFor[T](), true, "") }

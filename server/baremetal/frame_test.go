@@ -19,7 +19,7 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// asking is the context and the arguments of a request.
+// asking returns the context and the arguments of a request.
 func asking(t *testing.T, version microversion.Version, rawQuery string) (context.Context, args) {
 	t.Helper()
 	ctx := request.With(at(version), &request.Info{
@@ -39,7 +39,7 @@ func refusal(t *testing.T, err error, kind fault.Kind, text string) {
 	}
 }
 
-func TestFieldsChooseMembers(t *testing.T) {
+func TestQuery_Fields_SelectMembers(t *testing.T) {
 	t.Parallel()
 	whole := thing{UUID: "u", Extra: map[string]any{}, Links: []Link{}}
 	for _, test := range []struct {
@@ -65,7 +65,7 @@ func TestFieldsChooseMembers(t *testing.T) {
 	}
 }
 
-func TestFieldsThatThereAreNotAreRefused(t *testing.T) {
+func TestQuery_UnknownFields_Rejected(t *testing.T) {
 	t.Parallel()
 	ctx, given := asking(t, 82, "fields=uuid,foo,bar")
 	_, err := thingShape.asked(ctx, given, nil)
@@ -78,7 +78,7 @@ func TestFieldsThatThereAreNotAreRefused(t *testing.T) {
 	refusal(t, err, fault.NotAcceptable, "The field owner exists from version 1.50 on; this request is of version 1.49.")
 }
 
-func TestAPageIsAskedFor(t *testing.T) {
+func TestQuery_PageParameters_Parsed(t *testing.T) {
 	t.Parallel()
 	marker := uuid.MustParse("c0ffee00-5ca1-4b1e-8000-000000000001")
 	for query, want := range map[string]store.Page{
@@ -98,8 +98,8 @@ func TestAPageIsAskedFor(t *testing.T) {
 		"limit=0":                     "Limit must be positive",
 		"limit=-1":                    "Limit must be positive",
 		"limit=-99999999999999999999": "Limit must be positive",
-		"limit=99999999999999999999x": "Invalid value '99999999999999999999x' for limit: it is no whole number.",
-		"limit=x":                     "Invalid value 'x' for limit: it is no whole number.",
+		"limit=99999999999999999999x": "Invalid value '99999999999999999999x' for limit: it is not an integer.",
+		"limit=x":                     "Invalid value 'x' for limit: it is not an integer.",
 		"marker=x":                    "Expected UUID for marker: x",
 		"sort_key=extra":              `The sort_key value "extra" is an invalid field for sorting`,
 		"sort_dir=up":                 "Invalid sort direction: up. Acceptable values are 'asc' or 'desc'",
@@ -110,7 +110,7 @@ func TestAPageIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestTheNextPageKeepsTheFilters(t *testing.T) {
+func TestQuery_NextLink_KeepsFilters(t *testing.T) {
 	t.Parallel()
 	last := uuid.MustParse("c0ffee00-5ca1-4b1e-8000-000000000002")
 	ctx, given := asking(t, 82, "owner=a%26b&fields=uuid,name&limit=2&marker=c0ffee00-5ca1-4b1e-8000-000000000001&sort_dir=desc&sort_key=name")
@@ -119,24 +119,24 @@ func TestTheNextPageKeepsTheFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	if link := next(ctx, "/v1/things", given, page, 1, last.String()); link != nil {
-		t.Errorf("a page that is not full has the link %s", *link)
+		t.Errorf("next of a page that is not full = %s, want none", *link)
 	}
 	link, err := neturl.Parse(*next(ctx, "/v1/things", given, page, 2, last.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(link.String(), "https://machines:6385/bm/v1/things?") {
-		t.Errorf("the link is %s", link)
+		t.Errorf("next = %s", link)
 	}
 	sent := strings.Split(link.RawQuery, "&")
 	slices.Sort(sent)
 	want := []string{"fields=uuid%2Cname", "limit=2", "marker=" + last.String(), "owner=a%26b", "sort_dir=desc", "sort_key=name"}
 	if !slices.Equal(sent, want) {
-		t.Errorf("the link asks for %q, want %q", sent, want)
+		t.Errorf("query of next = %q, want %q", sent, want)
 	}
 }
 
-func TestIdentsAreUUIDsOrNames(t *testing.T) {
+func TestQuery_Ident_UUIDOrName(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]string{
 		"c0ffee00-5ca1-4b1e-8000-000000000001": "c0ffee00-5ca1-4b1e-8000-000000000001",
@@ -154,7 +154,7 @@ func TestIdentsAreUUIDsOrNames(t *testing.T) {
 	}
 }
 
-func TestTimesHaveMicrosecondsAndAnOffset(t *testing.T) {
+func TestJSON_Time_HasMicrosecondsAndOffset(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		at   time.Time
@@ -168,11 +168,11 @@ func TestTimesHaveMicrosecondsAndAnOffset(t *testing.T) {
 		}
 	}
 	if got, err := json.Marshal(maybe(nil)); err != nil || string(got) != "null" {
-		t.Errorf("no time is %s (%v)", got, err)
+		t.Errorf("missing time = %s (%v)", got, err)
 	}
 }
 
-func TestFlagsAreReadInAllSpellings(t *testing.T) {
+func TestQuery_BooleanSpellings_Parsed(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]bool{
 		"True": true, "true": true, "1": true, "yes": true, "on": true, "False": false, "false": false, "0": false, "no": false, "off": false,
@@ -186,11 +186,11 @@ func TestFlagsAreReadInAllSpellings(t *testing.T) {
 	_, err := given.flag("detail")
 	refusal(t, err, fault.Invalid, "Invalid value 'maybe' for detail: it is neither true nor false.")
 	if got, err := given.flag("other"); got != nil || err != nil {
-		t.Errorf("what was not sent is %v (%v)", got, err)
+		t.Errorf("omitted flag = %v (%v)", got, err)
 	}
 }
 
-func TestLinksAreAbsolute(t *testing.T) {
+func TestJSON_Links_AreAbsolute(t *testing.T) {
 	t.Parallel()
 	ctx, _ := asking(t, 82, "")
 	want := []Link{{Href: "https://machines:6385/bm/v1/nodes/u", Rel: "self"}, {Href: "https://machines:6385/bm/nodes/u", Rel: "bookmark"}}
@@ -199,17 +199,17 @@ func TestLinksAreAbsolute(t *testing.T) {
 	}
 }
 
-func TestEveryVersionOfATagIsAmongTheChanges(t *testing.T) {
+func TestMicroversion_BaremetalFieldVersions_AllListed(t *testing.T) {
 	t.Parallel()
 	for _, field := range slices.Concat(
 		discoveryShape.fields, driverShape.fields, nodeShape.fields, nodeStatesShape.fields, portShape.fields, conductorShape.fields,
 		newShape[NodeCreate]().fields, newShape[NodePower]().fields, newShape[PortCreate]().fields,
 	) {
 		if field.Since > 0 && !slices.Contains(changes, field.Since) {
-			t.Errorf("%s appears at %s, which is not listed", field.Name, field.Since)
+			t.Errorf("%s exists since %s, which is not listed", field.Name, field.Since)
 		}
 	}
 	if !slices.IsSorted(changes) || changes[0] != microversion.BaremetalMin {
-		t.Errorf("changes are %v", changes)
+		t.Errorf("changes = %v", changes)
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// Time is written with microseconds and with its offset, without which some clients
-// cannot read it.
+// Time is encoded with microseconds and with its offset, because some clients cannot parse it without.
 type Time time.Time
 
 const timeFormat = "2006-01-02T15:04:05.000000-07:00"
@@ -30,37 +29,36 @@ func (Time) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-11-20T15:08:01.836794+00:00"}}
 }
 
-// maybe is for times that may be missing.
+// maybe converts a time that may be nil.
 func maybe(at *time.Time) *Time { return (*Time)(at) }
 
-// Link tells where something is found.
+// Link is a link to a resource.
 type Link struct {
-	Href string `json:"href" doc:"Its URL." example:"http://baremetal.example.org/v1/nodes/c0ffee00-5ca1-4b1e-8000-000000000001"`
-	Rel  string `json:"rel" doc:"What it is to what has the link." example:"self"`
-	Type string `json:"type,omitempty" doc:"Media type, where it is not JSON." example:"text/html"`
+	Href string `json:"href" doc:"URL of the linked resource." example:"http://baremetal.example.org/v1/nodes/c0ffee00-5ca1-4b1e-8000-000000000001"`
+	Rel  string `json:"rel" doc:"Relation of the linked resource." example:"self"`
+	Type string `json:"type,omitempty" doc:"Media type if it is not JSON." example:"text/html"`
 }
 
-// url is the absolute URL of a path such as "/v1/nodes".
+// url returns the absolute URL of a path such as "/v1/nodes".
 func url(ctx context.Context, path string) string {
 	info := request.From(ctx)
 	return info.Base + info.Prefix + path
 }
 
-// links are those of a resource: itself, and a second one that old clients expect
-// and nobody follows.
+// links returns the links of a resource: itself, and a bookmark link that old clients expect.
 func links(ctx context.Context, path string) []Link {
 	return []Link{{Href: url(ctx, "/v1/"+path), Rel: "self"}, {Href: url(ctx, "/"+path), Rel: "bookmark"}}
 }
 
-// namePattern is of the names of nodes and allocations, for the tag pattern too.
+// namePattern is the pattern of node and allocation names, also for the tag pattern.
 const namePattern = `^[A-Za-z0-9-._~]+$`
 
 var nameForm = regexp.MustCompile(namePattern)
 
 const maxName = 255
 
-// ident reads what a resource is called in a path or a filter: a uuid, which comes
-// back in its canonical form, or a name. What has the form of a uuid is no name.
+// ident parses the identifier of a resource in a path or a filter. It returns a UUID in its canonical form, or a name.
+// A name cannot have the form of a UUID.
 func ident(sent string) (string, error) {
 	if id, ok := asUUID(sent); ok {
 		return id.String(), nil

@@ -12,8 +12,7 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// machine makes a node by the API, of state enroll and with these members beside
-// its driver, and gives its uuid.
+// machine creates a node in state enroll through the API, with the given members and a driver, and returns its UUID.
 func (s *service) machine(members map[string]any) string {
 	s.t.Helper()
 	body := map[string]any{"driver": fakeDriver}
@@ -22,20 +21,20 @@ func (s *service) machine(members map[string]any) string {
 	return id
 }
 
-// becomes puts a node into a state, as conductors do.
+// becomes sets the state of a node like a conductor does.
 func (s *service) becomes(node, state string, target *string) {
 	s.t.Helper()
-	if _, moved, err := s.store.NodeMove(s.t.Context(), node, store.NodeStep{To: state, Target: target}); err != nil || !moved {
+	if _, moved, err := s.store.NodeTransition(s.t.Context(), node, store.Transition{To: state, Target: target}); err != nil || !moved {
 		s.t.Fatalf("to %s: %v, %v", state, moved, err)
 	}
 }
 
-// allotted makes a node that an allocation has, and gives the uuids of both.
+// allotted creates a node with an assigned node allocation and returns the UUIDs of both.
 func (s *service) allotted(members map[string]any) (node, allocation string) {
 	s.t.Helper()
 	node = s.machine(members)
-	if _, moved, err := s.store.NodeMove(s.t.Context(), node, store.NodeStep{
-		To: "available", NodeEffects: store.NodeEffects{Power: &store.NodePower{State: new("power off")}},
+	if _, moved, err := s.store.NodeTransition(s.t.Context(), node, store.Transition{
+		To: "available", TransitionEffects: store.TransitionEffects{Power: &store.NodePower{State: new("power off")}},
 	}); err != nil || !moved {
 		s.t.Fatal(moved, err)
 	}
@@ -58,7 +57,7 @@ func nodeLinks(path string) []map[string]string {
 	return []map[string]string{{"href": base + "/v1/nodes/" + path, "rel": "self"}, {"href": base + "/nodes/" + path, "rel": "bookmark"}}
 }
 
-// fresh is a new node as the newest version shows it, but for its times.
+// fresh returns a new node in the newest version, without its times.
 func fresh() map[string]any {
 	node := map[string]any{
 		"uuid": idA, "name": "rack-7", "driver": fakeDriver, "resource_class": nil, "traits": []string{},
@@ -84,17 +83,17 @@ func fresh() map[string]any {
 	return node
 }
 
-func TestANewNodeHasAllMembers(t *testing.T) {
+func TestNode_Create_ReturnsAllMembers(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	made := s.send(http.MethodPost, "/v1/nodes", "1.82", `{"driver": "fake-hardware", "uuid": "C0FFEE005CA14B1E800000000000000A", "name": "rack-7"}`)
 	made.wants(http.StatusCreated)
 	if location := made.header.Get("Location"); location != base+"/v1/nodes/"+idA {
-		t.Errorf("Location is %q", location)
+		t.Errorf("Location = %q", location)
 	}
 	got := maps.Clone(made.body)
 	if at, _ := got["created_at"].(string); !strings.HasSuffix(at, "+00:00") {
-		t.Errorf("made at %v", at)
+		t.Errorf("created_at = %v", at)
 	}
 	delete(got, "created_at")
 	if want := asJSON(t, fresh()); !reflect.DeepEqual(got, want) {
@@ -102,14 +101,14 @@ func TestANewNodeHasAllMembers(t *testing.T) {
 	}
 	for _, ident := range []string{idA, "rack-7", strings.ToUpper(idA), "rack-7/"} {
 		if shown := s.get("/v1/nodes/"+ident, "1.82").wants(http.StatusOK); !reflect.DeepEqual(shown.body, made.body) {
-			t.Errorf("%s is shown as %s", ident, shown.raw)
+			t.Errorf("%s: response = %s", ident, shown.raw)
 		}
 	}
 }
 
-// TestEachMemberOfANodeHasItsVersion: it is shown from that version on, and cannot
-// be asked for or written below it.
-func TestEachMemberOfANodeHasItsVersion(t *testing.T) {
+// TestNode_Members_HaveTheirMicroversion checks that a member exists from its version on and can be neither selected
+// nor written below it.
+func TestNode_Members_HaveTheirMicroversion(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.machine(map[string]any{"uuid": idA})
@@ -143,7 +142,7 @@ func TestEachMemberOfANodeHasItsVersion(t *testing.T) {
 			}
 			patch := []any{map[string]any{"op": "add", "path": "/" + name, "value": "x"}}
 			if status := s.send(http.MethodPatch, "/v1/nodes/"+idA, below, patch).status; status != 406 && status != 400 {
-				t.Errorf("%s can be patched at %s: %d", name, below, status)
+				t.Errorf("patch of %s at %s: status = %d", name, below, status)
 			}
 		}
 		before = got
@@ -155,7 +154,7 @@ func TestEachMemberOfANodeHasItsVersion(t *testing.T) {
 	s.get("/v1/nodes/"+idA+"?fields=uuid", "1.7").wants(http.StatusNotAcceptable)
 }
 
-func TestNodesHaveNamesFromVersion5On(t *testing.T) {
+func TestNode_NameLookup_SinceVersion5(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.machine(map[string]any{"name": "rack-7"})
@@ -168,7 +167,7 @@ func TestNodesHaveNamesFromVersion5On(t *testing.T) {
 	s.get("/v1/nodes/rack+8", "1.5").refuses(http.StatusBadRequest, "Expected a logical name or UUID but received rack+8.")
 }
 
-func TestWhereANodeBeginsDependsOnTheVersion(t *testing.T) {
+func TestNode_InitialProvisionState_DependsOnVersion(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	for version, state := range map[string]any{"1.1": nil, "1.2": "available", "1.10": "available", "1.11": "enroll"} {
@@ -177,7 +176,7 @@ func TestWhereANodeBeginsDependsOnTheVersion(t *testing.T) {
 	}
 }
 
-func TestANewNodeMayHaveAllThatCanBeChanged(t *testing.T) {
+func TestNode_CreateWithAllMembers_StoresThem(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	members := map[string]any{
@@ -194,7 +193,7 @@ func TestANewNodeMayHaveAllThatCanBeChanged(t *testing.T) {
 	s.get("/v1/nodes/"+flags, "1.82").shows(map[string]any{"maintenance": true, "retired": false, "retired_reason": "kept?", "extra": map[string]any{}})
 }
 
-func TestANodeThatCannotBeIsRefused(t *testing.T) {
+func TestNode_InvalidCreate_Rejected(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.machine(map[string]any{"uuid": idA, "name": "rack-7", "instance_uuid": idB})
@@ -232,7 +231,7 @@ func TestANodeThatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
-func TestNumbersThatCannotBeKeptAreRefused(t *testing.T) {
+func TestNode_NumberOutOfRange_Returns400(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	id := s.machine(nil)
@@ -249,28 +248,28 @@ func TestNumbersThatCannotBeKeptAreRefused(t *testing.T) {
 	}
 }
 
-func TestSecretsAreMasked(t *testing.T) {
+func TestNode_Secrets_Masked(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	id := s.machine(map[string]any{
 		"driver_info":   map[string]any{"ipmi_password": "a", "user": "u", "deep": []any{map[string]any{"Password": "b"}}},
 		"instance_info": map[string]any{"configdrive": "c", "image_url": "d", "root_password": map[string]any{"a": 1}, "image_source": "e"},
-		"extra":         map[string]any{"password": "not ours to hide"},
+		"extra":         map[string]any{"password": "not masked in extra"},
 	})
 	want := map[string]any{
 		"driver_info":   map[string]any{"ipmi_password": "******", "user": "u", "deep": []any{map[string]any{"Password": "******"}}},
 		"instance_info": map[string]any{"configdrive": "******", "image_url": "******", "root_password": "******", "image_source": "e"},
-		"extra":         map[string]any{"password": "not ours to hide"},
+		"extra":         map[string]any{"password": "not masked in extra"},
 	}
 	s.get("/v1/nodes/"+id, "1.82").shows(want)
 	s.send(http.MethodPatch, "/v1/nodes/"+id, "1.82", `[{"op": "add", "path": "/driver_info/port", "value": 1}]`).wants(http.StatusOK)
 	kept, err := s.store.NodeShow(t.Context(), id)
 	if err != nil || !strings.Contains(string(kept.Details["driver_info"]), `"ipmi_password": "a"`) {
-		t.Errorf("a patch of another member made it %s (%v)", kept.Details["driver_info"], err)
+		t.Errorf("driver_info after a patch of another member = %s (%v)", kept.Details["driver_info"], err)
 	}
 }
 
-func TestANodeIsDeletedWhereNobodyNeedsIt(t *testing.T) {
+func TestNode_Delete_ChecksState(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	for _, state := range []string{"enroll", "manageable", "adopt failed", "available"} {
@@ -288,7 +287,7 @@ func TestANodeIsDeletedWhereNobodyNeedsIt(t *testing.T) {
 	s.send(http.MethodDelete, "/v1/nodes/"+id, "1.1", nil).wants(http.StatusNoContent)
 }
 
-func TestANodeInUseIsDeletedInMaintenanceWithAllItHas(t *testing.T) {
+func TestNode_DeleteInMaintenance_DeletesAllocationAndPorts(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	node, allocation := s.allotted(map[string]any{"resource_class": "gold"})
@@ -301,7 +300,7 @@ func TestANodeInUseIsDeletedInMaintenanceWithAllItHas(t *testing.T) {
 	s.get(fmt.Sprint("/v1/ports/", port.body["uuid"]), "1.82").wants(http.StatusNotFound)
 }
 
-func TestAProtectedNodeIsNotDeleted(t *testing.T) {
+func TestNode_DeleteProtected_Returns403(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	id := s.machine(nil)

@@ -11,27 +11,26 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// maxPage is how many a list shows at most, and unless fewer are asked for. Some
-// clients follow no link to a next page.
+// maxPage is the maximum and default size of a page. Some clients do not follow the link to the next page.
 const maxPage = 1000
 
-// Orders of a list.
+// These are the sort orders of a list.
 const (
 	ascending  = "asc"
 	descending = "desc"
-	// byCreation is the order unless another is asked for.
+	// byCreation is the default order.
 	byCreation = "id"
 )
 
-// pageArguments are those of lists.
+// pageArguments are the arguments of all lists.
 var pageArguments = []argument{
-	{Name: "limit", Since: v(1), Number: true, Doc: "How many to show at most; 1000 if more, or not sent.", Example: 100},
-	{Name: "marker", Since: v(1), Doc: "The last uuid of the page before.", Example: "c0ffee00-5ca1-4b1e-8000-000000000001"},
-	{Name: "sort_key", Since: v(1), Doc: "The member to sort by; the order of creation if not sent.", Example: "uuid"},
+	{Name: "limit", Since: v(1), Number: true, Doc: "Maximum number of elements. Default and maximum: 1000.", Example: 100},
+	{Name: "marker", Since: v(1), Doc: "The last UUID of the previous page.", Example: "c0ffee00-5ca1-4b1e-8000-000000000001"},
+	{Name: "sort_key", Since: v(1), Doc: "The member to sort by. Default: order of creation.", Example: "uuid"},
 	{Name: "sort_dir", Since: v(1), Doc: "`asc` or `desc`.", Example: ascending},
 }
 
-// pageOf reads them. sortable are the members that the list can be sorted by.
+// pageOf parses the arguments of a page. sortable are the members that can be sort keys.
 func pageOf(given args, sortable ...string) (store.Page, error) {
 	page, err := orderOf(given, sortable...)
 	if err != nil {
@@ -40,14 +39,14 @@ func pageOf(given args, sortable ...string) (store.Page, error) {
 	if sent, ok := given.Last("marker"); ok {
 		marker, ok := asUUID(sent)
 		if !ok {
-			return page, fault.New(fault.Invalid, "Expected UUID for marker: %s", sent)
+			return page, badUUID("marker", sent)
 		}
 		page.Marker = &marker
 	}
 	return page, nil
 }
 
-// orderOf reads them but for the marker.
+// orderOf parses the arguments of a page except for the marker.
 func orderOf(given args, sortable ...string) (store.Page, error) {
 	page := store.Page{SortKey: byCreation, SortDir: ascending}
 	limit, err := given.number("limit", maxPage)
@@ -73,9 +72,8 @@ func orderOf(given args, sortable ...string) (store.Page, error) {
 	return page, nil
 }
 
-// next is the URL of the page after one that shows so many, of which last is the
-// last; nil after a page that is not full. It keeps the filters, since clients
-// follow it as it is.
+// next returns the URL of the page after one with shown elements, of which last is the last one. It returns nil after a
+// page that is not full. The URL keeps the filters, because clients use it unchanged.
 func next(ctx context.Context, path string, given args, page store.Page, shown int, last string) *string {
 	if shown < page.Limit {
 		return nil

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,39 +12,43 @@ import (
 	"github.com/berthd/berth/server/fault"
 )
 
-// Patch is a list of changes in the form of RFC 6902, with three of its operations.
-// The libraries for all of it take escapes and operations that this API refuses, and
-// do not treat the members of a resource, which exist always, as it does.
+// Patch is a list of changes in the format of RFC 6902 with three of its operations. Libraries for the whole RFC accept
+// escapes and operations that this API rejects. They also treat the members of a resource, which always exist,
+// differently.
 type Patch []PatchStep
 
 // PatchStep is one change.
 type PatchStep struct {
-	Op    string          `json:"op" enum:"add,replace,remove" doc:"What to do." example:"add"`
+	Op    string          `json:"op" enum:"add,replace,remove" doc:"Operation." example:"add"`
 	Path  string          `json:"path" pattern:"^(/[\\w-]+)+$" doc:"The member to change." example:"/name"`
-	Value json.RawMessage `json:"value,omitempty" doc:"What it becomes; needed but for remove."`
+	Value json.RawMessage `json:"value,omitempty" doc:"New value; required except for remove."`
 }
 
-// The operations.
+// These are the operations.
 const (
 	opAdd     = "add"
 	opReplace = "replace"
 	opRemove  = "remove"
 )
 
-// root is the member of the resource that a step changes or changes something in.
+// root returns the member of the resource that the step changes or changes a part of.
 func (s PatchStep) root() string { return s.steps()[0] }
 
 func (s PatchStep) steps() []string { return strings.Split(s.Path[1:], "/") }
 
-// check refuses changes of other members than the named ones, and of those that
-// the version does not have, before any is made.
+func notPatchable(path string, names ...string) *fault.Error {
+	return fault.New(fault.Invalid, "Cannot patch %s. Only the following can be updated: %s",
+		path, strings.Join(names, ", "))
+}
+
+// check validates all steps before any is applied. It returns an error for members that are not among the named ones or
+// that the version does not have.
 func (p Patch) check(ctx context.Context, has interface {
 	known(ctx context.Context, name string) (bool, error)
 }, names ...string) error {
 	for _, step := range p {
 		if !slices.Contains(names, step.root()) {
-			return fault.New(fault.Invalid, "Cannot patch %s. Only the following can be updated: %s",
-				step.Path, strings.Join(names, ", "))
+			return notPatchable(step.Path, names...)
 		}
 		if _, err := has.known(ctx, step.root()); err != nil {
 			return err
@@ -58,14 +60,13 @@ func (p Patch) check(ctx context.Context, has interface {
 	return nil
 }
 
-// touches says whether a step changes a member or something in it.
+// touches reports whether the step changes a member or a part of it.
 func (p Patch) touches(name string) bool {
 	return slices.ContainsFunc(p, func(step PatchStep) bool { return step.root() == name })
 }
 
-// apply makes the changes in a copy of a resource, given by its members. A member
-// that is removed becomes what reset says, or null: it cannot be missing, so that
-// removing it again is no error. Steps into members are as in RFC 6902.
+// apply applies the patch to a copy of a resource, given by its members. A removed member becomes the value in reset,
+// or null. It cannot be missing, so removing it again is not an error. Steps inside of members follow RFC 6902.
 func (p Patch) apply(to map[string]any, reset map[string]any) (map[string]any, error) {
 	changed := maps.Clone(to)
 	for _, step := range p {
@@ -96,7 +97,7 @@ func (s PatchStep) value() (any, error) {
 		return nil, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(s.Value))
-	// Numbers stay as they are spelled.
+	// Keep the notation of numbers.
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
@@ -105,7 +106,7 @@ func (s PatchStep) value() (any, error) {
 	return value, nil
 }
 
-// into makes the change in a copy of what is at the steps above.
+// into applies the step to a copy of the value at the remaining path segments.
 func (s PatchStep) into(in any, steps []string, value any) (any, error) {
 	switch in := in.(type) {
 	case map[string]any:
@@ -170,7 +171,7 @@ func (s PatchStep) refuse(reason string) error {
 	return fault.New(fault.Invalid, "Couldn't apply patch '[%s %s]'. Reason: %s", s.Op, s.Path, reason)
 }
 
-// membersOf gives the members of a resource, to be patched.
+// membersOf returns the members of a resource for a patch.
 func membersOf(resource any) (map[string]any, error) {
 	raw, err := json.Marshal(resource)
 	if err != nil {
@@ -181,23 +182,4 @@ func membersOf(resource any) (map[string]any, error) {
 	var members map[string]any
 	err = decoder.Decode(&members)
 	return members, err
-}
-
-// fromMembers is the way back. A value of a type that the member cannot have is the
-// client's mistake.
-func fromMembers(members map[string]any, into any) error {
-	raw, err := json.Marshal(members)
-	if err != nil {
-		return err
-	}
-	err = json.Unmarshal(raw, into)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return fault.New(fault.Invalid, "Invalid value for /%s: it must not be of the type %s.",
-			strings.ReplaceAll(wrong.Field, ".", "/"), wrong.Value)
-	}
-	if err != nil {
-		return fmt.Errorf("read patched members: %w", err)
-	}
-	return nil
 }

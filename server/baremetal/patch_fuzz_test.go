@@ -8,8 +8,7 @@ import (
 	"github.com/berthd/berth/server/fault"
 )
 
-// FuzzPatch: any list of steps that the schema lets through changes a resource into
-// something that is JSON still, or is the client's mistake.
+// FuzzPatch checks that a valid patch changes a resource into valid JSON or returns an error.
 func FuzzPatch(f *testing.F) {
 	for _, seed := range []string{
 		`[{"op": "add", "path": "/extra/a", "value": {"b": [1, 2]}}]`,
@@ -29,7 +28,7 @@ func FuzzPatch(f *testing.F) {
 		}
 		for _, step := range patch {
 			if !allowed.MatchString(step.Path) || step.Op != opAdd && step.Op != opReplace && step.Op != opRemove {
-				return // the schema has refused it
+				return // the schema rejected it
 			}
 		}
 		err := patch.check(at(82), thingShape, "name", "extra", "owner", "links")
@@ -51,10 +50,6 @@ func patchThing(patch Patch) error {
 	if err != nil {
 		return err
 	}
-	var made thing
-	if err := fromMembers(patched, &made); err != nil {
-		return err
-	}
-	_, err = json.Marshal(made)
+	_, err = json.Marshal(patched)
 	return err
 }

@@ -14,7 +14,7 @@ const (
 	otherMAC = "52:54:00:0a:1b:2d"
 )
 
-// port makes a port and gives its uuid.
+// port creates a port and returns its UUID.
 func (s *service) port(node, address string) string {
 	s.t.Helper()
 	id, _ := s.send(http.MethodPost, "/v1/ports", "1.82", map[string]any{"node_uuid": node, "address": address}).
@@ -26,14 +26,14 @@ func portLinks(id string) []map[string]string {
 	return []map[string]string{{"href": base + "/v1/ports/" + id, "rel": "self"}, {"href": base + "/ports/" + id, "rel": "bookmark"}}
 }
 
-func TestAPortHasTheMembersOfItsVersion(t *testing.T) {
+func TestPort_Members_HaveTheirMicroversion(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	node := s.machine(nil)
 	made := s.send(http.MethodPost, "/v1/ports", "1.1", map[string]any{"node_uuid": node, "address": strings.ToUpper(mac), "uuid": idA})
 	made.wants(http.StatusCreated)
 	if location := made.header.Get("Location"); location != base+"/v1/ports/"+idA {
-		t.Errorf("Location is %q", location)
+		t.Errorf("Location = %q", location)
 	}
 	want := map[string]any{
 		"uuid": idA, "address": mac, "node_uuid": node, "extra": map[string]any{}, "created_at": made.body["created_at"],
@@ -58,7 +58,7 @@ func TestAPortHasTheMembersOfItsVersion(t *testing.T) {
 	s.send(http.MethodPost, "/v1/ports", "1.18", `{"pxe_enabled": true}`).wants(http.StatusNotAcceptable)
 }
 
-func TestAPortThatCannotBeIsRefused(t *testing.T) {
+func TestPort_InvalidCreate_Rejected(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	node := s.machine(map[string]any{"name": "rack-7"})
@@ -88,7 +88,7 @@ func TestAPortThatCannotBeIsRefused(t *testing.T) {
 		invalid("JSON does not validate: Additional properties are not allowed ('internal_info' was unexpected)")
 }
 
-func TestAPortIsChangedAndDeleted(t *testing.T) {
+func TestPort_PatchAndDelete_Applied(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	node, other := s.machine(nil), s.machine(nil)
@@ -119,7 +119,7 @@ func TestAPortIsChangedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestPortsAreListedByNodeAndAddress(t *testing.T) {
+func TestPort_List_FilteredByNodeAndAddress(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	one, two := s.machine(map[string]any{"name": "rack-7"}), s.machine(map[string]any{"name": "rack-8"})

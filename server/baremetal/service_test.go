@@ -3,7 +3,6 @@ package baremetal_test
 import (
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -11,22 +10,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
-	"github.com/berthd/berth/server/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// The conductor of the tests and its drivers.
+// These are the conductor of the tests and its drivers.
 const (
 	conductor  = "berth-1"
 	fakeDriver = "fake-hardware"
 )
 
-// service is a server with a database of its own. No conductor runs: what is to
-// happen after an answer is up to the tests, which have the store.
+// service is a server with its own database. It has no conductor: the tests complete asynchronous work through the
+// store.
 type service struct {
 	t       *testing.T
 	store   *store.Store
@@ -35,29 +35,23 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: dbtest.Guarded(t).URL, MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	if err := opened.ConductorRegister(t.Context(), conductor, []string{fakeDriver}); err != nil {
-		t.Fatal(err)
-	}
-	return &service{t: t, store: opened, handler: server.New(server.Options{
-		Store: opened, Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), MaxBodyBytes: 1 << 20,
-		Baremetal: &server.Baremetal{Conductor: conductor, Silence: time.Minute},
-	})}
+	return newServiceWith(t, postgres.Options{}, server.Baremetal{})
 }
 
-// testLog shows the server's log with the test's.
-type testLog struct{ t testing.TB }
-
-func (l testLog) Write(line []byte) (int, error) {
-	l.t.Logf("%s", line)
-	return len(line), nil
+// newServiceWith is newService with options of the store and of the API.
+func newServiceWith(t *testing.T, data postgres.Options, api server.Baremetal) *service {
+	t.Helper()
+	api.Conductor, api.Silence = conductor, time.Minute
+	made := servertest.New(t, servertest.Options{Store: data, Server: func(options *server.Options) {
+		options.Log, options.Baremetal = servertest.Log(t), &api
+	}})
+	if err := made.Store.ConductorRegister(t.Context(), conductor, []string{fakeDriver}); err != nil {
+		t.Fatal(err)
+	}
+	return &service{t: t, store: made.Store, handler: made.Handler}
 }
 
-// response is an answer, and its body where that is an object.
+// response is a response, with its body if that is an object.
 type response struct {
 	t      *testing.T
 	what   string
@@ -67,9 +61,8 @@ type response struct {
 	body   map[string]any
 }
 
-// send asks at a version, such as "1.82", or with all of the common header, such as
-// "baremetal 1.82, berth 1.0". The body is sent as it is if it is a
-// string, as JSON if it is something else, and not at all if it is nil.
+// send sends a request at a version such as "1.82", or with a value of the common header such as "baremetal 1.82, berth
+// 1.0". A string is sent as the body unchanged, nil sends no body, and any other value is encoded as JSON.
 func (s *service) send(method, target, version string, body any) *response {
 	s.t.Helper()
 	var sent io.Reader = http.NoBody
@@ -111,7 +104,7 @@ func (s *service) get(target, version string) *response {
 	return s.send(http.MethodGet, target, version, nil)
 }
 
-// wants fails the test if the status is another.
+// wants fails the test if the status differs.
 func (r *response) wants(status int) *response {
 	r.t.Helper()
 	if r.status != status {
@@ -130,7 +123,7 @@ func (r *response) refuses(status int, text string) {
 	}
 	message, _ := r.body["error_message"].(string)
 	if err := json.Unmarshal([]byte(message), &inner); err != nil {
-		r.t.Errorf("%s: status %d, no error in %s", r.what, r.status, r.raw)
+		r.t.Errorf("%s: status = %d, no error in %s", r.what, r.status, r.raw)
 		return
 	}
 	if r.status != status || inner.Text+inner.Unrouted != text {
@@ -138,7 +131,7 @@ func (r *response) refuses(status int, text string) {
 	}
 }
 
-// shows compares members of the answer with what they must be as JSON.
+// shows compares members of the body with values encoded as JSON.
 func (r *response) shows(members map[string]any) *response {
 	r.t.Helper()
 	for name, want := range members {
@@ -150,7 +143,7 @@ func (r *response) shows(members map[string]any) *response {
 	return r
 }
 
-// asJSON is a value as it comes out of a body.
+// asJSON returns a value as decoded from a body.
 func asJSON(t *testing.T, value any) any {
 	t.Helper()
 	text, err := json.Marshal(value)

@@ -12,40 +12,59 @@ import (
 	"strings"
 )
 
-// MinimumMajor is the oldest major version of PostgreSQL that is used.
+// MinimumMajor is the oldest supported major version of PostgreSQL.
 const MinimumMajor = 14
 
-// ErrNoPostgres is in the chain of every error that says that no suitable
-// PostgreSQL server is installed; its text says what to do about it.
+// ErrNoPostgres is in the chain of every error that reports that no suitable PostgreSQL server is installed; the text
+// of that error states what to install.
 var ErrNoPostgres = errors.New("PostgreSQL server programs not found")
 
 // Binaries is one installation of the PostgreSQL server.
 type Binaries struct {
-	// Dir holds postgres, initdb and usually pg_dump and psql.
+	// Dir contains postgres, initdb and usually pg_dump and psql.
 	Dir string
 	// Major is the major version, such as 15.
 	Major int
 }
 
-// Path is the full path of one program of the installation.
+// Path returns the full path of one program of the installation.
 func (b Binaries) Path(program string) string { return filepath.Join(b.Dir, program) }
 
-// Find looks for server programs of one major version, or of the newest one
-// when major is 0: in the PATH, where pg_config points to, and in the usual
-// places of packages and of builds from source.
+// Find searches server programs of one major version, or of the newest one if major is 0: in the PATH, in the directory
+// that pg_config prints, and in the usual directories of packages and of builds from source.
 func Find(major int) (Binaries, error) {
 	return searcher{
 		path:    filepath.SplitList(os.Getenv("PATH")),
-		globs:   usualPlaces,
+		globs:   defaultBinDirs,
 		version: majorOf,
 		bindir:  configuredBindir,
 	}.find(major)
 }
 
-// usualPlaces are where packages put the server programs, which are often not
-// in the PATH: Debian, PGDG for Red Hat, Homebrew on both processors, Alpine,
-// Arch, FreeBSD, Postgres.app and plain `make install`.
-var usualPlaces = []string{
+// BinariesIn returns the server programs in one directory, which must contain postgres and initdb of a supported
+// version. It searches no other directory.
+func BinariesIn(dir string) (Binaries, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Binaries{}, err
+	}
+	if !complete(dir) {
+		return Binaries{}, fmt.Errorf("%w: %s does not contain the executables postgres and initdb; specify the bin directory of an installation",
+			ErrNoPostgres, dir)
+	}
+	major, err := majorOf(filepath.Join(dir, "postgres"))
+	if err != nil {
+		return Binaries{}, err
+	}
+	if major < MinimumMajor {
+		return Binaries{}, fmt.Errorf("%w: %s has version %d; use version %d or newer", ErrNoPostgres, dir, major, MinimumMajor)
+	}
+	return Binaries{Dir: dir, Major: major}, nil
+}
+
+// defaultBinDirs are the directories of the server programs in packages, which are often not in the PATH: Debian, PGDG
+// for Red Hat, Homebrew on both processors, Alpine, Arch, FreeBSD, Postgres.app and plain `make install`.
+var defaultBinDirs = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
 	"/opt/homebrew/opt/postgresql*/bin",
@@ -59,8 +78,7 @@ var usualPlaces = []string{
 	"/usr/bin",
 }
 
-// searcher is Find with its surroundings as values, so that tests can replace
-// the machine.
+// searcher is Find with its environment as values, so that tests can replace it.
 type searcher struct {
 	path    []string
 	globs   []string
@@ -83,12 +101,12 @@ func (s searcher) find(major int) (Binaries, error) {
 	if len(found) == 0 {
 		return Binaries{}, missing(major)
 	}
-	// Stable, so that of two installations of one version the PATH wins.
+	// The sort is stable, so that of two installations of one version the PATH wins.
 	slices.SortStableFunc(found, func(a, b Binaries) int { return cmp.Compare(b.Major, a.Major) })
 	return found[0], nil
 }
 
-// directories lists every place to look at, once, in order of preference.
+// directories returns every directory to search, once, in order of preference.
 func (s searcher) directories() []string {
 	dirs := slices.Clone(s.path)
 	for _, dir := range s.path {
@@ -113,8 +131,8 @@ func (s searcher) directories() []string {
 	})
 }
 
-// resolve follows a link to postgres into its installation: links in a common
-// bin directory often cover a few of the programs only.
+// resolve follows a link to postgres into its installation: a common bin directory often has links to some of the
+// programs only.
 func resolve(dir string) string {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	if err != nil || !complete(filepath.Dir(real)) {
@@ -135,13 +153,13 @@ func executable(path string) bool {
 func majorOf(postgres string) (int, error) {
 	out, err := exec.Command(postgres, "--version").Output()
 	if err != nil {
-		return 0, fmt.Errorf("ask %s for its version: %w", postgres, err)
+		return 0, fmt.Errorf("run %s --version: %w", postgres, err)
 	}
 	return parseMajor(string(out))
 }
 
-// parseMajor reads what `postgres --version` prints: "postgres (PostgreSQL)
-// 15.14 (Debian 15.14-0+deb12u1)", or "18beta1" for a version to come.
+// parseMajor parses the output of `postgres --version`: "postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)", or
+// "18beta1" for a future version.
 func parseMajor(line string) (int, error) {
 	_, version, _ := strings.Cut(line, "(PostgreSQL) ")
 	digits := 0
@@ -158,19 +176,19 @@ func parseMajor(line string) (int, error) {
 func configuredBindir(pgConfig string) (string, error) {
 	out, err := exec.Command(pgConfig, "--bindir").Output()
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its directory: %w", pgConfig, err)
+		return "", fmt.Errorf("run %s --bindir: %w", pgConfig, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
 
-// missing is the one sentence that tells an operator what to install.
+// missing returns an error that tells an operator what to install.
 func missing(major int) error {
 	if major != 0 {
-		return fmt.Errorf("%w: the data was made by PostgreSQL %d, so install that version "+
+		return fmt.Errorf("%w: the data was created by PostgreSQL %d; install that version "+
 			"(Debian and Ubuntu: postgresql-%d, Fedora and RHEL: postgresql%d-server, Homebrew: postgresql@%d)",
 			ErrNoPostgres, major, major, major, major)
 	}
 	return fmt.Errorf("%w: install PostgreSQL %d or newer "+
 		"(Debian and Ubuntu: postgresql, Fedora and RHEL: postgresql-server, Homebrew: postgresql) "+
-		"or name a database of your own in BERTH_DATABASE_URL", ErrNoPostgres, MinimumMajor)
+		"or set BERTH_DATABASE_URL to your own database", ErrNoPostgres, MinimumMajor)
 }

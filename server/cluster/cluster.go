@@ -1,15 +1,12 @@
 // Package cluster runs a private PostgreSQL server as a child of this process.
 //
-// It is for `berth serve` when no database is configured, and for the tests:
-// it finds the PostgreSQL binaries of the machine, initialises a data
-// directory once, starts the server on a unix socket that only its owner can
-// reach, and stops it again. It survives what happens to both processes: a
-// server left running by a killed owner is adopted, and data left by a killed
-// server is recovered.
+// It is for `berth serve` when no database is configured, and for the tests. It finds the PostgreSQL binaries of the
+// machine and initializes a data directory once. It starts the server on a Unix socket that only its owner can access,
+// and stops it again. It handles crashes of both processes: it adopts a server that a killed owner left running, and
+// recovers the data of a killed server.
 //
-// It is not for production databases of any size: there is no TCP listener, no
-// replication, no backup and no upgrade between major versions. It downloads
-// nothing, and it knows neither the schema nor the migrations.
+// It is not for production databases of any size: there is no TCP listener, no replication, no backup and no upgrade
+// between major versions. It downloads nothing, and it knows neither the schema nor the migrations.
 package cluster
 
 import (
@@ -23,51 +20,65 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
-// Superuser is the name of the database role that owns everything in a
-// private cluster.
+// Superuser is the database role that owns everything in a private cluster.
 const Superuser = "berth"
 
-// DefaultDatabase is the database that Open creates when Options names none.
+// DefaultDatabase is the database that Open creates if Options.Database is empty.
 const DefaultDatabase = "berth"
 
-// Options says where a cluster lives and how it is set up. The zero value is
-// what `berth serve` uses.
+// Options are the location and the settings of a cluster. The zero value is the default of `berth serve`.
 type Options struct {
-	// Dir is the home of the cluster: its data, its lock and its log. Empty
-	// means the newest cluster in DefaultBase, or a new one there.
+	// Dir is the home of the cluster: its data, its lock and its log. Empty: the newest cluster in DefaultBase, or a
+	// new one there.
 	Dir string
-	// Log receives what an operator wants to know. Nil discards it.
+	// Log receives messages for the operator; nil discards them.
 	Log *slog.Logger
-	// Database is created when it does not exist. Empty means DefaultDatabase.
+	// Database is created if it does not exist. Empty: DefaultDatabase.
 	Database string
-	// DatabaseSettings are set on the database (ALTER DATABASE ... SET), so
-	// that they reach every connection to it.
+	// DatabaseSettings are set on the database (ALTER DATABASE ... SET), so that they apply to every connection to it.
 	DatabaseSettings map[string]string
-	// Settings are server settings that come on top of the package's own.
+	// Settings are server settings in addition to the package's own.
 	Settings map[string]string
-	// Disposable says that the data is worth nothing: unless a server is still
-	// running on it, it is thrown away and made anew, and nothing waits for
-	// the disk while it is made. Only tests want this.
+	// Disposable permits the loss of the data: unless a server is still running on it, Open deletes it and creates a
+	// new cluster, without waiting for the disk. Only tests set it.
 	Disposable bool
-	// Getenv replaces os.Getenv where defaults are looked up.
+	// Restart restarts the server whenever it exits without Close, as long as the disk is full, or until starts have
+	// failed for half a minute.
+	Restart bool
+	// LogMaxBytes limits the total size of the server's log files; 0: DefaultLogMaxBytes.
+	LogMaxBytes int64
+	// BinDir is the directory with the server programs of one installation. Empty: Find chooses an installation. Only
+	// tests set it.
+	BinDir string
+	// Getenv replaces os.Getenv for the defaults.
 	Getenv func(string) string
 }
 
-// Cluster is a running private server. Only the process that holds it may use
-// the data directory.
+// Cluster is a running private server. Only the process that holds it may use the data directory.
 type Cluster struct {
 	home     home
 	log      *slog.Logger
 	database string
 	lock     *os.File
+	settings map[string]string
+	// restarts is nil without Options.Restart.
+	restarts *restarts
+	// closing ends when Close begins.
+	closing context.Context
+	close   context.CancelFunc
+	exited  chan struct{}
+
+	// starting is held while a server is started to replace one that exited.
+	starting sync.Mutex
+	mutex    sync.Mutex // of server
 	server   *postmaster
 }
 
-// Open starts the server, or adopts the one that a killed owner left running,
-// and returns when it accepts connections and the database exists. The context
-// bounds the start only: recovering a large database may take minutes.
+// Open starts the server, or adopts the one that a killed owner left running, and returns when it accepts connections
+// and the database exists. The context limits the start only: recovering a large database may take minutes.
 func Open(ctx context.Context, options Options) (*Cluster, error) {
 	options = options.withDefaults()
 	at, err := locate(options)
@@ -81,10 +92,19 @@ func Open(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{home: at, log: options.Log, database: options.Database, lock: lock}
+	c := &Cluster{home: at, log: options.Log, database: options.Database, lock: lock, exited: make(chan struct{})}
+	c.closing, c.close = context.WithCancel(context.WithoutCancel(ctx))
+	c.settings = maps.Clone(defaultSettings)
+	maps.Copy(c.settings, at.logSettings(options.LogMaxBytes))
+	maps.Copy(c.settings, options.Settings)
+	if options.Restart {
+		c.restarts = &restarts{}
+	}
 	if err := c.start(ctx, options); err != nil {
 		return nil, errors.Join(err, c.abandon())
 	}
+	go c.supervise()
+	go c.trimLog(options.LogMaxBytes)
 	return c, nil
 }
 
@@ -98,15 +118,25 @@ func (o Options) withDefaults() Options {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
+	if o.LogMaxBytes == 0 {
+		o.LogMaxBytes = DefaultLogMaxBytes
+	}
 	return o
 }
 
-// start brings the server up on data that is made first if there is none. The
-// lock is held.
+// start starts the server on its data, which it creates if there is none. The caller holds the lock.
 func (c *Cluster) start(ctx context.Context, options Options) error {
 	server, err := adopt(ctx, c.home)
 	if err != nil {
 		return err
+	}
+	if server != nil && !options.Disposable && !logsTo(ctx, server, c.home.logDir()) {
+		// An earlier version of Berth started it, with a log that grows without limit.
+		if err := server.stop(ctx); err != nil {
+			return fmt.Errorf("stop the server of an earlier version: %w", err)
+		}
+		removeSocketDir(server.socketDir)
+		server = nil
 	}
 	if server == nil && options.Disposable {
 		if err := c.home.discard(); err != nil {
@@ -114,12 +144,10 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 		}
 	}
 	if server == nil {
-		if err := c.home.initialise(ctx, c.log, options.Disposable); err != nil {
+		if err := c.home.initialize(ctx, c.log, options.Disposable); err != nil {
 			return err
 		}
-		settings := maps.Clone(defaultSettings)
-		maps.Copy(settings, options.Settings)
-		if server, err = launch(ctx, c.home, settings); err != nil {
+		if server, err = c.launchFirst(ctx); err != nil {
 			return err
 		}
 	}
@@ -129,8 +157,25 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	return prepareDatabase(ctx, c.serverURL("postgres"), c.database, options.DatabaseSettings)
 }
 
-// abandon gives up a cluster whose start failed half-way.
+// launchFirst starts a server with a new directory for its socket.
+func (c *Cluster) launchFirst(ctx context.Context) (*postmaster, error) {
+	if err := c.home.makeLogDir(); err != nil {
+		return nil, err
+	}
+	socketDir, err := makeSocketDir(c.home)
+	if err != nil {
+		return nil, err
+	}
+	server, err := launch(ctx, c.home, socketDir, c.settings)
+	if err != nil {
+		removeSocketDir(socketDir)
+	}
+	return server, err
+}
+
+// abandon releases a cluster whose start failed.
 func (c *Cluster) abandon() error {
+	c.close()
 	if c.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
@@ -139,11 +184,12 @@ func (c *Cluster) abandon() error {
 	return c.lock.Close()
 }
 
-// URL is what a client connects with: a postgres URL over the unix socket.
+// URL returns the postgres URL of the server, over the Unix socket.
 func (c *Cluster) URL() string { return c.serverURL(c.database) }
 
 func (c *Cluster) serverURL(database string) string {
-	return serverURL(c.server.socketDir, c.server.port, database)
+	server := c.running()
+	return serverURL(server.socketDir, server.port, database)
 }
 
 func serverURL(socketDir, port, database string) string {
@@ -152,15 +198,14 @@ func serverURL(socketDir, port, database string) string {
 	return at.String()
 }
 
-// ConnString is the same address in the key=value form, which a person can
-// paste behind psql.
+// ConnString returns the same address in the key=value format, which an operator can paste behind psql.
 func (c *Cluster) ConnString() string {
-	return fmt.Sprintf("host=%s port=%s user=%s dbname=%s", quoteConnValue(c.server.socketDir),
-		c.server.port, Superuser, quoteConnValue(c.database))
+	server := c.running()
+	return fmt.Sprintf("host=%s port=%s user=%s dbname=%s", quoteConnValue(server.socketDir),
+		server.port, Superuser, quoteConnValue(c.database))
 }
 
-// quoteConnValue writes a value of a key=value connection string; only values
-// with unusual characters need quotes.
+// quoteConnValue formats a value of a key=value connection string; only values with special characters need quotes.
 func quoteConnValue(value string) string {
 	if value != "" && !strings.ContainsAny(value, ` '\`) {
 		return value
@@ -168,44 +213,52 @@ func quoteConnValue(value string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
 }
 
-// Dir is the home of the cluster.
+// Dir returns the home of the cluster.
 func (c *Cluster) Dir() string { return c.home.dir }
 
-// Binaries are the PostgreSQL programs that the cluster runs with.
+// Binaries returns the PostgreSQL programs of the cluster.
 func (c *Cluster) Binaries() Binaries { return c.home.binaries }
 
-// Adopted says that the server was already running when Open was called.
-func (c *Cluster) Adopted() bool { return c.server.adopted }
+// Adopted reports whether the server was already running when Open was called.
+func (c *Cluster) Adopted() bool { return c.running().adopted }
 
-// Exited is closed when the server is gone, whoever stopped it. An owner that
-// did not ask for it should stop too.
-func (c *Cluster) Exited() <-chan struct{} { return c.server.exited }
+// running returns the server that was started last. With Options.Restart another one may replace it, with the same URL.
+func (c *Cluster) running() *postmaster {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.server
+}
 
-// Close stops the server in fast mode: open transactions are rolled back,
-// connections are cut, everything is written out. When the context ends first,
-// the server is stopped at once and recovers at its next start. The directory
-// of the socket is removed and the data is free for the next owner.
+// Exited returns a channel that is closed when the server has exited, for any reason, and is not restarted. An owner
+// that has not called Close should stop too.
+func (c *Cluster) Exited() <-chan struct{} { return c.exited }
+
+// Close stops the server in fast mode: PostgreSQL rolls back open transactions, closes connections and writes
+// everything to disk. If the context ends first, Close stops the server in immediate mode, and it recovers at its next
+// start. Close removes the directory of the socket and releases the data for the next owner.
 func (c *Cluster) Close(ctx context.Context) error {
-	stopped := c.server.stop(ctx)
+	c.close()
+	c.starting.Lock() // closing cancels a start in progress
+	defer c.starting.Unlock()
+	server := c.running()
+	stopped := server.stop(ctx)
 	if stopped != nil {
 		stopped = fmt.Errorf("stop the private PostgreSQL in %s: %w", c.home.dir, stopped)
 	}
-	removeSocketDir(c.server.socketDir)
+	removeSocketDir(server.socketDir)
 	c.log.Info("private PostgreSQL is stopped", "directory", c.home.dir)
 	return errors.Join(stopped, c.lock.Close())
 }
 
-// Exists says whether a directory holds the data of a cluster, for those who would
-// rather not make one.
+// Exists reports whether a directory contains the data of a cluster, for callers that must not create one.
 func Exists(dir string) bool {
 	_, err := os.Stat(home{dir: dir}.majorFile())
 	return err == nil
 }
 
-// home is the directory of one cluster together with the programs and the
-// account that run it. The directory itself belongs to the owner of this
-// process; the account gets the data only, so that it cannot plant files that
-// a privileged owner would follow.
+// home is the directory of one cluster with its programs and its system account. The directory itself belongs to the
+// owner of this process. The account owns the data only, so that it cannot create links that a privileged owner would
+// follow.
 type home struct {
 	dir      string
 	binaries Binaries
@@ -214,6 +267,5 @@ type home struct {
 
 func (h home) data() string      { return filepath.Join(h.dir, "data") }
 func (h home) lockFile() string  { return filepath.Join(h.dir, "lock") }
-func (h home) logFile() string   { return filepath.Join(h.dir, "postgres.log") }
 func (h home) pidFile() string   { return filepath.Join(h.data(), "postmaster.pid") }
 func (h home) majorFile() string { return filepath.Join(h.data(), "PG_VERSION") }

@@ -19,9 +19,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ownerVariable turns this test binary into an owner of a cluster that can be
-// killed: TestMain opens the directory that it names.
+// ownerVariable makes this test binary the owner of a cluster, in a process that a test can kill: TestMain opens the
+// directory in the variable.
 const ownerVariable = "BERTH_CLUSTER_TEST_OWNER"
+
+// ownerSettingVariable is a setting of its server, such as fsync=off.
+const ownerSettingVariable = "BERTH_CLUSTER_TEST_SETTING"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(ownerVariable); dir != "" {
@@ -34,13 +37,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// own opens a cluster, reports its URL, waits for a SIGINT, reports whether
-// the server has survived the signal, and closes the cluster.
+// own opens a cluster, prints its URL, waits for a SIGINT, prints whether the server has survived the signal, and
+// closes the cluster.
 func own(dir string, report io.Writer) error {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	ctx := context.Background()
-	c, err := cluster.Open(ctx, cluster.Options{Dir: dir})
+	options := cluster.Options{Dir: dir}
+	if name, value, set := strings.Cut(os.Getenv(ownerSettingVariable), "="); set {
+		options.Settings = map[string]string{name: value}
+	}
+	c, err := cluster.Open(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -51,12 +58,14 @@ func own(dir string, report io.Writer) error {
 	return c.Close(ctx)
 }
 
-// startOwner runs own in a process group of its own and returns the URL that
-// it reported.
-func startOwner(t *testing.T, dir string) (owner *exec.Cmd, url string, output *bufio.Reader) {
+// startOwner runs own in a separate process group and returns the URL that it printed.
+func startOwner(t *testing.T, dir string, settings ...string) (owner *exec.Cmd, url string, output *bufio.Reader) {
 	t.Helper()
 	owner = exec.Command(os.Args[0])
 	owner.Env = append(os.Environ(), ownerVariable+"="+dir)
+	for _, setting := range settings {
+		owner.Env = append(owner.Env, ownerSettingVariable+"="+setting)
+	}
 	owner.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	pipe, err := owner.StdoutPipe()
 	if err != nil {
@@ -69,12 +78,12 @@ func startOwner(t *testing.T, dir string) (owner *exec.Cmd, url string, output *
 	output = bufio.NewReader(pipe)
 	line, err := output.ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "postgres://") {
-		t.Fatalf("the owner said %q, %v", line, err)
+		t.Fatalf("output of the owner = %q, error = %v", line, err)
 	}
 	return owner, strings.TrimSpace(line), output
 }
 
-// newHome is a directory for a cluster, which the server's account can enter.
+// newHome returns a directory for a cluster that the server's account can enter.
 func newHome(t *testing.T) string {
 	t.Helper()
 	base := t.TempDir()
@@ -91,7 +100,7 @@ func open(t *testing.T, options cluster.Options) *cluster.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Close may have been called by the test already, so its error says nothing.
+	// The test may have called Close already, so this error does not matter.
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }
@@ -134,7 +143,7 @@ func execute(t *testing.T, url, statement string) {
 	}
 }
 
-func TestANewClusterIsPrivateAndKeepsItsData(t *testing.T) {
+func TestCluster_New_PrivateAndKeepsData(t *testing.T) {
 	t.Parallel()
 	options := cluster.Options{
 		Dir:              newHome(t),
@@ -144,7 +153,7 @@ func TestANewClusterIsPrivateAndKeepsItsData(t *testing.T) {
 	}
 	first := open(t, options)
 	if first.Adopted() {
-		t.Error("a new server is not adopted")
+		t.Error("a new server counts as adopted")
 	}
 	for query, want := range map[string]string{
 		"SELECT current_database()": "harbour",
@@ -164,12 +173,12 @@ func TestANewClusterIsPrivateAndKeepsItsData(t *testing.T) {
 	wantAnswer(t, first.ConnString(), "SELECT current_database()", "harbour")
 	socket := socketDir(t, first)
 	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the directory of the socket must be private: %v, %v", info, err)
+		t.Errorf("the directory of the socket is not private: %v, %v", info, err)
 	}
 	execute(t, first.URL(), "CREATE TABLE cargo AS SELECT 'tea' AS name")
 	closeCluster(t, first)
 	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory of the socket must be gone: %v", err)
+		t.Errorf("the directory of the socket still exists: %v", err)
 	}
 	second := open(t, options)
 	wantAnswer(t, second.URL(), "SELECT name FROM cargo", "tea")
@@ -184,7 +193,7 @@ func socketDir(t *testing.T, c *cluster.Cluster) string {
 	return config.Host
 }
 
-func TestASecondOwnerIsToldWhoHoldsTheData(t *testing.T) {
+func TestCluster_DataDirInUse_ErrorNamesOwnerPID(t *testing.T) {
 	t.Parallel()
 	c := open(t, cluster.Options{Dir: newHome(t)})
 	_, err := cluster.Open(t.Context(), cluster.Options{Dir: c.Dir()})
@@ -198,7 +207,7 @@ func TestASecondOwnerIsToldWhoHoldsTheData(t *testing.T) {
 	}
 }
 
-func TestAServerWhoseOwnerWasKilledIsAdopted(t *testing.T) {
+func TestCluster_OwnerKilled_ServerAttached(t *testing.T) {
 	t.Parallel()
 	dir := newHome(t)
 	owner, url, _ := startOwner(t, dir)
@@ -216,33 +225,33 @@ func TestAServerWhoseOwnerWasKilledIsAdopted(t *testing.T) {
 	closeCluster(t, c)
 	<-c.Exited()
 	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory of the socket must be gone: %v", err)
+		t.Errorf("the directory of the socket still exists: %v", err)
 	}
 	if again := open(t, cluster.Options{Dir: dir}); again.Adopted() {
-		t.Error("the adopted server must have been stopped")
+		t.Error("the adopted server is still running")
 	}
 }
 
-func TestCtrlCReachesTheOwnerButNotTheServer(t *testing.T) {
+func TestCluster_CtrlC_SignalsOwnerNotServer(t *testing.T) {
 	t.Parallel()
 	owner, url, output := startOwner(t, newHome(t))
-	// What a terminal does: the signal goes to the whole foreground group.
+	// A terminal does the same: it sends the signal to the whole foreground group.
 	if err := syscall.Kill(-owner.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	line, err := output.ReadString('\n')
 	if err != nil || line != "still up <nil>\n" {
-		t.Errorf("the owner said %q, %v", line, err)
+		t.Errorf("output of the owner = %q, error = %v", line, err)
 	}
 	if err := owner.Wait(); err != nil {
 		t.Error(err)
 	}
 	if _, err := ask(t.Context(), url, "SELECT 'x'"); err == nil {
-		t.Error("the server must stop with its owner")
+		t.Error("the server is running without its owner")
 	}
 }
 
-func TestAKilledServerRecovers(t *testing.T) {
+func TestCluster_ServerKilled_Recovers(t *testing.T) {
 	t.Parallel()
 	dir := newHome(t)
 	owner, url, _ := startOwner(t, dir)
@@ -255,7 +264,7 @@ func TestAKilledServerRecovers(t *testing.T) {
 	first := open(t, cluster.Options{Dir: dir})
 	wantAnswer(t, first.URL(), "SELECT name FROM cargo", "tea")
 	if first.Adopted() {
-		t.Error("a dead server cannot be adopted")
+		t.Error("a dead server was adopted")
 	}
 
 	kill(t, dir)
@@ -265,7 +274,7 @@ func TestAKilledServerRecovers(t *testing.T) {
 	wantAnswer(t, second.URL(), "SELECT name FROM cargo", "tea")
 }
 
-// kill ends the server in a way that leaves it no time for anything.
+// kill ends the server with SIGKILL.
 func kill(t *testing.T, dir string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
@@ -281,7 +290,7 @@ func kill(t *testing.T, dir string) {
 	}
 }
 
-func TestAPidFileThatNamesAnotherProcessDoesNotStopTheStart(t *testing.T) {
+func TestCluster_StalePidFile_StartSucceeds(t *testing.T) {
 	t.Parallel()
 	dir := newHome(t)
 	closeCluster(t, open(t, cluster.Options{Dir: dir}))
@@ -293,7 +302,7 @@ func TestAPidFileThatNamesAnotherProcessDoesNotStopTheStart(t *testing.T) {
 	wantAnswer(t, c.URL(), "SELECT 'up'", "up")
 }
 
-func TestAHalfMadeDatabaseIsMadeAnew(t *testing.T) {
+func TestCluster_PartialDataDir_Recreated(t *testing.T) {
 	t.Parallel()
 	dir := newHome(t)
 	partial := filepath.Join(dir, "data.partial-123")
@@ -301,18 +310,18 @@ func TestAHalfMadeDatabaseIsMadeAnew(t *testing.T) {
 	c := open(t, cluster.Options{Dir: dir})
 	wantAnswer(t, c.URL(), "SELECT 'up'", "up")
 	if _, err := os.Stat(partial); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the half made database must be gone: %v", err)
+		t.Errorf("the partial database still exists: %v", err)
 	}
 }
 
-func TestDirectoriesOfOthersAreNotTouched(t *testing.T) {
+func TestCluster_ForeignDirectory_NotTouched(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{
-		"a directory with other files":          "holiday.jpg",
-		"a data directory without PG_VERSION":   "data/base",
-		"a data directory of another server":    "PG_VERSION",
-		"a data directory with a hidden file":   "data/.keep",
-		"a directory that only looks like ours": "data2/PG_VERSION",
+		"a directory with other files":        "holiday.jpg",
+		"a data directory without PG_VERSION": "data/base",
+		"a data directory of another server":  "PG_VERSION",
+		"a data directory with a hidden file": "data/.keep",
+		"a directory with a similar name":     "data2/PG_VERSION",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -331,7 +340,7 @@ func TestDirectoriesOfOthersAreNotTouched(t *testing.T) {
 	}
 }
 
-func TestADisposableClusterStartsFromNothing(t *testing.T) {
+func TestCluster_Disposable_StartsEmpty(t *testing.T) {
 	t.Parallel()
 	options := cluster.Options{Dir: newHome(t), Disposable: true}
 	first := open(t, options)
@@ -341,7 +350,7 @@ func TestADisposableClusterStartsFromNothing(t *testing.T) {
 	wantAnswer(t, second.URL(), "SELECT count(*)::text FROM pg_class WHERE relname = 'cargo'", "0")
 }
 
-func TestAFailedStartShowsTheLogAndFreesTheData(t *testing.T) {
+func TestCluster_StartFails_ReportsLogAndUnlocksData(t *testing.T) {
 	t.Parallel()
 	dir := newHome(t)
 	_, err := cluster.Open(t.Context(), cluster.Options{
@@ -350,13 +359,13 @@ func TestAFailedStartShowsTheLogAndFreesTheData(t *testing.T) {
 	})
 	want := `invalid value for parameter "shared_buffers": "plenty"`
 	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want something with %s", err, want)
+		t.Errorf("error = %v, want one with %s", err, want)
 	}
 	c := open(t, cluster.Options{Dir: dir})
 	wantAnswer(t, c.URL(), "SELECT 'up'", "up")
 }
 
-func TestDataOfAMissingVersionNamesThePackage(t *testing.T) {
+func TestCluster_DataOfMissingVersion_ErrorNamesPackage(t *testing.T) {
 	t.Parallel()
 	dir := newHome(t)
 	write(t, filepath.Join(dir, "data", "PG_VERSION"), "99\n")

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// prepareDatabase creates the database unless it exists and puts its settings
-// on it. The name "postgres" needs no creation: every cluster has it.
+// prepareDatabase creates the database unless it exists, and sets its settings. The database "postgres" exists in every
+// cluster.
 func prepareDatabase(ctx context.Context, serverURL, name string, settings map[string]string) error {
 	conn, err := pgx.Connect(ctx, serverURL)
 	if err != nil {
@@ -26,7 +26,7 @@ func prepareDatabase(ctx context.Context, serverURL, name string, settings map[s
 		}
 	}
 	for _, setting := range sortedKeys(settings) {
-		// Utility statements take no parameters: the server quotes the parts.
+		// Utility statements take no parameters, so the server quotes the parts.
 		const alter = "SELECT format('ALTER DATABASE %I SET %I TO %L', $1::text, $2::text, $3::text)"
 		var statement string
 		if err := conn.QueryRow(ctx, alter, name, setting, settings[setting]).Scan(&statement); err != nil {

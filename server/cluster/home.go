@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// DefaultBase is the directory that holds the clusters of this account, one
-// per major version: pg15, pg16 and so on.
+// DefaultBase returns the directory that contains the clusters of this account, one per major version: pg15, pg16 and
+// so on. It returns an error if neither XDG_DATA_HOME nor HOME is set.
 func DefaultBase(getenv func(string) string) (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/lib/berth", nil
@@ -23,14 +23,13 @@ func DefaultBase(getenv func(string) string) (string, error) {
 	}
 	home := getenv("HOME")
 	if home == "" {
-		return "", errors.New("no directory for the database: neither XDG_DATA_HOME nor HOME is set")
+		return "", errors.New("no directory for the database: set XDG_DATA_HOME or HOME")
 	}
 	return filepath.Join(home, ".local", "share", "berth"), nil
 }
 
-// locate decides on the directory, the binaries and the account. Data that
-// exists decides on its own binaries, so that a newer PostgreSQL on the
-// machine never hides it.
+// locate determines the directory, the binaries and the account. The version of existing data determines its binaries,
+// so that a newer PostgreSQL on the machine never hides it.
 func locate(options Options) (home, error) {
 	at := home{dir: options.Dir}
 	if at.dir == "" {
@@ -42,7 +41,7 @@ func locate(options Options) (home, error) {
 			return home{}, err
 		}
 		if at.dir == "" {
-			binaries, err := Find(0)
+			binaries, err := options.binaries(0)
 			if err != nil {
 				return home{}, err
 			}
@@ -54,15 +53,27 @@ func locate(options Options) (home, error) {
 		return home{}, err
 	}
 	at.dir = dir
-	return at.equip(options.Disposable)
+	return at.equip(options)
 }
 
-// newestCluster is the initialised cluster with the highest version in a base
-// directory, or empty.
+// binaries returns the server programs for data of one major version, or for new data if major is 0. Programs in BinDir
+// of another version than the data are an error.
+func (o Options) binaries(major int) (Binaries, error) {
+	if o.BinDir == "" {
+		return Find(major)
+	}
+	found, err := BinariesIn(o.BinDir)
+	if err == nil && major != 0 && found.Major != major {
+		return Binaries{}, missing(major)
+	}
+	return found, err
+}
+
+// newestCluster returns the initialized cluster with the highest version in a base directory; empty if there is none.
 func newestCluster(base string) (string, error) {
 	entries, err := os.ReadDir(base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("look for databases: %w", err)
+		return "", fmt.Errorf("search for databases: %w", err)
 	}
 	newest, dir := 0, ""
 	for _, entry := range entries {
@@ -75,8 +86,8 @@ func newestCluster(base string) (string, error) {
 	return dir, nil
 }
 
-// equip finds the binaries and the account that fit the directory.
-func (h home) equip(disposable bool) (home, error) {
+// equip finds the binaries and the account for the directory.
+func (h home) equip(options Options) (home, error) {
 	major, err := h.dataMajor()
 	if errors.Is(err, fs.ErrNotExist) {
 		major, err = 0, nil
@@ -84,8 +95,8 @@ func (h home) equip(disposable bool) (home, error) {
 	if err != nil {
 		return home{}, err
 	}
-	if h.binaries, err = Find(major); err != nil && disposable {
-		h.binaries, err = Find(0)
+	if h.binaries, err = options.binaries(major); err != nil && options.Disposable {
+		h.binaries, err = options.binaries(0)
 	}
 	if err != nil {
 		return home{}, err
@@ -94,7 +105,7 @@ func (h home) equip(disposable bool) (home, error) {
 	return h, err
 }
 
-// dataMajor is the major version that the data was made by.
+// dataMajor returns the major version that created the data; 0 if there is none.
 func (h home) dataMajor() (int, error) {
 	text, err := os.ReadFile(h.majorFile())
 	if err != nil {
@@ -107,9 +118,8 @@ func (h home) dataMajor() (int, error) {
 	return major, nil
 }
 
-// serverAccount picks who runs the server: PostgreSQL refuses to run as root.
-// Data that exists stays with its owner, even if an account named postgres has
-// been added to the machine since.
+// serverAccount returns the account that runs the server: PostgreSQL refuses to run as root. Existing data keeps its
+// owner, even if an account named postgres has been added to the machine since.
 func (h home) serverAccount() (*user.User, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -127,7 +137,7 @@ func (h home) serverAccount() (*user.User, error) {
 	return nil, errors.New("PostgreSQL cannot run as root, and there is neither an account postgres nor nobody to run it")
 }
 
-// accountOf works for owners without an entry in the list of accounts too.
+// accountOf also supports owners without an entry in the account database.
 func accountOf(owner *syscall.Stat_t) *user.User {
 	return &user.User{
 		Uid: strconv.FormatUint(uint64(owner.Uid), 10),
@@ -135,7 +145,7 @@ func accountOf(owner *syscall.Stat_t) *user.User {
 	}
 }
 
-// credential is what the server's processes run with; nil leaves them alone.
+// credential returns the credential of the server's processes; nil for that of this process.
 func (h home) credential() (*syscall.Credential, error) {
 	if h.account == nil {
 		return nil, nil
@@ -151,7 +161,7 @@ func (h home) credential() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// own gives a directory to the account that runs the server.
+// own changes the owner of a directory to the account that runs the server.
 func (h home) own(dir string) error {
 	credential, err := h.credential()
 	if err != nil || credential == nil {
@@ -160,9 +170,8 @@ func (h home) own(dir string) error {
 	return os.Chown(dir, int(credential.Uid), int(credential.Gid))
 }
 
-// make creates the home, private to this account. Where another account runs
-// the server, the home and everything above it must be searchable for that
-// account instead; what is inside is private on its own.
+// make creates the home, private to this account. If another account runs the server, the home and all directories
+// above it must be searchable for that account instead; the contents are private by themselves.
 func (h home) make() error {
 	credential, err := h.credential()
 	if err != nil {
@@ -173,7 +182,7 @@ func (h home) make() error {
 		mode = 0o700
 	}
 	if err := makeDirs(h.dir, mode); err != nil {
-		return fmt.Errorf("make the directory of the database: %w", err)
+		return fmt.Errorf("create the directory of the database: %w", err)
 	}
 	if credential == nil {
 		return nil
@@ -184,15 +193,14 @@ func (h home) make() error {
 			return err
 		}
 		if !searchable(info, credential) {
-			return fmt.Errorf("the account that runs PostgreSQL (uid %d) may not enter %s: "+
+			return fmt.Errorf("the account that runs PostgreSQL (uid %d) cannot enter %s: "+
 				"choose another directory for the database", credential.Uid, dir)
 		}
 	}
 	return nil
 }
 
-// makeDirs is os.MkdirAll, except that the umask has no say in the mode of what
-// is created.
+// makeDirs is os.MkdirAll, except that the umask does not change the mode of new directories.
 func makeDirs(dir string, mode fs.FileMode) error {
 	err := os.Mkdir(dir, mode)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,14 +14,12 @@ import (
 	"syscall"
 )
 
-// partialPrefix starts the names of directories in which initdb is at work.
+// partialPrefix is the prefix of directories in which initdb is running.
 const partialPrefix = "data.partial-"
 
-// initialise makes the data directory unless it exists. initdb works in a
-// directory of another name, which is renamed when it is complete: a process
-// killed in between leaves nothing that could be taken for a database. The
-// lock is held.
-func (h home) initialise(ctx context.Context, log *slog.Logger, disposable bool) error {
+// initialize creates the data directory unless it exists. initdb runs in a directory of another name, which is renamed
+// when it is complete: a process that is killed in between leaves no partial data directory. The caller holds the lock.
+func (h home) initialize(ctx context.Context, log *slog.Logger, disposable bool) error {
 	if _, err := h.dataMajor(); err == nil {
 		return nil
 	}
@@ -33,24 +31,24 @@ func (h home) initialise(ctx context.Context, log *slog.Logger, disposable bool)
 	}
 	partial, err := os.MkdirTemp(h.dir, partialPrefix)
 	if err != nil {
-		return fmt.Errorf("make the data directory: %w", err)
+		return fmt.Errorf("create the data directory: %w", err)
 	}
 	if err := h.own(partial); err != nil {
-		return fmt.Errorf("give the data directory to its account: %w", err)
+		return fmt.Errorf("change the owner of the data directory: %w", err)
 	}
-	log.Info("initialising a private PostgreSQL", "directory", h.dir, "version", h.binaries.Major)
+	log.Info("initializing a private PostgreSQL", "directory", h.dir, "version", h.binaries.Major)
 	if err := h.initdb(ctx, partial, disposable); err != nil {
 		return errors.Join(err, os.RemoveAll(partial))
 	}
-	// An empty data directory may be there already; rename replaces it.
+	// An empty data directory may exist already; rename replaces it.
 	if err := os.Rename(partial, h.data()); err != nil {
-		return fmt.Errorf("put the data directory into place: %w", err)
+		return fmt.Errorf("rename the data directory: %w", err)
 	}
 	return syncDir(h.dir)
 }
 
-// syncDir makes a rename durable: if it were forgotten in a power failure, the
-// database would come back under the name of a half made one and be removed.
+// syncDir makes a rename durable: if a power failure reverted it, the database would have the name of a partial one and
+// would be removed.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -59,8 +57,8 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// discard throws a database away, and nothing that is not one. It goes under a
-// name that is cleared away even if this process is killed half-way.
+// discard deletes a database, and no other files. It first renames it to a partial name, which a later start removes if
+// this process is killed in between.
 func (h home) discard() error {
 	if _, err := h.dataMajor(); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -69,41 +67,39 @@ func (h home) discard() error {
 		return err
 	}
 	if err := os.Rename(h.data(), filepath.Join(h.dir, partialPrefix+"discarded")); err != nil {
-		return fmt.Errorf("throw away the data of an earlier run: %w", err)
+		return fmt.Errorf("delete the data of an earlier run: %w", err)
 	}
 	return h.removePartials()
 }
 
-// refuseForeignFiles keeps the package's hands off directories that something
-// else has filled.
+// refuseForeignFiles returns an error for a directory with files of another origin.
 func (h home) refuseForeignFiles() error {
 	entries, err := os.ReadDir(h.dir)
 	if err != nil {
-		return fmt.Errorf("look into the directory of the database: %w", err)
+		return fmt.Errorf("read the directory of the database: %w", err)
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		ours := name == filepath.Base(h.lockFile()) || name == filepath.Base(h.data()) ||
+		ours := name == filepath.Base(h.lockFile()) || name == filepath.Base(h.data()) || name == filepath.Base(h.logDir()) ||
 			strings.HasPrefix(name, filepath.Base(h.logFile())) || strings.HasPrefix(name, partialPrefix)
 		if !ours {
-			return fmt.Errorf("%s is not empty (it contains %s) and holds no database of berth: "+
-				"nothing is initialised there", h.dir, name)
+			return fmt.Errorf("%s is not empty (it contains %s) and has no database of Berth: "+
+				"choose another directory", h.dir, name)
 		}
 	}
 	inside, err := os.ReadDir(h.data())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look into the data directory: %w", err)
+		return fmt.Errorf("read the data directory: %w", err)
 	}
 	if len(inside) > 0 {
 		return fmt.Errorf("%s is not empty (it contains %s) but has no PG_VERSION: "+
-			"nothing is initialised there", h.data(), inside[0].Name())
+			"choose another directory", h.data(), inside[0].Name())
 	}
 	return nil
 }
 
-// removePartials clears what killed initdbs left behind. One of them may still
-// be running, orphaned: it fails when its files vanish, and it never touches
-// the new directory, whose name it does not know.
+// removePartials deletes the directories of killed initdb processes. One of these may still be running without a
+// parent: it fails when its files vanish, and it never changes the new directory, whose name it does not have.
 func (h home) removePartials() error {
 	partials, err := filepath.Glob(filepath.Join(h.dir, partialPrefix+"*"))
 	if err != nil {
@@ -111,21 +107,20 @@ func (h home) removePartials() error {
 	}
 	for _, partial := range partials {
 		if err := os.RemoveAll(partial); err != nil {
-			return fmt.Errorf("remove a half made database: %w", err)
+			return fmt.Errorf("remove a partial database: %w", err)
 		}
 	}
 	return nil
 }
 
-// initdb fills an empty directory. Names and texts are ordered by bytes, so
-// that no upgrade of the C library can corrupt an index.
+// initdb fills an empty directory. The collation is C, so that no upgrade of the C library can corrupt an index.
 func (h home) initdb(ctx context.Context, dir string, disposable bool) error {
 	args := []string{
 		"--pgdata=" + dir,
 		"--username=" + Superuser,
 		"--encoding=UTF8",
 		"--no-locale",
-		"--auth-local=trust", // the directory of the socket is the guard
+		"--auth-local=trust", // access to the directory of the socket is restricted
 		"--auth-host=reject",
 		"--no-instructions",
 	}
@@ -146,8 +141,8 @@ func (h home) initdb(ctx context.Context, dir string, disposable bool) error {
 	return nil
 }
 
-// command prepares a server program: as the right account, with an environment
-// in which no setting of the caller's libpq or locale can leak.
+// command returns the command of a server program: with the account of the server, and with an environment without
+// libpq or locale settings of the caller.
 func (h home) command(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
 	credential, err := h.credential()
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"syscall"
 )
 
-// InUseError says that another process owns the data.
+// InUseError is the error for data that another process holds.
 type InUseError struct {
 	// Dir is the home of the cluster.
 	Dir string
-	// PID is the owner, or 0 if it did not say who it is.
+	// PID is the owner, or 0 if the lock file does not contain it.
 	PID int
 }
 
-// Error names the directory and, where it is known, the process.
+// Error contains the directory and, if known, the process.
 func (e *InUseError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("the database in %s is in use by another berth", e.Dir)
@@ -27,9 +27,8 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("the database in %s is in use by another berth (pid %d)", e.Dir, e.PID)
 }
 
-// acquire takes the lock of a cluster and writes this process's id into it.
-// The kernel drops the lock with the process, however it ends. The server does
-// not inherit it, because Go opens files close-on-exec.
+// acquire takes the lock of a cluster and writes this process's id into it. The kernel releases the lock when the
+// process ends. The server does not inherit it, because Go opens files close-on-exec.
 func acquire(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -57,7 +56,7 @@ func writePID(file *os.File) error {
 	return err
 }
 
-// readPID tells who holds the lock; 0 when the holder has not written it yet.
+// readPID returns the process that holds the lock; 0 if it has not written its id yet.
 func readPID(file *os.File) int {
 	text, err := io.ReadAll(io.LimitReader(file, 32))
 	if err != nil {

@@ -10,31 +10,30 @@ import (
 	"syscall"
 )
 
-// identity is what can be said about the process with a number that a pid file
-// names. Numbers are used again, in containers quite soon.
+// identity is the result of identifying the process whose number is in a pid file. The system reuses numbers, in
+// containers quite soon.
 type identity int
 
 const (
-	dead    identity = iota // no such process, or one that nobody has waited for
-	another                 // certainly not the server of this data
-	perhaps                 // the server, as far as the system lets us see
+	dead        identity = iota // no such process, or a zombie
+	another                     // certainly not the server of this data
+	maybeServer                 // the server, as far as the system permits to check
 )
 
-// identify errs on the side of perhaps: to take a live server for dead would
-// put two of them on the same data.
+// identify returns maybeServer in doubt: if a live server counted as dead, two servers would run on the same data.
 func (h home) identify(pid int) identity {
 	switch err := syscall.Kill(pid, 0); {
 	case errors.Is(err, syscall.ESRCH):
 		return dead
 	case errors.Is(err, syscall.EPERM) && os.Geteuid() != 0:
-		return another // a server of ours would run under our account
+		return another // this cluster's server runs under its account
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, fs.ErrNotExist) && procMounted() {
 		return dead
 	}
 	if err != nil {
-		return perhaps
+		return maybeServer
 	}
 	name, state := parseStat(string(stat))
 	if state == "Z" || state == "X" {
@@ -43,20 +42,18 @@ func (h home) identify(pid int) identity {
 	if name != "postgres" && name != "postmaster" {
 		return another
 	}
-	// A server works in its data directory. A container's root may not be
-	// allowed to look.
+	// A server works in its data directory. The root user of a container may lack the permission to read the link.
 	where, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err == nil && where != realPath(h.data()) {
 		return another
 	}
-	return perhaps
+	return maybeServer
 }
 
-func (h home) mayServe(pid int) bool { return h.identify(pid) == perhaps }
+func (h home) mayServe(pid int) bool { return h.identify(pid) == maybeServer }
 
-// parseStat reads the command and the state from Linux's /proc/<pid>/stat,
-// such as "4711 (postgres) S 1 ...". The command may contain anything, so the
-// last parenthesis ends it.
+// parseStat parses the command and the state in Linux's /proc/<pid>/stat, such as "4711 (postgres) S 1 ...". The
+// command may contain any character, so the last parenthesis ends it.
 func parseStat(text string) (name, state string) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || end < open {

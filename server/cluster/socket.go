@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// socketPort is part of the socket's name only: nothing listens on TCP, and
-	// the directory is ours alone, so there is nothing to collide with.
+	// socketPort is only part of the socket's name: the server does not listen on TCP, and the directory is private, so
+	// it cannot conflict.
 	socketPort = "5432"
-	// socketDirPrefix marks directories that may be removed again.
+	// socketDirPrefix is the prefix of directories that may be removed.
 	socketDirPrefix = "berth-"
-	// maxSocketPath is the shortest limit of the systems we run on for the path
-	// of a unix socket: macOS allows 103 bytes, Linux 107.
+	// maxSocketPath is the shortest limit of the supported systems for the path of a Unix socket: macOS allows 103
+	// bytes, Linux 107.
 	maxSocketPath = 103
 )
 
 func socketName(port string) string { return ".s.PGSQL." + port }
 
-// makeSocketDir makes a private directory with a short name for the socket.
-// Data directories live too deep for the limit, so it is elsewhere.
+// makeSocketDir creates a private directory with a short name for the socket. The paths of data directories exceed the
+// limit, so it is elsewhere.
 func makeSocketDir(h home) (string, error) {
 	var failures []error
 	for _, parent := range socketParents() {
@@ -40,7 +40,7 @@ func makeSocketDir(h home) (string, error) {
 		}
 		return dir, nil
 	}
-	return "", fmt.Errorf("no place for the socket of PostgreSQL: %w", errors.Join(failures...))
+	return "", fmt.Errorf("no directory for the socket of PostgreSQL: %w", errors.Join(failures...))
 }
 
 func socketParents() []string {
@@ -54,9 +54,8 @@ func socketParents() []string {
 	return parents
 }
 
-// removeSocketDir removes a directory made by makeSocketDir and what a server
-// leaves in it, and nothing else. That it stays behind harms nobody, so there
-// is no error.
+// removeSocketDir removes a directory of makeSocketDir with the files of the server in it, and no other files. A
+// failure is harmless, so it returns no error.
 func removeSocketDir(dir string) {
 	if !strings.HasPrefix(filepath.Base(dir), socketDirPrefix) {
 		return

@@ -7,20 +7,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// deciding bounds the one statement that decides an allocation, which also goes on
-// when the conductor is asked to stop: it takes milliseconds, unless others hold
-// all the nodes that fit.
-const deciding = 30 * time.Second
+// decideTimeout limits the statement that decides a node allocation. The statement also finishes while the conductor
+// stops. It takes milliseconds, unless other transactions hold locks on all matching nodes.
+const decideTimeout = 30 * time.Second
 
-// decide decides an allocation, if it belongs to this conductor and still needs it.
-// Everybody hears of every allocation; the database knows whose it is.
+// decide decides a node allocation if it belongs to this conductor and is still pending. Every conductor receives the
+// notification of every node allocation; the SQL function compares the conductor.
 func (c *Conductor) decide(ctx context.Context, id uuid.UUID) error {
-	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), deciding)
+	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), decideTimeout)
 	defer done()
 	if err := c.Store.NodeAllocationProcess(bounded, id, c.Hostname); err != nil {
-		c.Log.Error("an allocation could not be decided; it is tried again", "allocation", id, "error", err)
+		c.Log.Error("cannot decide a node allocation; retrying", "allocation", id, "error", err)
 		return err
 	}
-	c.Log.Debug("looked at an allocation", "allocation", id)
+	c.Log.Debug("processed a node allocation", "allocation", id)
 	return nil
 }

@@ -1,11 +1,9 @@
-// Package conductor does what the Bare Metal API has promised: it decides the
-// allocations that were made at this process, and does the work of nodes that are
-// on their way from one state to another. Any number of processes may do so on one
-// database; when one dies, the others take over what it had.
+// Package conductor does the asynchronous work of the Bare Metal API: it decides the node allocations that this process
+// has created, and runs the work of nodes in transient states. Any number of processes may do so on one database; when
+// one dies, the others take over its work.
 //
-// It decides nothing about who gets which node: that is one SQL function. It
-// serves no requests, and it asks the database for work only when it has reason to
-// think that it missed something; otherwise it is told.
+// It is not for choosing a node for a node allocation: one SQL function does that. It serves no requests. It receives
+// notifications, and queries the database for pending work only when it may have missed one.
 package conductor
 
 import (
@@ -22,83 +20,79 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// Conductor is one process's share in the work. The exported fields are set before
-// Run and not changed afterwards.
+// Conductor is the worker of one process. The exported fields are set before Run and do not change afterwards.
 type Conductor struct {
 	Store *store.Store
-	// Hostname is the name it is registered under. No other process that is alive
-	// may have it. One that begins with the name of a dead one has its work, too.
+	// Hostname is the name that it registers under. No other live process may use it. A process that starts with the
+	// name of a dead one continues its work.
 	Hostname string
-	// Drivers by name; nodes with another driver are left to other conductors.
+	// Drivers by name; the conductor ignores nodes with another driver.
 	Drivers map[string]Driver
-	// ListenURL is how to reach the database for hearing of work, past any pooler
-	// of transactions; empty: as the store does.
+	// ListenURL is the address of the database for LISTEN, which does not work through a transaction pooler; empty:
+	// that of the store.
 	ListenURL string
-	// Workers is how many allocations are decided at once, and how many nodes are
-	// worked on at once; at least 1.
+	// Workers is the number of node allocations that the conductor decides at once, and of nodes that it works on at
+	// once; at least 1.
 	Workers int
-	// HeartbeatInterval is the time between two signs of life.
+	// HeartbeatInterval is the time between two heartbeats.
 	HeartbeatInterval time.Duration
-	// HeartbeatTimeout is the silence after which another conductor is dead.
+	// HeartbeatTimeout is the age of a heartbeat after which a conductor counts as dead.
 	HeartbeatTimeout time.Duration
-	// CheckInterval is the time between two looks for dead conductors, and for
-	// work of its own that was missed; 0: never.
+	// CheckInterval is the time between two checks for dead conductors, and for missed work of this one; 0: never.
 	CheckInterval time.Duration
 	Log           *slog.Logger
 
-	// The queues are made by the first who needs them: work may come before Run.
+	// The first caller creates the queues, because Decide may be called before Run.
 	made        sync.Once
 	allocations *queue
 	nodes       *queue
 }
 
-// Register makes the conductor known. Allocations may be made in its name from then
-// on, even before Run.
+// Register inserts the conductor's row. From then on node allocations may name it, even before Run.
 func (c *Conductor) Register(ctx context.Context) error {
 	return c.Store.ConductorRegister(ctx, c.Hostname, c.drivers())
 }
 
-// Run registers the conductor and works until the context ends. What is being
-// decided then is still decided; steps of drivers are broken off, and whoever takes
-// the node over does them again. At last the conductor is signed off.
+// Run registers the conductor and works until the context ends. It still finishes the node allocations that it is
+// deciding; it interrupts steps of drivers, and the conductor that takes over the node repeats them. At the end it
+// unregisters the conductor.
 func (c *Conductor) Run(ctx context.Context) error {
-	if c.begin(ctx) != nil {
-		return c.leave(ctx) // asked to end at once; Register may have come before
+	if c.registerWithRetry(ctx) != nil {
+		return c.unregister(ctx) // the context ended before the start; Register may have run before
 	}
 	c.makeQueues()
 	var running sync.WaitGroup
 	for range max(1, c.Workers) {
 		running.Go(func() { c.allocations.work(ctx, c.decide) })
-		running.Go(func() { c.nodes.work(ctx, c.attend) })
+		running.Go(func() { c.nodes.work(ctx, c.processNode) })
 	}
 	running.Go(func() { c.every(ctx, c.HeartbeatInterval, c.heartbeat) })
 	if c.CheckInterval > 0 {
-		running.Go(func() { c.every(ctx, c.CheckInterval, c.check) })
+		running.Go(func() { c.every(ctx, c.CheckInterval, c.takeOverAndRescan) })
 	}
-	running.Go(func() { c.hear(ctx) })
+	running.Go(func() { c.listen(ctx) })
 	running.Wait()
-	return c.leave(ctx)
+	return c.unregister(ctx)
 }
 
-// begin registers the conductor. A database that cannot be reached for a moment must not
-// leave the process without one.
-func (c *Conductor) begin(ctx context.Context) error {
+// registerWithRetry registers the conductor. It retries, because a short failure of the database must not leave the
+// process without a conductor.
+func (c *Conductor) registerWithRetry(ctx context.Context) error {
 	for {
 		err := c.Register(ctx)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		c.Log.Warn("the conductor could not register; it tries again", "conductor", c.Hostname, "error", err)
+		c.Log.Warn("cannot register the conductor; retrying", "conductor", c.Hostname, "error", err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(min(c.HeartbeatInterval, longestPause)):
+		case <-time.After(min(c.HeartbeatInterval, maxRetryDelay)):
 		}
 	}
 }
 
-// Decide is how this process hands over an allocation that it has made, without a
-// detour through the database. One that is handed over at the end, when nobody takes it
-// any more, is in the tables for whoever comes next.
+// Decide queues a node allocation that this process has created, without a notification by the database. If the workers
+// have stopped, the row stays pending in the database for the conductor that takes over.
 func (c *Conductor) Decide(allocation uuid.UUID) {
 	c.makeQueues()
 	c.allocations.add(allocation)
@@ -108,18 +102,18 @@ func (c *Conductor) makeQueues() {
 	c.made.Do(func() { c.allocations, c.nodes = newQueue(), newQueue() })
 }
 
-// A goodbye must not hold up the end of the process for long.
-const goodbye = time.Second
+// unregisterTimeout limits unregister, which must not delay the end of the process for long.
+const unregisterTimeout = time.Second
 
-// leave signs off, so that others need not wait for the silence.
-func (c *Conductor) leave(ctx context.Context) error {
-	leaving, done := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+// unregister marks the conductor as offline, so that other conductors take over without waiting for the heartbeat
+// timeout.
+func (c *Conductor) unregister(ctx context.Context) error {
+	leaving, done := context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
 	defer done()
-	return c.Store.ConductorLeave(leaving, c.Hostname)
+	return c.Store.ConductorUnregister(leaving, c.Hostname)
 }
 
-// every does something in turn until the context ends. What fails is logged; the
-// next turn is its next try.
+// every calls do at the interval until the context ends. It logs an error; the next call is the retry.
 func (c *Conductor) every(ctx context.Context, interval time.Duration, do func(context.Context) error) {
 	turn := time.NewTicker(interval)
 	defer turn.Stop()
@@ -129,15 +123,15 @@ func (c *Conductor) every(ctx context.Context, interval time.Duration, do func(c
 			return
 		case <-turn.C:
 		}
-		// A turn that hangs must not outlast the silence that others wait for.
+		// A call that hangs must not delay the heartbeat beyond the timeout.
 		bounded, done := context.WithTimeout(ctx, max(interval, time.Second))
 		err := do(bounded)
 		if unregistered(err) {
-			err = c.Register(bounded) // others took it for dead and forgot it
+			err = c.Register(bounded) // another conductor took it for dead and deleted its row
 		}
 		done()
 		if err != nil && ctx.Err() == nil {
-			c.Log.Warn("the conductor could not reach the database; it tries again", "conductor", c.Hostname, "error", err)
+			c.Log.Warn("a periodic task of the conductor failed; retrying", "conductor", c.Hostname, "error", err)
 		}
 	}
 }
@@ -146,8 +140,8 @@ func (c *Conductor) heartbeat(ctx context.Context) error {
 	return c.Store.ConductorHeartbeat(ctx, c.Hostname)
 }
 
-// check takes over the work of the dead, and looks for work that it has missed.
-func (c *Conductor) check(ctx context.Context) error {
+// takeOverAndRescan takes over the work of dead conductors, and queues missed work of this one.
+func (c *Conductor) takeOverAndRescan(ctx context.Context) error {
 	allocations, nodes, err := c.Store.ConductorTakeOver(ctx, c.Hostname, c.HeartbeatTimeout)
 	if err != nil {
 		return err
@@ -156,17 +150,17 @@ func (c *Conductor) check(ctx context.Context) error {
 		c.Log.Warn("took over the work of a dead conductor",
 			"conductor", c.Hostname, "allocations", len(allocations), "nodes", len(nodes))
 	}
-	return c.look(ctx)
+	return c.loadPendingWork(ctx)
 }
 
-// look finds in the tables everything there is to do here.
-func (c *Conductor) look(ctx context.Context) error {
-	allocations, err := c.Store.NodeAllocationMine(ctx, c.Hostname)
+// loadPendingWork queues all pending node allocations and nodes of this conductor.
+func (c *Conductor) loadPendingWork(ctx context.Context) error {
+	allocations, err := c.Store.NodeAllocationListPending(ctx, c.Hostname)
 	if err != nil {
 		return err
 	}
 	addAll(c.allocations, allocations)
-	nodes, err := c.Store.NodeWork(ctx, c.Hostname, provision.Transients(), c.drivers())
+	nodes, err := c.Store.NodeListPending(ctx, c.Hostname, provision.Transients(), c.drivers())
 	if err != nil {
 		return err
 	}
@@ -180,5 +174,5 @@ func addAll(to *queue, ids []uuid.UUID) {
 	}
 }
 
-// drivers are the names of the drivers here.
+// drivers returns the sorted names of the drivers of this conductor.
 func (c *Conductor) drivers() []string { return slices.Sorted(maps.Keys(c.Drivers)) }

@@ -7,7 +7,7 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// Power states as the API names them.
+// Power states, in the spelling of the API.
 const (
 	PowerOn       = "power on"
 	PowerOff      = "power off"
@@ -16,34 +16,32 @@ const (
 	SoftRebooting = "soft rebooting"
 )
 
-// Driver handles one kind of machines. Each step answers which power state the
-// machine is in afterwards, empty if the step doesn't know; an error fails the step
-// and its text becomes the node's last_error.
+// Driver manages one type of machine. Each step returns the power state that the machine has afterwards, empty if
+// unknown. An error fails the step and becomes the node's last_error.
 //
-// A step must stand being done twice, and being broken off at any point: when the
-// conductor at work dies, another one begins the step again. It ends when the
-// context does.
+// Every step must be idempotent and may be interrupted at any point: when a conductor dies, another one repeats the
+// step. A step ends when the context does.
 type Driver interface {
-	// Verify finds out whether the machine can be managed.
+	// Verify checks whether the driver can manage the machine.
 	Verify(ctx context.Context, node store.Node) (power string, err error)
-	// Inspect finds out what the machine has.
+	// Inspect discovers the hardware of the machine.
 	Inspect(ctx context.Context, node store.Node) (power string, err error)
-	// Clean removes what the last user left.
+	// Clean removes the data of the last user.
 	Clean(ctx context.Context, node store.Node) (power string, err error)
-	// Deploy puts the user's system on the machine and starts it.
+	// Deploy installs the user's system on the machine and starts it.
 	Deploy(ctx context.Context, node store.Node) (power string, err error)
-	// TearDown takes the machine from its user.
+	// TearDown removes the user's system from the machine.
 	TearDown(ctx context.Context, node store.Node) (power string, err error)
-	// Adopt takes over a machine that somebody else deployed.
+	// Adopt starts to manage a machine that is already deployed.
 	Adopt(ctx context.Context, node store.Node) (power string, err error)
-	// Power switches the machine; target is one of the power states above.
+	// Power changes the power state; target is one of the power states above.
 	Power(ctx context.Context, node store.Node, target string) (power string, err error)
-	// Validate says for each interface, such as "power" or "deploy", what keeps it
-	// from working; nil: nothing. What the driver doesn't have is not in the map.
+	// Validate returns, for each interface such as "power" or "deploy", the error that prevents its use; nil if none.
+	// Interfaces that the driver does not have are not in the map.
 	Validate(ctx context.Context, node store.Node) map[string]error
 }
 
-// steps says which step is the work of a transient state.
+// steps maps each transient state to the driver's step.
 var steps = map[string]func(Driver, context.Context, store.Node) (string, error){
 	provision.Verifying:  Driver.Verify,
 	provision.Inspecting: Driver.Inspect,
@@ -53,7 +51,7 @@ var steps = map[string]func(Driver, context.Context, store.Node) (string, error)
 	provision.Adopting:   Driver.Adopt,
 }
 
-// Drivers are the drivers built in, by the name that a node's driver field has.
+// Drivers returns the built-in drivers by name, as in the driver field of a node.
 func Drivers() map[string]Driver {
 	return map[string]Driver{FakeHardware: fake{}}
 }
@@ -61,15 +59,14 @@ func Drivers() map[string]Driver {
 // FakeHardware is the name of the driver without hardware.
 const FakeHardware = "fake-hardware"
 
-// Interfaces are the interfaces the API asks about, in the order of the alphabet.
+// interfaces are the interfaces that the API reports, in alphabetical order.
 var interfaces = []string{
 	"bios", "boot", "console", "deploy", "inspect", "management", "network", "power", "raid", "rescue", "storage",
 }
 
-// fake touches no machine at all: every step succeeds at once, whatever the node
-// says. It is for trying the API and for testing what uses it. Where the API's
-// first server leaves the power state unknown after verifying, which keeps the node
-// from ever being allocated until somebody switches it, this one says "power off".
+// fake touches no machine: every step succeeds at once, whatever the node contains. It is for trials of the API and for
+// tests of its clients. ironic leaves the power state unknown after verifying, so that the node is not allocatable
+// until a client changes its power. This driver sets "power off".
 type fake struct{}
 
 func (fake) Verify(_ context.Context, node store.Node) (string, error) {

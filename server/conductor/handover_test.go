@@ -7,9 +7,9 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// TestAnAllocationIsHandedOverWithinTheProcess has a conductor that looks for nothing
-// any more and is told nothing by the database.
-func TestAnAllocationIsHandedOverWithinTheProcess(t *testing.T) {
+// TestConductor_DecideInProcess_NoNotificationNeeded uses a conductor without periodic checks, and node allocations
+// without a notification.
+func TestConductor_DecideInProcess_NoNotificationNeeded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.node("first", provision.Available)
@@ -25,7 +25,7 @@ func TestAnAllocationIsHandedOverWithinTheProcess(t *testing.T) {
 		})
 	}
 	b.allocate("told", "me")
-	active("told") // it has looked for what there was, and hears
+	active("told") // the initial scan is over, and the conductor listens
 
 	quiet, err := b.NodeAllocationCreate(t.Context(),
 		store.NodeAllocationRequest{Name: new("quiet"), ResourceClass: "baremetal", Quiet: true}, "me")
@@ -36,7 +36,7 @@ func TestAnAllocationIsHandedOverWithinTheProcess(t *testing.T) {
 	active("quiet")
 }
 
-func TestAnAllocationMayBeHandedOverBeforeTheConductorRuns(t *testing.T) {
+func TestConductor_DecideBeforeRun_Processed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.node("first", provision.Available)

@@ -11,12 +11,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/provision"
 	"github.com/berthd/berth/server/store"
 )
 
-// TestMain is also the main function of processes that tests start to kill.
+// TestMain is also the main function of the processes that tests start and kill.
 func TestMain(m *testing.M) {
 	if url := os.Getenv(processVariable); url != "" {
 		if err := runProcess(context.Background(), url, os.Getenv(hostnameVariable)); err != nil {
@@ -28,21 +29,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The environment of such a process: the database, and who it is.
+// The environment of such a process: the database, and the name of its conductor.
 const (
 	processVariable  = "BERTH_TEST_CONDUCTOR_DATABASE"
 	hostnameVariable = "BERTH_TEST_CONDUCTOR_HOSTNAME"
 )
 
 func runProcess(ctx context.Context, url, hostname string) error {
-	opened, err := store.Open(ctx, store.Options{URL: url, MaxConns: 4})
+	opened, err := store.Open(ctx, postgres.Options{URL: url, MaxConns: 4})
 	if err != nil {
 		return err
 	}
 	return quick(opened, hostname).Run(ctx)
 }
 
-// quick is a conductor whose clock runs faster, so that tests need not wait.
+// quick returns a conductor with short intervals, so that tests take less time.
 func quick(opened *store.Store, hostname string) *Conductor {
 	return &Conductor{
 		Store: opened, Hostname: hostname, Drivers: Drivers(), Workers: 4,
@@ -61,7 +62,7 @@ type bundle struct {
 func setup(t testing.TB) *bundle {
 	t.Helper()
 	db := dbtest.New(t)
-	dbtest.Guard(t, db)
+	dbtest.AddInvariantTriggers(t, db)
 	b := &bundle{t: t, db: db}
 	b.Store = b.open()
 	return b
@@ -69,7 +70,7 @@ func setup(t testing.TB) *bundle {
 
 func (b *bundle) open() *store.Store {
 	b.t.Helper()
-	opened, err := store.Open(b.t.Context(), store.Options{URL: b.db.URL, MaxConns: 4})
+	opened, err := store.Open(b.t.Context(), postgres.Options{URL: b.db.URL, MaxConns: 4})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -77,13 +78,13 @@ func (b *bundle) open() *store.Store {
 	return opened
 }
 
-// conductor is one with connections of its own, as in another process.
+// conductor returns a conductor with its own connections, as in another process.
 func (b *bundle) conductor(hostname string) *Conductor {
 	b.t.Helper()
 	return quick(b.open(), hostname)
 }
 
-// run starts a conductor and returns when it is registered; stop waits for its end.
+// run starts a conductor and returns after it has registered; stop waits for its end.
 func (b *bundle) run(c *Conductor) (stop func()) {
 	b.t.Helper()
 	if err := c.Register(b.t.Context()); err != nil {
@@ -100,15 +101,14 @@ func (b *bundle) run(c *Conductor) (stop func()) {
 		stopped = true
 		cancel()
 		if err := <-ended; err != nil {
-			b.t.Errorf("conductor %s ended with: %v", c.Hostname, err)
+			b.t.Errorf("Run of conductor %s: %v", c.Hostname, err)
 		}
 	}
 	b.t.Cleanup(stop)
 	return stop
 }
 
-// process starts a conductor in a process of its own and returns when it has
-// registered; kill gives it no chance to do anything more.
+// process starts a conductor in its own process and returns after it has registered; kill sends SIGKILL.
 func (b *bundle) process(hostname string) (kill func()) {
 	b.t.Helper()
 	program := exec.Command(os.Args[0])
@@ -129,17 +129,17 @@ func (b *bundle) process(hostname string) (kill func()) {
 	return kill
 }
 
-// eventually waits for something that other goroutines and processes bring about.
+// eventually waits until happened returns true, and fails after 30 seconds.
 func (b *bundle) eventually(what string, happened func() bool) {
 	b.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !happened(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("this did not happen in 30 seconds: %s", what)
+			b.t.Fatalf("not within 30 seconds: %s", what)
 		}
 	}
 }
 
-// node makes a node in a state.
+// node creates a node in a state.
 func (b *bundle) node(name, state string) store.Node {
 	b.t.Helper()
 	wanted := store.Node{
@@ -155,19 +155,19 @@ func (b *bundle) node(name, state string) store.Node {
 	return made
 }
 
-// verb asks for what a user asks for, as the API does.
+// verb requests a transition as a client does through the API.
 func (b *bundle) verb(node store.Node, verb string) {
 	b.t.Helper()
 	now := b.show(node)
-	edge, ok := provision.Verb(now.ProvisionState, verb)
+	edge, ok := provision.EdgeForVerb(now.ProvisionState, verb)
 	if !ok {
 		b.t.Fatalf("%s is not allowed in %q", verb, now.ProvisionState)
 	}
-	_, moved, err := b.NodeMove(b.t.Context(), node.UUID.String(), store.NodeStep{
+	_, moved, err := b.NodeTransition(b.t.Context(), node.UUID.String(), store.Transition{
 		From: []string{edge.From}, To: edge.To, Target: pointer(edge.Target),
 	})
 	if err != nil || !moved {
-		b.t.Fatalf("%s: moved is %v, error %v", verb, moved, err)
+		b.t.Fatalf("%s: moved = %v, error = %v", verb, moved, err)
 	}
 }
 
@@ -180,7 +180,7 @@ func (b *bundle) show(node store.Node) store.Node {
 	return shown
 }
 
-// rests waits until nobody works on a node any more, and answers what it is then.
+// rests waits until no conductor holds a node in the state, and returns the node.
 func (b *bundle) rests(node store.Node, state string) store.Node {
 	b.t.Helper()
 	var shown store.Node
@@ -193,7 +193,7 @@ func (b *bundle) rests(node store.Node, state string) store.Node {
 
 func fmtNode(node store.Node) string { return "node " + value(node.Name) }
 
-// allocate asks for a node at a conductor.
+// allocate creates a node allocation in the name of a conductor.
 func (b *bundle) allocate(name, conductor string) store.NodeAllocation {
 	b.t.Helper()
 	made, err := b.NodeAllocationCreate(b.t.Context(),
@@ -204,7 +204,7 @@ func (b *bundle) allocate(name, conductor string) store.NodeAllocation {
 	return made
 }
 
-// count answers a question that is one number.
+// count returns the result of a query for one number.
 func (b *bundle) count(question string, args ...any) (n int) {
 	b.t.Helper()
 	if err := b.db.Pool.QueryRow(b.t.Context(), question, args...).Scan(&n); err != nil {
@@ -213,7 +213,7 @@ func (b *bundle) count(question string, args ...any) (n int) {
 	return n
 }
 
-// texts answers a question that is a list.
+// texts returns the result of a query for a list of texts.
 func (b *bundle) texts(question string, args ...any) []string {
 	b.t.Helper()
 	rows, err := b.db.Pool.Query(b.t.Context(), question, args...)
@@ -234,8 +234,8 @@ func (b *bundle) exec(statement string, args ...any) {
 	}
 }
 
-// scripted is a driver of which a test says what happens at each step: "verify",
-// "clean" and so on. It is otherwise the fake one.
+// scripted is a driver whose steps ("verify", "clean" and so on) call a function of the test first. Otherwise it is the
+// fake driver.
 type scripted struct {
 	fake
 	happens func(ctx context.Context, step string, node store.Node) error
@@ -278,7 +278,7 @@ func (s scripted) Power(ctx context.Context, node store.Node, target string) (st
 	})
 }
 
-// script gives a conductor such a driver.
+// script replaces the driver of a conductor with a scripted one.
 func (c *Conductor) script(happens func(ctx context.Context, step string, node store.Node) error) *Conductor {
 	c.Drivers = map[string]Driver{FakeHardware: scripted{happens: happens}}
 	return c

@@ -12,20 +12,20 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// attend works on a node until there is nothing left to do here: it is at rest, or
-// another conductor's.
-func (c *Conductor) attend(ctx context.Context, id uuid.UUID) error {
+// processNode works on a node until nothing is left to do for this conductor: the node is in a stable state, or
+// reserved by another conductor.
+func (c *Conductor) processNode(ctx context.Context, id uuid.UUID) error {
 	for {
 		node, err := c.Store.NodeShow(ctx, id.String())
 		more := false
 		if err == nil {
-			more, err = c.advance(ctx, node)
+			more, err = c.runNextStep(ctx, node)
 		}
 		switch {
 		case gone(err):
 			return nil
 		case err != nil && ctx.Err() == nil:
-			c.Log.Error("the work on a node could not go on; it is tried again", "node", id, "error", err)
+			c.Log.Error("cannot continue the work on a node; retrying", "node", id, "error", err)
 			return err
 		case err != nil || !more:
 			return err
@@ -33,37 +33,38 @@ func (c *Conductor) attend(ctx context.Context, id uuid.UUID) error {
 	}
 }
 
-// advance does the next thing there is to do on a node, and says whether to look
-// for more.
-func (c *Conductor) advance(ctx context.Context, node store.Node) (more bool, err error) {
+// runNextStep does the next work on a node, and reports whether more may follow.
+func (c *Conductor) runNextStep(ctx context.Context, node store.Node) (more bool, err error) {
 	mine := node.Conductor != nil && *node.Conductor == c.Hostname
 	driver, known := c.Drivers[node.Driver]
 	switch {
 	case node.Conductor != nil && !mine, !known && !mine:
 		return false, nil
 	case !known:
-		// It was taken over from somebody who had the driver.
+		// This conductor took the node over from one that had the driver.
 		return false, c.release(ctx, node)
-	case provision.Transient(node.ProvisionState):
-		return c.claimed(ctx, node, mine, func() error { return c.work(ctx, driver, node) })
 	case node.TargetPowerState != nil:
-		return c.claimed(ctx, node, mine, func() error { return c.switchPower(ctx, driver, node) })
+		// Power comes before the work of the state: that work ends in a commit which sets the final state and releases
+		// the reservation. A pending power request must not reserve the node again after it.
+		return c.runIfReserved(ctx, node, mine, func() error { return c.switchPower(ctx, driver, node) })
+	case provision.Transient(node.ProvisionState):
+		return c.runIfReserved(ctx, node, mine, func() error { return c.work(ctx, driver, node) })
 	case mine:
 		return false, c.release(ctx, node)
 	}
 	return false, nil
 }
 
-// claimed does the work if the node is held, or can be: nobody else may have moved
-// or claimed it since it was read. Otherwise it is looked at again.
-func (c *Conductor) claimed(ctx context.Context, node store.Node, mine bool, work func() error) (more bool, err error) {
+// runIfReserved calls work if this conductor holds the reservation or obtains it. Otherwise another transaction changed
+// the node since it was read, and the caller reads it again.
+func (c *Conductor) runIfReserved(ctx context.Context, node store.Node, mine bool, work func() error) (more bool, err error) {
 	if !mine {
-		_, ok, err := c.Store.NodeMove(ctx, node.UUID.String(), store.NodeStep{
+		_, ok, err := c.Store.NodeTransition(ctx, node.UUID.String(), store.Transition{
 			From: []string{node.ProvisionState}, Revision: &node.Revision,
 			To: node.ProvisionState, Target: node.TargetProvisionState, Conductor: &c.Hostname,
 		})
 		if unregistered(err) {
-			// Others took this conductor for dead and forgot it.
+			// Another conductor took this one for dead and deleted its row.
 			return true, c.Register(ctx)
 		}
 		if err != nil || !ok {
@@ -73,26 +74,26 @@ func (c *Conductor) claimed(ctx context.Context, node store.Node, mine bool, wor
 	return true, work()
 }
 
-// work does the work of a transient state and moves the node to where it ends.
+// work does the work of a transient state and transitions the node to the state that follows.
 func (c *Conductor) work(ctx context.Context, driver Driver, node store.Node) error {
 	state := node.ProvisionState
 	power, failure := steps[state](driver, ctx, node)
 	if ctx.Err() != nil {
-		return ctx.Err() // broken off, which says nothing about the machine
+		return ctx.Err() // interrupted: not a failure of the machine
 	}
-	step := store.NodeStep{}
+	step := store.Transition{}
 	var edge provision.Edge
 	if failure != nil {
 		step.LastError = new(fmt.Sprintf("The work of the state %q failed on node %s: %v", state, node.UUID, failure))
-		edge, _ = provision.Fail(state, value(node.TargetProvisionState))
-		if err := c.setAside(ctx, node, edge.To, *step.LastError); err != nil {
+		edge, _ = provision.EdgeOnFailure(state, value(node.TargetProvisionState))
+		if err := c.markCleanFailed(ctx, node, edge.To, *step.LastError); err != nil {
 			return err
 		}
 	} else {
-		edge, _ = provision.Done(state, destination(node))
+		edge, _ = provision.EdgeOnSuccess(state, destination(node))
 		step.TearDown = state == provision.Deleting
 	}
-	c.Log.Info("a node moves on", "node", node.UUID, "from", state, "to", edge.To, failed(failure))
+	c.Log.Info("node transitions", "node", node.UUID, "from", state, "to", edge.To, failed(failure))
 	step.To, step.Target = edge.To, pointer(edge.Target)
 	return c.finish(ctx, node, step, func(now store.Node) *store.NodePower {
 		if power == "" || failure != nil {
@@ -102,8 +103,8 @@ func (c *Conductor) work(ctx context.Context, driver Driver, node store.Node) er
 	})
 }
 
-// destination is where a node is going. One that is retired has no next user: when
-// it is clean it stays with its operators.
+// destination returns the state that follows the transient state. A retired node has no next user: it becomes
+// manageable after cleaning.
 func destination(node store.Node) string {
 	if node.Retired && node.ProvisionState == provision.Cleaning {
 		return provision.Manageable
@@ -111,10 +112,10 @@ func destination(node store.Node) string {
 	return value(node.TargetProvisionState)
 }
 
-// cleanFailure is the fault of a node that could not be cleaned.
+// cleanFailure is the fault of a node whose cleaning failed.
 const cleanFailure = "clean failure"
 
-// failed is nothing in a log line where nothing failed.
+// failed returns a log attribute with the failure; empty for nil.
 func failed(failure error) slog.Attr {
 	if failure == nil {
 		return slog.Attr{}
@@ -122,10 +123,9 @@ func failed(failure error) slog.Attr {
 	return slog.Any("failure", failure)
 }
 
-// setAside puts a node that could not be cleaned into maintenance. That comes before
-// the node moves, so that a death in between leaves a node that is only cleaned
-// again and not one that passes for whole.
-func (c *Conductor) setAside(ctx context.Context, node store.Node, to, reason string) error {
+// markCleanFailed sets maintenance on a node whose cleaning failed. It does so before the transition: if the conductor
+// dies in between, the next one cleans the node again, and the node never counts as clean.
+func (c *Conductor) markCleanFailed(ctx context.Context, node store.Node, to, reason string) error {
 	if to != provision.CleanFailed {
 		return nil
 	}
@@ -136,24 +136,24 @@ func (c *Conductor) setAside(ctx context.Context, node store.Node, to, reason st
 	return err
 }
 
-// switchPower brings a node's power to its target. When that fails the power is as
-// it was, and the reason is in last_error.
+// switchPower changes a node's power to its target. If that fails, the power state stays as it was, and last_error has
+// the reason.
 func (c *Conductor) switchPower(ctx context.Context, driver Driver, node store.Node) error {
 	power, failure := driver.Power(ctx, node, *node.TargetPowerState)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	step := store.NodeStep{To: node.ProvisionState, Target: node.TargetProvisionState}
+	step := store.Transition{To: node.ProvisionState, Target: node.TargetProvisionState}
 	if failure != nil {
 		step.LastError = new(fmt.Sprintf("Changing the power of node %s to %q failed: %v", node.UUID, *node.TargetPowerState, failure))
 	}
-	c.Log.Info("a node was switched", "node", node.UUID, "target", *node.TargetPowerState, failed(failure))
+	c.Log.Info("changed the power state of a node", "node", node.UUID, "target", *node.TargetPowerState, failed(failure))
 	return c.finish(ctx, node, step, func(now store.Node) *store.NodePower {
 		reached := &store.NodePower{State: now.PowerState, Target: now.TargetPowerState}
 		if failure == nil {
 			reached.State = &power
 		}
-		// Who asked for something else meanwhile still gets it.
+		// A newer power request that arrived during the step stays pending.
 		if value(now.TargetPowerState) == *node.TargetPowerState {
 			reached.Target = nil
 		}
@@ -161,36 +161,36 @@ func (c *Conductor) switchPower(ctx context.Context, driver Driver, node store.N
 	})
 }
 
-// release gives up a node that is at rest.
+// release releases the reservation of a node in a stable state.
 func (c *Conductor) release(ctx context.Context, node store.Node) error {
-	step := store.NodeStep{To: node.ProvisionState, Target: node.TargetProvisionState}
+	step := store.Transition{To: node.ProvisionState, Target: node.TargetProvisionState}
 	step.LastError = node.LastError
 	return c.finish(ctx, node, step, func(store.Node) *store.NodePower { return nil })
 }
 
-// finish writes what came of the work and gives the node up, provided that it is
-// still held and in the state the work was for. If not, somebody took it for
-// abandoned, and what they found counts. Others may have changed other things
-// meanwhile, so the node is read again; power says what becomes of its power.
-func (c *Conductor) finish(ctx context.Context, worked store.Node, step store.NodeStep, power func(now store.Node) *store.NodePower) error {
+// finish writes the result of the work and releases the reservation, if this conductor still holds it and the node is
+// still in the state of the work. Otherwise another conductor took the node over, and the result is discarded. Clients
+// may have changed other fields meanwhile, so finish reads the node again; power sets the power fields from what it
+// reads.
+func (c *Conductor) finish(ctx context.Context, worked store.Node, step store.Transition, power func(now store.Node) *store.NodePower) error {
 	for {
 		now, err := c.Store.NodeShow(ctx, worked.UUID.String())
 		if err != nil {
 			return err
 		}
 		if value(now.Conductor) != c.Hostname || now.ProvisionState != worked.ProvisionState {
-			c.Log.Warn("somebody else went on with a node; what was done here is dropped", "node", worked.UUID)
+			c.Log.Warn("another conductor changed the node; discarding the result of this step", "node", worked.UUID)
 			return nil
 		}
 		step.From, step.Revision, step.Holder = []string{now.ProvisionState}, &now.Revision, &c.Hostname
 		step.Power = power(now)
-		if _, ok, err := c.Store.NodeMove(ctx, worked.UUID.String(), step); err != nil || ok {
+		if _, ok, err := c.Store.NodeTransition(ctx, worked.UUID.String(), step); err != nil || ok {
 			return err
 		}
 	}
 }
 
-// value is what a pointer points to; empty if nil.
+// value returns what text points to; empty for nil.
 func value(text *string) string {
 	if text == nil {
 		return ""
@@ -198,7 +198,7 @@ func value(text *string) string {
 	return *text
 }
 
-// pointer is nil for the empty text.
+// pointer returns a pointer to text; nil if it is empty.
 func pointer(text string) *string {
 	if text == "" {
 		return nil
@@ -206,14 +206,14 @@ func pointer(text string) *string {
 	return &text
 }
 
-// gone tells whether a node or an allocation was deleted meanwhile.
-func gone(err error) bool { return refusedFor(err, store.NodeUnknown, store.NodeAllocationUnknown) }
+// gone reports whether the node or the node allocation was deleted meanwhile.
+func gone(err error) bool { return refusedFor(err, store.NodeNotFound, store.NodeAllocationNotFound) }
 
-// unregistered tells whether the database does not know this conductor.
-func unregistered(err error) bool { return refusedFor(err, store.ConductorUnknown) }
+// unregistered reports whether the database has no row of this conductor.
+func unregistered(err error) bool { return refusedFor(err, store.ConductorNotFound) }
 
-// refusedFor tells whether the database refused something for one of the rules.
+// refusedFor reports whether err is a violation of one of the rules.
 func refusedFor(err error, rules ...store.Rule) bool {
-	refused := store.As(err)
+	refused := store.AsRuleViolation(err)
 	return refused != nil && slices.Contains(rules, refused.Rule)
 }

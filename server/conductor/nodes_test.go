@@ -16,8 +16,7 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// record notes every change of a node's states, in the database itself, so that
-// none can be missed.
+// record records every change of a node's states with a trigger, so that the test misses none.
 func (b *bundle) record() {
 	b.exec(`
 		CREATE TABLE moves (id int GENERATED ALWAYS AS IDENTITY, what text NOT NULL);
@@ -34,7 +33,7 @@ func (b *bundle) record() {
 		CREATE TRIGGER note_move AFTER UPDATE ON nodes FOR EACH ROW EXECUTE FUNCTION note_move();`)
 }
 
-func TestANodeGoesThroughItsLifeStateByState(t *testing.T) {
+func TestConductor_NodeLifecycle_RunsEveryState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.record()
@@ -48,7 +47,7 @@ func TestANodeGoesThroughItsLifeStateByState(t *testing.T) {
 		b.rests(node, step[1])
 	}
 	allocation := b.allocate("mine", "one")
-	b.eventually("the node is given away", func() bool { return b.show(node).InstanceUUID != nil })
+	b.eventually("the node is assigned", func() bool { return b.show(node).InstanceUUID != nil })
 	for _, step := range [][2]string{
 		{provision.Activate, provision.Active}, {provision.Rebuild, provision.Active}, {provision.Undeploy, provision.Available},
 		{provision.Manage, provision.Manageable}, {provision.Adopt, provision.Active}, {provision.Delete, provision.Available},
@@ -70,14 +69,14 @@ func TestANodeGoesThroughItsLifeStateByState(t *testing.T) {
 		"deleting / available / power off", "cleaning / available / power off", "available / - / power off",
 	}
 	if got := b.texts("SELECT what FROM moves ORDER BY id"); !slices.Equal(got, want) {
-		t.Errorf("the node went\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+		t.Errorf("states of the node =\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
 	if _, err := b.NodeAllocationShow(t.Context(), allocation.UUID.String()); !gone(err) {
-		t.Errorf("after tearing down the node its allocation is not gone: %v", err)
+		t.Errorf("node allocation after teardown: error = %v, want not found", err)
 	}
 }
 
-func TestTearingDownForgetsWhatTheUserWroteAndNothingElse(t *testing.T) {
+func TestConductor_TearDown_ClearsInstanceDataOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.run(b.conductor("one"))
@@ -97,7 +96,7 @@ func TestTearingDownForgetsWhatTheUserWroteAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestFailedWorkEndsInItsStateWithTheReasonAndCanBeRepeated(t *testing.T) {
+func TestConductor_StepFails_FailureStateAndRetry(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ from, verb, step, to, target, again, rests string }{
 		{provision.Enroll, provision.Manage, "verify", provision.Enroll, "", provision.Manage, provision.Manageable},
@@ -130,7 +129,7 @@ func TestFailedWorkEndsInItsStateWithTheReasonAndCanBeRepeated(t *testing.T) {
 			}
 			aside := c.to == provision.CleanFailed
 			if failed.Maintenance != aside || value(failed.Fault) != map[bool]string{true: "clean failure"}[aside] {
-				t.Errorf("maintenance is %v, fault %q", failed.Maintenance, value(failed.Fault))
+				t.Errorf("maintenance = %v, fault = %q", failed.Maintenance, value(failed.Fault))
 			}
 			b.verb(node, c.again)
 			if repaired := b.rests(node, c.rests); repaired.LastError != nil || repaired.TargetProvisionState != nil {
@@ -140,12 +139,12 @@ func TestFailedWorkEndsInItsStateWithTheReasonAndCanBeRepeated(t *testing.T) {
 	}
 }
 
-func TestPowerIsSwitchedAndAFailureLeavesItAsItWas(t *testing.T) {
+func TestConductor_PowerChangeFails_KeepsPowerState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.run(b.conductor("one").script(func(_ context.Context, step string, _ store.Node) error {
 		if step == SoftPowerOff {
-			return errors.New("nobody listens")
+			return errors.New("no response from the BMC")
 		}
 		return nil
 	}))
@@ -154,8 +153,8 @@ func TestPowerIsSwitchedAndAFailureLeavesItAsItWas(t *testing.T) {
 		{PowerOn, PowerOn}, {SoftRebooting, PowerOn}, {SoftPowerOff, PowerOn}, {PowerOff, PowerOff}, {Rebooting, PowerOn},
 	} {
 		now := b.show(node)
-		if _, _, err := b.NodeMove(t.Context(), node.UUID.String(), store.NodeStep{
-			To: now.ProvisionState, NodeEffects: store.NodeEffects{Power: &store.NodePower{State: now.PowerState, Target: &c[0]}},
+		if _, _, err := b.NodeTransition(t.Context(), node.UUID.String(), store.Transition{
+			To: now.ProvisionState, TransitionEffects: store.TransitionEffects{Power: &store.NodePower{State: now.PowerState, Target: &c[0]}},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +165,7 @@ func TestPowerIsSwitchedAndAFailureLeavesItAsItWas(t *testing.T) {
 	}
 }
 
-func TestARetiredNodeIsNotProvidedAgain(t *testing.T) {
+func TestConductor_RetiredNode_StaysManageable(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.run(b.conductor("one"))
@@ -178,7 +177,7 @@ func TestARetiredNodeIsNotProvidedAgain(t *testing.T) {
 	b.rests(node, provision.Manageable)
 }
 
-func TestANodeOfAnotherDriverIsLeftAlone(t *testing.T) {
+func TestConductor_NodeOfOtherDriver_Ignored(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.run(b.conductor("one"))
@@ -191,11 +190,11 @@ func TestANodeOfAnotherDriverIsLeftAlone(t *testing.T) {
 	b.verb(own, provision.Manage)
 	b.rests(own, provision.Manageable)
 	if left := b.show(foreign); left.ProvisionState != provision.Verifying || left.Conductor != nil {
-		t.Errorf("it is %q at %q", left.ProvisionState, value(left.Conductor))
+		t.Errorf("state = %q, conductor = %q", left.ProvisionState, value(left.Conductor))
 	}
 }
 
-func TestWhatUsersChangeDuringTheWorkIsKept(t *testing.T) {
+func TestConductor_NodeChangedDuringStep_KeepsUserChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	began, goOn := make(chan bool), make(chan bool)
@@ -213,7 +212,7 @@ func TestWhatUsersChangeDuringTheWorkIsKept(t *testing.T) {
 	b.verb(node, provision.Manage)
 	<-began
 	if held := b.show(node); value(held.Conductor) != "one" {
-		t.Errorf("the conductor at work is %q", value(held.Conductor))
+		t.Errorf("reservation = %q", value(held.Conductor))
 	}
 	if _, err := b.NodeUpdate(t.Context(), node.UUID.String(), func(n *store.Node) error { n.Owner = new("someone"); return nil }); err != nil {
 		t.Fatal(err)
@@ -224,7 +223,7 @@ func TestWhatUsersChangeDuringTheWorkIsKept(t *testing.T) {
 	}
 }
 
-func TestWhoAsksForOtherPowerWhileItIsSwitchedGetsItNext(t *testing.T) {
+func TestConductor_PowerRequestDuringSwitch_AppliedNext(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	began, goOn := make(chan bool), make(chan bool)
@@ -241,9 +240,9 @@ func TestWhoAsksForOtherPowerWhileItIsSwitchedGetsItNext(t *testing.T) {
 	node := b.node("n", provision.Active)
 	ask := func(target string) {
 		now := b.show(node)
-		if _, ok, err := b.NodeMove(t.Context(), node.UUID.String(), store.NodeStep{
+		if _, ok, err := b.NodeTransition(t.Context(), node.UUID.String(), store.Transition{
 			To: now.ProvisionState, Conductor: now.Conductor,
-			NodeEffects: store.NodeEffects{Power: &store.NodePower{State: now.PowerState, Target: &target}},
+			TransitionEffects: store.TransitionEffects{Power: &store.NodePower{State: now.PowerState, Target: &target}},
 		}); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
@@ -256,16 +255,16 @@ func TestWhoAsksForOtherPowerWhileItIsSwitchedGetsItNext(t *testing.T) {
 	b.rests(node, provision.Active)
 	want := []string{"active / - / power on", "active / - / power off"}
 	if got := b.texts("SELECT what FROM moves ORDER BY id"); !slices.Equal(got, want) {
-		t.Errorf("the power went %q, want %q", got, want)
+		t.Errorf("states = %q, want %q", got, want)
 	}
 }
 
-func TestANodeDeletedDuringItsWorkIsForgotten(t *testing.T) {
+func TestConductor_NodeDeletedDuringStep_Dropped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.conductor("one")
 	node := b.node("n", provision.Enroll)
-	log := &told{what: "could not go on"}
+	log := &told{what: "cannot continue the work"}
 	c.Log = slog.New(slog.NewTextHandler(log, nil))
 	c.script(func(context.Context, string, store.Node) error {
 		return errors.Join(b.NodeMaintenance(t.Context(), node.UUID.String(), true, nil), b.NodeDelete(t.Context(), node.UUID.String()))
@@ -273,27 +272,27 @@ func TestANodeDeletedDuringItsWorkIsForgotten(t *testing.T) {
 	b.run(c)
 	b.verb(node, provision.Manage)
 	other := b.node("other", provision.Available)
-	b.eventually("it is gone", func() bool { return b.count("SELECT count(*) FROM nodes") == 1 })
+	b.eventually("the node is deleted", func() bool { return b.count("SELECT count(*) FROM nodes") == 1 })
 	b.allocate("a", "one")
 	b.decided(1, 1)
 	if log.seen.Load() || b.show(other).AllocationUUID == nil {
-		t.Error("the conductor stumbled over a node that is gone")
+		t.Error("the conductor logged an error for a deleted node")
 	}
 }
 
-func TestEveryTransientStateHasItsWork(t *testing.T) {
+func TestConductor_TransientStates_HaveSteps(t *testing.T) {
 	t.Parallel()
 	if got, want := slices.Sorted(maps.Keys(steps)), slices.Sorted(slices.Values(provision.Transients())); !slices.Equal(got, want) {
-		t.Errorf("there is work for %q, want %q", got, want)
+		t.Errorf("transient states with a step = %q, want %q", got, want)
 	}
 	for name, wrong := range (fake{}).Validate(t.Context(), store.Node{}) {
 		if wrong != nil {
-			t.Errorf("the driver without hardware lacks %s: %v", name, wrong)
+			t.Errorf("fake driver: interface %s: %v", name, wrong)
 		}
 	}
 }
 
-// sharedSteps counts who did which step on which node.
+// sharedSteps records which conductor ran which step on which node.
 type sharedSteps struct {
 	mu   sync.Mutex
 	done map[string][]string
@@ -309,7 +308,7 @@ func (s *sharedSteps) of(conductor string) func(context.Context, string, store.N
 	}
 }
 
-func TestTwoConductorsShareTheNodesAndNoStepIsDoneTwice(t *testing.T) {
+func TestConductor_TwoConductors_NoStepRunTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	shared := &sharedSteps{done: map[string][]string{}}
@@ -328,11 +327,43 @@ func TestTwoConductorsShareTheNodesAndNoStepIsDoneTwice(t *testing.T) {
 	workers := map[string]int{}
 	for key, by := range shared.done {
 		if len(by) != 1 {
-			t.Errorf("%s was done by %q", key, by)
+			t.Errorf("step %s ran on conductors %q, want one", key, by)
 		}
 		workers[by[0]]++
 	}
 	if len(shared.done) != 80 || workers["one"] == 0 || workers["two"] == 0 {
-		t.Errorf("%d steps were done, by %v", len(shared.done), workers)
+		t.Errorf("steps = %d by %v, want 80 by both conductors", len(shared.done), workers)
+	}
+}
+
+// TestConductor_PowerPendingBeforeWork_FinalStateIsShownUnreserved: the last commit of the work of a state sets the
+// final state and releases the reservation, and no earlier power request reserves the node again.
+func TestConductor_PowerPendingBeforeWork_FinalStateIsShownUnreserved(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(`CREATE TABLE versions (id bigint GENERATED ALWAYS AS IDENTITY, state text, held bool);
+		CREATE FUNCTION note_version() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			INSERT INTO versions (state, held) VALUES (NEW.provision_state, NEW.conductor_id IS NOT NULL);
+			RETURN NULL;
+		END $$;
+		CREATE TRIGGER note_version AFTER UPDATE ON nodes FOR EACH ROW EXECUTE FUNCTION note_version()`)
+	node := b.node("rack-7", provision.Available)
+	if _, moved, err := b.NodeTransition(t.Context(), node.UUID.String(), store.Transition{
+		To: provision.Available, TransitionEffects: store.TransitionEffects{Power: &store.NodePower{State: node.PowerState, Target: new(PowerOff)}},
+	}); err != nil || !moved {
+		t.Fatal(moved, err)
+	}
+	b.verb(node, provision.Activate)
+	b.run(b.conductor("a"))
+	b.eventually("the node is active with nothing pending", func() bool {
+		shown := b.show(node)
+		return shown.ProvisionState == provision.Active && shown.TargetPowerState == nil
+	})
+	if got := b.rests(node, provision.Active).PowerState; value(got) != PowerOn {
+		t.Errorf("power state = %q, want %q: the request to switch came before the one to deploy", value(got), PowerOn)
+	}
+	if got := b.texts(`SELECT state FROM versions WHERE held AND state = 'active'`); len(got) > 0 {
+		t.Errorf("%d versions of the node are active and reserved, want none", len(got))
 	}
 }

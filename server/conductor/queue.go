@@ -8,9 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// queue is work that waits for a worker, each thing once. What is added while it is
-// being worked on is worked on again afterwards, since whoever added it may have
-// seen something that the worker had not.
+// queue is a set of pending UUIDs for workers. A UUID that is added while a worker processes it runs once more
+// afterwards, because the caller of add may have seen a newer state.
 type queue struct {
 	mu      sync.Mutex
 	ready   sync.Cond
@@ -19,18 +18,18 @@ type queue struct {
 	closed  bool
 }
 
-// item is one thing that waits, is being worked on, or rests before another try.
+// item is one UUID that waits, runs, or is delayed before a retry.
 type item struct {
 	running bool
 	again   bool
-	// failures in a row; the pause before the next try doubles with each.
+	// failures is the number of failures in a row; the delay before the next retry doubles with each.
 	failures int
 }
 
-// After a failure there is a pause, first short and then up to the longest.
+// Limits of the delay before a retry.
 const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
+	minRetryDelay = 100 * time.Millisecond
+	maxRetryDelay = 5 * time.Second
 )
 
 func newQueue() *queue {
@@ -39,20 +38,20 @@ func newQueue() *queue {
 	return q
 }
 
-// add makes sure that a worker will look at this after now.
+// add makes sure that a worker processes id after this call.
 func (q *queue) add(id uuid.UUID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.put(id)
 }
 
-// put is add for who holds the lock.
+// put is add for callers that hold the lock.
 func (q *queue) put(id uuid.UUID) {
 	if q.closed {
 		return
 	}
 	if known := q.items[id]; known != nil {
-		// What waits or rests will be looked at anyway.
+		// A waiting or delayed item runs later in any case.
 		known.again = known.running
 		return
 	}
@@ -65,14 +64,13 @@ func (q *queue) wait(id uuid.UUID) {
 	q.ready.Signal()
 }
 
-// work runs one thing after the other until the context ends. What fails is tried
-// again after a pause.
+// work runs one item after the other until the context ends. It retries failed items after a delay.
 func (q *queue) work(ctx context.Context, run func(context.Context, uuid.UUID) error) {
 	stop := context.AfterFunc(ctx, q.close)
 	defer stop()
 	for {
 		id, ok := q.take()
-		if !ok || ctx.Err() != nil { // the end may be known here before it is to the queue
+		if !ok || ctx.Err() != nil { // the context may have ended before close ran
 			return
 		}
 		q.finish(id, run(ctx, id) != nil)
@@ -103,8 +101,8 @@ func (q *queue) finish(id uuid.UUID, failed bool) {
 	switch {
 	case q.closed:
 	case failed:
-		// News that came meanwhile waits too: it may be what the failed try wrote.
-		pause := min(longestPause, firstPause<<min(done.failures, 10))
+		// An item that was added during the run is delayed too: the failed run itself may have caused the notification.
+		pause := min(maxRetryDelay, minRetryDelay<<min(done.failures, 10))
 		done.failures++
 		time.AfterFunc(pause, func() {
 			q.mu.Lock()
@@ -119,8 +117,8 @@ func (q *queue) finish(id uuid.UUID, failed bool) {
 	}
 }
 
-// close ends the waiting of all workers and drops what nobody has begun: it is
-// still in the database, for whoever comes next.
+// close wakes all workers and drops the items that have not started. The database still has them for the conductor that
+// takes over.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

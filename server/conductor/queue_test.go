@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestEachThingIsDoneByOneWorkerAtATimeAndAgainAfterNews(t *testing.T) {
+func TestConductor_Queue_OneWorkerPerKeyAndRerun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, ctx, stop := workingQueue(t)
@@ -42,18 +42,18 @@ func TestEachThingIsDoneByOneWorkerAtATimeAndAgainAfterNews(t *testing.T) {
 		q.add(other)
 		synctest.Wait()
 		for range 5 {
-			q.add(one) // it is being worked on: once more, not five times
+			q.add(one) // it runs: once more, not five times
 		}
 		time.Sleep(10 * time.Second)
 		stop()
 		working.Wait()
 		if runs[one] != 2 || runs[other] != 1 || most != 1 {
-			t.Errorf("ran %d and %d times, at most %d at once; want 2, 1 and 1", runs[one], runs[other], most)
+			t.Errorf("runs = %d and %d, at most %d at once; want 2, 1 and 1", runs[one], runs[other], most)
 		}
 	})
 }
 
-func TestWhatFailsIsTriedAgainAfterGrowingPauses(t *testing.T) {
+func TestConductor_QueueFailure_RetriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, ctx, stop := workingQueue(t)
@@ -76,13 +76,13 @@ func TestWhatFailsIsTriedAgainAfterGrowingPauses(t *testing.T) {
 		want := []int{0, 100, 300, 700, 1500, 3100, 6300, 11300, 16300}
 		for i := range tries {
 			if len(tries) != len(want) || tries[i] != time.Duration(want[i])*time.Millisecond {
-				t.Fatalf("tried at %v, want these milliseconds: %v", tries, want)
+				t.Fatalf("attempts at %v, want these milliseconds: %v", tries, want)
 			}
 		}
 	})
 }
 
-func TestWorkersStopAtTheEndAndBeginNothingMore(t *testing.T) {
+func TestConductor_QueueStopped_StartsNothingNew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, ctx, stop := workingQueue(t)
@@ -103,7 +103,7 @@ func TestWorkersStopAtTheEndAndBeginNothingMore(t *testing.T) {
 		q.add(uuid.New())
 		time.Sleep(time.Minute)
 		if runs != 1 {
-			t.Errorf("%d were begun, want the first only", runs)
+			t.Errorf("started items = %d, want the first only", runs)
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// decided waits until no allocation is left to decide, and fails unless exactly so
-// many got a node, each another one.
+// decided waits until no node allocation is pending. It fails unless exactly active of them have a node, each a
+// different one.
 func (b *bundle) decided(total, active int) {
 	b.t.Helper()
 	b.eventually("every allocation is decided", func() bool {
@@ -25,11 +25,11 @@ func (b *bundle) decided(total, active int) {
 	taken := b.count(`SELECT count(DISTINCT node.id) FROM nodes AS node
 		JOIN node_allocations AS allocation ON allocation.node_id = node.id AND allocation.uuid = node.instance_uuid`)
 	if got != active || taken != active || b.count("SELECT count(*) FROM nodes WHERE instance_uuid IS NOT NULL") != active {
-		b.t.Errorf("%d allocations are active and %d nodes taken, want %d of both", got, taken, active)
+		b.t.Errorf("active node allocations = %d, assigned nodes = %d, want %d of both", got, taken, active)
 	}
 }
 
-func TestAllocationsAreDecidedByWhomTheyWereMadeAt(t *testing.T) {
+func TestConductor_AllocationCreated_DecidedBySameConductor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.run(b.conductor("one"))
@@ -43,8 +43,8 @@ func TestAllocationsAreDecidedByWhomTheyWereMadeAt(t *testing.T) {
 	b.decided(30, 20)
 }
 
-// A killed process says no goodbye, so this is what others have to go by: silence.
-func TestTheWorkOfAKilledProcessIsDoneByAnother(t *testing.T) {
+// A killed process does not unregister, so other conductors detect its death by the heartbeat timeout.
+func TestTakeover_ProcessKilled_AllocationsDecided(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 40 {
@@ -59,16 +59,16 @@ func TestTheWorkOfAKilledProcessIsDoneByAnother(t *testing.T) {
 		b.allocate(fmt.Sprintf("a%d", i), "dead")
 	}
 	if left := b.count("SELECT count(*) FROM node_allocations WHERE state = 'allocating'"); left < 40 {
-		t.Errorf("%d allocations were left behind, want at least the 40 made after the end", left)
+		t.Errorf("pending node allocations = %d, want at least the 40 created after the end", left)
 	}
 	killed := time.Now()
 	b.decided(60, 40)
 	if took := time.Since(killed); took > 10*time.Second {
-		t.Errorf("taking over took %v after a timeout of one second", took)
+		t.Errorf("takeover took %v, with a heartbeat timeout of one second", took)
 	}
 }
 
-func TestAConductorThatStopsLeavesItsNodesToOthersWithoutASilence(t *testing.T) {
+func TestTakeover_ConductorUnregisters_NoHeartbeatWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var begun, brokenOff atomic.Int64
@@ -85,29 +85,29 @@ func TestAConductorThatStopsLeavesItsNodesToOthersWithoutASilence(t *testing.T) 
 	}
 	b.eventually("it works on all three", func() bool { return begun.Load() == 3 })
 	other := b.conductor("other")
-	other.HeartbeatTimeout = time.Hour // so it is not the silence that tells
+	other.HeartbeatTimeout = time.Hour // so that only the unregistration can cause the takeover
 	b.run(other)
 	stop()
 	b.rests(nodes[0], provision.Manageable)
 	b.rests(nodes[1], provision.Available)
 	b.rests(nodes[2], provision.Available)
 	if begun.Load() != 3 || brokenOff.Load() != 3 {
-		t.Errorf("%d steps were begun and %d broken off", begun.Load(), brokenOff.Load())
+		t.Errorf("steps started = %d, interrupted = %d", begun.Load(), brokenOff.Load())
 	}
 	if left := b.count("SELECT count(*) FROM conductors WHERE hostname = 'stopping' AND online"); left != 0 {
-		t.Error("it has stopped and still counts as online")
+		t.Error("the stopped conductor is still online")
 	}
 }
 
-func TestANodeOfAKilledProcessIsWorkedOnAgain(t *testing.T) {
+func TestTakeover_ProcessKilled_NodeStepRestarted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	node := b.node("n", provision.Manageable)
 	if err := b.ConductorRegister(t.Context(), "dead", []string{FakeHardware}); err != nil {
 		t.Fatal(err)
 	}
-	// It died while it was cleaning.
-	if _, ok, err := b.NodeMove(t.Context(), node.UUID.String(), store.NodeStep{
+	// The conductor died while it cleaned the node.
+	if _, ok, err := b.NodeTransition(t.Context(), node.UUID.String(), store.Transition{
 		To: provision.Cleaning, Target: new(provision.Available), Conductor: new("dead"),
 	}); err != nil || !ok {
 		t.Fatal(ok, err)
@@ -116,7 +116,7 @@ func TestANodeOfAKilledProcessIsWorkedOnAgain(t *testing.T) {
 	b.rests(node, provision.Available)
 }
 
-func TestAConductorThatBeginsAgainHasTheWorkOfItsName(t *testing.T) {
+func TestTakeover_SameHostnameRestarts_ResumesOwnWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	node := b.node("n", provision.Enroll)
@@ -127,7 +127,7 @@ func TestAConductorThatBeginsAgainHasTheWorkOfItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.allocate("a", "again")
-	if _, ok, err := b.NodeMove(t.Context(), node.UUID.String(), store.NodeStep{
+	if _, ok, err := b.NodeTransition(t.Context(), node.UUID.String(), store.Transition{
 		To: provision.Verifying, Target: new(provision.Manageable), Conductor: new("again"),
 	}); err != nil || !ok {
 		t.Fatal(ok, err)
@@ -137,9 +137,9 @@ func TestAConductorThatBeginsAgainHasTheWorkOfItsName(t *testing.T) {
 	b.rests(node, provision.Manageable)
 }
 
-// Nobody is told again of what was told while the connection was down, and there
-// is no periodic check here.
-func TestLostNotificationsLoseNothing(t *testing.T) {
+// PostgreSQL does not repeat notifications that it sent while the connection was down, and this conductor has no
+// periodic check.
+func TestConductor_ListenConnectionLost_NoWorkLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.conductor("one")
@@ -158,7 +158,7 @@ func TestLostNotificationsLoseNothing(t *testing.T) {
 	}
 }
 
-func TestThePeriodicCheckFindsWhatNobodyTold(t *testing.T) {
+func TestConductor_NoNotification_PeriodicCheckFindsNode(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.run(b.conductor("one"))
@@ -167,7 +167,7 @@ func TestThePeriodicCheckFindsWhatNobodyTold(t *testing.T) {
 	b.rests(node, provision.Manageable)
 }
 
-func TestAConductorThatWasForgottenRegistersAgain(t *testing.T) {
+func TestConductor_RowDeleted_RegistersAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.conductor("one")
@@ -176,10 +176,10 @@ func TestAConductorThatWasForgottenRegistersAgain(t *testing.T) {
 	node := b.node("n", provision.Enroll)
 	b.verb(node, provision.Manage)
 	b.rests(node, provision.Manageable)
-	b.eventually("it is known again", func() bool { return b.count("SELECT count(*) FROM conductors WHERE online") == 1 })
+	b.eventually("it is registered again", func() bool { return b.count("SELECT count(*) FROM conductors WHERE online") == 1 })
 }
 
-// told is a log that a test waits for.
+// told is a log writer that records whether a message was logged.
 type told struct {
 	what string
 	seen atomic.Bool
@@ -192,12 +192,12 @@ func (l *told) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A process that was paused comes back to find its work done by somebody else.
-func TestWhoWasTakenForDeadDropsWhatItDid(t *testing.T) {
+// A paused process resumes after another conductor has taken over its work.
+func TestTakeover_PausedConductorResumes_DiscardsResult(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	began, goOn := make(chan bool), make(chan bool)
-	log := &told{what: "what was done here is dropped"}
+	log := &told{what: "discarding the result of this step"}
 	paused := b.conductor("paused").script(func(ctx context.Context, _ string, _ store.Node) error {
 		close(began)
 		select {
@@ -215,13 +215,13 @@ func TestWhoWasTakenForDeadDropsWhatItDid(t *testing.T) {
 	b.run(b.conductor("alive"))
 	b.rests(node, provision.Manageable)
 	close(goOn)
-	b.eventually("it drops what it did", log.seen.Load)
+	b.eventually("it discards its result", log.seen.Load)
 	if after := b.show(node); after.ProvisionState != provision.Manageable || after.LastError != nil {
-		t.Errorf("the node is %q with %q", after.ProvisionState, value(after.LastError))
+		t.Errorf("state = %q, last_error = %q", after.ProvisionState, value(after.LastError))
 	}
 }
 
-func TestAConductorThatCannotRegisterAtFirstBeginsLater(t *testing.T) {
+func TestConductor_RegisterFailsAtFirst_StartsLater(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.conductor("me")
@@ -237,7 +237,7 @@ func TestAConductorThatCannotRegisterAtFirstBeginsLater(t *testing.T) {
 	go func() { ended <- c.Run(ctx) }()
 	select {
 	case err := <-ended:
-		t.Fatalf("it gave up: %v", err)
+		t.Fatalf("Run = %v before the table existed", err)
 	case <-time.After(3 * c.HeartbeatInterval):
 	}
 	execute("ALTER TABLE out_of_reach RENAME TO conductors")
@@ -251,7 +251,7 @@ func TestAConductorThatCannotRegisterAtFirstBeginsLater(t *testing.T) {
 	}
 }
 
-func TestAConductorThatIsStoppedBeforeItBeginsSignsOff(t *testing.T) {
+func TestConductor_StoppedBeforeRun_Unregisters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.conductor("me")
@@ -264,6 +264,6 @@ func TestAConductorThatIsStoppedBeforeItBeginsSignsOff(t *testing.T) {
 		t.Error(err)
 	}
 	if online := b.count("SELECT count(*) FROM conductors WHERE online"); online != 0 {
-		t.Errorf("%d conductors are online", online)
+		t.Errorf("online conductors = %d, want 0", online)
 	}
 }

@@ -5,14 +5,12 @@ import (
 	"strings"
 )
 
-// Wrap puts the middleware around a handler. Without allowed origins there is
-// nothing to do and next is returned as it is. An empty origin, which an unset
-// setting may leave in a list, is none.
+// Wrap returns next with CORS. Without allowed origins it returns next itself. It ignores an empty origin,
+// which an unset setting may leave in the list.
 //
-// The application runs for every request, also for a preflight: should it one
-// day answer OPTIONS by itself, its answer is kept. Wrap belongs outside the
-// authentication, because browsers send no token with a preflight, and inside
-// whatever sets headers that all answers have, such as the request id.
+// The application runs for every request, including preflights: if it answers OPTIONS with success, Wrap
+// keeps that response. Wrap belongs outside the authentication, because browsers send no token with a
+// preflight, and inside the handlers that set headers on all responses, such as the request id.
 func Wrap(next http.Handler, options Options) http.Handler {
 	g := newGrants(options)
 	if len(g.origins) == 0 {
@@ -27,9 +25,8 @@ func Wrap(next http.Handler, options Options) http.Handler {
 	})
 }
 
-// servePreflight answers OPTIONS. What the application says counts only if it
-// is a success; a refusal (there is no such method, or no token) becomes an
-// empty 200, whoever asks.
+// servePreflight answers OPTIONS. It keeps the response of the application only if its status means
+// success; an error (method not allowed, or no token) becomes an empty 200 for every caller.
 func servePreflight(g *grants, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	outer := w.Header().Clone()
 	answer := &response{ResponseWriter: w, begin: func(status int) (int, bool) {
@@ -45,8 +42,8 @@ func servePreflight(g *grants, next http.Handler, w http.ResponseWriter, r *http
 	answer.finish()
 }
 
-// serveActual answers every other method. The answer is the application's; it
-// depends on the origin, so caches are told, also if this origin is refused.
+// serveActual serves all other methods. The response is that of the application. It depends on the origin,
+// so it always has Vary: Origin, also for an origin that is not allowed.
 func serveActual(g *grants, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	answer := &response{ResponseWriter: w, begin: func(status int) (int, bool) {
 		addVary(w.Header())
@@ -62,8 +59,8 @@ func serveActual(g *grants, next http.Handler, w http.ResponseWriter, r *http.Re
 	answer.finish()
 }
 
-// allowPreflight adds the headers of a granted preflight. All or nothing: one
-// header or method too many and the browser gets no permission at all.
+// allowPreflight adds the headers of a permitted preflight. If one requested header or the method is not
+// allowed, it adds none.
 func allowPreflight(g *grants, answer, request http.Header) {
 	origin, ok := g.origin(request.Get("Origin"))
 	method := request.Get("Access-Control-Request-Method")
@@ -82,7 +79,7 @@ func allowPreflight(g *grants, answer, request http.Header) {
 	}
 }
 
-// allowOrigin adds the two headers that both kinds of answers have.
+// allowOrigin adds the two headers that preflight and actual responses share.
 func allowOrigin(g *grants, answer http.Header, origin string) {
 	answer.Set("Access-Control-Allow-Origin", origin)
 	if g.credentials {
@@ -90,13 +87,13 @@ func allowOrigin(g *grants, answer http.Header, origin string) {
 	}
 }
 
-// addVary puts Origin behind what the application has said already, in one
-// value, which is how clients have always seen it.
+// addVary appends Origin to the Vary value of the application, in one value, which is the form that
+// clients have always received.
 func addVary(answer http.Header) {
 	answer.Set("Vary", strings.Join(append(answer.Values("Vary"), "Origin"), ","))
 }
 
-// listed splits a header that is a list; empty elements say nothing.
+// listed splits a header that is a list, and drops empty elements.
 func listed(values []string) []string {
 	var names []string
 	for _, value := range values {
@@ -109,7 +106,7 @@ func listed(values []string) []string {
 	return names
 }
 
-// restore makes a header what it was when the copy was taken.
+// restore resets a header to a copy.
 func restore(header, copied http.Header) {
 	clear(header)
 	for name, values := range copied {

@@ -18,8 +18,8 @@ const (
 	exposed = "X-Auth-Token,X-Openstack-Request-Id,X-Subject-Token,X-Service-Token,OpenStack-API-Version"
 )
 
-// app answers the way the API does: 401 without a token, 405 to OPTIONS, and
-// headers of its own on everything.
+// app responds as the API does: 401 without a token, 405 to OPTIONS, and headers of its own on every
+// response.
 func app(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Vary", "openstack-api-version")
@@ -33,7 +33,7 @@ func app(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"from":"the application"}`)
 }
 
-// answer is everything a client sees of a response.
+// answer is the part of a response that a client sees.
 type answer struct {
 	status int
 	header http.Header
@@ -42,8 +42,7 @@ type answer struct {
 
 type headers = map[string]string
 
-// ask sends one request through the middleware, below a layer that has given
-// the answer a request id already.
+// ask sends one request through the middleware, which runs inside a handler that sets a request id.
 func ask(t *testing.T, next http.HandlerFunc, options cors.Options, method string, sent headers) answer {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "/resource_providers", nil)
@@ -56,7 +55,7 @@ func ask(t *testing.T, next http.HandlerFunc, options cors.Options, method strin
 	return answer{w.Code, w.Result().Header, w.Body.String()}
 }
 
-// header makes a header from pairs; the request id of ask is in each.
+// header returns a header from pairs, with the request id of ask.
 func header(pairs ...string) http.Header {
 	h := http.Header{"X-Openstack-Request-Id": {"req-1"}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -76,7 +75,7 @@ func only(origins ...string) cors.Options {
 	return cors.Options{AllowedOrigins: origins}
 }
 
-func TestWithoutOriginsTheMiddlewareIsOff(t *testing.T) {
+func TestCORS_NoOrigins_Disabled(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]cors.Options{"nil": {}, "an empty origin": only("")} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +90,7 @@ func TestWithoutOriginsTheMiddlewareIsOff(t *testing.T) {
 	}
 }
 
-// granted is the answer to a preflight for GET without any requested headers.
+// granted returns the response to a preflight for GET without requested headers.
 func granted(more ...string) answer {
 	h := header(
 		"Access-Control-Allow-Origin", known,
@@ -106,7 +105,7 @@ func granted(more ...string) answer {
 	return answer{http.StatusOK, h, ""}
 }
 
-func TestOptionsIsAnsweredWith200AndNoBody(t *testing.T) {
+func TestCORS_Preflight_Returns200WithoutBody(t *testing.T) {
 	t.Parallel()
 	const method, names = "Access-Control-Request-Method", "Access-Control-Request-Headers"
 	refused := answer{http.StatusOK, header(), ""}
@@ -147,7 +146,7 @@ func TestOptionsIsAnsweredWith200AndNoBody(t *testing.T) {
 	}
 }
 
-func TestOptionsKeepsASuccessfulAnswer(t *testing.T) {
+func TestCORS_PreflightHandlerSucceeds_KeepsResponse(t *testing.T) {
 	t.Parallel()
 	next := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -161,14 +160,14 @@ func TestOptionsKeepsASuccessfulAnswer(t *testing.T) {
 	wantAnswer(t, got, want)
 }
 
-func TestOptionsOfASilentApplicationIsGranted(t *testing.T) {
+func TestCORS_PreflightHandlerWritesNothing_Allowed(t *testing.T) {
 	t.Parallel()
 	got := ask(t, func(http.ResponseWriter, *http.Request) {}, only(known), http.MethodOptions,
 		headers{"Origin": known, "Access-Control-Request-Method": "GET"})
 	wantAnswer(t, got, granted())
 }
 
-func TestOtherMethods(t *testing.T) {
+func TestCORS_OtherMethods_AllowedOriginGetsHeaders(t *testing.T) {
 	t.Parallel()
 	const body = `{"from":"the application"}`
 	shared := header(
@@ -201,7 +200,7 @@ func TestOtherMethods(t *testing.T) {
 	}
 }
 
-func TestTheAsteriskLetsEveryOriginIn(t *testing.T) {
+func TestCORS_Asterisk_AllowsEveryOrigin(t *testing.T) {
 	t.Parallel()
 	silent := func(http.ResponseWriter, *http.Request) {}
 	cases := []struct{ name, origin, want string }{
@@ -220,7 +219,7 @@ func TestTheAsteriskLetsEveryOriginIn(t *testing.T) {
 	}
 }
 
-func TestOptionsReplaceTheDefaults(t *testing.T) {
+func TestCORS_Options_ReplaceDefaults(t *testing.T) {
 	t.Parallel()
 	options := cors.Options{
 		AllowedOrigins:    []string{known},
@@ -255,7 +254,7 @@ func TestOptionsReplaceTheDefaults(t *testing.T) {
 	wantAnswer(t, ask(t, app, options, http.MethodOptions, preflight("TRACE", "x-mine")), replaced)
 }
 
-func TestAnEmptyListIsNoDefault(t *testing.T) {
+func TestCORS_EmptyList_IsNotDefault(t *testing.T) {
 	t.Parallel()
 	options := only(known)
 	options.AllowHeaders, options.ExposeHeaders = []string{}, []string{}

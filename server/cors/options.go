@@ -7,31 +7,28 @@ import (
 	"time"
 )
 
-// Options say who may use the API from a browser, and how. The zero value of
-// every field is safe: it stands for the default named beside it. A list that is empty
-// and not nil is an empty list.
+// Options configures the middleware. The zero value of every field is safe: it means the default named
+// beside it. A list that is empty and not nil is an empty list.
 type Options struct {
-	// AllowedOrigins are compared exactly; "*" stands for every origin. None,
-	// the default, switches the middleware off.
+	// AllowedOrigins lists the origins, which are compared exactly; "*" allows every origin. Empty, the
+	// default, disables the middleware.
 	AllowedOrigins []string
-	// AllowHeaders are the request headers that a page may set, beside the
-	// simple ones. Default: DefaultAllowHeaders.
+	// AllowHeaders lists the request headers that a page may set, in addition to the simple ones. Default:
+	// DefaultAllowHeaders.
 	AllowHeaders []string
-	// ExposeHeaders are the response headers that a page may read. Default:
-	// DefaultExposeHeaders.
+	// ExposeHeaders lists the response headers that a page may read. Default: DefaultExposeHeaders.
 	ExposeHeaders []string
-	// AllowMethods are the methods that a preflight may ask for. Default:
-	// DefaultAllowMethods.
+	// AllowMethods lists the methods that a preflight may request. Default: DefaultAllowMethods.
 	AllowMethods []string
-	// MaxAge is how long a browser may remember a preflight. Default:
-	// DefaultMaxAge; a negative value leaves the header out.
+	// MaxAge is how long a browser may cache a preflight. Default: DefaultMaxAge; a negative value omits
+	// the header.
 	MaxAge time.Duration
-	// RefuseCredentials leaves out the permission to send cookies and the
-	// like, which is given by default.
+	// RefuseCredentials omits the permission to send credentials such as cookies, which is granted by
+	// default.
 	RefuseCredentials bool
 }
 
-// DefaultAllowHeaders lists the request headers that clients of the API set.
+// DefaultAllowHeaders returns the request headers that clients of the API set.
 func DefaultAllowHeaders() []string {
 	return []string{
 		"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles",
@@ -39,7 +36,7 @@ func DefaultAllowHeaders() []string {
 	}
 }
 
-// DefaultExposeHeaders lists the response headers that clients of the API read.
+// DefaultExposeHeaders returns the response headers that clients of the API read.
 func DefaultExposeHeaders() []string {
 	return []string{
 		"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token",
@@ -47,28 +44,28 @@ func DefaultExposeHeaders() []string {
 	}
 }
 
-// DefaultAllowMethods lists the methods that are allowed.
+// DefaultAllowMethods returns the allowed methods.
 func DefaultAllowMethods() []string {
 	return []string{"GET", "PUT", "POST", "DELETE", "PATCH"}
 }
 
-// DefaultMaxAge is how long a preflight may be remembered.
+// DefaultMaxAge is how long a browser may cache a preflight.
 const DefaultMaxAge = time.Hour
 
-// Headers that need no permission. The standard calls them simple; the second
-// half are simple response headers, which browsers of old asked for as well.
+// simpleHeaders lists the headers that need no permission. The standard calls them simple. The second half
+// are simple response headers, which old browsers requested as well.
 var simpleHeaders = []string{
 	"Accept", "Accept-Language", "Content-Language", "Content-Type",
 	"Cache-Control", "Expires", "Last-Modified", "Pragma",
 }
 
-// grants are the options in the form that requests are held against.
+// grants contains the options in the form in which requests are checked.
 type grants struct {
 	origins map[string]bool
 	methods map[string]bool
 	// headers are in lower case.
 	headers map[string]bool
-	// The rest are values of response headers; an empty one is not sent.
+	// expose and the fields after it are values of response headers; an empty value is not sent.
 	expose, maxAge string
 	credentials    bool
 }
@@ -93,8 +90,8 @@ func newGrants(o Options) *grants {
 	return g
 }
 
-// origin gives the value for Access-Control-Allow-Origin: the origin itself if
-// it is listed, an asterisk if only that lets it in.
+// origin returns the value of Access-Control-Allow-Origin: the origin itself if it is listed, or an
+// asterisk if only that allows it.
 func (g *grants) origin(origin string) (value string, ok bool) {
 	switch {
 	case g.origins[origin]:
@@ -105,7 +102,7 @@ func (g *grants) origin(origin string) (value string, ok bool) {
 	return "", false
 }
 
-// allHeaders says whether every one of the requested headers may be set.
+// allHeaders reports whether all requested headers are allowed.
 func (g *grants) allHeaders(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		return !g.headers[strings.ToLower(name)]

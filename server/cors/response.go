@@ -2,21 +2,20 @@ package cors
 
 import "net/http"
 
-// response hands an answer on and steps in at the one moment that matters: when
-// the application has set its headers and they have not been sent yet. Setting
-// ours earlier would let the application overwrite Vary, and whether an answer
-// to OPTIONS is to be kept is known only from its status.
+// response is a ResponseWriter that calls begin when the application has set its headers and before they
+// are sent. Earlier the application could still overwrite Vary, and the status of a response to OPTIONS,
+// which decides whether it is kept, would be unknown.
 type response struct {
 	http.ResponseWriter
-	// begin sees the final status, may change headers and gives the status to
-	// send; discard throws the body away.
+	// begin receives the final status, may change headers, and returns the status to send; discard drops
+	// the body.
 	begin func(status int) (sent int, discard bool)
 
 	begun, discard bool
 }
 
-// WriteHeader sends the headers. Informational ones (1xx) are no answer yet and
-// pass, and a second final status is left for net/http to complain about.
+// WriteHeader sends the headers. It passes informational responses (1xx) through, and leaves a second
+// final status to net/http, which logs it.
 func (w *response) WriteHeader(status int) {
 	informational := status >= 100 && status < 200 && status != http.StatusSwitchingProtocols
 	if w.begun && w.discard {
@@ -29,7 +28,7 @@ func (w *response) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write sends a part of the body, or swallows it if the answer is discarded.
+// Write sends a part of the body, or drops it if the response is discarded.
 func (w *response) Write(body []byte) (int, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
@@ -40,8 +39,8 @@ func (w *response) Write(body []byte) (int, error) {
 	return w.ResponseWriter.Write(body)
 }
 
-// FlushError serves http.ResponseController. A flush sends the headers, so it
-// must not get past this type by way of Unwrap.
+// FlushError implements the interface of http.ResponseController. A flush sends the headers, so it must
+// call begin and not bypass this type by Unwrap.
 func (w *response) FlushError() error {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
@@ -49,13 +48,13 @@ func (w *response) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap gives http.ResponseController access to deadlines and the like.
+// Unwrap gives http.ResponseController access to the other features of the writer, such as deadlines.
 func (w *response) Unwrap() http.ResponseWriter {
 	return w.ResponseWriter
 }
 
-// finish is for applications that return without a word, which means 200 and no
-// body. It only sets the headers and leaves the sending to net/http.
+// finish handles applications that return without a write, which means 200 and no body. It sets the
+// headers; net/http sends them.
 func (w *response) finish() {
 	if !w.begun {
 		w.begun = true

@@ -13,8 +13,7 @@ import (
 	"github.com/berthd/berth/server/cors"
 )
 
-// serve runs the middleware behind a real server, for what a recorder does not
-// show.
+// serve runs the middleware in a real server, for behavior that a recorder does not show.
 func serve(t *testing.T, next http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(cors.Wrap(next, only(known)))
@@ -34,7 +33,7 @@ func send(t *testing.T, server *httptest.Server, method string, trace *httptrace
 	return server.Client().Do(r)
 }
 
-func TestAFlushSendsTheHeadersFirst(t *testing.T) {
+func TestCORS_Flush_SendsHeadersFirst(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -52,11 +51,11 @@ func TestAFlushSendsTheHeadersFirst(t *testing.T) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if origin := answer.Header.Get("Access-Control-Allow-Origin"); origin != known || string(body) != "later" || err != nil {
-		t.Errorf("got origin %q, body %q, %v", origin, body, err)
+		t.Errorf("origin = %q, body = %q, err = %v", origin, body, err)
 	}
 }
 
-func TestAFlushedOptionsRefusalStillBecomesAnEmpty200(t *testing.T) {
+func TestCORS_FlushedPreflightError_BecomesEmpty200(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "7")
@@ -78,7 +77,7 @@ func TestAFlushedOptionsRefusalStillBecomesAnEmpty200(t *testing.T) {
 	}
 }
 
-func TestInformationalAnswersPassBeforeTheFinalOne(t *testing.T) {
+func TestCORS_InformationalResponse_PassedThrough(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusEarlyHints)
@@ -97,11 +96,11 @@ func TestInformationalAnswersPassBeforeTheFinalOne(t *testing.T) {
 	defer answer.Body.Close()
 	if len(hints) != 1 || hints[0] != http.StatusEarlyHints || answer.StatusCode != http.StatusNotFound ||
 		answer.Header.Get("Access-Control-Allow-Origin") != known {
-		t.Errorf("got hints %v, then %d with %v", hints, answer.StatusCode, answer.Header)
+		t.Errorf("hints = %v, then status = %d with %v", hints, answer.StatusCode, answer.Header)
 	}
 }
 
-func TestAnAbortedAnswerStaysAborted(t *testing.T) {
+func TestCORS_HandlerAborts_ResponseAborted(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half")
@@ -113,11 +112,11 @@ func TestAnAbortedAnswerStaysAborted(t *testing.T) {
 		_, err = io.ReadAll(answer.Body)
 	}
 	if err == nil {
-		t.Error("the answer looks whole")
+		t.Error("the response ended without an error")
 	}
 }
 
-func TestTheControllerReachesTheConnection(t *testing.T) {
+func TestCORS_ResponseController_ReachesConnection(t *testing.T) {
 	t.Parallel()
 	result := make(chan error, 1)
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -1,12 +1,10 @@
-// Package fault is the one kind of error that users of the API get to see.
+// Package fault defines the only type of error that clients of the API see.
 //
-// A fault is made wherever a rule is broken, close to the rule, and carries what
-// the reader needs: what kind of mistake, the machine-readable code, and a
-// sentence that names the offending value. Package apierr turns it into a
-// response, and nothing else does.
+// A fault is created where a rule is violated. It contains the kind of the error, the machine-readable code, and a
+// sentence with the invalid value. Only package apierr converts it to a response.
 //
-// It is not for internal failures: an error that is no fault is answered with
-// 500 and its text goes to the log, never to the client. It knows no HTTP.
+// It is not for internal errors: an error that is not a fault causes a 500, and its text is logged and never sent to
+// the client. It knows no HTTP.
 package fault
 
 import (
@@ -15,10 +13,10 @@ import (
 	"time"
 )
 
-// Kind says what sort of rule was broken. Each has one HTTP status.
+// Kind is the kind of a violated rule. Each kind has one HTTP status.
 type Kind int
 
-// The kinds of faults.
+// These are the kinds of faults.
 const (
 	Internal Kind = iota
 	Invalid
@@ -35,7 +33,7 @@ const (
 	Unavailable
 )
 
-// Codes of errors, complete (the wire contract, section HTTP 8).
+// These are all error codes (docs/contract/http.md#error-codes).
 const (
 	CodeUndefined          = "placement.undefined_code"
 	CodeInventoryInUse     = "placement.inventory.inuse"
@@ -49,24 +47,25 @@ const (
 	CodeMissingValue       = "placement.query.missing_value"
 )
 
-// Error is a broken rule, worded for the user of the API.
+// Error is a violated rule with a text for the client.
 type Error struct {
 	Kind Kind
 	// Code is one of the Code constants; empty means CodeUndefined.
 	Code string
-	// Detail is a sentence that names the offending value.
+	// Detail is a sentence with the invalid value.
 	Detail string
-	// Allow lists the methods that a MethodNotAllowed names, if any.
+	// Allow lists the allowed methods of a MethodNotAllowed.
 	Allow string
-	// RetryAfter is when it is worth trying again, for TooMany and Unavailable; 0:
-	// soon.
+	// RetryAfter is the delay after which a retry can succeed, for TooMany and Unavailable; 0: no specific delay.
 	RetryAfter time.Duration
+	// OutcomeUnknown reports that the write may have been applied, for Unavailable.
+	OutcomeUnknown bool
 }
 
-// Error returns the sentence.
+// Error returns the detail.
 func (e *Error) Error() string { return e.Detail }
 
-// New makes a fault without a code of its own.
+// New returns a fault without a code.
 func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
@@ -78,7 +77,7 @@ func (e *Error) WithCode(code string) *Error {
 	return &changed
 }
 
-// As finds the fault in an error's chain, nil if there is none.
+// As returns the fault in an error's chain, or nil if there is none.
 func As(err error) *Error {
 	var found *Error
 	if errors.As(err, &found) {

@@ -1,13 +1,12 @@
-// Package forwarded says where a client sent its request, and from where, by the
-// headers of the proxies between it and this process: Forwarded (RFC 7239), else
-// X-Forwarded-Proto, -Host and -For, and beside both X-Forwarded-Prefix (the wire
-// contract, section HTTP 12).
+// Package forwarded determines the URL to which a client sent its request, and the address of the client,
+// from the headers of the proxies between the client and this process: Forwarded (RFC 7239), else
+// X-Forwarded-Proto, -Host and -For, and in both cases X-Forwarded-Prefix
+// (docs/contract/http.md#proxy-headers).
 //
-// Anybody can send these headers. Nothing is read of them unless the operator has
-// said that there is a proxy which sets them; a value that cannot be what it claims
-// to be counts as not sent, and no request fails for it.
+// Any client can send these headers. The package ignores them unless the operator has configured a proxy
+// that sets them. It treats an invalid value as not sent, and no request fails because of one.
 //
-// It is not for balancing, and it opens no connection: it reads one request.
+// It is not for load balancing, and it opens no connections: it reads one request.
 package forwarded
 
 import (
@@ -19,38 +18,37 @@ import (
 	"strings"
 )
 
-// Proxies are those in front of this process. Nil: there are none, or they say
-// nothing.
+// Proxies describes the proxies in front of this process. Nil means that there are none, or that their
+// headers are ignored.
 type Proxies struct {
-	// Trusted are the addresses that proxies connect from. Empty: whoever connects
-	// is a proxy. What connects to a Unix socket is on this machine, and is trusted.
+	// Trusted lists the networks from which proxies connect. Empty: every peer is a proxy. A peer on a
+	// Unix socket is on this machine, and is trusted.
 	Trusted []netip.Prefix
 }
 
-// Seen is a request as the client sees it.
-type Seen struct {
+// ClientView is a request as the client sent it to the proxy.
+type ClientView struct {
 	// Scheme is "http" or "https".
 	Scheme string
-	// Host is the name, and the port if it is not the usual one.
+	// Host is the host name, with the port unless it is the default of the scheme.
 	Host string
-	// Client is the address of the client without its port, or the name that a proxy
-	// has given it instead; empty for one on a Unix socket.
+	// Client is the address of the client without its port, or the name that a proxy gave it; empty for a
+	// client on a Unix socket.
 	Client string
-	// Prefix is what the proxy has cut off from the beginning of the path: "", or a
-	// path without a slash at its end.
+	// Prefix is the part of the path that the proxy removed: "", or a path without a trailing slash.
 	Prefix string
 }
 
-// Read tells how the client sees a request.
-func (p *Proxies) Read(r *http.Request) Seen {
-	seen := Seen{Scheme: "http", Host: r.Host, Client: hostOf(r.RemoteAddr)}
+// Read returns the request as the client sent it.
+func (p *Proxies) Read(r *http.Request) ClientView {
+	seen := ClientView{Scheme: "http", Host: r.Host, Client: hostOf(r.RemoteAddr)}
 	if r.TLS != nil {
 		seen.Scheme = "https"
 	}
 	if p == nil || !p.trusts(seen.Client) {
 		return seen
 	}
-	told := toldBy(r.Header)
+	told := parseHeaders(r.Header)
 	if scheme := strings.ToLower(told.Scheme); scheme == "http" || scheme == "https" {
 		seen.Scheme = scheme
 	}
@@ -64,7 +62,7 @@ func (p *Proxies) Read(r *http.Request) Seen {
 	return seen
 }
 
-// trusts says whether an address is that of a proxy.
+// trusts reports whether an address is that of a proxy.
 func (p *Proxies) trusts(client string) bool {
 	if len(p.Trusted) == 0 || client == "" {
 		return true
@@ -82,29 +80,28 @@ func (p *Proxies) trusts(client string) bool {
 	return false
 }
 
-// toldBy is what the headers say, unchecked. If there is a Forwarded at all, the
-// older headers say nothing, also if it cannot be read: a client may have sent them
-// past a proxy that only knows the new one.
-func toldBy(header http.Header) Seen {
+// parseHeaders returns the values of the headers without validation. If there is a Forwarded header, even
+// an invalid one, it ignores the older headers: a client may have sent them through a proxy that sets only
+// Forwarded.
+func parseHeaders(header http.Header) ClientView {
 	if values := header.Values("Forwarded"); len(values) > 0 {
 		element, _ := First(strings.Join(values, ","))
-		return Seen{Scheme: element["proto"], Host: element["host"], Client: element["for"]}
+		return ClientView{Scheme: element["proto"], Host: element["host"], Client: element["for"]}
 	}
-	return Seen{
+	return ClientView{
 		Scheme: firstOf(header, "X-Forwarded-Proto"),
 		Host:   firstOf(header, "X-Forwarded-Host"),
 		Client: firstOf(header, "X-Forwarded-For"),
 	}
 }
 
-// firstOf is the first element of a list, that of the proxy nearest to the client.
+// firstOf returns the first element of a list, which the proxy nearest to the client has written.
 func firstOf(header http.Header, name string) string {
 	first, _, _ := strings.Cut(header.Get(name), ",")
 	return strings.TrimSpace(first)
 }
 
-// hostOf is the address in an address and port, empty where it is no such thing, as
-// with Unix sockets.
+// hostOf returns the host of an address with port, empty for other texts, such as Unix sockets.
 func hostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -115,16 +112,16 @@ func hostOf(address string) string {
 
 var hostForm = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
-// isHost tells what may stand in a URL between the scheme and the path.
+// isHost reports whether text is valid as the authority of a URL.
 func isHost(text string) bool { return hostForm.MatchString(text) }
 
-// obfuscated are the names that proxies give to clients whom they do not want to
-// name, RFC 7239 section 6.3.
+// obfuscated matches the identifiers that proxies use to hide the address of a client, RFC 7239 section
+// 6.3.
 var obfuscated = regexp.MustCompile(`^_[A-Za-z0-9._-]{1,64}$`)
 
-// nodeOf is who asks: an address without brackets and port, "unknown", or a name
-// that begins with a low line. Anything else is none, so that nobody writes into the
-// log what they like.
+// nodeOf returns the client in a Forwarded "for": an address without brackets and port, "unknown", or an
+// obfuscated identifier. It returns "" for other texts, so that a client cannot write arbitrary text into
+// the log.
 func nodeOf(text string) string {
 	if address, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 		return address.String()
@@ -143,7 +140,7 @@ func nodeOf(text string) string {
 
 var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$`)
 
-// prefixOf is a plain path without a slash at its end, or nothing.
+// prefixOf returns a plain path without a trailing slash, or "".
 func prefixOf(text string) string {
 	text = strings.TrimSuffix(strings.TrimSpace(text), "/")
 	if !plainPath.MatchString(text) || path.Clean(text) != text {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// asked is a request from 192.0.2.9 to http://berth:8778.
+// asked returns a request from 192.0.2.9 to http://berth:8778.
 func asked(headers ...string) *http.Request {
 	r := &http.Request{Host: "berth:8778", RemoteAddr: "192.0.2.9:4711", Header: http.Header{}}
 	for _, header := range headers {
@@ -19,34 +19,34 @@ func asked(headers ...string) *http.Request {
 	return r
 }
 
-var direct = Seen{Scheme: "http", Host: "berth:8778", Client: "192.0.2.9"}
+var direct = ClientView{Scheme: "http", Host: "berth:8778", Client: "192.0.2.9"}
 
-func TestWhatProxiesSayIsBelieved(t *testing.T) {
+func TestRoute_ForwardedHeaders_Applied(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		headers []string
-		want    Seen
+		want    ClientView
 	}{
 		"nothing": {nil, direct},
 		"the header of the standard": {[]string{`Forwarded: for=198.51.100.7;proto=https;host=cloud.example.org`},
-			Seen{"https", "cloud.example.org", "198.51.100.7", ""}},
+			ClientView{"https", "cloud.example.org", "198.51.100.7", ""}},
 		"its first element": {[]string{`Forwarded: for=198.51.100.7;host=a.example, for=203.0.113.1;host=b.example;proto=https`},
-			Seen{"http", "a.example", "198.51.100.7", ""}},
+			ClientView{"http", "a.example", "198.51.100.7", ""}},
 		"the first of several headers": {[]string{`Forwarded: proto=https`, `Forwarded: proto=http;host=b.example`},
-			Seen{"https", "berth:8778", "192.0.2.9", ""}},
+			ClientView{"https", "berth:8778", "192.0.2.9", ""}},
 		"in quotes, with a port": {[]string{`Forwarded: For="[2001:db8:cafe::17]:4711"; Proto="HTTPS" ;Host="cloud.example.org:8443"`},
-			Seen{"https", "cloud.example.org:8443", "2001:db8:cafe::17", ""}},
-		"a client without a name":       {[]string{`Forwarded: for=unknown`}, Seen{"http", "berth:8778", "unknown", ""}},
-		"a client whose name is hidden": {[]string{`Forwarded: for="_SEVKISEK:_p1"`}, Seen{"http", "berth:8778", "_sevkisek", ""}},
+			ClientView{"https", "cloud.example.org:8443", "2001:db8:cafe::17", ""}},
+		"a client without a name":       {[]string{`Forwarded: for=unknown`}, ClientView{"http", "berth:8778", "unknown", ""}},
+		"a client whose name is hidden": {[]string{`Forwarded: for="_SEVKISEK:_p1"`}, ClientView{"http", "berth:8778", "_sevkisek", ""}},
 		"the older headers": {[]string{"X-Forwarded-Proto: https", "X-Forwarded-Host: cloud.example.org", "X-Forwarded-For: 198.51.100.7, 203.0.113.1"},
-			Seen{"https", "cloud.example.org", "198.51.100.7", ""}},
+			ClientView{"https", "cloud.example.org", "198.51.100.7", ""}},
 		"the older headers beside the newer": {[]string{"Forwarded: proto=https", "X-Forwarded-Host: cloud.example.org", "X-Forwarded-For: 198.51.100.7"},
-			Seen{"https", "berth:8778", "192.0.2.9", ""}},
+			ClientView{"https", "berth:8778", "192.0.2.9", ""}},
 		"the older headers beside one that cannot be read": {[]string{"Forwarded: proto", "X-Forwarded-Proto: https"}, direct},
-		"a prefix":                {[]string{"X-Forwarded-Prefix: /placement/"}, Seen{"http", "berth:8778", "192.0.2.9", "/placement"}},
-		"a prefix with Forwarded": {[]string{"Forwarded: proto=https", "X-Forwarded-Prefix: /a/b"}, Seen{"https", "berth:8778", "192.0.2.9", "/a/b"}},
-		"an address with a port":  {[]string{"X-Forwarded-For: 198.51.100.7:80"}, Seen{"http", "berth:8778", "198.51.100.7", ""}},
-		"an IPv6 address":         {[]string{"X-Forwarded-For: 2001:db8::1"}, Seen{"http", "berth:8778", "2001:db8::1", ""}},
+		"a prefix":                {[]string{"X-Forwarded-Prefix: /placement/"}, ClientView{"http", "berth:8778", "192.0.2.9", "/placement"}},
+		"a prefix with Forwarded": {[]string{"Forwarded: proto=https", "X-Forwarded-Prefix: /a/b"}, ClientView{"https", "berth:8778", "192.0.2.9", "/a/b"}},
+		"an address with a port":  {[]string{"X-Forwarded-For: 198.51.100.7:80"}, ClientView{"http", "berth:8778", "198.51.100.7", ""}},
+		"an IPv6 address":         {[]string{"X-Forwarded-For: 2001:db8::1"}, ClientView{"http", "berth:8778", "2001:db8::1", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +57,7 @@ func TestWhatProxiesSayIsBelieved(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeTrueIsNotBelieved(t *testing.T) {
+func TestRoute_InvalidForwardedHeaders_Ignored(t *testing.T) {
 	t.Parallel()
 	for _, header := range []string{
 		"X-Forwarded-Proto: javascript", "X-Forwarded-Host: evil.example/path", "X-Forwarded-Host: user@evil.example",
@@ -72,7 +72,7 @@ func TestWhatCannotBeTrueIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestWithoutTheSettingNobodyIsBelieved(t *testing.T) {
+func TestRoute_ProxiesNotTrusted_HeadersIgnored(t *testing.T) {
 	t.Parallel()
 	r := asked("Forwarded: proto=https;host=evil.example;for=203.0.113.1", "X-Forwarded-Prefix: /evil")
 	var none *Proxies
@@ -81,11 +81,11 @@ func TestWithoutTheSettingNobodyIsBelieved(t *testing.T) {
 	}
 	r.TLS = new(tls.ConnectionState)
 	if got := none.Read(r); got.Scheme != "https" {
-		t.Errorf("the scheme of a TLS connection is %s", got.Scheme)
+		t.Errorf("scheme = %s on a TLS connection, want https", got.Scheme)
 	}
 }
 
-func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
+func TestRoute_ForwardedHeaders_OnlyFromTrustedProxies(t *testing.T) {
 	t.Parallel()
 	proxies := &Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/28"), netip.MustParsePrefix("fd00::/8")}}
 	for address, want := range map[string]bool{
@@ -95,12 +95,12 @@ func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
 		r := asked("X-Forwarded-Proto: https")
 		r.RemoteAddr = address
 		if got := proxies.Read(r).Scheme == "https"; got != want {
-			t.Errorf("from %s: believed %v, want %v", address, got, want)
+			t.Errorf("from %s: trusted = %v, want %v", address, got, want)
 		}
 	}
 }
 
-func TestTheFirstElementIsRead(t *testing.T) {
+func TestRoute_ForwardedSyntax_FirstElementParsed(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]map[string]string{
 		``:                                     {},
@@ -125,7 +125,7 @@ func TestTheFirstElementIsRead(t *testing.T) {
 	}
 }
 
-// FuzzFirst writes what was read down again, in quotes: it must be read the same.
+// FuzzFirst encodes the result in quotes and parses it again: both results must be equal.
 func FuzzFirst(f *testing.F) {
 	for _, seed := range []string{
 		``, `for=192.0.2.60;proto=http;by=203.0.113.43`, `for="[2001:db8:cafe::17]:4711"`, `for=_hidden, for=unknown`,
@@ -137,7 +137,7 @@ func FuzzFirst(f *testing.F) {
 		element, ok := First(header)
 		if !ok {
 			if element != nil {
-				t.Fatalf("%q: %v although it cannot be read", header, element)
+				t.Fatalf("%q: First = %v for an invalid header", header, element)
 			}
 			return
 		}

@@ -2,32 +2,37 @@ package forwarded
 
 import "strings"
 
-// First reads the first element of the header Forwarded: what the proxy nearest to
-// the client has written. Names are in lower case. ok is false, and nothing is
-// read, if that element breaks the grammar (RFC 7239 section 4), or says something
-// twice; what stands behind it is not looked at.
+// First parses the first element of the header Forwarded, which the proxy nearest to the client has
+// written. Names are in lower case. ok is false, and element is nil, if that element violates the grammar
+// (RFC 7239 section 4) or repeats a name. First does not check later elements.
 func First(header string) (element map[string]string, ok bool) {
+	element, _, ok = next(header)
+	return element, ok
+}
+
+// next parses the first element of a text. rest is empty or starts with the comma after the element.
+func next(text string) (element map[string]string, rest string, ok bool) {
 	element = map[string]string{}
-	rest := trimLeft(header)
+	rest = trimLeft(text)
 	for rest != "" && rest[0] != ',' {
-		if rest[0] == ';' { // a pair may be left out
+		if rest[0] == ';' { // a pair may be missing
 			rest = trimLeft(rest[1:])
 			continue
 		}
 		name, value, after, ok := pair(rest)
 		if _, twice := element[name]; !ok || twice {
-			return nil, false
+			return nil, "", false
 		}
 		element[name] = value
 		rest = trimLeft(after)
 		if rest != "" && rest[0] != ';' && rest[0] != ',' {
-			return nil, false
+			return nil, "", false
 		}
 	}
-	return element, true
+	return element, rest, true
 }
 
-// pair reads name=value, where the value is a token or in quotes.
+// pair parses name=value, where the value is a token or a quoted string.
 func pair(text string) (name, value, rest string, ok bool) {
 	name, rest = token(text)
 	if name == "" || rest == "" || rest[0] != '=' {
@@ -42,7 +47,7 @@ func pair(text string) (name, value, rest string, ok bool) {
 	return name, value, rest, value != ""
 }
 
-// token reads as many characters as a name may have (RFC 9110 section 5.6.2).
+// token returns the longest prefix that is a token (RFC 9110 section 5.6.2).
 func token(text string) (found, rest string) {
 	end := 0
 	for end < len(text) && isTokenByte(text[end]) {
@@ -51,8 +56,8 @@ func token(text string) (found, rest string) {
 	return text[:end], text[end:]
 }
 
-// bare reads a value without quotes. A colon and brackets may stand in quotes only,
-// and many proxies write them without.
+// bare parses a value without quotes. The grammar allows a colon and brackets only in quotes, but many
+// proxies send them without.
 func bare(text string) (found, rest string) {
 	end := 0
 	for end < len(text) && (isTokenByte(text[end]) || strings.IndexByte(":[]", text[end]) >= 0) {
@@ -61,8 +66,7 @@ func bare(text string) (found, rest string) {
 	return text[:end], text[end:]
 }
 
-// quoted reads up to the quote at the end; a backslash takes the character behind it
-// as it is.
+// quoted parses up to the closing quote; a backslash escapes the next character.
 func quoted(text string) (value, rest string, ok bool) {
 	var read strings.Builder
 	for i := 0; i < len(text); i++ {

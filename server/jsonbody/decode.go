@@ -7,17 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of arrays and objects. The deepest body of the
-// API has seven levels; the bound keeps recursion off the end of the stack.
+// maxDepth is the maximum nesting of arrays and objects. The deepest body of the API has seven levels; the bound
+// prevents a stack overflow.
 const maxDepth = 100
 
-// Decode reads one JSON text. Its result is made of map[string]any, []any,
-// string, bool, nil, int64 and float64; see parseNumber for which number
-// becomes which.
+// Decode parses one JSON text. Its result consists of map[string]any, []any, string, bool, nil, int64 and float64; see
+// parseNumber for the types of numbers.
 //
-// It is stricter than encoding/json: invalid UTF-8, a byte order mark, a key
-// that occurs twice in one object, NUL characters and unpaired surrogates are
-// errors. The text of the error is the reason, written for the client.
+// It is stricter than encoding/json: invalid UTF-8, a byte order mark, duplicate keys in one object, NUL characters and
+// unpaired surrogates are errors. The text of the error is the reason, written for the client.
 func Decode(raw []byte) (any, error) {
 	if err := checkEncoding(raw); err != nil {
 		return nil, err
@@ -38,7 +36,7 @@ func Decode(raw []byte) (any, error) {
 	return value, nil
 }
 
-// checkEncoding refuses what Go's own decoder would repair or skip silently.
+// checkEncoding returns an error for bytes that encoding/json would replace or skip silently.
 func checkEncoding(raw []byte) error {
 	if bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")) {
 		return errors.New("the body starts with a byte order mark")
@@ -56,8 +54,7 @@ func checkEncoding(raw []byte) error {
 	return nil
 }
 
-// parser walks over one JSON text. Its methods expect to stand at the first
-// byte of what they read and leave it just behind the last.
+// parser parses one JSON text. Its methods start at the first byte of what they parse and stop after the last.
 type parser struct {
 	data  []byte
 	pos   int
@@ -66,8 +63,8 @@ type parser struct {
 
 func (p *parser) atEnd() bool { return p.pos >= len(p.data) }
 
-// peek returns the current byte, or 0 at the end: a NUL byte is nowhere part
-// of a JSON text, so the two need not be told apart.
+// peek returns the current byte, or 0 at the end. A NUL byte is not part of any JSON text, so the two need not be
+// distinguished.
 func (p *parser) peek() byte {
 	if p.atEnd() {
 		return 0
@@ -106,7 +103,7 @@ func (p *parser) value() (any, error) {
 	return nil, p.unexpected("where a value should be")
 }
 
-// word reads one of the three literal names.
+// word parses one of the three literal names.
 func (p *parser) word(name string) error {
 	if !bytes.HasPrefix(p.data[p.pos:], []byte(name)) {
 		return p.unexpected("where a value should be")
@@ -131,8 +128,7 @@ func (p *parser) object() (any, error) {
 	return object, nil
 }
 
-// members calls read at the value of each member of an object; read leaves the
-// parser behind the value.
+// members calls read at the value of each member of an object; read must leave the parser after the value.
 func (p *parser) members(read func(key string) error) error {
 	return p.list('}', func() error {
 		if p.peek() != '"' {
@@ -165,8 +161,7 @@ func (p *parser) array() (any, error) {
 	return array, nil
 }
 
-// list reads the brackets and commas around the elements of an array or the
-// members of an object.
+// list parses the brackets and commas around the elements of an array or the members of an object.
 func (p *parser) list(closing byte, element func() error) error {
 	if p.depth++; p.depth > maxDepth {
 		return fmt.Errorf("nested deeper than %d levels", maxDepth)
@@ -200,7 +195,7 @@ func duplicateKey(key string) error {
 	return fmt.Errorf("duplicate key %s", repr(key))
 }
 
-// unexpected describes the current character and where it stands.
+// unexpected describes the current character and its position.
 func (p *parser) unexpected(where string) error {
 	line := 1 + bytes.Count(p.data[:p.pos], []byte{'\n'})
 	column := 1 + utf8.RuneCount(p.data[bytes.LastIndexByte(p.data[:p.pos], '\n')+1:p.pos])

@@ -10,7 +10,7 @@ import (
 	"github.com/berthd/berth/server/jsonbody"
 )
 
-func TestDecodeReadsValues(t *testing.T) {
+func TestJSON_Decode_ReadsValues(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct {
@@ -34,7 +34,7 @@ func TestDecodeReadsValues(t *testing.T) {
 		{"the largest int64", `9223372036854775807`, int64(math.MaxInt64)},
 		{"the smallest int64", `-9223372036854775808`, int64(math.MinInt64)},
 		{"an integer beyond int64 as a float", `9223372036854775808`, float64(1 << 63)},
-		{"a huge integral float as it is", `3.40282e+38`, 3.40282e+38},
+		{"a huge integral float unchanged", `3.40282e+38`, 3.40282e+38},
 		{"a number beyond float64 as its largest", `1e1000000000`, math.MaxFloat64},
 		{"a number below float64 as its smallest", `-1e400`, -math.MaxFloat64},
 		{"a number next to zero as zero", `1e-1000000000`, int64(0)},
@@ -56,7 +56,7 @@ func TestDecodeReadsValues(t *testing.T) {
 	}
 }
 
-// nested is an array in an array and so on.
+// nested returns arrays nested to the given depth.
 func nested(levels int) any {
 	value := []any{}
 	for range levels - 1 {
@@ -65,11 +65,11 @@ func nested(levels int) any {
 	return value
 }
 
-func TestDecodeGivesTheReason(t *testing.T) {
+func TestJSON_DecodeInvalid_ReturnsReason(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ name, in, want string }{
-		{"nothing", "", "the body is empty"},
+		{"an empty text", "", "the body is empty"},
 		{"only space", " \n", "the body is empty"},
 		{"a byte order mark", "\ufeff{}", "the body starts with a byte order mark"},
 		{"bytes that are not UTF-8", "{\"a\": \"\xff\"}", "the body is not UTF-8: invalid byte at position 7"},
@@ -78,11 +78,11 @@ func TestDecodeGivesTheReason(t *testing.T) {
 		{"Infinity", `Infinity`, "unexpected character 'I' where a value should be: line 1 column 1"},
 		{"minus infinity", `-Infinity`, "unexpected character 'I' in a number: line 1 column 2"},
 		{"a second document", `{} {}`, "unexpected character '{' after the end of the document: line 1 column 4"},
-		{"a word that goes on", `truex`, "unexpected character 'x' after the end of the document: line 1 column 5"},
-		{"a word cut short", `tru`, "unexpected character 't' where a value should be: line 1 column 1"},
-		{"an object cut short", "{\"a\":\n  1", "unexpected end where a comma or '}' should be: line 2 column 4"},
-		{"a string cut short", `"a`, "unexpected end in a string: line 1 column 3"},
-		{"an escape cut short", `"\u00`, "unexpected end in a string: line 1 column 6"},
+		{"a literal with a suffix", `truex`, "unexpected character 'x' after the end of the document: line 1 column 5"},
+		{"a truncated literal", `tru`, "unexpected character 't' where a value should be: line 1 column 1"},
+		{"a truncated object", "{\"a\":\n  1", "unexpected end where a comma or '}' should be: line 2 column 4"},
+		{"a truncated string", `"a`, "unexpected end in a string: line 1 column 3"},
+		{"a truncated escape", `"\u00`, "unexpected end in a string: line 1 column 6"},
 		{"a missing comma", `[1 2]`, "unexpected character '2' where a comma or ']' should be: line 1 column 4"},
 		{"a missing colon", `{"a" 1}`, "unexpected character '1' where a colon should be: line 1 column 6"},
 		{"a trailing comma in an object", `{"a": 1,}`, "unexpected character '}' where a quoted key should be: line 1 column 9"},
@@ -98,8 +98,8 @@ func TestDecodeGivesTheReason(t *testing.T) {
 		{"a point without digits", `1.`, "unexpected end in a number: line 1 column 3"},
 		{"an exponent without digits", `1e+`, "unexpected end in a number: line 1 column 4"},
 		{"a column counted in code points", `"日本" x`, "unexpected character 'x' after the end of the document: line 1 column 6"},
-		{"a key that occurs twice", `{"a": 1, "a": 1}`, "duplicate key 'a'"},
-		{"a key that occurs twice below", `{"x": [{"b'": 1, "b\u0027": 2}]}`, `duplicate key "b'"`},
+		{"a duplicate key", `{"a": 1, "a": 1}`, "duplicate key 'a'"},
+		{"a nested duplicate key", `{"x": [{"b'": 1, "b\u0027": 2}]}`, `duplicate key "b'"`},
 		{"a raw NUL byte", "\"a\x00\"", `unexpected character '\x00' in a string: line 1 column 3`},
 		{"an escaped NUL", `{"a": "\u0000"}`, `a string contains the NUL character (\u0000), which cannot be stored`},
 		{"an escaped NUL in a key", `{"\u0000": 1}`, `a string contains the NUL character (\u0000), which cannot be stored`},
@@ -118,21 +118,21 @@ func TestDecodeGivesTheReason(t *testing.T) {
 	}
 }
 
-func TestDecodeBoundsTheReason(t *testing.T) {
+func TestJSON_DecodeLongReason_Truncated(t *testing.T) {
 	t.Parallel()
 
 	key := strings.Repeat("k", 100000)
 	_, err := jsonbody.Decode([]byte(`{"` + key + `":1,"` + key + `":1}`))
 	if want := "duplicate key '" + strings.Repeat("k", 499) + "..."; err == nil || err.Error() != want {
-		t.Errorf("the reason is %.60v...; want %.60s...", err, want)
+		t.Errorf("error = %.60v..., want %.60s...", err, want)
 	}
 }
 
-// ownReasons mark the documents that Decode refuses and encoding/json takes.
+// ownReasons are parts of the errors of Decode for documents that encoding/json accepts.
 var ownReasons = []string{"duplicate key", "byte order mark", "not UTF-8", "NUL character", "surrogate pair", "nested deeper"}
 
-// FuzzDecode compares Decode with encoding/json: what is accepted, and, when
-// numbers are taken aside, as which value.
+// FuzzDecode compares Decode with encoding/json: both accept the same texts and return the same values, except for the
+// types of numbers.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		``, ` `, `null`, `{"a":[1,-2.5e3,"x\u00e9\ud83d\ude00\n",true,false,null,{}]}`, `[1,]`, `{"a":1,"a":2}`,
@@ -151,24 +151,24 @@ func FuzzDecode(f *testing.F) {
 				}
 			}
 			if wantErr == nil {
-				t.Fatalf("%q is refused (%v) but is JSON", raw, err)
+				t.Fatalf("Decode(%q) = %v, but the text is valid JSON", raw, err)
 			}
 			return
 		}
-		// The library refuses numbers beyond float64, which saturate here.
+		// encoding/json rejects numbers beyond float64, which saturate here.
 		if wantErr != nil && strings.Contains(wantErr.Error(), "cannot unmarshal number") {
 			return
 		}
 		if wantErr != nil {
-			t.Fatalf("%q is accepted but is not JSON: %v", raw, wantErr)
+			t.Fatalf("Decode(%q) succeeded, but the text is not JSON: %v", raw, wantErr)
 		}
 		if got := floats(got); !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q is read as %#v; want %#v", raw, got, want)
+			t.Fatalf("Decode(%q) = %#v, want %#v", raw, got, want)
 		}
 	})
 }
 
-// floats turns integers into what encoding/json makes of them.
+// floats converts integers to floats, as encoding/json decodes them.
 func floats(value any) any {
 	switch value := value.(type) {
 	case int64:

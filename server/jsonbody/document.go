@@ -13,22 +13,21 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// documentURL names the document inside the library. Nothing is ever fetched
-// from it.
+// documentURL is the URL of the document inside the library. Nothing is fetched from it.
 const documentURL = "berth:///document.json"
 
-// UUIDCheck tells whether a string satisfies "format": "uuid". The API has two
-// notions of it, one for bodies and one for some query parameters.
+// UUIDCheck reports whether a string satisfies "format": "uuid". The API has two definitions of it, one for bodies and
+// one for some query parameters.
 type UUIDCheck func(s string) bool
 
-// LenientUUID is the check for bodies; it is that of uuidlike.Parse.
+// LenientUUID is the check for bodies. It equals that of uuidlike.Parse.
 func LenientUUID(s string) bool {
 	_, ok := uuidlike.Parse(s)
 	return ok
 }
 
-// Document is a JSON document that holds schemas, such as an OpenAPI 3.1
-// document with its components. It is safe for concurrent use.
+// Document is a JSON document that contains schemas, such as an OpenAPI 3.1 document with its components. It is safe
+// for concurrent use.
 type Document struct {
 	root any
 
@@ -36,8 +35,8 @@ type Document struct {
 	compiler *jsonschema.Compiler
 }
 
-// NewDocument reads a document whose schemas are of JSON Schema 2020-12, the
-// dialect of OpenAPI 3.1. References reach no further than the document itself.
+// NewDocument parses a document with schemas of JSON Schema 2020-12, the dialect of OpenAPI 3.1. References must stay
+// inside the document.
 func NewDocument(doc []byte, isUUID UUIDCheck) (*Document, error) {
 	root, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
 	if err != nil {
@@ -48,7 +47,7 @@ func NewDocument(doc []byte, isUUID UUIDCheck) (*Document, error) {
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(closedLoader{})
 	compiler.RegisterFormat(&jsonschema.Format{Name: "uuid", Validate: formatUUID(isUUID)})
-	// In 2020-12 a format is only a remark unless assertion is asked for.
+	// In 2020-12 a format is only an annotation unless assertion is enabled.
 	compiler.AssertFormat()
 	if err := compiler.AddResource(documentURL, root); err != nil {
 		return nil, fmt.Errorf("read schema document: %w", err)
@@ -56,9 +55,8 @@ func NewDocument(doc []byte, isUUID UUIDCheck) (*Document, error) {
 	return &Document{root: root, compiler: compiler}, nil
 }
 
-// Compile makes the validator of one schema of the document, which a pointer
-// like "#/components/schemas/PutAllocationsRequest" names; "#" is the document
-// as a whole.
+// Compile returns the validator of one schema of the document, named by a pointer like
+// "#/components/schemas/PutAllocationsRequest"; "#" is the whole document.
 func (d *Document) Compile(pointer string) (*Validator, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,8 +67,8 @@ func (d *Document) Compile(pointer string) (*Validator, error) {
 	return &Validator{schema: schema, quick: newAcceptor(schema), root: d.root}, nil
 }
 
-// Compile is for a single schema of a document of bodies. Where several are
-// wanted, a Document saves reading it again.
+// Compile returns the validator of a single schema in a document of bodies. For several schemas, use a Document, which
+// parses the document once.
 func Compile(doc []byte, pointer string) (*Validator, error) {
 	d, err := NewDocument(doc, LenientUUID)
 	if err != nil {
@@ -79,17 +77,17 @@ func Compile(doc []byte, pointer string) (*Validator, error) {
 	return d.Compile(pointer)
 }
 
-// closedLoader keeps the library from opening files.
+// closedLoader prevents the library from opening files.
 type closedLoader struct{}
 
 func (closedLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("the reference %s leads out of the document", url)
+	return nil, fmt.Errorf("the reference %s points outside of the document", url)
 }
 
 func formatUUID(isUUID UUIDCheck) func(any) error {
-	notUUID := errors.New("not a uuid")
+	notUUID := errors.New("not a UUID")
 	return func(value any) error {
-		// A format says nothing about values of other types.
+		// A format does not apply to values of other types.
 		if s, ok := value.(string); ok && !isUUID(s) {
 			return notUUID
 		}
@@ -97,8 +95,8 @@ func formatUUID(isUUID UUIDCheck) func(any) error {
 	}
 }
 
-// lookUp follows the steps of a path from a value downwards. It also tells
-// which steps are positions in an array, whose notation differs.
+// lookUp follows the steps of a path from a value downwards. It also returns which steps are array indexes, whose
+// notation differs.
 func lookUp(value any, steps []string) (found any, indexes []bool) {
 	indexes = make([]bool, len(steps))
 	for i, step := range steps {
@@ -118,7 +116,7 @@ func lookUp(value any, steps []string) (found any, indexes []bool) {
 	return value, indexes
 }
 
-// bracketed renders a path as an index expression: ['resources'][0].
+// bracketed formats a path as an index expression: ['resources'][0].
 func bracketed(steps []string, indexes []bool) string {
 	var b strings.Builder
 	for i, step := range steps {

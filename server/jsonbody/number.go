@@ -9,12 +9,11 @@ import (
 // twoTo63 is the first float64 beyond the range of int64.
 const twoTo63 = float64(1 << 63)
 
-// Int is an integer of a request body. It reads what the API takes for an
-// integer, 10 as well as 10.0 and 1e1, and saturates where int64 ends, so that
-// an absurd amount is refused for lack of capacity and not for its spelling.
+// Int is an integer of a request body. It accepts all notations of integers that the API accepts, 10 as well as 10.0
+// and 1e1. It saturates at the limits of int64, so that a huge amount fails the capacity check and not the parser.
 type Int int64
 
-// UnmarshalJSON implements json.Unmarshaler. As usual null changes nothing.
+// UnmarshalJSON implements json.Unmarshaler. Null changes nothing, as in encoding/json.
 func (i *Int) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		return nil
@@ -37,7 +36,7 @@ func (i *Int) UnmarshalJSON(raw []byte) error {
 	return fmt.Errorf("%s is not an integer", repr(value))
 }
 
-// saturated is for floats that are known to lie beyond the range of int64.
+// saturated converts a float beyond the range of int64 to the nearest limit.
 func saturated(value float64) Int {
 	if value < 0 {
 		return math.MinInt64
@@ -45,8 +44,8 @@ func saturated(value float64) Int {
 	return math.MaxInt64
 }
 
-// number reads a number by the JSON grammar, which is narrower than what
-// strconv accepts: no leading zeros, no plus sign, digits around the point.
+// number parses a number by the JSON grammar, which is stricter than strconv: no leading zeros, no plus sign, digits on
+// both sides of the point.
 func (p *parser) number() (any, error) {
 	start, integer := p.pos, true
 	if p.peek() == '-' {
@@ -77,7 +76,7 @@ func (p *parser) number() (any, error) {
 	return parseNumber(string(p.data[start:p.pos]), integer), nil
 }
 
-// digits skips over at least one digit.
+// digits skips at least one digit and reports whether it found one.
 func (p *parser) digits() bool {
 	start := p.pos
 	for isDigit(p.peek()) {
@@ -88,20 +87,19 @@ func (p *parser) digits() bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// parseNumber turns a literal into an int64 if it is integral and fits, with or
-// without a fraction or exponent, and else into a float64.
+// parseNumber converts a literal to an int64 if it is integral and in range, with or without a fraction or exponent,
+// and otherwise to a float64.
 //
-// An integral number beyond int64 stays a float64 on purpose: the schema must
-// still see that 1e39 exceeds the maximum of an allocation ratio. Numbers
-// beyond float64 become its largest value; infinities never appear. The cost
-// depends on the length of the literal only, not on its exponent.
+// An integral number beyond int64 stays a float64 on purpose: the schema must still see that 1e39 exceeds the maximum
+// of an allocation ratio. Numbers beyond float64 saturate at its largest value; the result is never an infinity. The
+// cost depends on the length of the literal only, not on its exponent.
 func parseNumber(literal string, integer bool) any {
 	if integer {
 		if i, err := strconv.ParseInt(literal, 10, 64); err == nil {
 			return i
 		}
 	}
-	// The only error left is one of range, which comes with an infinity.
+	// The only possible error is one of range, which comes with an infinity.
 	f, _ := strconv.ParseFloat(literal, 64)
 	f = max(-math.MaxFloat64, min(math.MaxFloat64, f))
 	if f == math.Trunc(f) && -twoTo63 <= f && f < twoTo63 {

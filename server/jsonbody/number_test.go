@@ -8,7 +8,7 @@ import (
 	"github.com/berthd/berth/server/jsonbody"
 )
 
-func TestIntReadsWhatTheAPITakesForAnInteger(t *testing.T) {
+func TestJSON_Int_AcceptsIntegralNumbers(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct {
@@ -31,13 +31,13 @@ func TestIntReadsWhatTheAPITakesForAnInteger(t *testing.T) {
 			t.Parallel()
 			got := jsonbody.Int(7)
 			if err := json.Unmarshal([]byte(test.in), &got); err != nil || got != test.want {
-				t.Errorf("%s is read as %d, %v; want %d", test.in, got, err, test.want)
+				t.Errorf("%s = %d, %v; want %d", test.in, got, err, test.want)
 			}
 		})
 	}
 }
 
-func TestIntRefusesOtherValues(t *testing.T) {
+func TestJSON_IntFromOtherValue_ReturnsError(t *testing.T) {
 	t.Parallel()
 
 	for in, want := range map[string]string{
@@ -51,13 +51,13 @@ func TestIntRefusesOtherValues(t *testing.T) {
 			t.Parallel()
 			got := jsonbody.Int(7)
 			if err := json.Unmarshal([]byte(in), &got); err == nil || err.Error() != want || got != 7 {
-				t.Errorf("%s is read as %d, %v; want the error %q", in, got, err, want)
+				t.Errorf("%s = %d, %v; want error %q", in, got, err, want)
 			}
 		})
 	}
 }
 
-func TestIntIsWrittenAsANumber(t *testing.T) {
+func TestJSON_Int_MarshaledAsNumber(t *testing.T) {
 	t.Parallel()
 
 	got, err := json.Marshal([]jsonbody.Int{math.MinInt64, 0, math.MaxInt64})
@@ -66,8 +66,7 @@ func TestIntIsWrittenAsANumber(t *testing.T) {
 	}
 }
 
-// FuzzInt holds Int against Decode: whatever the validator sees as an integer
-// can be read into one, and nothing else can.
+// FuzzInt compares Int with Decode: Int accepts exactly the values that the validator treats as integers.
 func FuzzInt(f *testing.F) {
 	for _, seed := range []string{`10`, `10.0`, `1e1`, `1.5`, `1e999`, `-0.0`, `"1"`, `1e`, ` 1`, `9007199254740993.0`} {
 		f.Add([]byte(seed))
@@ -82,15 +81,15 @@ func FuzzInt(f *testing.F) {
 		switch value := value.(type) {
 		case int64:
 			if err != nil || int64(got) != value {
-				t.Fatalf("%q is decoded as %d but read as %d, %v", raw, value, got, err)
+				t.Fatalf("%q: Decode = %d, Int = %d, %v", raw, value, got, err)
 			}
 		case float64:
 			if integral := value == math.Trunc(value); integral != (err == nil) {
-				t.Fatalf("%q is decoded as %v but read as %d, %v", raw, value, got, err)
+				t.Fatalf("%q: Decode = %v, Int = %d, %v", raw, value, got, err)
 			}
 		default:
 			if err == nil {
-				t.Fatalf("%q is decoded as %v but read as %d", raw, value, got)
+				t.Fatalf("%q: Decode = %v, Int = %d", raw, value, got)
 			}
 		}
 	})

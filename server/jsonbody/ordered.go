@@ -13,25 +13,23 @@ type Entry[V any] struct {
 	Value V
 }
 
-// Ordered is a JSON object whose keys are data: resource classes, consumers,
-// providers. It keeps the order of the request, and of an answer, which clients
-// see and which encoding/json would replace by the alphabet.
+// Ordered is a JSON object whose keys are data: resource classes, consumers, providers. It keeps the order of the
+// request or response, which clients observe. encoding/json would sort the keys.
 //
-// It is a slice, so it is built with append and read with range. Its zero value
-// encodes as {} and is left out by omitempty.
+// It is a slice: use append to build it and range to read it. The zero value encodes as {} and is omitted by omitempty.
 type Ordered[V any] []Entry[V]
 
-// MarshalJSON implements json.Marshaler; the members come in order.
+// MarshalJSON implements json.Marshaler. It encodes the members in order.
 func (o Ordered[V]) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
-	// Whether <, > and & are escaped is left to the encoder that called.
+	// The calling encoder decides whether <, > and & are escaped.
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	encode := func(value any) error {
 		if err := encoder.Encode(value); err != nil {
 			return err
 		}
-		b.Truncate(b.Len() - 1) // the newline that Encode adds
+		b.Truncate(b.Len() - 1) // remove the newline that Encode appends
 		return nil
 	}
 	b.WriteByte('{')
@@ -51,8 +49,8 @@ func (o Ordered[V]) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It refuses keys that occur twice
-// and the strings that Decode refuses. As usual null changes nothing.
+// UnmarshalJSON implements json.Unmarshaler. It returns an error for duplicate keys and for strings that Decode
+// rejects. Null changes nothing, as in encoding/json.
 func (o *Ordered[V]) UnmarshalJSON(raw []byte) error {
 	p := &parser{data: raw}
 	p.skipSpace()
@@ -85,8 +83,8 @@ func (o *Ordered[V]) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// unmarshalMember goes straight to the method of types that have one:
-// json.Unmarshal would scan the text once more for each level of nesting.
+// unmarshalMember calls UnmarshalJSON directly if the type has it: json.Unmarshal would scan the text once more for
+// each level of nesting.
 func unmarshalMember(raw []byte, value any) error {
 	if own, ok := value.(json.Unmarshaler); ok {
 		return own.UnmarshalJSON(raw)
@@ -94,8 +92,8 @@ func unmarshalMember(raw []byte, value any) error {
 	return json.Unmarshal(raw, value)
 }
 
-// extent skips over one value and returns its text. It counts brackets and
-// leaves it to whoever decodes the text to see whether it is well formed.
+// extent skips one value and returns its text. It only counts brackets; decoding the text later checks whether it is
+// well-formed.
 func (p *parser) extent() []byte {
 	start, depth := p.pos, 0
 	for ; !p.atEnd(); p.pos++ {
@@ -118,7 +116,7 @@ func (p *parser) extent() []byte {
 	return p.data[start:]
 }
 
-// skipString stands at the opening quote and stops at the closing one.
+// skipString starts at the opening quote and stops at the closing one.
 func (p *parser) skipString() {
 	for p.pos++; !p.atEnd() && p.data[p.pos] != '"'; p.pos++ {
 		if p.data[p.pos] == '\\' {

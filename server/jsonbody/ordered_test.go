@@ -13,7 +13,7 @@ import (
 	"github.com/berthd/berth/server/jsonbody"
 )
 
-func TestOrderedKeepsTheOrderOfTheRequest(t *testing.T) {
+func TestJSON_Ordered_KeepsRequestOrder(t *testing.T) {
 	t.Parallel()
 
 	type allocation struct {
@@ -39,11 +39,11 @@ func TestOrderedKeepsTheOrderOfTheRequest(t *testing.T) {
 	out, err := json.Marshal(got)
 	wantOut := `{"rp2":{"resources":{"VCPU":2,"DISK_GB":10},"mappings":{"_a,}":["x\"]","y"]}},"rp1":{"resources":{}}}`
 	if err != nil || string(out) != wantOut {
-		t.Errorf("written as %s, %v; want %s", out, err, wantOut)
+		t.Errorf("encoded = %s, %v; want %s", out, err, wantOut)
 	}
 }
 
-func TestOrderedWithoutEntriesIsAnEmptyObject(t *testing.T) {
+func TestJSON_OrderedEmpty_MarshaledAsObject(t *testing.T) {
 	t.Parallel()
 
 	var unset struct {
@@ -56,16 +56,16 @@ func TestOrderedWithoutEntriesIsAnEmptyObject(t *testing.T) {
 	}
 }
 
-func TestOrderedTakesNullForNoChange(t *testing.T) {
+func TestJSON_OrderedFromNull_Unchanged(t *testing.T) {
 	t.Parallel()
 
 	got := jsonbody.Ordered[int]{{"a", 1}}
 	if err := json.Unmarshal([]byte(" null "), &got); err != nil || len(got) != 1 {
-		t.Errorf("got %v, %v; want the entry as it was", got, err)
+		t.Errorf("got %v, %v; want the unchanged entry", got, err)
 	}
 }
 
-func TestOrderedLeavesHTMLToTheEncoderThatCalls(t *testing.T) {
+func TestJSON_Ordered_LeavesHTMLEscapingToEncoder(t *testing.T) {
 	t.Parallel()
 
 	value := jsonbody.Ordered[string]{{"<", "&"}}
@@ -81,14 +81,14 @@ func TestOrderedLeavesHTMLToTheEncoderThatCalls(t *testing.T) {
 	}
 }
 
-func TestOrderedRefusesWhatIsNoObject(t *testing.T) {
+func TestJSON_OrderedFromOtherValue_ReturnsError(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ name, in, want string }{
 		{"an array", `[1]`, "an object was expected"},
 		{"a number", `1`, "an object was expected"},
-		{"nothing", ``, "an object was expected"},
-		{"a key that occurs twice", `{"a":1,"b":2,"a":3}`, "duplicate key 'a'"},
+		{"an empty text", ``, "an object was expected"},
+		{"a duplicate key", `{"a":1,"b":2,"a":3}`, "duplicate key 'a'"},
 		{"a value of another type", `{"a":1,"b":"x"}`, `'b': '"x"' is not an integer`},
 		{"a missing value", `{"a":}`, `'a': '' is not an integer`},
 		{"a missing brace", `{"a":1`, "unexpected end where a comma or '}' should be: line 1 column 7"},
@@ -100,13 +100,13 @@ func TestOrderedRefusesWhatIsNoObject(t *testing.T) {
 			got := jsonbody.Ordered[jsonbody.Int]{{"kept", 1}}
 			err := got.UnmarshalJSON([]byte(test.in))
 			if err == nil || err.Error() != test.want || len(got) != 1 {
-				t.Errorf("got %v, %v; want the error %q", got, err, test.want)
+				t.Errorf("got %v, %v; want error %q", got, err, test.want)
 			}
 		})
 	}
 }
 
-// amounts restricts its keys, as the wire types of the API do.
+// amounts restricts its keys like the wire types of the API.
 type amounts struct{ jsonbody.Ordered[jsonbody.Int] }
 
 func (amounts) Schema(huma.Registry) *huma.Schema {
@@ -114,7 +114,7 @@ func (amounts) Schema(huma.Registry) *huma.Schema {
 	return jsonbody.MapSchema(&huma.Schema{Type: huma.TypeInteger, Minimum: &one}, "^[A-Z0-9_]+$", 1)
 }
 
-func TestOrderedHasASchema(t *testing.T) {
+func TestJSON_Ordered_HasSchema(t *testing.T) {
 	t.Parallel()
 
 	type record struct {
@@ -142,7 +142,7 @@ func TestOrderedHasASchema(t *testing.T) {
 	}`)
 }
 
-func TestThePublishedSchemaOfAMapIsEnforced(t *testing.T) {
+func TestJSON_OrderedSchema_Enforced(t *testing.T) {
 	t.Parallel()
 
 	type Body struct {
@@ -179,7 +179,7 @@ func TestThePublishedSchemaOfAMapIsEnforced(t *testing.T) {
 	}
 }
 
-func TestAWrappedOrderedIsReadAndWritten(t *testing.T) {
+func TestJSON_OrderedWrapped_RoundTrips(t *testing.T) {
 	t.Parallel()
 
 	var got struct {
@@ -190,7 +190,7 @@ func TestAWrappedOrderedIsReadAndWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := json.Marshal(got); err != nil || string(out) != text {
-		t.Errorf("written as %s, %v; want %s", out, err, text)
+		t.Errorf("encoded = %s, %v; want %s", out, err, text)
 	}
 }
 
@@ -208,9 +208,8 @@ func assertJSON(t *testing.T, got []byte, want string) {
 	}
 }
 
-// FuzzOrdered compares Ordered with a map of encoding/json: both accept the
-// same documents, apart from those Decode refuses, and hold the same values.
-// What is written is read back in the same order.
+// FuzzOrdered compares Ordered with a map of encoding/json. Both accept the same documents, except for those that
+// Decode rejects, and contain the same values. The encoded value decodes to the same order.
 func FuzzOrdered(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `null`, `{"b":1,"a":2}`, `{"a":{"x":[1,"}"]},"b":"\\"}`, `{"a":1,"a":2}`, `{"a":}`, `{"a":1]`, `[`,
@@ -227,7 +226,7 @@ func FuzzOrdered(f *testing.F) {
 			return
 		}
 		if (err == nil) != (wantErr == nil) {
-			t.Fatalf("%q: got error %v; encoding/json says %v", raw, err, wantErr)
+			t.Fatalf("%q: error = %v, of encoding/json = %v", raw, err, wantErr)
 		}
 		if err != nil || got == nil {
 			return
@@ -237,12 +236,12 @@ func FuzzOrdered(f *testing.F) {
 			held[entry.Key] = entry.Value
 		}
 		if len(held) != len(got) || !reflect.DeepEqual(held, want) {
-			t.Fatalf("%q is read as %v; want %v", raw, got, want)
+			t.Fatalf("%q = %v, want %v", raw, got, want)
 		}
 		out, err := json.Marshal(got)
 		var again jsonbody.Ordered[any]
 		if err != nil || json.Unmarshal(out, &again) != nil || !reflect.DeepEqual(again, got) {
-			t.Fatalf("%q is written as %s, %v and read back as %v", raw, out, err, again)
+			t.Fatalf("%q: encoded = %s, %v; decoded again = %v", raw, out, err, again)
 		}
 	})
 }

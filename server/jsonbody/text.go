@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// str reads a string: as one piece as far as the first escape, and with a
-// buffer from there on, since most strings have none.
+// str parses a string. It returns a part of the text up to the first escape, and uses a buffer from there on, since
+// most strings have no escapes.
 func (p *parser) str() (string, error) {
 	p.pos++
 	start := p.pos
@@ -28,7 +28,7 @@ func (p *parser) str() (string, error) {
 	return "", p.unexpected("in a string")
 }
 
-// escapedString goes on where str met the first backslash.
+// escapedString continues at the first backslash.
 func (p *parser) escapedString(text []byte) (string, error) {
 	for !p.atEnd() {
 		switch c := p.data[p.pos]; {
@@ -51,7 +51,7 @@ func (p *parser) escapedString(text []byte) (string, error) {
 	return "", p.unexpected("in a string")
 }
 
-// simpleEscapes maps the letter behind a backslash to what it stands for.
+// simpleEscapes maps the letter after a backslash to its character.
 var simpleEscapes = map[byte]rune{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
@@ -68,11 +68,10 @@ func (p *parser) escape() (rune, error) {
 	return p.unicodeEscape()
 }
 
-// unicodeEscape reads the escapes of one code point, which are two if it lies
-// beyond the basic plane.
+// unicodeEscape parses the escapes of one code point, which are two if it is beyond the basic plane.
 //
-// NUL characters and single surrogates are legal JSON, but PostgreSQL stores
-// neither, and encoding/json would turn the latter into replacement characters.
+// NUL characters and single surrogates are legal JSON. PostgreSQL stores neither, and encoding/json would convert the
+// latter to replacement characters.
 func (p *parser) unicodeEscape() (rune, error) {
 	first, err := p.hex4()
 	if err != nil {
@@ -97,7 +96,7 @@ func (p *parser) unicodeEscape() (rune, error) {
 	return 0, fmt.Errorf(`a string contains half of a surrogate pair (\u%04x), which cannot be stored`, first)
 }
 
-// hex4 stands at the u of an escape and reads it and the four digits behind it.
+// hex4 starts at the u of an escape and parses it and the four digits after it.
 func (p *parser) hex4() (rune, error) {
 	end := p.pos + 5
 	if end > len(p.data) {

@@ -11,32 +11,30 @@ import (
 // Validator checks values against one schema. It is safe for concurrent use.
 type Validator struct {
 	schema *jsonschema.Schema
-	quick  *acceptor // nil: the schema is too unusual for one
-	root   any       // the whole document, for the parts that an error text shows
+	quick  *fastValidator // nil: the schema has uncommon keywords
+	root   any            // the whole document, for the parts in error texts
 }
 
-// Error is what is wrong with a value that does not match its schema.
+// Error is the violation of a schema by a value.
 type Error struct {
-	// Keyword is the keyword of the schema that failed, such as "required".
+	// Keyword is the violated keyword of the schema, such as "required".
 	Keyword string
-	// Message is the phrase of the contract, such as
-	// "'total' is a required property".
+	// Message is the phrase of the contract, such as "'total' is a required property".
 	Message string
 
 	schemaPath, schema     string
 	instancePath, instance string
 }
 
-// Error returns the message, followed by the part of the schema that failed and
-// the part of the value that failed it, all in one line. Its length is bounded
-// however large the value is.
+// Error returns the message, the violated part of the schema and the invalid part of the value, in one line. Its length
+// is bounded for values of any size.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s Failed validating %s in schema%s:  %s  On instance%s:  %s",
 		e.Message, repr(e.Keyword), e.schemaPath, e.schema, e.instancePath, e.instance)
 }
 
-// Validate checks a value as Decode returns it. The error is an *Error about
-// the one violation that clients are told; see violation.compare.
+// Validate checks a decoded value. It returns an *Error about the one violation that clients get; see
+// violation.compare.
 func (v *Validator) Validate(value any) error {
 	if v.quick != nil && v.quick.accepts(value) {
 		return nil
@@ -49,37 +47,35 @@ func (v *Validator) Validate(value any) error {
 	if !errors.As(err, &failure) {
 		return fmt.Errorf("validate against schema: %w", err)
 	}
-	all := collect(nil, failure, trail{{base: v.schema.Location}})
+	all := collect(nil, failure, refTrail{{base: v.schema.Location}})
 	return v.report(slices.MinFunc(all, violation.compare), value)
 }
 
-// report renders a violation.
+// report formats a violation.
 func (v *Validator) report(found violation, value any) *Error {
-	schema := v.schemaAt(found.trail.end())
+	schema := v.schemaAt(found.refTrail.end())
 	instance, indexes := lookUp(value, found.instance)
 	return &Error{
 		Keyword:      found.keyword,
 		Message:      v.message(found, schema, instance),
-		schemaPath:   v.schemaPath(found.trail),
+		schemaPath:   v.schemaPath(found.refTrail),
 		schema:       compact(schema),
 		instancePath: bracketed(found.instance, indexes),
 		instance:     repr(instance),
 	}
 }
 
-// schemaAt returns the part of the document at a location, as it was read: the
-// library's compiled form has lost the spelling of numbers and the order of
-// lists.
+// schemaAt returns the part of the document at a location in its original form: the library's compiled form lacks the
+// notation of numbers and the order of lists.
 func (v *Validator) schemaAt(location string) map[string]any {
 	part, _ := lookUp(v.root, pointerSteps(location))
 	schema, _ := part.(map[string]any)
 	return schema
 }
 
-// schemaPath renders the way from the schema's root to the part that failed.
-// References leave no trace in it: each leg contributes what lies below the
-// schema it began at.
-func (v *Validator) schemaPath(t trail) string {
+// schemaPath formats the path from the schema's root to the violated part. References do not appear in it: each segment
+// contributes the path below the schema at which it starts.
+func (v *Validator) schemaPath(t refTrail) string {
 	path := ""
 	for _, leg := range t {
 		steps, from := pointerSteps(leg.location), len(pointerSteps(leg.base))

@@ -9,8 +9,8 @@ import (
 	"github.com/berthd/berth/server/jsonbody"
 )
 
-// FuzzValidate: what can be decoded is accepted by a schema, or refused with a
-// sentence in UTF-8 that is no longer than a few times what was sent.
+// FuzzValidate checks that a decoded value is accepted by a schema, or rejected with a text in UTF-8 whose length is
+// bounded by a small multiple of the input.
 func FuzzValidate(f *testing.F) {
 	names := []string{"PutInventories", "Text", "Aggregates", "Mappings", "Amounts", "Combined", "Pair", "Empty"}
 	var validators []*jsonbody.Validator
@@ -39,10 +39,10 @@ func FuzzValidate(f *testing.F) {
 		}
 		var refused *jsonbody.Error
 		if !errors.As(err, &refused) {
-			t.Fatalf("%q: an error of another kind: %v", raw, err)
+			t.Fatalf("%q: unexpected type of error: %v", raw, err)
 		}
 		if said := err.Error(); !utf8.ValidString(said) || strings.TrimSpace(said) == "" || len(said) > 4000+20*len(raw) {
-			t.Errorf("%q: refused with %d bytes: %.200q", raw, len(said), said)
+			t.Errorf("%q: error text of %d bytes: %.200q", raw, len(said), said)
 		}
 	})
 }

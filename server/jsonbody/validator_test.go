@@ -10,8 +10,8 @@ import (
 	"github.com/berthd/berth/server/jsonbody"
 )
 
-// schemas is laid out like the documents the server publishes: bodies refer to
-// shared parts of the same document.
+// schemas has the structure of the documents that the server publishes: bodies refer to shared parts of the same
+// document.
 const schemas = `{
 	"openapi": "3.1.0", "info": {"title": "x", "version": "1"}, "paths": {},
 	"components": {"schemas": {
@@ -72,17 +72,17 @@ func validate(t *testing.T, name, body string) error {
 	return compile(t, name).Validate(value)
 }
 
-func TestValidateWordsEachKeyword(t *testing.T) {
+func TestJSON_SchemaViolation_WordedPerKeyword(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ name, schema, body, keyword, want string }{
 		{"required", "Record", `{}`, "required", `'total' is a required property`},
-		{"required names the first of the schema's list", "PutInventories", `{}`, "required", `'resource_provider_generation' is a required property`},
+		{"required reports the first key of the schema's list", "PutInventories", `{}`, "required", `'resource_provider_generation' is a required property`},
 		{"an unknown key", "Record", `{"total": 1, "foo": 2}`, "additionalProperties", `Additional properties are not allowed ('foo' was unexpected)`},
 		{"unknown keys", "Record", `{"total": 1, "b": 2, "a": 3}`, "additionalProperties", `Additional properties are not allowed ('a', 'b' were unexpected)`},
 		{"a key that matches no pattern", "Amounts", `{"foo": 1}`, "additionalProperties", `'foo' does not match any of the regexes: '^a$', '^b$'`},
 		{"keys that match no pattern", "Amounts", `{"y": 1, "x": 1}`, "additionalProperties", `'x', 'y' do not match any of the regexes: '^a$', '^b$'`},
-		{"a key with a newline behind a match", "Amounts", `{"a\n": 1}`, "additionalProperties", `'a\n' does not match any of the regexes: '^a$', '^b$'`},
+		{"a key with a newline after a match", "Amounts", `{"a\n": 1}`, "additionalProperties", `'a\n' does not match any of the regexes: '^a$', '^b$'`},
 		{"a string for an integer", "Record", `{"total": "x"}`, "type", `'x' is not of type 'integer'`},
 		{"a boolean for an integer", "Record", `{"total": true}`, "type", `True is not of type 'integer'`},
 		{"a fraction for an integer", "Record", `{"total": 1.5}`, "type", `1.5 is not of type 'integer'`},
@@ -91,7 +91,7 @@ func TestValidateWordsEachKeyword(t *testing.T) {
 		{"a union of types in the schema's order", "Text", `{"generation": "x"}`, "type", `'x' is not of type 'integer', 'null'`},
 		{"a choice between types", "Text", `{"choice": "x"}`, "anyOf", `'x' is not of type 'integer', 'null'`},
 		{"a choice between a reference and null", "Text", `{"nullable": "x"}`, "oneOf", `'x' is not of type 'object', 'null'`},
-		{"a fault inside the one choice that is meant", "Text", `{"nullable": {}}`, "required", `'total' is a required property`},
+		{"a violation inside the matching branch", "Text", `{"nullable": {}}`, "required", `'total' is a required property`},
 		{"pattern", "Text", `{"class": "x"}`, "pattern", `'x' does not match '^CUSTOM_[A-Z0-9_]+$'`},
 		{"pattern with a newline at the end", "Text", `{"class": "CUSTOM_A\n"}`, "pattern", `'CUSTOM_A\n' does not match '^CUSTOM_[A-Z0-9_]+$'`},
 		{"enum", "Text", `{"policy": "bogus"}`, "enum", `'bogus' is not one of ['none', 'isolate']`},
@@ -110,7 +110,7 @@ func TestValidateWordsEachKeyword(t *testing.T) {
 		{"format beside null", "Text", `{"parent": ""}`, "format", `'' is not a 'uuid'`},
 		{"const", "Text", `{"fixed": 2}`, "const", `1 was expected`},
 		{"a schema that is false", "Text", `{"never": 2}`, "schema", `2: false schema`},
-		{"a keyword without a phrase of its own", "Text", `{"even": 3}`, "multipleOf", `3: multipleOf: got 3, want 2`},
+		{"a keyword without its own phrase", "Text", `{"even": 3}`, "multipleOf", `3: multipleOf: got 3, want 2`},
 		{"all of several schemas", "Combined", `[]`, "minItems", `[] is too short`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestValidateWordsEachKeyword(t *testing.T) {
 	}
 }
 
-func TestValidateShowsWhereItFailed(t *testing.T) {
+func TestJSON_SchemaViolation_ShowsSchemaAndInstance(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ name, schema, body, want string }{
@@ -141,7 +141,7 @@ func TestValidateShowsWhereItFailed(t *testing.T) {
 			`'' is too short Failed validating 'minLength' in schema['properties']['name']:  {"maxLength":5,"minLength":1,"type":"string"}  On instance['name']:  ''`,
 		},
 		{
-			"behind a pattern and a reference", "PutInventories", `{"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 0}}}`,
+			"below a pattern and a reference", "PutInventories", `{"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 0}}}`,
 			`0 is less than the minimum of 1 Failed validating 'minimum' in schema['properties']['inventories']['patternProperties']['^[A-Z0-9_]+$']['properties']['total']:` +
 				`  {"format":"int64","maximum":2147483647,"minimum":1,"type":"integer"}  On instance['inventories']['VCPU']['total']:  0`,
 		},
@@ -179,7 +179,7 @@ func TestValidateShowsWhereItFailed(t *testing.T) {
 	}
 }
 
-func TestValidateReportsTheShallowestViolation(t *testing.T) {
+func TestJSON_SeveralViolations_ReportsShallowest(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ name, schema, body, want string }{
@@ -192,13 +192,13 @@ func TestValidateReportsTheShallowestViolation(t *testing.T) {
 		{"patterns before formats", "Text", `{"uuid": "x", "class": "y"}`, `'y' does not match '^CUSTOM_[A-Z0-9_]+$'`},
 		{"equal kinds by path", "Text", `{"uuid": "x", "parent": "y"}`, `'y' is not a 'uuid'`},
 		{"a list before its items", "Aggregates", `["x", "x"]`, `['x', 'x'] has non-unique elements`},
-		{"positions within paths", "Mappings", `{"b": [2, 1], "a": ["` + uuidA + `", 0]}`, `0 is not of type 'string'`},
+		{"indexes within paths", "Mappings", `{"b": [2, 1], "a": ["` + uuidA + `", 0]}`, `0 is not of type 'string'`},
 		{"one part of several", "Combined", `["x"]`, `'x' is not a 'uuid'`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var failure *jsonbody.Error
-			// Maps are walked in another order each time; the answer must not be.
+			// The iteration order of maps varies; the error must not.
 			for range 20 {
 				if err := validate(t, test.schema, test.body); !errors.As(err, &failure) {
 					t.Fatalf("got %v; want an *Error", err)
@@ -211,7 +211,7 @@ func TestValidateReportsTheShallowestViolation(t *testing.T) {
 	}
 }
 
-func TestValidateTakesTheTenthPositionAfterTheSecond(t *testing.T) {
+func TestJSON_ViolationsInArray_OrderedByIndex(t *testing.T) {
 	t.Parallel()
 
 	items := make([]any, 11)
@@ -225,7 +225,7 @@ func TestValidateTakesTheTenthPositionAfterTheSecond(t *testing.T) {
 	}
 }
 
-func TestValidateAcceptsValidBodies(t *testing.T) {
+func TestJSON_ValidBodies_Accepted(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ name, schema, body string }{
@@ -234,7 +234,7 @@ func TestValidateAcceptsValidBodies(t *testing.T) {
 		{"an amount beyond int64 without maximum", "Amounts", `{"b": 1e30}`},
 		{"the largest ratio", "Record", `{"total": 1, "allocation_ratio": 3.40282e+38}`},
 		{"null in a union", "Text", `{"generation": null, "parent": null, "choice": null, "nullable": null}`},
-		{"UUIDs in any spelling", "Aggregates", `["` + uuidA + `", "` + strings.ToUpper(uuidA) + `", "{urn:uuid:` + strings.ReplaceAll(uuidB, "-", "") + `}"]`},
+		{"UUIDs in any notation", "Aggregates", `["` + uuidA + `", "` + strings.ToUpper(uuidA) + `", "{urn:uuid:` + strings.ReplaceAll(uuidB, "-", "") + `}"]`},
 		{"lengths counted in code points", "Text", `{"name": "日本日本日"}`},
 		{"keys outside of the patterns where they are free", "Mappings", `{"": 1}`},
 		{"anything for an empty schema", "Empty", `{"x": [1]}`},
@@ -248,7 +248,7 @@ func TestValidateAcceptsValidBodies(t *testing.T) {
 	}
 }
 
-func TestValidateBoundsItsText(t *testing.T) {
+func TestJSON_SchemaViolationText_Truncated(t *testing.T) {
 	t.Parallel()
 
 	long := strings.Repeat("é", 100000)
@@ -265,11 +265,11 @@ func TestValidateBoundsItsText(t *testing.T) {
 	}
 	err = validate(t, "Record", `{"total": 1, `+strings.Join(keys, ",")+`}`)
 	if err == nil || len([]rune(err.Error())) > 2500 {
-		t.Errorf("the error about 10000 unknown keys has %d code points", len([]rune(err.Error())))
+		t.Errorf("error about 10000 unknown keys = %d code points", len([]rune(err.Error())))
 	}
 }
 
-func TestADocumentServesManyAtOnce(t *testing.T) {
+func TestJSON_CompiledDocument_ConcurrencySafe(t *testing.T) {
 	t.Parallel()
 
 	document, err := jsonbody.NewDocument([]byte(schemas), jsonbody.LenientUUID)
@@ -294,15 +294,15 @@ func TestADocumentServesManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-func TestCompileRefusesBrokenDocuments(t *testing.T) {
+func TestJSON_InvalidDocument_CompileReturnsError(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ name, doc, pointer string }{
 		{"no JSON", `{`, "#"},
-		{"a pointer to nothing", schemas, "#/components/schemas/Missing"},
-		{"a schema that is none", `{"a": {"type": 1}}`, "#/a"},
-		{"a broken pattern", `{"a": {"pattern": "("}}`, "#/a"},
-		{"a reference to nothing", `{"a": {"properties": {"x": {"$ref": "#/b"}}}}`, "#/a"},
+		{"a pointer to a missing schema", schemas, "#/components/schemas/Missing"},
+		{"an invalid schema", `{"a": {"type": 1}}`, "#/a"},
+		{"an invalid pattern", `{"a": {"pattern": "("}}`, "#/a"},
+		{"a reference to a missing schema", `{"a": {"properties": {"x": {"$ref": "#/b"}}}}`, "#/a"},
 		{"a reference to a file", `{"a": {"properties": {"x": {"$ref": "file:///etc/hostname"}}}}`, "#/a"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestCompileRefusesBrokenDocuments(t *testing.T) {
 	}
 }
 
-// BenchmarkValidate checks an inventory of 10,000 classes, decoding included.
+// BenchmarkValidate decodes and validates an inventory of 10,000 classes.
 func BenchmarkValidate(b *testing.B) {
 	v, err := jsonbody.Compile([]byte(schemas), "#/components/schemas/PutInventories")
 	if err != nil {

@@ -11,44 +11,43 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// leg is a stretch of the way to a schema, between two references. Both ends
-// are locations as the library writes them, a URL with a JSON pointer.
-type leg struct {
+// refSegment is a part of the path to a schema, between two references. Both ends are locations in the format of the
+// library, a URL with a JSON pointer.
+type refSegment struct {
 	base, location string
 }
 
-// trail is the whole way. Its last leg is open while errors are collected: its
-// location is set where an error is met.
-type trail []leg
+// refTrail is the whole path. Its last segment is open while errors are collected: its location is set at an error.
+type refTrail []refSegment
 
-// at ends the trail at a location below its last base.
-func (t trail) at(location string) trail {
+// at closes the trail at a location below its last base.
+func (t refTrail) at(location string) refTrail {
 	ended := slices.Clone(t)
 	ended[len(ended)-1].location = location
 	return ended
 }
 
-// follow ends the trail at a location and goes on where its reference points.
-func (t trail) follow(location, target string) trail {
-	return append(t.at(location), leg{base: target})
+// follow closes the last segment at a location and opens one at the target of its reference.
+func (t refTrail) follow(location, target string) refTrail {
+	return append(t.at(location), refSegment{base: target})
 }
 
-func (t trail) end() string { return t[len(t)-1].location }
+func (t refTrail) end() string { return t[len(t)-1].location }
 
-// violation is one thing wrong with a value.
+// violation is one violation of a schema.
 type violation struct {
 	keyword  string
 	kind     jsonschema.ErrorKind
-	trail    trail
-	instance []string // the steps from the value's root to the part in question
+	refTrail refTrail
+	instance []string // the steps from the root of the value to the invalid part
 
-	// alternatives are the locations of schemas of which the type of the
-	// instance fits none; only set for keywords that offer a choice.
+	// alternatives are the locations of schemas whose types the instance does not have; only set for keywords that
+	// offer a choice.
 	alternatives []string
 }
 
-// keywordRank orders violations of values at the same depth. The contract
-// leaves it open; kinds that make others pointless come first.
+// keywordRank orders violations of values at the same depth. The contract does not define this order; violations that
+// make others irrelevant come first.
 var keywordRank = map[string]int{
 	"type": 1, "anyOf": 1, "oneOf": 1, "enum": 2, "const": 2,
 	"minimum": 3, "maximum": 3, "exclusiveMinimum": 3, "exclusiveMaximum": 3, "multipleOf": 3,
@@ -66,20 +65,20 @@ func (v violation) rank() int {
 	return lastRank
 }
 
-// compare is negative if v is to be reported rather than other: the violation
-// with the shallowest path in the instance wins. Nothing in the order depends
-// on how a Go map is walked, so equal requests get equal answers.
+// compare returns a negative number if v is reported rather than other: the violation with the shortest path in the
+// instance takes precedence. The order does not depend on the iteration order of maps, so equal requests get equal
+// responses.
 func (v violation) compare(other violation) int {
 	return cmp.Or(
 		cmp.Compare(len(v.instance), len(other.instance)),
 		cmp.Compare(v.rank(), other.rank()),
 		slices.CompareFunc(v.instance, other.instance, compareSteps),
-		cmp.Compare(v.trail.end(), other.trail.end()),
+		cmp.Compare(v.refTrail.end(), other.refTrail.end()),
 		cmp.Compare(v.keyword, other.keyword),
 	)
 }
 
-// compareSteps puts positions in an array into numerical order.
+// compareSteps compares array indexes numerically.
 func compareSteps(a, b string) int {
 	m, errM := strconv.Atoi(a)
 	n, errN := strconv.Atoi(b)
@@ -89,9 +88,9 @@ func compareSteps(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// collect appends the violations that a tree of the library's errors consists
-// of. Inner nodes of the tree only say how the schema is composed.
-func collect(found []violation, failure *jsonschema.ValidationError, t trail) []violation {
+// collect appends the violations in a tree of the library's errors. Inner nodes of the tree only represent the
+// composition of the schema.
+func collect(found []violation, failure *jsonschema.ValidationError, t refTrail) []violation {
 	switch k := failure.ErrorKind.(type) {
 	case *kind.Reference:
 		return collectCauses(found, failure, t.follow(failure.SchemaURL, k.URL))
@@ -105,23 +104,22 @@ func collect(found []violation, failure *jsonschema.ValidationError, t trail) []
 	return append(found, newViolation(failure, t))
 }
 
-func collectCauses(found []violation, failure *jsonschema.ValidationError, t trail) []violation {
+func collectCauses(found []violation, failure *jsonschema.ValidationError, t refTrail) []violation {
 	for _, cause := range failure.Causes {
 		found = collect(found, cause, t)
 	}
 	return found
 }
 
-// collectChoice looks into the branches of an anyOf or oneOf of which none
-// fits. Branches meant for another type of value say nothing about this one. If
-// all are, the violation is that the value has none of their types.
-func collectChoice(failure *jsonschema.ValidationError, t trail) []violation {
+// collectChoice inspects the branches of an anyOf or oneOf that all failed. It ignores branches for other types of
+// values. If all branches are, the violation is that the value has none of their types.
+func collectChoice(failure *jsonschema.ValidationError, t refTrail) []violation {
 	var found []violation
 	var mismatched []string
 	for _, cause := range failure.Causes {
 		branch := collect(nil, cause, t)
 		if len(branch) == 1 && branch[0].keyword == "type" && len(branch[0].instance) == len(failure.InstanceLocation) {
-			mismatched = append(mismatched, branch[0].trail.end())
+			mismatched = append(mismatched, branch[0].refTrail.end())
 			continue
 		}
 		found = append(found, branch...)
@@ -134,21 +132,20 @@ func collectChoice(failure *jsonschema.ValidationError, t trail) []violation {
 	return []violation{choice}
 }
 
-func newViolation(failure *jsonschema.ValidationError, t trail) violation {
-	keyword := "schema" // a schema that is just false has no keyword
+func newViolation(failure *jsonschema.ValidationError, t refTrail) violation {
+	keyword := "schema" // the schema false has no keyword
 	if path := failure.ErrorKind.KeywordPath(); len(path) > 0 {
 		keyword = path[0]
 	}
 	return violation{
 		keyword:  keyword,
 		kind:     failure.ErrorKind,
-		trail:    t.at(failure.SchemaURL),
+		refTrail: t.at(failure.SchemaURL),
 		instance: failure.InstanceLocation,
 	}
 }
 
-// pointerSteps splits the JSON pointer of a location into unescaped steps. The
-// library escapes it for URLs on top.
+// pointerSteps splits the JSON pointer of a location into unescaped steps. The library escapes it for URLs in addition.
 func pointerSteps(location string) []string {
 	_, pointer, _ := strings.Cut(location, "#")
 	if pointer == "" {

@@ -1,6 +1,7 @@
 package keystone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,66 +12,88 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"golang.org/x/sync/singleflight"
+	"github.com/sony/gobreaker/v2"
 
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/request"
 )
 
-// Options say whom to ask, and what of the answers counts.
+// Options configures an Authenticator: the Keystone to use, and the tokens to accept.
 type Options struct {
-	// Who signs in to ask about tokens, and where.
+	// Who has the credentials and the address with which Berth authenticates with Keystone.
 	Who gophercloud.AuthOptions
-	// Region and Interface choose the endpoint of Keystone in the catalog at which
-	// tokens are validated. No region: any. Interface is one of public, internal
-	// and admin.
+	// Region and Interface select the endpoint of Keystone in the catalog that validates tokens. An empty
+	// Region selects any. Interface is public, internal or admin.
 	Region, Interface string
-	// PublicURL is where clients get tokens, for those that came without one; empty:
-	// where we sign in.
+	// PublicURL is the address in the challenge of a 401, at which clients get tokens; default: the
+	// address with which Berth authenticates.
 	PublicURL string
-	// Transport reaches Keystone; nil: net/http's.
+	// Transport sends the requests to Keystone; nil: http.DefaultTransport.
 	Transport http.RoundTripper
-	// Timeout ends one request to Keystone; 0: never. Retries is how often more it
-	// is sent when nobody answers, Pause how long to wait before the first; each
-	// further one waits twice as long, up to eight times the first.
+	// Timeout bounds one request to Keystone; 0: no limit. Retries is the maximum number of retries of a
+	// request without a response. Pause is the delay before the first retry; each retry doubles it, up to
+	// eight times Pause.
 	Timeout time.Duration
 	Retries int
 	Pause   time.Duration
-	// CacheTime is how long an answer of Keystone is remembered; 0 or less: not at all.
+	// Total bounds the authentication of one request, which includes the wait in the queue, Berth's own
+	// authentication and retries; 0: 15 seconds.
+	Total time.Duration
+	// MaxValidations is the maximum number of concurrent token validations; 0: 64. MaxQueued is the
+	// maximum number of requests that wait for one. Clients share both fairly.
+	MaxValidations, MaxQueued int
+	// BreakerFailures is the number of consecutive validations without a response after which the circuit
+	// breaker opens; 0: it never opens. BreakerTime is the interval at which an open breaker tries one
+	// validation; 0: 5 seconds.
+	BreakerFailures uint32
+	BreakerTime     time.Duration
+	// TokenFormats lists the formats of tokens that are sent to Keystone (FormatFernet and the constants
+	// beside it). Tokens of other formats are invalid. Empty: all formats.
+	TokenFormats []string
+	// CacheTime is how long the result of a validation is cached; 0 or less disables the cache.
 	CacheTime time.Duration
-	// ServiceRoles are the roles one of which makes a token that of a service.
-	// ServiceRolesRequired refuses a service token without one; otherwise it is
-	// good for nothing, but does no harm.
+	// ServiceRoles lists the roles that identify a service: one of them suffices. With
+	// ServiceRolesRequired, a service token without such a role is invalid; otherwise it is ignored.
 	ServiceRoles         []string
 	ServiceRolesRequired bool
-	// ServiceType is the type of the Placement API in the catalog, by which access
-	// rules name it; empty: tokens with such rules are refused there. The Bare Metal
-	// API is always "baremetal".
+	// ServiceType is the type of the Placement API in the catalog, by which access rules name it. If it is
+	// empty, tokens with access rules are invalid there. The Bare Metal API always has the type
+	// "baremetal".
 	ServiceType string
-	// Log is told of what clients need not know.
+	// Log receives details that responses omit.
 	Log *slog.Logger
 }
 
-// baremetalType is the type of the Bare Metal API in the catalog.
+// baremetalType is the type of the Bare Metal API in the catalog of Keystone.
 const baremetalType = "baremetal"
 
-// Authenticator asks Keystone who makes a request.
+// Authenticator authenticates requests with Keystone. It is safe for concurrent use.
 type Authenticator struct {
-	stats     stats
-	options   Options
-	challenge string
-	asker     *asker
-	cache     *cache
-	// asking are the questions under way: many requests with one new token ask once.
-	asking singleflight.Group
+	stats          stats
+	options        Options
+	challenge      string
+	tokenValidator *tokenValidator
+	cache          *cache
+
+	formats     []func(string) bool
+	queue       *fairQueue
+	breaker     *gobreaker.CircuitBreaker[*token]
+	validations validations
 }
 
-// New makes an authenticator. It asks nothing yet, so that Keystone may come later.
+// The defaults of Options.
+const (
+	defaultTotal          = 15 * time.Second
+	defaultMaxValidations = 64
+	defaultBreakerTime    = 5 * time.Second
+)
+
+// New returns an authenticator. It sends no request, so that Berth can start before Keystone does.
 func New(options Options) (*Authenticator, error) {
 	switch options.Interface {
 	case "public", "internal", "admin":
 	default:
-		return nil, fmt.Errorf("keystone: the interface %q is none of public, internal and admin", options.Interface)
+		return nil, fmt.Errorf("keystone: invalid interface %q: want public, internal or admin", options.Interface)
 	}
 	if options.Who.IdentityEndpoint == "" {
 		return nil, errors.New("keystone: the address of the identity service is missing")
@@ -79,89 +102,102 @@ func New(options Options) (*Authenticator, error) {
 	if public == "" {
 		public = options.Who.IdentityEndpoint
 	}
+	formats, err := formatsOf(options.TokenFormats)
+	if err != nil {
+		return nil, err
+	}
 	options.Who.AllowReauth = false
+	options.Total = cmp.Or(options.Total, defaultTotal)
 	return &Authenticator{
-		options:   options,
-		challenge: `Keystone uri="` + public + `"`,
-		cache:     newCache(options.CacheTime),
-		asker: &asker{
-			questions: make(chan struct{}, mostQuestions),
-			who:       options.Who, retries: options.Retries, pause: options.Pause, log: options.Log,
+		options:     options,
+		challenge:   `Keystone uri="` + public + `"`,
+		cache:       newCache(options.CacheTime),
+		formats:     formats,
+		queue:       newFairQueue(cmp.Or(options.MaxValidations, defaultMaxValidations), options.MaxQueued),
+		breaker:     newBreaker(options.BreakerFailures, cmp.Or(options.BreakerTime, defaultBreakerTime), options.Log),
+		validations: validations{running: map[key]*validation{}},
+		tokenValidator: &tokenValidator{
+			who: options.Who, total: options.Total, retries: options.Retries, pause: options.Pause, log: options.Log,
 			where: gophercloud.EndpointOpts{
 				Type: "identity", Region: options.Region, Availability: gophercloud.Availability(options.Interface),
 			},
-			over: http.Client{Transport: options.Transport, Timeout: options.Timeout, CheckRedirect: stayThere},
+			over: http.Client{Transport: options.Transport, Timeout: options.Timeout, CheckRedirect: sameHostRedirects},
 		},
 	}, nil
 }
 
-// stayThere lets Keystone send us to another path, or to TLS, and to nobody else: the
-// request has our token and that of a client.
-func stayThere(next *http.Request, before []*http.Request) error {
+// sameHostRedirects follows redirects to another path of the same host, and from http to https. It rejects
+// all others, because the request carries Berth's token and that of a client.
+func sameHostRedirects(next *http.Request, before []*http.Request) error {
 	const most = 5
 	first := before[0].URL
 	if len(before) > most || next.URL.Hostname() != first.Hostname() || first.Scheme == "https" && next.URL.Scheme != "https" {
-		return fmt.Errorf("we are sent on to %s, where our token may not go", next.URL.Redacted())
+		return fmt.Errorf("not following the redirect to %s: Berth sends its service token only to the configured host "+
+			"and never from https to http", next.URL.Redacted())
 	}
 	return nil
 }
 
-// Check says whether Keystone can be asked now.
+// Check authenticates Berth with Keystone unless its session is still valid, and returns the error if that
+// fails.
 func (a *Authenticator) Check(ctx context.Context) error {
-	_, err := a.asker.signedIn(ctx)
+	_, err := a.tokenValidator.ensureSession(ctx)
 	return err
 }
 
-// Authenticate finds out who makes a request, as auth.Authenticate says.
+// Authenticate returns the caller of a request, as auth.Authenticate specifies. It ends within
+// Options.Total.
 func (a *Authenticator) Authenticate(r *http.Request) (auth.Caller, error) {
-	caller, err := a.whoCalls(r)
-	var refused *auth.Refused
+	ctx, cancel := context.WithTimeout(r.Context(), a.options.Total)
+	defer cancel()
+	caller, err := a.callerOf(r.WithContext(ctx))
+	var refused *auth.UnauthenticatedError
 	if errors.As(err, &refused) {
-		// Answers of Keystone are remembered and shared; they are not changed.
-		return auth.Caller{}, &auth.Refused{Challenge: a.challenge, Reason: refused.Reason}
+		// Requests share cached errors, so this code copies them instead of changing them.
+		return auth.Caller{}, &auth.UnauthenticatedError{Challenge: a.challenge, Reason: refused.Reason}
 	}
 	return caller, err
 }
 
-func (a *Authenticator) whoCalls(r *http.Request) (auth.Caller, error) {
+func (a *Authenticator) callerOf(r *http.Request) (auth.Caller, error) {
 	strip(r.Header)
 	user, service, err := take(r.Header)
 	if err != nil {
 		return auth.Caller{}, err
 	}
-	vouching, isService, err := a.vouching(r, service)
+	forwarding, isService, err := a.serviceTokenOf(r, service)
 	if err != nil {
 		return auth.Caller{}, err
 	}
 	if user == "" {
-		return auth.Caller{}, &auth.Refused{Reason: "there is no token in the header " + userTokenHeader}
+		return auth.Caller{}, &auth.UnauthenticatedError{Reason: "no token in the header " + userTokenHeader}
 	}
-	// A task of a service may take longer than the token lasts of whom it is for.
+	// A task of a service may take longer than the lifetime of its user's token.
 	found, err := a.validate(r.Context(), user, isService)
 	if err == nil {
-		err = found.mayAsk(r, a.serviceType(r), isService)
+		err = found.permits(r, a.serviceType(r), isService)
 	}
 	if err != nil {
 		return auth.Caller{}, err
 	}
 	caller := found.caller
-	caller.Service = vouching
+	caller.Method, caller.Service = auth.MethodKeystone, forwarding
 	return caller, nil
 }
 
-// vouching reads the token of a service; isService says that it has one of the roles
-// that only services have. Nobody vouches where there is none. Access rules hold for
-// this token, too: otherwise one that has them would lift its own by being sent twice.
-func (a *Authenticator) vouching(r *http.Request, text string) (who auth.Service, isService bool, err error) {
+// serviceTokenOf validates the service token of a request; isService reports whether it has one of the
+// service roles. Without a token it returns the zero value. The access rules of this token apply too:
+// otherwise a client could bypass the rules of its token by sending it in both headers.
+func (a *Authenticator) serviceTokenOf(r *http.Request, text string) (who auth.Service, isService bool, err error) {
 	if text == "" {
 		return auth.Service{}, false, nil
 	}
 	found, err := a.validate(r.Context(), text, false)
 	if err == nil {
-		err = found.mayAsk(r, a.serviceType(r), false)
+		err = found.permits(r, a.serviceType(r), false)
 	}
-	if refused := new(auth.Refused); errors.As(err, &refused) {
-		return auth.Service{}, false, &auth.Refused{Reason: "the service token: " + refused.Reason}
+	if refused := new(auth.UnauthenticatedError); errors.As(err, &refused) {
+		return auth.Service{}, false, &auth.UnauthenticatedError{Reason: "service token: " + refused.Reason}
 	}
 	if err != nil {
 		return auth.Service{}, false, err
@@ -169,8 +205,8 @@ func (a *Authenticator) vouching(r *http.Request, text string) (who auth.Service
 	is := found.caller
 	isService = slices.ContainsFunc(is.Roles, func(role string) bool { return slices.Contains(a.options.ServiceRoles, role) })
 	if !isService && a.options.ServiceRolesRequired {
-		return auth.Service{}, false, &auth.Refused{
-			Reason: "the service token: its user has none of the roles " + strings.Join(a.options.ServiceRoles, ", ")}
+		return auth.Service{}, false, &auth.UnauthenticatedError{
+			Reason: "service token: its user has none of the roles " + strings.Join(a.options.ServiceRoles, ", ")}
 	}
 	return auth.Service{
 		UserID: is.UserID, ProjectID: is.ProjectID, Roles: is.Roles,
@@ -183,56 +219,4 @@ func (a *Authenticator) serviceType(r *http.Request) string {
 		return baremetalType
 	}
 	return a.options.ServiceType
-}
-
-// validate finds out about a token, by memory or by asking. Whether it has expired is
-// looked at each time.
-func (a *Authenticator) validate(ctx context.Context, text string, allowExpired bool) (*token, error) {
-	of := keyOf(text, allowExpired)
-	found, refused := a.cache.find(of, time.Now())
-	switch {
-	case refused != nil:
-		a.stats.knownBad.Add(1)
-		return nil, refused
-	case found != nil:
-		a.stats.known.Add(1)
-	default:
-		var err error
-		if found, err = a.ask(ctx, of, text); err != nil {
-			return nil, err
-		}
-	}
-	if !allowExpired && !time.Now().Before(found.expires) {
-		return nil, &auth.Refused{Reason: "the token has expired"}
-	}
-	return found, nil
-}
-
-// ask asks Keystone, once for all who want to know the same. The question goes on
-// when the one who asked first goes away.
-func (a *Authenticator) ask(ctx context.Context, of key, text string) (*token, error) {
-	answers := a.asking.DoChan(of.flight(), func() (any, error) {
-		found, err := a.asker.ask(context.WithoutCancel(ctx), text, of.allowExpired)
-		var refused *auth.Refused
-		switch {
-		case err == nil:
-			a.stats.valid.Add(1)
-			a.cache.keep(of, found, time.Now())
-		case errors.As(err, &refused):
-			a.stats.refused.Add(1)
-			a.cache.refuse(of, refused, time.Now())
-		default:
-			a.stats.failed.Add(1)
-		}
-		return found, err
-	})
-	select {
-	case answer := <-answers:
-		if answer.Err != nil {
-			return nil, answer.Err
-		}
-		return answer.Val.(*token), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

@@ -17,34 +17,34 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// wantRefused checks that an error is answered 401, for a reason that has the words.
+// wantRefused checks that err is an *auth.UnauthenticatedError (401) whose reason contains words.
 func wantRefused(t *testing.T, err error, words string) {
 	t.Helper()
-	var refused *auth.Refused
+	var refused *auth.UnauthenticatedError
 	if !errors.As(err, &refused) || !strings.Contains(refused.Reason, words) {
-		t.Errorf("got %v, want a refusal because %q", err, words)
+		t.Errorf("err = %v, want an UnauthenticatedError with %q", err, words)
 		return
 	}
 	if refused.Challenge != `Keystone uri="https://public.example.org/identity"` {
-		t.Errorf("the client is sent to %q", refused.Challenge)
+		t.Errorf("Challenge = %q", refused.Challenge)
 	}
 }
 
-// wantAway checks that an error is answered 503, for a reason that has the words.
+// wantAway checks that err leads to a 503 and contains words.
 func wantAway(t *testing.T, err error, words string) {
 	t.Helper()
-	var refused *auth.Refused
+	var refused *auth.UnauthenticatedError
 	if err == nil || errors.As(err, &refused) || !strings.Contains(err.Error(), words) {
-		t.Errorf("got %v, want an error with %q that is no refusal", err, words)
+		t.Errorf("err = %v, want an error with %q that is no UnauthenticatedError", err, words)
 	}
 }
 
-func TestTheCallerIsWhomTheTokenIsOf(t *testing.T) {
+func TestKeystone_Token_YieldsCaller(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	project := `, "project": {"id": "p", "domain": {"id": "pd"}}`
 	of := func(change func(*auth.Caller)) auth.Caller {
-		caller := auth.Caller{UserID: "u-t", UserDomainID: "ud", Roles: []string{"admin", "reader"}}
+		caller := auth.Caller{UserID: "u-t", UserDomainID: "ud", Method: auth.MethodKeystone, Roles: []string{"admin", "reader"}}
 		change(&caller)
 		return caller
 	}
@@ -70,21 +70,21 @@ func TestTheCallerIsWhomTheTokenIsOf(t *testing.T) {
 	}
 	got, err := ask(t, keystone.authenticator(t), "X-Storage-Token", "t")
 	if err != nil || got.UserID != "u-t" {
-		t.Errorf("by the old header: got %+v, %v", got, err)
+		t.Errorf("with X-Storage-Token: caller = %+v, err = %v", got, err)
 	}
 }
 
-func TestWhatIsNoTokenIsRefusedWithoutAsking(t *testing.T) {
+func TestKeystone_InvalidTokenHeaders_RejectedWithoutRequest(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	by := keystone.authenticator(t)
 	for words, headers := range map[string][]string{
-		"there is no token": {"X-User-Id", "admin", "X-Roles", "admin"},
-		"no token in the":   {"X-Auth-Token", " "},
-		"2 times":           {"X-Auth-Token", "a", "X-Auth-Token", "b"},
-		"has 8193 bytes":    {"X-Auth-Token", strings.Repeat("a", maxToken+1)},
-		"characters":        {"X-Auth-Token", "a b"},
-		"X-Service-Token":   {"X-Auth-Token", "a", "X-Service-Token", "é"},
+		"no token in the header": {"X-User-Id", "admin", "X-Roles", "admin"},
+		"no token in the":        {"X-Auth-Token", " "},
+		"2 times":                {"X-Auth-Token", "a", "X-Auth-Token", "b"},
+		"has 8193 bytes":         {"X-Auth-Token", strings.Repeat("a", maxToken+1)},
+		"characters":             {"X-Auth-Token", "a b"},
+		"X-Service-Token":        {"X-Auth-Token", "a", "X-Service-Token", "é"},
 	} {
 		_, err := ask(t, by, headers...)
 		wantRefused(t, err, words)
@@ -97,7 +97,7 @@ func TestWhatIsNoTokenIsRefusedWithoutAsking(t *testing.T) {
 	wantRefused(t, err, "bound")
 }
 
-func TestTokensAreTakenFromTheRequest(t *testing.T) {
+func TestKeystone_AuthHeaders_RemovedFromRequest(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	keystone.know("t", time.Hour, nil, "")
@@ -106,11 +106,11 @@ func TestTokensAreTakenFromTheRequest(t *testing.T) {
 		t.Error(err)
 	}
 	if want := (http.Header{"X-Openstack-Request-Id": {"req-1"}}); !reflect.DeepEqual(r.Header, want) {
-		t.Errorf("the headers are %v, want %v", r.Header, want)
+		t.Errorf("headers = %v, want %v", r.Header, want)
 	}
 }
 
-func TestAServiceTokenVouchesForTheRequest(t *testing.T) {
+func TestKeystone_ServiceToken_AuthorizesExpiredUserToken(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	project := `, "project": {"id": "p", "domain": {"id": "pd"}}`
@@ -125,20 +125,20 @@ func TestAServiceTokenVouchesForTheRequest(t *testing.T) {
 		name          string
 		by            *Authenticator
 		user, service string
-		words         string // of the refusal; empty: there is none
+		words         string // in the reason; empty: the tokens are accepted
 	}{
 		{"a user alone", strict, "user", "", ""},
 		{"an expired user alone", strict, "expired", "", "expired"},
 		{"a user and a service", strict, "user", "nova", ""},
 		{"an expired user and a service", strict, "expired", "nova", ""},
 		{"a user and no service", strict, "user", "mallory", "none of the roles service"},
-		{"a user and an unknown service", strict, "user", "unknown", "the service token: Keystone does not know"},
-		{"a user and an expired service", strict, "user", "expired-nova", "the service token: Keystone does not know"},
-		{"a service alone", strict, "", "nova", "there is no token in the header X-Auth-Token"},
+		{"a user and an unknown service", strict, "user", "unknown", "service token: Keystone does not know"},
+		{"a user and an expired service", strict, "user", "expired-nova", "service token: Keystone does not know"},
+		{"a service alone", strict, "", "nova", "no token in the header X-Auth-Token"},
 		{"a user and no service, which is not required", lenient, "user", "mallory", ""},
 		{"an expired user and no service, which is not required", lenient, "expired", "mallory", "expired"},
 		{"an expired user and a service, which is not required", lenient, "expired", "nova", ""},
-		{"a user and an unknown service, which is not required", lenient, "user", "unknown", "the service token"},
+		{"a user and an unknown service, which is not required", lenient, "user", "unknown", "service token"},
 	} {
 		got, err := ask(t, c.by, "X-Auth-Token", c.user, "X-Service-Token", c.service)
 		if c.words != "" {
@@ -155,7 +155,7 @@ func TestAServiceTokenVouchesForTheRequest(t *testing.T) {
 	}
 }
 
-func TestASecretIsNeverTold(t *testing.T) {
+func TestKeystone_Secrets_NeverInErrorsOrLog(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	var log bytes.Buffer
@@ -181,7 +181,7 @@ func TestASecretIsNeverTold(t *testing.T) {
 	}
 }
 
-func TestWhatKeystoneRepeatsOfOurSecretsIsNotTold(t *testing.T) {
+func TestKeystone_ErrorEchoesSecret_Hidden(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	keystone.answer(func(w http.ResponseWriter, r *http.Request) bool {
@@ -195,14 +195,14 @@ func TestWhatKeystoneRepeatsOfOurSecretsIsNotTold(t *testing.T) {
 	} {
 		who.IdentityEndpoint = keystone.URL + "/v3"
 		_, err := ask(t, keystone.authenticator(t, func(o *Options) { o.Who = who }), "X-Auth-Token", "t")
-		wantAway(t, err, "the answer is 400")
+		wantAway(t, err, "status 400")
 		if strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("%s: it says %v", name, err)
 		}
 	}
 }
 
-func TestKeystoneSendsNobodyElsewhere(t *testing.T) {
+func TestKeystone_RedirectToOtherHost_Rejected(t *testing.T) {
 	t.Parallel()
 	keystone, other := newFake(t), newFake(t)
 	keystone.know("t", time.Hour, nil, "")
@@ -215,11 +215,11 @@ func TestKeystoneSendsNobodyElsewhere(t *testing.T) {
 		return r.Method == http.MethodGet
 	})
 	_, err := ask(t, by, "X-Auth-Token", "t")
-	wantAway(t, err, "where our token may not go")
+	wantAway(t, err, "not following the redirect")
 	other.want(t, 0, 0)
 }
 
-func TestAnAddressThatIsMissingIsAMistake(t *testing.T) {
+func TestKeystone_InvalidOptions_RejectedByNew(t *testing.T) {
 	t.Parallel()
 	for words, change := range map[string]func(*Options){
 		`interface "secret"`: func(o *Options) { o.Interface = "secret" },

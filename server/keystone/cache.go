@@ -2,6 +2,7 @@ package keystone
 
 import (
 	"crypto/sha256"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -9,21 +10,20 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// How many tokens are remembered. An entry has about a kilobyte. Those that are good
-// for nothing have a place of their own: whoever makes them up must not be able to
-// drive the good ones out.
+// The sizes of the token cache. An entry takes about a kilobyte. Invalid tokens have a cache of their own,
+// so that a client cannot evict valid tokens by sending random ones.
 const (
-	goodTokens = 10_000
-	badTokens  = 1_000
+	maxValidTokens   = 10_000
+	maxInvalidTokens = 1_000
 )
 
-// badTime is how long a token is remembered that Keystone does not know. It is
-// short: a token that is new may take a moment to be known to every Keystone.
-const badTime = 5 * time.Second
+// invalidTokenTTL is how long an invalid token is cached. It is short, because a new token may take a
+// moment to reach every Keystone server.
+const invalidTokenTTL = 5 * time.Second
 
-// key is how a token is remembered: by its hash, so that nothing which reads our
-// memory finds tokens there, and by the question, since an expired token may be
-// valid for a service and for nobody else.
+// key identifies a token in the cache. It contains a hash instead of the token, so that a memory dump
+// shows no tokens, and whether the request allowed expired tokens, since an expired token may be valid
+// only together with a service token.
 type key struct {
 	sum          [sha256.Size]byte
 	allowExpired bool
@@ -33,66 +33,86 @@ func keyOf(text string, allowExpired bool) key {
 	return key{sha256.Sum256([]byte(text)), allowExpired}
 }
 
-// flight is the key of a question that is being asked.
-func (k key) flight() string {
-	if k.allowExpired {
-		return string(k.sum[:]) + "e"
-	}
-	return string(k.sum[:])
-}
-
-type good struct {
+type validEntry struct {
 	token *token
 	until time.Time
 }
 
-type bad struct {
-	refused *auth.Refused
+type invalidEntry struct {
+	refused *auth.UnauthenticatedError
 	until   time.Time
 }
 
-// cache remembers what Keystone said of tokens.
+// cache is the token cache: it stores the results of token validations.
 type cache struct {
-	lasts time.Duration
-	good  *lru.Cache[key, good]
-	bad   *lru.Cache[key, bad]
+	lasts        time.Duration
+	validEntry   *lru.Cache[key, validEntry]
+	invalidEntry *lru.Cache[key, invalidEntry]
+
+	// epoch counts how often the cache was emptied. The mutex prevents results of validations that began
+	// earlier from being added afterwards.
+	mutex sync.RWMutex
+	epoch int
 }
 
-// newCache remembers for so long; 0 or less: not at all.
+// newCache returns a cache whose entries last for the given time; 0 or less disables it.
 func newCache(lasts time.Duration) *cache {
 	made := &cache{lasts: lasts}
-	// They fail for sizes below one only.
-	made.good, _ = lru.New[key, good](goodTokens)
-	made.bad, _ = lru.New[key, bad](badTokens)
+	// lru.New fails only for sizes below one.
+	made.validEntry, _ = lru.New[key, validEntry](maxValidTokens)
+	made.invalidEntry, _ = lru.New[key, invalidEntry](maxInvalidTokens)
 	return made
 }
 
-// find gives what is remembered; both are nil if nothing is.
-func (c *cache) find(of key, now time.Time) (*token, *auth.Refused) {
-	if found, ok := c.good.Get(of); ok && now.Before(found.until) {
+// find returns the cached result for a token: the token if it is valid, an error if it is invalid, or nil
+// for both if there is no entry.
+func (c *cache) find(of key, now time.Time) (*token, *auth.UnauthenticatedError) {
+	if found, ok := c.validEntry.Get(of); ok && now.Before(found.until) {
 		return found.token, nil
 	}
-	if found, ok := c.bad.Get(of); ok && now.Before(found.until) {
+	if found, ok := c.invalidEntry.Get(of); ok && now.Before(found.until) {
 		return nil, found.refused
 	}
 	return nil, nil
 }
 
-// keep remembers a token, never beyond its end. One that has expired already and was
-// accepted all the same is asked for each time.
-func (c *cache) keep(of key, found *token, now time.Time) {
+// putValid caches a valid token until it expires at the latest. A token that has expired and was accepted
+// nevertheless is not cached. epoch is that at which the validation began.
+func (c *cache) putValid(of key, found *token, epoch int, now time.Time) {
 	until := now.Add(c.lasts)
 	if found.expires.Before(until) {
 		until = found.expires
 	}
-	if now.Before(until) {
-		c.good.Add(of, good{found, until})
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	if epoch == c.epoch && now.Before(until) {
+		c.validEntry.Add(of, validEntry{found, until})
 	}
 }
 
-// refuse remembers that a token is good for nothing.
-func (c *cache) refuse(of key, why *auth.Refused, now time.Time) {
-	if until := now.Add(min(c.lasts, badTime)); now.Before(until) {
-		c.bad.Add(of, bad{why, until})
+// refuse caches that a token is invalid.
+func (c *cache) refuse(of key, why *auth.UnauthenticatedError, epoch int, now time.Time) {
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	if until := now.Add(min(c.lasts, invalidTokenTTL)); epoch == c.epoch && now.Before(until) {
+		c.invalidEntry.Add(of, invalidEntry{why, until})
 	}
+}
+
+func (c *cache) currentEpoch() int {
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	return c.epoch
+}
+
+// empty removes all tokens and increments the epoch. It returns the number of valid tokens that it
+// removed.
+func (c *cache) empty() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.epoch++
+	held := c.validEntry.Len()
+	c.validEntry.Purge()
+	c.invalidEntry.Purge()
+	return held
 }

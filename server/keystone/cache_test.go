@@ -9,7 +9,7 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-func TestAnAnswerIsRememberedForAWhile(t *testing.T) {
+func TestKeystone_ValidationResult_Cached(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	keystone.know("t", time.Hour, nil, "")
@@ -22,7 +22,7 @@ func TestAnAnswerIsRememberedForAWhile(t *testing.T) {
 		wantRefused(t, err, "does not know")
 	}
 	keystone.want(t, 1, 2)
-	// What is known is refused and accepted while Keystone is away.
+	// Cached results are valid while Keystone is unreachable.
 	keystone.answer(answering(503))
 	if _, err := ask(t, by, "X-Auth-Token", "t"); err != nil {
 		t.Error(err)
@@ -30,7 +30,7 @@ func TestAnAnswerIsRememberedForAWhile(t *testing.T) {
 	keystone.want(t, 0, 0)
 }
 
-func TestNothingIsRememberedWhereThatIsOff(t *testing.T) {
+func TestKeystone_CacheOff_ValidatesEachRequest(t *testing.T) {
 	t.Parallel()
 	for _, off := range []time.Duration{0, -time.Second} {
 		keystone := newFake(t)
@@ -47,7 +47,7 @@ func TestNothingIsRememberedWhereThatIsOff(t *testing.T) {
 	}
 }
 
-func TestATokenIsNotAcceptedBeyondItsEnd(t *testing.T) {
+func TestKeystone_CachedTokenExpired_Rejected(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	const lasts = 1500 * time.Millisecond
@@ -57,13 +57,13 @@ func TestATokenIsNotAcceptedBeyondItsEnd(t *testing.T) {
 		t.Error(err)
 	}
 	time.Sleep(lasts)
-	// This Keystone still vouches for it.
+	// Keystone still reports the token as valid.
 	_, err := ask(t, by, "X-Auth-Token", "t")
 	wantRefused(t, err, "expired")
 	keystone.want(t, 1, 2)
 }
 
-func TestAnExpiredTokenIsAskedForEachTime(t *testing.T) {
+func TestKeystone_ExpiredTokenWithServiceToken_NotCached(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	keystone.know("expired", -time.Minute, nil, "")
@@ -75,7 +75,8 @@ func TestAnExpiredTokenIsAskedForEachTime(t *testing.T) {
 		}
 	}
 	keystone.want(t, 1, 4)
-	// What a service may use is no use to anybody else, and the other way round.
+	// A token that is valid only with a service token is invalid without one, and the cache keeps both
+	// results.
 	for range 2 {
 		_, err := ask(t, by, "X-Auth-Token", "expired")
 		wantRefused(t, err, "expired")
@@ -85,11 +86,11 @@ func TestAnExpiredTokenIsAskedForEachTime(t *testing.T) {
 		t.Error(err)
 	}
 	if keystone.expiredToo != 4 {
-		t.Errorf("%d questions were about expired tokens, want 4", keystone.expiredToo)
+		t.Errorf("%d validations allowed expired tokens, want 4", keystone.expiredToo)
 	}
 }
 
-func TestTokensAreRememberedByTheirHash(t *testing.T) {
+func TestKeystone_CacheKey_IsTokenHash(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	keystone.know("t", time.Hour, nil, "")
@@ -97,29 +98,29 @@ func TestTokensAreRememberedByTheirHash(t *testing.T) {
 	if _, err := ask(t, by, "X-Auth-Token", "t"); err != nil {
 		t.Error(err)
 	}
-	keys := by.cache.good.Keys()
+	keys := by.cache.validEntry.Keys()
 	if len(keys) != 1 || keys[0].sum != sha256.Sum256([]byte("t")) {
-		t.Errorf("the keys are %v", keys)
+		t.Errorf("keys = %v", keys)
 	}
-	if keyOf("t", false).flight() == keyOf("t", true).flight() {
-		t.Error("two questions are one")
+	if keyOf("t", false) == keyOf("t", true) {
+		t.Error("validations with and without expired tokens have the same key")
 	}
 }
 
-func TestMadeUpTokensDriveNoGoodOnesOut(t *testing.T) {
+func TestKeystone_ManyInvalidTokens_KeepValidEntries(t *testing.T) {
 	t.Parallel()
 	now, memory := time.Now(), newCache(time.Hour)
-	memory.keep(keyOf("good", false), &token{expires: now.Add(time.Hour)}, now)
-	for i := range 3 * goodTokens {
-		memory.refuse(keyOf(fmt.Sprint(i), false), &auth.Refused{}, now)
+	memory.putValid(keyOf("good", false), &token{expires: now.Add(time.Hour)}, 0, now)
+	for i := range 3 * maxValidTokens {
+		memory.refuse(keyOf(fmt.Sprint(i), false), &auth.UnauthenticatedError{}, 0, now)
 	}
 	if found, _ := memory.find(keyOf("good", false), now); found == nil {
-		t.Error("the good token is forgotten")
+		t.Error("the valid token was evicted")
 	}
-	if found := memory.bad.Len(); found > badTokens {
-		t.Errorf("%d tokens are remembered", found)
+	if found := memory.invalidEntry.Len(); found > maxInvalidTokens {
+		t.Errorf("the cache has %d invalid tokens", found)
 	}
-	if _, refused := memory.find(keyOf(fmt.Sprint(3*goodTokens-1), false), now.Add(badTime)); refused != nil {
-		t.Error("a bad token is remembered for longer than a moment")
+	if _, refused := memory.find(keyOf(fmt.Sprint(3*maxValidTokens-1), false), now.Add(invalidTokenTTL)); refused != nil {
+		t.Error("an invalid token is cached for longer than invalidTokenTTL")
 	}
 }

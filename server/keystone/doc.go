@@ -1,11 +1,9 @@
-// Package keystone finds out who makes a request by asking Keystone, the identity
-// service of OpenStack, about the token that the request carries. It promises what
-// the middleware auth_token does, in front of the Python services: headers that tell
-// an identity are believed of nobody, tokens are remembered for a while, a second
-// token says which service passes a request on, and a token that was made for some
-// requests only is good for no others (the wire contract, section HTTP 6).
+// Package keystone authenticates requests: it validates the tokens that they carry with Keystone, the
+// identity service of OpenStack. Its guarantees are those of the middleware auth_token of OpenStack
+// services: identity headers that a client sends are removed, valid tokens are cached, a second token
+// identifies the service that forwards a request, and a token with access rules permits only the requests
+// that its rules list (docs/contract/http.md#authentication).
 //
-// It does not decide what a caller may do, which is the business of package policy,
-// and it writes no answers. It gives no tokens to clients either; that is between
-// them and Keystone.
+// It does not decide which operations a caller may use, which is the task of package policy, and it writes
+// no responses. It does not issue tokens to clients; they get them from Keystone.
 package keystone

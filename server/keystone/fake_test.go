@@ -16,19 +16,20 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// fake is as much of Keystone as this package asks for. It stands in for the real one,
-// which the tests of the whole system use, where that cannot be made to fail as wanted.
+// fake is the part of Keystone that this package uses. It replaces the real one, which the end-to-end
+// tests use, where a test needs a failure that Keystone cannot be made to produce.
 type fake struct {
 	*httptest.Server
 	mutex sync.Mutex
-	// known are what is said of each token. Those of the words "expired…" are told
-	// only to who asks for such.
+	// known maps each token to its response. Tokens that begin with "expired" are valid only in requests
+	// that allow expired tokens.
 	known map[string]string
-	// signIns, questions and expiredToo count requests.
+	// signIns, questions and expiredToo count authentications, validations, and validations that allow
+	// expired tokens.
 	signIns, questions, expiredToo int
-	// before answers in the place of Keystone if it returns true.
+	// before writes the response instead of the fake if it returns true.
 	before func(w http.ResponseWriter, r *http.Request) bool
-	// revoked are our own tokens up to this number.
+	// revoked is the number of Berth's own tokens that are revoked, oldest first.
 	revoked int
 }
 
@@ -69,13 +70,13 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"token": {"expires_at": %q, "catalog": [{"type": "identity", "endpoints": [
 			{"interface": "internal", "region": "One", "region_id": "One", "url": %q}]}]}}`, at(time.Hour), f.URL)
 	case "GET /v3/auth/tokens":
-		f.vouch(w, r)
+		f.validate(w, r)
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-func (f *fake) vouch(w http.ResponseWriter, r *http.Request) {
+func (f *fake) validate(w http.ResponseWriter, r *http.Request) {
 	var number int
 	if _, err := fmt.Sscanf(r.Header.Get("X-Auth-Token"), "own-%d", &number); err != nil || number <= f.revoked {
 		refuse(w, http.StatusUnauthorized, "who are you?")
@@ -99,12 +100,12 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	fmt.Fprintf(w, `{"error": {"code": %d, "message": %q}}`, status, message)
 }
 
-// at is a time from now as Keystone writes it.
+// at returns a time from now in Keystone's format.
 func at(later time.Duration) string {
 	return time.Now().Add(later).UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
-// know makes a token valid. The rest are further members of what is told of it.
+// know makes a token valid. rest has further members of its response.
 func (f *fake) know(text string, lasts time.Duration, roles []string, rest string) {
 	var named []string
 	for _, role := range roles {
@@ -116,25 +117,25 @@ func (f *fake) know(text string, lasts time.Duration, roles []string, rest strin
 		at(lasts), "u-"+text, strings.Join(named, ", "), rest)
 }
 
-// answer lets something else answer in the place of Keystone; nil: nothing.
+// answer sets a function that may write the response instead of the fake; nil removes it.
 func (f *fake) answer(before func(w http.ResponseWriter, r *http.Request) bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.before = before
 }
 
-// want checks how often Keystone was asked since the last time.
+// want checks the number of authentications and validations since the last call.
 func (f *fake) want(t *testing.T, signIns, questions int) {
 	t.Helper()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if f.signIns != signIns || f.questions != questions {
-		t.Errorf("Keystone was asked for %d tokens and about %d, want %d and %d", f.signIns, f.questions, signIns, questions)
+		t.Errorf("%d authentications and %d validations, want %d and %d", f.signIns, f.questions, signIns, questions)
 	}
 	f.signIns, f.questions = 0, 0
 }
 
-// options are those of a service that validates here.
+// options returns the options of an authenticator that validates tokens with the fake.
 func (f *fake) options() Options {
 	return Options{
 		Who:       gophercloud.AuthOptions{IdentityEndpoint: f.URL + "/v3", Username: "berth", Password: password, DomainName: "Default"},
@@ -157,7 +158,7 @@ func (f *fake) authenticator(t *testing.T, change ...func(*Options)) *Authentica
 	return made
 }
 
-// requestTo is one with headers, given as pairs.
+// requestTo returns a request with headers, given as pairs.
 func requestTo(t *testing.T, path string, headers ...string) *http.Request {
 	t.Helper()
 	made := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)

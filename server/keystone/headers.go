@@ -8,25 +8,25 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// The headers that carry tokens. The oldest name of the first was made for an object
-// store; the middleware takes it where the first is missing.
+// The headers that carry tokens. The middleware reads storageTokenHeader, the name from the time of the
+// object store, if userTokenHeader is missing.
 const (
 	userTokenHeader    = "X-Auth-Token"
 	storageTokenHeader = "X-Storage-Token"
 	serviceTokenHeader = "X-Service-Token"
 )
 
-// maxToken bounds what is taken for a token, in bytes. Those of Keystone have some
-// hundreds; servers in front of it refuse long headers in ways that look like outages.
+// maxToken is the maximum length of a token in bytes. Tokens of Keystone have some hundred bytes. Proxies
+// in front of it reject longer headers with responses that look like outages.
 const maxToken = 8192
 
-// identityHeaders are those by which the middleware tells the service behind it who
-// calls, in lower case.
+// identityHeaders lists the headers, in lower case, with which the middleware passes the identity of the
+// caller to the service behind it.
 var identityHeaders = func() map[string]bool {
 	all := map[string]bool{
 		"x-identity-status": true, "x-service-identity-status": true, "x-service-catalog": true,
 		"x-is-admin-project": true, "openstack-system-scope": true,
-		// Old names of others.
+		// Deprecated names.
 		"x-user": true, "x-role": true, "x-tenant": true, "x-tenant-id": true, "x-tenant-name": true,
 	}
 	for _, of := range []string{"x-", "x-service-"} {
@@ -41,9 +41,8 @@ var identityHeaders = func() map[string]bool {
 	return all
 }()
 
-// strip removes the headers that only the middleware may set. Servers of the kind
-// that Python services run in do not tell X_Roles from X-Roles, and what is behind us
-// may be such a one day.
+// strip removes the headers that only the middleware may set. Python's WSGI servers map X_Roles and
+// X-Roles to the same variable, so it removes both: a service behind Berth may be such a one.
 func strip(header http.Header) {
 	for name := range header {
 		if identityHeaders[strings.ReplaceAll(strings.ToLower(name), "_", "-")] {
@@ -52,8 +51,8 @@ func strip(header http.Header) {
 	}
 }
 
-// take removes the tokens from the headers, so that nothing below can tell them to
-// anybody, and returns them; empty: none was sent.
+// take removes the tokens from the headers, so that later handlers cannot log or forward them, and returns
+// them; an empty string means that none was sent.
 func take(header http.Header) (user, service string, err error) {
 	userHeader := userTokenHeader
 	if len(header.Values(userTokenHeader)) == 0 {
@@ -69,23 +68,23 @@ func take(header http.Header) (user, service string, err error) {
 	return user, service, err
 }
 
-// sent is the token in a header. What cannot be one is refused here: Keystone need
-// not be asked.
+// sent returns the token in a header. It rejects values that cannot be tokens without a request to
+// Keystone.
 func sent(header http.Header, name string) (string, error) {
 	values := header.Values(name)
 	switch {
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1:
-		return "", &auth.Refused{Reason: fmt.Sprintf("the header %s was sent %d times", name, len(values))}
+		return "", &auth.UnauthenticatedError{Reason: fmt.Sprintf("the header %s was sent %d times, want once", name, len(values))}
 	}
 	token := strings.TrimSpace(values[0])
 	if len(token) > maxToken {
-		return "", &auth.Refused{Reason: fmt.Sprintf("the header %s has %d bytes, more than any token", name, len(token))}
+		return "", &auth.UnauthenticatedError{Reason: fmt.Sprintf("the header %s has %d bytes, more than any token", name, len(token))}
 	}
 	for i := range len(token) {
 		if token[i] <= ' ' || token[i] > '~' {
-			return "", &auth.Refused{Reason: fmt.Sprintf("the header %s holds characters that no token has", name)}
+			return "", &auth.UnauthenticatedError{Reason: fmt.Sprintf("the header %s contains characters that are invalid in tokens", name)}
 		}
 	}
 	return token, nil

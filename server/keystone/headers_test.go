@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// known are the headers that the middleware sets, as it writes them, from its own
-// documentation; they are listed here a second time on purpose.
+// known lists the headers that the middleware sets, in the spelling of its documentation. They are listed
+// here again so that the test does not depend on the code.
 var known = strings.Fields(`
 	X-Identity-Status X-Domain-Id X-Domain-Name X-Project-Id X-Project-Name X-Project-Domain-Id X-Project-Domain-Name
 	X-User-Id X-User-Name X-User-Domain-Id X-User-Domain-Name X-Roles X-Is-Admin-Project OpenStack-System-Scope
@@ -17,7 +17,7 @@ var known = strings.Fields(`
 	X-Service-User-Domain-Id X-Service-User-Domain-Name X-Service-Roles X-Service-Catalog
 	X-Role X-User X-Tenant-Id X-Tenant-Name X-Tenant`)
 
-// FuzzNoIdentityOfAClientPasses spells the headers in every way.
+// FuzzNoIdentityOfAClientPasses sends the identity headers in all spellings.
 func FuzzNoIdentityOfAClientPasses(f *testing.F) {
 	for i := range known {
 		f.Add(i, uint64(i), "X-Other")
@@ -37,7 +37,7 @@ func FuzzNoIdentityOfAClientPasses(f *testing.F) {
 			}
 			return r
 		}, name)
-		// As a server reads it, and as somebody may set it.
+		// The canonical form is what a server reads; code may also set other spellings.
 		header := http.Header{spelled: {"admin"}, http.CanonicalHeaderKey(spelled): {"admin"}, "X-Auth-Token": {"t"}, "Accept": {"*/*"}}
 		header[other] = append(header[other], "other")
 		strip(header)
@@ -49,7 +49,7 @@ func FuzzNoIdentityOfAClientPasses(f *testing.F) {
 			}
 		}
 		if len(header["X-Auth-Token"]) == 0 || len(header["Accept"]) == 0 {
-			t.Errorf("too much is gone: %v", header)
+			t.Errorf("strip removed other headers: %v", header)
 		}
 	})
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// writtenRule is a rule of an application credential as Keystone tells it.
+// writtenRule is an access rule of an application credential in the format of Keystone's API.
 type writtenRule struct {
 	Service string `json:"service"`
 	Method  string `json:"method"`
 	Path    string `json:"path"`
 }
 
-// accessRule allows requests of one method to the paths of one service that match.
+// accessRule permits requests with one method to the matching paths of one service.
 type accessRule struct {
 	service, method string
 	path            *regexp.Regexp
 }
 
-// piece is a part of a pattern: {name} and * stand for one segment of a path, or a
-// part of one, but not for nothing; ** stands for anything.
+// piece matches a part of a pattern: {name} and * stand for one segment of a path, or a part of one, but
+// not for an empty string; ** stands for any string.
 var piece = regexp.MustCompile(`\*\*|\*|\{[^}]*\}|[^{}*]+`)
 
-// compile makes the rule comparable. Everything but the wildcards means itself;
-// the middleware takes a dot for any character, which nobody can have wanted. A
-// brace without its other half has no meaning, and such a rule allows nothing.
+// compile translates the rule to an accessRule. Everything except the wildcards is literal; in the
+// middleware a dot matches any character, which no author of a rule intends. A rule with an unbalanced
+// brace permits nothing.
 func (w writtenRule) compile() accessRule {
 	rule := accessRule{service: w.Service, method: w.Method}
 	var pattern strings.Builder
@@ -56,32 +56,31 @@ func (a accessRule) allows(service, method, path string) bool {
 	return a.service == service && a.method == method && a.path != nil && a.path.MatchString(path)
 }
 
-// mayAsk says whether a token is good for a request to a service of the given type.
-// The path that counts is the one that arrived here, with the prefix under which the
-// API is mounted; what proxies say that it was before is anybody's word.
+// permits returns an error unless the token permits a request to a service of the given type. It matches
+// the path as it arrived, with the prefix under which the API is mounted, and ignores the original path in
+// headers of proxies, which a client can forge.
 //
-// A service that passes the request on has done so for its own reasons, of which the
-// writer of the rules cannot know: with the token of one, any request may be made.
-func (t *token) mayAsk(r *http.Request, service string, passedOn bool) error {
-	const ofCredential = "the token is of an application credential with access rules, "
+// If a service forwards the request (passedOn), every request is permitted: the service acts for reasons
+// of its own, which the author of the rules cannot know.
+func (t *token) permits(r *http.Request, service string, passedOn bool) error {
+	const ofCredential = "the token belongs to an application credential with access rules, "
 	switch {
 	case !t.restricted:
 		return nil
 	case service == "":
-		return &auth.Refused{Reason: ofCredential + "and it is not said of which service type this is (keystone-service-type)"}
+		return &auth.UnauthenticatedError{Reason: ofCredential + "and the service type of this API is not configured (keystone-service-type)"}
 	case !slices.Contains(t.services, service):
-		return &auth.Refused{Reason: ofCredential + "and its catalog has no service of the type " + service}
+		return &auth.UnauthenticatedError{Reason: ofCredential + "and its catalog has no service of the type " + service}
 	case passedOn:
 		return nil
-	// A slash that is not written as one is part of a segment to some and the end
-	// of one to others.
+	// Some servers take an encoded slash as part of a segment, others as its end.
 	case strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f"):
-		return &auth.Refused{Reason: ofCredential + "and the path has an encoded slash"}
+		return &auth.UnauthenticatedError{Reason: ofCredential + "and the path has an encoded slash"}
 	}
 	for _, rule := range t.rules {
 		if rule.allows(service, r.Method, r.URL.Path) {
 			return nil
 		}
 	}
-	return &auth.Refused{Reason: ofCredential + "of which none allows " + r.Method + " on that path of " + service}
+	return &auth.UnauthenticatedError{Reason: ofCredential + "none of which permits " + r.Method + " on that path of " + service}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-func TestThePathOfAnAccessRule(t *testing.T) {
+func TestKeystone_AccessRulePath_Matched(t *testing.T) {
 	t.Parallel()
 	for pattern, paths := range map[string][2]string{
-		// Those that match, and those that do not.
+		// The paths that match, and the paths that do not.
 		"/traits":                         {"/traits", "/traits/ /traits/A /trait /TRAITS x/traits"},
 		"/traits/*":                       {"/traits/A /traits/*", "/traits /traits/ /traits/A/B"},
 		"/traits/{name}":                  {"/traits/A", "/traits/ /traits/A/B"},
@@ -44,11 +44,11 @@ func TestThePathOfAnAccessRule(t *testing.T) {
 	rule := writtenRule{Service: "placement", Method: "GET", Path: "/a"}.compile()
 	for _, c := range [][2]string{{"placement", "POST"}, {"placement", "get"}, {"compute", "GET"}, {"", "GET"}, {"placement", "HEAD"}} {
 		if rule.allows(c[0], c[1], "/a") {
-			t.Errorf("a rule for GET of placement allows %s of %s", c[1], c[0])
+			t.Errorf("a rule for GET of placement permits %s of %s", c[1], c[0])
 		}
 	}
 	if (writtenRule{Service: "placement", Method: "GET", Path: "/a"}).compile().allows("placement", "GET", "/a\n") {
-		t.Error("a line may follow")
+		t.Error("a path with a line feed matches")
 	}
 }
 
@@ -59,7 +59,7 @@ const (
 	catalog0 = `, "catalog": [{"type": "identity"}]`
 )
 
-func TestATokenWithAccessRulesIsGoodForTheirRequestsOnly(t *testing.T) {
+func TestKeystone_TokenWithAccessRules_LimitedToThem(t *testing.T) {
 	t.Parallel()
 	keystone := newFake(t)
 	keystone.know("rules", time.Hour, []string{"admin"}, rulesOf+catalog)
@@ -72,37 +72,37 @@ func TestATokenWithAccessRulesIsGoodForTheirRequestsOnly(t *testing.T) {
 	lenient := keystone.authenticator(t, func(o *Options) { o.ServiceRolesRequired = false })
 	untyped := keystone.authenticator(t, func(o *Options) { o.ServiceType = "" })
 	for _, c := range []struct {
-		by                        *Authenticator
-		method, path, user, vouch string
-		baremetal                 bool
-		words                     string // of the refusal; empty: there is none
+		by                          *Authenticator
+		method, path, user, service string
+		baremetal                   bool
+		words                       string // in the reason; empty: the request is permitted
 	}{
 		{strict, "GET", "/traits", "rules", "", false, ""},
 		{strict, "GET", "/traits?name=in:A", "rules", "", false, ""},
-		{strict, "PUT", "/traits", "rules", "", false, "none allows PUT"},
-		{strict, "GET", "/traits/A", "rules", "", false, "none allows GET"},
-		{strict, "GET", "/v1/nodes", "rules", "", false, "none allows GET on that path of placement"},
+		{strict, "PUT", "/traits", "rules", "", false, "none of which permits PUT"},
+		{strict, "GET", "/traits/A", "rules", "", false, "none of which permits GET"},
+		{strict, "GET", "/v1/nodes", "rules", "", false, "none of which permits GET on that path of placement"},
 		{strict, "GET", "/v1/nodes", "rules", "", true, ""},
 		{strict, "GET", "/traits", "rules", "", true, "on that path of baremetal"},
 		{strict, "GET", "/%74raits", "rules", "", false, ""},
 		{strict, "GET", "/traits%2F", "rules", "", false, "encoded slash"},
-		{strict, "GET", "/traits", "none", "", false, "none allows"},
+		{strict, "GET", "/traits", "none", "", false, "none of which permits"},
 		{strict, "GET", "/traits", "unlisted", "", false, "no service of the type placement"},
 		{strict, "GET", "/traits", "unlisted", "nova", false, "no service of the type placement"},
 		{untyped, "GET", "/traits", "rules", "", false, "keystone-service-type"},
 		{untyped, "GET", "/v1/nodes", "rules", "", true, ""},
-		// With the token of a service any request may be made.
+		// With a service token every request is permitted.
 		{strict, "PUT", "/traits", "rules", "nova", false, ""},
-		{lenient, "PUT", "/traits", "rules", "mallory", false, "none allows PUT"},
-		// Unless it is for some requests itself.
-		{strict, "PUT", "/traits", "service-rules", "service-rules", false, "the service token"},
+		{lenient, "PUT", "/traits", "rules", "mallory", false, "none of which permits PUT"},
+		// The access rules of the service token itself apply.
+		{strict, "PUT", "/traits", "service-rules", "service-rules", false, "service token"},
 		{strict, "GET", "/traits", "service-rules", "service-rules", false, ""},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil)
 		if c.baremetal {
 			r = r.WithContext(request.With(r.Context(), &request.Info{Service: request.Baremetal}))
 		}
-		r.Header = http.Header{"X-Auth-Token": {c.user}, "X-Service-Token": {c.vouch}}
+		r.Header = http.Header{"X-Auth-Token": {c.user}, "X-Service-Token": {c.service}}
 		_, err := c.by.Authenticate(r)
 		switch {
 		case c.words != "":
@@ -113,8 +113,8 @@ func TestATokenWithAccessRulesIsGoodForTheirRequestsOnly(t *testing.T) {
 	}
 }
 
-// FuzzAPatternMeansWhatItSays: one without wildcards allows its own path and nothing
-// else, and any other is compiled without trouble.
+// FuzzAPatternMeansWhatItSays checks that a pattern without wildcards matches only its own path, and that
+// all others compile.
 func FuzzAPatternMeansWhatItSays(f *testing.F) {
 	for _, pattern := range []string{"/traits", "/a/*", "/a/**/b", "/{x}", "/a{", "}", "[", `\`, "/.*", "(?i)/A", "\x00\xff"} {
 		f.Add(pattern, "/traits")

@@ -7,33 +7,33 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// token is what Keystone vouches for.
+// token is the result of a successful token validation.
 type token struct {
 	expires time.Time
-	// caller has no Service: who passes a request on is another token's matter.
+	// caller is the identity of the token. Its field Service is empty, because that comes from another
+	// token.
 	caller auth.Caller
-	// restricted tokens are good for the requests of the rules only, none if there
-	// are none.
+	// restricted tokens permit only the requests that their rules list; without rules they permit none.
 	restricted bool
 	rules      []accessRule
-	// services are the types of service in the catalog of a restricted token.
+	// services lists the service types in the catalog of a restricted token.
 	services []string
 }
 
-// place is something with a home domain.
-type place struct {
+// domainScoped is a user or project with its domain.
+type domainScoped struct {
 	ID     string `json:"id"`
 	Domain struct {
 		ID string `json:"id"`
 	} `json:"domain"`
 }
 
-// answer is what Keystone says of a token, as far as it is read.
+// answer is the part of Keystone's response to a validation that Berth reads.
 type answer struct {
 	Token struct {
-		Expires time.Time `json:"expires_at"`
-		User    place     `json:"user"`
-		Project place     `json:"project"`
+		Expires time.Time    `json:"expires_at"`
+		User    domainScoped `json:"user"`
+		Project domainScoped `json:"project"`
 		Domain  struct {
 			ID string `json:"id"`
 		} `json:"domain"`
@@ -52,36 +52,35 @@ type answer struct {
 	} `json:"token"`
 }
 
-// read makes a token of what Keystone says. An answer without what every token has
-// is none of Keystone's.
+// read returns the token in the response, or an error if the response lacks a member that every token has.
 func (a *answer) read() (*token, error) {
-	told := a.Token
+	body := a.Token
 	switch {
-	case told.Expires.IsZero():
-		return nil, errors.New("the answer does not say when the token expires")
-	case told.User.ID == "":
-		return nil, errors.New("the answer names no user")
-	case len(told.Bind) > 0:
-		return nil, &auth.Refused{Reason: "the token is bound to something that cannot be checked here"}
+	case body.Expires.IsZero():
+		return nil, errors.New("the response of Keystone has no expires_at")
+	case body.User.ID == "":
+		return nil, errors.New("the response of Keystone has no user")
+	case len(body.Bind) > 0:
+		return nil, &auth.UnauthenticatedError{Reason: "the token is bound to a credential that Berth cannot check"}
 	}
-	read := &token{expires: told.Expires, caller: auth.Caller{
-		UserID: told.User.ID, UserDomainID: told.User.Domain.ID,
-		ProjectID: told.Project.ID, ProjectDomainID: told.Project.Domain.ID,
-		DomainID:        told.Domain.ID,
-		OrdinaryProject: told.AdminProject != nil && !*told.AdminProject,
+	read := &token{expires: body.Expires, caller: auth.Caller{
+		UserID: body.User.ID, UserDomainID: body.User.Domain.ID,
+		ProjectID: body.Project.ID, ProjectDomainID: body.Project.Domain.ID,
+		DomainID:        body.Domain.ID,
+		OrdinaryProject: body.AdminProject != nil && !*body.AdminProject,
 	}}
-	if told.System["all"] {
+	if body.System["all"] {
 		read.caller.SystemScope = "all"
 	}
-	for _, role := range told.Roles {
+	for _, role := range body.Roles {
 		read.caller.Roles = append(read.caller.Roles, role.Name)
 	}
-	if told.Credential != nil && told.Credential.Rules != nil {
+	if body.Credential != nil && body.Credential.Rules != nil {
 		read.restricted = true
-		for _, rule := range *told.Credential.Rules {
+		for _, rule := range *body.Credential.Rules {
 			read.rules = append(read.rules, rule.compile())
 		}
-		for _, service := range told.Catalog {
+		for _, service := range body.Catalog {
 			read.services = append(read.services, service.Type)
 		}
 	}

@@ -6,34 +6,33 @@ import (
 	"strings"
 )
 
-// The Bare Metal API has versions of the same form and a history of its own.
+// The Bare Metal API has versions of the same form with their own history.
 const (
 	BaremetalMin Version = 1
 	BaremetalMax Version = 82
 )
 
-// Names of the headers of the Bare Metal API.
+// These are the headers of the Bare Metal API.
 const (
-	// BaremetalHeader asks for a version, and announces the one in effect. The
-	// common header does too, as service BaremetalService.
+	// BaremetalHeader selects a version, and announces the negotiated one. So does the common header with the service
+	// BaremetalService.
 	BaremetalHeader    = "X-OpenStack-Ironic-API-Version"
 	BaremetalMinHeader = "X-OpenStack-Ironic-API-Minimum-Version"
 	BaremetalMaxHeader = "X-OpenStack-Ironic-API-Maximum-Version"
 	BaremetalService   = "baremetal"
-	// BaremetalRequestID is the header with the id of the request.
+	// BaremetalRequestID is the header with the request ID.
 	BaremetalRequestID = "Openstack-Request-Id"
 )
 
-// BaremetalError says that the version asked for is malformed or out of range. The
-// answer to both is 406.
+// BaremetalError is the error of a version that is malformed or out of range. Both return status 406.
 type BaremetalError struct {
-	// Text is the version as the client wrote it.
+	// Text is the version in the notation of the client.
 	Text string
-	// Malformed: it is not of the form 1.N.
+	// Malformed reports that the text does not have the form 1.N.
 	Malformed bool
 }
 
-// Error is the sentence for the body of the answer.
+// Error returns the text of the response.
 func (e *BaremetalError) Error() string {
 	if e.Malformed {
 		return "Invalid value for " + BaremetalHeader + " header"
@@ -42,17 +41,16 @@ func (e *BaremetalError) Error() string {
 		"The supported version range is: [%s, %s].", e.Text, BaremetalMin, BaremetalMax)
 }
 
-// SetHeaders lets clients find a version that is supported. They take it from
-// the answer, and look for none where they sent something else than a version.
+// SetHeaders announces the supported range, from which clients select a version. After a malformed version clients do
+// not look for it, so it is omitted.
 func (e *BaremetalError) SetHeaders(h http.Header) {
 	if !e.Malformed {
 		setBaremetalRange(h)
 	}
 }
 
-// NegotiateBaremetal picks the version of the Bare Metal API for a request: by the
-// common header, else by the API's own, else the oldest. The error is a
-// *BaremetalError.
+// NegotiateBaremetal returns the version of the Bare Metal API for a request: from the common header, else from the
+// API's own header, else the oldest. The error is a *BaremetalError.
 func NegotiateBaremetal(h http.Header) (Version, error) {
 	text, ok := Parse(h.Values(Header)).Version(BaremetalService)
 	if !ok {
@@ -76,7 +74,7 @@ func NegotiateBaremetal(h http.Header) (Version, error) {
 	return Version(minorNumber), nil
 }
 
-// digits reads a number that consists of nothing else, which this API insists on.
+// digits parses a number that consists of digits only, as this API requires.
 func digits(text string) (number int, ok bool) {
 	if strings.Trim(text, "0123456789") != "" {
 		return 0, false

@@ -8,8 +8,8 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-// FuzzNegotiateBaremetal: every pair of headers means a version that exists, which
-// asked for by itself means the same, or is refused in the one way that there is.
+// FuzzNegotiateBaremetal checks that every pair of headers either selects an existing version, which negotiates to
+// itself, or returns a *BaremetalError.
 func FuzzNegotiateBaremetal(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"", ""}, {"baremetal 1.60", "1.10"}, {"baremetal latest", ""}, {"", "1.82"}, {"", "1.083"}, {"placement 1.39", " 1.5 "},
@@ -25,7 +25,7 @@ func FuzzNegotiateBaremetal(f *testing.F) {
 		if err != nil {
 			var refused *microversion.BaremetalError
 			if !errors.As(err, &refused) || refused.Text == "" {
-				t.Fatalf("%q, %q: refused with %v", common, own, err)
+				t.Fatalf("%q, %q: rejected with %v", common, own, err)
 			}
 			return
 		}

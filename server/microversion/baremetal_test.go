@@ -8,7 +8,7 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-func TestBareMetalReadsTheCommonHeaderFirst(t *testing.T) {
+func TestMicroversion_BaremetalHeaders_CommonTakesPrecedence(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		common, own string
@@ -38,7 +38,7 @@ func TestBareMetalReadsTheCommonHeaderFirst(t *testing.T) {
 	}
 }
 
-func TestBareMetalTellsMalformedFromUnsupported(t *testing.T) {
+func TestMicroversion_BaremetalMalformed_DistinctFromUnsupported(t *testing.T) {
 	t.Parallel()
 	for text, malformed := range map[string]bool{
 		"1.0": false, "1.83": false, "1.999": false, "0.60": false, "2.1": false, "1.99999": false,
@@ -52,7 +52,7 @@ func TestBareMetalTellsMalformedFromUnsupported(t *testing.T) {
 			continue
 		}
 		if refused.SetHeaders(header); (len(header) == 0) != malformed {
-			t.Errorf("%q: the answer has the headers %v", text, header)
+			t.Errorf("%q: headers = %v", text, header)
 		}
 	}
 }

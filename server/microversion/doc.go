@@ -1,15 +1,11 @@
-// Package microversion reads the OpenStack-API-Version request header and
-// settles which microversion of the Placement API a request speaks.
+// Package microversion parses the OpenStack-API-Version request header and negotiates the microversion of a request.
 //
-// It knows the numbers, the grammar of the header and the two ways a
-// negotiation can fail. The header is parsed into one entry per service, so
-// that other services named in it (an extension, the bare-metal API) can be
-// served from the same parse without a change of shape.
+// It knows the numbers, the grammar of the header and the two errors of a negotiation. The header is parsed into one
+// entry per service, so that other services in it (an extension, the Bare Metal API) use the same result.
 //
-// It is not for deciding what a microversion means: which operation, field or
-// status exists at which version is said where that operation lives. Nor does
-// it write error bodies; it hands out the sentences that go into them.
+// It is not for the meaning of a microversion: which operation, field or status exists at which version is defined at
+// that operation. Nor does it write error bodies; it returns their texts.
 //
-// The rules are those of the wire contract, section HTTP 4 (negotiation) and
-// section HTTP 3 (the versions document).
+// The rules are those of docs/contract/http.md#microversion-negotiation (negotiation) and
+// docs/contract/http.md#versions-document (the versions document).
 package microversion

@@ -5,28 +5,26 @@ import (
 	"strings"
 )
 
-// ExtensionService names, in the common header, what this server has beyond the
-// API that it is asked for in: "OpenStack-API-Version: baremetal 1.82, berth 1.0".
-// A client that does not name it gets exactly that API.
+// ExtensionService is the service name of Berth's extensions in the common header: "OpenStack-API-Version: baremetal
+// 1.82, berth 1.0". A client that does not send it gets the API without extensions.
 const ExtensionService = "berth"
 
-// ExtensionVersion is the only one there is.
+// ExtensionVersion is the only version of the extensions.
 const ExtensionVersion = "1.0"
 
-// ExtensionError says that a version of the extensions is not supported.
+// ExtensionError is the error of an unsupported version of the extensions.
 type ExtensionError struct {
-	// Text is the version as the client wrote it.
+	// Text is the version in the notation of the client.
 	Text string
 }
 
-// Error is the sentence for the body of the answer.
+// Error returns the text of the response.
 func (e *ExtensionError) Error() string {
 	return "Version " + e.Text + " of " + ExtensionService + " was requested but is not supported by this service, which has " +
 		ExtensionVersion + "."
 }
 
-// Extended says whether a request asks for the extensions. The error is an
-// *ExtensionError.
+// Extended reports whether a request selects the extensions. The error is an *ExtensionError.
 func Extended(h http.Header) (bool, error) {
 	text, asked := Parse(h.Values(Header)).Version(ExtensionService)
 	if asked && text != ExtensionVersion && !strings.EqualFold(text, Latest) {

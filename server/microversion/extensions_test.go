@@ -8,7 +8,7 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-func TestExtensionsAreAskedForByName(t *testing.T) {
+func TestMicroversion_ExtensionHeader_Recognized(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]bool{
 		"":                            false,

@@ -2,20 +2,19 @@ package microversion
 
 import "strings"
 
-// Whitespace that separates the parts of an entry. Unicode spaces are left
-// out: header values are bytes, and no client sends them.
+// whitespace separates the parts of an entry. Unicode spaces are not included: header values are bytes, and no client
+// sends them.
 const whitespace = " \t\n\v\f\r"
 
-// Requested holds what a request asks for: the version text of every service
-// named in its header. The texts are not judged yet; each API reads its own.
+// Requested is the version text of every service in the header of a request. The texts are not validated; each API
+// parses its own.
 type Requested struct {
 	versions map[string]string
 }
 
-// Parse reads all values of the header. Repeated headers mean the same as one
-// header with their values joined by commas. Of several entries for one
-// service the last wins; an entry without a version says nothing and does not
-// cancel an earlier one.
+// Parse parses all values of the header. Repeated headers equal one header with their values joined by commas. The last
+// of several entries for one service applies; an entry without a version has no effect and does not cancel an earlier
+// one.
 func Parse(values []string) Requested {
 	versions := make(map[string]string, len(values))
 	for _, value := range values {
@@ -28,8 +27,8 @@ func Parse(values []string) Requested {
 	return Requested{versions: versions}
 }
 
-// splitEntry separates the service from the version text, which is everything
-// after the first run of whitespace and may itself contain some.
+// splitEntry splits an entry into the service and the version text, which is everything after the first run of
+// whitespace and may contain whitespace.
 func splitEntry(entry string) (service, version string, ok bool) {
 	entry = strings.Trim(entry, whitespace)
 	gap := strings.IndexAny(entry, whitespace)
@@ -39,8 +38,7 @@ func splitEntry(entry string) (service, version string, ok bool) {
 	return entry[:gap], strings.Trim(entry[gap:], whitespace), true
 }
 
-// Version gives the version text asked for a service and whether there is one.
-// Service names are compared without regard to case.
+// Version returns the version text of a service, and false if there is none. Service names are case-insensitive.
 func (r Requested) Version(service string) (text string, ok bool) {
 	text, ok = r.versions[strings.ToLower(service)]
 	return text, ok

@@ -7,7 +7,7 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-func TestParse(t *testing.T) {
+func TestMicroversion_Header_Parsed(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name   string
@@ -61,7 +61,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestTheZeroRequestedAsksForNothing(t *testing.T) {
+func TestMicroversion_ZeroRequested_MeansMinimum(t *testing.T) {
 	t.Parallel()
 	v, err := microversion.Negotiate(microversion.Requested{})
 	if v != microversion.Min || err != nil {

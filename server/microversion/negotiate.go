@@ -2,45 +2,41 @@ package microversion
 
 import "strings"
 
-// MalformedError says that the version text is not of the form 1.N. The answer
-// to it is 400.
+// MalformedError is the error of a version that does not have the form 1.N. It returns status 400.
 type MalformedError struct {
-	// Text is the version as the client wrote it.
+	// Text is the version in the notation of the client.
 	Text string
 }
 
-// Error is the phrase that clients look for.
+// Error returns the phrase that clients match.
 func (e *MalformedError) Error() string {
 	return "invalid version string: " + e.Text
 }
 
-// Detail is the sentence for the body of the answer. Its last part is free
-// text in the contract and tells what would have been understood.
+// Detail returns the text of the response. Its last part is free text in the contract and names the expected form.
 func (e *MalformedError) Detail() string {
 	return "Invalid microversion: " + e.Error() +
 		"; expected two numbers such as " + Max.String() + ", or " + Latest
 }
 
-// UnsupportedError says that the version is well formed but outside the range
-// from Min to Max. The answer to it is 406.
+// UnsupportedError is the error of a well-formed version outside of the range from Min to Max. It returns status 406.
 type UnsupportedError struct {
-	// Text is the version as the client wrote it.
+	// Text is the version in the notation of the client.
 	Text string
 }
 
-// Error is the phrase that clients look for.
+// Error returns the phrase that clients match.
 func (e *UnsupportedError) Error() string {
 	return "Unacceptable version header: " + e.Text
 }
 
-// Detail is the sentence for the body of the answer.
+// Detail returns the text of the response.
 func (e *UnsupportedError) Detail() string {
 	return "Invalid microversion: " + e.Error()
 }
 
-// Negotiate picks the version of the Placement API for a request. A request
-// that names none gets Min. The error is a *MalformedError or an
-// *UnsupportedError.
+// Negotiate returns the version of the Placement API for a request. A request without a version gets Min. The error is
+// a *MalformedError or an *UnsupportedError.
 func Negotiate(requested Requested) (Version, error) {
 	text, ok := requested.Version(Service)
 	switch {
@@ -64,16 +60,14 @@ func Negotiate(requested Requested) (Version, error) {
 	return Version(minorNumber), nil
 }
 
-// Numbers are not counted beyond this: it is far above any version, and adding
-// one more digit to it still fits an int of 32 bits.
+// Numbers saturate at this value: it is far above any version, and with one more digit it still fits into an int of 32
+// bits.
 const saturated = 1 << 20
 
-// lenientInt reads a number the way the reference does: surrounding whitespace,
-// a sign, leading zeros and single underscores between digits are accepted, so
-// "1.07" and "1. 5" are valid versions (a quirk of the wire that is kept).
-// Digits outside ASCII are refused; they cannot reach the reference either,
-// which sees a header byte by byte. Huge numbers saturate: they are well formed
-// and merely unsupported.
+// lenientInt parses a number like OpenStack Placement does: surrounding whitespace, a sign, leading zeros and single
+// underscores between digits are accepted, so "1.07" and "1. 5" are valid versions (a compatibility note). Digits
+// outside of ASCII are invalid; they cannot reach OpenStack Placement either, which reads a header byte by byte. Huge
+// numbers saturate: they are well-formed and unsupported.
 func lenientInt(text string) (number int, ok bool) {
 	text = strings.Trim(text, whitespace)
 	negative := strings.HasPrefix(text, "-")

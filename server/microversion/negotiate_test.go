@@ -10,7 +10,7 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-func TestNegotiateGrants(t *testing.T) {
+func TestMicroversion_SupportedRequest_Granted(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name   string
@@ -49,7 +49,7 @@ func TestNegotiateGrants(t *testing.T) {
 	}
 }
 
-func TestNegotiateGrantsEverySupportedVersion(t *testing.T) {
+func TestMicroversion_EveryVersion_Granted(t *testing.T) {
 	t.Parallel()
 	all := microversion.All()
 	if len(all) != 40 {
@@ -63,7 +63,7 @@ func TestNegotiateGrantsEverySupportedVersion(t *testing.T) {
 	}
 }
 
-func TestNegotiateRefuses(t *testing.T) {
+func TestMicroversion_InvalidOrUnsupported_Rejected(t *testing.T) {
 	t.Parallel()
 	malformed := []string{
 		"pony", "pony.horse", "1", "1.", ".5", ".", "1.2.3", "1.5 foo", "LATEST", "Latest", "latest foo",
@@ -96,7 +96,7 @@ func wantRefusal(t *testing.T, text string, want error) {
 	}
 }
 
-func TestErrorsCarryTheContractPhrases(t *testing.T) {
+func TestMicroversion_Errors_MatchContractPhrases(t *testing.T) {
 	t.Parallel()
 	malformed := &microversion.MalformedError{Text: "pony"}
 	unsupported := &microversion.UnsupportedError{Text: "1.40"}
@@ -117,8 +117,8 @@ func TestErrorsCarryTheContractPhrases(t *testing.T) {
 	}
 }
 
-// wellFormed states the grammar a second time, as an expression, so that the
-// fuzzer has something independent to compare the hand-written reader with.
+// wellFormed defines the grammar a second time, as an expression, so that the fuzz test compares the parser with an
+// independent definition.
 var wellFormed = regexp.MustCompile(`^[\s\v]*[+-]?[0-9]+(_[0-9]+)*[\s\v]*\.[\s\v]*[+-]?[0-9]+(_[0-9]+)*[\s\v]*$`)
 
 func FuzzNegotiate(f *testing.F) {
@@ -152,14 +152,14 @@ func FuzzNegotiate(f *testing.F) {
 			}
 		case errors.As(err, &malformed):
 			if !named || malformed.Text != text || wellFormed.MatchString(text) {
-				t.Fatalf("%q: refused with %v", header, err)
+				t.Fatalf("%q: rejected with %v", header, err)
 			}
 		case errors.As(err, &unsupported):
 			if !named || unsupported.Text != text || !wellFormed.MatchString(text) {
-				t.Fatalf("%q: refused with %v", header, err)
+				t.Fatalf("%q: rejected with %v", header, err)
 			}
 		default:
-			t.Fatalf("%q: an error of another kind: %v", header, err)
+			t.Fatalf("%q: unexpected type of error: %v", header, err)
 		}
 		split := strings.SplitN(header, ",", 2)
 		if joined, err2 := microversion.Negotiate(microversion.Parse(split)); joined != got || !reflect.DeepEqual(err, err2) {

@@ -9,7 +9,7 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-func TestVersionTexts(t *testing.T) {
+func TestMicroversion_Version_FormattedAsText(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		version      microversion.Version
@@ -30,14 +30,14 @@ func TestVersionTexts(t *testing.T) {
 	}
 }
 
-func TestVersionsAreOrderedByNumberAndNotByText(t *testing.T) {
+func TestMicroversion_Versions_ComparedNumerically(t *testing.T) {
 	t.Parallel()
 	if microversion.V(9) >= microversion.V(10) {
 		t.Error("1.9 is not older than 1.10")
 	}
 }
 
-func TestSetHeadersAnnouncesVersionAndVary(t *testing.T) {
+func TestMicroversion_ResponseHeaders_AnnounceVersionAndVary(t *testing.T) {
 	t.Parallel()
 	got := http.Header{"Vary": {"something"}, "X-Kept": {"yes"}}
 	microversion.V(7).SetHeaders(got)
@@ -51,19 +51,19 @@ func TestSetHeadersAnnouncesVersionAndVary(t *testing.T) {
 	}
 }
 
-func TestTransportFeaturesBeginAtTheirVersion(t *testing.T) {
+func TestMicroversion_TransportFeatures_BeginAtTheirVersion(t *testing.T) {
 	t.Parallel()
 	for _, v := range microversion.All() {
 		if v.HasCacheHeaders() != (int(v) >= 15) {
-			t.Errorf("%v: HasCacheHeaders is %v", v, v.HasCacheHeaders())
+			t.Errorf("%v: HasCacheHeaders = %v", v, v.HasCacheHeaders())
 		}
 		if v.HasErrorCode() != (int(v) >= 23) {
-			t.Errorf("%v: HasErrorCode is %v", v, v.HasErrorCode())
+			t.Errorf("%v: HasErrorCode = %v", v, v.HasErrorCode())
 		}
 	}
 }
 
-func TestContextCarriesTheVersion(t *testing.T) {
+func TestMicroversion_Context_CarriesVersion(t *testing.T) {
 	t.Parallel()
 	if v, ok := microversion.Lookup(t.Context()); v != microversion.Min || ok {
 		t.Errorf("without a version: got %v, %v", v, ok)
@@ -80,7 +80,7 @@ func TestContextCarriesTheVersion(t *testing.T) {
 	}
 }
 
-func TestVersionsDocumentIsTheContractsBytes(t *testing.T) {
+func TestMicroversion_VersionsDocument_MatchesContract(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal(microversion.VersionsDocument())
 	if err != nil {

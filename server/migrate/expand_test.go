@@ -10,24 +10,24 @@ import (
 	berthsql "github.com/berthd/berth/sql"
 )
 
-// contraction marks a migration that takes away what no released version uses any
-// more. The mark is a line of the comment at its head and says why that is so.
+// contraction matches the mark of a migration that removes what no released version uses any more. The mark is a line
+// of the comment at its head and states the reason.
 var contraction = regexp.MustCompile(`(?m)^-- Contraction: \S+`)
 
-// destructive are changes of what an older version reads or writes.
+// destructive are changes to objects that the previous version reads or writes.
 var destructive = []struct {
 	pattern *regexp.Regexp
 	why     string
 }{
-	{regexp.MustCompile(`(?i)\bDROP\s+(TABLE|COLUMN|VIEW|MATERIALIZED\s+VIEW|TYPE|SCHEMA|SEQUENCE|FUNCTION|TRIGGER)\b`), "drops what the version before may use"},
-	{regexp.MustCompile(`(?i)^\s*ALTER\s+TABLE\b.*?\bDROP\s+(?:IF\s+EXISTS\s+)?(?:[a-z_"]+)\s*(?:,|CASCADE|RESTRICT|$)`), "drops a column that the version before may use"},
-	{regexp.MustCompile(`(?i)\bRENAME\s+(TO|COLUMN|CONSTRAINT|[a-z_"]+\s+TO)\b`), "renames what the version before may use"},
+	{regexp.MustCompile(`(?i)\bDROP\s+(TABLE|COLUMN|VIEW|MATERIALIZED\s+VIEW|TYPE|SCHEMA|SEQUENCE|FUNCTION|TRIGGER)\b`), "drops what the previous version may use"},
+	{regexp.MustCompile(`(?i)^\s*ALTER\s+TABLE\b.*?\bDROP\s+(?:IF\s+EXISTS\s+)?(?:[a-z_"]+)\s*(?:,|CASCADE|RESTRICT|$)`), "drops a column that the previous version may use"},
+	{regexp.MustCompile(`(?i)\bRENAME\s+(TO|COLUMN|CONSTRAINT|[a-z_"]+\s+TO)\b`), "renames what the previous version may use"},
 	{regexp.MustCompile(`(?i)\bALTER\s+(COLUMN\s+)?[a-z_"]+\s+(SET\s+DATA\s+)?TYPE\b`), "changes the type of a column"},
-	{regexp.MustCompile(`(?i)\bSET\s+NOT\s+NULL\b`), "makes a column mandatory that the version before may leave out"},
-	{regexp.MustCompile(`(?i)\bDROP\s+DEFAULT\b`), "takes away a default that the version before may rely on"},
+	{regexp.MustCompile(`(?i)\bSET\s+NOT\s+NULL\b`), "makes a column mandatory that the previous version may leave out"},
+	{regexp.MustCompile(`(?i)\bDROP\s+DEFAULT\b`), "drops a default that the previous version may rely on"},
 	{regexp.MustCompile(`(?i)^\s*TRUNCATE\b`), "empties a table"},
-	{regexp.MustCompile(`(?i)^\s*ALTER\s+TABLE\b.*\bADD\s+(CONSTRAINT|CHECK|UNIQUE|EXCLUDE|FOREIGN|PRIMARY)\b`), "refuses rows that the version before may write"},
-	{regexp.MustCompile(`(?i)^\s*CREATE\s+UNIQUE\s+INDEX\b`), "refuses rows that the version before may write"},
+	{regexp.MustCompile(`(?i)^\s*ALTER\s+TABLE\b.*\bADD\s+(CONSTRAINT|CHECK|UNIQUE|EXCLUDE|FOREIGN|PRIMARY)\b`), "rejects rows that the previous version may write"},
+	{regexp.MustCompile(`(?i)^\s*CREATE\s+UNIQUE\s+INDEX\b`), "rejects rows that the previous version may write"},
 }
 
 var (
@@ -41,7 +41,7 @@ var (
 	quotes    = regexp.MustCompile(`'(?:[^']|'')*'`)
 )
 
-// refusals tells why a version that does not know a migration may not survive it.
+// refusals returns why a version that does not know a migration may fail after it.
 func refusals(text string) []string {
 	if contraction.MatchString(text) {
 		return nil
@@ -55,7 +55,7 @@ func refusals(text string) []string {
 			continue
 		}
 		for _, pattern := range []*regexp.Regexp{alters, indexes} {
-			// Nobody uses yet what the same migration makes.
+			// No older version uses objects that the same migration creates.
 			if of := pattern.FindStringSubmatch(statement); of != nil && slices.Contains(own, of[1]) {
 				statement = ""
 			}
@@ -75,12 +75,12 @@ func refusals(text string) []string {
 	return found
 }
 
-func TestWhatAnOlderVersionMayNotSurviveIsRefused(t *testing.T) {
+func TestMigration_IncompatibleStatement_Detected(t *testing.T) {
 	t.Parallel()
 	for statement, refused := range map[string]bool{
-		"ALTER TABLE traits ADD COLUMN colour text":                                           false,
-		"ALTER TABLE traits ADD COLUMN colour text NOT NULL DEFAULT ''":                       false,
-		"ALTER TABLE traits ADD COLUMN colour text NOT NULL":                                  true,
+		"ALTER TABLE traits ADD COLUMN color text":                                            false,
+		"ALTER TABLE traits ADD COLUMN color text NOT NULL DEFAULT ''":                        false,
+		"ALTER TABLE traits ADD COLUMN color text NOT NULL":                                   true,
 		"ALTER TABLE traits ADD a int DEFAULT 1, ADD COLUMN b int NOT NULL":                   true,
 		"ALTER TABLE traits ADD COLUMN n int GENERATED ALWAYS AS (1) STORED NOT NULL":         false,
 		"CREATE TABLE a (b int NOT NULL); ALTER TABLE a ADD CONSTRAINT c CHECK (b > 0)":       false,
@@ -107,10 +107,10 @@ func TestWhatAnOlderVersionMayNotSurviveIsRefused(t *testing.T) {
 	}
 }
 
-// TestMigrationsOnlyExpand: version N serves the schema of N+1 while the servers of a
-// cloud are upgraded one after the other, so a migration only adds. What nobody uses
-// any more goes a release later, in a migration that says so.
-func TestMigrationsOnlyExpand(t *testing.T) {
+// TestMigration_AllFiles_OnlyExpand: version N runs on the schema of N+1 while the operator upgrades the servers of a
+// cloud one after the other, so a migration only adds. A migration one release later removes what is unused, and has
+// the mark.
+func TestMigration_AllFiles_OnlyExpand(t *testing.T) {
 	t.Parallel()
 	files, err := fs.Glob(berthsql.Files, "migrations/*.sql")
 	if err != nil || len(files) == 0 {
@@ -122,7 +122,7 @@ func TestMigrationsOnlyExpand(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, why := range refusals(string(text)) {
-			t.Errorf("%s %s\nleave it for a release, or mark the file with '-- Contraction: ' and why nothing needs it", name, why)
+			t.Errorf("%s %s\nkeep the object for one release, or mark the file with '-- Contraction: ' and the reason why nothing needs it", name, why)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/cluster"
-	"github.com/berthd/berth/server/dbtest"
 	"github.com/berthd/berth/server/migrate"
 	berthsql "github.com/berthd/berth/sql"
 )
@@ -16,7 +16,7 @@ import (
 // them.
 var update = flag.Bool("update", false, "rewrite sql/schema.sql and sql/functions/VERSION")
 
-func TestTheSchemaDumpIsThatOfAMigratedDatabase(t *testing.T) {
+func TestSchemaDump_Migrated_MatchesFile(t *testing.T) {
 	t.Parallel()
 	binaries, err := cluster.Find(0)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestTheSchemaDumpIsThatOfAMigratedDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("sql/schema.sql is not what the migrations make, from line %d on: "+
+		t.Errorf("sql/schema.sql differs from a migrated database from line %d on: "+
 			"run go test ./server/migrate -update and look at the difference", firstDifference(got, string(want)))
 	}
 }
@@ -51,7 +51,7 @@ func firstDifference(a, b string) int {
 	return line + 1
 }
 
-func TestChangedFunctionsHaveANewNumber(t *testing.T) {
+func TestFunctionSet_Changed_NeedsNewVersion(t *testing.T) {
 	t.Parallel()
 	set, err := migrate.Embedded()
 	if err != nil {

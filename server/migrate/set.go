@@ -1,11 +1,10 @@
-// Package migrate brings a database to the schema that this binary knows: the
-// numbered migrations first, through goose, then the set of SQL functions in
-// one transaction, all under one advisory lock, so that any number of servers
-// may start at once. A binary that is older than the database changes nothing.
+// Package migrate migrates a database to the schema of this binary: first the numbered migrations, through goose, then
+// the set of SQL functions in one transaction. One advisory lock covers both, so that any number of servers may start
+// at the same time. A binary that is older than the database changes nothing.
 //
-// It is not for data: standard traits and resource classes are the store's. It
-// never goes backwards, and it takes the address of a database as it is: a
-// transaction pooler in between would break the lock.
+// It is not for data: package store inserts standard traits and resource classes. It never migrates backwards. It
+// connects to the database at the given address, which must not be that of a transaction pooler: a pooler would break
+// the lock.
 package migrate
 
 import (
@@ -23,15 +22,14 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// FunctionSet identifies one state of all functions together. The number grows
-// with every released change; the hash tells states apart that a developer has
-// not numbered yet.
+// FunctionSet identifies one version of all functions together. The number grows with every released change; the hash
+// distinguishes versions that a developer has not numbered yet.
 type FunctionSet struct {
 	Number int
 	Hash   string
 }
 
-// Set is everything that makes a schema: migrations and functions.
+// Set is the content of a schema: migrations and functions.
 type Set struct {
 	migrations fs.FS
 	names      []migration // by version
@@ -50,11 +48,11 @@ type function struct {
 	text string
 }
 
-// Embedded is the set that this binary was built with.
+// Embedded returns the set that this binary was built with.
 func Embedded() (Set, error) { return Load(berthsql.Files) }
 
-// Load reads a set from the layout of the sql folder: migrations/*.sql,
-// functions/*.sql and functions/VERSION.
+// Load reads a set from the layout of the sql folder: migrations/*.sql, functions/*.sql and functions/VERSION. It
+// returns an error that names the file if one cannot be read or has no number.
 func Load(files fs.FS) (Set, error) {
 	migrations, err := fs.Sub(files, "migrations")
 	if err != nil {
@@ -69,7 +67,7 @@ func Load(files fs.FS) (Set, error) {
 	}
 	version, err := fs.ReadFile(files, "functions/VERSION")
 	if err != nil {
-		return Set{}, fmt.Errorf("read the number of the functions: %w", err)
+		return Set{}, fmt.Errorf("read functions/VERSION: %w", err)
 	}
 	recorded, err := parseFunctionSet(string(version))
 	if err != nil {
@@ -80,7 +78,7 @@ func Load(files fs.FS) (Set, error) {
 	return set, nil
 }
 
-// Latest is the version of the newest migration.
+// Latest returns the version of the newest migration.
 func (s Set) Latest() int64 {
 	if len(s.names) == 0 {
 		return 0
@@ -88,16 +86,14 @@ func (s Set) Latest() int64 {
 	return s.names[len(s.names)-1].version
 }
 
-// Functions identifies the functions of the set: the number of their VERSION
-// file and the hash that they have in truth.
+// Functions returns the number in the VERSION file and the actual hash of the functions.
 func (s Set) Functions() FunctionSet { return s.known }
 
-// Numbered says whether functions/VERSION records the hash that the functions
-// have. If not, somebody changed a function without giving the set a new
-// number, and running servers would not agree on which is the newer.
+// Numbered reports whether functions/VERSION records the actual hash of the functions. If not, a developer changed a
+// function without raising the number, and running servers could not determine which set is newer.
 func (s Set) Numbered() bool { return s.recorded == s.known.Hash }
 
-// Hash identifies the whole set, migrations and functions.
+// Hash returns a hash of the whole set: migrations, functions, and the comments generated from them.
 func (s Set) Hash() (string, error) {
 	sum := sha256.New()
 	for _, m := range s.names {
@@ -106,6 +102,13 @@ func (s Set) Hash() (string, error) {
 			return "", fmt.Errorf("read a migration: %w", err)
 		}
 		fmt.Fprintf(sum, "%s %d\n%s", m.name, len(text), text)
+	}
+	comments, err := s.comments()
+	if err != nil {
+		return "", err
+	}
+	for _, comment := range comments {
+		fmt.Fprintln(sum, comment.Statement())
 	}
 	fmt.Fprintf(sum, "%d %s", s.known.Number, s.known.Hash)
 	return hex.EncodeToString(sum.Sum(nil)), nil
@@ -144,8 +147,7 @@ func readFunctions(files fs.FS) ([]function, error) {
 	return functions, nil
 }
 
-// hashFunctions covers names and lengths too, so that text moved from one file
-// to the next is a change.
+// hashFunctions includes names and lengths, so that moving text from one file to the next changes the hash.
 func hashFunctions(functions []function) string {
 	sum := sha256.New()
 	for _, f := range functions {
@@ -154,7 +156,7 @@ func hashFunctions(functions []function) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// parseFunctionSet reads functions/VERSION: the number, a space, the hash.
+// parseFunctionSet parses functions/VERSION: the number, a space, the hash.
 func parseFunctionSet(text string) (FunctionSet, error) {
 	fields := strings.Fields(text)
 	if len(fields) != 2 {
@@ -167,5 +169,5 @@ func parseFunctionSet(text string) (FunctionSet, error) {
 	return FunctionSet{Number: int(number), Hash: fields[1]}, nil
 }
 
-// String is the form of functions/VERSION.
+// String returns the text of functions/VERSION.
 func (f FunctionSet) String() string { return fmt.Sprintf("%d %s", f.Number, f.Hash) }

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-func TestNormalisedDumpsDoNotDependOnTheVersionOfPostgreSQL(t *testing.T) {
+func TestSchemaDump_Normalized_IndependentOfPostgresVersion(t *testing.T) {
 	t.Parallel()
 	const body = `--
 -- Name: cargo; Type: TABLE; Schema: public; Owner: -
@@ -59,20 +59,20 @@ SET default_table_access_method = heap;
 	newer = strings.ReplaceAll(newer, "15.14", "18.1") + "\\unrestrict abcDEF123\n\n"
 	want := strings.ReplaceAll(body, "\n\n\n", "\n\n")
 	for name, dump := range map[string]string{"older": older, "newer": newer} {
-		if got := normaliseDump(dump); got != want {
+		if got := normalizeDump(dump); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}
 	}
 }
 
-func TestLoadRefusesWhatItCannotNumber(t *testing.T) {
+func TestFunctionSet_InvalidNumber_LoadReturnsError(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  string
 	}{
 		"a migration without a number":   {map[string]string{"migrations/cargo.sql": "", "functions/VERSION": "1 x"}, "migration cargo.sql"},
-		"functions without a number":     {map[string]string{"migrations/1_cargo.sql": ""}, "number of the functions"},
+		"functions without a number":     {map[string]string{"migrations/1_cargo.sql": ""}, "read functions/VERSION"},
 		"a VERSION without a hash":       {map[string]string{"functions/VERSION": "1"}, "a number and a hash"},
 		"a VERSION that is not a number": {map[string]string{"functions/VERSION": "one x"}, "begin with a number"},
 		"a negative VERSION":             {map[string]string{"functions/VERSION": "-1 x"}, "begin with a number"},
@@ -82,7 +82,7 @@ func TestLoadRefusesWhatItCannotNumber(t *testing.T) {
 			t.Parallel()
 			_, err := Load(mapFS(c.files))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want something with %q", err, c.want)
+				t.Errorf("error = %v, want one with %q", err, c.want)
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func mapFS(files map[string]string) fstest.MapFS {
 	return folder
 }
 
-func TestTheHashCoversNamesAndTexts(t *testing.T) {
+func TestFunctionSet_Hash_CoversNamesAndTexts(t *testing.T) {
 	t.Parallel()
 	base := map[string]string{
 		"migrations/00001_a.sql": "m", "functions/a.sql": "one", "functions/b.sql": "two", "functions/VERSION": "1 -",
@@ -128,7 +128,7 @@ func TestTheHashCoversNamesAndTexts(t *testing.T) {
 	}
 }
 
-func TestASetKnowsWhetherItsNumberIsRecorded(t *testing.T) {
+func TestFunctionSet_Number_RecordedOrNot(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"functions/a.sql": "one", "functions/VERSION": "7 -"}
 	set, err := Load(mapFS(files))

@@ -10,43 +10,41 @@ import (
 )
 
 const (
-	// versionTable is goose's list of applied migrations. The name is not
-	// goose's default, so that the schema may be shared with another program.
+	// versionTable is goose's list of applied migrations. It is not goose's default name, so that another program may
+	// use the same schema.
 	versionTable = "berth_migration"
-	// undefinedTable is the SQLSTATE of a bookkeeping table that is not there
-	// yet.
+	// undefinedTable is the SQLSTATE of a query on a bookkeeping table that does not exist yet.
 	undefinedTable = "42P01"
 )
 
 // Status compares a database with a set.
 type Status struct {
-	// Version is the newest migration in the database, 0 when it is empty.
+	// Version is the newest migration in the database; 0 if it is empty.
 	Version int64
-	// Latest is the newest migration that the binary knows.
+	// Latest is the newest migration of the binary.
 	Latest int64
-	// Pending names the files of the migrations that are not applied.
+	// Pending are the file names of the migrations that are not applied.
 	Pending []string
-	// Installed are the functions in the database; the zero value when there
-	// are none.
+	// Installed identifies the functions in the database; the zero value if it has none.
 	Installed FunctionSet
-	// Known are the functions of the binary.
+	// Known identifies the functions of the binary.
 	Known FunctionSet
-	// Foreign says that the database is that of the Python service, whose tables have
-	// the names of ours. Nothing must be applied to it.
+	// Foreign is true if the database belongs to OpenStack Placement, whose tables have the same names as Berth's.
+	// Nothing may be applied to it.
 	Foreign bool
 }
 
-// ErrForeign refuses the database of the Python service.
+// ErrForeign is the error for a database of OpenStack Placement.
 var ErrForeign = errors.New("this is the database of another Placement service (it has the tables alembic_version and resource_providers, " +
-	"and none of Berth's migrations); Berth needs a database of its own: name another one, and copy this one into it with 'berth import'")
+	"and none of Berth's migrations); Berth needs its own database: specify another one, and copy this one into it with 'berth import'")
 
-// Newer says that the database was written by a newer binary, in its
-// migrations or in its functions. Nothing must be applied to it then.
+// Newer reports whether a newer binary has written the database, its migrations or its functions. Nothing may be
+// applied to it then.
 func (s Status) Newer() bool {
 	return s.Version > s.Latest || s.Installed.Number > s.Known.Number
 }
 
-// UpToDate says that there is nothing to apply.
+// UpToDate reports whether nothing is left to apply.
 func (s Status) UpToDate() bool { return len(s.Pending) == 0 && s.Installed == s.Known }
 
 // GetStatus compares a database with the embedded set. It only reads.
@@ -58,16 +56,15 @@ func GetStatus(ctx context.Context, databaseURL string) (Status, error) {
 	return set.Status(ctx, databaseURL)
 }
 
-// Version is the newest migration in the database, 0 when it is empty.
+// Version returns the newest migration in the database; 0 if it is empty.
 func Version(ctx context.Context, databaseURL string) (int64, error) {
 	status, err := GetStatus(ctx, databaseURL)
 	return status.Version, err
 }
 
-// Status compares a database with the set. It only reads, and it waits for no
-// lock.
+// Status compares a database with the set. It only reads, and it waits for no lock.
 func (s Set) Status(ctx context.Context, databaseURL string) (Status, error) {
-	conn, err := connect(ctx, databaseURL)
+	conn, err := Connect(ctx, databaseURL)
 	if err != nil {
 		return Status{}, err
 	}
@@ -75,7 +72,7 @@ func (s Set) Status(ctx context.Context, databaseURL string) (Status, error) {
 	return s.status(ctx, conn)
 }
 
-// StatusOn is Status on a connection that there is already.
+// StatusOn is Status on an existing connection.
 func (s Set) StatusOn(ctx context.Context, conn *pgx.Conn) (Status, error) {
 	return s.status(ctx, conn)
 }
@@ -95,19 +92,19 @@ func (s Set) status(ctx context.Context, conn *pgx.Conn) (Status, error) {
 		}
 	}
 	if status.Installed, err = installedFunctions(ctx, conn); err != nil {
-		return Status{}, fmt.Errorf("read the number of the functions: %w", err)
+		return Status{}, fmt.Errorf("read berth_function_set: %w", err)
 	}
 	if status.Version == 0 {
 		if status.Foreign, err = isForeign(ctx, conn); err != nil {
-			return Status{}, fmt.Errorf("look for tables of others: %w", err)
+			return Status{}, fmt.Errorf("look for the tables of OpenStack Placement: %w", err)
 		}
 	}
 	return status, nil
 }
 
 func appliedVersions(ctx context.Context, conn *pgx.Conn) (map[int64]bool, error) {
-	// The last row of a version counts: goose may have taken one back. The rows
-	// carry the error of the query, so that ForEachRow gives every error.
+	// The last row of a version counts, because goose may have reverted one. The rows carry the error of the query, and
+	// ForEachRow returns it.
 	rows, _ := conn.Query(ctx,
 		`SELECT DISTINCT ON (version_id) version_id, is_applied
 		FROM `+versionTable+` WHERE version_id > 0 ORDER BY version_id, id DESC`)
@@ -136,8 +133,7 @@ func installedFunctions(ctx context.Context, conn *pgx.Conn) (FunctionSet, error
 	return set, err
 }
 
-// isForeign looks for both tables, since a schema may be shared with another program,
-// which may use Alembic for itself.
+// isForeign requires both tables, because another program that uses Alembic may share the schema.
 func isForeign(ctx context.Context, conn *pgx.Conn) (found bool, err error) {
 	err = conn.QueryRow(ctx,
 		"SELECT to_regclass('alembic_version') IS NOT NULL AND to_regclass('resource_providers') IS NOT NULL").Scan(&found)

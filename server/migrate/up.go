@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path"
+	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,46 +15,55 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// lockKey is the advisory lock of everything that changes the schema: the
-// letters of "berth".
+// lockKey is the advisory lock of everything that changes the schema: the letters of "berth" in ASCII.
 const lockKey int64 = 0x6265727468
 
-// lockInterval is how often a waiting process asks for the lock again.
+// lockInterval is the interval between two attempts to get the lock.
 const lockInterval = 100 * time.Millisecond
 
-// Report says what Up has done.
+// Report is the result of Up.
 type Report struct {
 	// From and To are the versions of the database before and after.
 	From, To int64
-	// Applied names the files of the migrations that were applied.
+	// Applied are the file names of the migrations that were applied.
 	Applied []string
-	// FunctionsApplied says that the functions were replaced.
+	// FunctionsApplied is true if the functions were replaced.
 	FunctionsApplied bool
-	// DatabaseNewer says that nothing was applied, because the database was
-	// written by a newer binary.
+	// DatabaseNewer is true if nothing was applied because a newer binary had written the database.
 	DatabaseNewer bool
 }
 
-// Up brings a database to the embedded set. The address must reach the
-// database directly.
+// Up migrates a database to the embedded set, with DefaultWaits. The address must not be that of a transaction pooler.
 func Up(ctx context.Context, databaseURL string, log *slog.Logger) (Report, error) {
+	return UpWithin(ctx, databaseURL, DefaultWaits, log)
+}
+
+// UpWithin is Up with other waits for locks.
+func UpWithin(ctx context.Context, databaseURL string, waits Waits, log *slog.Logger) (Report, error) {
 	set, err := Embedded()
 	if err != nil {
 		return Report{}, err
 	}
-	return set.Up(ctx, databaseURL, log)
+	return set.UpWithin(ctx, databaseURL, waits, log)
 }
 
-// Up brings a database to the set: migrations, then functions, under one lock.
-// Processes that call it at the same time take turns, and all but the first
-// find nothing to do. A migration that fails leaves those before it applied. The
-// database of the Python service is refused with ErrForeign.
+// Up is UpWithin with DefaultWaits.
 func (s Set) Up(ctx context.Context, databaseURL string, log *slog.Logger) (Report, error) {
-	conn, err := connect(ctx, databaseURL)
+	return s.UpWithin(ctx, databaseURL, DefaultWaits, log)
+}
+
+// UpWithin migrates a database to the set: migrations, then functions, under one lock. Processes that call it at the
+// same time run one after the other, and all but the first find nothing to do. If a migration fails, those before it
+// stay applied. A migration that does not get its locks is retried as waits define. For a database of OpenStack
+// Placement, UpWithin returns ErrForeign.
+//
+// It uses three connections at most: for the lock and the functions, for the migrations, and for the observer.
+func (s Set) UpWithin(ctx context.Context, databaseURL string, waits Waits, log *slog.Logger) (Report, error) {
+	conn, err := Connect(ctx, databaseURL)
 	if err != nil {
 		return Report{}, err
 	}
-	// Closing the connection gives the lock back.
+	// Closing the connection releases the lock.
 	defer conn.Close(context.WithoutCancel(ctx))
 	if err := lock(ctx, conn, log); err != nil {
 		return Report{}, fmt.Errorf("wait for the lock on the schema: %w", err)
@@ -67,44 +78,72 @@ func (s Set) Up(ctx context.Context, databaseURL string, log *slog.Logger) (Repo
 	}
 	if before.Newer() {
 		report.DatabaseNewer = true
-		log.Warn("the database is newer than this binary: its schema is left alone",
+		log.Warn("the database is newer than this binary; not changing its schema",
 			"version", before.Version, "latest", before.Latest,
 			"functions", before.Installed.Number, "known", before.Known.Number)
 		return report, nil
 	}
-	if len(before.Pending) > 0 {
-		err = s.applyMigrations(ctx, databaseURL, log, &report)
+	if before.UpToDate() {
+		return report, nil
 	}
-	if err == nil && before.Installed != s.known {
-		err = s.applyFunctions(ctx, conn, before.Installed, log)
-		report.FunctionsApplied = err == nil
-	}
-	return report, err
+	return report, s.apply(ctx, conn, databaseURL, waits, log, before, &report)
 }
 
-// connect opens a connection that may sit idle or work for as long as a
-// migration takes, whatever limits the role has. A lock_timeout stays: it is
-// how operators keep a migration from queueing in front of their traffic.
-func connect(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
+// apply applies the pending migrations and, if they differ, the functions and comments.
+func (s Set) apply(
+	ctx context.Context, conn *pgx.Conn, databaseURL string, waits Waits, log *slog.Logger, before Status, report *Report,
+) error {
+	observing, err := Connect(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer observing.Close(context.WithoutCancel(ctx))
+	observed := &observer{conn: observing}
+	observed.note(conn)
+	for _, name := range before.Pending {
+		if err := s.applyMigration(ctx, databaseURL, name, waits, observed, log, report); err != nil {
+			return fmt.Errorf("migrate the database: %w", err)
+		}
+	}
+	err = waits.retry(ctx, log, "the SQL functions and comments", observed, func() error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			// The transaction replaces triggers and sets comments, each under a lock on their table.
+			if _, err := tx.Exec(ctx, "SELECT set_config('lock_timeout', $1, true)", waits.setting()); err != nil {
+				return fmt.Errorf("limit the wait for locks: %w", err)
+			}
+			if before.Installed != s.known {
+				if err := s.applyFunctions(ctx, tx, before.Installed, log); err != nil {
+					return err
+				}
+			}
+			return s.applyComments(ctx, tx)
+		})
+	})
+	report.FunctionsApplied = err == nil && before.Installed != s.known
+	return err
+}
+
+// Connect opens a connection for maintenance, which may be idle, wait or work without a time limit, even if the role
+// has limits.
+func Connect(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
-	if err := liftLimits(ctx, conn); err != nil {
+	if err := clearRoleLimits(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	return conn, nil
 }
 
-func liftLimits(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx,
-		"SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0")
+func clearRoleLimits(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "SET statement_timeout = 0; SET lock_timeout = 0; "+
+		"SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0")
 	return err
 }
 
-// lock asks until it gets the lock. To wait inside of PostgreSQL would hold a
-// snapshot for as long, and CREATE INDEX CONCURRENTLY in the migration of the
-// process that has the lock would wait for that snapshot: a deadlock.
+// lock polls for the lock. A wait inside PostgreSQL would hold a snapshot. CREATE INDEX CONCURRENTLY in the migration
+// of the process that holds the lock would wait for that snapshot: a deadlock.
 func lock(ctx context.Context, conn *pgx.Conn, log *slog.Logger) error {
 	for waiting := false; ; waiting = true {
 		var got bool
@@ -115,7 +154,7 @@ func lock(ctx context.Context, conn *pgx.Conn, log *slog.Logger) error {
 			return nil
 		}
 		if !waiting {
-			log.Info("another process is migrating the database: waiting")
+			log.Info("another process is migrating the database; waiting")
 		}
 		select {
 		case <-ctx.Done():
@@ -125,67 +164,89 @@ func lock(ctx context.Context, conn *pgx.Conn, log *slog.Logger) error {
 	}
 }
 
-// applyMigrations hands over to goose, which works on connections of its own.
-// It takes no lock, because the caller's covers it.
-func (s Set) applyMigrations(ctx context.Context, databaseURL string, log *slog.Logger, report *Report) error {
+// applyMigration applies the next migration, whose file has that name. goose uses its own connections, and takes no
+// lock, because the caller's lock covers it.
+func (s Set) applyMigration(
+	ctx context.Context, databaseURL, name string, waits Waits, observed *observer, log *slog.Logger, report *Report,
+) error {
 	config, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
 	}
-	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(liftLimits))
+	transactional, err := s.transactional(name)
+	if err != nil {
+		return err
+	}
+	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		observed.note(conn)
+		if err := clearRoleLimits(ctx, conn); err != nil || !transactional {
+			return err
+		}
+		_, err := conn.Exec(ctx, "SELECT set_config('lock_timeout', $1, false)", waits.setting())
+		return err
+	}))
 	defer db.Close()
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, s.migrations,
 		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("prepare the migrations: %w", err)
 	}
-	results, err := provider.Up(ctx)
-	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
-		results = partial.Applied
-	}
-	for _, result := range results {
-		name := path.Base(result.Source.Path)
-		report.Applied = append(report.Applied, name)
+	attempt := func() error {
+		result, err := provider.UpByOne(ctx)
+		if err != nil {
+			return err
+		}
+		report.Applied = append(report.Applied, path.Base(result.Source.Path))
 		report.To = max(report.To, result.Source.Version)
-		log.Info("migration applied", "file", name, "took", result.Duration.Round(time.Millisecond))
+		log.Info("migration applied", "file", path.Base(result.Source.Path), "took", result.Duration.Round(time.Millisecond))
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("migrate the database: %w", err)
+	if !transactional {
+		return attempt()
 	}
-	return nil
+	return waits.retry(ctx, log, "migration "+name, observed, attempt)
 }
 
-// functionSetTable is bookkeeping like goose's own table, and as old as the
-// first functions, so no migration makes it.
-const functionSetTable = `CREATE TABLE IF NOT EXISTS berth_function_set (
-    number int PRIMARY KEY,
-    hash text NOT NULL,
-    applied_at timestamptz NOT NULL
+// transactional reports whether a migration is one transaction, which can be retried after it did not get a lock. The
+// others build indexes CONCURRENTLY: they wait for long transactions without blocking requests, and leave an invalid
+// index if they are interrupted. So they have no lock timeout and no retry.
+func (s Set) transactional(name string) (bool, error) {
+	text, err := fs.ReadFile(s.migrations, name)
+	return !noTransaction.Match(text), err
+}
+
+var noTransaction = regexp.MustCompile(`(?m)^--\s*\+goose\s+NO\s+TRANSACTION`)
+
+// functionSetTable is bookkeeping like goose's own table. It exists before the first functions, so no migration creates
+// it.
+const functionSetTable = `
+-- States of the set of SQL functions that berth db migrate has applied. The highest number is the current one.
+CREATE TABLE IF NOT EXISTS berth_function_set (
+    number int PRIMARY KEY, -- Number of the set, as in sql/functions/VERSION.
+    hash text NOT NULL, -- Hash of all functions of the set.
+    applied_at timestamptz NOT NULL -- Time at which the set was applied.
 )`
 
-// applyFunctions replaces all functions in one transaction, so that no request
-// ever sees a mixture of two sets.
-func (s Set) applyFunctions(ctx context.Context, conn *pgx.Conn, installed FunctionSet, log *slog.Logger) error {
+// applyFunctions replaces all functions in one transaction, so that no request ever uses functions of two sets.
+func (s Set) applyFunctions(ctx context.Context, tx pgx.Tx, installed FunctionSet, log *slog.Logger) error {
 	if installed.Number == s.known.Number && installed.Hash != "" {
-		log.Warn("the functions have changed, but their number has not: applied as in development",
+		log.Warn("the functions have changed, but not their number; applying them, as in development",
 			"number", s.known.Number, "installed", installed.Hash, "known", s.known.Hash)
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		for _, f := range s.functions {
-			if _, err := tx.Exec(ctx, f.text); err != nil {
-				return fmt.Errorf("apply functions/%s: %w", f.name, err)
-			}
+	for _, f := range s.functions {
+		if _, err := tx.Exec(ctx, f.text); err != nil {
+			return fmt.Errorf("apply functions/%s: %w", f.name, err)
 		}
-		if _, err := tx.Exec(ctx, functionSetTable); err != nil {
-			return fmt.Errorf("make berth_function_set: %w", err)
-		}
-		if _, err := tx.Exec(ctx,
-			`INSERT INTO berth_function_set AS known (number, hash, applied_at) VALUES ($1, $2, now())
-			ON CONFLICT (number) DO UPDATE SET hash = excluded.hash, applied_at = excluded.applied_at`,
-			s.known.Number, s.known.Hash); err != nil {
-			return fmt.Errorf("record the functions: %w", err)
-		}
-		log.Info("functions applied", "number", s.known.Number, "files", len(s.functions))
-		return nil
-	})
+	}
+	if _, err := tx.Exec(ctx, functionSetTable); err != nil {
+		return fmt.Errorf("create berth_function_set: %w", err)
+	}
+	if _, err := tx.Exec(ctx,
+		`INSERT INTO berth_function_set AS known (number, hash, applied_at) VALUES ($1, $2, now())
+		ON CONFLICT (number) DO UPDATE SET hash = excluded.hash, applied_at = excluded.applied_at`,
+		s.known.Number, s.known.Hash); err != nil {
+		return fmt.Errorf("insert into berth_function_set: %w", err)
+	}
+	log.Info("functions applied", "number", s.known.Number, "files", len(s.functions))
+	return nil
 }

@@ -14,13 +14,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/migrate"
 	"github.com/jackc/pgx/v5"
 )
 
-// The fixtures are versions of one small program: a table, and a function that
-// tells which version it belongs to.
+// The fixtures are versions of one small program: a table, and a function that returns the version that it belongs to.
 const (
 	createCargo = "-- +goose Up\nCREATE TABLE cargo (name text);\nINSERT INTO cargo VALUES ('tea');\n"
 	addTons     = "-- +goose Up\nALTER TABLE cargo ADD COLUMN tons int;\n"
@@ -31,8 +30,7 @@ func edition(text string) string {
 	return "CREATE OR REPLACE FUNCTION edition() RETURNS text LANGUAGE sql AS $$ SELECT '" + text + "' $$;\n"
 }
 
-// files is a sql folder with the given migrations, numbered from 1, and the
-// function edition.
+// files returns a sql folder with the given migrations, numbered from 1, and the function edition.
 func files(number int, text string, migrations ...string) fstest.MapFS {
 	folder := fstest.MapFS{
 		"functions/VERSION":     {Data: fmt.Appendf(nil, "%d -\n", number)},
@@ -82,10 +80,10 @@ func wantRows(t *testing.T, db *dbtest.DB, query string, want ...string) {
 	}
 }
 
-// tables is how much of a schema there is, the books included.
+// tables selects the tables of a schema, including the bookkeeping tables.
 const tables = "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 1"
 
-func TestUpAppliesWhatIsMissingAndNothingTwice(t *testing.T) {
+func TestMigration_Up_AppliesMissingOnce(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
 	first := load(t, files(1, "first", createCargo))
@@ -103,7 +101,7 @@ func TestUpAppliesWhatIsMissingAndNothingTwice(t *testing.T) {
 	wantRows(t, db, "SELECT number::text FROM berth_function_set ORDER BY number", "1", "2")
 }
 
-func TestTheEmbeddedSetMakesAnUpToDateDatabase(t *testing.T) {
+func TestMigration_EmbeddedSet_UpToDateAfterUp(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
 	before, err := migrate.GetStatus(t.Context(), db.URL)
@@ -121,11 +119,11 @@ func TestTheEmbeddedSetMakesAnUpToDateDatabase(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", after, err, want)
 	}
 	if version, err := migrate.Version(t.Context(), db.URL); err != nil || version != before.Latest {
-		t.Errorf("version %d, %v, want %d", version, err, before.Latest)
+		t.Errorf("version = %d, error = %v, want %d", version, err, before.Latest)
 	}
 }
 
-func TestStatusOnlyReads(t *testing.T) {
+func TestMigration_Status_OnlyReads(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
 	set := load(t, files(4, "first", createCargo, addTons))
@@ -137,11 +135,10 @@ func TestStatusOnlyReads(t *testing.T) {
 	wantRows(t, db, tables)
 }
 
-func TestConcurrentUpsTakeTurns(t *testing.T) {
+func TestMigration_ConcurrentUps_AppliedOnce(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
-	// An index built concurrently waits for everybody's snapshots, those of the
-	// processes that wait for the lock included.
+	// An index built concurrently waits for all snapshots, including those of the processes that wait for the lock.
 	set := load(t, files(1, "first", createCargo, addTons, addIndex))
 	reports := make([]migrate.Report, 4)
 	errs := make([]error, len(reports))
@@ -167,12 +164,12 @@ func TestConcurrentUpsTakeTurns(t *testing.T) {
 		}
 	}
 	if applied != 1 {
-		t.Errorf("%d of them applied the set, want 1", applied)
+		t.Errorf("%d processes applied the set, want 1", applied)
 	}
 	wantRows(t, db, "SELECT name FROM cargo", "tea")
 }
 
-func TestTheEmbeddedSetIsAppliedOnceByTwoServersStartingTogether(t *testing.T) {
+func TestMigration_TwoServersStart_AppliedOnce(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
 	var running sync.WaitGroup
@@ -189,7 +186,7 @@ func TestTheEmbeddedSetIsAppliedOnceByTwoServersStartingTogether(t *testing.T) {
 	}
 }
 
-func TestAnOlderBinaryChangesNothing(t *testing.T) {
+func TestMigration_OlderBinary_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, older := range map[string]fstest.MapFS{
 		"with older migrations and functions":              files(2, "old", createCargo),
@@ -204,7 +201,7 @@ func TestAnOlderBinaryChangesNothing(t *testing.T) {
 			set := load(t, older)
 			wantReport(t, up(t, set, db.URL), migrate.Report{From: 2, To: 2, DatabaseNewer: true})
 			if status, err := set.Status(t.Context(), db.URL); err != nil || !status.Newer() {
-				t.Errorf("the status must say that the database is newer: %+v, %v", status, err)
+				t.Errorf("status = %+v, error = %v, want a newer database", status, err)
 			}
 			wantRows(t, db, "SELECT edition()", "new")
 			wantRows(t, db, "SELECT version_id::text FROM berth_migration WHERE version_id > 0 ORDER BY 1", "1", "2")
@@ -213,7 +210,7 @@ func TestAnOlderBinaryChangesNothing(t *testing.T) {
 	}
 }
 
-func TestChangedFunctionsWithoutANewNumberAreAppliedWithAWarning(t *testing.T) {
+func TestFunctionSet_ChangedWithoutVersion_AppliedWithWarning(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
 	up(t, load(t, files(1, "first", createCargo)), db.URL)
@@ -225,11 +222,11 @@ func TestChangedFunctionsWithoutANewNumberAreAppliedWithAWarning(t *testing.T) {
 	wantReport(t, report, migrate.Report{From: 1, To: 1, FunctionsApplied: true})
 	wantRows(t, db, "SELECT edition()", "edited")
 	if !strings.Contains(log.String(), "level=WARN") {
-		t.Errorf("there must be a warning: %s", &log)
+		t.Errorf("no warning in the log: %s", &log)
 	}
 }
 
-func TestAFailingFunctionTakesAllFunctionsBack(t *testing.T) {
+func TestFunctionSet_OneFunctionFails_AllRolledBack(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
 	up(t, load(t, files(1, "first", createCargo)), db.URL)
@@ -237,20 +234,20 @@ func TestAFailingFunctionTakesAllFunctionsBack(t *testing.T) {
 	broken["functions/harbour.sql"] = &fstest.MapFile{Data: []byte("CREATE FUNCTION harbour( RETURNS;")}
 	report, err := load(t, broken).Up(t.Context(), db.URL, slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), "functions/harbour.sql") {
-		t.Errorf("the error must name the file: %v", err)
+		t.Errorf("error = %v, want one with the file name", err)
 	}
 	wantReport(t, report, migrate.Report{From: 1, To: 2, Applied: []string{"00002_step.sql"}})
 	wantRows(t, db, "SELECT edition()", "first")
 	wantRows(t, db, "SELECT number::text FROM berth_function_set", "1")
 }
 
-func TestAFailingMigrationKeepsThoseBeforeIt(t *testing.T) {
+func TestMigration_OneFails_EarlierOnesStay(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
 	broken := load(t, files(1, "first", createCargo, "-- +goose Up\nALTER TABLE freight ADD COLUMN tons int;\n"))
 	report, err := broken.Up(t.Context(), db.URL, slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), "freight") {
-		t.Errorf("the error must say what is wrong: %v", err)
+		t.Errorf("error = %v, want one with the name of the table", err)
 	}
 	wantReport(t, report, migrate.Report{To: 1, Applied: []string{"00001_step.sql"}})
 	repaired := load(t, files(1, "first", createCargo, addTons))
@@ -259,7 +256,7 @@ func TestAFailingMigrationKeepsThoseBeforeIt(t *testing.T) {
 	})
 }
 
-func TestLimitsOfTheRoleDoNotEndAMigration(t *testing.T) {
+func TestMigration_RoleTimeouts_Ignored(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
 	limit := "ALTER DATABASE " + db.Name + " SET statement_timeout = '1h'"
@@ -271,10 +268,10 @@ func TestLimitsOfTheRoleDoNotEndAMigration(t *testing.T) {
 	wantRows(t, db, "SELECT statement_timeout FROM seen", "0")
 }
 
-func TestWaitingForTheLockEndsWithTheContext(t *testing.T) {
+func TestMigration_LockWaitCanceled_ReturnsError(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
-	// The letters of "berth", as the migrations of every release lock them.
+	// The letters of "berth" in ASCII, as the migrations of every release lock them.
 	if _, err := db.Pool.Exec(t.Context(), "SELECT pg_advisory_lock(x'6265727468'::bigint)"); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +284,7 @@ func TestWaitingForTheLockEndsWithTheContext(t *testing.T) {
 	wantRows(t, db, tables)
 }
 
-// onMessage is a log that calls a function when a message contains a word.
+// onMessage is a log handler that calls a function when a message contains a word.
 type onMessage struct {
 	word string
 	call func()
@@ -306,10 +303,10 @@ func (h onMessage) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 func (h onMessage) WithGroup(string) slog.Handler { return h }
 
-func TestTheDatabaseOfThePythonServiceIsLeftAlone(t *testing.T) {
+func TestMigration_AlembicDatabase_NotTouched(t *testing.T) {
 	t.Parallel()
 	db := dbtest.NewEmpty(t)
-	// Another program may use Alembic in a database that it shares with berth.
+	// Another program may use Alembic in a database that it shares with Berth.
 	if _, err := db.Pool.Exec(t.Context(), "CREATE TABLE alembic_version (version_num text)"); err != nil {
 		t.Fatal(err)
 	}
@@ -325,6 +322,6 @@ func TestTheDatabaseOfThePythonServiceIsLeftAlone(t *testing.T) {
 	}
 	var tables int
 	if err := db.Pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").Scan(&tables); err != nil || tables != 2 {
-		t.Errorf("%d tables, %v", tables, err)
+		t.Errorf("tables = %d, error = %v, want 2 tables", tables, err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/route"
@@ -16,7 +15,7 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// aggregateSet is a list of different uuids in a request.
+// aggregateSet is a list of distinct UUIDs in a request.
 type aggregateSet []string
 
 // Schema implements huma.SchemaProvider.
@@ -27,7 +26,7 @@ func (aggregateSet) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// ids are the uuids in the order of the request, each once however it is spelled.
+// ids returns the UUIDs in the order of the request. UUIDs that differ only in notation are one.
 func (s aggregateSet) ids() []uuid.UUID {
 	ids := make([]uuid.UUID, 0, len(s))
 	for _, text := range s {
@@ -38,21 +37,21 @@ func (s aggregateSet) ids() []uuid.UUID {
 	return ids
 }
 
-// AggregatesV1 are a provider's aggregates up to 1.18.
+// AggregatesV1 is the response with a provider's aggregates, up to 1.18.
 type AggregatesV1 struct {
-	Aggregates uuids `json:"aggregates" doc:"The aggregates that the provider is in."`
+	Aggregates uuids `json:"aggregates" doc:"UUIDs of the provider's aggregates."`
 }
 
-// AggregatesV19 are a provider's aggregates with its generation.
+// AggregatesV19 is the response with a provider's aggregates and generation.
 type AggregatesV19 struct {
 	AggregatesV1
 	Generation int64 `json:"resource_provider_generation" doc:"The provider's generation." example:"5"`
 }
 
-// AggregatesReplaceV19 asks for exactly these aggregates.
+// AggregatesReplaceV19 is the request that replaces a provider's aggregates.
 type AggregatesReplaceV19 struct {
-	Aggregates aggregateSet `json:"aggregates" doc:"All aggregates that the provider is to be in. They need not exist before."`
-	Generation jsonbody.Int `json:"resource_provider_generation" doc:"The provider's generation as the client knows it." example:"4"`
+	Aggregates aggregateSet `json:"aggregates" doc:"All aggregates of the provider. New UUIDs create aggregates."`
+	Generation jsonbody.Int `json:"resource_provider_generation" doc:"The provider generation that the client read." example:"4"`
 }
 
 func (o *operations) providerAggregateOperations() []*route.Operation {
@@ -67,7 +66,7 @@ func (o *operations) providerAggregateOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "provider-aggregate-list", Method: http.MethodGet, Path: path, Tag: tagAggregates,
 		Rule: policy.ProviderAggregatesList, Summary: "List a provider's aggregates",
-		Checks: []route.Check{route.Accept, route.Version}, Fails: []route.Failure{noProviderFound},
+		Checks: []route.Check{route.Accept, route.Version}, Fails: []route.Failure{providerNotFound},
 		Variants: []route.Variant{
 			route.From(v(1), o.providerAggregateListV1, route.Example(showing(shownV1))),
 			route.From(v(19), o.providerAggregateListV19, route.Example(showing(shownV19))),
@@ -75,8 +74,9 @@ func (o *operations) providerAggregateOperations() []*route.Operation {
 	}, {
 		ID: "provider-aggregate-replace", Method: http.MethodPut, Path: path, Tag: tagAggregates,
 		Rule: policy.ProviderAggregatesUpdate, Summary: "Replace a provider's aggregates",
-		Description: "Before 1.19 the provider's generation is neither compared nor raised.",
-		Checks:      []route.Check{route.JSON, route.Version}, Fails: []route.Failure{noProviderFound, from(19, staleSet)},
+		Description: "Before 1.19 the provider's generation is neither compared nor incremented.",
+		Checks:      []route.Check{route.JSON, route.Version},
+		Fails:       []route.Failure{providerNotFound, staleSet.From(v(19))},
 		Variants: []route.Variant{
 			route.Write(v(1), replaceV1, o.providerAggregateReplaceV1, route.Example(showing(shownV1))),
 			route.Write(v(19), replaceV19, o.providerAggregateReplaceV19, route.Example(showing(shownV19))),
@@ -87,7 +87,7 @@ func (o *operations) providerAggregateOperations() []*route.Operation {
 func (o *operations) providerAggregateListV1(ctx context.Context, in *providerPath) (*cached[AggregatesV1], error) {
 	_, aggregates, err := o.store.ProviderAggregateList(ctx, in.id())
 	if err != nil {
-		return nil, aggregateWords(in).say(err)
+		return nil, aggregateFaults(in).Translate(err)
 	}
 	return answer(ctx, AggregatesV1{Aggregates: aggregates}, now()), nil
 }
@@ -95,7 +95,7 @@ func (o *operations) providerAggregateListV1(ctx context.Context, in *providerPa
 func (o *operations) providerAggregateListV19(ctx context.Context, in *providerPath) (*cached[AggregatesV19], error) {
 	generation, aggregates, err := o.store.ProviderAggregateList(ctx, in.id())
 	if err != nil {
-		return nil, aggregateWords(in).say(err)
+		return nil, aggregateFaults(in).Translate(err)
 	}
 	return answer(ctx, AggregatesV19{AggregatesV1: AggregatesV1{Aggregates: aggregates}, Generation: generation}, now()), nil
 }
@@ -104,8 +104,10 @@ func (o *operations) providerAggregateReplaceV1(
 	ctx context.Context, in *providerPath, body *aggregateSet,
 ) (*cached[AggregatesV1], error) {
 	aggregates := body.ids()
-	if _, err := o.store.ProviderAggregateReplace(ctx, in.id(), nil, aggregates); err != nil {
-		return nil, aggregateWords(in).say(err)
+	generation, err := o.store.ProviderAggregateReplace(ctx, in.id(), nil, aggregates)
+	recordProvider(ctx, in.id(), nil, &generation, err)
+	if err != nil {
+		return nil, aggregateFaults(in).Translate(err)
 	}
 	return answer(ctx, AggregatesV1{Aggregates: aggregates}, now()), nil
 }
@@ -115,16 +117,16 @@ func (o *operations) providerAggregateReplaceV19(
 ) (*cached[AggregatesV19], error) {
 	aggregates, given := body.Aggregates.ids(), int64(body.Generation)
 	generation, err := o.store.ProviderAggregateReplace(ctx, in.id(), &given, aggregates)
+	recordProvider(ctx, in.id(), &given, &generation, err)
 	if err != nil {
-		return nil, aggregateWords(in).say(err)
+		return nil, aggregateFaults(in).Translate(err)
 	}
 	return answer(ctx, AggregatesV19{AggregatesV1: AggregatesV1{Aggregates: aggregates}, Generation: generation}, now()), nil
 }
 
-func aggregateWords(in *providerPath) words {
-	return words{
-		store.ProviderUnknown: saying(fault.NotFound, "", "%s", noProvider(in.UUID).Detail),
-		store.ProviderGeneration: saying(fault.Conflict, fault.CodeConcurrentUpdate,
-			"Resource provider's generation already changed. Please update the generation and try again."),
+func aggregateFaults(in *providerPath) route.RuleFaults {
+	return route.RuleFaults{
+		store.ProviderNotFound:           providerNotFound.Fixed(in.UUID),
+		store.ProviderGenerationConflict: staleSet.Fixed(),
 	}
 }

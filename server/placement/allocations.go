@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/auditlog"
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/policy"
@@ -21,57 +21,57 @@ type consumerPath struct {
 	Consumer string `path:"consumer_uuid" doc:"The consumer." example:"1d5ecafe-0000-4000-8000-000000000001"`
 }
 
-// AllocationsOnProvider are what a consumer has of one provider.
+// AllocationsOnProvider is the set of a consumer's allocations on one provider.
 type AllocationsOnProvider struct {
 	Resources  amounts `json:"resources" doc:"Amounts by resource class."`
 	Generation int64   `json:"generation" doc:"The provider's generation." example:"5"`
 }
 
-// AllocationsV0 are what a consumer has, up to 1.11.
+// AllocationsV0 is the response with a consumer's allocations, up to 1.11.
 type AllocationsV0 struct {
-	Allocations jsonbody.Ordered[AllocationsOnProvider] `json:"allocations" doc:"By the provider's uuid. Empty: there is no such consumer; then nothing else is told."`
+	Allocations jsonbody.Ordered[AllocationsOnProvider] `json:"allocations" doc:"Allocations by provider UUID. Empty without further members if the consumer does not exist."`
 }
 
-// AllocationsV12 say whose they are.
+// AllocationsV12 adds the consumer's project and user.
 type AllocationsV12 struct {
 	AllocationsV0
 	ProjectID string `json:"project_id,omitempty" doc:"The consumer's project."`
 	UserID    string `json:"user_id,omitempty" doc:"The consumer's user."`
 }
 
-// AllocationsV28 have the consumer's generation.
+// AllocationsV28 adds the consumer generation.
 type AllocationsV28 struct {
 	AllocationsV12
-	ConsumerGeneration *int64 `json:"consumer_generation,omitempty" doc:"Rises with every write of the consumer's allocations. Writers send the one they saw." example:"1"`
+	ConsumerGeneration *int64 `json:"consumer_generation,omitempty" doc:"Incremented by every write of the consumer's allocations. A claim contains the generation that the client read." example:"1"`
 }
 
-// AllocationsV38 have the consumer's type.
+// AllocationsV38 adds the consumer type.
 type AllocationsV38 struct {
 	AllocationsV28
-	ConsumerType string `json:"consumer_type,omitempty" doc:"The consumer's type; unknown, where it has none." example:"INSTANCE"`
+	ConsumerType string `json:"consumer_type,omitempty" doc:"The consumer type; unknown for a consumer without one." example:"INSTANCE"`
 }
 
-// ConsumerOnProviderV0 is what one consumer has of a provider, up to 1.27.
+// ConsumerOnProviderV0 is the set of one consumer's allocations on a provider, up to 1.27.
 type ConsumerOnProviderV0 struct {
 	Resources amounts `json:"resources" doc:"Amounts by resource class."`
 }
 
-// ConsumerOnProviderV28 has the consumer's generation.
+// ConsumerOnProviderV28 adds the consumer generation.
 type ConsumerOnProviderV28 struct {
 	ConsumerOnProviderV0
 	ConsumerGeneration int64 `json:"consumer_generation" doc:"The consumer's generation." example:"1"`
 }
 
-// providerAllocations are what consumers have of a provider.
+// providerAllocations is the response with the allocations on a provider.
 type providerAllocations[C any] struct {
 	Generation  int64               `json:"resource_provider_generation" doc:"The provider's generation." example:"5"`
-	Allocations jsonbody.Ordered[C] `json:"allocations" doc:"By the consumer's uuid."`
+	Allocations jsonbody.Ordered[C] `json:"allocations" doc:"Allocations by consumer UUID."`
 }
 
-// ProviderAllocationsV0 are what consumers have of a provider, up to 1.27.
+// ProviderAllocationsV0 is the response with the allocations on a provider, up to 1.27.
 type ProviderAllocationsV0 providerAllocations[ConsumerOnProviderV0]
 
-// ProviderAllocationsV28 have the consumers' generations.
+// ProviderAllocationsV28 adds the consumer generations.
 type ProviderAllocationsV28 providerAllocations[ConsumerOnProviderV28]
 
 func (o *operations) allocationOperations() []*route.Operation {
@@ -81,8 +81,8 @@ func (o *operations) allocationOperations() []*route.Operation {
 	}
 	return []*route.Operation{{
 		ID: "provider-allocation-list", Method: http.MethodGet, Path: "/resource_providers/{uuid}/allocations",
-		Tag: tagAllocations, Rule: policy.ProviderAllocationsList, Summary: "List who uses a provider",
-		Checks: reads, Fails: providerAllocationListFailures,
+		Tag: tagAllocations, Rule: policy.ProviderAllocationsList, Summary: "List the allocations on a provider",
+		Checks: reads, Fails: []route.Failure{allocationProviderNotFound},
 		Variants: []route.Variant{
 			route.From(v(0), o.providerAllocationListV0, route.Example(showing(ProviderAllocationsV0{
 				Generation: 4, Allocations: exampleByInstance(onProvider.ConsumerOnProviderV0),
@@ -92,14 +92,14 @@ func (o *operations) allocationOperations() []*route.Operation {
 			}))),
 		},
 	}, {
-		ID: "allocation-replace-many", Method: http.MethodPost, Path: "/allocations", Tag: tagAllocations,
+		ID: "allocation-replace-many", Method: http.MethodPost, Path: "/allocations", Tag: tagAllocations, Body: route.BodyLarge,
 		Rule: policy.AllocationsManage, Summary: "Replace the allocations of several consumers",
-		Description: "All or nothing. What the consumers had counts as free, so that they can swap places.",
-		Checks:      writesSince, Fails: claimFailures("Unable to allocate inventory "),
+		Description: "Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.",
+		Checks:      writesSince, Fails: claimFailures(textReplaceMany),
 		Variants: o.allocationReplaceManyVariants(),
 	}, {
 		ID: "allocation-list", Method: http.MethodGet, Path: one, Tag: tagAllocations,
-		Rule: policy.AllocationsList, Summary: "List what a consumer uses", Checks: reads,
+		Rule: policy.AllocationsList, Summary: "List the allocations of a consumer", Checks: reads,
 		Variants: []route.Variant{
 			allocationList(v(0), o, func(of AllocationsV38) AllocationsV0 { return of.AllocationsV0 }),
 			allocationList(v(12), o, func(of AllocationsV38) AllocationsV12 { return of.AllocationsV12 }),
@@ -109,19 +109,19 @@ func (o *operations) allocationOperations() []*route.Operation {
 	}, {
 		ID: "allocation-replace", Method: http.MethodPut, Path: one, Tag: tagAllocations,
 		Rule: policy.AllocationsUpdate, Summary: "Replace a consumer's allocations",
-		Description: "The consumer is created with its first allocations and gone with its last.",
+		Description: "The first allocations create the consumer; removing the last ones deletes it.",
 		Checks:      writes, Fails: allocationReplaceFailures,
 		Variants: o.allocationReplaceVariants(),
 	}, {
 		ID: "allocation-delete", Method: http.MethodDelete, Path: one, Tag: tagAllocations,
 		Rule: policy.AllocationsDelete, Summary: "Delete a consumer's allocations",
-		Description: "No generation is compared. Generations of the providers stay as they are.",
-		Fails:       allocationDeleteFailures,
+		Description: "The request compares no generation and changes no provider generation.",
+		Fails:       []route.Failure{consumerNotFound},
 		Variants:    []route.Variant{route.From(v(0), o.allocationDelete)},
 	}}
 }
 
-// allocationList serves all shapes: each is a part of the newest.
+// allocationList returns the handler of one response type. Each response type is a subset of the newest one.
 func allocationList[A any](since microversion.Version, o *operations, shape func(AllocationsV38) A) route.Variant {
 	return route.From(since, func(ctx context.Context, in *consumerPath) (*cached[A], error) {
 		consumer, ok := uuidlike.Parse(in.Consumer)
@@ -192,8 +192,7 @@ func providerAllocationList[C any](
 ) (made providerAllocations[C], modified *time.Time, err error) {
 	generation, rows, err := o.store.ProviderAllocationList(ctx, in.id())
 	if err != nil {
-		return made, nil, words{store.ProviderUnknown: saying(fault.NotFound, "", "Resource provider '%s' not found: %s",
-			in.UUID, noProvider(in.UUID).Detail)}.say(err)
+		return made, nil, route.RuleFaults{store.ProviderNotFound: allocationProviderNotFound.Fixed(in.UUID)}.Translate(err)
 	}
 	var order []uuid.UUID
 	consumers := map[uuid.UUID]ConsumerOnProviderV28{}
@@ -214,17 +213,17 @@ func providerAllocationList[C any](
 }
 
 func (o *operations) allocationDelete(ctx context.Context, in *consumerPath) (*empty, error) {
-	missing := fault.New(fault.NotFound, "No allocations for consumer '%s'", in.Consumer)
 	consumer, ok := uuidlike.Parse(in.Consumer)
 	if !ok {
-		return nil, missing
+		return nil, consumerNotFound.Of(in.Consumer)
 	}
 	existed, err := o.store.AllocationDelete(ctx, consumer)
 	if err == nil && !existed {
-		return nil, missing
+		return nil, consumerNotFound.Of(in.Consumer)
 	}
+	auditlog.From(ctx).Consumer(auditlog.Generation{UUID: consumer, Removed: err == nil})
 	return nil, err
 }
 
-// checksConsumers tells whether the request says which generations it expects.
+// checksConsumers reports whether requests of the microversion contain a consumer generation.
 func checksConsumers(ctx context.Context) bool { return microversion.From(ctx).ChecksConsumers() }

@@ -12,6 +12,7 @@ import (
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
 )
 
 const (
@@ -19,28 +20,34 @@ const (
 	varyHeader      = "Vary"
 )
 
-// API is what the Placement API has of its own beside its operations.
+// API returns the properties of the Placement API that are not part of an operation.
 func API() *route.API {
 	return &route.API{
 		Service: microversion.Service, Min: microversion.Min, Max: microversion.Max,
 		Title: "Placement API", Description: introduction,
 		VersionHeader: microversion.Header,
 		VersionValue:  microversion.Version.HeaderValue,
-		VersionSchema: "Service and microversion, as they stand in the header " + microversion.Header + ".",
+		VersionSchema: "Service and microversion, in the format of the header " + microversion.Header + ".",
 		Headers:       sharedHeaders,
 		OnSuccess:     []string{requestIDHeader, microversion.Header, varyHeader},
 		OnFailure:     []string{requestIDHeader, microversion.Header},
 		Errors:        reflect.TypeFor[apierr.Response](),
 		Usual: route.Failure{
-			When:  "The header `OpenStack-API-Version` is malformed.",
+			Name: "malformed-version", When: "The header `OpenStack-API-Version` is malformed.",
 			Fault: fault.New(fault.Invalid, "%s", (&microversion.MalformedError{Text: "one"}).Detail()),
 		},
-		UsualName:   "BadVersion",
+		UsualName: "BadVersion",
+		Contended: &route.Failure{
+			Name: "contended",
+			When: "Concurrent requests locked the same providers or consumers for too long, or changed them in every attempt. " +
+				"Retry the request.",
+			Fault: fault.New(fault.Conflict, store.WordsLocked).WithCode(fault.CodeConcurrentUpdate),
+		},
 		Denied:      func(context.Context) any { return apierr.NewDenial() },
-		DeniedWhen:  "There is no token, or it is not valid. The body has a shape of its own.",
+		DeniedWhen:  "The token is missing or invalid. The body has its own format.",
 		Unsupported: &microversion.UnsupportedError{Text: "1.99"},
-		UnsupportedWhen: "The microversion is not supported; or the header `Accept` excludes JSON, " +
-			"where the answer has a body.",
+		UnsupportedWhen: "The microversion is not supported, or the header `Accept` excludes JSON " +
+			"although the response has a body.",
 		SampleRule: policy.ProvidersList,
 		Finish:     nameErrorCodes,
 	}
@@ -48,25 +55,25 @@ func API() *route.API {
 
 func introduction(at microversion.Version) string {
 	return fmt.Sprintf("Inventories, traits and allocations of resource providers, at microversion %[1]s. "+
-		"Send the header `OpenStack-API-Version: placement %[1]s` with every request: without it, "+
-		"the server speaks 1.0.\n\n"+
-		"Errors are JSON, or HTML where the header `Accept` prefers that, or plain text where it excludes both. "+
-		"They carry the id of the request, under which the server's log has more. "+
-		"A method that a path does not have is answered 405, with the header `Allow`.", at)
+		"Send the header `OpenStack-API-Version: placement %[1]s` with every request. The default is "+
+		"microversion 1.0.\n\n"+
+		"Errors are JSON; HTML if the header `Accept` prefers it; plain text if `Accept` excludes both. "+
+		"Each error contains the request ID, which identifies the request in the server's log. "+
+		"A method that the path does not support returns 405 with the header `Allow`.", at)
 }
 
 func sharedHeaders(at microversion.Version) map[string]*huma.Header {
 	text := &huma.Schema{Type: huma.TypeString}
 	headers := map[string]*huma.Header{
 		requestIDHeader: {
-			Description: "The id of the request in the server's log.",
+			Description: "The request ID in the server's log.",
 			Schema:      text, Example: route.ExampleRequestID,
 		},
 		microversion.Header: {
-			Description: "The microversion of the answer; missing where none could be agreed on.",
+			Description: "The microversion of the response; missing if negotiation failed.",
 			Schema:      text, Example: at.HeaderValue(),
 		},
-		varyHeader: {Description: "Caches keep answers of different microversions apart.", Schema: text, Example: "openstack-api-version"},
+		varyHeader: {Description: "Caches store responses of different microversions separately.", Schema: text, Example: "openstack-api-version"},
 	}
 	if at.HasCacheHeaders() {
 		headers["Cache-Control"] = &huma.Header{Description: "Always `no-cache`.", Schema: text, Example: "no-cache"}
@@ -74,8 +81,8 @@ func sharedHeaders(at microversion.Version) map[string]*huma.Header {
 	return headers
 }
 
-// nameErrorCodes lists the codes of errors, from the microversion on that has
-// them: a generator makes constants of what a client would have to spell.
+// nameErrorCodes adds a schema that lists the error codes, at microversions that have them. Client generators make
+// constants from it.
 func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	item := schemas["Error"]
 	if item == nil {

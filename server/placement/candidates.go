@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/policy"
@@ -20,14 +21,14 @@ func (o *operations) candidateOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "candidate-list", Method: http.MethodGet, Path: "/allocation_candidates", Tag: tagCandidates,
 		Rule: policy.CandidatesList, Summary: "List allocation candidates", Checks: readsSince,
-		Description: "Which providers together could serve a request, and what to take from each. A candidate is only an offer: " +
-			"whoever wants it writes it as allocations, which may fail if others were faster. " +
-			"Nothing that fits is an empty list. Large answers arrive as they are found.",
+		Description: "Returns sets of allocations that satisfy a query. Candidates are not reserved: " +
+			"claiming one can fail if a concurrent claim uses its capacity. " +
+			"The list is empty if no candidate satisfies the query.",
 		Fails: candidateListFailures, Variants: o.candidateListVariants(),
 	}}
 }
 
-// candidateShapes are the answers, each from a microversion on.
+// candidateShapes lists the formats of responses, each with the first microversion that uses it.
 var candidateShapes = []struct {
 	since   microversion.Version
 	shape   candidateShape
@@ -41,8 +42,8 @@ var candidateShapes = []struct {
 	{v(34), candidateShape{traits: true, allClasses: true, place: true, mappings: true}, route.Returns[CandidatesV34]()},
 }
 
-// candidateListVariants has one for each version that brings a parameter, changes
-// what a suffix is, or changes the answer.
+// candidateListVariants returns a variant for each microversion that adds a parameter, changes the format of suffixes,
+// or changes the response.
 func (o *operations) candidateListVariants() []route.Variant {
 	versions := []microversion.Version{v(25), v(33)}
 	for _, row := range candidateParams {
@@ -66,10 +67,10 @@ func (o *operations) candidateListVariants() []route.Variant {
 	return variants
 }
 
-// candidateExample is what the writer makes of the example's cloud.
+// candidateExample returns the response of the example's provider.
 func candidateExample(shape candidateShape) func(context.Context) any {
 	return func(context.Context) any {
-		w := newCandidateWriter(shape, []store.CandidateGroup{{Resources: exampleWanted}}, nil)
+		w := newCandidateWriter(shape, []candidates.Group{{Resources: exampleWanted}}, nil)
 		for chunk := range w.chunks(exampleCandidates(shape.place)) {
 			return json.RawMessage(chunk)
 		}
@@ -77,9 +78,9 @@ func candidateExample(shape candidateShape) func(context.Context) any {
 	}
 }
 
-// candidateAnswer is an answer whose body is written as it is found.
+// candidateAnswer is a response whose body is encoded while the search runs.
 type candidateAnswer struct {
-	LastModified string `header:"Last-Modified" doc:"Now: candidates are as fresh as the answer."`
+	LastModified string `header:"Last-Modified" doc:"The current time."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 	Body         func(huma.Context)
 }
@@ -97,13 +98,13 @@ func candidateList(
 			return nil, err
 		}
 		o.candidates.apply(&asked)
-		found, err := o.store.CandidateList(ctx, asked)
+		found, err := o.search.List(ctx, asked)
 		if err != nil {
-			return nil, candidateListWords.say(err)
+			return nil, candidateListFaults.Translate(err)
 		}
 		stream, err := startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, shape, asked.Groups)
 		if err != nil {
-			return nil, candidateListWords.say(err)
+			return nil, candidateListFaults.Translate(err)
 		}
 		made := &candidateAnswer{Body: stream.send}
 		made.LastModified, made.CacheControl = cacheHeaders(ctx, now())
@@ -111,30 +112,30 @@ func candidateList(
 	}
 }
 
-var candidateListWords = words{
-	store.TraitUnknown: func(values store.Values) *fault.Error {
-		return fault.New(fault.Invalid, "No such trait(s): %s.", values.Traits)
+var candidateListFaults = route.RuleFaults{
+	store.TraitNotFound: func(values store.Values) *fault.Error {
+		return candidateTraitUnknown.Of(values.Traits)
 	},
-	store.ClassUnknown: func(values store.Values) *fault.Error {
-		return fault.New(fault.Invalid, "Invalid resource class in resources parameter: No such resource class %s.", values.Class)
+	store.ClassNotFound: func(values store.Values) *fault.Error {
+		return invalidResources.Of(values.Class)
 	},
 }
 
-// CandidateOptions are how the server answers every question for candidates.
+// CandidateOptions are the server's settings for candidate queries.
 type CandidateOptions struct {
-	// Max ends an answer after so many candidates. -1: never; 0 acts like 1.
+	// Max is the maximum number of candidates in a response. -1 means no limit; 0 equals 1.
 	Max int
-	// Strategy is "depth-first", all of one tree and then all of the next, or
-	// "breadth-first", one of each tree in turn. It decides what Max leaves.
+	// Strategy is "depth-first" (all candidates of one tree, then all of the next) or "breadth-first" (one candidate of
+	// each tree in turn). It determines which candidates Max drops.
 	Strategy string
 	// Randomize shuffles trees and candidates.
 	Randomize bool
-	// Budget is how many combinations one question may try; 0: any number.
+	// Budget is the maximum number of combinations that one query may try; 0 means no limit.
 	Budget int64
 }
 
-// apply puts the server's part into a question.
-func (c CandidateOptions) apply(to *store.CandidateQuery) {
+// apply sets the server's limits in a query.
+func (c CandidateOptions) apply(to *candidates.Query) {
 	if limit := max(c.Max, 1); c.Max >= 0 && (to.Limit == 0 || limit < to.Limit) {
 		to.Limit = limit
 	}

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthd/berth/internal/test/scenario"
 	"github.com/berthd/berth/server/placement"
-	"github.com/berthd/berth/server/scenario"
 )
 
-// wideTree serves a tree of a root and so many children that each have room.
+// wideTree serves a tree of a root and the given number of children, each with free capacity.
 func wideTree(t *testing.T, children int) *httptest.Server {
 	t.Helper()
 	listener := httptest.NewServer(serve(t, &scenario.File{}).Handler)
@@ -58,7 +58,7 @@ func ask(t *testing.T, ctx context.Context, of *httptest.Server, method, path, b
 
 const pairs = "/allocation_candidates?resources1=SRIOV_NET_VF:1&resources2=SRIOV_NET_VF:1&group_policy=isolate"
 
-func TestManyCandidatesArriveWhole(t *testing.T) {
+func TestCandidates_LargeResponse_StreamedCompletely(t *testing.T) {
 	t.Parallel()
 	const children = 45
 	listener := wideTree(t, children)
@@ -66,7 +66,7 @@ func TestManyCandidatesArriveWhole(t *testing.T) {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || len(text) < 1<<19 || answer.ContentLength != -1 {
-		t.Fatalf("%v: %d bytes, a length of %d", err, len(text), answer.ContentLength)
+		t.Fatalf("%v: body of %d bytes, Content-Length = %d", err, len(text), answer.ContentLength)
 	}
 	var found placement.CandidatesV34
 	if err := json.Unmarshal(text, &found); err != nil {
@@ -82,18 +82,18 @@ func TestManyCandidatesArriveWhole(t *testing.T) {
 	again := ask(t, t.Context(), listener, http.MethodGet, pairs, "")
 	defer again.Body.Close()
 	if other, err := io.ReadAll(again.Body); err != nil || string(other) != string(text) {
-		t.Errorf("the same question has another answer: %v", err)
+		t.Errorf("the same query has a different response: %v", err)
 	}
 	few := ask(t, t.Context(), listener, http.MethodGet, pairs+"&limit=10", "")
 	defer few.Body.Close()
 	if part, err := io.ReadAll(few.Body); err != nil || few.ContentLength != int64(len(part)) {
-		t.Errorf("%v: an answer of %d bytes says that it has %d", err, len(part), few.ContentLength)
+		t.Errorf("%v: body of %d bytes, Content-Length = %d", err, len(part), few.ContentLength)
 	}
 }
 
-// TestClientsThatLeaveTakeNoConnectionAlong: the server has four connections to the
-// database, and more clients than that hang up in the middle of their answers.
-func TestClientsThatLeaveTakeNoConnectionAlong(t *testing.T) {
+// TestCandidates_ClientsDisconnect_ConnectionsReleased uses a server with four database connections. More clients than
+// that disconnect while they read their responses.
+func TestCandidates_ClientsDisconnect_ConnectionsReleased(t *testing.T) {
 	t.Parallel()
 	listener := wideTree(t, 60)
 	for range 12 {

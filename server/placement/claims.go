@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/jsonbody"
@@ -13,8 +14,8 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// claimedAmount is what a request takes of a class. It has no upper bound: what
-// is too much does not fit.
+// claimedAmount is the requested amount of a resource class. It has no upper bound: an amount above the capacity fails
+// the capacity check.
 type claimedAmount struct{ jsonbody.Int }
 
 // Schema implements huma.SchemaProvider.
@@ -38,60 +39,60 @@ type ProviderReference struct {
 	UUID string `json:"uuid" format:"uuid" doc:"The provider." example:"c0ffee00-5ca1-4b1e-8000-000000000001"`
 }
 
-// ListedAllocation is what to take of one provider, up to 1.11.
+// ListedAllocation is the requested set of allocations on one provider, up to 1.11.
 type ListedAllocation struct {
-	Provider  ProviderReference `json:"resource_provider" doc:"The provider to take it from."`
+	Provider  ProviderReference `json:"resource_provider" doc:"The provider of the allocations."`
 	Resources claimedResources  `json:"resources" doc:"Amounts by resource class."`
 }
 
-// ClaimV0 is all that a consumer is to have, up to 1.7.
+// ClaimV0 is the request for all allocations of a consumer, up to 1.7.
 type ClaimV0 struct {
-	Allocations []ListedAllocation `json:"allocations" minItems:"1" doc:"Of a provider that is named twice, the last counts."`
+	Allocations []ListedAllocation `json:"allocations" minItems:"1" doc:"Allocations by provider; the last entry of a repeated provider applies."`
 }
 
-// ClaimV8 says whose it is.
+// ClaimV8 adds project and user.
 type ClaimV8 struct {
 	ClaimV0
 	Owner
 }
 
-// Owner is whose a consumer is.
+// Owner is the project and user of a consumer.
 type Owner struct {
 	ProjectID string `json:"project_id" minLength:"1" maxLength:"255" doc:"The consumer's project."`
 	UserID    string `json:"user_id" minLength:"1" maxLength:"255" doc:"The consumer's user."`
 }
 
-// ClaimedOfProvider is what to take of one provider.
+// ClaimedOfProvider is the requested set of allocations on one provider.
 type ClaimedOfProvider struct {
 	Resources  claimedResources `json:"resources" doc:"Amounts by resource class."`
-	Generation *jsonbody.Int    `json:"generation,omitempty" nullable:"false" doc:"Ignored; it is in what clients read and send back."`
+	Generation *jsonbody.Int    `json:"generation,omitempty" nullable:"false" doc:"Ignored; accepted because responses contain it."`
 }
 
-// ClaimV12 names providers by key.
+// ClaimV12 has the provider UUIDs as keys.
 type ClaimV12 struct {
-	Allocations keyedNonEmpty[ClaimedOfProvider] `json:"allocations" doc:"By the provider's uuid."`
+	Allocations keyedNonEmpty[ClaimedOfProvider] `json:"allocations" doc:"Allocations by provider UUID."`
 	Owner
 }
 
-// ClaimManyV13 is a claim among others, which may also take everything away.
+// ClaimManyV13 is one claim of several in a request. It can remove all allocations.
 type ClaimManyV13 struct {
-	Allocations keyed[ClaimedOfProvider] `json:"allocations" doc:"By the provider's uuid. Empty: the consumer loses what it has."`
+	Allocations keyed[ClaimedOfProvider] `json:"allocations" doc:"Allocations by provider UUID. Empty removes all allocations of the consumer."`
 	Owner
 }
 
-// ClaimV28 says which generation the consumer has.
+// ClaimV28 adds the consumer generation.
 type ClaimV28 struct {
 	ClaimManyV13
-	Generation nullableInt `json:"consumer_generation" doc:"The consumer's generation as the client knows it; null: it does not exist yet."`
+	Generation nullableInt `json:"consumer_generation" doc:"The consumer generation that the client read; null for a new consumer."`
 }
 
-// ClaimV34 may say which group of a request each provider was found for.
+// ClaimV34 adds the mappings of request groups to providers.
 type ClaimV34 struct {
 	ClaimV28
-	Mappings *mappings `json:"mappings,omitempty" nullable:"false" doc:"Ignored; it is in the candidates that clients send back."`
+	Mappings *mappings `json:"mappings,omitempty" nullable:"false" doc:"Ignored; accepted because allocation candidates contain it."`
 }
 
-// ClaimV38 says what kind of consumer it is.
+// ClaimV38 adds the consumer type.
 type ClaimV38 struct {
 	ClaimV34
 	Type string `json:"consumer_type" minLength:"1" maxLength:"255" pattern:"^[A-Z0-9_]+$" doc:"The consumer's type." example:"INSTANCE"`
@@ -119,15 +120,14 @@ func (nullableInt) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeInteger, Format: "int64", Nullable: true, Examples: []any{1}}
 }
 
-// mappings are providers by the suffix of the request group.
+// mappings maps suffixes of request groups to provider UUIDs.
 type mappings struct{}
 
-// UnmarshalJSON implements json.Unmarshaler; the schema has seen to the form.
+// UnmarshalJSON implements json.Unmarshaler. The schema has validated the value.
 func (*mappings) UnmarshalJSON([]byte) error { return nil }
 
-// Schema implements huma.SchemaProvider. Keys of any other form are accepted with
-// any value, as clients send the empty one. The document asks for lists under all
-// keys.
+// Schema implements huma.SchemaProvider. A key of any other format is accepted with any value, because clients send the
+// empty key. The document requires lists under all keys.
 func (mappings) Schema(huma.Registry) *huma.Schema {
 	least := 1
 	return &huma.Schema{
@@ -141,44 +141,51 @@ func (mappings) Schema(huma.Registry) *huma.Schema {
 }
 
 // claims are the claims of several consumers, by their uuids.
-type claims[C claimant] struct{ keyedNonEmpty[C] }
+type claims[C claimRequest] struct{ keyedNonEmpty[C] }
 
-// Schema implements huma.SchemaProvider. It has a name: a body without one gets
-// another from each generator of clients.
+// Schema implements huma.SchemaProvider. The schema has a name: each client generator would invent a different one.
 func (claims[C]) Schema(r huma.Registry) *huma.Schema {
 	r.Map()["Claims"] = keyedNonEmpty[C]{}.Schema(r)
 	return &huma.Schema{Ref: "#/components/schemas/Claims"}
 }
 
-// claimant is a claim of any version.
-type claimant interface {
-	claim() (store.Claim, spelling, error)
+// claimRequest is a claim of any version.
+type claimRequest interface {
+	claim() (store.Claim, sentUUIDs, error)
 }
 
-// spelling is how a request wrote the providers it names, for error texts.
-type spelling map[string]string
+// sentUUIDs maps provider UUIDs to the text in the request, for error texts. It contains those that were not in the
+// canonical form.
+type sentUUIDs map[string]string
 
-// of is a provider as it was sent.
-func (s spelling) of(canonical string) string {
+// add records the text unless it is the canonical form.
+func (s sentUUIDs) add(id uuid.UUID, sent string) {
+	if canonical := id.String(); canonical != sent {
+		s[canonical] = sent
+	}
+}
+
+// of returns a provider UUID as it was sent.
+func (s sentUUIDs) of(canonical string) string {
 	if sent, ok := s[canonical]; ok {
 		return sent
 	}
 	return canonical
 }
 
-func (c ClaimV0) claim() (store.Claim, spelling, error) {
-	last := map[string]int{}
+func (c ClaimV0) claim() (store.Claim, sentUUIDs, error) {
+	last := map[uuid.UUID]int{}
 	for place, listed := range c.Allocations {
 		id, _ := uuidlike.Parse(listed.Provider.UUID)
-		last[id.String()] = place
+		last[id] = place
 	}
-	made, sent := store.Claim{}, spelling{}
+	made, sent := store.Claim{}, sentUUIDs{}
 	for place, listed := range c.Allocations {
 		id, _ := uuidlike.Parse(listed.Provider.UUID)
-		if last[id.String()] != place {
+		if last[id] != place {
 			continue
 		}
-		sent[id.String()] = listed.Provider.UUID
+		sent.add(id, listed.Provider.UUID)
 		for _, resource := range listed.Resources.Ordered {
 			made.Allocations = append(made.Allocations, store.Allocation{
 				Provider: id, Class: resource.Key, Amount: int64(resource.Value.Int),
@@ -188,45 +195,52 @@ func (c ClaimV0) claim() (store.Claim, spelling, error) {
 	return made, sent, nil
 }
 
-func (c ClaimV8) claim() (store.Claim, spelling, error) {
+func (c ClaimV8) claim() (store.Claim, sentUUIDs, error) {
 	made, sent, err := c.ClaimV0.claim()
 	made.ProjectID, made.UserID = c.ProjectID, c.UserID
 	return made, sent, err
 }
 
-func (c ClaimV12) claim() (store.Claim, spelling, error) {
+func (c ClaimV12) claim() (store.Claim, sentUUIDs, error) {
 	return claimOf(c.Allocations.Ordered, c.Owner)
 }
 
-func (c ClaimManyV13) claim() (store.Claim, spelling, error) {
+func (c ClaimManyV13) claim() (store.Claim, sentUUIDs, error) {
 	return claimOf(c.Allocations.Ordered, c.Owner)
 }
 
-func (c ClaimV28) claim() (store.Claim, spelling, error) {
+func (c ClaimV28) claim() (store.Claim, sentUUIDs, error) {
 	made, sent, err := c.ClaimManyV13.claim()
 	made.Generation = c.Generation.value
 	return made, sent, err
 }
 
-func (c ClaimV38) claim() (store.Claim, spelling, error) {
+func (c ClaimV38) claim() (store.Claim, sentUUIDs, error) {
 	made, sent, err := c.ClaimV34.claim()
 	made.Type = c.Type
 	return made, sent, err
 }
 
-// claimOf reads allocations by provider. A key that is no uuid names a provider
-// that does not exist; one provider under two spellings is a contradiction.
-func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.Claim, spelling, error) {
-	made, sent := store.Claim{ProjectID: of.ProjectID, UserID: of.UserID}, spelling{}
+// claimOf converts allocations by provider to a claim. A key that is not a UUID counts as a provider that does not
+// exist. It returns an error if two keys are the same UUID.
+func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.Claim, sentUUIDs, error) {
+	made, sent := store.Claim{ProjectID: of.ProjectID, UserID: of.UserID}, sentUUIDs{}
+	amounts := 0
+	for i := range allocations {
+		amounts += len(allocations[i].Value.Resources.Ordered)
+	}
+	made.Allocations = make([]store.Allocation, 0, amounts)
+	seen := make(map[uuid.UUID]struct{}, len(allocations))
 	for _, entry := range allocations {
 		id, ok := uuidlike.Parse(entry.Key)
 		if !ok {
-			return made, sent, fault.New(fault.Invalid, "Allocation for resource provider '%s' that does not exist.", entry.Key)
+			return made, sent, claimProviderUnknown.Of(entry.Key)
 		}
-		if _, twice := sent[id.String()]; twice {
-			return made, sent, fault.New(fault.Invalid, "JSON does not validate: resource provider %s is named twice", entry.Key)
+		if _, twice := seen[id]; twice {
+			return made, sent, route.InvalidBody.Of("resource provider " + entry.Key + " is named twice")
 		}
-		sent[id.String()] = entry.Key
+		seen[id] = struct{}{}
+		sent.add(id, entry.Key)
 		for _, resource := range entry.Value.Resources.Ordered {
 			made.Allocations = append(made.Allocations, store.Allocation{
 				Provider: id, Class: resource.Key, Amount: int64(resource.Value.Int),
@@ -236,19 +250,19 @@ func claimOf(allocations jsonbody.Ordered[ClaimedOfProvider], of Owner) (store.C
 	return made, sent, nil
 }
 
-// claimsOf reads the claims of several consumers.
-func claimsOf[C claimant](byConsumer jsonbody.Ordered[C]) ([]store.Claim, spelling, error) {
-	all, sent := make([]store.Claim, 0, len(byConsumer)), spelling{}
-	seen := map[string]bool{}
+// claimsOf converts the claims of several consumers.
+func claimsOf[C claimRequest](byConsumer jsonbody.Ordered[C]) ([]store.Claim, sentUUIDs, error) {
+	all, sent := make([]store.Claim, 0, len(byConsumer)), sentUUIDs{}
+	seen := make(map[uuid.UUID]struct{}, len(byConsumer))
 	for _, entry := range byConsumer {
 		consumer, ok := uuidlike.Parse(entry.Key)
 		if !ok {
-			return nil, nil, fault.New(fault.Invalid, "JSON does not validate: '%s' is not a 'uuid'", entry.Key)
+			return nil, nil, route.InvalidBody.Of("'" + entry.Key + "' is not a 'uuid'")
 		}
-		if seen[consumer.String()] {
-			return nil, nil, fault.New(fault.Invalid, "JSON does not validate: consumer %s is named twice", entry.Key)
+		if _, twice := seen[consumer]; twice {
+			return nil, nil, route.InvalidBody.Of("consumer " + entry.Key + " is named twice")
 		}
-		seen[consumer.String()] = true
+		seen[consumer] = struct{}{}
 		claim, spelled, err := entry.Value.claim()
 		if err != nil {
 			return nil, nil, err
@@ -262,31 +276,27 @@ func claimsOf[C claimant](byConsumer jsonbody.Ordered[C]) ([]store.Claim, spelli
 	return all, sent, nil
 }
 
-// claimWords are what every write of allocations can be refused for. unknownClass
-// introduces a class that does not exist; the rest has one form.
-func claimWords(sent spelling, unknownClass string) words {
-	refuse := func(format string) func(store.Values) *fault.Error {
-		return func(values store.Values) *fault.Error {
-			return fault.New(fault.Conflict, "Unable to allocate inventory: "+format, values.Class, sent.of(values.Provider))
-		}
+// claimFaults returns the errors of all writes of allocations. unknownClass precedes the error for a class that does
+// not exist.
+func claimFaults(sent sentUUIDs, unknownClass string) route.RuleFaults {
+	onInventory := func(failure *route.Failure) func(store.Values) *fault.Error {
+		return func(values store.Values) *fault.Error { return failure.Of(values.Class, sent.of(values.Provider)) }
 	}
-	return words{
-		store.ConsumerGeneration: consumerConflict,
-		store.AllocationProviderUnknown: func(values store.Values) *fault.Error {
-			return fault.New(fault.Invalid, "Allocation for resource provider '%s' that does not exist.", sent.of(values.Provider))
+	return route.RuleFaults{
+		store.ConsumerGenerationConflict: consumerConflict,
+		store.AllocationProviderNotFound: func(values store.Values) *fault.Error {
+			return claimProviderUnknown.Of(sent.of(values.Provider))
 		},
-		store.ClassUnknown: func(values store.Values) *fault.Error {
-			return fault.New(fault.Invalid, "%sNo such resource class %s.", unknownClass, values.Class)
+		store.ClassNotFound: func(values store.Values) *fault.Error {
+			return claimClassUnknown.Of(unknownClass, values.Class)
 		},
-		store.AllocationNoInventory: refuse("Inventory for '%s' on resource provider '%s' invalid."),
-		store.AllocationUnits: refuse("Unable to create allocation for '%s' on resource provider '%s'. " +
-			"The requested amount would violate inventory constraints."),
-		store.AllocationCapacity: refuse("Unable to create allocation for '%s' on resource provider '%s'. " +
-			"The requested amount would exceed the capacity."),
+		store.AllocationNoInventory:     onInventory(&claimInventoryMissing),
+		store.AllocationViolatesUnits:   onInventory(&amountViolatesUnits),
+		store.AllocationExceedsCapacity: onInventory(&amountExceedsCapacity),
 	}
 }
 
-// consumerConflict is the phrase by which clients know to read the consumer again.
+// consumerConflict returns the error whose phrase makes clients read the consumer again.
 func consumerConflict(values store.Values) *fault.Error {
 	expected, given := "null", "None"
 	if values.Actual != nil {
@@ -295,8 +305,7 @@ func consumerConflict(values store.Values) *fault.Error {
 	if values.Given != nil {
 		given = strconv.FormatInt(*values.Given, 10)
 	}
-	return fault.New(fault.Conflict, "consumer generation conflict - expected %s but got %s", expected, given).
-		WithCode(fault.CodeConcurrentUpdate)
+	return staleConsumer.Of(expected, given)
 }
 
 func (o *operations) allocationReplaceVariants() []route.Variant {
@@ -317,15 +326,15 @@ func (o *operations) allocationReplaceVariants() []route.Variant {
 	}
 }
 
-// checkConsumer says what is wrong with the path, before the body is looked at.
+// checkConsumer validates the consumer in the path before the body is validated.
 func checkConsumer(_ context.Context, in *consumerPath) error {
 	if _, ok := uuidlike.Parse(in.Consumer); !ok {
-		return fault.New(fault.Invalid, "Malformed consumer_uuid: %s", in.Consumer)
+		return malformedConsumer.Of(in.Consumer)
 	}
 	return nil
 }
 
-func allocationReplace[C claimant](o *operations) func(context.Context, *consumerPath, *C) (*empty, error) {
+func allocationReplace[C claimRequest](o *operations) func(context.Context, *consumerPath, *C) (*empty, error) {
 	return func(ctx context.Context, in *consumerPath, body *C) (*empty, error) {
 		if err := checkConsumer(ctx, in); err != nil {
 			return nil, err
@@ -339,7 +348,8 @@ func allocationReplace[C claimant](o *operations) func(context.Context, *consume
 			claim.ProjectID, claim.UserID = o.incompleteProject, o.incompleteUser
 		}
 		err = o.store.AllocationReplace(ctx, []store.Claim{claim}, checksConsumers(ctx))
-		return nil, claimWords(sent, "Unable to allocate inventory for consumer "+claim.Consumer.String()+": ").say(err)
+		recordClaims(ctx, []store.Claim{claim}, checksConsumers(ctx), err)
+		return nil, claimFaults(sent, replacingConsumer(claim.Consumer.String())).Translate(err)
 	}
 }
 
@@ -355,13 +365,14 @@ func (o *operations) allocationReplaceManyVariants() []route.Variant {
 	}
 }
 
-func allocationReplaceMany[C claimant](o *operations) func(context.Context, *none, *claims[C]) (*empty, error) {
+func allocationReplaceMany[C claimRequest](o *operations) func(context.Context, *none, *claims[C]) (*empty, error) {
 	return func(ctx context.Context, _ *none, body *claims[C]) (*empty, error) {
 		all, sent, err := claimsOf(body.Ordered)
 		if err != nil {
 			return nil, err
 		}
 		err = o.store.AllocationReplace(ctx, all, checksConsumers(ctx))
-		return nil, claimWords(sent, "Unable to allocate inventory ").say(err)
+		recordClaims(ctx, all, checksConsumers(ctx), err)
+		return nil, claimFaults(sent, textReplaceMany).Translate(err)
 	}
 }

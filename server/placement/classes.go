@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/route"
@@ -15,15 +14,15 @@ import (
 // ResourceClass is a resource class.
 type ResourceClass struct {
 	Name  string `json:"name" doc:"The class." example:"CUSTOM_BAREMETAL_GOLD"`
-	Links []Link `json:"links" doc:"Where the class is."`
+	Links []Link `json:"links" doc:"The path of the class."`
 }
 
-// ResourceClasses are all resource classes.
+// ResourceClasses is the response with all resource classes.
 type ResourceClasses struct {
 	Classes []ResourceClass `json:"resource_classes" doc:"Standard classes first, then custom ones in the order of their creation."`
 }
 
-// ResourceClassName asks for a class of this name.
+// ResourceClassName is the request that creates or renames a class.
 type ResourceClassName struct {
 	Name string `json:"name" pattern:"^CUSTOM_[A-Z0-9_]+$" maxLength:"255" doc:"The class." example:"CUSTOM_BAREMETAL_GOLD"`
 }
@@ -46,16 +45,17 @@ func (o *operations) resourceClassOperations() []*route.Operation {
 		Variants: []route.Variant{route.From(v(2), o.resourceClassList, list)},
 	}, {
 		ID: "resource-class-create", Method: http.MethodPost, Path: all, Tag: tagClasses, Rule: policy.ClassesCreate,
-		Summary: "Create a custom resource class", Checks: writesSince, Fails: classCreateFailures,
+		Summary: "Create a custom resource class", Checks: writesSince, Fails: []route.Failure{classExists},
 		Variants: []route.Variant{route.Write(v(2), route.Body[none]{Example: example}, o.resourceClassCreate,
 			route.Status(http.StatusCreated))},
 	}, {
 		ID: "resource-class-show", Method: http.MethodGet, Path: one, Tag: tagClasses, Rule: policy.ClassesShow,
-		Summary: "Show a resource class", Checks: readsSince, Fails: []route.Failure{noClass},
+		Summary: "Show a resource class", Checks: readsSince, Fails: []route.Failure{classNotFound},
 		Variants: []route.Variant{route.From(v(2), o.resourceClassShow, shown)},
 	}, {
 		ID: "resource-class-rename", Method: http.MethodPut, Path: one, Tag: tagClasses, Rule: policy.ClassesUpdate,
-		Summary: "Rename a custom resource class", Checks: writesSince, Fails: classRenameFailures,
+		Summary: "Rename a custom resource class", Checks: writesSince,
+		Fails: []route.Failure{classNotFound, classNotRenamed, classNameTaken},
 		Variants: []route.Variant{
 			route.Write(v(2), route.Body[classPath]{Example: example}, o.resourceClassRename, shown),
 			route.Until(v(7)),
@@ -64,12 +64,13 @@ func (o *operations) resourceClassOperations() []*route.Operation {
 		ID: "resource-class-ensure", Method: http.MethodPut, Path: one, Tag: tagClasses, Rule: policy.ClassesUpdate,
 		Summary:     "Create a custom resource class unless it exists",
 		Description: "A body is ignored.",
-		Fails:       classEnsureFailures,
+		Fails:       []route.Failure{invalidClassName},
 		Variants: []route.Variant{route.From(v(7), o.resourceClassEnsure,
-			route.Status(http.StatusCreated), route.Also("204", "The class existed."))},
+			route.Status(http.StatusCreated), route.SecondStatus("204", "The class existed."))},
 	}, {
 		ID: "resource-class-delete", Method: http.MethodDelete, Path: one, Tag: tagClasses, Rule: policy.ClassesDelete,
-		Summary: "Delete a custom resource class", Checks: only, Fails: classDeleteFailures,
+		Summary: "Delete a custom resource class", Checks: only,
+		Fails:    []route.Failure{classNotFound, classNotDeleted, classInUse},
 		Variants: []route.Variant{route.From(v(2), o.resourceClassDelete)},
 	}}
 }
@@ -93,13 +94,13 @@ func (o *operations) resourceClassList(ctx context.Context, _ *none) (*cached[Re
 func (o *operations) resourceClassShow(ctx context.Context, in *classPath) (*cached[ResourceClass], error) {
 	modified, err := o.store.ResourceClassShow(ctx, in.Name)
 	if err != nil {
-		return nil, classWords(in).say(err)
+		return nil, classFaults(in).Translate(err)
 	}
 	return answer(ctx, classLinks(ctx, in.Name), &modified), nil
 }
 
-func classWords(in *classPath) words {
-	return words{store.ClassUnknown: saying(fault.NotFound, "", "No such resource class %s.", in.Name)}
+func classFaults(in *classPath) route.RuleFaults {
+	return route.RuleFaults{store.ClassNotFound: classNotFound.Fixed(in.Name)}
 }
 
 func (o *operations) resourceClassCreate(ctx context.Context, _ *none, body *ResourceClassName) (*located, error) {
@@ -108,7 +109,7 @@ func (o *operations) resourceClassCreate(ctx context.Context, _ *none, body *Res
 		return nil, err
 	}
 	if !created {
-		return nil, fault.New(fault.Conflict, "Conflicting resource class already exists: %s", body.Name)
+		return nil, classExists.Of(body.Name)
 	}
 	return &located{Location: location(ctx, "/resource_classes/"+body.Name)}, nil
 }
@@ -117,26 +118,26 @@ func (o *operations) resourceClassRename(
 	ctx context.Context, in *classPath, body *ResourceClassName,
 ) (*renamedClass, error) {
 	if err := o.store.ResourceClassRename(ctx, in.Name, body.Name); err != nil {
-		return nil, classWords(in).with(words{
-			store.ClassStandard:  saying(fault.Invalid, "", "Cannot update standard resource class %s", in.Name),
-			store.ClassNameTaken: saying(fault.Conflict, "", "Resource class already exists: %s", body.Name),
-		}).say(err)
+		return nil, classFaults(in).With(route.RuleFaults{
+			store.ClassStandard:  classNotRenamed.Fixed(in.Name),
+			store.ClassNameTaken: classNameTaken.Fixed(body.Name),
+		}).Translate(err)
 	}
 	return &renamedClass{Body: classLinks(ctx, body.Name)}, nil
 }
 
-// renamedClass is the answer to a renaming.
+// renamedClass is the response to a rename.
 type renamedClass struct {
 	Body ResourceClass
 }
 
-// className is the rule for names in a path, which have no schema of their own.
+// className validates names in a path, which have no schema.
 var className = sync.OnceValues(func() (*jsonbody.Validator, error) {
 	return jsonbody.Compile([]byte(`{"type": "object", "properties": {
 		"name": {"type": "string", "pattern": "`+customPattern+`", "maxLength": 255}}}`), "#")
 })
 
-// classEnsured is the answer to making a class that may exist.
+// classEnsured is the response to the creation of a class that may already exist.
 type classEnsured struct {
 	Status   int
 	Location string `header:"Location" doc:"URL of the class." example:"http://placement.example.org/resource_classes/CUSTOM_BAREMETAL_GOLD"`
@@ -148,7 +149,7 @@ func (o *operations) resourceClassEnsure(ctx context.Context, in *classPath) (*c
 		return nil, err
 	}
 	if err := rule.Validate(map[string]any{"name": in.Name}); err != nil {
-		return nil, fault.New(fault.Invalid, "JSON does not validate: %s", err)
+		return nil, route.InvalidBody.Of(err)
 	}
 	created, err := o.store.ResourceClassCreate(ctx, in.Name)
 	if err != nil {
@@ -160,10 +161,8 @@ func (o *operations) resourceClassEnsure(ctx context.Context, in *classPath) (*c
 }
 
 func (o *operations) resourceClassDelete(ctx context.Context, in *classPath) (*empty, error) {
-	return nil, classWords(in).with(words{
-		store.ClassStandard: saying(fault.Invalid, "",
-			"Error in delete resource class: Cannot delete standard resource class %s.", in.Name),
-		store.ClassInUse: saying(fault.Conflict, "",
-			"Error in delete resource class: Cannot delete resource class %s. Class is in use in inventory.", in.Name),
-	}).say(o.store.ResourceClassDelete(ctx, in.Name))
+	return nil, classFaults(in).With(route.RuleFaults{
+		store.ClassStandard: classNotDeleted.Fixed(in.Name),
+		store.ClassInUse:    classInUse.Fixed(in.Name),
+	}).Translate(o.store.ResourceClassDelete(ctx, in.Name))
 }

@@ -7,12 +7,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/store"
 )
 
-// One small cloud runs through the examples of the documents: a host with a NUMA
-// node below it, and an instance on the host.
+// The examples of the documents use a host with a NUMA node as its child, and an instance on the host.
 const (
 	exampleHost     = "c0ffee00-5ca1-4b1e-8000-000000000001"
 	exampleNode     = "c0ffee00-5ca1-4b1e-8000-000000000002"
@@ -22,7 +22,7 @@ const (
 	exampleUser     = "0f2d6c5a9a6b4d0c8f0e6e8b7a3c1d22"
 	exampleClass    = "CUSTOM_BAREMETAL_GOLD"
 	exampleTrait    = "CUSTOM_GOLD"
-	// unknownUUID and the names after it belong to nothing.
+	// unknownUUID and the names after it do not exist.
 	unknownUUID  = "deadbeef-0000-4000-8000-000000000009"
 	unknownClass = "CUSTOM_GONE"
 	unknownTrait = "CUSTOM_GONE"
@@ -49,32 +49,31 @@ var (
 	}
 )
 
-// exampleWanted is what the example's candidate takes.
+// exampleWanted is the set of allocations of the example's candidate.
 var exampleWanted = []store.Amount{{Class: "VCPU", Amount: 2}, {Class: "MEMORY_MB", Amount: 2048}}
 
-// exampleCandidates is the host as the only candidate. Its NUMA node is described
-// beside it where whole trees are.
+// exampleCandidates returns the host as the only candidate. If trees is set, the summaries include its NUMA node.
 func exampleCandidates(trees bool) candidateSource {
-	summaries := []*store.ProviderSummary{{
+	summaries := []*candidates.ProviderSummary{{
 		UUID: exampleHostID, Root: exampleHostID, Traits: []string{exampleTrait},
-		Resources: []store.SummaryResource{
+		Resources: []candidates.SummaryResource{
 			{Class: "VCPU", Capacity: 248, Used: 2}, {Class: "MEMORY_MB", Capacity: 258048, Used: 2048},
 			{Class: "DISK_GB", Capacity: 2000, Used: 0},
 		},
 	}}
 	if trees {
-		summaries = append(summaries, &store.ProviderSummary{UUID: nodeRow.UUID, Parent: &exampleHostID, Root: exampleHostID})
+		summaries = append(summaries, &candidates.ProviderSummary{UUID: nodeRow.UUID, Parent: &exampleHostID, Root: exampleHostID})
 	}
 	return candidateSource{
-		candidates: found(&store.Candidate{
-			Uses:      []store.CandidateUse{{Provider: exampleHostID, Resources: exampleWanted}},
+		candidates: found(&candidates.Candidate{
+			Uses:      []candidates.Use{{Provider: exampleHostID, Resources: exampleWanted}},
 			Providers: [][]uuid.UUID{{exampleHostID}},
 		}),
 		summaries: found(summaries...),
 	}
 }
 
-// found yields things as the store does.
+// found yields values like the store does.
 func found[T any](all ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, one := range all {
@@ -85,20 +84,20 @@ func found[T any](all ...T) iter.Seq2[T, error] {
 	}
 }
 
-// exampleRequest is what a request takes of the example's host.
+// exampleRequest returns the amounts that a request allocates on the example's host.
 func exampleRequest() map[string]any { return map[string]any{"VCPU": 2, "MEMORY_MB": 2048} }
 
-// showing makes an example that is the same at all microversions.
+// showing returns an example that is equal at all microversions.
 func showing(body any) func(context.Context) any {
 	return func(context.Context) any { return body }
 }
 
-// shaped makes an example by the function that shapes answers.
+// shaped returns an example made by the function that converts responses.
 func shaped[P any](shape func(context.Context, store.Provider) P, from store.Provider) func(context.Context) any {
 	return func(ctx context.Context) any { return shape(ctx, from) }
 }
 
-// namedRows are rows of names as the store finds them.
+// namedRows returns rows of names like the store does.
 func namedRows(names ...string) []store.Named {
 	rows := make([]store.Named, 0, len(names))
 	for _, name := range names {
@@ -107,7 +106,7 @@ func namedRows(names ...string) []store.Named {
 	return rows
 }
 
-// exampleClaim is what a consumer is to have, as a request of some microversion.
+// exampleClaim returns a claim in the format of a microversion.
 func exampleClaim(since uint8) map[string]any {
 	claim := map[string]any{
 		"allocations": map[string]any{exampleHost: map[string]any{"resources": exampleRequest()}},
@@ -122,12 +121,12 @@ func exampleClaim(since uint8) map[string]any {
 	return claim
 }
 
-// exampleAmounts are amounts in the order of their classes.
+// exampleAmounts returns amounts in the order of their classes.
 func exampleAmounts() amounts {
 	return amounts{{Key: "VCPU", Value: 2}, {Key: "MEMORY_MB", Value: 2048}}
 }
 
-// exampleByInstance has one member, the example's instance.
+// exampleByInstance returns an object with one member, the example's instance.
 func exampleByInstance[V any](value V) jsonbody.Ordered[V] {
 	return jsonbody.Ordered[V]{{Key: exampleInstance, Value: value}}
 }

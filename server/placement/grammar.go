@@ -15,9 +15,8 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// parseMemberOf reads all values of a member_of parameter into sets of which a
-// provider must be in each, and aggregates it must not be in. The name is that of
-// the parameter with its suffix; some of the phrases leave that out.
+// parseMemberOf parses all values of a member_of parameter. A provider must be in one aggregate of each returned set
+// and in none of the forbidden ones. name is the parameter with its suffix; some error texts omit the suffix.
 func parseMemberOf(name string, values []string, at microversion.Version) (in [][]uuid.UUID, out []uuid.UUID, err error) {
 	if len(values) > 1 && !at.RepeatsMemberOf() {
 		return nil, nil, fault.New(fault.Invalid, "Multiple %s parameters are not supported", name)
@@ -37,8 +36,7 @@ func parseMemberOf(name string, values []string, at microversion.Version) (in []
 		for element := range strings.SplitSeq(list, ",") {
 			id, ok := uuidlike.Parse(element)
 			if !ok {
-				return nil, nil, fault.New(fault.Invalid, "Invalid query string parameters: "+
-					"Expected 'member_of' parameter to contain valid UUID(s). Got: %s", element)
+				return nil, nil, invalidMemberOf.Of(element)
 			}
 			set = append(set, id)
 		}
@@ -51,9 +49,8 @@ func parseMemberOf(name string, values []string, at microversion.Version) (in []
 	return in, out, nil
 }
 
-// parseRequired reads all values of a required parameter into sets of traits of
-// which a provider must have one each, and traits it must not have. Before 1.39
-// only the last value counts.
+// parseRequired parses all values of a required parameter. A provider must have one trait of each returned set and none
+// of the forbidden ones. Before 1.39 only the last value applies.
 func parseRequired(values []string, at microversion.Version) (required [][]string, forbidden []string, err error) {
 	if len(values) > 1 && !at.HasAnyOfTraits() {
 		values = values[len(values)-1:]
@@ -89,8 +86,7 @@ func parseRequired(values []string, at microversion.Version) (required [][]strin
 	return required, forbidden, nil
 }
 
-// splitTraits cuts a list of names. That one is empty is told before anything else
-// that may be wrong with the value.
+// splitTraits splits a list of names. An empty name is reported before any other error in the value.
 func splitTraits(value, list, form string) ([]string, error) {
 	names := strings.Split(list, ",")
 	for i, name := range names {
@@ -101,7 +97,7 @@ func splitTraits(value, list, form string) ([]string, error) {
 	return names, nil
 }
 
-// parseAnyOf reads the list behind "in:".
+// parseAnyOf parses the list after "in:".
 func parseAnyOf(value, list string, at microversion.Version) ([]string, error) {
 	const form = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 	if !at.HasAnyOfTraits() {
@@ -131,8 +127,7 @@ func emptyTrait(form, value string) error {
 		"value of the form: %s. Got an empty trait in: %s", form, value)
 }
 
-// parseResources reads a resources parameter, "VCPU:2,MEMORY_MB:1024". A class
-// that is named twice counts as it is named last.
+// parseResources parses a resources parameter, "VCPU:2,MEMORY_MB:1024". The last amount of a repeated class applies.
 func parseResources(value string) ([]store.Amount, error) {
 	const form = "Badly formed resources parameter. Expected resources query string parameter in form: " +
 		"?resources=VCPU:2,MEMORY_MB:1024. Got: %s."
@@ -164,9 +159,9 @@ func parseResources(value string) ([]store.Amount, error) {
 	return amounts, nil
 }
 
-// parseInt reads an integer as clients of the reference may write it: with white
-// space around, a plus sign, underscores between digits, the digits of any script.
-// What is beyond 64 bits saturates: no provider has that much.
+// parseInt parses an integer like Python does, as OpenStack Placement accepts it: with surrounding white space, a plus
+// sign, underscores between digits, and decimal digits of any script. Values above 64 bits saturate, because no
+// capacity is that large.
 func parseInt(text string) (int64, bool) {
 	text = strings.TrimSpace(text)
 	digits := strings.TrimLeft(text, "+-")
@@ -188,8 +183,8 @@ func parseInt(text string) (int64, bool) {
 	return number, true
 }
 
-// asciiDigit replaces a decimal digit of another script. Unicode lists them in
-// runs of ten, from zero to nine; neighbouring runs share a range.
+// asciiDigit replaces a decimal digit of another script. Unicode has them in ranges of ten, from zero to nine; adjacent
+// ranges are merged.
 func asciiDigit(r rune) rune {
 	for _, run := range unicode.Nd.R16 {
 		if rune(run.Lo) <= r && r <= rune(run.Hi) {

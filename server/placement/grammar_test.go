@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAmountsAreReadAsTheReferenceReadsThem(t *testing.T) {
+func TestQuery_Integers_ParsedLikePython(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"12": 12, " 12 ": 12, "+12": 12, "-12": -12, "1_2": 12, "012": 12,
@@ -18,7 +18,7 @@ func TestAmountsAreReadAsTheReferenceReadsThem(t *testing.T) {
 	}
 	for _, text := range []string{"", " ", "+", "--1", "+-1", "_1", "1_", "1__2", "1.0", "0x1", "1 2", "½", "²", "Ⅻ"} {
 		if got, ok := parseInt(text); ok {
-			t.Errorf("parseInt(%q) is %d and should be refused", text, got)
+			t.Errorf("parseInt(%q) = %d, want an error", text, got)
 		}
 	}
 }

@@ -8,22 +8,22 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berthd/berth/internal/test/scenario"
 	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/scenario"
 )
 
-// wrongWithAnyAnswer lists what is wrong with an answer by the rules that hold
-// for all of them, so that no scenario needs to repeat them.
+// wrongWithAnyAnswer returns the violations of rules that apply to all responses, so that scenarios need not repeat
+// them.
 func wrongWithAnyAnswer(e *scenario.Exchange) []string {
 	if _, err := strconv.Atoi(cmp.Or(e.Sent.Get("Content-Length"), "0")); err != nil {
-		return nil // net/http refuses it, in its own words
+		return nil // net/http rejects it with its own response
 	}
 	var wrong []string
 	for _, rule := range []func(*scenario.Exchange) string{
 		requestIDIsFresh, versionIsEchoed, emptyAnswersHaveNoType, answersAreJSON, errorsHaveOneShape, cacheHeadersStandTogether,
 	} {
 		if sentence := rule(e); sentence != "" {
-			wrong = append(wrong, "as always: "+sentence)
+			wrong = append(wrong, "invariant: "+sentence)
 		}
 	}
 	return wrong
@@ -33,13 +33,12 @@ func requestIDIsFresh(e *scenario.Exchange) string {
 	values := e.Header.Values("X-Openstack-Request-Id")
 	if len(values) != 1 || !strings.HasPrefix(values[0], "req-") || len(values[0]) != len("req-")+36 ||
 		values[0] == e.Sent.Get("X-Openstack-Request-Id") {
-		return fmt.Sprintf("the request id %q", values)
+		return fmt.Sprintf("request ID = %q", values)
 	}
 	return ""
 }
 
-// versionIsEchoed: whatever comes after the negotiation names the version, and
-// says that caches must look at the header.
+// versionIsEchoed checks that responses after the negotiation contain the version and the header Vary.
 func versionIsEchoed(e *scenario.Exchange) string {
 	name := "OpenStack-API-Version"
 	version, err := microversion.Negotiate(microversion.Parse(e.Sent.Values(name)))
@@ -48,9 +47,9 @@ func versionIsEchoed(e *scenario.Exchange) string {
 	case err != nil || e.Status == http.StatusUnauthorized || e.Method == http.MethodOptions:
 		return ""
 	case got != "placement "+version.String():
-		return fmt.Sprintf("the version is %q, not %s", got, version)
+		return fmt.Sprintf("version = %q, want %s", got, version)
 	case !strings.Contains(strings.ToLower(e.Header.Get("Vary")), strings.ToLower(name)):
-		return fmt.Sprintf("vary is %q", e.Header.Get("Vary"))
+		return fmt.Sprintf("Vary = %q", e.Header.Get("Vary"))
 	}
 	return ""
 }
@@ -58,22 +57,22 @@ func versionIsEchoed(e *scenario.Exchange) string {
 func emptyAnswersHaveNoType(e *scenario.Exchange) string {
 	isEmpty := e.Status == http.StatusNoContent || e.Status == http.StatusCreated && len(e.Body) == 0
 	if isEmpty && (len(e.Body) > 0 || e.Header.Get("Content-Type") != "") {
-		return "an empty answer has a type or a body"
+		return "an empty response has a content type or a body"
 	}
 	if e.Status == http.StatusCreated && len(e.Body) == 0 && e.Header.Get("Content-Length") != "0" {
-		return "an empty 201 does not say that its length is 0"
+		return "an empty 201 has no Content-Length of 0"
 	}
 	return ""
 }
 
 func answersAreJSON(e *scenario.Exchange) string {
 	if e.Status < 300 && len(e.Body) > 0 && (e.Header.Get("Content-Type") != "application/json" || e.JSON == nil) {
-		return fmt.Sprintf("content type %q", e.Header.Get("Content-Type"))
+		return fmt.Sprintf("Content-Type = %q", e.Header.Get("Content-Type"))
 	}
 	return ""
 }
 
-// errorsHaveOneShape: one error with exactly the keys of the contract.
+// errorsHaveOneShape checks that an error response has one error with exactly the members of the contract.
 func errorsHaveOneShape(e *scenario.Exchange) string {
 	if e.Status < 400 || e.Status == http.StatusUnauthorized || e.Method == http.MethodHead || e.Header.Get("Content-Type") != "application/json" {
 		return ""
@@ -81,7 +80,7 @@ func errorsHaveOneShape(e *scenario.Exchange) string {
 	object, _ := e.JSON.(map[string]any)
 	list, _ := object["errors"].([]any)
 	if len(object) != 1 || len(list) != 1 {
-		return "an error is not of the form {errors: [{}]}"
+		return "an error does not have the form {errors: [{}]}"
 	}
 	item, _ := list[0].(map[string]any)
 	var keys []string
@@ -99,24 +98,24 @@ func errorsHaveOneShape(e *scenario.Exchange) string {
 	}
 	switch {
 	case !slices.Equal(keys, want):
-		return fmt.Sprintf("the error has the keys %q, not %q", keys, want)
+		return fmt.Sprintf("members of the error = %q, want %q", keys, want)
 	case fmt.Sprint(item["status"]) != fmt.Sprint(e.Status):
-		return fmt.Sprintf("the error says status %v", item["status"])
+		return fmt.Sprintf("status in the error = %v", item["status"])
 	case item["request_id"] != e.Header.Get("X-Openstack-Request-Id"):
-		return fmt.Sprintf("the error says request id %v", item["request_id"])
+		return fmt.Sprintf("request ID in the error = %v", item["request_id"])
 	}
 	return ""
 }
 
-// cacheHeadersStandTogether: from 1.15 on an answer with a body must not be
-// cached; earlier versions and errors do not speak of it.
+// cacheHeadersStandTogether checks that from 1.15 on a response with a body has cache headers, and that earlier
+// versions and errors have none.
 func cacheHeadersStandTogether(e *scenario.Exchange) string {
 	version, err := microversion.Negotiate(microversion.Parse(e.Sent.Values("OpenStack-API-Version")))
 	control, modified := e.Header.Get("Cache-Control"), e.Header.Get("Last-Modified")
 	isNew := err == nil && version.HasCacheHeaders()
 	switch {
 	case (!isNew || e.Status >= 400) && control+modified != "":
-		return fmt.Sprintf("cache headers %q, %q", control, modified)
+		return fmt.Sprintf("Cache-Control = %q, Last-Modified = %q", control, modified)
 	case isNew && e.Status == http.StatusOK && control != "no-cache" && e.Method == http.MethodGet:
 		return fmt.Sprintf("cache-control %q", control)
 	case modified != "" && control == "":

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestAGenerationOfZeroIsLeftOut is here and not among the scenarios, because
-// writing an inventory raises the generation: none is ever seen with 0.
-func TestAGenerationOfZeroIsLeftOut(t *testing.T) {
+// TestInventory_GenerationZero_Omitted is not a scenario, because a write of an inventory increments the generation: no
+// response has 0.
+func TestInventory_GenerationZero_Omitted(t *testing.T) {
 	t.Parallel()
 	record := Inventory{Total: 8, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1}
 	for generation, want := range map[int64]string{
@@ -16,7 +16,7 @@ func TestAGenerationOfZeroIsLeftOut(t *testing.T) {
 	} {
 		got, err := json.Marshal(InventoryWithGeneration{Generation: generation, Inventory: record})
 		if err != nil || string(got) != want {
-			t.Errorf("generation %d is shown as %s (%v), not %s", generation, got, err, want)
+			t.Errorf("generation %d: %s (%v), want %s", generation, got, err, want)
 		}
 	}
 }

@@ -1,10 +1,8 @@
-// Package placement is the Placement API: for each operation its wire types, its
-// variants by microversion and the words of its errors (the wire contract,
-// section RESOURCES). Files are named after the resource they serve.
+// Package placement is the Placement API: for each operation its wire types, its variants by microversion and its error
+// texts (docs/contract/resources.md). Files are named after the resource that they serve.
 //
-// It is not for transport: negotiation, policy, reading bodies and writing
-// errors happen in package route before and after an operation. And it decides
-// nothing about data; it calls one method of the store and words the outcome.
+// It is not for transport: package route negotiates versions, checks the policy, reads bodies and writes errors. And it
+// decides nothing about data; it calls one method of the store and translates the result.
 package placement
 
 import (
@@ -15,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/request"
@@ -24,27 +22,30 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// Options are what the operations need.
+// Options are the dependencies of the operations.
 type Options struct {
 	Store *store.Store
-	// IncompleteProject and IncompleteUser own what clients below microversion
-	// 1.8 allocate, who cannot say whose it is.
+	// Search finds allocation candidates.
+	Search *candidates.Search
+	// IncompleteProject and IncompleteUser are the project and user of allocations that clients below microversion 1.8
+	// create, whose requests do not contain them.
 	IncompleteProject, IncompleteUser string
 	Candidates                        CandidateOptions
 }
 
 type operations struct {
 	store             *store.Store
+	search            *candidates.Search
 	incompleteProject string
 	incompleteUser    string
 	candidates        CandidateOptions
 }
 
-// Operations is the API: the rows of the route table. The order of methods on a
-// path is the order in Allow headers.
+// Operations returns the operations of the API, which are the rows of the route table. The order of methods on a path
+// is the order in Allow headers.
 func Operations(options Options) []*route.Operation {
 	o := &operations{
-		store: options.Store, incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser,
+		store: options.Store, search: options.Search, incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser,
 		candidates: options.Candidates,
 	}
 	var all []*route.Operation
@@ -70,25 +71,25 @@ const (
 	tagVersions    = "Versions"
 )
 
-// Tags describe the groups of operations in the documents.
+// Tags returns the descriptions of the groups of operations in the documents.
 func Tags() []*huma.Tag {
 	return []*huma.Tag{
-		{Name: tagVersions, Description: "What the server speaks."},
-		{Name: tagProviders, Description: "Whatever has inventory, in trees."},
-		{Name: tagInventories, Description: "How much a provider has of each resource class."},
-		{Name: tagClasses, Description: "Kinds of countable resources."},
-		{Name: tagTraits, Description: "Qualities of providers that are not counted."},
+		{Name: tagVersions, Description: "Supported API versions."},
+		{Name: tagProviders, Description: "Entities with inventories, organized in trees."},
+		{Name: tagInventories, Description: "Amounts of each resource class on a provider."},
+		{Name: tagClasses, Description: "Types of resources."},
+		{Name: tagTraits, Description: "Capabilities of providers."},
 		{Name: tagAggregates, Description: "Groups of providers."},
-		{Name: tagAllocations, Description: "Who has how much of which provider."},
-		{Name: tagCandidates, Description: "Which providers could serve a request."},
+		{Name: tagAllocations, Description: "Amounts that consumers hold on providers."},
+		{Name: tagCandidates, Description: "Sets of allocations that satisfy a query."},
 		{Name: tagUsages, Description: "Sums of allocations."},
 	}
 }
 
-// v is short for the tables of variants.
+// v returns the microversion 1.minor. Its short name keeps the tables of variants readable.
 func v(minor uint8) microversion.Version { return microversion.V(minor) }
 
-// The checks of most operations.
+// These are the checks of most operations.
 var (
 	reads       = []route.Check{route.Accept}
 	readsSince  = []route.Check{route.Version, route.Accept}
@@ -100,23 +101,23 @@ var (
 // none is the input of operations without path parameters.
 type none struct{}
 
-// empty is the answer without a body.
+// empty is a response without a body.
 type empty struct{}
 
-// located is the answer that says where the thing is.
+// located is a response with a Location header and no body.
 type located struct {
-	Location string `header:"Location" doc:"URL of what was written." example:"http://placement.example.org/resource_providers/c0ffee00-5ca1-4b1e-8000-000000000001"`
+	Location string `header:"Location" doc:"URL of the written resource." example:"http://placement.example.org/resource_providers/c0ffee00-5ca1-4b1e-8000-000000000001"`
 }
 
-// cached is an answer with a body.
+// cached is a response with a body and cache headers.
 type cached[B any] struct {
-	LastModified string `header:"Last-Modified" doc:"When what is shown was last written; now, where that is not known."`
+	LastModified string `header:"Last-Modified" doc:"Time of the last write of the resource, or the current time if that is unknown."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 	Body         B
 }
 
-// answer makes an answer whose last-modified header is the given time; nil leaves
-// that header out. Below 1.15 there are no cache headers at all.
+// answer returns a response with the given Last-Modified time; nil omits that header. Below 1.15 it has no cache
+// headers.
 func answer[B any](ctx context.Context, body B, modified *time.Time) *cached[B] {
 	made := &cached[B]{Body: body}
 	made.LastModified, made.CacheControl = cacheHeaders(ctx, modified)
@@ -133,13 +134,13 @@ func cacheHeaders(ctx context.Context, modified *time.Time) (lastModified, cache
 	return lastModified, "no-cache"
 }
 
-// now is the time for answers that report no other.
+// now returns the current time, for responses without another time.
 func now() *time.Time {
 	at := time.Now()
 	return &at
 }
 
-// newest is the latest time among named things; now if there are none.
+// newest returns the latest modification time of named rows, or the current time without rows.
 func newest(of []store.Named) *time.Time {
 	if len(of) == 0 {
 		return now()
@@ -153,45 +154,25 @@ func newest(of []store.Named) *time.Time {
 	return &latest
 }
 
-// location is the absolute URL of a path.
+// location returns the absolute URL of a path.
 func location(ctx context.Context, path string) string {
 	info := request.From(ctx)
 	return info.Base + info.Prefix + path
 }
 
-// href is a path as links show it.
+// href returns a path in the format of links.
 func href(ctx context.Context, path string) string { return request.From(ctx).Prefix + path }
 
-// query reads the query string and holds it against the operation's parameters.
+// query parses the query string and validates it with the operation's schema.
 func query(ctx context.Context, schema *querystring.Schema) (querystring.Values, error) {
 	values, err := querystring.Parse(request.From(ctx).RawQuery)
 	if err == nil {
 		err = querystring.Check(schema, values)
 	}
 	if err != nil {
-		return values, fault.New(fault.Invalid, "Invalid query string parameters: %s", err)
+		return values, invalidQuery.Of(err)
 	}
 	return values, nil
-}
-
-// words say what broke a rule of the database, in an operation's own words.
-type words map[store.Rule]func(values store.Values) *fault.Error
-
-// say translates a refusal; other errors stay what they are.
-func (w words) say(err error) error {
-	refused := store.As(err)
-	if refused == nil {
-		return err
-	}
-	if word := w[refused.Rule]; word != nil {
-		return word(refused.Values)
-	}
-	return err
-}
-
-// saying is a phrase that needs no values.
-func saying(kind fault.Kind, code, format string, args ...any) func(store.Values) *fault.Error {
-	return func(store.Values) *fault.Error { return fault.New(kind, format, args...).WithCode(code) }
 }
 
 // providerPath is the input of operations on one provider.
@@ -199,21 +180,16 @@ type providerPath struct {
 	UUID string `path:"uuid" doc:"The provider." example:"c0ffee00-5ca1-4b1e-8000-000000000001"`
 }
 
-// id is the provider's uuid, of the zero value where what was sent is none: no
-// provider has that, so the operation finds nothing.
+// id returns the provider UUID. It returns the zero UUID if the text is not a UUID. No provider has the zero UUID, so
+// the operation reports that the provider does not exist.
 func (p *providerPath) id() uuid.UUID {
 	id, _ := uuidlike.Parse(p.UUID)
 	return id
 }
 
-// noProvider is the error that names a provider as it was sent.
-func noProvider(sent string) *fault.Error {
-	return fault.New(fault.NotFound, "No resource provider with uuid %s found", sent)
-}
-
-// exists looks whether the provider in the path exists, for operations that say
-// so before they say what is wrong with a body.
+// exists returns an error if the provider in the path does not exist. Some operations report that before errors in the
+// body.
 func (o *operations) exists(ctx context.Context, in *providerPath) error {
 	_, err := o.store.ProviderShow(ctx, in.id())
-	return words{store.ProviderUnknown: saying(fault.NotFound, "", "%s", noProvider(in.UUID).Detail)}.say(err)
+	return route.RuleFaults{store.ProviderNotFound: providerNotFound.Fixed(in.UUID)}.Translate(err)
 }

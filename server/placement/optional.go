@@ -9,14 +9,13 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// optionalUUID tells apart what encoding/json does not: a uuid that is left out
-// and one that is null.
+// optionalUUID distinguishes an omitted UUID from null, which encoding/json does not.
 type optionalUUID struct {
 	Sent  bool
 	Value *uuid.UUID
 }
 
-// UnmarshalJSON implements json.Unmarshaler; it is called only for what was sent.
+// UnmarshalJSON implements json.Unmarshaler. encoding/json calls it only for a member that was sent.
 func (u *optionalUUID) UnmarshalJSON(raw []byte) error {
 	var text *string
 	if err := json.Unmarshal(raw, &text); err != nil {

@@ -11,19 +11,19 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// ReshapeRequest asks for new inventories and the allocations that go with them.
+// ReshapeRequest is the request for new inventories and allocations.
 type ReshapeRequest[C any] struct {
-	Inventories keyedNonEmpty[InventoriesReplace] `json:"inventories" doc:"By the provider's uuid: all its inventories afterwards."`
-	Allocations keyed[C]                          `json:"allocations" doc:"By the consumer's uuid: all its allocations afterwards. Consumers left out keep theirs."`
+	Inventories keyedNonEmpty[InventoriesReplace] `json:"inventories" doc:"All new inventories of each provider, by provider UUID."`
+	Allocations keyed[C]                          `json:"allocations" doc:"All new allocations of each consumer, by consumer UUID. The allocations of omitted consumers do not change."`
 }
 
-// The requests of the versions, which differ in what a claim is.
+// The requests of the microversions differ in the format of a claim.
 type (
 	// ReshapeV30 is the request up to 1.33.
 	ReshapeV30 struct{ ReshapeRequest[ClaimV28] }
-	// ReshapeV34 may have mappings.
+	// ReshapeV34 adds mappings.
 	ReshapeV34 struct{ ReshapeRequest[ClaimV34] }
-	// ReshapeV38 has types of consumers.
+	// ReshapeV38 adds consumer types.
 	ReshapeV38 struct{ ReshapeRequest[ClaimV38] }
 )
 
@@ -37,10 +37,10 @@ func (o *operations) reshaperOperations() []*route.Operation {
 		}}
 	}
 	return []*route.Operation{{
-		ID: "reshape", Method: http.MethodPost, Path: "/reshaper", Tag: tagAllocations, Rule: policy.Reshape,
-		Summary: "Change inventories and the allocations on them together",
-		Description: "One transaction: all of it happens or nothing. It is how inventory moves between providers " +
-			"under running consumers.",
+		ID: "reshape", Method: http.MethodPost, Path: "/reshaper", Tag: tagAllocations, Rule: policy.Reshape, Body: route.BodyLarge,
+		Summary: "Change inventories and allocations atomically",
+		Description: "Atomic. Use it to move inventories between providers " +
+			"while consumers hold allocations on them.",
 		Checks: writesSince, Fails: reshapeFailures,
 		Variants: []route.Variant{
 			route.Write(v(30), body(30), func(ctx context.Context, _ *none, body *ReshapeV30) (*empty, error) {
@@ -56,8 +56,7 @@ func (o *operations) reshaperOperations() []*route.Operation {
 	}}
 }
 
-// The example moves the host's VCPUs, and what the instance has of them, to the
-// node below it.
+// The example moves the host's VCPUs, and the instance's allocations of them, to the child of the host.
 
 func reshapedInventory(generation int, class string, total int) map[string]any {
 	return map[string]any{
@@ -76,7 +75,7 @@ func reshapedClaim(since uint8) map[string]any {
 	return claim
 }
 
-func reshape[C claimant](ctx context.Context, o *operations, body ReshapeRequest[C]) (*empty, error) {
+func reshape[C claimRequest](ctx context.Context, o *operations, body ReshapeRequest[C]) (*empty, error) {
 	shapes, shaped, err := shapesOf(body.Inventories)
 	if err != nil {
 		return nil, err
@@ -85,41 +84,40 @@ func reshape[C claimant](ctx context.Context, o *operations, body ReshapeRequest
 	if err != nil {
 		return nil, err
 	}
-	return nil, claimWords(sent, "malformed reshaper data: ").with(reshapeWords(shaped)).say(o.store.Reshape(ctx, shapes, claims))
+	err = o.store.Reshape(ctx, shapes, claims)
+	recordShapes(ctx, shapes, err)
+	recordClaims(ctx, claims, true, err)
+	return nil, claimFaults(sent, textReshape).With(reshapeFaults(shaped)).Translate(err)
 }
 
-func shapesOf(inventories keyedNonEmpty[InventoriesReplace]) ([]store.Shape, spelling, error) {
-	shapes, sent := make([]store.Shape, 0, len(inventories.Ordered)), spelling{}
+func shapesOf(inventories keyedNonEmpty[InventoriesReplace]) ([]store.ReshapedProvider, sentUUIDs, error) {
+	shapes, sent := make([]store.ReshapedProvider, 0, len(inventories.Ordered)), sentUUIDs{}
 	for _, entry := range inventories.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
 		if !ok {
-			return nil, nil, unknownShape(entry.Key)
+			return nil, nil, shapeProviderUnknown.Of(entry.Key)
 		}
 		if _, twice := sent[id.String()]; twice {
-			return nil, nil, fault.New(fault.Invalid, "JSON does not validate: resource provider %s is named twice", entry.Key)
+			return nil, nil, route.InvalidBody.Of("resource provider " + entry.Key + " is named twice")
 		}
 		sent[id.String()] = entry.Key
-		shapes = append(shapes, store.Shape{
-			Provider: id, Generation: int64(entry.Value.Generation), Records: entry.Value.Inventories.stored(),
+		shapes = append(shapes, store.ReshapedProvider{
+			Provider: id, Generation: int64(entry.Value.Generation), Records: entry.Value.Inventories.toStore(),
 		})
 	}
 	return shapes, sent, nil
 }
 
-func unknownShape(sent string) *fault.Error {
-	return fault.New(fault.Invalid, "Resource provider %s in inventories not found: %s", sent, noProvider(sent).Detail).
-		WithCode(fault.CodeProviderNotFound)
-}
-
-func reshapeWords(sent spelling) words {
-	return words{
-		store.ProviderUnknown: func(values store.Values) *fault.Error { return unknownShape(sent.of(values.Provider)) },
-		store.ProviderGeneration: func(values store.Values) *fault.Error {
-			return fault.New(fault.Conflict, "resource provider generation conflict for provider %s: actual: %d, given: %d",
-				sent.of(values.Provider), *values.Actual, *values.Given).WithCode(fault.CodeConcurrentUpdate)
+func reshapeFaults(sent sentUUIDs) route.RuleFaults {
+	return route.RuleFaults{
+		store.ProviderNotFound: func(values store.Values) *fault.Error {
+			return shapeProviderUnknown.Of(sent.of(values.Provider))
+		},
+		store.ProviderGenerationConflict: func(values store.Values) *fault.Error {
+			return staleShape.Of(sent.of(values.Provider), *values.Actual, *values.Given)
 		},
 		store.InventoryInUse: func(values store.Values) *fault.Error {
-			return inUse("update conflict: ", sent.of(values.Provider))(values)
+			return inventoryInUseForUpdate.Of(values.Class, sent.of(values.Provider))
 		},
 	}
 }

@@ -11,8 +11,8 @@ import (
 func rootOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "version-list", Method: http.MethodGet, Path: "/", Tag: tagVersions,
-		Summary:     "List the versions that the server speaks",
-		Description: "Needs no token. The query string is ignored.",
+		Summary:     "List the supported API versions",
+		Description: "Requires no token. The query string is ignored.",
 		Variants:    []route.Variant{route.From(v(0), versionList, route.Example(showing(microversion.VersionsDocument())))},
 	}}
 }

@@ -1,23 +1,23 @@
 package placement_test
 
 import (
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/internal/test/scenario"
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/dbtest"
 	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/scenario"
-	"github.com/berthd/berth/server/store"
-	"github.com/berthd/berth/server/storetest"
+	"github.com/berthd/berth/server/migrate"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// settings are what a scenario file may set of its server.
+// settings are the server settings that a scenario file can contain.
 type settings struct {
 	EnforceNewDefaults *bool    `yaml:"enforce_new_defaults"`
 	IncompleteProject  string   `yaml:"incomplete_project"`
@@ -26,18 +26,17 @@ type settings struct {
 	CORSAllowedOrigins []string `yaml:"cors_allowed_origins"`
 	CORSAllowHeaders   []string `yaml:"cors_allow_headers"`
 	MaxBodyBytes       int64    `yaml:"max_body_bytes"`
-	// Without a maximum there is none; 0 is one candidate.
+	// Without max_candidates there is no limit; 0 means one candidate.
 	MaxCandidates       *int   `yaml:"max_candidates"`
 	CandidateStrategy   string `yaml:"candidate_strategy"`
 	RandomizeCandidates bool   `yaml:"randomize_candidates"`
 }
 
-// serve makes the server of a file. A table of routes is built anew for each, the
-// API of a microversion when it is first spoken: that takes 2 ms, and 12 ms more
-// for the first request with a body, so files need not share them.
+// serve starts the server of a file. Each server creates its own route table, and the API of a microversion at its
+// first request. That takes 2 ms, and 12 ms more for the first request with a body, so files need not share servers.
 func serve(t testing.TB, file *scenario.File) scenario.Server {
 	t.Helper()
-	return serveOn(t, file, dbtest.Guarded(t))
+	return serveOn(t, file, dbtest.NewWithInvariantTriggers(t))
 }
 
 func serveOn(t testing.TB, file *scenario.File, db *dbtest.DB) scenario.Server {
@@ -53,30 +52,20 @@ func serveOn(t testing.TB, file *scenario.File, db *dbtest.DB) scenario.Server {
 	if wanted.MaxCandidates == nil {
 		wanted.MaxCandidates = &unlimited
 	}
-	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	return scenario.Server{DB: db, Handler: server.New(server.Options{
-		Store: opened, Log: slog.New(slog.NewTextHandler(testLog{t}, nil)),
-		EnforceNewDefaults: wanted.EnforceNewDefaults == nil || *wanted.EnforceNewDefaults,
-		IncompleteProject:  wanted.IncompleteProject, IncompleteUser: wanted.IncompleteUser,
-		Prefix: wanted.Prefix, CORSAllowedOrigins: wanted.CORSAllowedOrigins, CORSAllowHeaders: wanted.CORSAllowHeaders,
-		MaxBodyBytes:  wanted.MaxBodyBytes,
-		MaxCandidates: *wanted.MaxCandidates, CandidateStrategy: wanted.CandidateStrategy, RandomizeCandidates: wanted.RandomizeCandidates,
-	})}
+	made := servertest.New(t, servertest.Options{DB: db, Server: func(options *server.Options) {
+		*options = server.Options{
+			Store: options.Store, Log: servertest.Log(t),
+			EnforceNewDefaults: wanted.EnforceNewDefaults == nil || *wanted.EnforceNewDefaults,
+			IncompleteProject:  wanted.IncompleteProject, IncompleteUser: wanted.IncompleteUser,
+			Prefix: wanted.Prefix, CORSAllowedOrigins: wanted.CORSAllowedOrigins, CORSAllowHeaders: wanted.CORSAllowHeaders,
+			MaxBodyBytes: wanted.MaxBodyBytes, AllowedHosts: []string{"placement.example.org"}, MaxCandidates: *wanted.MaxCandidates,
+			CandidateStrategy: wanted.CandidateStrategy, RandomizeCandidates: wanted.RandomizeCandidates,
+		}
+	}})
+	return scenario.Server{DB: db, Handler: made.Handler}
 }
 
-// testLog shows the server's log with the test's.
-type testLog struct{ t testing.TB }
-
-func (l testLog) Write(line []byte) (int, error) {
-	l.t.Logf("%s", line)
-	return len(line), nil
-}
-
-func TestScenarios(t *testing.T) {
+func TestScenario_Files_AllPass(t *testing.T) {
 	t.Parallel()
 	files, err := scenario.Load(os.DirFS("testdata/scenarios"))
 	if err != nil {
@@ -93,18 +82,17 @@ func TestScenarios(t *testing.T) {
 	suite := scenario.Suite{Serve: serve, Always: wrongWithAnyAnswer}
 	seen, complete := suite.Run(t, files)
 	if !complete {
-		return // a filter chose some of the files; they cannot show everything
+		return // -run selected some of the files, which cannot cover all rows
 	}
-	for _, row := range promises.Broken(seen, routes()) {
-		t.Errorf("no scenario shows: %s", row)
+	for _, row := range promises.Unsatisfied(seen, routes()) {
+		t.Errorf("no scenario covers: %s", row)
 	}
 }
 
-// expanded is what the next version may do to a schema while this one still serves it
-// (docs/running.md): every table has a column more, there is a table more, and what
-// is there has an index more. A statement that reads or writes "all columns", or a
-// function that returns a whole row, does not survive it. The column is generated, so
-// that what a scenario says of whole rows still holds.
+// expanded applies what the next version may do to the schema while this version still serves it (docs/deployment.md):
+// each table has an additional column and an additional index, and there is an additional table. Statements that read
+// or write all columns, and functions that return a whole row, fail. The column is generated, so that expectations of
+// whole rows still hold.
 const expanded = `
 	DO $$ DECLARE known regclass; BEGIN
 		FOR known IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP
@@ -114,16 +102,16 @@ const expanded = `
 	CREATE TABLE next_version (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, provider_id bigint REFERENCES resource_providers ON DELETE CASCADE);
 	CREATE INDEX of_the_next_version ON resource_providers (of_the_next_version)`
 
-// TestTheScenariosHoldOnTheSchemaOfTheNextVersion: during a rolling upgrade servers of
-// this version serve a database that the first server of the next has migrated.
-func TestTheScenariosHoldOnTheSchemaOfTheNextVersion(t *testing.T) {
+// TestMigration_NextSchema_ScenariosPass simulates a rolling upgrade: servers of this version use a database that the
+// first server of the next version has migrated.
+func TestMigration_NextSchema_ScenariosPass(t *testing.T) {
 	t.Parallel()
 	files, err := scenario.Load(os.DirFS("testdata/scenarios"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	suite := scenario.Suite{Always: wrongWithAnyAnswer, Serve: func(t testing.TB, file *scenario.File) scenario.Server {
-		db := dbtest.Guarded(t)
+		db := dbtest.NewWithInvariantTriggers(t)
 		if _, err := db.Pool.Exec(t.Context(), expanded); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +120,33 @@ func TestTheScenariosHoldOnTheSchemaOfTheNextVersion(t *testing.T) {
 	suite.Run(t, files)
 }
 
-// routes are all paths of the API.
+// TestMigration_ServiceRole_RunsEveryScenario checks that the privileges of 'berth db roles' for the service suffice
+// for every request.
+func TestMigration_ServiceRole_RunsEveryScenario(t *testing.T) {
+	t.Parallel()
+	files, err := scenario.Load(os.DirFS("testdata/scenarios"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite := scenario.Suite{Always: wrongWithAnyAnswer, Serve: func(t testing.TB, file *scenario.File) scenario.Server {
+		db := dbtest.NewWithInvariantTriggers(t)
+		roles := migrate.DefaultRoles
+		roles.Database = db.Name
+		service := *db
+		roles.Service, service.URL = dbtest.Role(t, db, "service")
+		roles.ReadOnly, _ = dbtest.Role(t, db, "readonly")
+		if err := db.Pool.QueryRow(t.Context(), "SELECT current_user").Scan(&roles.Owner); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Pool.Exec(t.Context(), roles.Statements()); err != nil {
+			t.Fatal(err)
+		}
+		return serveOn(t, file, &service)
+	}}
+	suite.Run(t, files)
+}
+
+// routes returns all paths of the API.
 func routes() []string {
 	var paths []string
 	for _, operation := range server.Table(server.Options{}).Operations() {
@@ -141,9 +155,9 @@ func routes() []string {
 	return slices.Compact(paths)
 }
 
-// TestTheListOfPromisesHasEveryVariant fails when an operation, or a microversion
+// TestOpenAPI_Contract_CoversEveryVariant fails when an operation, or a microversion
 // that changes one, was added to the table and not to the list.
-func TestTheListOfPromisesHasEveryVariant(t *testing.T) {
+func TestOpenAPI_Contract_CoversEveryVariant(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/contract.yaml")
 	if err != nil {
@@ -164,7 +178,7 @@ func TestTheListOfPromisesHasEveryVariant(t *testing.T) {
 			for _, version := range []microversion.Version{variant.Since, variant.Since - 1} {
 				row := strings.Join([]string{operation.Method, operation.Path, version.String()}, " ")
 				if version >= microversion.Min && version <= microversion.Max && !listed[row] {
-					t.Errorf("%s: no row for exactly this version", row)
+					t.Errorf("%s: no row for this version", row)
 				}
 			}
 		}

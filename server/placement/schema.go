@@ -9,8 +9,7 @@ import (
 	"github.com/berthd/berth/server/jsonbody"
 )
 
-// Patterns of names and keys. Their ends are strict: Go's $ does not match
-// before a line break.
+// These are patterns of names and keys. Go's $ matches only at the end of the text, not before a line break.
 const (
 	classPattern       = `^[A-Z0-9_]+$`
 	customPattern      = `^CUSTOM_[A-Z0-9_]+$`
@@ -18,12 +17,12 @@ const (
 	consumerTypeSchema = `^[A-Z0-9_]+$`
 )
 
-// schemaOf is the schema of a type as documents refer to it.
+// schemaOf returns the schema of a type in the form that documents refer to.
 func schemaOf[T any](r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[T](), true, "")
 }
 
-// uuids are a list in an answer.
+// uuids is a list in a response.
 type uuids []uuid.UUID
 
 // Schema implements huma.SchemaProvider.
@@ -31,7 +30,7 @@ func (uuids) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "uuid"}}
 }
 
-// keyed is an object whose keys are uuids, as requests spell them.
+// keyed is an object whose keys are UUIDs in any notation.
 type keyed[V any] struct{ jsonbody.Ordered[V] }
 
 // Schema implements huma.SchemaProvider.
@@ -39,7 +38,7 @@ func (keyed[V]) Schema(r huma.Registry) *huma.Schema {
 	return jsonbody.MapSchema(schemaOf[V](r), uuidKeyPattern, 0)
 }
 
-// keyedNonEmpty is the same with at least one member.
+// keyedNonEmpty is an object like keyed with at least one member.
 type keyedNonEmpty[V any] struct{ jsonbody.Ordered[V] }
 
 // Schema implements huma.SchemaProvider.
@@ -47,55 +46,55 @@ func (keyedNonEmpty[V]) Schema(r huma.Registry) *huma.Schema {
 	return jsonbody.MapSchema(schemaOf[V](r), uuidKeyPattern, 1)
 }
 
-// Schemas describe the types of bodies in the documents, by their names there.
-// Their members are described where they are declared.
+// Schemas returns the descriptions of the types of bodies, by their names in the documents. The descriptions of their
+// members are at their declarations.
 func Schemas() map[string]string {
 	return map[string]string{
 		"Aggregates":        "The aggregates of a provider.",
-		"AggregatesReplace": "The aggregates that a provider is to be in.",
+		"AggregatesReplace": "The new aggregates of a provider.",
 
-		"Allocations":           "What a consumer has, and whose it is.",
-		"AllocationsOnProvider": "What a consumer has of one provider.",
-		"Claim":                 "All that a consumer is to have, and whose it is. It replaces what the consumer had.",
-		"ClaimMany":             "All that a consumer is to have, and whose it is; possibly nothing.",
-		"Claims":                "Claims by the consumer's uuid. They are made together or not at all.",
-		"ClaimedOfProvider":     "What a consumer is to have of one provider.",
-		"ConsumerOnProvider":    "What one consumer has of a provider.",
-		"ListedAllocation":      "What a consumer is to have of one provider.",
-		"ProviderAllocations":   "Who has how much of a provider.",
-		"ProviderReference":     "Which provider.",
+		"Allocations":           "The allocations of a consumer, with its project and user.",
+		"AllocationsOnProvider": "The allocations of a consumer on one provider.",
+		"Claim":                 "All new allocations of a consumer, with its project and user. They replace the previous allocations.",
+		"ClaimMany":             "All new allocations of a consumer, with its project and user; may be empty.",
+		"Claims":                "Claims by consumer UUID, applied atomically.",
+		"ClaimedOfProvider":     "The new allocations of a consumer on one provider.",
+		"ConsumerOnProvider":    "The allocations of one consumer on a provider.",
+		"ListedAllocation":      "The new allocations of a consumer on one provider.",
+		"ProviderAllocations":   "The allocations on a provider, by consumer.",
+		"ProviderReference":     "A reference to a provider.",
 
-		"Candidate":         "One way to satisfy the request. Its members are those of a claim.",
-		"CandidateProvider": "Which provider.",
-		"CandidateUse":      "What a candidate takes from one provider.",
-		"Candidates":        "The candidates for a request, and what is known of their providers.",
-		"ProviderSummary":   "What a provider has and what is used of it.",
-		"SummaryResource":   "How much of a class there is, and how much of it is used.",
+		"Candidate":         "A set of allocations that satisfies the query. Its members are those of a claim.",
+		"CandidateProvider": "A reference to a provider.",
+		"CandidateUse":      "The allocations of a candidate on one provider.",
+		"Candidates":        "The candidates of a query, with summaries of their providers.",
+		"ProviderSummary":   "The inventories, usage and traits of a provider.",
+		"SummaryResource":   "The capacity and the used amount of a resource class.",
 
 		"Inventories":             "All inventories of a provider.",
-		"InventoriesReplace":      "All inventories that a provider is to have.",
-		"Inventory":               "How much a provider has of a resource class, and how it may be allocated.",
-		"InventoryCreate":         "The inventory of one class more.",
-		"InventoryRecord":         "How much a provider is to have of a resource class, and how it may be allocated.",
-		"InventoryUpdate":         "What the inventory of a class is to be.",
-		"InventoryWithGeneration": "The inventory of a class with the generation of its provider.",
+		"InventoriesReplace":      "All new inventories of a provider.",
+		"Inventory":               "The inventory of a resource class on a provider: its amount and the rules of allocation.",
+		"InventoryCreate":         "A new inventory of one resource class.",
+		"InventoryRecord":         "The new inventory of a resource class: its amount and the rules of allocation.",
+		"InventoryUpdate":         "The new values of the inventory of a resource class.",
+		"InventoryWithGeneration": "The inventory of a resource class with the provider generation.",
 
-		"Link":           "Where something is found.",
-		"Provider":       "Whatever has inventory: a node in a tree of providers.",
+		"Link":           "A link to a resource.",
+		"Provider":       "An entity with inventories, which is a node of a provider tree.",
 		"ProviderCreate": "A provider to create.",
-		"ProviderUpdate": "What a provider is to be called, and where in its tree it is to be.",
+		"ProviderUpdate": "The new name and parent of a provider.",
 		"Providers":      "A list of providers.",
 
 		"ProviderTraits":        "The traits of a provider.",
-		"ProviderTraitsReplace": "The traits that a provider is to have.",
+		"ProviderTraitsReplace": "The new traits of a provider.",
 		"Traits":                "A list of traits.",
-		"ResourceClass":         "A kind of countable resource.",
+		"ResourceClass":         "A type of resource.",
 		"ResourceClassName":     "The name of a custom resource class.",
 		"ResourceClasses":       "A list of resource classes.",
 
-		"ProviderUsages": "What consumers have of a provider.",
-		"Usages":         "What the consumers of a project have.",
+		"ProviderUsages": "The used amounts of a provider.",
+		"Usages":         "The sums of the allocations of a project's consumers.",
 
-		"Reshape": "New inventories of providers together with the allocations that go with them. All of it is written, or nothing.",
+		"Reshape": "New inventories of providers and new allocations of consumers, applied atomically.",
 	}
 }

@@ -5,16 +5,25 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/berthd/berth/openapi"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/route"
 )
 
-// TestEverySchemaIsDescribed: generators of clients write what a type is for
-// above the type.
-func TestEverySchemaIsDescribed(t *testing.T) {
+// documentTable returns a table that builds documents and serves no requests.
+func documentTable() *route.Table {
+	return route.New(Operations(Options{}), route.Options{API: API(), Tags: Tags(), Schemas: Schemas()})
+}
+
+// TestOpenAPI_Schemas_HaveDescriptions checks the descriptions, which client generators write above each type.
+func TestOpenAPI_Schemas_HaveDescriptions(t *testing.T) {
 	t.Parallel()
 	unused := Schemas()
-	for _, version := range openapi.Placement.Versions() {
-		raw, _ := openapi.Placement.Document(version)
+	table := documentTable()
+	for _, version := range microversion.All() {
+		raw, err := table.Document(version)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var document struct {
 			Components struct {
 				Schemas map[string]struct {
@@ -27,22 +36,25 @@ func TestEverySchemaIsDescribed(t *testing.T) {
 		}
 		for name, schema := range document.Components.Schemas {
 			if schema.Description == "" {
-				t.Errorf("%s: nothing says what %s is", version, name)
+				t.Errorf("%s: %s has no description", version, name)
 			}
 			delete(unused, name)
 		}
 	}
 	for name := range unused {
-		t.Errorf("%s is described, and no document has it", name)
+		t.Errorf("%s has a description but occurs in no document", name)
 	}
 }
 
-// TestEveryErrorCodeOfAnOperationIsInTheListOfCodes: programs have constants of
-// the list only.
-func TestEveryErrorCodeOfAnOperationIsInTheListOfCodes(t *testing.T) {
+// TestOpenAPI_ErrorCodes_AllListed checks the list of codes, because generated clients have constants only of it.
+func TestOpenAPI_ErrorCodes_AllListed(t *testing.T) {
 	t.Parallel()
-	for _, version := range openapi.Placement.Versions() {
-		raw, _ := openapi.Placement.Document(version)
+	table := documentTable()
+	for _, version := range microversion.All() {
+		raw, err := table.Document(version)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var document struct {
 			Paths map[string]map[string]struct {
 				OperationID string `json:"operationId"`
@@ -62,7 +74,7 @@ func TestEveryErrorCodeOfAnOperationIsInTheListOfCodes(t *testing.T) {
 				for status, response := range operation.Responses {
 					for _, code := range response.Codes {
 						if !slices.Contains(document.Components.Schemas.ErrorCode.Enum, code) {
-							t.Errorf("%s: %s answers %s with the code %s, which is not in the list", version, operation.OperationID, status, code)
+							t.Errorf("%s: %s returns %s with the code %s, which is not in the list", version, operation.OperationID, status, code)
 						}
 					}
 				}

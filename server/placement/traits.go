@@ -17,12 +17,12 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// Traits are names of traits.
+// Traits is the response with names of traits.
 type Traits struct {
 	Traits []string `json:"traits" doc:"Names of traits."`
 }
 
-// ProviderTraits are a provider's traits with its generation.
+// ProviderTraits is the response with a provider's traits and generation.
 type ProviderTraits struct {
 	Traits
 	Generation int64 `json:"resource_provider_generation" doc:"The provider's generation." example:"5"`
@@ -39,10 +39,10 @@ func (traitNames) Schema(huma.Registry) *huma.Schema {
 	}}
 }
 
-// ProviderTraitsReplace asks for exactly these traits.
+// ProviderTraitsReplace is the request that replaces a provider's traits.
 type ProviderTraitsReplace struct {
-	Traits     traitNames   `json:"traits" doc:"All traits that the provider is to have. They must exist."`
-	Generation jsonbody.Int `json:"resource_provider_generation" doc:"The provider's generation as the client knows it." example:"4"`
+	Traits     traitNames   `json:"traits" doc:"All new traits of the provider. They must exist."`
+	Generation jsonbody.Int `json:"resource_provider_generation" doc:"The provider generation that the client read." example:"4"`
 }
 
 // traitPath is the input of operations on one trait.
@@ -57,35 +57,37 @@ func (o *operations) traitOperations() []*route.Operation {
 	params := func(microversion.Version) []*huma.Param {
 		return []*huma.Param{
 			{Name: "name", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Example: "startswith:CUSTOM_",
-				Description: "`in:A,B`: these names. `startswith:CUSTOM_`: names that begin so."},
+				Description: "`in:A,B`: traits with these names. `startswith:CUSTOM_`: traits whose names have this prefix."},
 			{Name: "associated", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Example: true,
-				Description: "Whether any provider has the trait."},
+				Description: "`true`: traits that a provider has; `false`: all others."},
 		}
 	}
 	list := route.Example(showing(namesOf(namedRows("HW_CPU_X86_AVX2", exampleTrait))))
 	return []*route.Operation{{
 		ID: "trait-list", Method: http.MethodGet, Path: all, Tag: tagTraits, Rule: policy.TraitsList,
-		Summary: "List traits", Checks: readsSince, Fails: traitListFailures,
+		Summary: "List traits", Checks: readsSince,
+		Fails:    []route.Failure{invalidQuery, invalidNameFilter, invalidAssociated},
 		Variants: []route.Variant{route.From(v(6), o.traitList, route.Query(params), list)},
 	}, {
 		ID: "trait-show", Method: http.MethodGet, Path: one, Tag: tagTraits, Rule: policy.TraitsShow,
-		Summary: "Ask whether a trait exists", Checks: only, Fails: []route.Failure{noTrait},
+		Summary: "Check whether a trait exists", Checks: only, Fails: []route.Failure{traitNotFound},
 		Variants: []route.Variant{route.From(v(6), o.traitShow)},
 	}, {
 		ID: "trait-ensure", Method: http.MethodPut, Path: one, Tag: tagTraits, Rule: policy.TraitsUpdate,
-		Summary: "Create a custom trait unless it exists", Checks: only, Fails: traitEnsureFailures,
+		Summary: "Create a custom trait unless it exists", Checks: only, Fails: []route.Failure{invalidTraitName},
 		Variants: []route.Variant{route.From(v(6), o.traitEnsure,
-			route.Status(http.StatusCreated), route.Also("204", "The trait existed."))},
+			route.Status(http.StatusCreated), route.SecondStatus("204", "The trait existed."))},
 	}, {
 		ID: "trait-delete", Method: http.MethodDelete, Path: one, Tag: tagTraits, Rule: policy.TraitsDelete,
-		Summary: "Delete a custom trait", Checks: only, Fails: traitDeleteFailures,
+		Summary: "Delete a custom trait", Checks: only,
+		Fails:    []route.Failure{traitNotFound, traitNotDeleted, traitInUse},
 		Variants: []route.Variant{route.From(v(6), o.traitDelete)},
 	}}
 }
 
 func (o *operations) providerTraitOperations() []*route.Operation {
 	const path = "/resource_providers/{uuid}/traits"
-	// The one replacement that looks at its body before the provider.
+	// Unlike other replacements, this one validates its body before it looks up the provider.
 	replace := route.Body[providerPath]{Example: map[string]any{
 		"traits": []string{"HW_CPU_X86_AVX2"}, "resource_provider_generation": 4,
 	}}
@@ -94,16 +96,17 @@ func (o *operations) providerTraitOperations() []*route.Operation {
 	}
 	return []*route.Operation{{
 		ID: "provider-trait-list", Method: http.MethodGet, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsList,
-		Summary: "List a provider's traits", Checks: readsSince, Fails: []route.Failure{noProviderTwice},
+		Summary: "List a provider's traits", Checks: readsSince, Fails: []route.Failure{providerNotFoundRepeated},
 		Variants: []route.Variant{route.From(v(6), o.providerTraitList, list(4))},
 	}, {
 		ID: "provider-trait-replace", Method: http.MethodPut, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsUpdate,
-		Summary: "Replace a provider's traits", Checks: writesSince, Fails: providerTraitReplaceFailures,
-		Description: "The generation rises only if the set of traits changes.",
+		Summary: "Replace a provider's traits", Checks: writesSince,
+		Fails:       []route.Failure{providerNotFound, staleSet, unknownTraits},
+		Description: "The generation is incremented only if the set of traits changes.",
 		Variants:    []route.Variant{route.Write(v(6), replace, o.providerTraitReplace, list(5))},
 	}, {
 		ID: "provider-trait-clear", Method: http.MethodDelete, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsDelete,
-		Summary: "Delete a provider's traits", Checks: only, Fails: []route.Failure{noProviderFound},
+		Summary: "Delete a provider's traits", Checks: only, Fails: []route.Failure{providerNotFound},
 		Variants: []route.Variant{route.From(v(6), o.providerTraitClear)},
 	}}
 }
@@ -124,14 +127,13 @@ func (o *operations) traitList(ctx context.Context, _ *none) (*cached[Traits], e
 	return answer(ctx, namesOf(found), newest(found)), nil
 }
 
-// traitFilter reads the filters. An operator that is neither in nor startswith
-// does not filter, and a prefix is a LIKE pattern: clients see both.
+// traitFilter parses the filters. Any operator except in and startswith disables the filter, and a prefix is a LIKE
+// pattern; clients rely on both.
 func traitFilter(values querystring.Values) (filter store.TraitFilter, err error) {
 	if name, ok := values.Last("name"); ok {
 		operator, operand, ok := strings.Cut(name, ":")
 		if !ok {
-			return filter, fault.New(fault.Invalid, "Badly formatted name parameter. Expected name query string parameter "+
-				"in form: ?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", name)
+			return filter, invalidNameFilter.Of(name)
 		}
 		switch operator {
 		case "in":
@@ -144,7 +146,7 @@ func traitFilter(values querystring.Values) (filter store.TraitFilter, err error
 	if associated, ok := values.Last("associated"); ok {
 		wanted := strings.EqualFold(associated, "true")
 		if !wanted && !strings.EqualFold(associated, "false") {
-			return filter, fault.New(fault.Invalid, `The query parameter "associated" only accepts "true" or "false"`)
+			return filter, invalidAssociated.Of()
 		}
 		filter.Associated = &wanted
 	}
@@ -159,21 +161,18 @@ func namesOf(found []store.Named) Traits {
 	return made
 }
 
-const badTraitName = "The trait is invalid. A valid trait must be no longer than 255 characters, " +
-	`start with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"`
-
-// customTrait is what a trait made by clients must look like.
+// customTrait matches the names of custom traits.
 var customTrait = regexp.MustCompile(customPattern)
 
-// ensured is the answer to making something that may exist.
+// ensured is the response to the creation of something that may already exist.
 type ensured struct {
 	Status       int
-	Location     string `header:"Location" doc:"URL of what exists now." example:"http://placement.example.org/traits/CUSTOM_GOLD"`
-	LastModified string `header:"Last-Modified" doc:"When it was created."`
+	Location     string `header:"Location" doc:"URL of the trait." example:"http://placement.example.org/traits/CUSTOM_GOLD"`
+	LastModified string `header:"Last-Modified" doc:"Time of the creation of the trait."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 }
 
-// ensuredStatus is 201 for what was made and 204 for what existed.
+// ensuredStatus returns 201 for a created row and 204 for an existing one.
 func ensuredStatus(created bool) int {
 	if created {
 		return http.StatusCreated
@@ -183,7 +182,7 @@ func ensuredStatus(created bool) int {
 
 func (o *operations) traitEnsure(ctx context.Context, in *traitPath) (*ensured, error) {
 	if !customTrait.MatchString(in.Name) || len(in.Name) > 255 {
-		return nil, fault.New(fault.Invalid, "%s", badTraitName)
+		return nil, invalidTraitName.Of()
 	}
 	created, at, err := o.store.TraitEnsure(ctx, in.Name)
 	if err != nil {
@@ -194,16 +193,16 @@ func (o *operations) traitEnsure(ctx context.Context, in *traitPath) (*ensured, 
 	return made, nil
 }
 
-// noBody is an answer that is only headers.
+// noBody is a response with headers only.
 type noBody struct {
-	LastModified string `header:"Last-Modified" doc:"When it was created."`
+	LastModified string `header:"Last-Modified" doc:"Time of the creation of the trait."`
 	CacheControl string `header:"Cache-Control" doc:"Always no-cache."`
 }
 
 func (o *operations) traitShow(ctx context.Context, in *traitPath) (*noBody, error) {
 	created, err := o.store.TraitShow(ctx, in.Name)
 	if err != nil {
-		return nil, traitWords(in).say(err)
+		return nil, traitFaults(in).Translate(err)
 	}
 	made := &noBody{}
 	made.LastModified, made.CacheControl = cacheHeaders(ctx, &created)
@@ -211,22 +210,21 @@ func (o *operations) traitShow(ctx context.Context, in *traitPath) (*noBody, err
 }
 
 func (o *operations) traitDelete(ctx context.Context, in *traitPath) (*empty, error) {
-	return nil, traitWords(in).say(o.store.TraitDelete(ctx, in.Name))
+	return nil, traitFaults(in).Translate(o.store.TraitDelete(ctx, in.Name))
 }
 
-func traitWords(in *traitPath) words {
-	return words{
-		store.TraitUnknown:  saying(fault.NotFound, "", "No such trait(s): %s.", in.Name),
-		store.TraitStandard: saying(fault.Invalid, "", "Cannot delete standard trait %s.", in.Name),
-		store.TraitInUse:    saying(fault.Conflict, "", "The trait %s is in use by a resource provider.", in.Name),
+func traitFaults(in *traitPath) route.RuleFaults {
+	return route.RuleFaults{
+		store.TraitNotFound: traitNotFound.Fixed(in.Name),
+		store.TraitStandard: traitNotDeleted.Fixed(in.Name),
+		store.TraitInUse:    traitInUse.Fixed(in.Name),
 	}
 }
 
 func (o *operations) providerTraitList(ctx context.Context, in *providerPath) (*cached[ProviderTraits], error) {
 	generation, found, err := o.store.ProviderTraitList(ctx, in.id())
 	if err != nil {
-		return nil, words{store.ProviderUnknown: saying(fault.NotFound, "", "No resource provider with uuid %s found: %s",
-			in.UUID, noProvider(in.UUID).Detail)}.say(err)
+		return nil, route.RuleFaults{store.ProviderNotFound: providerNotFoundRepeated.Fixed(in.UUID)}.Translate(err)
 	}
 	return answer(ctx, ProviderTraits{Traits: namesOf(found), Generation: generation}, newest(found)), nil
 }
@@ -234,17 +232,19 @@ func (o *operations) providerTraitList(ctx context.Context, in *providerPath) (*
 func (o *operations) providerTraitReplace(
 	ctx context.Context, in *providerPath, body *ProviderTraitsReplace,
 ) (*cached[ProviderTraits], error) {
-	generation, found, err := o.store.ProviderTraitReplace(ctx, in.id(), int64(body.Generation), body.Traits)
+	sent := int64(body.Generation)
+	generation, found, err := o.store.ProviderTraitReplace(ctx, in.id(), sent, body.Traits)
+	recordProvider(ctx, in.id(), &sent, &generation, err)
 	if err != nil {
-		return nil, aggregateWords(in).with(words{
-			store.TraitUnknown: func(values store.Values) *fault.Error {
-				return fault.New(fault.Invalid, "No such trait %s", values.Traits)
-			},
-		}).say(err)
+		return nil, aggregateFaults(in).With(route.RuleFaults{
+			store.TraitNotFound: func(values store.Values) *fault.Error { return unknownTraits.Of(values.Traits) },
+		}).Translate(err)
 	}
 	return answer(ctx, ProviderTraits{Traits: namesOf(found), Generation: generation}, newest(found)), nil
 }
 
 func (o *operations) providerTraitClear(ctx context.Context, in *providerPath) (*empty, error) {
-	return nil, aggregateWords(in).say(o.store.ProviderTraitClear(ctx, in.id()))
+	err := o.store.ProviderTraitClear(ctx, in.id())
+	recordProvider(ctx, in.id(), nil, nil, err)
+	return nil, aggregateFaults(in).Translate(err)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/policy"
@@ -15,26 +14,26 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// amounts are amounts by resource class.
+// amounts maps resource classes to amounts.
 type amounts = jsonbody.Ordered[int64]
 
-// ProviderUsages are what consumers have of a provider.
+// ProviderUsages is the response with the used amounts of a provider.
 type ProviderUsages struct {
 	Generation int64   `json:"resource_provider_generation" doc:"The provider's generation." example:"5"`
-	Usages     amounts `json:"usages" doc:"By resource class, with 0 for what is not used."`
+	Usages     amounts `json:"usages" doc:"Used amounts by resource class; 0 for inventories without allocations."`
 }
 
-// UsagesV9 are what a project's consumers have, up to 1.37.
+// UsagesV9 is the response with the used amounts of a project, up to 1.37.
 type UsagesV9 struct {
-	Usages amounts `json:"usages" doc:"By resource class."`
+	Usages amounts `json:"usages" doc:"Used amounts by resource class."`
 }
 
-// UsagesV38 are the same by consumer type.
+// UsagesV38 has them by consumer type.
 type UsagesV38 struct {
-	Usages jsonbody.Ordered[amounts] `json:"usages" doc:"By consumer type: amounts by resource class, and the member consumer_count."`
+	Usages jsonbody.Ordered[amounts] `json:"usages" doc:"Used amounts by resource class and the member consumer_count, for each consumer type."`
 }
 
-// usageParams are the parameters of GET /usages at a version.
+// usageParams returns the parameters of GET /usages at a version.
 func usageParams(at microversion.Version) []querystring.Param {
 	params := []querystring.Param{
 		{Name: "project_id", Required: true, MinLength: 1, MaxLength: 255},
@@ -50,10 +49,10 @@ func usageParams(at microversion.Version) []querystring.Param {
 
 func usageDocs(at microversion.Version) []*huma.Param {
 	docs := map[string]struct{ text, example string }{
-		"project_id": {"The project whose consumers to sum.", exampleProject},
-		"user_id":    {"Only consumers of this user.", exampleUser},
-		"consumer_type": {"Only consumers of this type; `unknown`: without a type; `all`: one group of all types. " +
-			"Left out: a group for each type.", instanceType},
+		"project_id": {"The project whose allocations are summed.", exampleProject},
+		"user_id":    {"Sum only consumers of this user.", exampleUser},
+		"consumer_type": {"Sum only consumers of this type; `unknown`: consumers without a type; `all`: one sum for all types. " +
+			"Default: one sum for each type.", instanceType},
 	}
 	var params []*huma.Param
 	for _, param := range usageParams(at) {
@@ -71,13 +70,13 @@ func usageDocs(at microversion.Version) []*huma.Param {
 func (o *operations) usageOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "provider-usage-list", Method: http.MethodGet, Path: "/resource_providers/{uuid}/usages", Tag: tagUsages,
-		Rule: policy.ProviderUsages, Summary: "List how much of a provider is used", Checks: reads,
-		Fails: []route.Failure{noProviderTwice}, Variants: []route.Variant{route.From(v(0), o.providerUsageList,
+		Rule: policy.ProviderUsages, Summary: "List the usages of a provider", Checks: reads,
+		Fails: []route.Failure{providerNotFoundRepeated}, Variants: []route.Variant{route.From(v(0), o.providerUsageList,
 			route.Example(showing(ProviderUsages{Generation: 4, Usages: exampleAmounts()})))},
 	}, {
 		ID: "usage-list", Method: http.MethodGet, Path: "/usages", Tag: tagUsages,
-		Rule: policy.Usages, Target: usageTarget, Summary: "List how much a project uses", Checks: readsSince,
-		Fails: []route.Failure{badQuery},
+		Rule: policy.Usages, Target: usageTarget, Summary: "List the usages of a project", Checks: readsSince,
+		Fails: []route.Failure{invalidQuery},
 		Variants: []route.Variant{
 			route.From(v(9), o.usageListV9, route.Query(usageDocs), route.Example(showing(UsagesV9{Usages: exampleAmounts()}))),
 			route.From(v(38), o.usageListV38, route.Query(usageDocs), route.Example(showing(UsagesV38{
@@ -89,8 +88,8 @@ func (o *operations) usageOperations() []*route.Operation {
 	}}
 }
 
-// usageTarget is the project that the query names: readers may see their own.
-// The policy is asked before the query is checked.
+// usageTarget returns the project in the query, because readers may see their own project. The policy is checked before
+// the query is validated.
 func usageTarget(r *http.Request) policy.Target {
 	values, err := querystring.Parse(r.URL.RawQuery)
 	if err != nil {
@@ -103,8 +102,7 @@ func usageTarget(r *http.Request) policy.Target {
 func (o *operations) providerUsageList(ctx context.Context, in *providerPath) (*cached[ProviderUsages], error) {
 	found, err := o.store.InventoryList(ctx, in.id())
 	if err != nil {
-		return nil, words{store.ProviderUnknown: saying(fault.NotFound, "", "No resource provider with uuid %s found: %s",
-			in.UUID, noProvider(in.UUID).Detail)}.say(err)
+		return nil, route.RuleFaults{store.ProviderNotFound: providerNotFoundRepeated.Fixed(in.UUID)}.Translate(err)
 	}
 	made := ProviderUsages{Generation: found.Generation}
 	for _, record := range found.Records {
@@ -115,7 +113,7 @@ func (o *operations) providerUsageList(ctx context.Context, in *providerPath) (*
 
 var usageSchemaV9, usageSchemaV38 = querystring.MustSchema(usageParams(v(9))...), querystring.MustSchema(usageParams(v(38))...)
 
-// usageFilter reads the query; consumer_type is left to the caller.
+// usageFilter parses the query except for consumer_type, which the caller parses.
 func usageFilter(ctx context.Context, schema *querystring.Schema) (filter store.UsageFilter, consumerType string, err error) {
 	values, err := query(ctx, schema)
 	if err != nil {

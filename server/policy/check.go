@@ -5,46 +5,44 @@ import (
 	"strings"
 )
 
-// operator says what a check does.
+// operator is the kind of a check.
 type operator int
 
 const (
 	opAlways operator = iota
 	opNever
-	// opBroken is what cannot be evaluated: whoever gets there is denied, whatever
-	// stands around it.
+	// opBroken cannot be evaluated: a decision that reaches it is a denial, even below a not.
 	opBroken
 	opAnd
 	opOr
 	opNot
 	opRule
 	opRole
-	// opCredential compares something of the caller with the right side, opLiteral a
-	// text.
+	// opCredential compares an attribute of the caller with the right operand, opLiteral a text.
 	opCredential
 	opLiteral
 )
 
-// check is a condition: a node of a tree. It does not change once it is linked.
+// check is a condition: a node of a tree. It is immutable after link.
 type check struct {
 	op operator
-	// text is a leaf as it was written.
+	// text is the source text of a leaf.
 	text  string
 	parts []*check
 
-	// name is the rule of opRule and the text of opLiteral.
+	// name is the rule of opRule or the text of opLiteral.
 	name string
-	// found is the check of that rule; nil: there is none. It is filled by link.
+	// found is the rule that opRule refers to; nil: it is not defined. link sets it.
 	found *rule
-	// from is the credential of opCredential; deeper says that a path goes on below
-	// it, where no credential has anything.
+	// from is the credential of opCredential. deeper reports that a path continues below it, where no
+	// credential has a value.
 	from   credential
 	deeper bool
-	// right is what is compared, of opRole, opCredential and opLiteral.
-	right template
+	// rightOperand is the text to compare with, for opRole, opCredential and opLiteral.
+	rightOperand template
 }
 
-// String is the check in the language. Parsed again it decides the same.
+// String returns the check in the language of oslo.policy. Parsing it yields an equivalent check.
 func (c *check) String() string {
 	if tokens := tokenize(c.text); c.op == opBroken && len(tokens) == 1 && tokens[0].kind != tokenCheck {
 		return c.text
@@ -55,7 +53,7 @@ func (c *check) String() string {
 	return c.print(opOr)
 }
 
-// print puts parentheses where the check binds less than what is around it.
+// print returns the check, in parentheses if around has a higher precedence.
 func (c *check) print(around operator) string {
 	switch c.op {
 	case opAnd:
@@ -83,8 +81,8 @@ func enclosed(text string, needed bool) string {
 	return text
 }
 
-// asLists prints a check that came as lists and holds something that the language
-// cannot say in one text, such as a blank in the name of a role.
+// asLists prints a check that was read as lists and contains text that the language cannot express, such
+// as a blank in a role name.
 func (c *check) asLists() (printed string, needed bool) {
 	sets := []*check{c}
 	if c.op == opOr {
@@ -101,7 +99,7 @@ func (c *check) asLists() (printed string, needed bool) {
 			if leaf.op == opAnd || leaf.op == opOr || leaf.op == opNot {
 				return "", false
 			}
-			needed = needed || !sayable(leaf.text)
+			needed = needed || !isExpressible(leaf.text)
 			inner = append(inner, Quote(leaf.text))
 		}
 		outer = append(outer, "["+strings.Join(inner, ", ")+"]")
@@ -109,14 +107,14 @@ func (c *check) asLists() (printed string, needed bool) {
 	return "[" + strings.Join(outer, ", ") + "]", needed
 }
 
-// sayable says whether a leaf is one word of the language, and looks like no list.
-func sayable(text string) bool {
+// isExpressible reports whether a leaf is one word of the language and does not look like a list.
+func isExpressible(text string) bool {
 	tokens := tokenize(text)
 	return len(tokens) == 1 && tokens[0].kind == tokenCheck && tokens[0].text == text && text[0] != '['
 }
 
-// InFile is a printed check as the value of a policy file: lists are written as they
-// are, all else is a text.
+// InFile returns a printed check as a value for a policy file: lists unchanged, all other checks as quoted
+// text.
 func InFile(printed string) string {
 	if strings.HasPrefix(printed, "[") && json.Valid([]byte(printed)) {
 		return printed
@@ -124,12 +122,12 @@ func InFile(printed string) string {
 	return Quote(printed)
 }
 
-// Quote writes a text so that both JSON and YAML read it.
+// Quote quotes a text so that it is valid in both JSON and YAML.
 func Quote(text string) string {
 	var quoted strings.Builder
 	encoder := json.NewEncoder(&quoted)
 	encoder.SetEscapeHTML(false)
-	// A string can always be encoded.
+	// Encoding a string cannot fail.
 	_ = encoder.Encode(text)
 	return strings.TrimSuffix(quoted.String(), "\n")
 }

@@ -2,10 +2,10 @@ package policy
 
 import "github.com/berthd/berth/server/auth"
 
-// noValue is how a value that is not there is written in rules: domain_id:None.
+// noValue is the text for a missing value in rules: domain_id:None.
 const noValue = "None"
 
-// credential is an attribute of a caller that rules may look at.
+// credential is an attribute of a caller that rules can use.
 type credential int
 
 // The credentials, in the order of credentialNames.
@@ -32,13 +32,18 @@ var credentialNames = []string{
 	"service_project_domain_id", "service_roles",
 }
 
-// Attributes of what an operation is performed on.
+// The attributes of the target of an operation.
 const (
-	targetProject = "project_id"
-	targetUser    = "user_id"
+	targetProject         = "project_id"
+	targetUser            = "user_id"
+	targetNodeOwner       = "node.owner"
+	targetNodeLessee      = "node.lessee"
+	targetAllocationOwner = "allocation.owner"
 )
 
-// list gives a credential that is a list: it matches where one of its members does.
+var targetNames = []string{targetProject, targetUser, targetNodeOwner, targetNodeLessee, targetAllocationOwner}
+
+// list returns a credential that is a list: it matches if one of its members does.
 func (c credential) list(caller *auth.Caller) (values []string, ok bool) {
 	switch c {
 	case credRoles:
@@ -49,8 +54,8 @@ func (c credential) list(caller *auth.Caller) (values []string, ok bool) {
 	return nil, false
 }
 
-// value gives any other credential; empty: the caller has none. ok is false for the one
-// that is only there where it has a value.
+// value returns any other credential; an empty value means that the caller has none. ok is false for the
+// credential that exists only with a value, if it has none.
 func (c credential) value(caller *auth.Caller) (value string, ok bool) {
 	switch c {
 	case credUserID:

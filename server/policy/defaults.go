@@ -1,116 +1,88 @@
 package policy
 
-// registered is a rule that the program asks for or that the defaults are made of: the
-// check that holds by default, and the one from before roles were told apart, which is
-// accepted beside it for as long as the new defaults are not enforced.
+import "strings"
+
+// registered is a rule that an operation uses or that the defaults are built from. It has the default
+// check and the deprecated check, from before OpenStack distinguished roles. The deprecated check applies
+// in addition unless the new defaults are enforced.
 type registered struct {
 	name       string
 	check      string
 	deprecated string
-	// anyScope exempts a rule from the demand for a project-scoped token.
-	anyScope bool
+	// scopes is the set of token scopes that the rule accepts.
+	scopes scopes
 }
 
-// Checks of the defaults.
+// baremetal reports whether the rule is one of the Bare Metal API.
+func (r *registered) baremetal() bool { return strings.HasPrefix(r.name, "baremetal:") }
+
+// The checks of the defaults.
 const (
 	onlyAdmin     = "role:admin"
 	onlyService   = "role:service"
 	adminService  = "role:admin or role:service"
 	projectReader = "role:reader and project_id:%(project_id)s"
-	// usualRule is what nearly all operations of Placement ask.
+	// usualRule is the check of nearly all operations of Placement.
 	usualRule = "rule:" + AdminOrServiceAPI
 )
 
-// defaults lists all rules, in the order in which people see them. It is never written
-// to. The deprecated checks change nothing where admin is named anyway; they are
-// kept so that the table reads like the contract's.
-var defaults = []registered{
-	{AdminAPI, onlyAdmin, "", false},
-	{ServiceAPI, onlyService, onlyAdmin, false},
-	{AdminOrServiceAPI, adminService, onlyAdmin, false},
-	{ProjectReaderAPI, projectReader, onlyAdmin, true},
-	{AdminOrReaderOrServiceAPI, "role:admin or rule:" + ProjectReaderAPI + " or role:service", onlyAdmin, false},
+// defaults lists all rules in the order of listings; it includes baremetalDefaults. The code never writes
+// to it. Deprecated checks have no effect on rules that name admin anyway; the table keeps them so that it
+// equals the one of the contract.
+var defaults = append([]registered{
+	{AdminAPI, onlyAdmin, "", projectScope},
+	{ServiceAPI, onlyService, onlyAdmin, projectScope},
+	{AdminOrServiceAPI, adminService, onlyAdmin, projectScope},
+	{ProjectReaderAPI, projectReader, onlyAdmin, anyScope},
+	{AdminOrReaderOrServiceAPI, "role:admin or rule:" + ProjectReaderAPI + " or role:service", onlyAdmin, projectScope},
 
-	{ProvidersList, usualRule, "", false},
-	{ProvidersCreate, usualRule, "", false},
-	{ProvidersShow, usualRule, "", false},
-	{ProvidersUpdate, usualRule, "", false},
-	{ProvidersDelete, usualRule, "", false},
+	{ProvidersList, usualRule, "", projectScope},
+	{ProvidersCreate, usualRule, "", projectScope},
+	{ProvidersShow, usualRule, "", projectScope},
+	{ProvidersUpdate, usualRule, "", projectScope},
+	{ProvidersDelete, usualRule, "", projectScope},
 
-	{ClassesList, usualRule, "", false},
-	{ClassesCreate, usualRule, "", false},
-	{ClassesShow, usualRule, "", false},
-	{ClassesUpdate, usualRule, "", false},
-	{ClassesDelete, usualRule, "", false},
+	{ClassesList, usualRule, "", projectScope},
+	{ClassesCreate, usualRule, "", projectScope},
+	{ClassesShow, usualRule, "", projectScope},
+	{ClassesUpdate, usualRule, "", projectScope},
+	{ClassesDelete, usualRule, "", projectScope},
 
-	{InventoriesList, usualRule, "", false},
-	{InventoriesCreate, usualRule, "", false},
-	{InventoriesShow, usualRule, "", false},
-	{InventoriesUpdate, usualRule, "", false},
-	{InventoriesDelete, usualRule, "", false},
+	{InventoriesList, usualRule, "", projectScope},
+	{InventoriesCreate, usualRule, "", projectScope},
+	{InventoriesShow, usualRule, "", projectScope},
+	{InventoriesUpdate, usualRule, "", projectScope},
+	{InventoriesDelete, usualRule, "", projectScope},
 
-	{ProviderAggregatesList, usualRule, "", false},
-	{ProviderAggregatesUpdate, usualRule, "", false},
+	{ProviderAggregatesList, usualRule, "", projectScope},
+	{ProviderAggregatesUpdate, usualRule, "", projectScope},
 
-	{ProviderUsages, usualRule, "", false},
-	{Usages, "rule:" + AdminOrReaderOrServiceAPI, "", false},
+	{ProviderUsages, usualRule, "", projectScope},
+	{Usages, "rule:" + AdminOrReaderOrServiceAPI, "", projectScope},
 
-	{TraitsList, usualRule, "", false},
-	{TraitsShow, usualRule, "", false},
-	{TraitsUpdate, usualRule, "", false},
-	{TraitsDelete, usualRule, "", false},
+	{TraitsList, usualRule, "", projectScope},
+	{TraitsShow, usualRule, "", projectScope},
+	{TraitsUpdate, usualRule, "", projectScope},
+	{TraitsDelete, usualRule, "", projectScope},
 
-	{ProviderTraitsList, usualRule, "", false},
-	{ProviderTraitsUpdate, usualRule, "", false},
-	{ProviderTraitsDelete, usualRule, "", false},
+	{ProviderTraitsList, usualRule, "", projectScope},
+	{ProviderTraitsUpdate, usualRule, "", projectScope},
+	{ProviderTraitsDelete, usualRule, "", projectScope},
 
-	{AllocationsManage, usualRule, "", false},
-	{AllocationsList, usualRule, "", false},
-	{AllocationsUpdate, usualRule, "", false},
-	{AllocationsDelete, usualRule, "", false},
+	{AllocationsManage, usualRule, "", projectScope},
+	{AllocationsList, usualRule, "", projectScope},
+	{AllocationsUpdate, usualRule, "", projectScope},
+	{AllocationsDelete, usualRule, "", projectScope},
 
-	{ProviderAllocationsList, usualRule, "", false},
-	{CandidatesList, usualRule, "", false},
+	{ProviderAllocationsList, usualRule, "", projectScope},
+	{CandidatesList, usualRule, "", projectScope},
 
-	// Moving inventories and allocations about is for services alone: it can break
-	// what the services believe, and no human needs it. This is the only operation
-	// where the new defaults take something away from admin.
-	{Reshape, "rule:" + ServiceAPI, "", false},
+	// Only services may reshape: a reshape can invalidate the state that services cache, and users have no
+	// need for it. This is the only operation where the new defaults take a permission away from admin.
+	{Reshape, "rule:" + ServiceAPI, "", projectScope},
+}, baremetalDefaults...)
 
-	// The Bare Metal API: administrators and services may do everything and nobody else
-	// anything, whatever their token is for. The machines are the deployment's and not
-	// a project's. These rules stand for themselves, so that a change of Placement's
-	// base rules does not change who owns machines.
-	{NodesList, adminService, "", true},
-	{NodesShow, adminService, "", true},
-	{NodesCreate, adminService, "", true},
-	{NodesUpdate, adminService, "", true},
-	{NodesDelete, adminService, "", true},
-	{NodesValidate, adminService, "", true},
-	{NodeStatesShow, adminService, "", true},
-	{NodeProvisionUpdate, adminService, "", true},
-	{NodePowerUpdate, adminService, "", true},
-	{NodeMaintenanceSet, adminService, "", true},
-	{NodeMaintenanceUnset, adminService, "", true},
-	{NodeTraitsList, adminService, "", true},
-	{NodeTraitsUpdate, adminService, "", true},
-	{NodeTraitsDelete, adminService, "", true},
-	{DriversShow, adminService, "", true},
-	{DriverPropertiesShow, adminService, "", true},
-	{ConductorsShow, adminService, "", true},
-	{PortsList, adminService, "", true},
-	{PortsShow, adminService, "", true},
-	{PortsCreate, adminService, "", true},
-	{PortsUpdate, adminService, "", true},
-	{PortsDelete, adminService, "", true},
-	{NodeAllocationsList, adminService, "", true},
-	{NodeAllocationsShow, adminService, "", true},
-	{NodeAllocationsCreate, adminService, "", true},
-	{NodeAllocationsUpdate, adminService, "", true},
-	{NodeAllocationsDelete, adminService, "", true},
-}
-
-// parsed is the default as a tree.
+// parsed returns the default as a tree.
 func (r *registered) parsed(enforceNewDefaults bool) *check {
 	made, _ := parseText(r.check)
 	if r.deprecated == "" || r.deprecated == r.check || enforceNewDefaults {

@@ -1,22 +1,20 @@
-// Package policy decides whether a caller may perform an operation. Every operation
-// names one rule; a rule is a check in the language of oslo.policy; the defaults are
-// replaced, name by name, by what stands in the operator's policy files.
+// Package policy decides whether a caller may perform an operation. Every operation names one rule. A rule
+// is a check in the language of oslo.policy. The policy files of the operator replace the defaults rule by
+// rule.
 //
-// It is not for finding out who calls (package auth does that), nor for writing the
-// 403, nor for choosing which files there are: that is the program's. It asks no other
-// server: checks of the kind http: are refused where they are read.
+// It does not authenticate callers (package auth does), write the 403, or choose the policy files: the
+// program does. It sends no requests to other servers: it rejects checks of the kind http: when it reads
+// them.
 //
-// The language is our own work because no library for it is kept up: oslo.policy itself
-// is Python; of databus23/goslo.policy, the one in Go that was found, no version could be
-// had; general engines (OPA, casbin, cedar) would want every operator's files
-// rewritten. What such a library would have to bring along as well, the defaults with
-// their deprecated halves, scope, and files that change, is most of this package.
+// Berth implements the language itself because no library for it is maintained: oslo.policy is Python; of
+// databus23/goslo.policy, the one found in Go, no version was available; general engines (OPA, casbin,
+// cedar) would require operators to rewrite their files. The defaults with their deprecated checks, scopes
+// and reloading of files, which such a library would need in addition, are most of this package.
 //
-// A text becomes a tree of checks once (token.go, parse.go), and its rules are tied
-// together once (ruleset.go); a decision (evaluate.go) walks the tree and allocates
-// nothing. Where the reference fails while it decides, which its clients see as a 500,
-// the answer here is no.
+// A text is parsed to a tree of checks once (token.go, parse.go), and the rules are linked once
+// (ruleset.go). A decision (evaluate.go) walks the tree and allocates no memory. Where oslo.policy fails
+// during a decision, which its clients see as a 500, this package denies.
 //
-// The rules are those of the wire contract, section POLICY 1; the sentences of
-// a denial are in section HTTP 8. docs/policy.md is for operators.
+// The rules are those of docs/contract/policy.md; the texts of a denial are in
+// docs/contract/http.md#status-403. docs/policy.md is for operators.
 package policy

@@ -10,17 +10,17 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// maxSteps is how many rules one decision may refer to. Rules that go in circles, or
-// fan out without end, end here. The longest chain of the defaults is 3.
+// maxSteps bounds how many rules one decision may follow, for rules that form a cycle or fan out
+// exponentially. The longest chain of the defaults is 3.
 const maxSteps = 10000
 
-// evaluation is one decision.
+// evaluation is the state of one decision.
 type evaluation struct {
 	caller *auth.Caller
 	target Target
 	steps  int
-	// broken says that something was met that cannot be evaluated. The answer is no
-	// then, even where a not stands around it.
+	// broken reports that the evaluation reached a check that cannot be evaluated, or whose attributes are
+	// not loaded yet. The decision is then a denial, even below a not.
 	broken bool
 }
 
@@ -63,7 +63,7 @@ func (e *evaluation) holds(c *check) bool {
 	return false
 }
 
-// follow evaluates the rule that a check refers to. None: nobody is allowed.
+// follow evaluates the rule that a check refers to. An undefined rule denies.
 func (e *evaluation) follow(found *rule) bool {
 	if found == nil {
 		return false
@@ -77,7 +77,11 @@ func (e *evaluation) follow(found *rule) bool {
 
 // matches compares the two sides of a leaf.
 func (e *evaluation) matches(c *check) bool {
-	wanted, nothing, ok := c.right.fill(e.target)
+	if e.target.Unread && c.rightOperand.unread(e.target) {
+		e.broken = true
+		return false
+	}
+	wanted, nothing, ok := c.rightOperand.fill(e.target)
 	if !ok {
 		return false
 	}
@@ -99,13 +103,13 @@ func (e *evaluation) matches(c *check) bool {
 		e.broken = true
 		return false
 	case value == "":
-		// Who is of no project does not own what belongs to none.
+		// A caller without a project never matches a target without a project.
 		return !nothing && wanted == noValue
 	}
 	return value == wanted
 }
 
-// hasRole compares without regard to case.
+// hasRole reports whether roles contain wanted, ignoring case.
 func hasRole(roles []string, wanted string) bool {
 	for i := range roles {
 		if sameRole(roles[i], wanted) {
@@ -115,11 +119,11 @@ func hasRole(roles []string, wanted string) bool {
 	return false
 }
 
-// sameRole compares lower case letters. Case folding is not used on purpose: it would
-// also equate letters that merely look alike, such as the long s in "ſervice".
+// sameRole compares the lower-case forms. It does not use case folding, which would also equate letters
+// that only look alike, such as the long s in "ſervice".
 func sameRole(a, b string) bool {
 	if !isASCII(a) || !isASCII(b) {
-		// Unlike strings.ToLower this knows that İ is not an i.
+		// Unlike strings.ToLower, cases.Lower does not map İ to i.
 		return cases.Lower(language.Und).String(a) == cases.Lower(language.Und).String(b)
 	}
 	if len(a) != len(b) {

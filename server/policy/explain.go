@@ -7,28 +7,29 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// Decision is an answer with what led to it.
+// Decision is a decision with its reasons.
 type Decision struct {
 	Allowed bool
 	Rule    Rule
-	// Scope says that the token is of the wrong kind, and the check was not looked at.
+	// Scope reports that the token has a scope that the rule does not accept, so that the check was not
+	// evaluated.
 	Scope bool
-	// Reasons are the parts of the check that decided: where one is enough it is that
-	// one, else all of them.
+	// Reasons are the parts of the check that decided: one part if it suffices, otherwise all.
 	Reasons []Reason
 }
 
 // Reason is a part of a check that decided.
 type Reason struct {
-	// Check is the part, and Rules are those that led to it, the asked one first.
+	// Check is the part, and Rules is the path of rules that leads to it, starting with the rule of the
+	// decision.
 	Check string
 	Rules []string
 	Holds bool
-	// Why is a clause for people.
+	// Why is a clause for users.
 	Why string
 }
 
-// Explain decides as Check does and says why. It fails as Check does for a rule that
+// Explain decides as Check does and returns the reasons. Like Check, it returns an error for a rule that
 // is not registered.
 func (p *Policy) Explain(caller auth.Caller, name string, target Target) (*Decision, error) {
 	found, err := p.current.Load().find(name)
@@ -41,20 +42,20 @@ func (p *Policy) Explain(caller auth.Caller, name string, target Target) (*Decis
 		return decided, nil
 	}
 	e := &evaluation{caller: &caller, target: target}
-	decided.Allowed, decided.Reasons = e.why(found.check, []string{name})
+	decided.Allowed, decided.Reasons = e.explainCheck(found.check, []string{name})
 	decided.Allowed = decided.Allowed && !e.broken
 	return decided, nil
 }
 
-// why is holds with the reasons.
-func (e *evaluation) why(c *check, rules []string) (bool, []Reason) {
+// explainCheck evaluates a check as holds does, and returns the reasons.
+func (e *evaluation) explainCheck(c *check, rules []string) (bool, []Reason) {
 	switch c.op {
 	case opAnd, opOr:
-		// A single part decides if it is what the whole then is.
+		// A single part decides if its result is the result of the whole.
 		decisive := c.op == opOr
 		var all []Reason
 		for _, part := range c.parts {
-			holds, reasons := e.why(part, rules)
+			holds, reasons := e.explainCheck(part, rules)
 			if holds == decisive || e.broken {
 				return holds && !e.broken, reasons
 			}
@@ -62,12 +63,12 @@ func (e *evaluation) why(c *check, rules []string) (bool, []Reason) {
 		}
 		return !decisive, all
 	case opNot:
-		holds, reasons := e.why(c.parts[0], rules)
+		holds, reasons := e.explainCheck(c.parts[0], rules)
 		return !holds && !e.broken, reasons
 	case opRule:
 		if c.found != nil && e.steps < maxExplained {
 			e.steps++
-			return e.why(c.found.check, append(rules[:len(rules):len(rules)], c.found.name))
+			return e.explainCheck(c.found.check, append(rules[:len(rules):len(rules)], c.found.name))
 		}
 		e.broken = c.found != nil
 	}
@@ -75,21 +76,21 @@ func (e *evaluation) why(c *check, rules []string) (bool, []Reason) {
 	return holds, []Reason{{Check: c.text, Rules: rules, Holds: holds, Why: e.clause(c)}}
 }
 
-// maxExplained ends the explanation of rules that go in circles.
+// maxExplained ends the explanation of rules that form a cycle.
 const maxExplained = 500
 
-// clause says of a leaf what was compared.
+// clause describes the comparison of a leaf.
 func (e *evaluation) clause(c *check) string {
 	switch c.op {
 	case opAlways:
-		return "everybody is allowed"
+		return "every caller is permitted"
 	case opRule:
 		if c.found == nil {
-			return "there is no such rule"
+			return "the rule is not defined"
 		}
-		return "the rules go in a circle"
+		return "the rules form a cycle"
 	case opRole:
-		wanted, _, ok := c.right.fill(e.target)
+		wanted, _, ok := c.rightOperand.fill(e.target)
 		if !ok {
 			return "the target has no such attribute"
 		}
@@ -97,22 +98,22 @@ func (e *evaluation) clause(c *check) string {
 		if roles == "" {
 			roles = "none"
 		}
-		return fmt.Sprintf("asked for is %s, the caller's roles are %s", wanted, roles)
+		return fmt.Sprintf("required is %s, the caller's roles are %s", wanted, roles)
 	case opCredential, opLiteral:
 		if !c.deeper {
 			return e.comparison(c)
 		}
 	case opNever:
 		if c.text == never.text {
-			return "nobody is allowed"
+			return "every caller is denied"
 		}
 		return "it never matches"
 	}
-	return "it cannot be evaluated, so nobody passes"
+	return "it cannot be evaluated, so the decision is a denial"
 }
 
 func (e *evaluation) comparison(c *check) string {
-	wanted, _, ok := c.right.fill(e.target)
+	wanted, _, ok := c.rightOperand.fill(e.target)
 	if !ok {
 		return "the target has no such attribute"
 	}
@@ -125,5 +126,5 @@ func (e *evaluation) comparison(c *check) string {
 	} else if value, _ := c.from.value(e.caller); value != "" {
 		have = value
 	}
-	return fmt.Sprintf("the caller's %s is %s, asked for is %s", credentialNames[c.from], have, wanted)
+	return fmt.Sprintf("the caller's %s is %s, required is %s", credentialNames[c.from], have, wanted)
 }

@@ -2,19 +2,19 @@ package policy
 
 import "github.com/berthd/berth/server/auth"
 
-// Parsed is a check for tests: what it prints, what was odd, and what it decides.
+// Parsed is a check for tests: its text, the findings of the parser, and its decisions.
 type Parsed struct {
 	check    *check
 	findings []finding
 }
 
-// ParseText reads a check in the language.
+// ParseText parses a check.
 func ParseText(text string) *Parsed {
 	made, findings := parseText(text)
 	return &Parsed{made, findings}
 }
 
-// ParseFile reads a file and gives its checks.
+// ParseFile parses a file and returns its checks.
 func ParseFile(data []byte) (map[string]*Parsed, error) {
 	entries, err := parseFile("f", data)
 	all := map[string]*Parsed{}
@@ -26,7 +26,7 @@ func ParseFile(data []byte) (map[string]*Parsed, error) {
 
 func (p *Parsed) String() string { return p.check.String() }
 
-// Odd says what was odd: at which character, and the text.
+// Odd returns the findings: the character, and the text.
 func (p *Parsed) Odd() (all []Problem) {
 	for _, found := range p.findings {
 		all = append(all, Problem{At: found.at, Text: found.text})
@@ -34,7 +34,7 @@ func (p *Parsed) Odd() (all []Problem) {
 	return all
 }
 
-// Link ties the references of a check to others.
+// Link links the references of a check to the given rules.
 func (p *Parsed) Link(rules map[string]*Parsed) {
 	p.check.eachRule(func(c *check) {
 		if found := rules[c.name]; found != nil {
@@ -43,10 +43,10 @@ func (p *Parsed) Link(rules map[string]*Parsed) {
 	})
 }
 
-// Allows decides, and says whether the explanation decides the same.
+// Allows returns the decision, and reports whether the explanation decides the same.
 func (p *Parsed) Allows(caller auth.Caller, target Target) (allowed, same bool) {
 	allowed = p.check.allows(&caller, target)
 	e := &evaluation{caller: &caller, target: target}
-	explained, _ := e.why(p.check, nil)
+	explained, _ := e.explainCheck(p.check, nil)
 	return allowed, allowed == (explained && !e.broken)
 }

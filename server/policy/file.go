@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// entry is a rule as it stands in a file.
+// entry is a rule as written in a file.
 type entry struct {
 	name     string
 	file     string
@@ -26,7 +26,7 @@ func (e *entry) problem(found finding) Problem {
 	return Problem{File: e.file, Line: e.line, Rule: e.name, At: found.at, Text: found.text}
 }
 
-// parseFile reads the rules of one file, JSON or YAML.
+// parseFile parses the rules of one file, JSON or YAML.
 func parseFile(file string, data []byte) ([]entry, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s is not UTF-8", file)
@@ -37,7 +37,7 @@ func parseFile(file string, data []byte) ([]entry, error) {
 	return parseYAML(file, data)
 }
 
-// newEntry makes an entry of a value: a text, nothing, or lists.
+// newEntry returns the entry for a value: a text, nil, or lists.
 func newEntry(file string, line int, name string, value any) (entry, error) {
 	e := entry{name: name, file: file, line: line}
 	switch value := value.(type) {
@@ -45,7 +45,7 @@ func newEntry(file string, line int, name string, value any) (entry, error) {
 		e.check, e.findings = parseText(value)
 	case nil:
 		e.check = always
-		e.findings = []finding{{text: "it has no value, which allows everybody; write \"@\" if that is meant, \"!\" for nobody"}}
+		e.findings = []finding{{text: "it has no value, which permits every caller; write \"@\" to permit all callers, \"!\" to deny them"}}
 	case []any:
 		lists, err := asLists(value)
 		if err != nil {
@@ -58,10 +58,9 @@ func newEntry(file string, line int, name string, value any) (entry, error) {
 	return e, nil
 }
 
-var errNoCheck = errors.New("the value is no check; write a text in quotes, such as \"role:admin\", or a list of such texts")
+var errNoCheck = errors.New("invalid check; write a text in quotes, such as \"role:admin\", or a list of such texts")
 
-// asLists reads the old form. A text in the outer list is a list of one; empty ones do
-// not count.
+// asLists parses the old form. A text in the outer list is a list of one; empty texts are ignored.
 func asLists(outer []any) ([][]string, error) {
 	var lists [][]string
 	for _, element := range outer {
@@ -117,7 +116,7 @@ func parseJSON(file string, data []byte) ([]entry, error) {
 }
 
 func errNoRules(file string) error {
-	return fmt.Errorf("%s holds no rules; write name: \"check\" on each line", file)
+	return fmt.Errorf("%s has no rules; write name: \"check\" on each line", file)
 }
 
 func parseYAML(file string, data []byte) ([]entry, error) {
@@ -129,7 +128,7 @@ func parseYAML(file string, data []byte) ([]entry, error) {
 		return nil, fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s holds more than one YAML document", file)
+		return nil, fmt.Errorf("%s has more than one YAML document", file)
 	}
 	y := &yamlFile{file: file, lines: strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")}
 	root := document.Content[0]
@@ -142,18 +141,18 @@ func parseYAML(file string, data []byte) ([]entry, error) {
 	return y.entries(root, 0)
 }
 
-// yamlFile reads the nodes of a YAML document as the language of 1.1 has them, which
-// policy files were written for.
+// yamlFile reads the nodes of a YAML document by the rules of YAML 1.1, for which policy files are
+// written.
 type yamlFile struct {
 	file  string
 	lines []string
 }
 
-// Plain texts that YAML 1.1 takes for something else: truth values and, among numbers,
-// those of 60 and of 8 that later YAML reads as text.
+// notText matches plain scalars that YAML 1.1 does not read as text: booleans and, among numbers,
+// sexagesimal and octal ones that later versions read as text.
 var notText = regexp.MustCompile(`^(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|[-+]?0[0-7_]+)$`)
 
-// entries reads a map. Keys that are merged into it come first, so that its own hold.
+// entries reads a map. Keys that are merged into it come first, so that its own keys override them.
 func (y *yamlFile) entries(node *yaml.Node, depth int) ([]entry, error) {
 	var merged, own []entry
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -167,7 +166,7 @@ func (y *yamlFile) entries(node *yaml.Node, depth int) ([]entry, error) {
 			continue
 		}
 		if key.Kind != yaml.ScalarNode || !isText(key) {
-			return nil, fmt.Errorf("%s:%d: the name of a rule is no text; put it in quotes", y.file, key.Line)
+			return nil, fmt.Errorf("%s:%d: the name of a rule is not a text; put it in quotes", y.file, key.Line)
 		}
 		read, err := y.value(value, 0)
 		if err != nil {
@@ -182,8 +181,7 @@ func (y *yamlFile) entries(node *yaml.Node, depth int) ([]entry, error) {
 	return append(merged, own...), nil
 }
 
-// merge reads what stands behind <<, one map or a list of them, of which the first
-// that has a name holds.
+// merge reads the value of <<: a map, or a list of maps of which the first with a name applies.
 func (y *yamlFile) merge(node *yaml.Node, depth int) ([]entry, error) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -205,7 +203,8 @@ func (y *yamlFile) merge(node *yaml.Node, depth int) ([]entry, error) {
 	return nil, fmt.Errorf("%s:%d: << merges maps of rules only", y.file, node.Line)
 }
 
-// value gives a text, nil, or lists of texts; deeper than two lists there is no check.
+// value returns a text, nil, or lists of texts. It rejects lists deeper than two levels, because no check
+// has them.
 func (y *yamlFile) value(node *yaml.Node, depth int) (any, error) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -213,8 +212,8 @@ func (y *yamlFile) value(node *yaml.Node, depth int) (any, error) {
 	switch {
 	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
 		if y.isBang(node) {
-			return nil, errors.New("a ! without quotes is a mark of YAML and means an empty text, which would allow everybody; " +
-				"write \"!\" for nobody")
+			return nil, errors.New("a ! without quotes is a YAML tag and means an empty text, which would permit every caller; " +
+				"write \"!\" to deny all callers")
 		}
 		return nil, nil
 	case node.Kind == yaml.ScalarNode && isText(node):
@@ -238,8 +237,7 @@ func isText(node *yaml.Node) bool {
 	return node.Tag == "!!str" && !(plain && notText.MatchString(node.Value))
 }
 
-// isBang says whether nothing was written as an exclamation mark, behind an anchor or
-// without one.
+// isBang reports whether an empty value was written as an exclamation mark, with or without an anchor.
 func (y *yamlFile) isBang(node *yaml.Node) bool {
 	if node.Line < 1 || node.Line > len(y.lines) {
 		return false

@@ -13,29 +13,28 @@ import (
 	"time"
 )
 
-// Files are where an operator writes rules. What does not exist is no mistake, unless
-// it is required.
+// Files lists the policy files of an operator. A missing file is not an error unless Required is set.
 type Files struct {
-	// Main is read first; empty: there is none.
+	// Main is read first; empty: there is no main file.
 	Main string
-	// Required says that somebody named Main and it has to be there.
+	// Required reports that the operator named Main explicitly, so it must exist.
 	Required bool
-	// Fallback is read where Main does not exist; empty: nothing is.
+	// Fallback is read if Main does not exist; empty: none.
 	Fallback string
-	// Dirs are directories whose files are read after Main, in the order of their
-	// names; those that begin with a dot are left out.
+	// Dirs lists directories whose files are read after Main, in the order of their names. Files whose
+	// name begins with a dot are skipped.
 	Dirs []string
 }
 
-// seenFile is a file and how it looked when it was last seen.
+// seenFile is a file and its state at the last check.
 type seenFile struct {
 	path string
 	info fs.FileInfo
 	main bool
 }
 
-// Open makes the policy of the default rules and those of files. The problems are
-// told in any case; the error says that the files cannot be used.
+// Open returns the policy of the default rules and those of files. It returns the problems in any case; an
+// error means that the files cannot be loaded.
 func Open(options Options, files Files) (*Policy, []Problem, error) {
 	p := &Policy{options: options, files: files}
 	seen, err := files.look()
@@ -43,13 +42,13 @@ func Open(options Options, files Files) (*Policy, []Problem, error) {
 		return nil, nil, err
 	}
 	if files.Required && (len(seen) == 0 || !seen[0].main) {
-		return nil, nil, fmt.Errorf("the policy file %s does not exist; write it, or leave the setting out for the default rules", files.Main)
+		return nil, nil, fmt.Errorf("the policy file %s does not exist; create it, or remove the setting to use the default rules", files.Main)
 	}
 	problems, err := p.read(seen)
 	return p, problems, err
 }
 
-// Paths lists the files that the rules in force were read from.
+// Paths returns the files from which the current rules were read.
 func (p *Policy) Paths() []string {
 	p.reading.Lock()
 	defer p.reading.Unlock()
@@ -60,7 +59,7 @@ func (p *Policy) Paths() []string {
 	return paths
 }
 
-// look finds the files that there are now.
+// look returns the files that exist now.
 func (f *Files) look() ([]seenFile, error) {
 	var seen []seenFile
 	for _, path := range []string{f.Main, f.Fallback} {
@@ -85,7 +84,7 @@ func (f *Files) look() ([]seenFile, error) {
 	return seen, nil
 }
 
-// lookInto finds the files of a directory. It does not go down into others.
+// lookInto returns the files of a directory, without those of subdirectories.
 func lookInto(dir string) ([]seenFile, error) {
 	// ReadDir sorts by name.
 	found, err := os.ReadDir(dir)
@@ -93,7 +92,7 @@ func lookInto(dir string) ([]seenFile, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("directory of policy files: %w", err)
+		return nil, fmt.Errorf("read the directory of policy files: %w", err)
 	}
 	var seen []seenFile
 	for _, one := range found {
@@ -112,7 +111,7 @@ func lookInto(dir string) ([]seenFile, error) {
 	return seen, nil
 }
 
-// same says whether two looks saw the same files in the same state.
+// same reports whether two checks found the same files in the same state.
 func same(a, b []seenFile) bool {
 	return slices.EqualFunc(a, b, func(a, b seenFile) bool {
 		return a.path == b.path && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime()) &&
@@ -120,8 +119,7 @@ func same(a, b []seenFile) bool {
 	})
 }
 
-// read makes the rules of files that were seen and puts them in force. On an error the
-// rules stay as they are.
+// read loads the rules from files and makes them current. On an error the previous rules remain current.
 func (p *Policy) read(seen []seenFile) ([]Problem, error) {
 	var contents [][]byte
 	for _, file := range seen {
@@ -148,32 +146,32 @@ func (p *Policy) read(seen []seenFile) ([]Problem, error) {
 	return problems, nil
 }
 
-// Refresh reads the files again if they changed. If they cannot be used the rules
-// that are in force stay, and the same state is not tried again.
+// Refresh reloads the files if they have changed. If they cannot be loaded, the previous rules remain
+// current, and Refresh does not try the same state again.
 func (p *Policy) Refresh() (changed bool, problems []Problem, err error) {
 	p.reading.Lock()
 	defer p.reading.Unlock()
-	now, err := p.glance()
+	now, err := p.statFiles()
 	if err != nil || same(now, p.seen) {
 		return false, nil, err
 	}
-	// For the same reason as one that is gone; a full disk leaves such a file.
+	// An empty file is treated like a missing one; a full disk leaves such a file.
 	if p.hadMain() && p.seen[0].info.Size() > 0 && now[0].info.Size() == 0 {
-		return false, nil, fmt.Errorf("the policy file %s is empty now; the rules read before stay in force; write {} into it for the default rules", now[0].path)
+		return false, nil, fmt.Errorf("the policy file %s is empty; keeping the previous rules; write {} into it to use the default rules", now[0].path)
 	}
 	problems, err = p.read(now)
 	return err == nil, problems, err
 }
 
-// glance looks at the files. A main file that was there and is gone is a mistake,
-// not a wish for the default rules: those may allow what the file forbade.
-func (p *Policy) glance() ([]seenFile, error) {
+// statFiles returns the state of the files. If the main file existed before and is missing now, it returns
+// an error instead of falling back to the default rules, which may permit what the file denied.
+func (p *Policy) statFiles() ([]seenFile, error) {
 	now, err := p.files.look()
 	if err != nil {
 		return nil, err
 	}
 	if p.hadMain() && (len(now) == 0 || !now[0].main) {
-		return nil, fmt.Errorf("the policy file %s is gone; the rules read from it stay in force until it is back or the service is started again",
+		return nil, fmt.Errorf("the policy file %s is gone; keeping its rules until it exists again or the server restarts",
 			p.seen[0].path)
 	}
 	return now, nil
@@ -181,9 +179,8 @@ func (p *Policy) glance() ([]seenFile, error) {
 
 func (p *Policy) hadMain() bool { return len(p.seen) > 0 && p.seen[0].main }
 
-// Watch reads the files again when they change, until the context ends. It looks
-// every so often, and takes a state that two looks in a row have seen, so that a file
-// that is being written is not read half.
+// Watch reloads the files when they change, until ctx ends. It checks them at the given interval and loads
+// a state that two consecutive checks have found, so that it does not load a file that is being written.
 func (p *Policy) Watch(ctx context.Context, every time.Duration, log *slog.Logger) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -195,7 +192,7 @@ func (p *Policy) Watch(ctx context.Context, every time.Duration, log *slog.Logge
 			return
 		case <-ticker.C:
 		}
-		if p.settled(&pending) {
+		if p.isStable(&pending) {
 			told = ""
 			continue
 		}
@@ -206,20 +203,20 @@ func (p *Policy) Watch(ctx context.Context, every time.Duration, log *slog.Logge
 		switch {
 		case err != nil && err.Error() != told:
 			told = err.Error()
-			log.Error("the policy files cannot be used; the rules read before stay in force", "cause", err)
+			log.Error("cannot load the policy files; keeping the previous rules", "cause", err)
 		case changed:
 			told = ""
-			log.Info("policy files read again", "files", p.Paths())
+			log.Info("reloaded the policy files", "files", p.Paths())
 		}
 	}
 }
 
-// settled says that there is nothing to read, or not yet: the files are as they were
-// when they were read, or changed since the last look.
-func (p *Policy) settled(pending *[]seenFile) bool {
+// isStable reports that there is nothing to load: the files have not changed since they were loaded, or
+// they have changed since the last check.
+func (p *Policy) isStable(pending *[]seenFile) bool {
 	p.reading.Lock()
 	defer p.reading.Unlock()
-	now, err := p.glance()
+	now, err := p.statFiles()
 	if err != nil {
 		return false
 	}

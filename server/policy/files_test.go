@@ -21,7 +21,7 @@ import (
 type place struct {
 	t   *testing.T
 	dir string
-	// clock makes each change visible, however coarse the times of the file system are.
+	// clock makes each change visible, independent of the resolution of file times.
 	clock time.Time
 }
 
@@ -42,7 +42,7 @@ func (p *place) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		p.t.Fatal(err)
 	}
-	// Whoever watches sees the old file or the new one, and none that is half written.
+	// A reader sees the old file or the new one, never a part of it.
 	made := filepath.Join(filepath.Dir(path), ".new")
 	if err := os.WriteFile(made, []byte(text), 0o644); err != nil {
 		p.t.Fatal(err)
@@ -62,7 +62,7 @@ func (p *place) open() *policy.Policy {
 	return opened
 }
 
-// mayRead asks for the list of traits, as a reader.
+// mayRead reports whether a reader may list traits.
 func mayRead(p *policy.Policy) bool {
 	return p.Check(project("reader"), policy.TraitsList, own) == nil
 }
@@ -72,31 +72,31 @@ const (
 	forbid = policy.TraitsList + ": '!'\n"
 )
 
-func TestFilesReplaceTheDefaults(t *testing.T) {
+func TestPolicy_Files_ReplaceDefaults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		files map[string]string
 		want  bool
 	}{
-		"no file":                               {nil, false},
-		"the main file":                         {map[string]string{"policy.yaml": allow}, true},
-		"the main file in JSON":                 {map[string]string{"policy.yaml": "{\n\t\"placement:traits:list\": \"role:reader\"\n}"}, true},
-		"policy.json where it is alone":         {map[string]string{"policy.json": allow}, true},
-		"and not beside the other":              {map[string]string{"policy.json": allow, "policy.yaml": ""}, false},
-		"a directory alone":                     {map[string]string{"policy.d/x": allow}, true},
-		"a directory over the main file":        {map[string]string{"policy.yaml": allow, "policy.d/x": forbid}, false},
-		"the last in a directory":               {map[string]string{"policy.d/20": allow, "policy.d/10": forbid}, true},
-		"no hidden file":                        {map[string]string{"policy.d/.x": allow}, false},
-		"no directory below":                    {map[string]string{"policy.d/x/y": allow}, false},
-		"the last of two with one name":         {map[string]string{"policy.yaml": forbid + allow}, true},
-		"a base rule":                           {map[string]string{"policy.yaml": "admin_or_service_api: role:reader"}, true},
-		"a rule of one's own":                   {map[string]string{"policy.yaml": "own: role:reader\nplacement:traits:list: rule:own"}, true},
-		"the default rule for what is not":      {map[string]string{"policy.yaml": "default: role:reader\nplacement:traits:list: rule:nothing"}, true},
-		"which operations do not fall back to":  {map[string]string{"policy.yaml": "default: role:reader"}, false},
-		"a rule that is merged in":              {map[string]string{"policy.yaml": "<<: {placement:traits:list: role:reader}"}, true},
-		"and gives way to one that is not":      {map[string]string{"policy.yaml": allow + "<<: {placement:traits:list: '!'}"}, true},
-		"a value that is used twice":            {map[string]string{"policy.yaml": "own: &own role:reader\nplacement:traits:list: *own"}, true},
-		"no value at all, which is for anybody": {map[string]string{"policy.yaml": "placement:traits:list:"}, true},
+		"no file":                          {nil, false},
+		"the main file":                    {map[string]string{"policy.yaml": allow}, true},
+		"the main file in JSON":            {map[string]string{"policy.yaml": "{\n\t\"placement:traits:list\": \"role:reader\"\n}"}, true},
+		"policy.json where it is alone":    {map[string]string{"policy.json": allow}, true},
+		"policy.json beside policy.yaml":   {map[string]string{"policy.json": allow, "policy.yaml": ""}, false},
+		"a directory alone":                {map[string]string{"policy.d/x": allow}, true},
+		"a directory over the main file":   {map[string]string{"policy.yaml": allow, "policy.d/x": forbid}, false},
+		"the last in a directory":          {map[string]string{"policy.d/20": allow, "policy.d/10": forbid}, true},
+		"no hidden file":                   {map[string]string{"policy.d/.x": allow}, false},
+		"no directory below":               {map[string]string{"policy.d/x/y": allow}, false},
+		"the last of two with one name":    {map[string]string{"policy.yaml": forbid + allow}, true},
+		"a base rule":                      {map[string]string{"policy.yaml": "admin_or_service_api: role:reader"}, true},
+		"a rule of one's own":              {map[string]string{"policy.yaml": "own: role:reader\nplacement:traits:list: rule:own"}, true},
+		"the default rule for what is not": {map[string]string{"policy.yaml": "default: role:reader\nplacement:traits:list: rule:nothing"}, true},
+		"no default rule for operations":   {map[string]string{"policy.yaml": "default: role:reader"}, false},
+		"a rule that is merged in":         {map[string]string{"policy.yaml": "<<: {placement:traits:list: role:reader}"}, true},
+		"a rule overrides a merged one":    {map[string]string{"policy.yaml": allow + "<<: {placement:traits:list: '!'}"}, true},
+		"a value that is used twice":       {map[string]string{"policy.yaml": "own: &own role:reader\nplacement:traits:list: *own"}, true},
+		"no value permits every caller":    {map[string]string{"policy.yaml": "placement:traits:list:"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +111,7 @@ func TestFilesReplaceTheDefaults(t *testing.T) {
 	}
 }
 
-func TestAFileReplacesTheDeprecatedHalfAsWell(t *testing.T) {
+func TestPolicy_FileRule_ReplacesDeprecatedDefault(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("policy.yaml", "service_api: role:service\n")
@@ -120,11 +120,11 @@ func TestAFileReplacesTheDeprecatedHalfAsWell(t *testing.T) {
 		t.Fatal(err)
 	}
 	if opened.Check(project("admin"), policy.Reshape, own) == nil {
-		t.Error("the deprecated half lets an administrator reshape")
+		t.Error("the deprecated check permits an administrator to reshape")
 	}
 }
 
-func TestTheNameOfTheDeprecatedHalvesReplacesThem(t *testing.T) {
+func TestPolicy_DeprecatedRuleName_ReplacesDeprecatedChecks(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("policy.yaml", "\"rule:admin_api\": role:member\nservice_api: role:service\n")
@@ -142,7 +142,7 @@ func TestTheNameOfTheDeprecatedHalvesReplacesThem(t *testing.T) {
 	}
 }
 
-func TestScopeIsALookAtTheTokenUnlessSwitchedOff(t *testing.T) {
+func TestPolicy_Scope_CheckedUnlessDisabled(t *testing.T) {
 	t.Parallel()
 	caller := project("admin")
 	caller.ProjectID, caller.SystemScope = "", "all"
@@ -156,23 +156,23 @@ func TestScopeIsALookAtTheTokenUnlessSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotBeUsedAreRefused(t *testing.T) {
+func TestPolicy_InvalidFiles_Rejected(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"a: [":                      "policy file: FILE: line 1: did not find expected node content",
-		"- a":                       "policy file: FILE holds no rules; write name: \"check\" on each line",
-		"just a text":               "policy file: FILE holds no rules; write name: \"check\" on each line",
-		`"text"`:                    "policy file: FILE holds no rules; write name: \"check\" on each line",
-		"a: '@'\n---\nb: '@'":       "policy file: FILE holds more than one YAML document",
+		"- a":                       "policy file: FILE has no rules; write name: \"check\" on each line",
+		"just a text":               "policy file: FILE has no rules; write name: \"check\" on each line",
+		`"text"`:                    "policy file: FILE has no rules; write name: \"check\" on each line",
+		"a: '@'\n---\nb: '@'":       "policy file: FILE has more than one YAML document",
 		"a: \xff":                   "policy file: FILE is not UTF-8",
-		"\n\na: !":                  `policy file: FILE:3: rule "a": a ! without quotes is a mark of YAML and means an empty text, which would allow everybody; write "!" for nobody`,
-		"\n\na: &b !":               `policy file: FILE:3: rule "a": a ! without quotes is a mark of YAML and means an empty text, which would allow everybody; write "!" for nobody`,
-		"a: 5":                      `policy file: FILE:1: rule "a": the value is no check; write a text in quotes, such as "role:admin", or a list of such texts`,
-		"{\n\"a\": {\"b\": \"c\"}}": `policy file: FILE:2: rule "a": the value is no check; write a text in quotes, such as "role:admin", or a list of such texts`,
-		"a: [[[x]]]":                `policy file: FILE:1: rule "a": the value is no check; write a text in quotes, such as "role:admin", or a list of such texts`,
-		"on: '@'":                   "policy file: FILE:1: the name of a rule is no text; put it in quotes",
-		"a: '@'\nb: role:x or https://y\nc: http:z": `policy file: FILE:2: rule "b", character 11: https://y asks another server, which is not supported; say the condition with role:, rule: or an attribute of the caller, such as role:admin or project_id:%(project_id)s
-FILE:3: rule "c", character 1: http:z asks another server, which is not supported; say the condition with role:, rule: or an attribute of the caller, such as role:admin or project_id:%(project_id)s`,
+		"\n\na: !":                  `policy file: FILE:3: rule "a": a ! without quotes is a YAML tag and means an empty text, which would permit every caller; write "!" to deny all callers`,
+		"\n\na: &b !":               `policy file: FILE:3: rule "a": a ! without quotes is a YAML tag and means an empty text, which would permit every caller; write "!" to deny all callers`,
+		"a: 5":                      `policy file: FILE:1: rule "a": invalid check; write a text in quotes, such as "role:admin", or a list of such texts`,
+		"{\n\"a\": {\"b\": \"c\"}}": `policy file: FILE:2: rule "a": invalid check; write a text in quotes, such as "role:admin", or a list of such texts`,
+		"a: [[[x]]]":                `policy file: FILE:1: rule "a": invalid check; write a text in quotes, such as "role:admin", or a list of such texts`,
+		"on: '@'":                   "policy file: FILE:1: the name of a rule is not a text; put it in quotes",
+		"a: '@'\nb: role:x or https://y\nc: http:z": `policy file: FILE:2: rule "b", character 11: https://y queries another server, which is not supported; express the condition with role:, rule: or an attribute of the caller, such as role:admin or project_id:%(project_id)s
+FILE:3: rule "c", character 1: http:z queries another server, which is not supported; express the condition with role:, rule: or an attribute of the caller, such as role:admin or project_id:%(project_id)s`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -186,26 +186,26 @@ FILE:3: rule "c", character 1: http:z asks another server, which is not supporte
 	}
 }
 
-func TestAFileThatIsAskedForMustExist(t *testing.T) {
+func TestPolicy_RequiredFileMissing_ReturnsError(t *testing.T) {
 	t.Parallel()
 	files := newPlace(t).files()
 	files.Required = true
 	_, _, err := policy.Open(policy.Options{}, files)
-	if err == nil || !strings.HasSuffix(err.Error(), "policy.yaml does not exist; write it, or leave the setting out for the default rules") {
+	if err == nil || !strings.HasSuffix(err.Error(), "policy.yaml does not exist; create it, or remove the setting to use the default rules") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAPlaceThatIsNoDirectoryIsRefused(t *testing.T) {
+func TestPolicy_DirIsFile_ReturnsError(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("policy.d", "")
 	if _, _, err := policy.Open(policy.Options{}, p.files()); err == nil {
-		t.Error("it is not refused")
+		t.Error("Open = nil error")
 	}
 }
 
-func TestProblemsOfFilesAreToldWithTheirPlace(t *testing.T) {
+func TestPolicy_FileProblems_ReportedWithLine(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("policy.yaml", strings.Join([]string{
@@ -221,25 +221,25 @@ func TestProblemsOfFilesAreToldWithTheirPlace(t *testing.T) {
 		got = append(got, strings.ReplaceAll(problem.String(), p.files().Main, "F"))
 	}
 	want := []string{
-		`F:1: rule "placement:traits:list", character 12: there is "role:x" instead of and, or, or the end, so nobody is allowed`,
-		`F:2: rule "placement:traits:list": it stands in line 1 already; this one holds`,
-		`F:8: rule "placement:usages": it has no value, which allows everybody; write "@" if that is meant, "!" for nobody`,
-		`F:2: rule "placement:traits:list": it refers to rule:no_such, which is not defined; the rule "default" is asked instead`,
-		`F:3: rule "a": it refers to itself, and whoever gets round the circle is denied`,
-		`F:4: rule "b": it refers to itself, and whoever gets round the circle is denied`,
-		`F:6: rule "placement:trait:show": no operation and no other rule asks for it, so it has no effect`,
+		`F:1: rule "placement:traits:list", character 12: found "role:x" instead of and, or, or the end, so it denies every caller`,
+		`F:2: rule "placement:traits:list": it is also in line 1; this definition applies`,
+		`F:8: rule "placement:usages": it has no value, which permits every caller; write "@" to permit all callers, "!" to deny them`,
+		`F:2: rule "placement:traits:list": it refers to rule:no_such, which is not defined; the rule "default" applies instead`,
+		`F:3: rule "a": it refers to itself, and a decision that follows the cycle is a denial`,
+		`F:4: rule "b": it refers to itself, and a decision that follows the cycle is a denial`,
+		`F:6: rule "placement:trait:show": no operation and no other rule uses it, so it has no effect`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func TestRulesThatGoInCirclesEnd(t *testing.T) {
+func TestPolicy_CyclicRules_Deny(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	text := "placement:traits:list: rule:r0\nplacement:traits:show: rule:placement:traits:show or role:reader\n" +
 		"placement:traits:update: role:reader or rule:placement:traits:update\n"
-	// A chain that doubles at every step would take until the end of days.
+	// Without a limit, a chain that doubles at every step would not end.
 	for i := range 100 {
 		text += fmt.Sprintf("r%d: rule:r%d and rule:r%d\n", i, i+1, i+1)
 	}
@@ -256,7 +256,7 @@ func TestRulesThatGoInCirclesEnd(t *testing.T) {
 	}
 }
 
-func TestChangedFilesAreReadAgain(t *testing.T) {
+func TestPolicy_FilesChanged_Reloaded(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	opened := p.open()
@@ -282,7 +282,7 @@ func TestChangedFilesAreReadAgain(t *testing.T) {
 	}
 }
 
-func TestFilesThatBreakLeaveTheRulesAsTheyAre(t *testing.T) {
+func TestPolicy_FilesBroken_KeepPreviousRules(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("policy.yaml", allow)
@@ -308,7 +308,7 @@ func TestFilesThatBreakLeaveTheRulesAsTheyAre(t *testing.T) {
 	}
 }
 
-// said is a log that tests read while it is written.
+// said is a log that tests can read while it is written.
 type said struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -326,7 +326,7 @@ func (s *said) count(part string) int {
 	return strings.Count(s.text.String(), part)
 }
 
-func TestAWatchedPolicyFollowsItsFilesAndSaysSo(t *testing.T) {
+func TestPolicy_Watch_ReloadsAndLogs(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("policy.yaml", forbid)
@@ -348,7 +348,7 @@ func TestAWatchedPolicyFollowsItsFilesAndSaysSo(t *testing.T) {
 	}
 	p.write("policy.yaml", allow+"placement:usages: nonsense\n")
 	eventually("the new rule", func() bool { return mayRead(opened) })
-	eventually("the warning", func() bool { return log.count("level=WARN") == 1 && log.count("policy files read again") == 1 })
+	eventually("the warning", func() bool { return log.count("level=WARN") == 1 && log.count("reloaded the policy files") == 1 })
 	p.write("policy.yaml", "[")
 	eventually("the error", func() bool { return log.count("level=ERROR") > 0 })
 	p.write("policy.yaml", forbid)
@@ -358,13 +358,13 @@ func TestAWatchedPolicyFollowsItsFilesAndSaysSo(t *testing.T) {
 	p.write("policy.yaml", allow)
 	eventually("the last rule", func() bool { return mayRead(opened) })
 	if errors := log.count("level=ERROR"); errors != 2 {
-		t.Errorf("%d errors are told, want each of the two once: %s", errors, &log.text)
+		t.Errorf("%d errors in the log, want each of the two once: %s", errors, &log.text)
 	}
 	cancel()
 	<-ended
 }
 
-func TestDecisionsAllocateNothing(t *testing.T) {
+func TestPolicy_Check_NoHeapAllocations(t *testing.T) {
 	t.Parallel()
 	p := policy.New(policy.Options{EnforceNewDefaults: true})
 	reader := project("member", "reader")
@@ -380,8 +380,8 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkCheck took 0.3 and 0.5 µs, without any allocation, while the machine's two cores
-// were shared by sixteen.
+// BenchmarkCheck measured 0.3 and 0.5 µs and no allocations, on a machine whose two cores were shared by
+// 16 processes.
 func BenchmarkCheck(b *testing.B) {
 	p := policy.New(policy.Options{EnforceNewDefaults: true})
 	for name, c := range map[string]struct {
@@ -403,8 +403,8 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// TestTheExamplesOfTheDocumentAreFiles: operators copy them.
-func TestTheExamplesOfTheDocumentAreFiles(t *testing.T) {
+// TestPolicy_DocumentedExamples_AreValidFiles checks the examples, which operators copy.
+func TestPolicy_DocumentedExamples_AreValidFiles(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/policy.md")
 	if err != nil {

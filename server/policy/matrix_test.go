@@ -11,7 +11,7 @@ import (
 	"github.com/berthd/berth/server/policy"
 )
 
-// personas are the columns of the matrix, in the order of its letters.
+// personas lists the columns of the matrix, in the order of its letters.
 var personas = []struct {
 	name   string
 	caller auth.Caller
@@ -27,7 +27,7 @@ var personas = []struct {
 	{"user without roles", project(), own},
 	{"admin of the system", auth.Caller{UserID: "u", Roles: []string{"admin"}, SystemScope: "all"}, own},
 	{"service of a domain", auth.Caller{UserID: "u", Roles: []string{"service"}, DomainID: "d"}, own},
-	{"nobody", auth.Caller{}, policy.Target{}},
+	{"anonymous", auth.Caller{}, policy.Target{}},
 }
 
 var own = policy.Target{ProjectID: "mine"}
@@ -36,11 +36,11 @@ func project(roles ...string) auth.Caller {
 	return auth.Caller{UserID: "u", ProjectID: "mine", Roles: roles}
 }
 
-// matrix holds the expected outcomes, one letter a persona: y allowed, - denied
-// by the roles, s denied by the scope of the token.
+// matrix contains the expected decisions, one letter for each persona: y allowed, - denied by the roles, s
+// denied by the scope of the token.
 //
-//	admin, service, both | reader of own, other, no project | member, none |
-//	system admin, domain service | nobody
+// admin, service, both | reader of own, other, no project | member, none | system admin, domain service |
+// anonymous
 var matrix = []struct{ rule, enforced, legacy string }{
 	{"admin_api", "y-y --- -- ss -", "y-y --- -- ss -"},
 	{"service_api", "-yy --- -- ss -", "yyy --- -- ss -"},
@@ -90,36 +90,64 @@ var matrix = []struct{ rule, enforced, legacy string }{
 	{"placement:allocation_candidates:list", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"placement:reshaper:reshape", "-yy --- -- ss -", "yyy --- -- ss -"},
 
-	{"baremetal:node:list_all", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:get", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:create", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:update", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:delete", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:validate", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:get_states", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:set_provision_state", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:set_power_state", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:set_maintenance", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:clear_maintenance", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:traits:list", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:traits:set", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:node:traits:delete", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:driver:get", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:driver:get_properties", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:conductor:get", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:port:list_all", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:port:get", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:port:create", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:port:update", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:port:delete", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:allocation:list_all", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:allocation:get", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:allocation:create", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:allocation:update", "yyy --- -- yy -", "yyy --- -- yy -"},
-	{"baremetal:allocation:delete", "yyy --- -- yy -", "yyy --- -- yy -"},
+	// These rows have no owner or lessee; with them, e2e compares each decision with ironic's.
+	{"baremetal:allocation:create", "--- --- y- -s -", "yyy --- y- ys -"},
+	{"baremetal:allocation:create_restricted", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:allocation:delete", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:allocation:get", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:allocation:list", "-yy yyy -- -s -", "yyy yyy -- ys -"},
+	{"baremetal:allocation:list_all", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:allocation:update", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:conductor:get", "sss sss ss -s s", "sss sss ss ys s"},
+	{"baremetal:driver:get", "sss sss ss -s s", "sss sss ss ys s"},
+	{"baremetal:driver:get_properties", "sss sss ss -s s", "sss sss ss ys s"},
+	{"baremetal:node:clear_maintenance", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:create", "--- --- -- ys -", "yyy --- -- ys -"},
+	{"baremetal:node:create:self_owned_node", "yyy --- -- ys -", "yyy --- -- ys -"},
+	{"baremetal:node:delete", "--- --- -- ys -", "yyy --- -- ys -"},
+	{"baremetal:node:delete:self_owned_node", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:disable_cleaning", "sss sss ss ys s", "sss sss ss ys s"},
+	{"baremetal:node:get", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:get:driver_info", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:get:filter_threshold", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:get:last_error", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:get:reservation", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:get_states", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:list", "-yy yyy -- -s -", "yyy yyy -- ys -"},
+	{"baremetal:node:list_all", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:set_maintenance", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:set_power_state", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:set_provision_state", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:traits:delete", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:traits:list", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:traits:set", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:chassis_uuid", "--- --- -- ys -", "yyy --- -- ys -"},
+	{"baremetal:node:update:conductor_group", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:driver_info", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:driver_interfaces", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:instance_uuid", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:lessee", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:name", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:network_data", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:owner", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:properties", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:retired", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update:shard", "--- --- -- ys -", "yyy --- -- ys -"},
+	{"baremetal:node:update_extra", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update_instance_info", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:node:update_owner_provisioned", "sss sss ss ys s", "sss sss ss ys s"},
+	{"baremetal:node:validate", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:port:create", "--- --- -- ys -", "yyy --- -- ys -"},
+	{"baremetal:port:delete", "--- --- -- ys -", "yyy --- -- ys -"},
+	{"baremetal:port:get", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:port:list", "-yy yyy -- -s -", "yyy yyy -- ys -"},
+	{"baremetal:port:list_all", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"baremetal:port:update", "--- --- -- -s -", "yyy --- -- ys -"},
+	{"service_role", "--- --- -- -- -", "--- --- -- -- -"},
 }
 
-func TestOutcomeMatrix(t *testing.T) {
+func TestPolicy_Matrix_MatchesDecisions(t *testing.T) {
 	t.Parallel()
 	enforced := policy.New(policy.Options{EnforceNewDefaults: true})
 	legacy := policy.New(policy.Options{EnforceNewDefaults: false})
@@ -139,7 +167,7 @@ func checkRow(t *testing.T, p *policy.Policy, rule, letters string) {
 	t.Helper()
 	outcomes := slices.DeleteFunc([]rune(letters), func(c rune) bool { return c == ' ' })
 	if len(outcomes) != len(personas) {
-		t.Fatalf("the row has %d letters, want %d", len(outcomes), len(personas))
+		t.Fatalf("row has %d letters, want %d", len(outcomes), len(personas))
 	}
 	for i, persona := range personas {
 		want := map[rune]error{
@@ -153,7 +181,7 @@ func checkRow(t *testing.T, p *policy.Policy, rule, letters string) {
 	}
 }
 
-func TestTheMatrixHasEveryRule(t *testing.T) {
+func TestPolicy_Matrix_CoversEveryRule(t *testing.T) {
 	t.Parallel()
 	var want []string
 	for _, row := range matrix {
@@ -171,7 +199,7 @@ func TestTheMatrixHasEveryRule(t *testing.T) {
 	}
 }
 
-func TestRolesAreComparedWithoutCase(t *testing.T) {
+func TestPolicy_Roles_ComparedCaseInsensitively(t *testing.T) {
 	t.Parallel()
 	p := policy.New(policy.Options{EnforceNewDefaults: true})
 	denied := &policy.Denied{Rule: policy.Usages}
@@ -185,7 +213,7 @@ func TestRolesAreComparedWithoutCase(t *testing.T) {
 		{"administrator", denied},
 		{" admin", denied},
 		{"", denied},
-		{"\u017fervice", denied}, // the long s, which case folding takes for an s
+		{"\u017fervice", denied}, // the long s, which case folding maps to s
 	}
 	for _, c := range cases {
 		t.Run("role "+c.role, func(t *testing.T) {
@@ -198,7 +226,7 @@ func TestRolesAreComparedWithoutCase(t *testing.T) {
 	}
 }
 
-func TestAReaderWithoutProjectReadsNoTarget(t *testing.T) {
+func TestPolicy_ReaderWithoutProject_Denied(t *testing.T) {
 	t.Parallel()
 	p := policy.New(policy.Options{EnforceNewDefaults: true})
 	reader := auth.Caller{UserID: "u", Roles: []string{"reader"}}
@@ -208,7 +236,7 @@ func TestAReaderWithoutProjectReadsNoTarget(t *testing.T) {
 	}
 }
 
-func TestTargetOfIsTheCallerAndItsProject(t *testing.T) {
+func TestPolicy_TargetOf_IsCallerAndProject(t *testing.T) {
 	t.Parallel()
 	want := policy.Target{ProjectID: "mine", UserID: "u"}
 	if got := policy.TargetOf(project("admin")); got != want {
@@ -216,7 +244,7 @@ func TestTargetOfIsTheCallerAndItsProject(t *testing.T) {
 	}
 }
 
-func TestDeniedTexts(t *testing.T) {
+func TestPolicy_Denied_TextNamesRule(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name   string
@@ -238,7 +266,7 @@ func TestDeniedTexts(t *testing.T) {
 	}
 }
 
-func TestAnUnregisteredRuleIsAnErrorForEveryone(t *testing.T) {
+func TestPolicy_UnregisteredRule_ReturnsErrorForEveryCaller(t *testing.T) {
 	t.Parallel()
 	for _, persona := range personas {
 		t.Run(persona.name, func(t *testing.T) {

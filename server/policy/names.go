@@ -1,7 +1,7 @@
 package policy
 
-// Names of the rules, one for each operation of the API. Beside each stands the
-// request it rules; {p} is a provider, {c} a class or a consumer.
+// The names of the rules, one for each operation of the Placement API. The comment of each is its request;
+// {p} is a provider, {c} a class or a consumer.
 const (
 	ProvidersList   = "placement:resource_providers:list"   // GET /resource_providers
 	ProvidersCreate = "placement:resource_providers:create" // POST /resource_providers
@@ -26,8 +26,8 @@ const (
 
 	ProviderUsages = "placement:resource_providers:usages" // GET .../{p}/usages
 
-	// Usages is GET /usages. It is the one rule whose target is the project
-	// asked about and not the caller's own.
+	// Usages is GET /usages. It is the only rule whose target is the project of the query and not that of
+	// the caller.
 	Usages = "placement:usages"
 
 	TraitsList   = "placement:traits:list"   // GET /traits
@@ -49,7 +49,7 @@ const (
 	Reshape                 = "placement:reshaper:reshape"                    // POST /reshaper
 )
 
-// Names of the base rules, which the rules of the operations are made of.
+// The names of the base rules, which the rules of operations refer to.
 const (
 	AdminAPI                  = "admin_api"
 	ServiceAPI                = "service_api"

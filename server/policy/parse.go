@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep parentheses and negations may be nested. People write three.
+// maxDepth bounds the nesting of parentheses and negations. Real files have three levels.
 const maxDepth = 200
 
-// finding is something odd in a check, at a character counted from 1; 0: the whole.
+// finding is a problem in a check, at a character counted from 1; 0: in the whole check.
 type finding struct {
 	at   int
 	text string
-	// fatal findings refuse the file.
+	// fatal findings reject the file.
 	fatal bool
 }
 
-// parser reads one check.
+// parser parses one check.
 type parser struct {
 	tokens   []token
 	findings []finding
@@ -36,15 +36,15 @@ var (
 	never  = &check{op: opNever, text: "!"}
 )
 
-// parseText reads a check in the language. One that cannot be read never matches.
+// parseText parses a check. If it is invalid, it returns a check that never matches.
 func parseText(text string) (*check, []finding) {
 	if text == "" {
 		return always, nil
 	}
 	p := &parser{tokens: tokenize(text)}
 	if len(p.tokens) == 1 && p.tokens[0].kind != tokenCheck {
-		// The reference fails over such a rule whenever it is asked.
-		p.warn(1, "%q alone is no check, so nobody is allowed", text)
+		// oslo.policy fails whenever it evaluates such a rule.
+		p.warn(1, "%q alone is no check, so it denies every caller", text)
 		return &check{op: opBroken, text: strings.TrimFunc(text, isBlank)}, p.findings
 	}
 	made, ok := p.either()
@@ -58,8 +58,7 @@ func parseText(text string) (*check, []finding) {
 	return made, p.findings
 }
 
-// parseLists reads the old form: a list of lists, where one of the outer must hold and
-// all of an inner.
+// parseLists parses the old form: a list of lists, an "or" of lists whose members are joined by "and".
 func parseLists(lists [][]string) (*check, []finding) {
 	if len(lists) == 0 {
 		return always, nil
@@ -76,7 +75,7 @@ func parseLists(lists [][]string) (*check, []finding) {
 		}
 	}
 	if len(outer) == 0 {
-		p.warn(0, "the lists are empty, so nobody is allowed; write [] or \"@\" for everybody")
+		p.warn(0, "the lists are empty, so it denies every caller; write [] or \"@\" to permit all callers")
 		return never, p.findings
 	}
 	return joined(opOr, outer), p.findings
@@ -89,10 +88,10 @@ func joined(op operator, parts []*check) *check {
 	return &check{op: op, parts: parts}
 }
 
-// either reads checks joined by or, which binds least.
+// either parses checks joined by or, the operator with the lowest precedence.
 func (p *parser) either() (*check, bool) { return p.chain(opOr, tokenOr, p.all) }
 
-// all reads checks joined by and.
+// all parses checks joined by and.
 func (p *parser) all() (*check, bool) { return p.chain(opAnd, tokenAnd, p.one) }
 
 func (p *parser) chain(op operator, between tokenKind, next func() (*check, bool)) (*check, bool) {
@@ -110,15 +109,15 @@ func (p *parser) chain(op operator, between tokenKind, next func() (*check, bool
 	}
 }
 
-// one reads a negation, a parenthesis or a leaf.
+// one parses a negation, a parenthesis or a leaf.
 func (p *parser) one() (*check, bool) {
 	if p.depth++; p.depth > maxDepth {
-		p.warn(0, "it is nested more than %d deep, so nobody is allowed", maxDepth)
+		p.warn(0, "it is nested more than %d deep, so it denies every caller", maxDepth)
 		return nil, false
 	}
 	defer func() { p.depth-- }()
 	if len(p.tokens) == 0 {
-		p.warn(0, "it ends where a check is missing, so nobody is allowed")
+		p.warn(0, "it ends where a check is missing, so it denies every caller")
 		return nil, false
 	}
 	first := p.tokens[0]
@@ -148,18 +147,18 @@ func (p *parser) one() (*check, bool) {
 
 func (p *parser) unexpected(wanted string) {
 	if len(p.tokens) == 0 {
-		p.warn(0, "it ends where %s is missing, so nobody is allowed", wanted)
+		p.warn(0, "it ends where %s is missing, so it denies every caller", wanted)
 		return
 	}
 	found := p.tokens[0]
 	if found.kind == tokenQuoted {
-		p.warn(found.at, "%s is a quoted word, which means nothing, so nobody is allowed; write attribute:value", found.text)
+		p.warn(found.at, "%s is a quoted word, which is not a check, so it denies every caller; write attribute:value", found.text)
 		return
 	}
-	p.warn(found.at, "there is %q instead of %s, so nobody is allowed", found.text, wanted)
+	p.warn(found.at, "found %q instead of %s, so it denies every caller", found.text, wanted)
 }
 
-// leaf reads a single check, such as role:admin.
+// leaf parses a single check, such as role:admin.
 func (p *parser) leaf(word token) *check {
 	switch word.text {
 	case "@":
@@ -175,7 +174,7 @@ func (p *parser) leaf(word token) *check {
 	made := &check{text: word.text}
 	switch left {
 	case "http", "https":
-		p.refuse(word.at, "%s asks another server, which is not supported; say the condition with role:, rule: "+
+		p.refuse(word.at, "%s queries another server, which is not supported; express the condition with role:, rule: "+
 			"or an attribute of the caller, such as role:admin or project_id:%%(project_id)s", word.text)
 		made.op = opBroken
 		return made
@@ -185,7 +184,7 @@ func (p *parser) leaf(word token) *check {
 	case "role":
 		made.op = opRole
 	default:
-		p.left(made, left, word.at)
+		p.leftOperand(made, left, word.at)
 	}
 	p.right(made, right, word.at)
 	return made

@@ -10,13 +10,13 @@ import (
 	"github.com/berthd/berth/server/policy"
 )
 
-// somebody has something of everything.
-var somebody = auth.Caller{
+// everyAttribute is a caller that has a value for every attribute.
+var everyAttribute = auth.Caller{
 	UserID: "u", ProjectID: "mine", Roles: []string{"Member", "reader"}, UserDomainID: "d1", ProjectDomainID: "d2",
 	Service: auth.Service{UserID: "nova", ProjectID: "services", UserDomainID: "d3", ProjectDomainID: "d4", Roles: []string{"service", "Admin"}},
 }
 
-func TestChecksOfTheLanguage(t *testing.T) {
+func TestPolicy_CheckLanguage_Evaluated(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"": true, "@": true, "!": false, "not !": true,
@@ -35,10 +35,10 @@ func TestChecksOfTheLanguage(t *testing.T) {
 		"@ and @": true, "@ and !": false, "! or @": true, "@ or ! and !": true, "(@ or !) and !": false, "not ! and !": false,
 		"not (! and !)": true, "NOT ! AND @ Or !": true, "@\tand\n(@)": true, "not not @": true, "! and ! or @": true,
 		"((role:member))": true, "( role:member )": true, "not(role:member)": false,
-		// What cannot be read.
+		// Invalid checks.
 		" ": false, "and": false, "not": false, "(": false, "()": false, "@ @": false, "@ and": false, "(@": false, "@)": false, "or @": false,
 		"foo": false, "not foo": true, "'foo'": false, "@ or 'foo'": false, "not (@ and)": false,
-		// What the reference fails over is denied, whatever stands around it.
+		// Checks that make oslo.policy fail are denied, also below a not.
 		"role:100%": false, "not role:100%": false, "@ or role:100%": true, "role:100% or @": false, "not class:x": false, "not :x": false,
 		"not 1.5:1.5": false, "not user_id:%(project_id)d": false,
 	} {
@@ -46,45 +46,45 @@ func TestChecksOfTheLanguage(t *testing.T) {
 			t.Parallel()
 			parsed := policy.ParseText(text)
 			parsed.Link(map[string]*policy.Parsed{"yes": policy.ParseText("@"), "no": policy.ParseText("!")})
-			allowed, same := parsed.Allows(somebody, policy.TargetOf(somebody))
+			allowed, same := parsed.Allows(everyAttribute, policy.TargetOf(everyAttribute))
 			if allowed != want || !same {
-				t.Errorf("allowed %t, want %t; the explanation agrees: %t", allowed, want, same)
+				t.Errorf("allowed = %t, want %t; the explanation agrees: %t", allowed, want, same)
 			}
 		})
 	}
 }
 
-func TestWhoHasNothingOwnsNothing(t *testing.T) {
+func TestPolicy_MissingProjectID_NeverMatches(t *testing.T) {
 	t.Parallel()
-	nobody := auth.Caller{SystemScope: "all"}
+	systemCaller := auth.Caller{SystemScope: "all"}
 	for text, want := range map[string]bool{
 		"project_id:%(project_id)s": false, "project_id:None": true, "None:%(project_id)s": true, "user_id:%(user_id)s": false,
 		"domain_id:%(project_id)s": false, "system:all": true, "system_scope:all": true,
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			if allowed, _ := policy.ParseText(text).Allows(nobody, policy.TargetOf(nobody)); allowed != want {
+			if allowed, _ := policy.ParseText(text).Allows(systemCaller, policy.TargetOf(systemCaller)); allowed != want {
 				t.Errorf("allowed %t", allowed)
 			}
 		})
 	}
 }
 
-func TestWhatIsOddIsTold(t *testing.T) {
+func TestPolicy_SuspiciousRules_Warn(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"role:admin":                 "",
-		"role:admin or":              "0 it ends where a check is missing, so nobody is allowed",
-		"(role:admin":                "0 it ends where and, or, or a closing parenthesis is missing, so nobody is allowed",
-		"role:admin role:x":          `12 there is "role:x" instead of and, or, or the end, so nobody is allowed`,
-		"role:é or and @":            `11 there is "and" instead of a check, so nobody is allowed`,
-		"@ or 'x'":                   "6 'x' is a quoted word, which means nothing, so nobody is allowed; write attribute:value",
-		"and":                        `1 "and" alone is no check, so nobody is allowed`,
+		"role:admin or":              "0 it ends where a check is missing, so it denies every caller",
+		"(role:admin":                "0 it ends where and, or, or a closing parenthesis is missing, so it denies every caller",
+		"role:admin role:x":          `12 found "role:x" instead of and, or, or the end, so it denies every caller`,
+		"role:é or and @":            `11 found "and" instead of a check, so it denies every caller`,
+		"@ or 'x'":                   "6 'x' is a quoted word, which is not a check, so it denies every caller; write attribute:value",
+		"and":                        `1 "and" alone is no check, so it denies every caller`,
 		"admin":                      `1 "admin" has no colon, so it never matches; write role:admin or rule:admin`,
-		"@ and http://x/%(y)s":       "7 http://x/%(y)s asks another server, which is not supported; say the condition with role:, rule: or an attribute of the caller, such as role:admin or project_id:%(project_id)s",
-		"project_id:%(target.id)s":   "1 no operation has a target with target.id, so it never matches; there are %(project_id)s and %(user_id)s",
-		"role:100%":                  "1 role:100% holds a % that begins no %(name)s; a % itself is written %%, so nobody passes here",
-		strings.Repeat("(", 300):     "0 it is nested more than 200 deep, so nobody is allowed",
+		"@ and http://x/%(y)s":       "7 http://x/%(y)s queries another server, which is not supported; express the condition with role:, rule: or an attribute of the caller, such as role:admin or project_id:%(project_id)s",
+		"project_id:%(target.id)s":   "1 no operation has a target with target.id, so it never matches; there are %(project_id)s and %(user_id)s, and in the Bare Metal API %(node.owner)s, %(node.lessee)s and %(allocation.owner)s",
+		"role:100%":                  "1 role:100% has a % that starts no %(name)s; write %% for a %, so it denies every caller that reaches it",
+		strings.Repeat("(", 300):     "0 it is nested more than 200 deep, so it denies every caller",
 		"not " + "not not not not @": "",
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestWhatIsOddIsTold(t *testing.T) {
 	}
 }
 
-func TestChecksPrintAsTheyAreRead(t *testing.T) {
+func TestPolicy_ParsedCheck_PrintsCanonicalForm(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                        "@",
@@ -120,7 +120,7 @@ func TestChecksPrintAsTheyAreRead(t *testing.T) {
 	}
 }
 
-func TestListsOfChecks(t *testing.T) {
+func TestPolicy_ListSyntax_Evaluated(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {
 		allowed bool
@@ -142,7 +142,7 @@ func TestListsOfChecks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			allowed, same := all["r"].Allows(somebody, policy.TargetOf(somebody))
+			allowed, same := all["r"].Allows(everyAttribute, policy.TargetOf(everyAttribute))
 			if allowed != want.allowed || !same || all["r"].String() != want.printed {
 				t.Errorf("allowed %t, printed %s", allowed, all["r"])
 			}
@@ -150,15 +150,15 @@ func TestListsOfChecks(t *testing.T) {
 	}
 }
 
-// decides is what a check decides for some callers and targets.
+// decides returns the decisions of a check for some callers and targets.
 func decides(t *testing.T, parsed *policy.Parsed) (all string) {
 	t.Helper()
 	parsed.Link(map[string]*policy.Parsed{"yes": policy.ParseText("@"), "member": policy.ParseText("role:member")})
-	for _, caller := range []auth.Caller{somebody, {}, project("admin"), {UserID: "u", SystemScope: "all", Roles: []string{"É"}}} {
+	for _, caller := range []auth.Caller{everyAttribute, {}, project("admin"), {UserID: "u", SystemScope: "all", Roles: []string{"É"}}} {
 		for _, target := range []policy.Target{policy.TargetOf(caller), {}, {ProjectID: "other"}} {
 			allowed, same := parsed.Allows(caller, target)
 			if !same {
-				t.Fatalf("%s is explained otherwise than decided", parsed)
+				t.Fatalf("%s: the explanation differs from the decision", parsed)
 			}
 			all += map[bool]string{true: "y", false: "-"}[allowed]
 		}
@@ -175,7 +175,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			return // no file holds it
+			return // no file can contain it
 		}
 		parsed := policy.ParseText(text)
 		printed := parsed.String()

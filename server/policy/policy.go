@@ -10,33 +10,31 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// Options choose between the sets of default rules, and how they are applied.
+// Options selects the default rules and how they apply.
 type Options struct {
-	// EnforceNewDefaults leaves out the deprecated checks. What the operator
-	// sees as the setting's default is up to the settings; the zero value here
-	// accepts them.
+	// EnforceNewDefaults disables the deprecated checks. The settings choose their own default; the zero
+	// value here enables the deprecated checks.
 	EnforceNewDefaults bool
-	// AnyScope lets tokens for the system or a domain pass where the rule allows
-	// their roles. The zero value demands a token for a project.
+	// AnyScope accepts tokens of any scope. The zero value requires a scope that the rule accepts.
 	AnyScope bool
-	// DefaultRule is asked in place of a rule that is referred to and not defined;
-	// empty, or not defined either: nobody is allowed.
+	// DefaultRule replaces a rule that is referred to and not defined. If it is empty or not defined
+	// either, such a reference denies every caller.
 	DefaultRule string
 }
 
-// Policy is the set of rules in force. It can be shared; where it was opened with files
-// the rules change when the files do, all at once.
+// Policy is the set of current rules. It is safe for concurrent use. If it was opened with files, Watch
+// and Refresh replace all rules at once when the files change.
 type Policy struct {
 	options Options
 	files   Files
 	current atomic.Pointer[ruleSet]
 
-	// reading is held by whoever reads the files; seen is how they looked then.
+	// reading protects the loading of files; seen is their state when they were loaded.
 	reading sync.Mutex
 	seen    []seenFile
 }
 
-// New makes the policy of the default rules.
+// New returns a policy with the default rules.
 func New(options Options) *Policy {
 	p := &Policy{options: options}
 	set, _, _ := makeRuleSet(options, nil)
@@ -44,42 +42,59 @@ func New(options Options) *Policy {
 	return p
 }
 
-// Target is what an operation is performed on, as far as rules look at it.
+// Target contains the attributes of the target of an operation that rules use.
 type Target struct {
-	// ProjectID is %(project_id)s; empty: what is asked about is of no project.
+	// ProjectID is %(project_id)s; empty: the target belongs to no project.
 	ProjectID string
-	// UserID is %(user_id)s; empty: the target has no such attribute, and a
-	// comparison with it is false.
+	// UserID is %(user_id)s; empty: the target has no such attribute, and a comparison with it is false.
 	UserID string
+	// NodeOwner and NodeLessee are %(node.owner)s and %(node.lessee)s, projects of a bare metal node;
+	// AllocationOwner is %(allocation.owner)s, the project of a node allocation. Empty: the target has no
+	// such attribute.
+	NodeOwner, NodeLessee, AllocationOwner string
+	// Unread reports that the projects of the node and of the allocation are not loaded yet. A decision
+	// that needs one of them is a denial.
+	Unread bool
 }
 
-// value gives an attribute of the target; empty: it is there and holds nothing.
+// value returns an attribute of the target. ok reports whether the target has it; its value may be empty.
 func (t Target) value(name string) (value string, ok bool) {
 	switch name {
 	case targetProject:
 		return t.ProjectID, true
 	case targetUser:
 		return t.UserID, t.UserID != ""
+	case targetNodeOwner:
+		return t.NodeOwner, t.NodeOwner != ""
+	case targetNodeLessee:
+		return t.NodeLessee, t.NodeLessee != ""
+	case targetAllocationOwner:
+		return t.AllocationOwner, t.AllocationOwner != ""
 	}
 	return "", false
 }
 
-// TargetOf is the target of every operation but the one ruled by Usages: the
-// caller's own project, and the caller.
+// unread reports whether an attribute is not loaded yet.
+func (t Target) unread(name string) bool {
+	return t.Unread && (name == targetNodeOwner || name == targetNodeLessee || name == targetAllocationOwner)
+}
+
+// TargetOf returns the target of every operation except the one with the rule Usages: the caller and the
+// caller's project.
 func TargetOf(caller auth.Caller) Target {
 	return Target{ProjectID: caller.ProjectID, UserID: caller.UserID}
 }
 
-// Denied says that a rule forbids the operation. The answer to it is 403.
+// Denied is the error of an operation that a rule denies. It leads to 403.
 type Denied struct {
 	Rule string
-	// Scope tells that the token is of the wrong kind, and the roles were not
-	// looked at.
+	// Scope reports that the rule does not accept the scope of the token, so that the roles were not
+	// checked.
 	Scope bool
 }
 
-// Error is the text for the answer. A token of the wrong scope gets the bare
-// name of the rule, a quirk of the wire that is kept.
+// Error returns the text of the response. For a token with the wrong scope it is only the name of the
+// rule, as in OpenStack Placement.
 func (d *Denied) Error() string {
 	if d.Scope {
 		return d.Rule
@@ -87,14 +102,13 @@ func (d *Denied) Error() string {
 	return "Policy does not allow " + d.Rule + " to be performed."
 }
 
-// ErrUnregistered says that code asked for a rule that is not in the table of
-// defaults. That is a mistake in the program, so the answer to it is 500.
+// ErrUnregistered is the error for a rule that is not in the table of defaults. It is a defect of the
+// program and leads to 500.
 var ErrUnregistered = errors.New("policy rule is not registered")
 
-// Check returns nil if the rule allows the caller the operation, a *Denied if
-// it does not, and an error that wraps ErrUnregistered if there is no such
-// rule. Scope is enforced with either set of defaults: only tokens for a
-// project pass.
+// Check returns nil if the rule permits the operation, a *Denied if it does not, and an error that wraps
+// ErrUnregistered if there is no such rule. It checks the scope with either set of defaults: a token
+// passes if the rule accepts its scope.
 func (p *Policy) Check(caller auth.Caller, name string, target Target) error {
 	found, err := p.current.Load().find(name)
 	switch {
@@ -109,11 +123,11 @@ func (p *Policy) Check(caller auth.Caller, name string, target Target) error {
 }
 
 func (p *Policy) outOfScope(caller *auth.Caller, found *rule) bool {
-	return !p.options.AnyScope && !found.registered.anyScope && !caller.ProjectScoped()
+	return !p.options.AnyScope && found.registered.scopes&scopeOf(caller) == 0
 }
 
-// find gives a rule that operations may ask for. Rules that only files know are for
-// other rules.
+// find returns a rule that operations may use. Rules that only files define are for references from other
+// rules.
 func (s *ruleSet) find(name string) (*rule, error) {
 	found := s.rules[name]
 	if found == nil || found.registered == nil {
@@ -122,8 +136,8 @@ func (s *ruleSet) find(name string) (*rule, error) {
 	return found, nil
 }
 
-// Rules lists the names of all rules that operations or defaults use, in alphabetical
-// order, so that whoever names rules elsewhere can be held against the table.
+// Rules returns the names of all rules that operations or defaults use, in alphabetical order, for tests
+// that compare other lists with the table.
 func (p *Policy) Rules() []string {
 	names := make([]string, len(defaults))
 	for i := range defaults {
@@ -133,22 +147,24 @@ func (p *Policy) Rules() []string {
 	return names
 }
 
-// Rule is a rule for people to read.
+// Rule describes a rule for users.
 type Rule struct {
 	Name string
-	// Check is what holds now, Default what would hold without files, Deprecated what
-	// is accepted beside the default where the new defaults are not enforced. The last two
-	// are empty where there is no such thing.
+	// Check is the current check, Default the check without policy files, and Deprecated the check that
+	// applies in addition unless the new defaults are enforced. Default and Deprecated may be empty.
 	Check, Default, Deprecated string
-	// File and Line are where the check was read; empty and 0: it is the default.
+	// File and Line are the source of the check; empty and 0: it is the default.
 	File string
 	Line int
-	// AnyScope says that the rule does not look at what the token is for.
+	// AnyScope reports that the rule ignores the scope of the token.
 	AnyScope bool
+	// Scopes lists the token scopes that the rule accepts: system, domain, project. It is nil for rules
+	// that only files define.
+	Scopes []string
 }
 
-// List gives the rules in force: those of the table in its order, then those that only
-// the files know, by name.
+// List returns the current rules: those of the table in its order, then those that only files define, by
+// name.
 func (p *Policy) List() []Rule {
 	set := p.current.Load()
 	var list []Rule
@@ -173,7 +189,8 @@ func (p *Policy) List() []Rule {
 func (r *rule) describe() Rule {
 	made := Rule{Name: r.name, Check: r.check.String(), File: r.file, Line: r.line}
 	if r.registered != nil {
-		made.Default, made.Deprecated, made.AnyScope = r.registered.check, r.registered.deprecated, r.registered.anyScope
+		made.Default, made.Deprecated = r.registered.parsed(true).String(), r.registered.deprecated
+		made.AnyScope, made.Scopes = r.registered.scopes == anyScope, r.registered.scopes.names()
 	}
 	return made
 }

@@ -6,35 +6,35 @@ import (
 	"strings"
 )
 
-// rule is a named check in force.
+// rule is a named check.
 type rule struct {
 	name  string
 	check *check
 	// registered is nil for rules that only files know.
 	registered *registered
-	// file and line say where it was read; empty: it is the default.
+	// file and line are the source of the rule; empty: it is the default.
 	file string
 	line int
-	// used says that an operation or another rule asks for it.
+	// used reports that an operation or another rule refers to it.
 	used bool
 }
 
-// ruleSet is all rules, tied together. It does not change.
+// ruleSet is the linked set of all rules. It is immutable.
 type ruleSet struct {
 	rules map[string]*rule
 }
 
-// Problem is something odd in a policy file, for the person who wrote it.
+// Problem is a finding in a policy file, for its author.
 type Problem struct {
 	File string
 	Line int
 	Rule string
-	// At is the character of the check, from 1; 0: all of it.
+	// At is the character of the check, from 1; 0: the whole check.
 	At   int
 	Text string
 }
 
-// String is one line.
+// String returns the problem as one line.
 func (p Problem) String() string {
 	var place strings.Builder
 	if p.File != "" {
@@ -50,11 +50,11 @@ func (p Problem) String() string {
 	return place.String() + p.Text
 }
 
-// Refused lists what keeps policy files from being used.
-type Refused []Problem
+// LoadErrors lists the problems that prevent policy files from being loaded.
+type LoadErrors []Problem
 
-// Error is one line for each.
-func (r Refused) Error() string {
+// Error returns one line for each problem.
+func (r LoadErrors) Error() string {
 	lines := make([]string, len(r))
 	for i, problem := range r {
 		lines[i] = problem.String()
@@ -62,17 +62,16 @@ func (r Refused) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// makeRuleSet puts the rules of files over the defaults. A rule that stands in a file
-// replaces the default whole, its deprecated check included; of several with one
-// name the last holds.
+// makeRuleSet merges the rules of files with the defaults. A rule in a file replaces the whole default,
+// including its deprecated check; of several rules with one name the last applies.
 func makeRuleSet(options Options, entries []entry) (*ruleSet, []Problem, error) {
 	set := &ruleSet{rules: map[string]*rule{}}
 	var problems []Problem
-	var refused Refused
+	var refused LoadErrors
 	for _, e := range entries {
 		if before := set.rules[e.name]; before != nil && before.file == e.file {
 			problems = append(problems, e.problem(finding{
-				text: fmt.Sprintf("it stands in line %d already; this one holds", before.line)}))
+				text: fmt.Sprintf("it is also in line %d; this definition applies", before.line)}))
 		}
 		set.rules[e.name] = &rule{name: e.name, check: e.check, file: e.file, line: e.line}
 		for _, found := range e.findings {
@@ -90,22 +89,22 @@ func makeRuleSet(options Options, entries []entry) (*ruleSet, []Problem, error) 
 		set.register(&defaults[i], options.EnforceNewDefaults)
 	}
 	if old := set.rules[deprecatedName]; old != nil {
-		problems = append(problems, old.problem("it replaces the defaults that have a deprecated half, which bears this odd name; "+
-			"name the rules that are meant instead"))
+		problems = append(problems, old.problem("it replaces all defaults with a deprecated check, because oslo.policy gives that check this name; "+
+			"name the intended rules instead"))
 	}
 	return set, append(problems, set.link(options.DefaultRule)...), nil
 }
 
-// deprecatedName is how the reference calls the deprecated half of its defaults. It looks
-// like a reference and is a name: who defines it replaces those defaults.
+// deprecatedName is the name that oslo.policy gives to the deprecated check of the defaults. It looks like
+// a reference, but it is a name: a file that defines it replaces those defaults.
 const deprecatedName = "rule:" + AdminAPI
 
-// register sees to it that a rule of the table is there.
+// register adds a rule of the table unless a file defines it.
 func (s *ruleSet) register(known *registered, enforceNewDefaults bool) {
 	found := s.rules[known.name]
 	if found == nil {
 		found = &rule{name: known.name, check: known.parsed(enforceNewDefaults)}
-		if old := s.rules[deprecatedName]; old != nil && known.deprecated != "" && old.check.text != "rule:"+known.name {
+		if old := s.rules[deprecatedName]; old != nil && known.deprecated != "" && !known.baremetal() && old.check.text != "rule:"+known.name {
 			found.check, found.file, found.line = old.check, old.file, old.line
 			old.used = true
 		}
@@ -114,7 +113,7 @@ func (s *ruleSet) register(known *registered, enforceNewDefaults bool) {
 	found.registered, found.used = known, true
 }
 
-// link ties the rules together and tells what leads nowhere.
+// link links the references between rules and returns the problems it finds.
 func (s *ruleSet) link(defaultRule string) []Problem {
 	var problems []Problem
 	var fallback *rule
@@ -137,9 +136,9 @@ func (s *ruleSet) link(defaultRule string) []Problem {
 	for _, r := range ordered {
 		switch {
 		case r.check.reaches(r, map[*rule]bool{}):
-			problems = append(problems, r.problem("it refers to itself, and whoever gets round the circle is denied"))
+			problems = append(problems, r.problem("it refers to itself, and a decision that follows the cycle is a denial"))
 		case !r.used && r.name != defaultRule:
-			problems = append(problems, r.problem("no operation and no other rule asks for it, so it has no effect"))
+			problems = append(problems, r.problem("no operation and no other rule uses it, so it has no effect"))
 		}
 	}
 	return problems
@@ -147,17 +146,17 @@ func (s *ruleSet) link(defaultRule string) []Problem {
 
 func (r *rule) undefined(name, defaultRule string, fallback *rule) Problem {
 	if fallback == nil {
-		return r.problem(fmt.Sprintf("it refers to rule:%s, which is not defined and allows nobody", name))
+		return r.problem(fmt.Sprintf("it refers to rule:%s, which is not defined, so it denies every caller", name))
 	}
-	return r.problem(fmt.Sprintf("it refers to rule:%s, which is not defined; the rule %q is asked instead", name, defaultRule))
+	return r.problem(fmt.Sprintf("it refers to rule:%s, which is not defined; the rule %q applies instead", name, defaultRule))
 }
 
 func (r *rule) problem(text string) Problem {
 	return Problem{File: r.file, Line: r.line, Rule: r.name, Text: text}
 }
 
-// ordered lists the rules in the order of their places, so that problems are told in
-// the order in which they are mended.
+// ordered returns the rules in the order of their source lines, so that problems are reported in that
+// order.
 func (s *ruleSet) ordered() []*rule {
 	var all []*rule
 	for _, r := range s.rules {
@@ -175,7 +174,7 @@ func (s *ruleSet) ordered() []*rule {
 	return all
 }
 
-// eachRule visits the references to rules in a check.
+// eachRule calls visit for each reference to a rule in a check.
 func (c *check) eachRule(visit func(*check)) {
 	if c.op == opRule {
 		visit(c)
@@ -185,7 +184,7 @@ func (c *check) eachRule(visit func(*check)) {
 	}
 }
 
-// reaches says whether following the references of a check leads to a rule.
+// reaches reports whether the references of a check lead to a rule.
 func (c *check) reaches(wanted *rule, seen map[*rule]bool) bool {
 	reached := false
 	c.eachRule(func(reference *check) {

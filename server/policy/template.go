@@ -1,39 +1,41 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// template is the right side of a check: text, and placeholders such as
-// %(project_id)s for what the operation is performed on.
+// template is the right operand of a check: text with placeholders such as %(project_id)s for attributes
+// of the target.
 type template struct {
 	segments []segment
-	// broken is why the template cannot be filled in.
+	// broken is the reason why the template is invalid; empty: it is valid.
 	broken string
 }
 
-// segment is a piece of text, or where key is set the attribute of the target.
+// segment is a piece of text, or the attribute of the target named by key.
 type segment struct {
 	text, key string
 	isKey     bool
 }
 
-// right reads the part behind the colon.
+// right parses the part after the colon.
 func (p *parser) right(made *check, text string, at int) {
-	made.right = parseTemplate(text)
-	if made.right.broken != "" {
+	made.rightOperand = parseTemplate(text)
+	if made.rightOperand.broken != "" {
 		made.op = opBroken
-		p.warn(at, "%s %s, so nobody passes here", made.text, made.right.broken)
+		p.warn(at, "%s %s, so it denies every caller that reaches it", made.text, made.rightOperand.broken)
 		return
 	}
-	for _, s := range made.right.segments {
-		if s.isKey && s.key != targetProject && s.key != targetUser {
-			p.warn(at, "no operation has a target with %s, so it never matches; there are %%(%s)s and %%(%s)s",
-				s.key, targetProject, targetUser)
+	for _, s := range made.rightOperand.segments {
+		if s.isKey && !slices.Contains(targetNames, s.key) {
+			p.warn(at, "no operation has a target with %s, so it never matches; there are %%(%s)s and %%(%s)s, and in the Bare Metal API "+
+				"%%(%s)s, %%(%s)s and %%(%s)s", s.key, targetProject, targetUser, targetNodeOwner, targetNodeLessee, targetAllocationOwner)
 		}
 	}
 }
 
-// parseTemplate knows %(name)s and %% only: what else Python's formatting can do has no
-// place in a rule.
+// parseTemplate supports only %(name)s and %%; rules have no use for the other formats of Python.
 func parseTemplate(text string) template {
 	var made template
 	var plain strings.Builder
@@ -56,7 +58,7 @@ func parseTemplate(text string) template {
 		}
 		key, after, ok := placeholder(rest)
 		if !ok {
-			return template{broken: "holds a % that begins no %(name)s; a % itself is written %%"}
+			return template{broken: "has a % that starts no %(name)s; write %% for a %"}
 		}
 		flush()
 		made.segments = append(made.segments, segment{key: key, isKey: true})
@@ -66,7 +68,7 @@ func parseTemplate(text string) template {
 	return made
 }
 
-// placeholder reads (name)s; parentheses in the name come in pairs.
+// placeholder parses (name)s; parentheses in the name are balanced.
 func placeholder(text string) (key, rest string, ok bool) {
 	if !strings.HasPrefix(text, "(") {
 		return "", "", false
@@ -87,8 +89,8 @@ func placeholder(text string) (key, rest string, ok bool) {
 	return "", "", false
 }
 
-// fill gives the text for a target. nothing says that a part of it is what the target
-// has nothing for; ok is false where the target has no such attribute.
+// fill returns the text for a target. nothing reports that an attribute in it is present and empty; ok is
+// false if the target lacks an attribute.
 func (t *template) fill(target Target) (text string, nothing, ok bool) {
 	if len(t.segments) == 1 {
 		return t.segments[0].fill(target)
@@ -103,6 +105,11 @@ func (t *template) fill(target Target) (text string, nothing, ok bool) {
 		all.WriteString(part)
 	}
 	return all.String(), nothing, true
+}
+
+// unread reports whether a placeholder is for an attribute that is not loaded yet.
+func (t *template) unread(target Target) bool {
+	return slices.ContainsFunc(t.segments, func(s segment) bool { return s.isKey && target.unread(s.key) })
 }
 
 func (s *segment) fill(target Target) (text string, nothing, ok bool) {

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind tells the words of the check language apart.
+// tokenKind is the kind of a word of the check language.
 type tokenKind int
 
 const (
 	tokenCheck  tokenKind = iota // role:admin
-	tokenQuoted                  // 'text', which the language has no use for
+	tokenQuoted                  // 'text', which is not a valid check
 	tokenAnd
 	tokenOr
 	tokenNot
@@ -19,15 +19,15 @@ const (
 	tokenClose
 )
 
-// token is a word of a check with its place: at counts characters from 1.
+// token is a word of a check; at is its position in characters, from 1.
 type token struct {
 	kind tokenKind
 	text string
 	at   int
 }
 
-// tokenize cuts a check at blanks. Parentheses stand at the ends of a word: those in
-// its middle, as in %(project_id)s, belong to it.
+// tokenize splits a check at blanks. Parentheses at the ends of a word are tokens; those within a word, as
+// in %(project_id)s, belong to it.
 func tokenize(text string) []token {
 	var tokens []token
 	for at := 1; text != ""; {
@@ -47,8 +47,7 @@ func tokenize(text string) []token {
 	return tokens
 }
 
-// appendWord adds the tokens of one word: parentheses, what is between them,
-// parentheses.
+// appendWord appends the tokens of one word: opening parentheses, the word, closing parentheses.
 func appendWord(tokens []token, word string, at int) []token {
 	for strings.HasPrefix(word, "(") {
 		tokens, word, at = append(tokens, token{tokenOpen, "(", at}), word[1:], at+1
@@ -63,8 +62,8 @@ func appendWord(tokens []token, word string, at int) []token {
 	return tokens
 }
 
-// kindOf needs the word with its closing parentheses as well, since quotes count only
-// where nothing stands behind them.
+// kindOf also takes the word with its closing parentheses, because quotes count only if nothing follows
+// them.
 func kindOf(inner, word string) tokenKind {
 	switch strings.ToLower(inner) {
 	case "and":
@@ -81,6 +80,6 @@ func kindOf(inner, word string) tokenKind {
 	return tokenCheck
 }
 
-// isBlank is what separates words: the blanks of Unicode and, since the language was
-// born in Python, four control characters.
+// isBlank reports whether c separates words: the blanks of Unicode and four control characters, as in
+// Python.
 func isBlank(c rune) bool { return unicode.IsSpace(c) || c >= 0x1c && c <= 0x1f }

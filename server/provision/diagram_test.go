@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "draw the picture in the documentation anew")
+var update = flag.Bool("update", false, "write the diagram in the documentation")
 
 const picture = "../../docs/baremetal-states.md"
 
-// The picture is drawn from the data, so that it cannot show another machine.
-func TestThePictureInTheDocumentationShowsTheseEdges(t *testing.T) {
+// The diagram is generated from the data, so that both are always equal.
+func TestDocs_ProvisionStateDiagram_MatchesStateMachine(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(picture)
 	if err != nil {
@@ -22,26 +22,26 @@ func TestThePictureInTheDocumentationShowsTheseEdges(t *testing.T) {
 	before, rest, opened := strings.Cut(string(page), "```mermaid\n")
 	_, after, closed := strings.Cut(rest, "```\n")
 	if !opened || !closed {
-		t.Fatalf("%s has no mermaid picture", picture)
+		t.Fatalf("%s has no mermaid diagram", picture)
 	}
 	wanted := before + "```mermaid\n" + draw() + "```\n" + after
 	if wanted == string(page) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s shows other edges; run go test ./server/provision -update", picture)
+		t.Fatalf("the diagram in %s is out of date; run go test ./server/provision -update", picture)
 	}
 	if err := os.WriteFile(picture, []byte(wanted), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// draw writes the machine as a mermaid state diagram.
+// draw returns the state machine as a mermaid state diagram.
 func draw() string {
 	var out strings.Builder
 	out.WriteString("stateDiagram-v2\n")
 	id := func(state string) string { return strings.ReplaceAll(state, " ", "_") }
-	for _, state := range reached {
+	for _, state := range reachableStates {
 		if id(state) != state {
 			fmt.Fprintf(&out, "    state %q as %s\n", state, id(state))
 		}
@@ -50,7 +50,7 @@ func draw() string {
 	for _, e := range verbs {
 		fmt.Fprintf(&out, "    %s --> %s: %s\n", id(e.From), id(e.To), e.Verb)
 	}
-	for _, w := range works {
+	for _, w := range transientStates {
 		if w.done == "" {
 			fmt.Fprintf(&out, "    %s --> %s: done, if that is the target\n", w.state, Available)
 			fmt.Fprintf(&out, "    %s --> %s: done, if that is the target\n", w.state, Manageable)

@@ -1,11 +1,9 @@
-// Package provision is the state machine of bare metal nodes, as data: the
-// states, which verbs a user may ask for in which of them, and where a state leads
-// when its work is done or has failed. The rules that depend on the state alone are
-// here too, each under a name of its own.
+// Package provision is the state machine of bare metal nodes, as data: the states, the verbs that each state permits,
+// and the next state after the work of a transient state succeeds or fails. It also has the rules that depend on the
+// state alone, each as a named function.
 //
-// It is not for doing anything. Package conductor does the work of the transient
-// states, and the database moves a node only from the state it is in. The picture
-// is docs/baremetal-states.md, which a test compares with this data.
+// It is not for actions. Package conductor does the work of the transient states, and the database changes a node only
+// from its current state. docs/baremetal-states.md has the diagram, which a test compares with this data.
 package provision
 
 import (
@@ -13,7 +11,7 @@ import (
 	"slices"
 )
 
-// The states a node can be in here, by their names on the wire.
+// These are the states that Berth's nodes can have, by their names on the wire.
 const (
 	Enroll        = "enroll"
 	Verifying     = "verifying"
@@ -32,9 +30,8 @@ const (
 	Error         = "error"
 )
 
-// States that the API has names for and no node gets into here, because no driver
-// waits for a call of the machine, rescues, or is held. Clients may filter by them,
-// and the rules below name some.
+// These are states of the API that no node of Berth enters, because no driver waits for a call of the machine, rescues
+// nodes, or holds steps. Clients may filter by them, and some rules below name them.
 const (
 	InspectWait    = "inspect wait"
 	CleanWait      = "clean wait"
@@ -47,8 +44,7 @@ const (
 	UnrescueFailed = "unrescue failed"
 )
 
-// The verbs that a user asks with. Deploy and Undeploy are other words, of
-// version 1.73, for Activate and Delete.
+// These are the verbs of requests. Deploy and Undeploy are synonyms, since version 1.73, for Activate and Delete.
 const (
 	Manage   = "manage"
 	Provide  = "provide"
@@ -63,19 +59,18 @@ const (
 	Abort    = "abort"
 )
 
-// Edge is one way from a state into another.
+// Edge is a transition from one state to another.
 type Edge struct {
 	From string
-	// Verb is what the user asked for; empty where work ended by itself.
+	// Verb is the requested verb; empty for the end of a transient state.
 	Verb string
 	To   string
-	// Target is where the node is going as long as it is not there; empty at rest.
+	// Target is the target state of the node during the transition; empty without one.
 	Target string
 }
 
-// verbs are the edges that users choose. Abort has none: it ends waiting for a call
-// of the machine, and no state here waits. It is still known, so that it is refused
-// for the state and not for its name.
+// verbs are the edges of verbs. Abort has none: it ends the wait for a call of the machine, and no state of Berth
+// waits.
 var verbs = []Edge{
 	{Enroll, Manage, Verifying, Manageable},
 	{Available, Manage, Manageable, ""},
@@ -98,21 +93,20 @@ var verbs = []Edge{
 	{Error, Delete, Deleting, Available},
 }
 
-// work is a transient state and where it ends.
+// work is a transient state with its end states.
 type work struct {
 	state string
-	// done is the next state; empty: whatever the node's target is, which is how
-	// cleaning before a node is provided differs from cleaning on request.
+	// done is the next state; empty: the node's target. That distinguishes the cleaning before a node is provided from
+	// cleaning on request.
 	done string
-	// doneTarget is the target there; empty where done is at rest.
+	// doneTarget is the target in the state done; empty if done is not transient.
 	doneTarget string
 	failed     string
-	// keepsTarget says that the failed state still names where it was going, as
-	// the states called "... failed" do.
+	// keepsTarget reports whether the failed state keeps the target, as the states named "... failed" do.
 	keepsTarget bool
 }
 
-var works = []work{
+var transientStates = []work{
 	{state: Verifying, done: Manageable, failed: Enroll},
 	{state: Inspecting, done: Manageable, failed: InspectFailed, keepsTarget: true},
 	{state: Cleaning, failed: CleanFailed, keepsTarget: true},
@@ -121,9 +115,8 @@ var works = []work{
 	{state: Deleting, done: Cleaning, doneTarget: Available, failed: Error},
 }
 
-// Verb finds the edge for what a user asks in a state; false: it is not allowed
-// there.
-func Verb(state, verb string) (Edge, bool) {
+// EdgeForVerb returns the edge of a verb in a state. It returns false if the state does not permit the verb.
+func EdgeForVerb(state, verb string) (Edge, bool) {
 	verb = Canonical(verb)
 	at := slices.IndexFunc(verbs, func(e Edge) bool { return e.From == state && e.Verb == verb })
 	if at < 0 {
@@ -132,7 +125,7 @@ func Verb(state, verb string) (Edge, bool) {
 	return verbs[at], true
 }
 
-// Canonical is the verb that an alias stands for; any other text is itself.
+// Canonical returns the verb of an alias, and any other text unchanged.
 func Canonical(verb string) string {
 	switch verb {
 	case Deploy:
@@ -143,29 +136,23 @@ func Canonical(verb string) string {
 	return verb
 }
 
-// Known tells whether a verb exists at all, in whatever state.
-func Known(verb string) bool {
-	verb = Canonical(verb)
-	return verb == Abort || slices.ContainsFunc(verbs, func(e Edge) bool { return e.Verb == verb })
-}
-
-// Done is the edge for a transient state whose work is done, for a node that was
-// going to the target; false: the state is not transient.
-func Done(state, target string) (Edge, bool) {
+// EdgeOnSuccess returns the edge of a transient state whose work succeeded, for a node with the target. It returns
+// false if the state is not transient.
+func EdgeOnSuccess(state, target string) (Edge, bool) {
 	w, ok := workOf(state)
 	if !ok {
 		return Edge{}, false
 	}
 	if w.done == "" {
-		// Nothing but the verbs above writes a target, so it is one of theirs; a
-		// node without any was on its way to be provided.
+		// Only the verbs above set a target, so it is one of theirs. A node without a target was on its way to
+		// available.
 		return Edge{From: state, To: cmp.Or(target, Available)}, true
 	}
 	return Edge{From: state, To: w.done, Target: w.doneTarget}, true
 }
 
-// Fail is the edge for a transient state whose work has failed.
-func Fail(state, target string) (Edge, bool) {
+// EdgeOnFailure returns the edge of a transient state whose work failed.
+func EdgeOnFailure(state, target string) (Edge, bool) {
 	w, ok := workOf(state)
 	if !ok {
 		return Edge{}, false
@@ -177,9 +164,9 @@ func Fail(state, target string) (Edge, bool) {
 }
 
 func workOf(state string) (work, bool) {
-	at := slices.IndexFunc(works, func(w work) bool { return w.state == state })
+	at := slices.IndexFunc(transientStates, func(w work) bool { return w.state == state })
 	if at < 0 {
 		return work{}, false
 	}
-	return works[at], true
+	return transientStates[at], true
 }

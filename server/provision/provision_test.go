@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every edge, written a second time in the words of the API's users: from, verb or
-// how the work ended, target before, to, target after.
+// journeys lists every edge a second time, in the terms of the API: from, verb or result of the work, target before,
+// to, target after.
 var journeys = []struct{ from, how, before, to, after string }{
 	{"enroll", "manage", "", "verifying", "manageable"},
 	{"verifying", "done", "manageable", "manageable", ""},
@@ -52,18 +52,18 @@ var journeys = []struct{ from, how, before, to, after string }{
 
 var everyVerb = []string{Manage, Provide, Inspect, Clean, Adopt, Activate, Deploy, Rebuild, Delete, Undeploy, Abort}
 
-func TestEveryEdgeLeadsWhereTheAPISays(t *testing.T) {
+func TestNode_ProvisionEdges_MatchAPI(t *testing.T) {
 	t.Parallel()
 	for _, j := range journeys {
 		var edge Edge
 		var ok bool
 		switch j.how {
 		case "done":
-			edge, ok = Done(j.from, j.before)
+			edge, ok = EdgeOnSuccess(j.from, j.before)
 		case "fail":
-			edge, ok = Fail(j.from, j.before)
+			edge, ok = EdgeOnFailure(j.from, j.before)
 		default:
-			edge, ok = Verb(j.from, j.how)
+			edge, ok = EdgeForVerb(j.from, j.how)
 		}
 		if !ok || edge.From != j.from || edge.To != j.to || edge.Target != j.after {
 			t.Errorf("%s %s (target %q): %+v %v, want %s (target %q)", j.from, j.how, j.before, edge, ok, j.to, j.after)
@@ -71,43 +71,43 @@ func TestEveryEdgeLeadsWhereTheAPISays(t *testing.T) {
 	}
 }
 
-func TestNoOtherVerbIsAllowedInAnyState(t *testing.T) {
+func TestNode_OtherProvisionVerbs_NotAllowed(t *testing.T) {
 	t.Parallel()
 	allowed := map[[2]string]bool{}
 	for _, j := range journeys {
 		allowed[[2]string{j.from, j.how}] = true
 	}
-	for _, state := range slices.Concat(reached, named, []string{"", "nowhere"}) {
+	for _, state := range slices.Concat(reachableStates, nameOnlyStates, []string{"", "nowhere"}) {
 		for _, verb := range append(everyVerb, "", "done", "fly") {
-			if _, ok := Verb(state, verb); ok != (verb != "done" && allowed[[2]string{state, verb}]) {
-				t.Errorf("verb %q in state %q: allowed is %v", verb, state, ok)
+			if _, ok := EdgeForVerb(state, verb); ok != (verb != "done" && allowed[[2]string{state, verb}]) {
+				t.Errorf("verb %q in state %q: allowed = %v", verb, state, ok)
 			}
 		}
-		_, done := Done(state, "")
-		_, fail := Fail(state, "")
+		_, done := EdgeOnSuccess(state, "")
+		_, fail := EdgeOnFailure(state, "")
 		if done != allowed[[2]string{state, "done"}] || fail != allowed[[2]string{state, "fail"}] {
 			t.Errorf("state %q: done %v, fail %v", state, done, fail)
 		}
 	}
 }
 
-func TestEveryStateIsReachedFromEnrollAndNoneIsADeadEnd(t *testing.T) {
+func TestNode_ProvisionStates_ReachableWithoutDeadEnds(t *testing.T) {
 	t.Parallel()
-	every := slices.Sorted(slices.Values(reached))
-	// Once it was verified, a node is never anew.
+	every := slices.Sorted(slices.Values(reachableStates))
+	// After its verification a node never returns to enroll.
 	verified := slices.DeleteFunc(slices.Clone(every), func(s string) bool { return s == Enroll || s == Verifying })
-	for _, start := range reached {
+	for _, start := range reachableStates {
 		want := verified
 		if start == Enroll || start == Verifying {
 			want = every
 		}
 		if got := reachable(start); !slices.Equal(got, want) {
-			t.Errorf("from %q these are reached: %q, want %q", start, got, want)
+			t.Errorf("reachable from %q = %q, want %q", start, got, want)
 		}
 	}
 }
 
-// reachable are the states that a node can get into from one, by verbs and work.
+// reachable returns the states that a node can enter from one, by verbs and work.
 func reachable(start string) []string {
 	seen, left := map[string]bool{}, []string{start}
 	for len(left) > 0 {
@@ -126,12 +126,12 @@ func reachable(start string) []string {
 func edgesFrom(state string) []Edge {
 	var edges []Edge
 	for _, verb := range everyVerb {
-		if e, ok := Verb(state, verb); ok {
+		if e, ok := EdgeForVerb(state, verb); ok {
 			edges = append(edges, e)
 		}
 	}
 	for _, target := range []string{Available, Manageable} {
-		for _, end := range []func(string, string) (Edge, bool){Done, Fail} {
+		for _, end := range []func(string, string) (Edge, bool){EdgeOnSuccess, EdgeOnFailure} {
 			if e, ok := end(state, target); ok {
 				edges = append(edges, e)
 			}
@@ -140,44 +140,34 @@ func edgesFrom(state string) []Edge {
 	return edges
 }
 
-func TestATransientStateEndsInSuccessOrFailureAndOffersNoVerb(t *testing.T) {
+func TestNode_TransientState_EndsInSuccessOrFailure(t *testing.T) {
 	t.Parallel()
-	for _, state := range reached {
-		_, done := Done(state, Available)
-		_, fail := Fail(state, Available)
+	for _, state := range reachableStates {
+		_, done := EdgeOnSuccess(state, Available)
+		_, fail := EdgeOnFailure(state, Available)
 		if done != Transient(state) || fail != Transient(state) {
-			t.Errorf("%q is transient: %v, but done %v and fail %v", state, Transient(state), done, fail)
+			t.Errorf("Transient(%q) = %v, but edge on success = %v, on failure = %v", state, Transient(state), done, fail)
 		}
 		for _, verb := range everyVerb {
-			edge, ok := Verb(state, verb)
+			edge, ok := EdgeForVerb(state, verb)
 			if ok && Transient(state) {
-				t.Errorf("verb %q is offered in %q, where somebody is at work", verb, state)
+				t.Errorf("transient state permits a verb: %q in %q", verb, state)
 			}
 			if ok && Transient(edge.To) != (edge.Target != "") {
-				t.Errorf("%+v: a target says that there is work to do, and only that", edge)
+				t.Errorf("%+v: want a target if and only if the state is transient", edge)
 			}
 		}
 	}
 	if got := Transients(); len(got) != 6 {
-		t.Errorf("transient states are %q", got)
+		t.Errorf("transient states = %q", got)
 	}
 }
 
-func TestAnUnknownVerbIsToldFromOneThatIsNotAllowedNow(t *testing.T) {
+func TestNode_Abort_IsAllowedInNoState(t *testing.T) {
 	t.Parallel()
-	for _, verb := range everyVerb {
-		if !Known(verb) {
-			t.Errorf("verb %q is not known", verb)
-		}
-	}
-	for _, verb := range []string{"", "fly", "done", "Manage", "hold"} {
-		if Known(verb) {
-			t.Errorf("verb %q is known", verb)
-		}
-	}
-	for _, state := range reached {
-		if _, ok := Verb(state, Abort); ok {
-			t.Errorf("abort is allowed in %q, and nothing waits there", state)
+	for _, state := range reachableStates {
+		if _, ok := EdgeForVerb(state, Abort); ok {
+			t.Errorf("abort is allowed in %q, which does not wait", state)
 		}
 	}
 }

@@ -2,87 +2,67 @@ package provision
 
 import "slices"
 
-// Transient tells whether somebody has work to do on a node in this state.
+// Transient reports whether a conductor works on a node in this state.
 func Transient(state string) bool {
 	_, ok := workOf(state)
 	return ok
 }
 
-// Transients lists the states in which somebody has work to do.
+// Transients returns the states in which a conductor works on a node.
 func Transients() []string {
-	names := make([]string, len(works))
-	for i, w := range works {
+	names := make([]string, len(transientStates))
+	for i, w := range transientStates {
 		names[i] = w.state
 	}
 	return names
 }
 
-// reached are the states nodes get into, in the order of a node's life.
-var reached = []string{
+// reachableStates are the states that nodes can enter, in the order of a node's lifecycle.
+var reachableStates = []string{
 	Enroll, Verifying, Manageable, Inspecting, InspectFailed, Cleaning, CleanFailed, Available,
 	Deploying, DeployFailed, Active, Adopting, AdoptFailed, Deleting, Error,
 }
 
-// named are the states that are names only.
-var named = []string{
+// nameOnlyStates are states of the API that no node enters.
+var nameOnlyStates = []string{
 	InspectWait, CleanWait, DeployWait, Rescue, Rescuing, RescueWait, RescueFailed, Unrescuing, UnrescueFailed,
 }
 
-// States lists the states that nodes get into here.
-func States() []string { return slices.Clone(reached) }
+// States returns the states that nodes can enter.
+func States() []string { return slices.Clone(reachableStates) }
 
-// IsState tells whether the API has such a state, whether or not a node gets into
-// it here: what a filter may ask for.
+// IsState reports whether the API has such a state, even if no node of Berth enters it. Filters accept these states.
 func IsState(name string) bool {
-	return slices.Contains(reached, name) || slices.Contains(named, name)
+	return slices.Contains(reachableStates, name) || slices.Contains(nameOnlyStates, name)
 }
 
-// updatable are states with a target in which a node may be changed nevertheless:
-// its failed ones, and work that does not depend on what users write.
+// updatable are states with a target in which a node can be changed: its failed states, and transient states whose work
+// does not depend on members that clients write.
 var updatable = []string{
 	DeployFailed, Inspecting, InspectFailed, InspectWait, CleanFailed, Error, Verifying, AdoptFailed, RescueFailed, UnrescueFailed,
 }
 
-// AllowsUpdates tells whether a node in this state with this target (empty: none)
-// may be changed, and whether its allocation may be deleted. Maintenance lifts the
-// latter rule, and of the former the removal of the instance; see
-// AllowsAllocationDelete and AllowsInstanceRemoval.
+// AllowsUpdates reports whether a node in this state with this target (empty: none) can be changed. In maintenance its
+// instance can still be removed; see AllowsInstanceRemoval. The function node_allocation_delete has the same states; a
+// test compares them.
 func AllowsUpdates(state, target string) bool {
 	return target == "" || slices.Contains(updatable, state)
 }
 
-// AllowsAllocationDelete tells whether the allocation of a node may be deleted. It
-// may not while the node is in use or somebody is at work on it, except in
-// maintenance.
-func AllowsAllocationDelete(state, target string, maintenance bool) bool {
-	return maintenance || state != Active && AllowsUpdates(state, target)
-}
+// unallocatedStates are states in which a node is not in use.
+var unallocatedStates = []string{Enroll, Inspecting, InspectWait, Manageable, Available}
 
-// unbound are states in which a node is not in anybody's use yet.
-var unbound = []string{Enroll, Inspecting, InspectWait, Manageable, Available}
-
-// AllowsInstanceRemoval tells whether instance_uuid may be taken from a node that
-// has an allocation, which deletes the allocation.
+// AllowsInstanceRemoval reports whether instance_uuid can be removed from a node with an allocation, which deletes the
+// allocation.
 func AllowsInstanceRemoval(state string, maintenance bool) bool {
-	return maintenance || slices.Contains(unbound, state)
+	return maintenance || slices.Contains(unallocatedStates, state)
 }
 
-// AllowsClassChange tells whether the resource class of a node may be changed.
-func AllowsClassChange(state string) bool { return slices.Contains(unbound, state) }
+// AllowsClassChange reports whether the resource class of a node can be changed.
+func AllowsClassChange(state string) bool { return slices.Contains(unallocatedStates, state) }
 
-// AllowsNodeDelete tells whether a node may be deleted.
-func AllowsNodeDelete(state string, maintenance bool) bool {
-	return maintenance || slices.Contains([]string{Enroll, Manageable, AdoptFailed, Available}, state)
-}
-
-// AllowsInMaintenance tells whether a verb may be asked for while the node is in
-// maintenance. What would put a user's system on it may not, nor cleaning on
-// request; making it manageable, available or free may.
+// AllowsInMaintenance reports whether a verb can be requested while the node is in maintenance. Verbs that deploy an
+// instance and cleaning on request cannot. Verbs that make the node manageable or available, or release it, can.
 func AllowsInMaintenance(verb string) bool {
 	return !slices.Contains([]string{Activate, Rebuild, Clean}, Canonical(verb))
-}
-
-// Failed tells whether a node is in this state because its work failed.
-func Failed(state string) bool {
-	return slices.ContainsFunc(works, func(w work) bool { return w.failed == state && state != Enroll })
 }

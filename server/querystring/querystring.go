@@ -1,14 +1,11 @@
-// Package querystring reads the query of a request the way the Placement API
-// needs it: in order, with repetitions, and strictly (the wire contract,
-// section HTTP 10). It also checks a query against the parameters that an
-// endpoint knows.
+// Package querystring parses the query of a request as the Placement API requires: in order, with repetitions, and
+// strictly (docs/contract/http.md#query-strings). It also validates a query with the parameters of an endpoint.
 //
-// It exists because url.Values loses the order, on which the order of checks
-// depends, and because URL.Query drops in silence whatever it cannot parse.
+// It exists because url.Values loses the order, on which the order of checks depends, and because URL.Query silently
+// drops what it cannot parse.
 //
-// It is not for what stands inside a value: the grammars of resources, required
-// and member_of belong to the operations. It knows no microversion either; an
-// operation picks the schema of its own.
+// It is not for the formats of values: the grammars of resources, required and member_of belong to the operations. It
+// does not know microversions either; an operation selects its schema.
 package querystring
 
 import (
@@ -18,24 +15,21 @@ import (
 	"unicode/utf8"
 )
 
-// Pair is one parameter as it was sent, decoded.
+// Pair is one decoded parameter.
 type Pair struct {
 	Name, Value string
 }
 
-// Values are the parameters of a query in the order in which they came. The
-// zero value has none.
+// Values are the parameters of a query in their order. The zero value has none.
 type Values struct {
 	pairs []Pair
 }
 
-// Parse reads a raw query. It is cut at each "&" and each piece at its first
-// "="; a piece without one has an empty value, empty pieces are skipped, and
-// ";" is an ordinary character. In names and values "+" is a space, and a
-// percent sign without two hexadecimal digits behind it stays as it is.
+// Parse parses a raw query. It splits the query at each "&" and each part at its first "="; a part without one has an
+// empty value, empty parts are skipped, and ";" is an ordinary character. In names and values "+" is a space, and a
+// percent sign without two hexadecimal digits after it stays unchanged.
 //
-// Names and values that are not UTF-8, or contain NUL characters, which no
-// stored string can, are errors.
+// Names and values that are not UTF-8 or contain NUL characters, which the database cannot store, are errors.
 func Parse(rawQuery string) (Values, error) {
 	var values Values
 	for piece := range strings.SplitSeq(rawQuery, "&") {
@@ -65,7 +59,7 @@ func (p Pair) check() error {
 	return nil
 }
 
-// shortened keeps a hostile name from filling the answer.
+// shortened truncates a name, so that a long one does not fill the response.
 func shortened(name string) string {
 	const limit = 100
 	if runes := []rune(name); len(runes) > limit {
@@ -74,8 +68,7 @@ func shortened(name string) string {
 	return name
 }
 
-// unquote decodes "+" and percent escapes. Plus signs go first, so that an
-// escaped one survives.
+// unquote decodes "+" and percent escapes. It decodes plus signs first, so that an escaped one stays.
 func unquote(s string) string {
 	if !strings.ContainsAny(s, "+%") {
 		return s
@@ -100,7 +93,7 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// fromHex is for digits that isHex has seen.
+// fromHex returns the value of a digit that isHex has accepted.
 func fromHex(c byte) byte {
 	if c <= '9' {
 		return c - '0'
@@ -112,14 +105,13 @@ func fromHex(c byte) byte {
 // change them.
 func (v Values) Pairs() []Pair { return v.pairs }
 
-// Has tells whether a parameter was sent, be it with an empty value.
+// Has reports whether a parameter is present, also with an empty value.
 func (v Values) Has(name string) bool {
 	_, ok := v.First(name)
 	return ok
 }
 
-// First returns the value of a parameter's first occurrence, and whether there
-// is one.
+// First returns the value of a parameter's first occurrence. ok is false if there is none.
 func (v Values) First(name string) (string, bool) {
 	for _, pair := range v.pairs {
 		if pair.Name == name {
@@ -129,8 +121,8 @@ func (v Values) First(name string) (string, bool) {
 	return "", false
 }
 
-// Last returns the value of a parameter's last occurrence, and whether there is
-// one. It is what most parameters that must not repeat are read with.
+// Last returns the value of a parameter's last occurrence; ok is false if there is none. It reads most parameters that
+// must not be repeated.
 func (v Values) Last(name string) (string, bool) {
 	for i := len(v.pairs) - 1; i >= 0; i-- {
 		if v.pairs[i].Name == name {

@@ -19,7 +19,7 @@ func parse(t *testing.T, rawQuery string) querystring.Values {
 	return values
 }
 
-func TestParse(t *testing.T) {
+func TestQuery_String_ParsedInOrder(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct {
@@ -29,15 +29,15 @@ func TestParse(t *testing.T) {
 		{"an empty query has no parameters", "", nil},
 		{"order and repetition are kept", "b=1&a=2&b=3", []querystring.Pair{{"b", "1"}, {"a", "2"}, {"b", "3"}}},
 		{"a name alone has an empty value", "name", []querystring.Pair{{"name", ""}}},
-		{"so has a name with an equals sign", "name=", []querystring.Pair{{"name", ""}}},
-		{"only the first equals sign divides", "a=b=c", []querystring.Pair{{"a", "b=c"}}},
+		{"a name with an equals sign has an empty value", "name=", []querystring.Pair{{"name", ""}}},
+		{"only the first equals sign separates", "a=b=c", []querystring.Pair{{"a", "b=c"}}},
 		{"a name may be empty", "=x", []querystring.Pair{{"", "x"}}},
 		{"empty pieces are skipped", "&&a=1&", []querystring.Pair{{"a", "1"}}},
 		{"a semicolon is an ordinary character", "a=1;b=2", []querystring.Pair{{"a", "1;b=2"}}},
 		{"a plus sign is a space", "a+b=c+d", []querystring.Pair{{"a b", "c d"}}},
-		{"an escaped plus sign is one", "a=%2B", []querystring.Pair{{"a", "+"}}},
+		{"an escaped plus sign is a plus sign", "a=%2B", []querystring.Pair{{"a", "+"}}},
 		{"separators may be escaped", "a%3D=%26", []querystring.Pair{{"a=", "&"}}},
-		{"escapes are of either case", "a=%e2%82%AC", []querystring.Pair{{"a", "€"}}},
+		{"escapes are case-insensitive", "a=%e2%82%AC", []querystring.Pair{{"a", "€"}}},
 		{"an escape is decoded once", "a=%2541", []querystring.Pair{{"a", "%41"}}},
 		{"malformed escapes stay", "a=%zz&%=%4&b=%%41%", []querystring.Pair{{"a", "%zz"}, {"%", "%4"}, {"b", "%A%"}}},
 		{"a half of an escape stays", "a=%g1%41", []querystring.Pair{{"a", "%g1A"}}},
@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestQuery_InvalidEncoding_ReturnsError(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct{ name, in, want string }{
@@ -75,7 +75,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestValuesAreFoundByName(t *testing.T) {
+func TestQuery_Values_FoundByName(t *testing.T) {
 	t.Parallel()
 
 	values := parse(t, "required=A&limit&required=B&required=C")
@@ -99,15 +99,15 @@ func TestValuesAreFoundByName(t *testing.T) {
 		}
 	}
 	if got, want := values.Names(), []string{"required", "limit"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("the names are %q; want %q", got, want)
+		t.Errorf("names = %q, want %q", got, want)
 	}
 	if got := (querystring.Values{}).Names(); got != nil {
-		t.Errorf("the names of an empty query are %q", got)
+		t.Errorf("names of an empty query = %q, want none", got)
 	}
 }
 
-// FuzzParse compares Parse with net/url on the queries that net/url parses in
-// full, and checks that whatever is accepted survives being written again.
+// FuzzParse compares Parse with net/url for queries that net/url parses completely, and checks that accepted queries
+// stay equal after encoding.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "a=1&b=2&a=3", "a=%zz", "a;b=1", "%ff=1", "a=%00", "+=%2B&&=", "%", "a=%e2%82%ac", "&=&"} {
 		f.Add(seed)
@@ -128,10 +128,10 @@ func FuzzParse(f *testing.F) {
 		}
 		reread, err := querystring.Parse(strings.Join(again, "&"))
 		if err != nil || !reflect.DeepEqual(reread, values) {
-			t.Fatalf("%q is read as %q, but then as %q, %v", raw, values, reread, err)
+			t.Fatalf("Parse(%q) = %q, but after encoding = %q, %v", raw, values, reread, err)
 		}
 		if want, err := url.ParseQuery(raw); err == nil && !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q is read as %q; net/url reads %q", raw, got, want)
+			t.Fatalf("Parse(%q) = %q, of net/url = %q", raw, got, want)
 		}
 	})
 }

@@ -8,26 +8,25 @@ import (
 	"github.com/berthd/berth/server/uuidlike"
 )
 
-// Param is a parameter that an endpoint knows, or, where NamePattern stands in
-// the place of Name, all parameters of a kind. A constraint that is left zero does
-// not apply.
+// Param is a parameter of an endpoint, or with NamePattern instead of Name a family of parameters. A constraint with
+// its zero value does not apply.
 type Param struct {
 	Name string
-	// NamePattern is a regular expression that matches the names of a family of
-	// parameters. It is told to clients as it stands.
+	// NamePattern is a regular expression that matches the names of a family of parameters. Error texts contain it
+	// unchanged.
 	NamePattern string
-	// Required makes the parameter's absence an error.
+	// Required makes a missing parameter an error.
 	Required bool
-	// First makes the first value of a repeated parameter be checked beside the
-	// last. It is for parameters of which the first counts.
+	// First validates the first value of a repeated parameter in addition to the last. It is for parameters whose first
+	// value applies.
 	First bool
-	// Enum lists the values that are allowed.
+	// Enum lists the allowed values.
 	Enum []string
 	// Pattern is a regular expression that must match somewhere in the value.
 	Pattern string
-	// MinLength and MaxLength count code points.
+	// MinLength and MaxLength are in code points.
 	MinLength, MaxLength int
-	// UUID asks for a UUID with its hyphens, see uuidlike.ParseHyphenated.
+	// UUID requires a UUID with its hyphens, see uuidlike.ParseHyphenated.
 	UUID bool
 }
 
@@ -35,15 +34,15 @@ type Param struct {
 // safe for concurrent use.
 type Schema struct {
 	validator *jsonbody.Validator
-	// first are the names of the parameters of which the first value counts.
+	// first are the names of the parameters whose first value applies.
 	first []string
 }
 
-// NewSchema makes a schema of exactly these parameters. It fails only for
-// parameters that make no sense, such as one with a broken pattern.
+// NewSchema returns a schema of exactly these parameters. It returns an error only for an invalid definition, such as
+// an invalid pattern.
 //
-// Inside, it is a JSON Schema of an object with a string for each parameter:
-// queries and bodies are told what is wrong in the same words.
+// Internally it is a JSON Schema of an object with a string for each parameter, so that errors in queries and bodies
+// have the same texts.
 func NewSchema(params ...Param) (*Schema, error) {
 	made := &Schema{}
 	properties, families := map[string]any{}, map[string]any{}
@@ -54,7 +53,7 @@ func NewSchema(params ...Param) (*Schema, error) {
 			name, into = param.NamePattern, families
 		}
 		if _, again := into[name]; again {
-			return nil, fmt.Errorf("query schema: parameter %s is listed twice", name)
+			return nil, fmt.Errorf("query schema: parameter %s is declared twice", name)
 		}
 		into[name] = param.schema()
 		if param.Required {
@@ -92,8 +91,8 @@ func compile(object map[string]any) (*jsonbody.Validator, error) {
 	return validator, nil
 }
 
-// MustSchema is NewSchema for variables of a package, where a mistake is one of
-// the programmer's and shows in every test.
+// MustSchema is NewSchema for package variables. It panics on an invalid definition, which is a programming error that
+// every test reveals.
 func MustSchema(params ...Param) *Schema {
 	schema, err := NewSchema(params...)
 	if err != nil {
@@ -127,10 +126,8 @@ func hyphenatedUUID(s string) bool {
 	return ok
 }
 
-// Check holds a query against a schema. Of a repeated parameter it sees the last
-// value only, unless the parameter says that the first counts: then it looks at
-// both. The error's text is what follows "Invalid query string parameters: " in the
-// answer.
+// Check validates a query. It checks only the last value of a repeated parameter, or the first and the last value if
+// the parameter has First. In the response, the text of the error follows "Invalid query string parameters: ".
 func Check(schema *Schema, values Values) error {
 	object := make(map[string]any, len(values.pairs))
 	for _, pair := range values.pairs {

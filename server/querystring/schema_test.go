@@ -6,8 +6,8 @@ import (
 	"github.com/berthd/berth/server/querystring"
 )
 
-// usages is the schema of GET /usages at its latest microversion, and providers
-// a part of that of GET /resource_providers.
+// usages is the schema of GET /usages at its latest microversion; providers is a part of that of GET
+// /resource_providers.
 var (
 	usages = querystring.MustSchema(
 		querystring.Param{Name: "project_id", Required: true, MinLength: 1, MaxLength: 255},
@@ -18,7 +18,7 @@ var (
 		querystring.Param{Name: "name"},
 		querystring.Param{Name: "in_tree", UUID: true},
 	)
-	// candidates is a part of that of GET /allocation_candidates.
+	// candidates is a part of the schema of GET /allocation_candidates.
 	candidates = querystring.MustSchema(
 		querystring.Param{NamePattern: "^resources([1-9][0-9]*)?$"},
 		querystring.Param{NamePattern: "^required([1-9][0-9]*)?$", MaxLength: 3},
@@ -27,7 +27,7 @@ var (
 	)
 )
 
-func TestCheckWordsWhatIsWrong(t *testing.T) {
+func TestQuery_SchemaViolation_ErrorMatchesContract(t *testing.T) {
 	t.Parallel()
 
 	const providersDoc = `{"additionalProperties":false,"properties":{"in_tree":{"format":"uuid","type":"string"},"name":{"type":"string"}},"type":"object"}`
@@ -74,7 +74,7 @@ func TestCheckWordsWhatIsWrong(t *testing.T) {
 			`'' is too short Failed validating 'minLength' in schema['properties']['project_id']:  {"maxLength":255,"minLength":1,"type":"string"}  On instance['project_id']:  ''`,
 		},
 		{
-			"a value that is no UUID", providers, "in_tree=x",
+			"a value that is not a UUID", providers, "in_tree=x",
 			`'x' is not a 'uuid' Failed validating 'format' in schema['properties']['in_tree']:  {"format":"uuid","type":"string"}  On instance['in_tree']:  'x'`,
 		},
 		{
@@ -97,7 +97,7 @@ func TestCheckWordsWhatIsWrong(t *testing.T) {
 				`Failed validating 'additionalProperties' in schema:  ` + candidatesDoc + `  On instance:  {'resources01': '', 'resources_A': ''}`,
 		},
 		{
-			"a name with a line break behind it", candidates, "limit%0a=1",
+			"a name with a line break after it", candidates, "limit%0a=1",
 			`'limit\n' does not match any of the regexes: '^required([1-9][0-9]*)?$', '^resources([1-9][0-9]*)?$' ` +
 				`Failed validating 'additionalProperties' in schema:  ` + candidatesDoc + `  On instance:  {'limit\n': '1'}`,
 		},
@@ -111,8 +111,8 @@ func TestCheckWordsWhatIsWrong(t *testing.T) {
 			`'bogus' is not one of ['none', 'isolate'] Failed validating 'enum' in schema['properties']['group_policy']:  ` +
 				`{"enum":["none","isolate"],"type":"string"}  On instance['group_policy']:  'bogus'`,
 		},
-		{"the last value where the first counts", candidates, "limit=1&limit=0", `'0' does not match '^[1-9][0-9]*$'` + limitDoc + `'0'`},
-		{"the first value where it counts", candidates, "limit=x&limit=1", `'x' does not match '^[1-9][0-9]*$'` + limitDoc + `'x'`},
+		{"the last value of a parameter whose first value applies", candidates, "limit=1&limit=0", `'0' does not match '^[1-9][0-9]*$'` + limitDoc + `'0'`},
+		{"the first value of a parameter whose first value applies", candidates, "limit=x&limit=1", `'x' does not match '^[1-9][0-9]*$'` + limitDoc + `'x'`},
 		{"the last value before the first", candidates, "limit=x&limit=0", `'0' does not match '^[1-9][0-9]*$'` + limitDoc + `'0'`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestCheckWordsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestCheckAccepts(t *testing.T) {
+func TestQuery_ValidParameters_Accepted(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct {
@@ -135,9 +135,9 @@ func TestCheckAccepts(t *testing.T) {
 	}{
 		{"an empty query", providers, ""},
 		{"an empty value", providers, "name="},
-		{"an earlier value that is wrong", providers, "in_tree=x&in_tree=4E8E5957-649f-477b-9e5b-f1f75b21c03c"},
+		{"an invalid earlier value", providers, "in_tree=x&in_tree=4E8E5957-649f-477b-9e5b-f1f75b21c03c"},
 		{"a family with and without its number", candidates, "resources=a&resources7=b&resources70=c&required=d"},
-		{"a value in the middle where the first counts", candidates, "limit=1&limit=x&limit=2"},
+		{"an invalid value in the middle of a parameter whose first value applies", candidates, "limit=1&limit=x&limit=2"},
 		{"an earlier value that is not allowed", candidates, "group_policy=bogus&group_policy=none"},
 		{"everything at once", usages, "consumer_type=allx&user_id=u&project_id=%20"},
 	} {
@@ -150,15 +150,15 @@ func TestCheckAccepts(t *testing.T) {
 	}
 }
 
-func TestNewSchemaRefuses(t *testing.T) {
+func TestQuery_InvalidSchema_ReturnsError(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct {
 		name   string
 		params []querystring.Param
 	}{
-		{"a broken pattern", []querystring.Param{{Name: "a", Pattern: "("}}},
-		{"a broken pattern of names", []querystring.Param{{NamePattern: "("}}},
+		{"an invalid pattern", []querystring.Param{{Name: "a", Pattern: "("}}},
+		{"an invalid pattern of names", []querystring.Param{{NamePattern: "("}}},
 		{"a family listed twice", []querystring.Param{{NamePattern: "^a"}, {NamePattern: "^a", UUID: true}}},
 		{"a parameter listed twice", []querystring.Param{{Name: "a"}, {Name: "a", UUID: true}}},
 	} {

@@ -1,8 +1,8 @@
-// Package request holds what is known of the request being served before any
-// operation looks at it: its id, where it was sent, what the client accepts.
+// Package request contains the properties of a request that are known before its operation runs: its ID, its URL, the
+// formats that the client accepts.
 //
-// It is not a bag for values that operations pass along; those are arguments.
-// Who calls is in package auth, the microversion in package microversion.
+// It is not for values that operations pass along, which are arguments. The caller is in package auth, the microversion
+// in package microversion.
 package request
 
 import (
@@ -17,44 +17,45 @@ import (
 	"github.com/berthd/berth/server/forwarded"
 )
 
-// Info is what is known of a request. Only HTTP, Service, Prefix, Operation and
-// Microversion are set while it is served, on the way in and by the one goroutine
-// that serves it.
+// Info are the properties of a request. Only HTTP, Service, Prefix, Operation, Route and Microversion change while the
+// request is served, on the way in and in the goroutine that serves it.
 type Info struct {
-	// ID is "req-" and a fresh uuid, never the client's.
+	// ID is "req-" and a new UUID, never the ID of the client.
 	ID string
-	// GlobalID is the client's own id for a chain of requests, for the log.
+	// GlobalID is the client's ID for a chain of requests, for the log.
 	GlobalID string
-	// Service is the API that the request was found to be for: "placement" or
-	// "baremetal". Empty counts as "placement".
+	// Service is the API of the request: "placement" or "baremetal". Empty equals "placement".
 	Service string
-	// Base is scheme and host as the client sees them, without a slash.
+	// Base is the scheme and host from the view of the client, without a slash.
 	Base string
-	// Outer is what a proxy has cut off from the beginning of the path: "" or "/cloud".
+	// Outer is the path prefix that a proxy removed: "" or "/cloud".
 	Outer string
-	// Prefix is the path under which the client sees the API: Outer, and that under
-	// which it is mounted here.
+	// Prefix is the path prefix of the API from the view of the client: Outer, followed by the prefix under which the
+	// API is mounted.
 	Prefix string
-	// Client is the address of the client, or a name that a proxy gives it instead;
-	// empty for one on a Unix socket.
+	// Client is the address of the client, or a name that a proxy sends instead; empty for a Unix socket.
 	Client string
-	// Accept is the client's header; JSON where it says nothing or anything.
+	// ClientNetwork is the network whose clients share limits, see forwarded.Proxies.Network.
+	ClientNetwork string
+	// Accept is the Accept header; JSON if it is missing or accepts anything.
 	Accept accept.Ranges
-	// RawQuery is the query as it was sent.
+	// RawQuery is the unparsed query.
 	RawQuery string
 	// HTTP is the request itself.
 	HTTP *http.Request
-	// Log is where failures of the server go.
+	// Log is the logger for errors of the server.
 	Log *slog.Logger
-	// Operation names what the request was found to ask for; empty: nothing that
-	// is known.
+	// Operation is the operation of the request; empty if none was found.
 	Operation string
-	// Microversion is the one negotiated; empty before, and if that failed.
+	// Route is the path of that operation with the names of its variables, such as "/traits/{name}".
+	Route string
+	// Microversion is the negotiated microversion; empty before and after a failed negotiation.
 	Microversion string
-	// ErrorCode is that of the fault that was answered, whether or not the client was
-	// told it; empty: none has a code.
+	// ErrorCode is the code of the fault in the response, even if the body does not contain it; empty without a code.
 	ErrorCode string
-	// Candidates is how many allocation candidates were answered.
+	// OutcomeUnknown reports that the fault in the response states an unknown outcome of a write.
+	OutcomeUnknown bool
+	// Candidates is the number of allocation candidates in the response.
 	Candidates int
 }
 
@@ -63,12 +64,12 @@ const Baremetal = "baremetal"
 
 type key struct{}
 
-// With records the info for everything below.
+// With returns a context with the info.
 func With(ctx context.Context, info *Info) context.Context {
 	return context.WithValue(ctx, key{}, info)
 }
 
-// From gives the info of the request being served. Outside of one it is empty.
+// From returns the info of the request. Outside of a request it returns an empty one.
 func From(ctx context.Context) *Info {
 	if info, ok := ctx.Value(key{}).(*Info); ok {
 		return info
@@ -76,9 +77,9 @@ func From(ctx context.Context) *Info {
 	return &Info{Log: slog.Default()}
 }
 
-// New reads the facts of a request, which the client sees as told, to an API that is
-// mounted under a prefix.
-func New(r *http.Request, seen forwarded.Seen, prefix string, log *slog.Logger) *Info {
+// New returns the properties of a request to an API that is mounted under a prefix. seen is the URL from the view of
+// the client.
+func New(r *http.Request, seen forwarded.ClientView, prefix string, log *slog.Logger) *Info {
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "" || header == "*/*" {
 		header = "application/json"
@@ -97,8 +98,7 @@ func New(r *http.Request, seen forwarded.Seen, prefix string, log *slog.Logger) 
 	}
 }
 
-// globalID keeps an id only in the form that OpenStack services send, so that
-// nothing else reaches the log.
+// globalID returns the ID only if it has the format of OpenStack services, so that nothing else is logged.
 func globalID(id string) string {
 	digits, ok := strings.CutPrefix(id, "req-")
 	if !ok || len(digits) != 36 || strings.ToLower(digits) != digits {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzGlobalID: what a client sends as its id goes to the log, so it is in the one
-// form that OpenStack's services use, or nothing.
+// FuzzGlobalID checks that the request ID of a client, which is logged, has the format of OpenStack's services or is
+// ignored.
 func FuzzGlobalID(f *testing.F) {
 	for _, seed := range []string{
 		"", "req-0a1b2c3d-0000-4000-8000-00000000abcd", "req-0A1B2C3D-0000-4000-8000-00000000abcd",
@@ -17,7 +17,7 @@ func FuzzGlobalID(f *testing.F) {
 	form := regexp.MustCompile(`^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	f.Fuzz(func(t *testing.T, id string) {
 		if got := globalID(id); got != "" && (got != id || !form.MatchString(got)) {
-			t.Errorf("%q is logged as %q", id, got)
+			t.Errorf("globalID(%q) = %q", id, got)
 		}
 	})
 }

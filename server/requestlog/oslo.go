@@ -17,19 +17,18 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// oslo writes lines as the library oslo.log does by default. Found out by running a
-// service that uses it:
+// oslo writes lines in the default format of the library oslo.log, as observed in a service that uses it:
 //
 //	date time.msec PID LEVEL logger [global-request-id request-id user project domain
 //	system-scope user-domain project-domain] message
 //
-// and [-] for what belongs to no request.
+// and [-] for lines outside of requests.
 type oslo struct {
 	level  slog.Leveler
 	logger string
 	pid    string
 	clock  func(time.Time) time.Time
-	// said are attributes that all lines have, as text.
+	// said are the attributes of all lines, as text.
 	said   string
 	groups string
 
@@ -41,8 +40,7 @@ type lockedWriter struct {
 	to    io.Writer
 }
 
-// NewOslo makes a handler that writes in the format of OpenStack's services. Lines
-// that don't name their logger are from the one named here.
+// NewOslo returns a handler that writes in the format of OpenStack services. logger is the name for lines without one.
 func NewOslo(out io.Writer, level slog.Leveler, logger string) slog.Handler {
 	return &oslo{
 		level: level, logger: logger, pid: strconv.Itoa(os.Getpid()), clock: time.Time.Local, out: &lockedWriter{to: out},
@@ -52,7 +50,7 @@ func NewOslo(out io.Writer, level slog.Leveler, logger string) slog.Handler {
 // Enabled implements slog.Handler.
 func (h *oslo) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level.Level() }
 
-// Handle implements slog.Handler. A record is one line, whatever is in it.
+// Handle implements slog.Handler. It writes a record as one line, independent of its contents.
 func (h *oslo) Handle(ctx context.Context, record slog.Record) error {
 	var line bytes.Buffer
 	logger, rest := h.logger, strings.Builder{}
@@ -62,14 +60,14 @@ func (h *oslo) Handle(ctx context.Context, record slog.Record) error {
 		case attribute.Key == LoggerKey:
 			logger = attribute.Value.String()
 		case attribute.Key == idKey && request.From(ctx).ID == attribute.Value.String():
-			// It stands in front already.
+			// The prefix already contains it.
 		default:
 			writeAttribute(&rest, h.groups, attribute)
 		}
 		return true
 	})
 	line.WriteString(h.clock(record.Time).Format("2006-01-02 15:04:05.000"))
-	for _, word := range []string{h.pid, levelName(record.Level), logger, who(ctx), oneLine(record.Message)} {
+	for _, word := range []string{h.pid, levelName(record.Level), logger, identityFields(ctx), oneLine(record.Message)} {
 		line.WriteByte(' ')
 		line.WriteString(word)
 	}
@@ -106,14 +104,14 @@ func (h *oslo) WithGroup(name string) slog.Handler {
 	return &next
 }
 
-// who is the part in brackets.
-func who(ctx context.Context) string {
+// identityFields returns the fields in brackets.
+func identityFields(ctx context.Context) string {
 	info := request.From(ctx)
 	if info.ID == "" {
 		return "[-]"
 	}
 	if info.HTTP != nil {
-		// Who calls was found out below whoever has this context.
+		// The middleware that sets the caller runs after the one with this context.
 		ctx = info.HTTP.Context()
 	}
 	caller := auth.From(ctx)
@@ -126,7 +124,7 @@ func who(ctx context.Context) string {
 	return "[" + strings.Join(words, " ") + "]"
 }
 
-// inBrackets keeps what a client says of itself from ending its place in the line.
+// inBrackets escapes characters of the client's fields that would end the field.
 func inBrackets(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ']' || r == '[' || unicode.IsSpace(r) || !unicode.IsPrint(r) {
@@ -171,7 +169,7 @@ func writeAttribute(to *strings.Builder, groups string, attribute slog.Attr) {
 	to.WriteString(groups + attribute.Key + "=" + text)
 }
 
-// oneLine is a message without what would begin another line.
+// oneLine replaces the characters of a message that would start another line.
 func oneLine(message string) string {
 	if !strings.ContainsFunc(message, unicode.IsControl) {
 		return message

@@ -1,9 +1,8 @@
-// Package requestlog puts the request into log lines: each line that is written on
-// behalf of one carries its id, whoever writes it. It also writes lines in the format
-// of OpenStack's services, for what reads their logs.
+// Package requestlog adds the request ID to log lines that are written on behalf of a request. It also writes lines in
+// the format of OpenStack services, for programs that parse their logs.
 //
-// It is not for what is said; that is with whoever says it. The context of a line
-// tells the request, so code that serves one logs with its context.
+// It is not for the contents of messages. The context of a line identifies the request, so code that serves a request
+// must log with its context.
 package requestlog
 
 import (
@@ -13,19 +12,18 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// LoggerKey is the attribute that names which part of the program a line is from, in
-// the format of OpenStack's services; other formats leave it out.
+// LoggerKey is the attribute with the part of the program that wrote a line, in the format of OpenStack services; other
+// formats omit it.
 const LoggerKey = "logger"
 
-// idKey is the attribute of the request's id.
+// idKey is the attribute with the request ID.
 const idKey = "request_id"
 
-// identified adds the id of the request to lines that don't say it themselves.
+// identified adds the request ID to lines without one.
 type identified struct{ slog.Handler }
 
-// Identified makes a handler that adds the id of the request to each line that has
-// none.
-func Identified(next slog.Handler) slog.Handler { return identified{next} }
+// WithRequestID returns a handler that adds the request ID to each line without one.
+func WithRequestID(next slog.Handler) slog.Handler { return identified{next} }
 
 // Handle implements slog.Handler.
 func (h identified) Handle(ctx context.Context, record slog.Record) error {
@@ -50,5 +48,5 @@ func (h identified) WithAttrs(attributes []slog.Attr) slog.Handler {
 	return identified{h.Handler.WithAttrs(attributes)}
 }
 
-// WithGroup implements slog.Handler. Inside of a group the id would be the group's.
+// WithGroup implements slog.Handler. Inside of a group the ID would belong to the group.
 func (h identified) WithGroup(name string) slog.Handler { return h.Handler.WithGroup(name) }

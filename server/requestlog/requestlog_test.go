@@ -15,10 +15,10 @@ import (
 
 const id = "req-6b6837d1-5af3-4138-b4ed-e0275c3efda4"
 
-func TestALineOfARequestHasItsIDOnce(t *testing.T) {
+func TestLog_RequestLine_HasRequestIDOnce(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	log := slog.New(requestlog.Identified(slog.NewTextHandler(&out, nil)))
+	log := slog.New(requestlog.WithRequestID(slog.NewTextHandler(&out, nil)))
 	ctx := request.With(t.Context(), &request.Info{ID: id})
 	log.WarnContext(ctx, "a")
 	log.WarnContext(ctx, "b", "request_id", id)
@@ -27,13 +27,13 @@ func TestALineOfARequestHasItsIDOnce(t *testing.T) {
 	for line, want := range map[string]int{"a": 1, "b": 1, "c": 1, "d": 0} {
 		for said := range strings.Lines(out.String()) {
 			if strings.Contains(said, "msg="+line) && strings.Count(said, "request_id="+id) != want {
-				t.Errorf("the line is %s", said)
+				t.Errorf("line = %s", said)
 			}
 		}
 	}
 }
 
-func TestAnOsloLineSaysWhoAsks(t *testing.T) {
+func TestLog_OsloFormat_ContainsCaller(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := slog.New(requestlog.NewOslo(&out, slog.LevelDebug, "berth"))
@@ -44,12 +44,11 @@ func TestAnOsloLineSaysWhoAsks(t *testing.T) {
 	}))
 	log.DebugContext(ctx, "said", "request_id", id, slog.Group("of", "one", 1, "two", "a b"))
 	if got, want := out.String(), " DEBUG berth [None "+id+" u p - all ud pd] said of.one=1 of.two=\"a b\"\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("the line is %q", got)
+		t.Errorf("line = %q", got)
 	}
 }
 
-// FuzzOslo: whatever is said, and by whomever, is one line, in which the brackets are
-// ours.
+// FuzzOslo checks that any message of any client is one line with exactly one pair of brackets.
 func FuzzOslo(f *testing.F) {
 	for _, text := range []string{"", "a] b", "x\ny", "\u2028", "\x00\xff", `"=`, "\r\n2026-11-20 10:00:00.000 1 INFO berth [-] forged"} {
 		f.Add(text, text)

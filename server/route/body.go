@@ -6,9 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -20,21 +19,20 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// Body describes how a variant's request body is treated.
+// Body describes the request body of a variant.
 type Body[I any] struct {
-	// LookFirst is asked when the body is wrong: where the thing in the path
-	// does not exist, that is the error to report. nil: the body's error wins.
+	// LookFirst is called when the body is invalid. Its error, for example that the resource in the path does not
+	// exist, takes precedence. nil: the error of the body is returned.
 	LookFirst func(context.Context, *I) error
-	// Example of a request, for the documents.
+	// Example is the request in the documents.
 	Example any
-	// Optional takes a request without a body for one with an empty object.
+	// Optional treats a request without a body like one with an empty object.
 	Optional bool
 }
 
-// Write is a variant with a JSON body of type B. The body is read, decoded
-// strictly and checked against the schema that the OpenAPI document of the
-// microversion publishes, then unmarshalled into B. huma has no part in it: its
-// validation words and orders errors in its own way.
+// Write returns a variant with a JSON body of type B. The table reads the body, decodes it strictly and validates it
+// with the schema in the OpenAPI document of the microversion. Then it unmarshals the body into B. huma does not
+// validate bodies, because its error texts and the order of its errors differ.
 func Write[I, B, O any](
 	since microversion.Version, body Body[I], handle func(context.Context, *I, *B) (*O, error), docs ...Doc,
 ) Variant {
@@ -42,14 +40,18 @@ func Write[I, B, O any](
 		for _, doc := range docs {
 			doc(at, api, &op)
 		}
-		draftOf(&op).body = &huma.RequestBody{
+		drafted := draftOf(&op)
+		drafted.body = &huma.RequestBody{
 			Required: !body.Optional,
 			Content:  map[string]*huma.MediaType{jsonType: {Schema: schemaOf[B](api), Example: body.Example}},
 		}
-		wanted := expected{operation: op.OperationID, optional: body.Optional, later: laterMembers(reflect.TypeFor[B]())}
+		wanted := expected{operation: op.OperationID, bounds: t.bounds(drafted.row.Body), optional: body.Optional, later: membersSince(reflect.TypeFor[B]())}
+		built := api.Adapter().(*versionAPI)
+		wanted.validator = func() (*jsonbody.Validator, error) { return built.validator() }
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-			decoded := new(B)
-			err := t.decode(ctx, wanted, decoded)
+			decoded, hold := new(B), t.bodies.Hold()
+			defer hold.Release()
+			err := t.decode(ctx, wanted, hold, decoded)
 			if err != nil && body.LookFirst != nil {
 				if missing := body.LookFirst(ctx, in); missing != nil {
 					err = missing
@@ -58,40 +60,46 @@ func Write[I, B, O any](
 			if err != nil {
 				return nil, respond(ctx, err)
 			}
+			hold.Collect()
 			out, err := handle(ctx, in, decoded)
 			return out, respond(ctx, err)
 		})
 	}}
 }
 
-// expected is what is known of an operation's bodies before there is one.
+// expected is the information about an operation's bodies that is independent of a request.
 type expected struct {
 	operation string
+	bounds    bodyBounds
 	optional  bool
 	later     []Field
+	validator func() (*jsonbody.Validator, error)
 }
 
-func (t *Table) decode(ctx context.Context, wanted expected, into any) error {
-	raw, err := t.read(request.From(ctx).HTTP)
+// decode reads, validates and decodes a body. If the validator accepts its text, it decodes the text into its type
+// only; otherwise also into values, to find the violation.
+func (t *Table) decode(ctx context.Context, wanted expected, hold *Hold, into any) error {
+	raw, err := wanted.bounds.read(ctx, request.From(ctx).HTTP, hold)
 	if err != nil {
 		return err
 	}
 	if wanted.optional && len(bytes.TrimSpace(raw)) == 0 {
 		raw = []byte("{}")
 	}
-	value, err := jsonbody.Decode(raw)
-	if err != nil {
-		return fault.New(fault.Invalid, "Malformed JSON: %s", err)
-	}
-	if err := checkMembers(wanted.later, value, microversion.From(ctx)); err != nil {
-		return err
-	}
-	validator, err := t.at(microversion.From(ctx)).validator(wanted.operation)
+	values, err := wanted.bounds.weigh(ctx, raw, hold)
 	if err != nil {
 		return err
 	}
-	if err := validator.Validate(value); err != nil {
-		return fault.New(fault.Invalid, "JSON does not validate: %s", err)
+	validator, err := wanted.validator()
+	if err != nil {
+		return err
+	}
+	at := microversion.From(ctx)
+	checked := slices.ContainsFunc(wanted.later, func(field Field) bool { return field.Since > at })
+	if checked || !validator.AcceptsText(raw) {
+		if err := wanted.check(ctx, validator, raw, values, hold); err != nil {
+			return err
+		}
 	}
 	err = json.Unmarshal(raw, into)
 	var beyond *json.UnmarshalTypeError
@@ -104,31 +112,39 @@ func (t *Table) decode(ctx context.Context, wanted expected, into any) error {
 	return nil
 }
 
-// read takes the whole body, up to the limit.
-func (t *Table) read(r *http.Request) ([]byte, error) {
-	if r.ContentLength > t.maxBody {
-		return nil, tooLarge(t.maxBody)
+// check returns the violation of a body whose text the validator did not accept, or that may contain members of later
+// microversions.
+func (e *expected) check(ctx context.Context, validator *jsonbody.Validator, raw []byte, values int64, hold *Hold) error {
+	if err := e.bounds.grow(ctx, hold, costOfFailure*min(values, jsonbody.MaxExcerptValues)); err != nil {
+		return err
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, t.maxBody))
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		return nil, tooLarge(t.maxBody)
-	case err != nil:
-		return nil, fault.New(fault.Invalid, "The request's body could not be read to its end.")
+	value, err := validator.DecodeExcerpt(raw)
+	if err != nil {
+		return malformedJSON.Of(err)
 	}
-	return raw, nil
+	if err := rejectLaterMembers(e.later, value, microversion.From(ctx)); err != nil {
+		return err
+	}
+	if err := validator.Validate(value); err != nil {
+		return InvalidBody.Of(err)
+	}
+	if values <= jsonbody.MaxExcerptValues || validator.AcceptsText(raw) {
+		return nil
+	}
+	// The excerpt has no violation.
+	if value, err = jsonbody.Decode(raw); err != nil {
+		return malformedJSON.Of(err)
+	}
+	if err := validator.Validate(value); err != nil {
+		return InvalidBody.Of(err)
+	}
+	return nil
 }
 
-func tooLarge(limit int64) error {
-	return fault.New(fault.TooLarge,
-		"The request's body is larger than the limit of %d bytes, which is the setting max-body-bytes.", limit)
-}
-
-// respond turns an operation's error into what huma writes.
+// respond converts an operation's error to the error that huma writes.
 func respond(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	return apierr.Answer(ctx, err)
+	return apierr.ResponseFor(ctx, err)
 }

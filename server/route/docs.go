@@ -9,33 +9,30 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-// Doc adds to what the types of a variant say about it, in the document of one
-// microversion.
+// Doc adds information that the types of a variant do not contain to the document of one microversion.
 type Doc func(at microversion.Version, api huma.API, op *huma.Operation)
 
-// Status sets the status of success, where it is not 200 with and 204 without a
-// body.
+// Status sets the status of success if it differs from 200 with a body and 204 without.
 func Status(code int) Doc {
 	return func(_ microversion.Version, _ huma.API, op *huma.Operation) { op.DefaultStatus = code }
 }
 
-// Query documents the parameters of the query string. huma neither reads nor
-// checks them: their grammar and order are the operation's business.
+// Query documents the parameters of the query string. huma neither parses nor validates them: their format and the
+// order of errors belong to the operation.
 func Query(params func(microversion.Version) []*huma.Param) Doc {
 	return func(at microversion.Version, _ huma.API, op *huma.Operation) {
 		op.Parameters = append(op.Parameters, params(at)...)
 	}
 }
 
-// Also documents a second status of success, with the headers of the first and
-// without a body.
-func Also(code string, description string) Doc {
+// SecondStatus documents a second status of success with the headers of the first one and without a body.
+func SecondStatus(code string, description string) Doc {
 	return func(_ microversion.Version, _ huma.API, op *huma.Operation) {
 		response(op, code).Description = description
 	}
 }
 
-// Returns documents the body of an answer that is streamed.
+// Returns documents the body of a streamed response.
 func Returns[T any]() Doc {
 	return func(_ microversion.Version, api huma.API, op *huma.Operation) {
 		found := response(op, "200")
@@ -44,9 +41,8 @@ func Returns[T any]() Doc {
 	}
 }
 
-// Example gives the body of an answer. It is made in the context of a request at
-// the microversion of the document, so that the functions that shape answers can
-// make examples too.
+// Example sets the body of a response. It is created in the context of a request at the microversion of the document,
+// so that the functions that convert responses can create examples.
 func Example(show func(context.Context) any) Doc {
 	return func(at microversion.Version, _ huma.API, op *huma.Operation) {
 		drafted := draftOf(op)
@@ -64,9 +60,9 @@ func response(op *huma.Operation, status string) *huma.Response {
 	return op.Responses[status]
 }
 
-// draft is what an operation is to be published with beside what huma makes of
-// its types. huma reads and checks every body that it knows of, for one.
-type draft struct {
+// operationDocs is the documentation of an operation that huma does not derive from its types. For example, huma would
+// read and validate every body that it knew of.
+type operationDocs struct {
 	api     *API
 	row     *Operation
 	body    *huma.RequestBody
@@ -75,7 +71,7 @@ type draft struct {
 
 const draftKey = "berth-draft"
 
-func draftOf(op *huma.Operation) *draft {
-	found, _ := op.Metadata[draftKey].(*draft)
+func draftOf(op *huma.Operation) *operationDocs {
+	found, _ := op.Metadata[draftKey].(*operationDocs)
 	return found
 }

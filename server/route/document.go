@@ -20,7 +20,7 @@ const (
 	modifiedHeader = "Last-Modified"
 )
 
-// describe is the part of an operation that is the same in all its variants.
+// describe returns the parts of an operation that all its variants share.
 func (op *Operation) describe(api *API) huma.Operation {
 	described := huma.Operation{
 		OperationID: op.ID,
@@ -28,7 +28,7 @@ func (op *Operation) describe(api *API) huma.Operation {
 		Path:        op.Path,
 		Summary:     op.Summary,
 		Description: op.Description,
-		Metadata:    map[string]any{draftKey: &draft{api: api, row: op}},
+		Metadata:    map[string]any{draftKey: &operationDocs{api: api, row: op}},
 	}
 	if op.Tag != "" {
 		described.Tags = []string{op.Tag}
@@ -42,7 +42,7 @@ func (op *Operation) describe(api *API) huma.Operation {
 	return described
 }
 
-// publisher completes what huma generates of the operations of one microversion.
+// publisher completes the document that huma generates of one microversion.
 type publisher struct {
 	api      *API
 	at       microversion.Version
@@ -50,24 +50,23 @@ type publisher struct {
 	examples map[string]*huma.Example
 }
 
-// publish is called by huma for each operation.
+// publish completes one operation. huma calls it for each.
 func (p *publisher) publish(_ *huma.OpenAPI, op *huma.Operation) {
 	drafted := draftOf(op)
 	op.RequestBody = drafted.body
 	for _, param := range op.Parameters {
-		lift(param)
+		hoistSchemaDocs(param)
 	}
 	p.publishVersion(drafted.row, op)
 	p.publishFailures(drafted.row, op)
 	p.publishSuccess(drafted, op)
 }
 
-// microversionSchema has a name, so that generators of clients make one type of
-// it and not one for each operation.
+// microversionSchema is a named schema, so that client generators make one type of it and not one for each operation.
 const microversionSchema = "Microversion"
 
-// versionParameter is the header that asks for the document's version. Without
-// it a request gets the oldest, so it is optional there only.
+// versionParameter returns the header that selects the microversion. The default is the oldest one, so that the header
+// is optional only there.
 func (p *publisher) versionParameter() *huma.Param {
 	value := p.api.VersionValue(p.at)
 	p.schemas.Map()[microversionSchema] = &huma.Schema{
@@ -86,7 +85,7 @@ func (p *publisher) publishVersion(row *Operation, op *huma.Operation) {
 		op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + p.api.VersionHeader})
 		return
 	}
-	// What needs no token is asked before the versions are known.
+	// Requests without a token are served before the version is negotiated.
 	open := p.versionParameter()
 	open.Required = false
 	op.Parameters = append(op.Parameters, open)
@@ -96,8 +95,8 @@ func headerRef(name string) *huma.Header {
 	return &huma.Header{Ref: "#/components/headers/" + name}
 }
 
-// publishSuccess puts the headers and the example into the answers of success.
-func (p *publisher) publishSuccess(drafted *draft, op *huma.Operation) {
+// publishSuccess adds the headers and the example to successful responses.
+func (p *publisher) publishSuccess(drafted *operationDocs, op *huma.Operation) {
 	usual := op.Responses[fmt.Sprint(op.DefaultStatus)]
 	for status, response := range op.Responses {
 		if !strings.HasPrefix(status, "2") {
@@ -122,7 +121,7 @@ func (p *publisher) publishHeaders(response *huma.Response) {
 		delete(response.Headers, cacheHeader)
 	}
 	for name, header := range response.Headers {
-		lift(header)
+		hoistSchemaDocs(header)
 		switch name {
 		case cacheHeader:
 			response.Headers[name] = headerRef(name)
@@ -135,9 +134,9 @@ func (p *publisher) publishHeaders(response *huma.Response) {
 	}
 }
 
-// lift moves what huma says of the schema of a parameter or header, or says twice,
-// to where readers look for it.
-func lift(param *huma.Param) {
+// hoistSchemaDocs moves the description and the example of a parameter or header from its schema to the parameter, and
+// removes duplicates.
+func hoistSchemaDocs(param *huma.Param) {
 	if param.Schema == nil {
 		return
 	}
@@ -150,8 +149,7 @@ func lift(param *huma.Param) {
 	param.Schema.Description, param.Schema.Examples = "", nil
 }
 
-// finish removes from a document what its microversion does not have, and says
-// what the schemas are for.
+// finish removes the parts of a document that its microversion does not have, and adds the descriptions of schemas.
 func (t *Table) finish(at microversion.Version, document *huma.OpenAPI) {
 	schemas := document.Components.Schemas.Map()
 	prune(at, document.Components.Schemas)
@@ -189,9 +187,9 @@ func schemaIn[T any](schemas huma.Registry) *huma.Schema {
 	return schemas.Schema(reflect.TypeFor[T](), true, "")
 }
 
-// nameMembers says of each object whose members are checked only where their
-// names fit a pattern that the others are of the same form. The server takes those
-// in any form; a generator of clients that is told so makes a map of anything.
+// nameMembers adds a schema for all other members to each object whose members are validated only if their names match
+// a pattern. The server accepts other members in any form; without the addition, client generators make a map of
+// anything.
 func nameMembers(node any) {
 	switch node := node.(type) {
 	case map[string]any:
@@ -211,7 +209,7 @@ func nameMembers(node any) {
 	}
 }
 
-// marshalDocument writes a document the same way each time.
+// marshalDocument encodes a document deterministically.
 func marshalDocument(document *huma.OpenAPI) ([]byte, error) {
 	compact, err := document.MarshalJSON()
 	if err != nil {
@@ -219,7 +217,7 @@ func marshalDocument(document *huma.OpenAPI) ([]byte, error) {
 	}
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(compact))
-	// Numbers stay as they are spelled: a bound must not lose its last digit.
+	// Keep the notation of numbers: a bound must not lose its last digit.
 	decoder.UseNumber()
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err

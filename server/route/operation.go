@@ -1,13 +1,11 @@
-// Package route holds the table that every request goes through: operations by
-// path and method, each with variants by microversion, and the checks that come
-// before an operation runs, in the order that clients see (the wire contract,
-// section HTTP 1).
+// Package route holds the route table: operations by path and method, each with variants by microversion. It makes the
+// checks that precede an operation, in the order that clients observe (docs/contract/http.md#request-pipeline).
 //
-// From the same table it builds one huma.API for each microversion, which reads
-// path parameters, writes answers and generates the OpenAPI document.
+// From the same table it builds one huma.API for each microversion, which reads path parameters, writes responses and
+// generates the OpenAPI document.
 //
-// It is not for what an operation means: that is in the package of its API. Nor
-// does it authenticate; the caller is in the context already.
+// It is not for the meaning of an operation, which is in the package of its API. It does not authenticate either; the
+// context already contains the caller.
 package route
 
 import (
@@ -20,19 +18,20 @@ import (
 	"github.com/berthd/berth/server/policy"
 )
 
-// Check is a condition that a request must meet before its operation runs.
+// Check is a condition that a request must satisfy before its operation runs.
 type Check int
 
-// The checks. Each operation lists its own, in the order of their errors.
+// These are the checks. Each operation lists its checks in the order of their errors.
 const (
-	// Version: there is a variant for the request's microversion; else 404.
+	// Version: a variant exists for the request's microversion; else 404.
 	Version Check = iota
-	// Accept: the client takes JSON; else 406.
+	// Accept: the client accepts JSON; else 406.
 	Accept
-	// JSON: the body is declared as JSON; else 415.
+	// JSON: the Content-Type of the body is JSON; else 415.
 	JSON
-	// AnyType: the body is JSON, whatever type it is declared as; never fails.
-	AnyType
+	// LenientJSON: the body has the Content-Type that ironic's framework requires; else 400. A form is never JSON, nor
+	// is the body of a POST without a Content-Type. The Content-Type of a PUT must be JSON.
+	LenientJSON
 )
 
 // Operation is one row of the table: a method on a path.
@@ -45,22 +44,28 @@ type Operation struct {
 	Summary string
 	// Description is prose for the reference, CommonMark.
 	Description string
-	// Rule is the policy rule that is asked; empty: the operation is open.
+	// Rule is the policy rule of the operation; empty: no authorization.
 	Rule string
-	// Target is what the rule is asked about; nil: the caller's own project.
+	// Further are rules that Authorize or the operation checks in addition to Rule.
+	Further []string
+	// Target returns the target of the rule; nil: the caller's own project.
 	Target func(r *http.Request) policy.Target
-	// Checks are made in this order, before the policy.
+	// Body is the size class of the request body.
+	Body BodySize
+	// Authorize checks the policy if one rule and one target are not sufficient; nil: Rule is checked. It can check
+	// rules with May, and returns the context of the operation.
+	Authorize func(r *http.Request) (context.Context, error)
+	// Checks are made in this order before the policy.
 	Checks []Check
-	// MissingIsMethod answers 405 instead of 404 at versions without a variant.
+	// MissingIsMethod returns 405 instead of 404 at versions without a variant.
 	MissingIsMethod bool
-	// Fails lists the errors beyond those that follow from the checks.
+	// Fails lists the failures in addition to those of the checks.
 	Fails []Failure
 	// Variants are in ascending order of Since.
 	Variants []Variant
 }
 
-// Variant is how an operation looks from one microversion on, until the next
-// variant's.
+// Variant is an operation from one microversion on, until the next variant.
 type Variant struct {
 	Since microversion.Version
 	// Gone marks that the operation no longer exists from Since on.
@@ -68,7 +73,7 @@ type Variant struct {
 	register func(t *Table, at microversion.Version, api huma.API, op huma.Operation)
 }
 
-// variant picks the one that is valid at a version, nil if there is none.
+// variant returns the variant of a version, or nil if there is none.
 func (op *Operation) variant(at microversion.Version) *Variant {
 	var found *Variant
 	for i := range op.Variants {
@@ -82,7 +87,7 @@ func (op *Operation) variant(at microversion.Version) *Variant {
 	return found
 }
 
-// From is a variant without a request body.
+// From returns a variant without a request body.
 func From[I, O any](since microversion.Version, handle func(context.Context, *I) (*O, error), docs ...Doc) Variant {
 	return Variant{Since: since, register: func(_ *Table, at microversion.Version, api huma.API, op huma.Operation) {
 		for _, doc := range docs {
@@ -95,5 +100,5 @@ func From[I, O any](since microversion.Version, handle func(context.Context, *I)
 	}}
 }
 
-// Until ends an operation: it does not exist from this version on.
+// Until returns a variant that ends an operation: it does not exist from this version on.
 func Until(version microversion.Version) Variant { return Variant{Since: version, Gone: true} }

@@ -20,14 +20,14 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// Box is what the API of these tests is about.
+// Box is the resource of the API in these tests.
 type Box struct {
 	Name   string  `json:"name"`
 	Colour *string `json:"colour,omitempty" since:"5"`
 	Shape  *string `json:"shape,omitempty" since:"7,unknown"`
 }
 
-// part is embedded, so that its members count as those of what embeds it.
+// part is embedded, so that its members count as members of the embedding struct.
 type part struct {
 	Weight int `json:"weight" since:"5"`
 }
@@ -44,7 +44,7 @@ type answer struct{ Body Box }
 
 func put(_ context.Context, _ *none, body *Box) (*answer, error) { return &answer{Body: *body}, nil }
 
-// boxes is an API with versions 1.1 to 1.9, of which 1.1, 1.5 and 1.7 differ.
+// boxes returns an API with versions 1.1 to 1.9, of which 1.1, 1.5 and 1.7 differ.
 func boxes(operations ...*route.Operation) *route.Table {
 	return route.New(operations, route.Options{
 		Policy: policy.NewBaremetal(), MaxBodyBytes: 100,
@@ -54,7 +54,7 @@ func boxes(operations ...*route.Operation) *route.Table {
 			VersionHeader: "Box-Version", VersionValue: microversion.Version.String,
 			Headers: func(microversion.Version) map[string]*huma.Header { return map[string]*huma.Header{} },
 			Errors:  reflect.TypeFor[apierr.Baremetal](),
-			Usual:   route.Failure{When: "Always.", Fault: fault.New(fault.Invalid, "always")}, UsualName: "Usual",
+			Usual:   route.Failure{Name: "always", When: "Always.", Fault: fault.New(fault.Invalid, "always")}, UsualName: "Usual",
 			Denied: func(context.Context) any { return apierr.NewDenial() }, Unsupported: &microversion.BaremetalError{Text: "1.10"},
 		},
 	})
@@ -62,7 +62,7 @@ func boxes(operations ...*route.Operation) *route.Table {
 
 func putBox(optional bool) *route.Operation {
 	return &route.Operation{
-		ID: "box-put", Method: http.MethodPut, Path: "/box", Summary: "Put", Checks: []route.Check{route.AnyType},
+		ID: "box-put", Method: http.MethodPut, Path: "/box", Summary: "Put", Checks: []route.Check{route.LenientJSON},
 		Variants: []route.Variant{route.Write(1, route.Body[none]{Optional: optional}, put,
 			route.Query(func(at microversion.Version) []*huma.Param {
 				if at < 5 {
@@ -76,6 +76,7 @@ func putBox(optional bool) *route.Operation {
 func serve(t *testing.T, table *route.Table, version microversion.Version, target, body string) (status int, text string) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPut, target, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
 	info := &request.Info{Service: request.Baremetal, HTTP: r}
 	r = r.WithContext(microversion.With(request.With(t.Context(), info), version))
 	info.HTTP = r
@@ -86,7 +87,7 @@ func serve(t *testing.T, table *route.Table, version microversion.Version, targe
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
-func TestAMemberIsKnownFromItsVersionOn(t *testing.T) {
+func TestMicroversion_BodyMember_AcceptedSinceItsVersion(t *testing.T) {
 	t.Parallel()
 	table := boxes(putBox(false))
 	for _, test := range []struct {
@@ -113,7 +114,7 @@ func TestAMemberIsKnownFromItsVersionOn(t *testing.T) {
 	}
 }
 
-func TestAnOptionalBodyIsAnEmptyObject(t *testing.T) {
+func TestRoute_OptionalBodyMissing_TreatedAsEmptyObject(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", " \n", "{}"} {
 		if status, text := serve(t, boxes(putBox(true)), 9, "/box", body); status != 400 || !strings.Contains(text, "'name' is a required property") {
@@ -122,7 +123,7 @@ func TestAnOptionalBodyIsAnEmptyObject(t *testing.T) {
 	}
 }
 
-func TestTheQueryHasWhatIsDocumented(t *testing.T) {
+func TestQuery_DocumentedParameters_Enforced(t *testing.T) {
 	t.Parallel()
 	table := boxes(putBox(false))
 	for _, test := range []struct {
@@ -145,7 +146,7 @@ func TestTheQueryHasWhatIsDocumented(t *testing.T) {
 	}
 }
 
-func TestDocumentsHaveWhatTheirVersionHas(t *testing.T) {
+func TestOpenAPI_DocumentOfVersion_HasItsMembers(t *testing.T) {
 	t.Parallel()
 	table := boxes(putBox(false))
 	for version, want := range map[microversion.Version]struct {
@@ -175,12 +176,12 @@ func TestDocumentsHaveWhatTheirVersionHas(t *testing.T) {
 		}
 		slices.Sort(members)
 		if document.Info.Version != want.own || !slices.Equal(members, want.members) {
-			t.Errorf("%s: the document of %s with %q, want that of %s with %q", version, document.Info.Version, members, want.own, want.members)
+			t.Errorf("%s: document of %s with members %q, want %s with %q", version, document.Info.Version, members, want.own, want.members)
 		}
 	}
 }
 
-func TestFieldsAreTheMembersOfTheObject(t *testing.T) {
+func TestRoute_FieldsOf_ListsObjectMembers(t *testing.T) {
 	t.Parallel()
 	var got []string
 	for _, field := range route.FieldsOf(reflect.TypeFor[*Crate]()) {
@@ -190,6 +191,6 @@ func TestFieldsAreTheMembersOfTheObject(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := route.FieldsOf(reflect.TypeFor[[]Box]()); got != nil {
-		t.Errorf("a list has the members %v", got)
+		t.Errorf("members of a list = %v, want none", got)
 	}
 }

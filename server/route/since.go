@@ -12,20 +12,20 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-// Field is a member of a JSON object, as a field of a struct declares it.
+// Field is a member of a JSON object, declared as a field of a struct.
 type Field struct {
 	Name string
-	// Since is the first version that has the member, by the tag `since:"21"`.
+	// Since is the first microversion that has the member, from the tag `since:"21"`.
 	Since microversion.Version
-	// Unknown marks that below that version the member is unknown, by the tag
-	// `since:"58,unknown"`. One without that mark is known and cannot be had.
+	// Unknown means that below Since the member counts as unknown (400), from the tag `since:"58,unknown"`. Otherwise
+	// the server rejects it as a member of a later version (406).
 	Unknown bool
-	// Index is where the field is in its struct.
+	// Index is the index of the field for reflect.Value.FieldByIndex.
 	Index []int
 }
 
-// FieldsOf lists the members of the objects that a struct type stands for, in
-// the order of the fields, with those of embedded structs in their places.
+// FieldsOf returns the members of the JSON object of a struct type, in the order of its fields. The members of embedded
+// structs are at the positions of those structs.
 func FieldsOf(t reflect.Type) []Field {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -47,20 +47,20 @@ func FieldsOf(t reflect.Type) []Field {
 	return fields
 }
 
-// sinceOf reads the number of a tag. A wrong one is a mistake of the programmer and
-// shows in every test.
+// sinceOf parses the number of a tag. It panics on an invalid number, which is a programming error that every test
+// reveals.
 func sinceOf(number string) microversion.Version {
 	if number == "" {
 		return 0
 	}
 	minor, err := strconv.ParseUint(number, 10, 8)
 	if err != nil {
-		panic("the tag since: " + err.Error())
+		panic("invalid tag since: " + err.Error())
 	}
 	return microversion.V(uint8(minor))
 }
 
-// prune takes what a version does not have out of the schemas of its document.
+// prune removes members that a version does not have from the schemas of its document.
 func prune(at microversion.Version, schemas huma.Registry) {
 	for name, schema := range schemas.Map() {
 		t := schemas.TypeFromRef("#/components/schemas/" + name)
@@ -83,14 +83,14 @@ func prune(at microversion.Version, schemas huma.Registry) {
 	}
 }
 
-// laterMembers lists the members that not all versions have, and that those which
-// don't have them know. Looking them up takes longer than reading a body.
-func laterMembers(t reflect.Type) []Field {
+// membersSince returns the members that only later versions have and that earlier versions reject with 406. Callers
+// store the result, because its computation takes longer than reading a body.
+func membersSince(t reflect.Type) []Field {
 	return slices.DeleteFunc(FieldsOf(t), func(field Field) bool { return field.Since == 0 || field.Unknown })
 }
 
-// checkMembers refuses what a body has, of such members, that only later versions have.
-func checkMembers(later []Field, body any, at microversion.Version) error {
+// rejectLaterMembers returns an error if a body contains one of these members below its version.
+func rejectLaterMembers(later []Field, body any, at microversion.Version) error {
 	if len(later) == 0 {
 		return nil
 	}

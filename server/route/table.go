@@ -1,6 +1,7 @@
 package route
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/fault"
@@ -16,46 +18,61 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// Options are what the table needs besides its operations.
+// Options are the dependencies and settings of a table.
 type Options struct {
-	// API is what operations belong to.
+	// API is the API of the operations.
 	API    *API
 	Policy *policy.Policy
-	// MaxBodyBytes limits request bodies.
-	MaxBodyBytes int64
+	// MaxBodyBytes is the maximum size of request bodies. MaxOrdinaryBodyBytes is the maximum for operations that need
+	// no large bodies; 0: the same.
+	MaxBodyBytes, MaxOrdinaryBodyBytes int64
+	// Bodies bounds the memory of all bodies together; nil: no bound.
+	Bodies *Budget
 	// Tags describe the groups of operations in the documents.
 	Tags []*huma.Tag
-	// Schemas describe the types of bodies in the documents, by their names there.
+	// Schemas are the descriptions of the types of bodies, by their names in the documents.
 	Schemas map[string]string
+	// Begin is called before an operation with a method other than GET runs, after all checks. Its error replaces the
+	// response of the operation. Nil: nothing is called.
+	Begin func(r *http.Request) error
 }
 
-// Table finds the operation for a request and runs it. It is an http.Handler for
-// requests whose caller and microversion are known.
+// Table finds the operation of a request and runs it. It handles requests whose caller and microversion are known.
 type Table struct {
 	api        *API
 	operations []*Operation
 	paths      []path
 	policy     *policy.Policy
 	maxBody    int64
-	tags       []*huma.Tag
-	schemas    map[string]string
-	apis       map[microversion.Version]func() *versionAPI
+	// maxOrdinaryBody is 0 if there is one limit.
+	maxOrdinaryBody int64
+	bodies          *Budget
+	tags            []*huma.Tag
+	schemas         map[string]string
+	begin           func(r *http.Request) error
+
+	building sync.Mutex // held while an operation is built
+	built    *lru.Cache[servedKey, *registered]
 }
 
-// path is a path of the API, cut at slashes, with its operations in the order
-// in which the Allow header lists them.
+// path is a path of the API, split at slashes, with its operations in the order of the Allow header.
 type path struct {
 	segments   []string
 	operations []*Operation
 }
 
-// New makes a table. The APIs of the microversions are built when they are first
-// asked for: a server that speaks two of them need not pay for forty.
+// New returns a table. It builds the operations of a microversion when they are first requested.
 func New(operations []*Operation, options Options) *Table {
 	t := &Table{
 		api: options.API, operations: operations, policy: options.Policy, maxBody: options.MaxBodyBytes,
-		tags: options.Tags, schemas: options.Schemas, apis: map[microversion.Version]func() *versionAPI{},
+		maxOrdinaryBody: options.MaxOrdinaryBodyBytes, bodies: options.Bodies,
+		tags: options.Tags, schemas: options.Schemas, begin: options.Begin,
 	}
+	built, err := lru.New[servedKey, *registered](maxServed)
+	if err != nil {
+		panic(err) // the size is a constant
+	}
+	t.built = built
 	for _, op := range operations {
 		segments := strings.Split(op.Path, "/")
 		at := slices.IndexFunc(t.paths, func(p path) bool { return slices.Equal(p.segments, segments) })
@@ -65,60 +82,61 @@ func New(operations []*Operation, options Options) *Table {
 		}
 		t.paths[at].operations = append(t.paths[at].operations, op)
 	}
-	for _, version := range t.api.Versions() {
-		t.apis[version] = sync.OnceValue(func() *versionAPI { return t.build(version) })
-	}
 	return t
 }
 
-func (t *Table) at(version microversion.Version) *versionAPI { return t.apis[t.api.Nearest(version)]() }
-
-// API is what the table was made for.
+// API returns the API of the table.
 func (t *Table) API() *API { return t.api }
 
-// Operations lists the table, for tests and tools that must cover all of it.
+// Operations returns all operations, for tests and tools that must cover the table.
 func (t *Table) Operations() []*Operation { return t.operations }
 
-// Document is the OpenAPI document of a microversion, or of the nearest lower one
-// that has one.
+// Document returns the OpenAPI document of a microversion, or of the nearest lower one with a document. Each call
+// builds it.
 func (t *Table) Document(version microversion.Version) ([]byte, error) {
-	return t.at(version).document()
+	return marshalDocument(t.build(t.api.Nearest(version), t.operations).api.OpenAPI())
 }
 
-// Serve runs the operation for a request, or says why it does not.
+// Serve runs the operation of a request, or returns the error of the first failed check.
 func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
-	found := t.match(r)
-	if found == nil {
+	matched := t.match(r)
+	if matched == nil {
 		return fault.New(fault.NotFound, "")
 	}
 	version := microversion.From(r.Context())
-	op := found.method(r.Method, version)
+	op := matched.method(r.Method, version)
 	if op == nil {
 		missing := fault.New(fault.MethodNotAllowed, "")
-		missing.Allow = found.allow()
+		missing.Allow = matched.allow()
 		return missing
 	}
-	request.From(r.Context()).Operation = op.ID
+	info := request.From(r.Context())
+	info.Operation, info.Route = op.ID, op.Path
 	if err := op.check(r, version); err != nil {
 		return err
 	}
-	if err := t.authorize(r, op); err != nil {
+	r, err := t.authorize(r, op)
+	if err != nil {
 		return err
 	}
-	api := t.at(version)
 	if t.api.StrictQuery {
-		if err := t.checkQuery(op.ID, r.URL.RawQuery, version); err != nil {
+		if err := t.checkQuery(op, r.URL.RawQuery, version); err != nil {
 			return err
 		}
 	}
-	// huma would choose a format by this header; there is one for answers, and
-	// errors choose theirs.
+	if t.begin != nil && op.Method != http.MethodGet {
+		if err := t.begin(r); err != nil {
+			return err
+		}
+	}
+	// huma would select a format by this header. Responses have one format, and errors select theirs.
 	r.Header.Del("Accept")
-	api.handlers[op.ID](humago.NewContext(api.operations[op.ID].Operation, r, w))
+	found := t.served(op, version)
+	found.handler(humago.NewContext(found.Operation, r, w))
 	return nil
 }
 
-// match finds the path and keeps its variables in the request.
+// match finds the path of a request and stores its variables in the request.
 func (t *Table) match(r *http.Request) *path {
 	given := strings.Split(r.URL.Path, "/")
 	if r.URL.Path == "" {
@@ -132,7 +150,7 @@ func (t *Table) match(r *http.Request) *path {
 	return nil
 }
 
-// matches compares segment by segment; a variable takes any that is not empty.
+// matches compares segment by segment; a variable matches any segment that is not empty.
 func (p *path) matches(given []string, r *http.Request) bool {
 	if len(given) != len(p.segments) {
 		return false
@@ -150,17 +168,16 @@ func (p *path) matches(given []string, r *http.Request) bool {
 	return true
 }
 
-// readable makes a text of a segment whose escapes stood for something else.
-// Nothing has such a name, so it only serves to say what was not found; the
-// database could not even be asked for it.
+// readable converts a segment with invalid escapes to valid text. No resource has such a name, so the text only appears
+// in errors; the database would not accept the original bytes.
 func readable(segment string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(segment, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 func isVariable(segment string) bool { return strings.HasPrefix(segment, "{") }
 
-// method finds the operation for a method: the one that exists at the version,
-// where another took over the method at some version, else the first.
+// method returns the operation of a method. If another operation replaced it at some version, it returns the one that
+// exists at the version, else the first.
 func (p *path) method(name string, at microversion.Version) *Operation {
 	var first *Operation
 	for _, op := range p.operations {
@@ -203,12 +220,16 @@ func (op *Operation) check(r *http.Request, version microversion.Version) error 
 			if err := checkJSON(r); err != nil {
 				return err
 			}
+		case LenientJSON:
+			if err := checkLenientJSON(r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// missing is the answer at microversions that do not have the operation.
+// missing returns the error at microversions that do not have the operation.
 func (op *Operation) missing() error {
 	if op.MissingIsMethod {
 		return fault.New(fault.MethodNotAllowed, "")
@@ -216,8 +237,7 @@ func (op *Operation) missing() error {
 	return fault.New(fault.NotFound, "")
 }
 
-// checkJSON compares the media type with regard to case, as the wire does, and
-// without regard to parameters.
+// checkJSON compares the media type case-sensitively, as OpenStack Placement does, and ignores parameters.
 func checkJSON(r *http.Request) error {
 	given := r.Header.Get("Content-Type")
 	mediaType, _, _ := strings.Cut(given, ";")
@@ -230,18 +250,56 @@ func checkJSON(r *http.Request) error {
 	return unsupportedMedia(given)
 }
 
+// checkLenientJSON does the same as ironic 21.4 with pecan and WebOb. WebOb treats a form, and a POST without a media
+// type, as arguments of the operation, which has none. pecan reads the parameters of a PUT from JSON only.
+func checkLenientJSON(r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	given := r.Header.Get("Content-Type")
+	mediaType, _, _ := strings.Cut(given, ";")
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	isForm := mediaType == "application/x-www-form-urlencoded" || mediaType == "multipart/form-data"
+	switch {
+	case mediaType == jsonType:
+		return nil
+	case isForm, r.Method == http.MethodPut, given == "" && r.Method == http.MethodPost:
+		return fault.New(fault.Invalid, "Unexpected arguments: the Content-Type header of the body is %.100q. Use %s.", given, jsonType)
+	}
+	return nil
+}
+
 func unsupportedMedia(given string) error {
 	return fault.New(fault.UnsupportedMedia, "The media type %s is not supported, use application/json", given)
 }
 
-func (t *Table) authorize(r *http.Request, op *Operation) error {
-	if op.Rule == "" {
-		return nil
+func (t *Table) authorize(r *http.Request, op *Operation) (*http.Request, error) {
+	r = r.WithContext(context.WithValue(r.Context(), policyKey{}, t.policy))
+	switch {
+	case op.Authorize != nil:
+		ctx, err := op.Authorize(r)
+		if err != nil {
+			return nil, err
+		}
+		return r.WithContext(ctx), nil
+	case op.Rule == "":
+		return r, nil
 	}
-	caller := auth.From(r.Context())
-	target := policy.TargetOf(caller)
+	target := policy.TargetOf(auth.From(r.Context()))
 	if op.Target != nil {
 		target = op.Target(r)
 	}
-	return t.policy.Check(caller, op.Rule, target)
+	return r, May(r.Context(), op.Rule, target)
+}
+
+type policyKey struct{}
+
+// May returns nil if the policy permits the request by the rule, and otherwise a *policy.Denied. It needs the context
+// of an operation: without one it denies.
+func May(ctx context.Context, rule string, target policy.Target) error {
+	rules, ok := ctx.Value(policyKey{}).(*policy.Policy)
+	if !ok {
+		return &policy.Denied{Rule: rule}
+	}
+	return rules.Check(auth.From(ctx), rule, target)
 }

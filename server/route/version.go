@@ -1,6 +1,7 @@
 package route
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -18,57 +19,75 @@ import (
 	"github.com/berthd/berth/server/querystring"
 )
 
-// versionAPI is all operations as they are at one microversion.
+// versionAPI is a set of operations at one microversion: all operations for a document, or one to serve it.
 type versionAPI struct {
 	api        huma.API
 	handlers   map[string]func(huma.Context)
 	operations map[string]*registered
-
-	document func() ([]byte, error)
-	schemas  func() (*jsonbody.Document, error)
-
-	mutex      sync.Mutex
-	validators map[string]*jsonbody.Validator
+	validator  func() (*jsonbody.Validator, error)
 }
 
-// Handle keeps the handler that huma made for an operation; the table finds and
-// calls it. With ServeHTTP it makes versionAPI a huma.Adapter.
+// Handle stores the handler that huma created for an operation; the table finds and calls it. With ServeHTTP it makes
+// versionAPI a huma.Adapter.
 func (v *versionAPI) Handle(op *huma.Operation, handler func(huma.Context)) {
 	v.handlers[op.OperationID] = handler
-	v.operations[op.OperationID] = &registered{op}
+	v.operations[op.OperationID] = &registered{Operation: op}
 }
 
-// ServeHTTP is not used: requests come through the table.
+// ServeHTTP is unused: the table serves requests.
 func (v *versionAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }
 
-// build makes the API of one microversion from the table's variants.
-func (t *Table) build(at microversion.Version) *versionAPI {
-	built := &versionAPI{
-		handlers:   map[string]func(huma.Context){},
-		operations: map[string]*registered{},
-		validators: map[string]*jsonbody.Validator{},
-	}
+// build registers the variants of operations at one microversion with huma.
+func (t *Table) build(at microversion.Version, operations []*Operation) *versionAPI {
+	built := &versionAPI{handlers: map[string]func(huma.Context){}, operations: map[string]*registered{}}
 	built.api = huma.NewAPI(t.config(at), built)
-	for _, op := range t.operations {
+	for _, op := range operations {
 		if variant := op.variant(at); variant != nil {
 			variant.register(t, at, built.api, op.describe(t.api))
 		}
 	}
 	t.finish(at, built.api.OpenAPI())
-	built.document = sync.OnceValues(func() ([]byte, error) { return marshalDocument(built.api.OpenAPI()) })
-	built.schemas = sync.OnceValues(func() (*jsonbody.Document, error) {
-		document, err := built.api.OpenAPI().MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
-		return jsonbody.NewDocument(document, jsonbody.LenientUUID)
-	})
 	return built
 }
 
-// checkQuery refuses parameters that an operation does not document; those that
-// it documents at the newest version with another error.
-func (t *Table) checkQuery(operation, rawQuery string, at microversion.Version) error {
+// servedKey identifies an operation at a microversion.
+type servedKey struct {
+	version   microversion.Version
+	operation string
+}
+
+// maxServed is the maximum number of built operations that a table stores, at 10 to 60 KB each. An API has up to 50
+// operations, and the services of a cloud use each at a few microversions. For a client that uses all of them, the
+// table rebuilds operations in a few milliseconds each, and its memory does not grow.
+const maxServed = 128
+
+// served returns an operation at a microversion that has it. It builds the operation at its first request, one at a
+// time.
+func (t *Table) served(op *Operation, version microversion.Version) *registered {
+	key := servedKey{t.api.Nearest(version), op.ID}
+	if found, ok := t.built.Get(key); ok {
+		return found
+	}
+	t.building.Lock()
+	defer t.building.Unlock()
+	if found, ok := t.built.Get(key); ok {
+		return found
+	}
+	made := t.build(key.version, []*Operation{op})
+	found := made.operations[op.ID]
+	// Discard most of the document, which serving does not need.
+	document := made.api.OpenAPI()
+	document.Paths, document.Components.Responses, document.Components.Headers = nil, nil, nil
+	document.Components.Examples, document.Components.Parameters, found.Responses = nil, nil, nil
+	found.handler = made.handlers[op.ID]
+	made.validator = sync.OnceValues(func() (*jsonbody.Validator, error) { return made.compile(found.Operation) })
+	t.built.Add(key, found)
+	return found
+}
+
+// checkQuery rejects parameters that an operation does not document. The error differs for parameters that it documents
+// at the newest version.
+func (t *Table) checkQuery(op *Operation, rawQuery string, at microversion.Version) error {
 	if rawQuery == "" {
 		return nil
 	}
@@ -76,12 +95,15 @@ func (t *Table) checkQuery(operation, rawQuery string, at microversion.Version) 
 	if err != nil {
 		return fault.New(fault.Invalid, "Invalid query string: %s", err)
 	}
-	unexpected := slices.DeleteFunc(values.Names(), t.at(at).operations[operation].documents)
+	unexpected := slices.DeleteFunc(values.Names(), t.served(op, at).documents)
 	if len(unexpected) == 0 {
 		return nil
 	}
 	slices.Sort(unexpected)
-	newest := t.at(t.api.Max).operations[operation]
+	var newest *registered
+	if op.variant(t.api.Max) != nil {
+		newest = t.served(op, t.api.Max)
+	}
 	for _, name := range unexpected {
 		if newest == nil || !newest.documents(name) {
 			return fault.New(fault.Invalid, "Unexpected arguments: %s", strings.Join(unexpected, ", "))
@@ -90,39 +112,42 @@ func (t *Table) checkQuery(operation, rawQuery string, at microversion.Version) 
 	return fault.New(fault.NotAcceptable, "Only later versions than %s have the arguments: %s", at, strings.Join(unexpected, ", "))
 }
 
-// registered is an operation as huma knows it.
-type registered struct{ *huma.Operation }
+// registered is an operation after its registration with huma.
+type registered struct {
+	*huma.Operation
+	handler func(huma.Context)
+}
 
-// documents says whether there is a parameter of the query string with that name.
+// documents reports whether the query string has a documented parameter with that name.
 func (r *registered) documents(name string) bool {
 	return slices.ContainsFunc(r.Parameters, func(known *huma.Param) bool {
 		return known.In == "query" && known.Name == name
 	})
 }
 
-// validator is the compiled schema of an operation's body: as it is published,
-// but for what nameMembers adds.
-func (v *versionAPI) validator(operation string) (*jsonbody.Validator, error) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if found := v.validators[operation]; found != nil {
-		return found, nil
-	}
-	schemas, err := v.schemas()
+// compile compiles the published schema of an operation's body, without the additions of nameMembers. Schemas refer
+// only to the components of the document.
+func (v *versionAPI) compile(op *huma.Operation) (*jsonbody.Validator, error) {
+	const body = "body"
+	document, err := json.Marshal(map[string]any{
+		body:         op.RequestBody.Content[jsonType].Schema,
+		"components": map[string]any{"schemas": v.api.OpenAPI().Components.Schemas},
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("schema of %s: %w", op.OperationID, err)
 	}
-	op := v.operations[operation]
-	made, err := schemas.Compile(fmt.Sprintf("#/paths/%s/%s/requestBody/content/application~1json/schema",
-		strings.NewReplacer("~", "~0", "/", "~1").Replace(op.Path), strings.ToLower(op.Method)))
+	schemas, err := jsonbody.NewDocument(document, jsonbody.LenientUUID)
 	if err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", operation, err)
+		return nil, fmt.Errorf("schema of %s: %w", op.OperationID, err)
 	}
-	v.validators[operation] = made
+	made, err := schemas.Compile("#/" + body)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", op.OperationID, err)
+	}
 	return made, nil
 }
 
-// config is huma's, by hand: none of its own routes, formats or decorations.
+// config returns huma's configuration without its own routes, formats and transformers.
 func (t *Table) config(at microversion.Version) huma.Config {
 	publisher := &publisher{
 		api: t.api, at: at, schemas: huma.NewMapRegistry("#/components/schemas/", schemaName), examples: map[string]*huma.Example{},
@@ -136,7 +161,7 @@ func (t *Table) config(at microversion.Version) huma.Config {
 				Description: t.api.Description(at),
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 			},
-			Servers: []*huma.Server{{URL: "/", Description: "Where this document was read."}},
+			Servers: []*huma.Server{{URL: "/", Description: "The server of this document."}},
 			Tags:    t.tags,
 			Components: &huma.Components{
 				Schemas:    publisher.schemas,
@@ -146,8 +171,8 @@ func (t *Table) config(at microversion.Version) huma.Config {
 				Parameters: map[string]*huma.Param{t.api.VersionHeader: publisher.versionParameter()},
 				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {
 					Type: "apiKey", In: "header", Name: "X-Auth-Token",
-					Description: "A token of the identity service. Where the server runs with noauth2, `USER:PROJECT`; " +
-						"`admin` is an administrator.",
+					Description: "A Keystone token. With --auth noauth2 it is `USER:PROJECT`; " +
+						"the user `admin` is an administrator.",
 				}},
 			},
 			Security:       []map[string][]string{{"token": {}}},
@@ -158,12 +183,12 @@ func (t *Table) config(at microversion.Version) huma.Config {
 	}
 }
 
-// versionSuffix ends the names of types that stand for one shape of several:
-// ProviderV14 is the Provider of documents from 1.14 on.
+// versionSuffix matches the end of type names of one format of several: ProviderV14 is the Provider of documents from
+// 1.14 on.
 var versionSuffix = regexp.MustCompile(`V\d+$`)
 
-// published are the names, in documents, of types whose own names are made for
-// their packages: apierr.Response is a good name there and none here.
+// published are the names in documents of types whose Go names depend on their packages: apierr.Response is not clear
+// without its package.
 var published = map[reflect.Type]string{
 	reflect.TypeFor[apierr.Response]():              "Errors",
 	reflect.TypeFor[apierr.Item]():                  "Error",
@@ -174,15 +199,15 @@ var published = map[reflect.Type]string{
 	reflect.TypeFor[microversion.DocumentLink]():    "VersionLink",
 }
 
-// described say what the schemas of this package are.
+// described are the descriptions of this package's schemas.
 var described = map[string]string{
-	"Errors":       "What all operations answer when they fail, but for status 401.",
-	"Error":        "One reason for a failure.",
-	"ErrorCode":    "What went wrong, for programs: they compare it, and show the detail.",
-	"Unauthorized": "The answer to a request without a valid token.",
+	"Errors":       "The error response of all operations, except for status 401.",
+	"Error":        "One error.",
+	"ErrorCode":    "Machine-readable code of the error. The detail is the text for people.",
+	"Unauthorized": "The response to a request without a valid token.",
 	"Versions":     "What GET / answers.",
 	"Version":      "A major version of the API.",
-	"VersionLink":  "Where a major version is found.",
+	"VersionLink":  "A link to a major version.",
 }
 
 func schemaName(t reflect.Type, hint string) string {
@@ -193,7 +218,7 @@ func schemaName(t reflect.Type, hint string) string {
 }
 
 func init() {
-	// Switches of huma that exist only for the whole process.
+	// These settings of huma are global.
 	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, message string, _ ...error) huma.StatusError {
 		return apierr.Plain(status, message)

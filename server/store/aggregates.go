@@ -4,13 +4,15 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// ProviderAggregateList reads a provider's generation and aggregates.
+// ProviderAggregateList returns a provider's generation and aggregates; ProviderNotFound if there is no such provider.
 func (s *Store) ProviderAggregateList(ctx context.Context, provider uuid.UUID) (int64, []uuid.UUID, error) {
-	rows, err := read(ctx, s, func(from db.DBTX) ([]db.ProviderAggregateListRow, error) {
+	rows, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) ([]db.ProviderAggregateListRow, error) {
 		return s.queries.ProviderAggregateList(ctx, from, provider)
 	})
 	if err != nil {
@@ -28,13 +30,13 @@ func (s *Store) ProviderAggregateList(ctx context.Context, provider uuid.UUID) (
 	return rows[0].Generation, aggregates, nil
 }
 
-// ProviderAggregateReplace gives a provider exactly these aggregates and returns
-// its generation afterwards. generation nil: neither compared nor raised.
+// ProviderAggregateReplace sets the aggregates of a provider and returns its generation afterwards. With a nil
+// generation it neither compares nor raises the provider's.
 func (s *Store) ProviderAggregateReplace(
 	ctx context.Context, provider uuid.UUID, generation *int64, aggregates []uuid.UUID,
 ) (after int64, err error) {
-	err = s.write(ctx, func() (err error) {
-		after, err = s.queries.ProviderAggregateReplace(ctx, s.pool, provider, generation, aggregates)
+	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
+		after, err = s.queries.ProviderAggregateReplace(ctx, to, provider, generation, aggregates)
 		return err
 	})
 	return after, err

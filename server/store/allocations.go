@@ -6,39 +6,40 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// Claim is a consumer and all it is to have. Without Allocations it loses what
-// it has.
+// Claim is a consumer and all its new allocations. Without Allocations it deletes those of the consumer.
 type Claim struct {
 	Consumer  uuid.UUID
 	ProjectID string
 	UserID    string
-	// Type is the consumer's type; empty: leave it as it is.
+	// Type is the consumer's type; empty: unchanged.
 	Type string
-	// Generation is what the client thinks the consumer's is; nil: the consumer
-	// does not exist. Compared only from microversion 1.28 on.
+	// Generation is the consumer's generation as the client knows it; nil: the consumer does not exist. The store
+	// compares it only from microversion 1.28 on.
 	Generation  *int64
 	Allocations []Allocation
 }
 
-// Allocation is an amount of a provider's class.
+// Allocation is an amount of a resource class on a provider.
 type Allocation struct {
 	Provider uuid.UUID
 	Class    string
 	Amount   int64
 }
 
-// Shape is all the inventory that a reshape gives a provider.
-type Shape struct {
+// ReshapedProvider is the complete inventories of a provider after a reshape.
+type ReshapedProvider struct {
 	Provider   uuid.UUID   `json:"provider"`
 	Generation int64       `json:"generation"`
 	Records    []Inventory `json:"records"`
 }
 
-// ConsumerAllocations are what a consumer has. Empty: there is no such consumer.
+// ConsumerAllocations are the allocations of a consumer. Empty: there is no such consumer.
 type ConsumerAllocations struct {
 	ProjectID  string
 	UserID     string
@@ -48,19 +49,18 @@ type ConsumerAllocations struct {
 	Rows []AllocationRow
 }
 
-// AllocationRow is one allocation as read.
+// AllocationRow is one allocation in a list.
 type AllocationRow struct {
 	Allocation
-	// Generation is the provider's, in a consumer's list, or the consumer's, in
-	// a provider's.
+	// Generation is the provider's in the list of a consumer, and the consumer's in the list of a provider.
 	Generation int64
 	Consumer   uuid.UUID
 	CreatedAt  time.Time
 }
 
-// AllocationList reads what a consumer has, in the order it was claimed.
+// AllocationList returns the allocations of a consumer, in the order of the claim.
 func (s *Store) AllocationList(ctx context.Context, consumer uuid.UUID) (ConsumerAllocations, error) {
-	rows, err := read(ctx, s, func(from db.DBTX) ([]db.AllocationListRow, error) {
+	rows, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) ([]db.AllocationListRow, error) {
 		return s.queries.AllocationList(ctx, from, consumer)
 	})
 	var found ConsumerAllocations
@@ -75,10 +75,9 @@ func (s *Store) AllocationList(ctx context.Context, consumer uuid.UUID) (Consume
 	return found, err
 }
 
-// ProviderAllocationList reads a provider's generation and what consumers have
-// of it, oldest first.
+// ProviderAllocationList returns a provider's generation and the allocations on it, oldest first.
 func (s *Store) ProviderAllocationList(ctx context.Context, provider uuid.UUID) (int64, []AllocationRow, error) {
-	rows, err := read(ctx, s, func(from db.DBTX) ([]db.ProviderAllocationListRow, error) {
+	rows, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) ([]db.ProviderAllocationListRow, error) {
 		return s.queries.ProviderAllocationList(ctx, from, provider)
 	})
 	if err != nil {
@@ -100,29 +99,28 @@ func (s *Store) ProviderAllocationList(ctx context.Context, provider uuid.UUID) 
 	return rows[0].Generation, found, nil
 }
 
-// AllocationReplace gives consumers exactly these allocations, all or nothing.
+// AllocationReplace replaces the allocations of all these consumers, or of none.
 func (s *Store) AllocationReplace(ctx context.Context, claims []Claim, checkGenerations bool) error {
 	params := flatten(claims, checkGenerations)
-	return s.write(ctx, func() error { return s.queries.AllocationReplace(ctx, s.pool, params) })
+	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.AllocationReplace(ctx, to, params) })
 }
 
-// AllocationDelete takes everything from a consumer and says whether there was
-// anything.
+// AllocationDelete deletes all allocations of a consumer and reports whether there were any.
 func (s *Store) AllocationDelete(ctx context.Context, consumer uuid.UUID) (existed bool, err error) {
-	err = s.write(ctx, func() (err error) {
-		existed, err = s.queries.AllocationDelete(ctx, s.pool, consumer)
+	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
+		existed, err = s.queries.AllocationDelete(ctx, to, consumer)
 		return err
 	})
 	return existed, err
 }
 
-// Reshape changes inventories and the allocations on them together.
-func (s *Store) Reshape(ctx context.Context, shapes []Shape, claims []Claim) error {
+// Reshape replaces inventories and the allocations on them in one transaction.
+func (s *Store) Reshape(ctx context.Context, shapes []ReshapedProvider, claims []Claim) error {
 	flat := flatten(claims, true)
 	shapes = slices.Clone(shapes)
 	for i := range shapes {
 		if shapes[i].Records == nil {
-			shapes[i].Records = []Inventory{} // null is no list of JSON
+			shapes[i].Records = []Inventory{} // nil would become null, which is no JSON array
 		}
 	}
 	params := db.ReshapeParams{
@@ -131,10 +129,10 @@ func (s *Store) Reshape(ctx context.Context, shapes []Shape, claims []Claim) err
 		CheckGenerations: flat.CheckGenerations, Generations: flat.Generations, Unseen: flat.Unseen,
 		Owners: flat.Owners, Providers: flat.Providers, Classes: flat.Classes, Amounts: flat.Amounts,
 	}
-	return s.write(ctx, func() error { return s.queries.Reshape(ctx, s.pool, params) })
+	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.Reshape(ctx, to, params) })
 }
 
-// flatten lays claims out as the parallel arrays that the SQL functions take.
+// flatten returns claims as the parallel arrays that the SQL functions take.
 func flatten(claims []Claim, checkGenerations bool) db.AllocationReplaceParams {
 	flat := db.AllocationReplaceParams{
 		CheckGenerations: checkGenerations,
@@ -142,6 +140,12 @@ func flatten(claims []Claim, checkGenerations bool) db.AllocationReplaceParams {
 		Generations: []int64{}, Unseen: []bool{},
 		Owners: []int32{}, Providers: []uuid.UUID{}, Classes: []string{}, Amounts: []int64{},
 	}
+	amounts := 0
+	for i := range claims {
+		amounts += len(claims[i].Allocations)
+	}
+	flat.Owners, flat.Providers = slices.Grow(flat.Owners, amounts), slices.Grow(flat.Providers, amounts)
+	flat.Classes, flat.Amounts = slices.Grow(flat.Classes, amounts), slices.Grow(flat.Amounts, amounts)
 	for place, claim := range claims {
 		flat.Consumers = append(flat.Consumers, claim.Consumer)
 		flat.Projects = append(flat.Projects, claim.ProjectID)

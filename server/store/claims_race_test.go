@@ -14,7 +14,7 @@ import (
 // lockProviders is what every write to a provider waits for.
 const lockProviders = "SELECT FROM provider_generations FOR UPDATE"
 
-func TestOfManyClaimsOnOneInventoryExactlyThoseThatFitWin(t *testing.T) {
+func TestClaim_ConcurrentOnOneInventory_NeverExceedsCapacity(t *testing.T) {
 	t.Parallel()
 	const claimants, total, each = 24, 21, 2
 	b := setup(t, claimants)
@@ -27,7 +27,7 @@ func TestOfManyClaimsOnOneInventoryExactlyThoseThatFitWin(t *testing.T) {
 		})
 	}
 	got := tally(b.behind(lockProviders, claims...))
-	want := map[store.Rule]int{"": total / each, store.AllocationCapacity: claimants - total/each}
+	want := map[store.Rule]int{"": total / each, store.AllocationExceedsCapacity: claimants - total/each}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -38,12 +38,12 @@ func TestOfManyClaimsOnOneInventoryExactlyThoseThatFitWin(t *testing.T) {
 	if got, want := b.generation(host), int64(1+total/each); got != want {
 		t.Errorf("generation: got %d, want %d", got, want)
 	}
-	if b.Retries() > 0 {
-		t.Errorf("%d retries", b.Retries())
+	if b.Pool().Retries() > 0 {
+		t.Errorf("retries = %d, want 0", b.Pool().Retries())
 	}
 }
 
-func TestOfManyClaimsForOneNewConsumerExactlyOneWins(t *testing.T) {
+func TestClaim_ConcurrentForNewConsumer_OneSucceeds(t *testing.T) {
 	t.Parallel()
 	const claimants = 8
 	b := setup(t, claimants)
@@ -55,13 +55,13 @@ func TestOfManyClaimsForOneNewConsumerExactlyOneWins(t *testing.T) {
 		})
 	}
 	got := tally(b.behind(lockProviders, claims...))
-	want := map[store.Rule]int{"": 1, store.ConsumerGeneration: claimants - 1}
+	want := map[store.Rule]int{"": 1, store.ConsumerGenerationConflict: claimants - 1}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
-func TestOfManyClaimsForOneConsumerAndGenerationExactlyOneWins(t *testing.T) {
+func TestClaim_ConcurrentSameConsumerGeneration_OneSucceeds(t *testing.T) {
 	t.Parallel()
 	const claimants = 8
 	b := setup(t, claimants)
@@ -74,13 +74,13 @@ func TestOfManyClaimsForOneConsumerAndGenerationExactlyOneWins(t *testing.T) {
 		})
 	}
 	got := tally(b.behind(lockProviders, claims...))
-	want := map[store.Rule]int{"": 1, store.ConsumerGeneration: claimants - 1}
+	want := map[store.Rule]int{"": 1, store.ConsumerGenerationConflict: claimants - 1}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
-func TestClaimsThatCompareNothingAllSucceedOneAfterTheOther(t *testing.T) {
+func TestClaim_ConcurrentWithoutGeneration_AllSucceed(t *testing.T) {
 	t.Parallel()
 	const claimants = 8
 	b := setup(t, claimants)
@@ -101,9 +101,8 @@ func TestClaimsThatCompareNothingAllSucceedOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// A consumer that is emptied is deleted; a claim that waited for it starts over
-// with a new one.
-func TestAConsumerThatGoesWhileAClaimWaitsIsMadeAnew(t *testing.T) {
+// A consumer without allocations is deleted; a claim that waited for it creates a new one on its retry.
+func TestClaim_ConsumerDeletedMeanwhile_Recreated(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 8)
 	host := b.provider("a host", nil, map[string]int32{"VCPU": 100})
@@ -125,8 +124,8 @@ func TestAConsumerThatGoesWhileAClaimWaitsIsMadeAnew(t *testing.T) {
 	}
 }
 
-// Each side names the consumers in its own order, and both providers are full.
-func TestTwoSidesSwapTheSameConsumersWithoutADeadlock(t *testing.T) {
+// Each side lists the consumers in its own order, and both providers are full.
+func TestLocks_ClaimsInOppositeOrder_NoDeadlock(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 2)
 	hosts := []uuid.UUID{
@@ -143,18 +142,18 @@ func TestTwoSidesSwapTheSameConsumersWithoutADeadlock(t *testing.T) {
 			func(ctx context.Context) error { return on(ctx, one, two) },
 			func(ctx context.Context) error { return on(ctx, two, one) },
 		))
-		want := map[store.Rule]int{"": 1, store.ConsumerGeneration: 1}
+		want := map[store.Rule]int{"": 1, store.ConsumerGenerationConflict: 1}
 		if !maps.Equal(got, want) {
 			t.Fatalf("swap %d: got %v, want %v", generation, got, want)
 		}
 	}
-	if b.Retries() > 0 {
-		t.Errorf("%d retries", b.Retries())
+	if b.Pool().Retries() > 0 {
+		t.Errorf("retries = %d, want 0", b.Pool().Retries())
 	}
 }
 
 // The projects, users and types of many claims are new to all of them.
-func TestNewOwnersOfManyClaimsAreMadeOnce(t *testing.T) {
+func TestClaim_ConcurrentNewProjectsAndUsers_CreatedOnce(t *testing.T) {
 	t.Parallel()
 	const claimants = 8
 	b := setup(t, claimants)
@@ -180,9 +179,9 @@ func TestNewOwnersOfManyClaimsAreMadeOnce(t *testing.T) {
 	b.must(b.db.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM projects), (SELECT count(*) FROM users),
 		(SELECT count(*) FROM consumer_types)`).Scan(&projects, &users, &types))
 	if projects != 2 || users != 2 || types != 2 {
-		t.Errorf("%d projects, %d users, %d types", projects, users, types)
+		t.Errorf("projects = %d, users = %d, types = %d", projects, users, types)
 	}
-	if b.Retries() > 0 {
-		t.Errorf("%d retries", b.Retries())
+	if b.Pool().Retries() > 0 {
+		t.Errorf("retries = %d, want 0", b.Pool().Retries())
 	}
 }

@@ -5,40 +5,42 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// Conductor is a process that decides allocations and drives nodes.
+// Conductor is a process that decides node allocations and drives nodes.
 type Conductor struct {
 	Hostname  string
 	Group     string
 	Drivers   []string
 	Online    bool
 	CreatedAt time.Time
-	// UpdatedAt is its last sign of life.
+	// UpdatedAt is the time of its last heartbeat.
 	UpdatedAt time.Time
-	// Silence is how long that is ago, by the database's clock.
+	// Silence is the age of the last heartbeat, by the database's clock.
 	Silence time.Duration
 }
 
-// Alive says whether it has said something within that time and has not left.
+// Alive reports whether it is registered and its last heartbeat is at most silence old.
 func (c *Conductor) Alive(silence time.Duration) bool { return c.Online && c.Silence <= silence }
 
-// ConductorRegister says that a conductor begins to work, with these drivers. One
-// with a hostname that is known goes on with what it had.
+// ConductorRegister registers a conductor with its drivers. A conductor with a known hostname continues the work of
+// that one.
 func (s *Store) ConductorRegister(ctx context.Context, hostname string, drivers []string) error {
 	if drivers == nil {
 		drivers = []string{}
 	}
-	return s.write(ctx, func() error { return s.queries.ConductorRegister(ctx, s.pool, hostname, drivers) })
+	return s.conduct(ctx, func(on db.DBTX) error { return s.queries.ConductorRegister(ctx, on, hostname, drivers) })
 }
 
-// ConductorHeartbeat is a sign of life; ConductorUnknown if it never registered or
-// was silent for so long that it was forgotten.
+// ConductorHeartbeat records a heartbeat; ConductorNotFound if the conductor never registered, or if its row was
+// deleted after a long time without heartbeats.
 func (s *Store) ConductorHeartbeat(ctx context.Context, hostname string) error {
-	return s.write(ctx, func() error {
-		found, err := s.queries.ConductorHeartbeat(ctx, s.pool, hostname)
+	return s.conduct(ctx, func(on db.DBTX) error {
+		found, err := s.queries.ConductorHeartbeat(ctx, on, hostname)
 		if err == nil && found == 0 {
 			return unknownConductor(hostname)
 		}
@@ -46,23 +48,34 @@ func (s *Store) ConductorHeartbeat(ctx context.Context, hostname string) error {
 	})
 }
 
+// conductorConnections are in a separate pool, so that heartbeats continue while requests use the whole pool: one for
+// heartbeats, one for takeovers, which may take longer.
+const conductorConnections = 2
+
+// conduct is write on a connection of the conductor.
+func (s *Store) conduct(ctx context.Context, run func(db.DBTX) error) error {
+	kind := baremetalWrite
+	kind.Side = s.conductors
+	return s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error { return run(to) })
+}
+
 func unknownConductor(hostname string) error {
-	return &Refused{Rule: ConductorUnknown, Values: Values{Conductor: hostname}}
+	return &RuleViolation{Rule: ConductorNotFound, Values: Values{Conductor: hostname}}
 }
 
-// ConductorLeave says that a conductor works no more.
-func (s *Store) ConductorLeave(ctx context.Context, hostname string) error {
-	return s.write(ctx, func() error { return s.queries.ConductorLeave(ctx, s.pool, hostname) })
+// ConductorUnregister unregisters a conductor.
+func (s *Store) ConductorUnregister(ctx context.Context, hostname string) error {
+	return s.conduct(ctx, func(on db.DBTX) error { return s.queries.ConductorUnregister(ctx, on, hostname) })
 }
 
-// ConductorList reads all, by hostname.
+// ConductorList returns all conductors, by hostname.
 func (s *Store) ConductorList(ctx context.Context) ([]Conductor, error) {
-	return s.conductors(ctx, nil)
+	return s.conductorRows(ctx, nil)
 }
 
-// ConductorShow reads one; ConductorUnknown if there is none.
+// ConductorShow returns one conductor; ConductorNotFound if it does not exist.
 func (s *Store) ConductorShow(ctx context.Context, hostname string) (Conductor, error) {
-	found, err := s.conductors(ctx, &hostname)
+	found, err := s.conductorRows(ctx, &hostname)
 	if err != nil {
 		return Conductor{}, err
 	}
@@ -72,28 +85,28 @@ func (s *Store) ConductorShow(ctx context.Context, hostname string) (Conductor, 
 	return found[0], nil
 }
 
-func (s *Store) conductors(ctx context.Context, hostname *string) ([]Conductor, error) {
-	rows, err := read(ctx, s, func(from db.DBTX) ([]db.ConductorListRow, error) {
+func (s *Store) conductorRows(ctx context.Context, hostname *string) ([]Conductor, error) {
+	rows, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) ([]db.ConductorListRow, error) {
 		return s.queries.ConductorList(ctx, from, hostname)
 	})
 	return each(rows, func(row db.ConductorListRow) Conductor {
 		return Conductor{
 			Hostname: row.Hostname, Group: row.ConductorGroup, Drivers: row.Drivers, Online: row.Online,
 			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
-			Silence: time.Duration(row.Silence * float64(time.Second)),
+			Silence: time.Duration(row.HeartbeatAge * float64(time.Second)),
 		}
 	}), err
 }
 
-// ConductorTakeOver gives me the work of conductors that have left or are silent
-// for so long, and returns it: allocations to decide, and nodes to go on with.
-// Allocations that nobody has go with them. Of two that take over at once, each
-// piece of work goes to one. ConductorUnknown if I never registered.
+// ConductorTakeOver assigns the work of conductors that are unregistered, or whose last heartbeat is older than
+// silence, to me. It returns that work: node allocations to decide, and nodes to continue. It includes node allocations
+// without a conductor. Of two concurrent takeovers, each piece of work goes to one. It returns ConductorNotFound if me
+// is not registered.
 func (s *Store) ConductorTakeOver(
 	ctx context.Context, me string, silence time.Duration,
 ) (allocations, nodes []uuid.UUID, err error) {
-	err = s.write(ctx, func() error {
-		taken, err := s.queries.ConductorTakeOver(ctx, s.pool, me, silence.Seconds())
+	err = s.conduct(ctx, func(on db.DBTX) error {
+		taken, err := s.queries.ConductorTakeOver(ctx, on, me, silence.Seconds())
 		allocations, nodes = taken.Allocations, taken.Nodes
 		return err
 	})

@@ -11,9 +11,8 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// Of writers that all know the same generation one wins, and all others are told
-// that theirs is old.
-func TestOfManyWritersWithOneGenerationExactlyOneWins(t *testing.T) {
+// Of writers with the same generation one succeeds, and all others get a generation conflict.
+func TestProvider_ConcurrentSameGeneration_OneSucceeds(t *testing.T) {
 	t.Parallel()
 	const writers = 8
 	for name, write := range map[string]func(ctx context.Context, b *bundle, host uuid.UUID, i int) error{
@@ -35,10 +34,10 @@ func TestOfManyWritersWithOneGenerationExactlyOneWins(t *testing.T) {
 			return err
 		},
 		"reshaping": func(ctx context.Context, b *bundle, host uuid.UUID, i int) error {
-			shape := store.Shape{Provider: host, Generation: 1, Records: []store.Inventory{inventory("VCPU", int32(i+1))}}
-			return b.Reshape(ctx, []store.Shape{shape}, nil)
+			shape := store.ReshapedProvider{Provider: host, Generation: 1, Records: []store.Inventory{inventory("VCPU", int32(i+1))}}
+			return b.Reshape(ctx, []store.ReshapedProvider{shape}, nil)
 		},
-		"each another way": func(ctx context.Context, b *bundle, host uuid.UUID, i int) (err error) {
+		"a different write each": func(ctx context.Context, b *bundle, host uuid.UUID, i int) (err error) {
 			switch i % 4 {
 			case 0:
 				_, err = b.InventoryReplace(ctx, host, 1, nil, 1)
@@ -47,7 +46,7 @@ func TestOfManyWritersWithOneGenerationExactlyOneWins(t *testing.T) {
 			case 2:
 				_, err = b.ProviderAggregateReplace(ctx, host, at(1), []uuid.UUID{named("f rack")})
 			default:
-				err = b.Reshape(ctx, []store.Shape{{Provider: host, Generation: 1}}, nil)
+				err = b.Reshape(ctx, []store.ReshapedProvider{{Provider: host, Generation: 1}}, nil)
 			}
 			return err
 		},
@@ -63,26 +62,25 @@ func TestOfManyWritersWithOneGenerationExactlyOneWins(t *testing.T) {
 				operations = append(operations, func(ctx context.Context) error { return write(ctx, b, host, i) })
 			}
 			got := tally(b.behind(lockProviders, operations...))
-			want := map[store.Rule]int{"": 1, store.ProviderGeneration: writers - 1}
+			want := map[store.Rule]int{"": 1, store.ProviderGenerationConflict: writers - 1}
 			if !maps.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}
-			if b.Retries() > 0 {
-				t.Errorf("%d retries", b.Retries())
+			if b.Pool().Retries() > 0 {
+				t.Errorf("%d retries", b.Pool().Retries())
 			}
 		})
 	}
 }
 
-// Claims raise the generation too, so a reshape that was planned before one of
-// them is refused.
-func TestAReshapeThatLostAgainstAClaimIsRefused(t *testing.T) {
+// Claims raise the generation too, so a reshape that was planned before a claim is a conflict.
+func TestReshape_ClaimMeanwhile_ReturnsGenerationConflict(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 2)
 	host := b.provider("a host", nil, map[string]int32{"VCPU": 8})
 	b.must(b.AllocationReplace(t.Context(), []store.Claim{claim("a server", nil, host, 1)}, true))
-	shapes := []store.Shape{{Provider: host, Generation: 1, Records: []store.Inventory{inventory("VCPU", 8)}}}
-	if got := outcome(b.Reshape(t.Context(), shapes, nil)); got != store.ProviderGeneration {
+	shapes := []store.ReshapedProvider{{Provider: host, Generation: 1, Records: []store.Inventory{inventory("VCPU", 8)}}}
+	if got := outcome(b.Reshape(t.Context(), shapes, nil)); got != store.ProviderGenerationConflict {
 		t.Errorf("got %q", got)
 	}
 	shapes[0].Generation = 2
@@ -92,8 +90,8 @@ func TestAReshapeThatLostAgainstAClaimIsRefused(t *testing.T) {
 		func(ctx context.Context) error { return b.Reshape(ctx, shapes, moved) },
 		func(ctx context.Context) error { return b.AllocationReplace(ctx, again, true) },
 	))
-	// The reshape compares the provider first, the claim has only the consumer.
-	if got[""] != 1 || got[store.ProviderGeneration]+got[store.ConsumerGeneration] != 1 {
+	// The reshape compares the provider first, the claim only the consumer.
+	if got[""] != 1 || got[store.ProviderGenerationConflict]+got[store.ConsumerGenerationConflict] != 1 {
 		t.Errorf("got %v", got)
 	}
 }

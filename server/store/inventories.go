@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// Inventory is how much of a class a provider has. Its JSON form is what the SQL
-// functions take.
+// Inventory is the inventory of one class on a provider. Its JSON form is the argument of the SQL functions.
 type Inventory struct {
 	Class           string  `json:"class"`
 	Total           int32   `json:"total"`
@@ -21,21 +22,20 @@ type Inventory struct {
 	MaxUnit         int32   `json:"max_unit"`
 	StepSize        int32   `json:"step_size"`
 	AllocationRatio float64 `json:"allocation_ratio"`
-	// Used is the sum of what consumers have.
+	// Used is the sum of the allocations.
 	Used       int64     `json:"-"`
 	ModifiedAt time.Time `json:"-"`
 }
 
-// Inventories are all of a provider, in class order.
+// Inventories are all inventories of a provider, in class order.
 type Inventories struct {
 	Generation int64
 	Records    []Inventory
 }
 
-// InventoryList reads a provider's inventories; ProviderUnknown if there is no
-// such provider.
+// InventoryList returns a provider's inventories; ProviderNotFound if there is no such provider.
 func (s *Store) InventoryList(ctx context.Context, provider uuid.UUID) (Inventories, error) {
-	rows, err := read(ctx, s, func(from db.DBTX) ([]db.InventoryListRow, error) {
+	rows, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) ([]db.InventoryListRow, error) {
 		return s.queries.InventoryList(ctx, from, provider)
 	})
 	if err != nil {
@@ -57,13 +57,13 @@ func (s *Store) InventoryList(ctx context.Context, provider uuid.UUID) (Inventor
 	return found, nil
 }
 
-// InventoryReplace gives a provider exactly these inventories and returns its new
-// generation. minCapacity is the least that reservations must leave.
+// InventoryReplace sets the inventories of a provider and returns its new generation. minCapacity is the minimum that
+// total minus reserved must leave.
 func (s *Store) InventoryReplace(
 	ctx context.Context, provider uuid.UUID, generation int64, records []Inventory, minCapacity int32,
 ) (after int64, err error) {
-	err = s.write(ctx, func() (err error) {
-		after, err = s.queries.InventoryReplace(ctx, s.pool, db.InventoryReplaceParams{
+	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
+		after, err = s.queries.InventoryReplace(ctx, to, db.InventoryReplaceParams{
 			Provider: provider, Generation: generation, Records: encode(records), MinCapacity: minCapacity,
 		})
 		return err
@@ -71,10 +71,10 @@ func (s *Store) InventoryReplace(
 	return after, err
 }
 
-// InventoryClear takes all inventories from a provider.
+// InventoryClear deletes all inventories of a provider.
 func (s *Store) InventoryClear(ctx context.Context, provider uuid.UUID) (after int64, err error) {
-	err = s.write(ctx, func() (err error) {
-		after, err = s.queries.InventoryClear(ctx, s.pool, provider)
+	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
+		after, err = s.queries.InventoryClear(ctx, to, provider)
 		return err
 	})
 	return after, err
@@ -84,19 +84,19 @@ func (s *Store) InventoryClear(ctx context.Context, provider uuid.UUID) (after i
 func (s *Store) InventoryCreate(
 	ctx context.Context, provider uuid.UUID, record Inventory, minCapacity int32,
 ) (after int64, err error) {
-	err = s.write(ctx, func() (err error) {
-		after, err = s.queries.InventoryCreate(ctx, s.pool, provider, encode(record), minCapacity)
+	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
+		after, err = s.queries.InventoryCreate(ctx, to, provider, encode(record), minCapacity)
 		return err
 	})
 	return after, err
 }
 
-// InventoryUpdate gives new values to a class that the provider has.
+// InventoryUpdate sets the values of an existing inventory.
 func (s *Store) InventoryUpdate(
 	ctx context.Context, provider uuid.UUID, generation int64, record Inventory, minCapacity int32,
 ) (after int64, err error) {
-	err = s.write(ctx, func() (err error) {
-		after, err = s.queries.InventoryUpdate(ctx, s.pool, db.InventoryUpdateParams{
+	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
+		after, err = s.queries.InventoryUpdate(ctx, to, db.InventoryUpdateParams{
 			Provider: provider, Generation: generation, Record: encode(record), MinCapacity: minCapacity,
 		})
 		return err
@@ -104,20 +104,20 @@ func (s *Store) InventoryUpdate(
 	return after, err
 }
 
-// InventoryDelete takes a class from a provider's inventories.
+// InventoryDelete deletes the inventory of one class from a provider.
 func (s *Store) InventoryDelete(ctx context.Context, provider uuid.UUID, class string) (after int64, err error) {
-	err = s.write(ctx, func() (err error) {
-		after, err = s.queries.InventoryDelete(ctx, s.pool, provider, class)
+	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
+		after, err = s.queries.InventoryDelete(ctx, to, provider, class)
 		return err
 	})
 	return after, err
 }
 
-// encode writes what a SQL function takes as jsonb. Lists must not be null.
+// encode marshals an argument of type jsonb. A nil list would become null, which the functions do not accept.
 func encode[T any](value T) json.RawMessage {
 	encoded, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("plain data cannot fail to encode: %v", err))
+		panic(fmt.Sprintf("cannot marshal plain data: %v", err))
 	}
 	if string(encoded) == "null" {
 		return json.RawMessage("[]")

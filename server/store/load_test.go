@@ -8,18 +8,19 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/store"
 )
 
-// traffic is one client among many: it picks what to do at random, from a seed of
-// its own, so that a run can be had again as far as the scheduler allows.
+// traffic is one of many clients: it chooses its operations at random, from its own seed, so that a run is repeatable
+// as far as the scheduler permits.
 type traffic struct {
 	*bundle
 	dice *rand.Rand
 }
 
-// The world that all clients share: trees of three, and some consumers.
+// All clients use the same data: trees of three, and some consumers.
 const trees, consumers = 6, 20
 
 func (c *traffic) tree() string     { return fmt.Sprintf("a tree %d", c.dice.IntN(trees)) }
@@ -58,7 +59,7 @@ func (c *traffic) records() []store.Inventory {
 	return inventories(totals)
 }
 
-// known is a provider's generation, which may be old when it is used.
+// known is a provider's generation, which may be outdated when it is used.
 func (c *traffic) known(ctx context.Context, place string) int64 {
 	shown, err := c.ProviderShow(ctx, named(place))
 	if err != nil {
@@ -67,7 +68,7 @@ func (c *traffic) known(ctx context.Context, place string) int64 {
 	return shown.Generation
 }
 
-// act is what a client does once.
+// act is one operation of a client.
 type act func(ctx context.Context, c *traffic) error
 
 func claimOne(ctx context.Context, c *traffic) error {
@@ -121,7 +122,7 @@ func writeAggregates(ctx context.Context, c *traffic) error {
 
 func reshapeTree(ctx context.Context, c *traffic) error {
 	root := c.tree()
-	shapes := []store.Shape{
+	shapes := []store.ReshapedProvider{
 		{Provider: named(root), Generation: c.known(ctx, root), Records: c.records()},
 		{Provider: named(root + " left"), Generation: c.known(ctx, root+" left"), Records: c.records()},
 	}
@@ -143,7 +144,7 @@ func rename(ctx context.Context, c *traffic) error {
 }
 
 func look(ctx context.Context, c *traffic) error {
-	if _, _, err := c.ProviderAllocationList(ctx, named(c.place())); outcome(err) != store.ProviderUnknown && err != nil {
+	if _, _, err := c.ProviderAllocationList(ctx, named(c.place())); outcome(err) != store.ProviderNotFound && err != nil {
 		return err
 	}
 	rows, err := c.ProviderList(ctx, store.ProviderFilter{Resources: []store.Amount{{Class: "VCPU", Amount: 2}}})
@@ -155,7 +156,8 @@ func look(ctx context.Context, c *traffic) error {
 	return rows.Close()
 }
 
-// What changes the world itself: providers come, go and move, names come and go.
+// The following operations change the topology: they create, delete and re-parent providers, and create and delete
+// names.
 
 func moveChild(ctx context.Context, c *traffic) error {
 	place := c.place()
@@ -206,17 +208,17 @@ func comeAndGo(ctx context.Context, c *traffic) error {
 	return err
 }
 
-// everyday is what services do all day.
-var everyday = []act{
+// steadyLoad is the operations of normal service.
+var steadyLoad = []act{
 	claimOne, claimOne, claimOneKnown, claimOneKnown, claimTwo, claimTwo, dropConsumer,
 	writeInventories, writeTraits, writeAggregates, reshapeTree, rename, look,
 }
 
-// upheaval changes the world under them.
-var upheaval = []act{moveChild, makeRoot, dropProvider, addProvider, addProvider, comeAndGo, comeAndGo}
+// topologyLoad changes providers and names under them.
+var topologyLoad = []act{moveChild, makeRoot, dropProvider, addProvider, addProvider, comeAndGo, comeAndGo}
 
-// run lets 16 clients act and fails for every error that is neither a refusal nor
-// the advice to send the request again. It returns how many writes were accepted.
+// run lets 16 clients act and fails for every error that is neither a rule violation nor a request to retry. It returns
+// how many writes were accepted.
 func (b *bundle) run(acts []act) (accepted int) {
 	const clients, each = 16, 100
 	for i := range trees {
@@ -235,7 +237,7 @@ func (b *bundle) run(acts []act) (accepted int) {
 				switch {
 				case err == nil:
 					counts[i]++
-				case store.As(err) == nil && fault.As(err) == nil:
+				case store.AsRuleViolation(err) == nil && fault.As(err) == nil:
 					b.t.Errorf("client %d: %v", i, err)
 				}
 			}
@@ -249,40 +251,48 @@ func (b *bundle) run(acts []act) (accepted int) {
 	return accepted
 }
 
-// deadlocks is what the database has counted. A session tells when it ends, so this
-// closes the store and looks until only the test's own sessions are left.
+// deadlocks returns the counter of the database. A session reports its counters when it ends, so this closes the store
+// and waits until only the test's own sessions remain.
 func (b *bundle) deadlocks() (count int64) {
 	b.t.Helper()
 	b.Close()
-	for sessions := int32(-1); sessions != b.db.Pool.Stat().TotalConns(); {
-		b.must(b.db.Pool.QueryRow(b.t.Context(), `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND backend_type = 'client backend'`).Scan(&sessions))
-	}
+	awaitSessions(b.t, b.db)
 	b.must(b.db.Pool.QueryRow(b.t.Context(),
 		"SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&count))
 	return count
 }
 
-func TestEverydayLoadNeedsNoWriteToBeBegunAgain(t *testing.T) {
-	t.Parallel()
-	b := setup(t, 16)
-	accepted := b.run(everyday)
-	if b.Retries() > 0 {
-		t.Errorf("%d retries", b.Retries())
-	}
-	if accepted < 400 {
-		t.Errorf("only %d acts were accepted; this is no load", accepted)
+// awaitSessions waits until a database has no sessions except those of the test's own pool.
+func awaitSessions(t testing.TB, db *dbtest.DB) {
+	t.Helper()
+	for sessions := int32(-1); sessions != db.Pool.Stat().TotalConns(); {
+		if err := db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND backend_type = 'client backend'`).Scan(&sessions); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-func TestUpheavalMakesNoDeadlock(t *testing.T) {
+func TestLocks_SteadyLoad_NoWriteRetries(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 16)
-	accepted := b.run(append(upheaval, everyday...))
-	if found := b.deadlocks(); found > 0 {
-		t.Errorf("%d deadlocks", found)
+	accepted := b.run(steadyLoad)
+	if b.Pool().Retries() > 0 {
+		t.Errorf("retries = %d, want 0", b.Pool().Retries())
 	}
 	if accepted < 400 {
-		t.Errorf("only %d acts were accepted; this is no load", accepted)
+		t.Errorf("accepted operations = %d: too few for this test", accepted)
+	}
+}
+
+func TestLocks_TopologyChanges_NoDeadlock(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 16)
+	accepted := b.run(append(topologyLoad, steadyLoad...))
+	if found := b.deadlocks(); found > 0 {
+		t.Errorf("deadlocks = %d, want 0", found)
+	}
+	if accepted < 400 {
+		t.Errorf("accepted operations = %d: too few for this test", accepted)
 	}
 }

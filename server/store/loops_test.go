@@ -9,9 +9,9 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// Only by hand can providers become each other's parents. Whoever then moves one of
-// them is answered, and the way out is to make it a root.
-func TestACircleOfParentsMadeByHandCanBeOpened(t *testing.T) {
+// Providers can only become each other's parents through manual SQL. An update of the parent of one of them still
+// returns, and making it a root breaks the cycle.
+func TestProvider_ParentCycleInDatabase_CanBeBroken(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 2)
 	root := b.provider("a root", nil, map[string]int32{"VCPU": 8})
@@ -23,9 +23,9 @@ func TestACircleOfParentsMadeByHandCanBeOpened(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 
-	var refused *store.Refused
+	var refused *store.RuleViolation
 	if err := moveUnder(ctx, b, "b above", "c below"); err != nil && !errors.As(err, &refused) {
-		t.Fatalf("moving it where it is: %v", err)
+		t.Fatalf("update to the same parent: %v", err)
 	}
 	_, err = b.ProviderUpdate(ctx, above, store.ProviderChange{Name: "b above", SetParent: true, MayReparent: true})
 	b.must(err)

@@ -14,20 +14,20 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// machine does the same to the database and to a model of it.
-type machine struct {
+// stateMachine runs the same operations on the database and on a model of it.
+type stateMachine struct {
 	*bundle
 	model     *model
 	providers []uuid.UUID
 	consumers []uuid.UUID
 }
 
-// Of the classes the last does not exist; nor does one more provider.
+// The last class does not exist, and neither does the last provider.
 var machineClasses = []string{"VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_NOT_THERE"}
 
-// newMachine makes providers and names that no machine before it had.
-func newMachine(b *bundle, number int) *machine {
-	m := &machine{bundle: b, model: &model{
+// newMachine creates providers and names that no other machine uses.
+func newMachine(b *bundle, number int) *stateMachine {
+	m := &stateMachine{bundle: b, model: &model{
 		providers: map[uuid.UUID]*modelProvider{}, consumers: map[uuid.UUID]*modelConsumer{},
 		classes: map[string]bool{"VCPU": true, "MEMORY_MB": true, "DISK_GB": true},
 	}}
@@ -36,17 +36,17 @@ func newMachine(b *bundle, number int) *machine {
 		m.providers = append(m.providers, id)
 		m.model.providers[id] = &modelProvider{inventories: map[string]store.Inventory{}}
 	}
-	m.providers = append(m.providers, named(fmt.Sprintf("f nobody of machine %d", number)))
+	m.providers = append(m.providers, named(fmt.Sprintf("f unknown of machine %d", number)))
 	for i := range 4 {
 		m.consumers = append(m.consumers, named(fmt.Sprintf("%x consumer of machine %d", i, number)))
 	}
 	return m
 }
 
-// rarely is true once in some twenty times. Small numbers would come up more often.
+// rarely is true about once in twenty times. Small numbers would come up more often.
 func rarely(t *rapid.T, label string) bool { return rapid.IntRange(0, 15).Draw(t, label) == 11 }
 
-// pick leaves the last element, which is a wrong one, to rare cases.
+// pick returns the last element, which does not exist, only in rare cases.
 func pick[T any](t *rapid.T, from []T, label string) T {
 	if rarely(t, "wrong "+label) {
 		return from[len(from)-1]
@@ -54,8 +54,8 @@ func pick[T any](t *rapid.T, from []T, label string) T {
 	return rapid.SampledFrom(from[:len(from)-1]).Draw(t, label)
 }
 
-// drawClaim draws what a consumer wants, and what the client thinks of it.
-func (m *machine) drawClaim(t *rapid.T, consumer uuid.UUID) store.Claim {
+// drawClaim draws a claim for a consumer, and the generation that the client knows.
+func (m *stateMachine) drawClaim(t *rapid.T, consumer uuid.UUID) store.Claim {
 	made := store.Claim{Consumer: consumer, ProjectID: "project", UserID: "user", Type: "INSTANCE"}
 	if present := m.model.consumers[consumer]; present != nil {
 		made.Generation = at(present.generation)
@@ -78,7 +78,7 @@ func (m *machine) drawClaim(t *rapid.T, consumer uuid.UUID) store.Claim {
 	return made
 }
 
-func (m *machine) drawClaims(t *rapid.T, most int) []store.Claim {
+func (m *stateMachine) drawClaims(t *rapid.T, most int) []store.Claim {
 	var claims []store.Claim
 	for _, consumer := range rapid.Permutation(m.consumers).Draw(t, "consumers")[:rapid.IntRange(1, most).Draw(t, "claims")] {
 		claims = append(claims, m.drawClaim(t, consumer))
@@ -86,7 +86,7 @@ func (m *machine) drawClaims(t *rapid.T, most int) []store.Claim {
 	return claims
 }
 
-func (m *machine) drawRecords(t *rapid.T) []store.Inventory {
+func (m *stateMachine) drawRecords(t *rapid.T) []store.Inventory {
 	var records []store.Inventory
 	for i, class := range machineClasses {
 		isWrong := i == len(machineClasses)-1
@@ -107,8 +107,8 @@ func (m *machine) drawRecords(t *rapid.T) []store.Inventory {
 	return records
 }
 
-// drawGeneration is what the client thinks a provider's generation is.
-func (m *machine) drawGeneration(t *rapid.T, provider uuid.UUID) int64 {
+// drawGeneration draws the generation of a provider that the client knows.
+func (m *stateMachine) drawGeneration(t *rapid.T, provider uuid.UUID) int64 {
 	var known int64
 	if of := m.model.providers[provider]; of != nil {
 		known = of.generation
@@ -119,15 +119,15 @@ func (m *machine) drawGeneration(t *rapid.T, provider uuid.UUID) int64 {
 	return known
 }
 
-// same compares what the database and the model say of a write.
+// same compares the results of the database and of the model for a write.
 func same(t *rapid.T, got error, want store.Rule) {
 	t.Helper()
 	if outcome(got) != want {
-		t.Fatalf("the database says %q, the model %q", outcome(got), want)
+		t.Fatalf("outcome = %q, and %q in the model", outcome(got), want)
 	}
 }
 
-func (m *machine) actions(ctx context.Context) map[string]func(*rapid.T) {
+func (m *stateMachine) actions(ctx context.Context) map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"claim": func(t *rapid.T) {
 			claims, checked := m.drawClaims(t, 1), rapid.Bool().Draw(t, "checked")
@@ -141,7 +141,7 @@ func (m *machine) actions(ctx context.Context) map[string]func(*rapid.T) {
 			consumer := rapid.SampledFrom(m.consumers).Draw(t, "consumer")
 			existed, err := m.AllocationDelete(ctx, consumer)
 			if want := m.model.drop(consumer); err != nil || existed != want {
-				t.Fatalf("dropped: got %v, %v, want %v", existed, err, want)
+				t.Fatalf("deleted: got %v, %v, want %v", existed, err, want)
 			}
 		},
 		"replace inventories": func(t *rapid.T) {
@@ -152,9 +152,9 @@ func (m *machine) actions(ctx context.Context) map[string]func(*rapid.T) {
 			same(t, err, m.model.replaceInventories(provider, generation, records, float64(least)))
 		},
 		"reshape": func(t *rapid.T) {
-			var shapes []store.Shape
+			var shapes []store.ReshapedProvider
 			for _, provider := range rapid.Permutation(m.providers[:3]).Draw(t, "providers")[:rapid.IntRange(1, 3).Draw(t, "shapes")] {
-				shapes = append(shapes, store.Shape{
+				shapes = append(shapes, store.ReshapedProvider{
 					Provider: provider, Generation: m.drawGeneration(t, provider), Records: m.drawRecords(t),
 				})
 			}
@@ -165,8 +165,8 @@ func (m *machine) actions(ctx context.Context) map[string]func(*rapid.T) {
 	}
 }
 
-// compareProviders holds them against the model, with the sums of what is used.
-func (m *machine) compareProviders(ctx context.Context, t *rapid.T) {
+// compareProviders compares all providers with the model, including the sums of their allocations.
+func (m *stateMachine) compareProviders(ctx context.Context, t *rapid.T) {
 	for id, want := range m.model.providers {
 		got, err := m.InventoryList(ctx, id)
 		if err != nil || got.Generation != want.generation {
@@ -186,8 +186,8 @@ func (m *machine) compareProviders(ctx context.Context, t *rapid.T) {
 	}
 }
 
-// compareConsumers holds all that they have against the model.
-func (m *machine) compareConsumers(ctx context.Context, t *rapid.T) {
+// compareConsumers compares all allocations of the consumers with the model.
+func (m *stateMachine) compareConsumers(ctx context.Context, t *rapid.T) {
 	for _, id := range m.consumers {
 		got, err := m.AllocationList(ctx, id)
 		want := m.model.consumers[id]
@@ -204,7 +204,7 @@ func (m *machine) compareConsumers(ctx context.Context, t *rapid.T) {
 	}
 }
 
-func TestWritesDoWhatTheModelSays(t *testing.T) {
+func TestModel_ClaimsAndInventories_MatchStore(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	number := 0
@@ -216,8 +216,8 @@ func TestWritesDoWhatTheModelSays(t *testing.T) {
 	})
 }
 
-// The model and the names above are only as good as their own order.
-func TestNamesAreOrderedByTheirFirstLetter(t *testing.T) {
+// The order of model and names depends on the first letters of these names.
+func TestModel_TestNames_SortByFirstLetter(t *testing.T) {
 	t.Parallel()
 	ids := []string{named("0 any").String(), named("7 any").String(), named("a any").String(), named("f any").String()}
 	if !slices.IsSorted(ids) {

@@ -7,26 +7,26 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/internal/test/storetest"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
-	"github.com/berthd/berth/server/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// bundle is a store on a database of its own. At the end of the test the
-// database is audited.
+// bundle is a store on its own database, which is audited at the end of the test.
 type bundle struct {
 	*store.Store
 	t  testing.TB
 	db *dbtest.DB
 }
 
-// setup opens a store with so many connections.
+// setup opens a store with this many connections.
 func setup(t testing.TB, connections int32) *bundle {
 	t.Helper()
-	db := dbtest.Guarded(t)
-	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: connections})
+	db := dbtest.NewWithInvariantTriggers(t)
+	opened, err := store.Open(t.Context(), postgres.Options{URL: db.URL, MaxConns: connections})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func setup(t testing.TB, connections int32) *bundle {
 	return &bundle{Store: opened, t: t, db: db}
 }
 
-// must fails the test for an error where none can be.
+// must fails the test for an unexpected error.
 func (b *bundle) must(err error) {
 	b.t.Helper()
 	if err != nil {
@@ -42,8 +42,8 @@ func (b *bundle) must(err error) {
 	}
 }
 
-// named are uuids that follow from names, in the order of their first letters:
-// a name begins with a hexadecimal digit.
+// named returns a UUID derived from a name. The UUIDs have the order of the first letters of the names: a name begins
+// with a hexadecimal digit.
 func named(name string) uuid.UUID {
 	sum := uuid.NewSHA1(uuid.NameSpaceOID, []byte(name))
 	digit := strings.IndexByte("0123456789abcdef", name[0])
@@ -51,7 +51,7 @@ func named(name string) uuid.UUID {
 	return sum
 }
 
-// provider makes a provider that has so much of each class.
+// provider creates a provider with these totals of each class.
 func (b *bundle) provider(name string, parent *uuid.UUID, totals map[string]int32) uuid.UUID {
 	b.t.Helper()
 	id := named(name)
@@ -64,7 +64,7 @@ func (b *bundle) provider(name string, parent *uuid.UUID, totals map[string]int3
 	return id
 }
 
-// inventory is one with nothing special about it.
+// inventory returns an inventory with default values.
 func inventory(class string, total int32) store.Inventory {
 	return store.Inventory{
 		Class: class, Total: total, MinUnit: 1, MaxUnit: 1<<31 - 1, StepSize: 1, AllocationRatio: 1,
@@ -80,10 +80,10 @@ func inventories(totals map[string]int32) []store.Inventory {
 	return records
 }
 
-// at is a generation as a client knows it.
+// at returns a generation as a client sends it.
 func at(generation int64) *int64 { return &generation }
 
-// claim is what a consumer wants of one provider: VCPU.
+// claim is a claim of one consumer for VCPU of one provider.
 func claim(consumer string, generation *int64, provider uuid.UUID, amount int64) store.Claim {
 	made := store.Claim{
 		Consumer: named(consumer), ProjectID: "project", UserID: "user", Type: "INSTANCE", Generation: generation,
@@ -94,7 +94,7 @@ func claim(consumer string, generation *int64, provider uuid.UUID, amount int64)
 	return made
 }
 
-// generation reads a provider's.
+// generation returns a provider's generation.
 func (b *bundle) generation(provider uuid.UUID) int64 {
 	b.t.Helper()
 	shown, err := b.ProviderShow(b.t.Context(), provider)
@@ -102,7 +102,7 @@ func (b *bundle) generation(provider uuid.UUID) int64 {
 	return shown.Generation
 }
 
-// used reads how much of a provider's VCPU is taken.
+// used returns the used amount of a provider's VCPU.
 func (b *bundle) used(provider uuid.UUID) int64 {
 	b.t.Helper()
 	found, err := b.InventoryList(b.t.Context(), provider)
@@ -115,13 +115,13 @@ func (b *bundle) used(provider uuid.UUID) int64 {
 	return 0
 }
 
-// outcome is the rule that an error names; empty for success. Anything else is
-// told as it is, since no test expects it.
+// outcome returns the rule that an error violates; empty for success. It returns the text of any other error, which no
+// test expects.
 func outcome(err error) store.Rule {
 	if err == nil {
 		return ""
 	}
-	if refused := store.As(err); refused != nil {
+	if refused := store.AsRuleViolation(err); refused != nil {
 		return refused.Rule
 	}
 	return store.Rule(err.Error())

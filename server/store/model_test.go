@@ -10,9 +10,8 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// model is a second opinion on writes: the same rules over maps in memory, with
-// no thought of speed or of others. What it says of each write must be what the
-// database says.
+// model is an independent implementation of writes: the same rules over maps in memory, without concurrency. Its result
+// for each write must equal that of the database.
 type model struct {
 	providers map[uuid.UUID]*modelProvider
 	consumers map[uuid.UUID]*modelConsumer
@@ -35,7 +34,7 @@ type part struct {
 	class    string
 }
 
-// clone is for writes that may be refused after they have begun.
+// clone is for writes that may fail after they have begun.
 func (m *model) clone() *model {
 	copied := &model{
 		providers: map[uuid.UUID]*modelProvider{}, consumers: map[uuid.UUID]*modelConsumer{}, classes: m.classes,
@@ -60,7 +59,7 @@ func capacity(of store.Inventory) float64 {
 	return float64(of.Total-of.Reserved) * of.AllocationRatio
 }
 
-// claim replaces what consumers have. checked: their generations are compared.
+// claim replaces the allocations of consumers. checked: their generations are compared.
 func (m *model) claim(claims []store.Claim, checked bool) store.Rule {
 	if rule := m.mayClaim(claims, checked); rule != "" {
 		return rule
@@ -68,31 +67,31 @@ func (m *model) claim(claims []store.Claim, checked bool) store.Rule {
 	return m.take(claims)
 }
 
-// mayClaim checks everything but whether it fits.
+// mayClaim checks everything except the capacity.
 func (m *model) mayClaim(claims []store.Claim, checked bool) store.Rule {
 	for _, claim := range claims {
 		present := m.consumers[claim.Consumer]
 		isKnown := present != nil && claim.Generation != nil && *claim.Generation == present.generation
 		isNew := present == nil && claim.Generation == nil
 		if checked && !isKnown && !isNew {
-			return store.ConsumerGeneration
+			return store.ConsumerGenerationConflict
 		}
 	}
 	unknown := store.Rule("")
 	for _, claim := range claims {
 		for _, wanted := range claim.Allocations {
 			if m.providers[wanted.Provider] == nil {
-				return store.AllocationProviderUnknown
+				return store.AllocationProviderNotFound
 			}
 			if !m.classes[wanted.Class] {
-				unknown = store.ClassUnknown
+				unknown = store.ClassNotFound
 			}
 		}
 	}
 	return unknown
 }
 
-// take moves the allocations, if they fit, and the generations with them.
+// take replaces the allocations if the capacity suffices, and raises the generations.
 func (m *model) take(claims []store.Claim) store.Rule {
 	had, soFar := map[part]int64{}, map[part]int64{}
 	for _, claim := range claims {
@@ -113,9 +112,9 @@ func (m *model) take(claims []store.Claim) store.Rule {
 				return store.AllocationNoInventory
 			case wanted.Amount < int64(inventory.MinUnit) || wanted.Amount > int64(inventory.MaxUnit) ||
 				wanted.Amount%int64(inventory.StepSize) != 0:
-				return store.AllocationUnits
+				return store.AllocationViolatesUnits
 			case soFar[of] > had[of] && float64(m.used(of)-had[of]+soFar[of]) > capacity(inventory):
-				return store.AllocationCapacity
+				return store.AllocationExceedsCapacity
 			}
 			bumped[of.provider] = true
 		}
@@ -129,7 +128,7 @@ func (m *model) take(claims []store.Claim) store.Rule {
 	return ""
 }
 
-// settle writes one claim, and notes the providers of a consumer that goes.
+// settle writes one claim, and records the providers of a consumer that is deleted.
 func (m *model) settle(claim store.Claim, bumped map[uuid.UUID]bool) {
 	present := m.consumers[claim.Consumer]
 	if len(claim.Allocations) == 0 {
@@ -152,30 +151,29 @@ func (m *model) settle(claim store.Claim, bumped map[uuid.UUID]bool) {
 	}
 }
 
-// drop takes everything from a consumer; the providers' generations stay.
+// drop deletes all allocations of a consumer; the providers' generations stay.
 func (m *model) drop(consumer uuid.UUID) (existed bool) {
 	existed = m.consumers[consumer] != nil
 	delete(m.consumers, consumer)
 	return existed
 }
 
-// replaceInventories is also the last step of a reshape, for which what is
-// reserved does not count.
+// replaceInventories is also the last step of a reshape, which does not check the reserved amount.
 func (m *model) replaceInventories(provider uuid.UUID, generation int64, records []store.Inventory, least float64) store.Rule {
 	of := m.providers[provider]
 	switch {
 	case of == nil:
-		return store.ProviderUnknown
+		return store.ProviderNotFound
 	case of.generation != generation:
-		return store.ProviderGeneration
+		return store.ProviderGenerationConflict
 	}
 	for _, record := range records {
 		if math.Trunc(capacity(record)) < least {
-			return store.InventoryReserved
+			return store.InventoryOverReserved
 		}
 	}
 	if slices.ContainsFunc(records, func(record store.Inventory) bool { return !m.classes[record.Class] }) {
-		return store.ClassUnknown
+		return store.ClassNotFound
 	}
 	return m.setInventories(provider, records)
 }
@@ -195,14 +193,14 @@ func (m *model) setInventories(provider uuid.UUID, records []store.Inventory) st
 	return ""
 }
 
-// reshape is three steps of which all are taken or none.
-func (m *model) reshape(shapes []store.Shape, claims []store.Claim) store.Rule {
+// reshape is three steps in one transaction.
+func (m *model) reshape(shapes []store.ReshapedProvider, claims []store.Claim) store.Rule {
 	for _, shape := range shapes {
 		switch of := m.providers[shape.Provider]; {
 		case of == nil:
-			return store.ProviderUnknown
+			return store.ProviderNotFound
 		case of.generation != shape.Generation:
-			return store.ProviderGeneration
+			return store.ProviderGenerationConflict
 		}
 	}
 	if rule := m.mayClaim(claims, true); rule != "" {
@@ -213,7 +211,7 @@ func (m *model) reshape(shapes []store.Shape, claims []store.Claim) store.Rule {
 		of := next.providers[shape.Provider]
 		for _, record := range shape.Records {
 			if !m.classes[record.Class] {
-				return store.ClassUnknown
+				return store.ClassNotFound
 			}
 			of.inventories[record.Class] = record
 		}

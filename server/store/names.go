@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // The standard names: os-traits 3.9.0, and os-resource-classes 1.1.0 in the
@@ -18,8 +20,8 @@ var standardTraits []byte
 //go:embed names/resource_classes.json
 var standardClasses []byte
 
-// SyncStandardNames inserts the standard traits and resource classes that the
-// database lacks. It never removes or renames any.
+// SyncStandardNames inserts the standard traits and resource classes that the database lacks. It never deletes or
+// renames any.
 func (s *Store) SyncStandardNames(ctx context.Context) error {
 	var traits, classes []string
 	if err := json.Unmarshal(standardTraits, &traits); err != nil {
@@ -28,17 +30,16 @@ func (s *Store) SyncStandardNames(ctx context.Context) error {
 	if err := json.Unmarshal(standardClasses, &classes); err != nil {
 		return fmt.Errorf("embedded resource classes: %w", err)
 	}
-	return s.write(ctx, func() error {
-		if _, err := s.queries.TraitSync(ctx, s.pool, traits); err != nil {
+	return s.write(ctx, func(to *pgxpool.Pool) error {
+		if _, err := s.queries.TraitSync(ctx, to, traits); err != nil {
 			return err
 		}
-		_, err := s.queries.ResourceClassSync(ctx, s.pool, classes)
+		_, err := s.queries.ResourceClassSync(ctx, to, classes)
 		return err
 	})
 }
 
-// StandardNamesHash is another one when the standard names are others: a database
-// that was prepared with another hash may lack some.
+// StandardNamesHash returns a hash of the standard names: a database that was prepared with another hash may lack some.
 func StandardNamesHash() string {
 	hash := sha256.New()
 	hash.Write(standardTraits)

@@ -20,8 +20,8 @@ func ensureClass(b *bundle, round string) {
 	b.must(err)
 }
 
-// A name that goes while it is being used is either kept or reported unknown.
-func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
+// A name that is deleted while another request uses it either stays or is reported as not found.
+func TestLocks_NameUsedWhileDeleted_SucceedsOrNotFound(t *testing.T) {
 	t.Parallel()
 	meet(t, map[string]pair{
 		"a trait": {
@@ -36,7 +36,7 @@ func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
 				return naming(err, custom(round))
 			},
 			two:  func(ctx context.Context, b *bundle, round string) error { return b.TraitDelete(ctx, custom(round)) },
-			ends: [][2]store.Rule{{"", store.TraitInUse}, {store.TraitUnknown, ""}},
+			ends: [][2]store.Rule{{"", store.TraitInUse}, {store.TraitNotFound, ""}},
 		},
 		"the class of an inventory": {
 			again: true,
@@ -51,7 +51,7 @@ func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
 			two: func(ctx context.Context, b *bundle, round string) error {
 				return b.ResourceClassDelete(ctx, custom(round))
 			},
-			ends: [][2]store.Rule{{"", store.ClassInUse}, {store.ClassUnknown, ""}},
+			ends: [][2]store.Rule{{"", store.ClassInUse}, {store.ClassNotFound, ""}},
 		},
 		"the class of a reshape": {
 			again: true,
@@ -62,13 +62,13 @@ func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
 			},
 			one: func(ctx context.Context, b *bundle, round string) error {
 				records := []store.Inventory{inventory(custom(round), 1)}
-				err := b.Reshape(ctx, []store.Shape{{Provider: named(host(round)), Generation: 1, Records: records}}, nil)
+				err := b.Reshape(ctx, []store.ReshapedProvider{{Provider: named(host(round)), Generation: 1, Records: records}}, nil)
 				return naming(err, custom(round))
 			},
 			two: func(ctx context.Context, b *bundle, round string) error {
 				return b.ResourceClassDelete(ctx, custom(round))
 			},
-			ends: [][2]store.Rule{{"", store.ClassInUse}, {store.ClassUnknown, ""}},
+			ends: [][2]store.Rule{{"", store.ClassInUse}, {store.ClassNotFound, ""}},
 		},
 		"a class that is renamed": {
 			lock:    "SELECT FROM resource_classes WHERE name LIKE 'CUSTOM%' FOR UPDATE",
@@ -79,21 +79,21 @@ func TestANameIsUsedAndDeletedAtOnce(t *testing.T) {
 			two: func(ctx context.Context, b *bundle, round string) error {
 				return b.ResourceClassDelete(ctx, custom(round))
 			},
-			ends: [][2]store.Rule{{"", store.ClassUnknown}, {store.ClassUnknown, ""}},
+			ends: [][2]store.Rule{{"", store.ClassNotFound}, {store.ClassNotFound, ""}},
 		},
 	})
 }
 
-// naming makes an error of a refusal that does not say which name it is about.
+// naming returns an error for a rule violation that does not contain the name.
 func naming(err error, name string) error {
-	refused := store.As(err)
+	refused := store.AsRuleViolation(err)
 	if refused != nil && refused.Values.Class != name && refused.Values.Traits != name {
 		return fmt.Errorf("%w does not name %s", err, name)
 	}
 	return err
 }
 
-func TestANameThatManyMakeIsMadeOnce(t *testing.T) {
+func TestLocks_ConcurrentNameCreation_CreatedOnce(t *testing.T) {
 	t.Parallel()
 	const makers = 8
 	for name, create := range map[string]func(ctx context.Context, b *bundle, i int) (bool, error){
@@ -132,10 +132,10 @@ func TestANameThatManyMakeIsMadeOnce(t *testing.T) {
 				}
 			}
 			if makersOfIt != 1 {
-				t.Errorf("%d made it", makersOfIt)
+				t.Errorf("created by %d requests, want 1", makersOfIt)
 			}
-			if b.Retries() > 0 {
-				t.Errorf("%d retries", b.Retries())
+			if b.Pool().Retries() > 0 {
+				t.Errorf("retries = %d, want 0", b.Pool().Retries())
 			}
 		})
 	}

@@ -6,16 +6,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
 
-// TestAStandardClassThatCannotBeAddedKeepsNoOtherOut: VCPU's id belongs to
-// another class, as in a database that somebody filled by hand.
-func TestAStandardClassThatCannotBeAddedKeepsNoOtherOut(t *testing.T) {
+// TestInventory_StandardClassIDInUse_OthersStillAdded: VCPU's id belongs to another class, as after manual SQL.
+func TestInventory_StandardClassIDInUse_OthersStillAdded(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
-	opened, err := store.Open(t.Context(), store.Options{URL: db.URL, MaxConns: 1})
+	opened, err := store.Open(t.Context(), postgres.Options{URL: db.URL, MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +30,6 @@ func TestAStandardClassThatCannotBeAddedKeepsNoOtherOut(t *testing.T) {
 	rows, _ := db.Pool.Query(t.Context(), "SELECT name FROM resource_classes WHERE id < 4 ORDER BY id")
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if want := []string{"CUSTOM_FIRST", "MEMORY_MB", "DISK_GB", "PCI_DEVICE"}; err != nil || !slices.Equal(names, want) {
-		t.Errorf("the first classes are %q (%v), not %q", names, err, want)
+		t.Errorf("first classes = %q (%v), want %q", names, err, want)
 	}
 }

@@ -10,11 +10,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// Node is a bare metal machine.
+// Node is a bare metal node.
 type Node struct {
 	ID   int64
 	UUID uuid.UUID
@@ -22,7 +24,7 @@ type Node struct {
 	Name          *string
 	Driver        string
 	ResourceClass *string
-	// ProvisionState is never empty: old clients are shown null for "available".
+	// ProvisionState is never empty: the API shows null instead of "available" to old clients.
 	ProvisionState       string
 	TargetProvisionState *string
 	ProvisionUpdatedAt   *time.Time
@@ -31,7 +33,7 @@ type Node struct {
 	Maintenance          bool
 	MaintenanceReason    *string
 	Fault                *string
-	// InstanceUUID is whose node it is. Where AllocationUUID is set, they are equal.
+	// InstanceUUID identifies the user of the node. If AllocationUUID is set, they are equal.
 	InstanceUUID   *uuid.UUID
 	Owner          *string
 	Lessee         *string
@@ -39,11 +41,11 @@ type Node struct {
 	Retired        bool
 	ConductorGroup string
 	LastError      *string
-	// Conductor is the hostname of the one that works on it now; nil at rest.
+	// Conductor is the hostname of the conductor that holds the reservation; nil if none does.
 	Conductor *string
 	// Revision rises with every change.
 	Revision int64
-	// Details are all other members, by their names on the wire.
+	// Details are all other members, by their API names.
 	Details   map[string]json.RawMessage
 	CreatedAt time.Time
 	UpdatedAt *time.Time
@@ -52,11 +54,11 @@ type Node struct {
 	AllocationUUID *uuid.UUID
 }
 
-// Ident is the uuid or the name of a node. What has the shape of a uuid is one.
+// Ident is the UUID or the name of a node. An ident in the format of a UUID is one.
 type Ident = string
 
-// identified tells which of the two an ident is.
-func identified(ident Ident) (id *uuid.UUID, name *string) {
+// splitIdent returns the UUID or the name that an ident is.
+func splitIdent(ident Ident) (id *uuid.UUID, name *string) {
 	if len(ident) == len("0123456789abcdef0123456789abcdef") || len(ident) == len("01234567-89ab-cdef-0123-456789abcdef") {
 		if parsed, err := uuid.Parse(ident); err == nil {
 			return &parsed, nil
@@ -66,7 +68,7 @@ func identified(ident Ident) (id *uuid.UUID, name *string) {
 }
 
 func unknownNode(ident Ident) error {
-	return &Refused{Rule: NodeUnknown, Values: Values{Node: ident}}
+	return &RuleViolation{Rule: NodeNotFound, Values: Values{Node: ident}}
 }
 
 // nodeRow is a node as all queries return it.
@@ -87,7 +89,7 @@ func (row nodeRow) node() (Node, error) {
 	return node, err
 }
 
-// document writes a node by the names of its columns, as the functions take it.
+// document returns a node as JSON by the names of its columns, the argument of the functions.
 func (n Node) document() (json.RawMessage, error) {
 	details := n.Details
 	if details == nil {
@@ -108,15 +110,15 @@ func (n Node) document() (json.RawMessage, error) {
 	return encoded, nil
 }
 
-// writeNode is write for functions that may write a node's provider, too.
-func (s *Store) writeNode(ctx context.Context, run func() error) error {
-	return s.writeWhile(ctx, passesForNodes, run)
+// writeNode is write for functions that may write a node's provider as well.
+func (s *Store) writeNode(ctx context.Context, run func(*pgxpool.Pool) error) error {
+	return s.retryWrite(ctx, nodeWrite, run)
 }
 
-// NodeShow reads a node; NodeUnknown if there is none.
+// NodeShow returns a node; NodeNotFound if it does not exist.
 func (s *Store) NodeShow(ctx context.Context, ident Ident) (Node, error) {
-	id, name := identified(ident)
-	row, err := read(ctx, s, func(from db.DBTX) (db.NodeShowRow, error) {
+	id, name := splitIdent(ident)
+	row, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) (db.NodeShowRow, error) {
 		return s.queries.NodeShow(ctx, from, id, name)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -128,16 +130,15 @@ func (s *Store) NodeShow(ctx context.Context, ident Ident) (Node, error) {
 	return nodeRow(row).node()
 }
 
-// NodeCreate makes a node. Its id, revision and times are the database's; traits
-// and a conductor are not written.
+// NodeCreate creates a node. The database sets its id, revision and times; traits and a conductor are not written.
 func (s *Store) NodeCreate(ctx context.Context, wanted Node) (Node, error) {
 	document, err := wanted.document()
 	if err != nil {
 		return Node{}, err
 	}
 	var row db.NodeCreateRow
-	err = s.writeNode(ctx, func() (err error) {
-		row, err = s.queries.NodeCreate(ctx, s.pool, document)
+	err = s.writeNode(ctx, func(to *pgxpool.Pool) (err error) {
+		row, err = s.queries.NodeCreate(ctx, to, document)
 		return err
 	})
 	if err != nil {
@@ -146,13 +147,12 @@ func (s *Store) NodeCreate(ctx context.Context, wanted Node) (Node, error) {
 	return nodeRow(row).node()
 }
 
-// NodeUpdate reads a node, lets change edit it or refuse, and writes it unless
-// somebody else has written it in between; then it begins anew. Who loses too
-// often gets NodeRevision. ID, UUID, Traits, Conductor and times are not written.
-// Where change takes the InstanceUUID away, the node's allocation goes too; it has
-// to refuse that where the node's state forbids it.
+// NodeUpdate reads a node, calls change to edit it or to return an error, and writes it. If another transaction has
+// written it in between, NodeUpdate starts again; after too many attempts it violates NodeRevisionConflict. ID, UUID,
+// Traits, Conductor and times are not written. If change clears the InstanceUUID, the node allocation is deleted too;
+// change has to return an error if the node's state forbids that.
 func (s *Store) NodeUpdate(ctx context.Context, ident Ident, change func(*Node) error) (Node, error) {
-	return retried(ctx, NodeRevision, func() (Node, error) {
+	return retryOnRevisionConflict(ctx, NodeRevisionConflict, func() (Node, error) {
 		node, err := s.NodeShow(ctx, ident)
 		if err != nil {
 			return node, err
@@ -166,8 +166,8 @@ func (s *Store) NodeUpdate(ctx context.Context, ident Ident, change func(*Node) 
 			return node, err
 		}
 		var row db.NodeUpdateRow
-		err = s.writeNode(ctx, func() (err error) {
-			row, err = s.queries.NodeUpdate(ctx, s.pool, id, revision, document)
+		err = s.writeNode(ctx, func(to *pgxpool.Pool) (err error) {
+			row, err = s.queries.NodeUpdate(ctx, to, id, revision, document)
 			return err
 		})
 		if err != nil {
@@ -177,16 +177,16 @@ func (s *Store) NodeUpdate(ctx context.Context, ident Ident, change func(*Node) 
 	})
 }
 
-// changes bounds how often something is read, changed and found to be written by
-// somebody else.
-const changes = 10
+// maxRevisionRetries limits how often an object is read and changed before the store gives up because other
+// transactions have always written it in between.
+const maxRevisionRetries = 10
 
-// retried runs a change again as long as the rule says that somebody else was
-// faster.
-func retried[T any](ctx context.Context, lost Rule, run func() (T, error)) (T, error) {
+// retryOnRevisionConflict repeats a change as long as it violates the rule lost, because another transaction has
+// written the row.
+func retryOnRevisionConflict[T any](ctx context.Context, lost Rule, run func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		done, err := run()
-		if refused := As(err); refused == nil || refused.Rule != lost || attempt == changes {
+		if refused := AsRuleViolation(err); refused == nil || refused.Rule != lost || attempt == maxRevisionRetries {
 			return done, err
 		}
 		select {
@@ -197,19 +197,18 @@ func retried[T any](ctx context.Context, lost Rule, run func() (T, error)) (T, e
 	}
 }
 
-// NodeDelete removes a node with its allocation, ports and traits. Refused with
-// NodeAssociated, NodeProtected or NodeNotDeletable.
+// NodeDelete deletes a node with its node allocation, ports and traits. It violates NodeAssociated, NodeProtected or
+// NodeNotDeletable.
 func (s *Store) NodeDelete(ctx context.Context, ident Ident) error {
-	id, name := identified(ident)
-	return s.writeNode(ctx, func() error { return s.queries.NodeDelete(ctx, s.pool, id, name) })
+	id, name := splitIdent(ident)
+	return s.writeNode(ctx, func(to *pgxpool.Pool) error { return s.queries.NodeDelete(ctx, to, id, name) })
 }
 
-// NodeMaintenance sets maintenance with a reason, or ends it; then reason and
-// fault are forgotten.
+// NodeMaintenance sets maintenance with a reason, or clears it together with reason and fault.
 func (s *Store) NodeMaintenance(ctx context.Context, ident Ident, on bool, reason *string) error {
-	id, name := identified(ident)
-	return s.writeNode(ctx, func() error {
-		written, err := s.queries.NodeMaintenance(ctx, s.pool, db.NodeMaintenanceParams{
+	id, name := splitIdent(ident)
+	return s.writeNode(ctx, func(to *pgxpool.Pool) error {
+		written, err := s.queries.NodeMaintenance(ctx, to, db.NodeMaintenanceParams{
 			Maintenance: on, Reason: reason, Node: id, Name: name,
 		})
 		if err == nil && written == 0 {

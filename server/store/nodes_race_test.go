@@ -9,7 +9,7 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// edit writes one thing of a node.
+// edit changes one member of a node.
 func edit(ctx context.Context, b *bundle, name string, change func(*store.Node)) error {
 	_, err := b.NodeUpdate(ctx, name, func(n *store.Node) error { change(n); return nil })
 	return err
@@ -21,7 +21,7 @@ func deleteNode(ctx context.Context, b *bundle, round string) error {
 
 const lockNodeRows = "SELECT FROM nodes FOR UPDATE"
 
-func TestANodeIsWrittenAndDeletedAtOnce(t *testing.T) {
+func TestLocks_NodeWrittenWhileDeleted_ConsistentOutcome(t *testing.T) {
 	t.Parallel()
 	for _, placement := range []bool{false, true} {
 		t.Run(fmt.Sprintf("as a provider: %t", placement), func(t *testing.T) {
@@ -45,7 +45,7 @@ func writtenAndDeleted(placement bool) map[string]pair {
 			return edit(ctx, b, host(round), func(n *store.Node) { n.Owner = new("o") })
 		},
 		"it moves": func(ctx context.Context, b *bundle, round string) error {
-			_, _, err := b.NodeMove(ctx, host(round), store.NodeStep{To: "manageable"})
+			_, _, err := b.NodeTransition(ctx, host(round), store.Transition{To: "manageable"})
 			return err
 		},
 		"it goes into maintenance": func(ctx context.Context, b *bundle, round string) error {
@@ -64,15 +64,15 @@ func writtenAndDeleted(placement bool) map[string]pair {
 	} {
 		pairs[name] = pair{
 			lock: lockNodeRows, prepare: prepare, one: write, two: deleteNode,
-			ends: [][2]store.Rule{{"", ""}, {store.NodeUnknown, ""}},
+			ends: [][2]store.Rule{{"", ""}, {store.NodeNotFound, ""}},
 		}
 	}
-	pairs["it becomes an instance's"] = pair{
+	pairs["it gets an instance_uuid"] = pair{
 		lock: lockNodeRows, prepare: prepare, two: deleteNode,
 		one: func(ctx context.Context, b *bundle, round string) error {
 			return edit(ctx, b, host(round), func(n *store.Node) { n.InstanceUUID = new(named("c" + round)) })
 		},
-		ends: [][2]store.Rule{{"", store.NodeAssociated}, {store.NodeUnknown, ""}},
+		ends: [][2]store.Rule{{"", store.NodeAssociated}, {store.NodeNotFound, ""}},
 	}
 	pairs["its port is moved to it"] = pair{
 		lock: lockNodeRows, two: deleteNode, again: true,
@@ -86,16 +86,14 @@ func writtenAndDeleted(placement bool) map[string]pair {
 			_, err := b.PortUpdate(ctx, named("b port"+round), func(p *store.Port) error { p.NodeUUID = named(host(round)); return nil })
 			return err
 		},
-		ends: [][2]store.Rule{{"", ""}, {store.NodeUnknown, ""}},
+		ends: [][2]store.Rule{{"", ""}, {store.NodeNotFound, ""}},
 	}
 	return pairs
 }
 
-// A node that an allocation has is left by it in one of two ways at once, or
-// deleted.
-// TestWhatANodeNeedsOfPlacementIsDeletedAtOnce: who writes the node looked it up before
-// it went, and begins again.
-func TestWhatANodeNeedsOfPlacementIsDeletedAtOnce(t *testing.T) {
+// TestLocks_NodeProviderDeletedDuringWrite_Retried: the write of a node has looked up its provider before another
+// request deletes that, and the store retries the write.
+func TestLocks_NodeProviderDeletedDuringWrite_Retried(t *testing.T) {
 	t.Parallel()
 	prepare := func(b *bundle, round string) {
 		b.must(b.SetBaremetalBackend(b.t.Context(), true))
@@ -110,7 +108,7 @@ func TestWhatANodeNeedsOfPlacementIsDeletedAtOnce(t *testing.T) {
 			one: func(ctx context.Context, b *bundle, round string) error {
 				return b.NodeMaintenance(ctx, host(round), true, nil)
 			},
-			ends: [][2]store.Rule{{"", ""}, {"", store.ProviderUnknown}},
+			ends: [][2]store.Rule{{"", ""}, {"", store.ProviderNotFound}},
 		},
 		"a trait": {
 			again: true, lock: "SELECT FROM traits WHERE name LIKE 'CUSTOM%' FOR UPDATE", prepare: prepare,
@@ -133,7 +131,8 @@ func TestWhatANodeNeedsOfPlacementIsDeletedAtOnce(t *testing.T) {
 	})
 }
 
-func TestAnAllocatedNodeIsFreedOnce(t *testing.T) {
+// TestNode_ConcurrentRelease_ReleasedOnce: two concurrent requests release the node of a node allocation, or delete it.
+func TestNode_ConcurrentRelease_ReleasedOnce(t *testing.T) {
 	t.Parallel()
 	free := func(ctx context.Context, b *bundle, round string) error {
 		return edit(ctx, b, host(round), func(n *store.Node) { n.InstanceUUID = nil })
@@ -146,7 +145,7 @@ func TestAnAllocatedNodeIsFreedOnce(t *testing.T) {
 		"by an edit and a tear down": {
 			lock: lockNodeRows, prepare: prepare, one: free,
 			two: func(ctx context.Context, b *bundle, round string) error {
-				_, _, err := b.NodeMove(ctx, host(round), store.NodeStep{To: "cleaning", NodeEffects: store.NodeEffects{TearDown: true}})
+				_, _, err := b.NodeTransition(ctx, host(round), store.Transition{To: "cleaning", TransitionEffects: store.TransitionEffects{TearDown: true}})
 				return err
 			},
 			ends: [][2]store.Rule{{"", ""}},
@@ -160,14 +159,13 @@ func TestAnAllocatedNodeIsFreedOnce(t *testing.T) {
 			two: func(ctx context.Context, b *bundle, round string) error {
 				return b.NodeAllocationDelete(ctx, named("f instance of "+host(round)).String())
 			},
-			ends: [][2]store.Rule{{"", ""}, {"", store.NodeAllocationUnknown}},
+			ends: [][2]store.Rule{{"", ""}, {"", store.NodeAllocationNotFound}},
 		},
 	})
 }
 
-// Each writer decides on what it has read, and has its decision written only if
-// that still is so.
-func TestOfManyWhoWantANodeOneGetsIt(t *testing.T) {
+// Each writer decides on the row that it has read, and its write succeeds only if the row is unchanged.
+func TestNode_ConcurrentUpdate_OneSucceeds(t *testing.T) {
 	t.Parallel()
 	const writers = 8
 	for name, hold := range map[string]bool{"together": false, "behind a lock": true} {
@@ -194,7 +192,7 @@ func TestOfManyWhoWantANodeOneGetsIt(t *testing.T) {
 	}
 }
 
-func TestOfManyNodesThatAnInstanceIsGivenOneHasIt(t *testing.T) {
+func TestNode_ConcurrentSameInstanceUUID_OneNodeSucceeds(t *testing.T) {
 	t.Parallel()
 	const nodes = 6
 	b := setup(t, nodes)
@@ -211,7 +209,7 @@ func TestOfManyNodesThatAnInstanceIsGivenOneHasIt(t *testing.T) {
 	}
 }
 
-func TestNoEditIsLost(t *testing.T) {
+func TestNode_ConcurrentEdits_AllApplied(t *testing.T) {
 	t.Parallel()
 	const writers = 6
 	b := setup(t, writers)
@@ -238,7 +236,7 @@ func TestNoEditIsLost(t *testing.T) {
 		})
 	}
 	accepted := tally(b.together(operations...))
-	if lost := 2*writers - accepted[""] - accepted[store.NodeRevision] - accepted[store.PortRevision]; lost != 0 {
+	if lost := 2*writers - accepted[""] - accepted[store.NodeRevisionConflict] - accepted[store.PortRevisionConflict]; lost != 0 {
 		t.Errorf("got %v", accepted)
 	}
 	node, err := b.NodeShow(t.Context(), "a node")
@@ -246,12 +244,12 @@ func TestNoEditIsLost(t *testing.T) {
 	port, err := b.PortShow(t.Context(), made.UUID)
 	b.must(err)
 	if got, want := fmt.Sprintf("%s %s", node.Details["count"], port.Details["count"]),
-		fmt.Sprintf("%d %d", writers-accepted[store.NodeRevision], writers-accepted[store.PortRevision]); got != want {
-		t.Errorf("counted %s, want %s", got, want)
+		fmt.Sprintf("%d %d", writers-accepted[store.NodeRevisionConflict], writers-accepted[store.PortRevisionConflict]); got != want {
+		t.Errorf("count = %s, want %s", got, want)
 	}
 }
 
-func TestAStepIsTakenOnce(t *testing.T) {
+func TestNode_ConcurrentTransition_OneSucceeds(t *testing.T) {
 	t.Parallel()
 	const movers = 8
 	b := setup(t, movers)
@@ -260,7 +258,7 @@ func TestAStepIsTakenOnce(t *testing.T) {
 	var operations []func(context.Context) error
 	for i := range movers {
 		operations = append(operations, func(ctx context.Context) (err error) {
-			_, taken[i], err = b.NodeMove(ctx, "a node", store.NodeStep{From: []string{"manageable"}, To: "cleaning", Target: new("available")})
+			_, taken[i], err = b.NodeTransition(ctx, "a node", store.Transition{From: []string{"manageable"}, To: "cleaning", Target: new("available")})
 			return err
 		})
 	}
@@ -274,11 +272,11 @@ func TestAStepIsTakenOnce(t *testing.T) {
 		}
 	}
 	if count != 1 {
-		t.Errorf("taken %d times", count)
+		t.Errorf("executed transitions = %d", count)
 	}
 }
 
-func TestFiftyTraitsAreTheLimitForManyWriters(t *testing.T) {
+func TestNode_ConcurrentTraitAdd_NeverExceeds50(t *testing.T) {
 	t.Parallel()
 	const writers = 8
 	b := setup(t, writers)

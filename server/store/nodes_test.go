@@ -13,16 +13,16 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/store"
 )
 
-// bareNode is a node of that name as clients make it, in this state.
+// bareNode returns a node with that name as clients create it, in this state.
 func bareNode(name, state string) store.Node {
 	return store.Node{UUID: named(name), Name: &name, Driver: "fake-hardware", ProvisionState: state}
 }
 
-// node makes one.
+// node creates a node.
 func (b *bundle) node(name, state string) store.Node {
 	b.t.Helper()
 	made, err := b.NodeCreate(b.t.Context(), bareNode(name, state))
@@ -30,8 +30,7 @@ func (b *bundle) node(name, state string) store.Node {
 	return made
 }
 
-// allocated makes a node that an allocation has, with this owner, without asking
-// those who decide allocations.
+// allocated creates a node that has a node allocation with this owner, without a conductor's decision.
 func (b *bundle) allocated(name, state string, owner *string) store.Node {
 	b.t.Helper()
 	wanted := bareNode(name, state)
@@ -46,7 +45,7 @@ func (b *bundle) allocated(name, state string, owner *string) store.Node {
 	return shown
 }
 
-// execute runs a statement of the test's own.
+// execute runs an SQL statement.
 func (b *bundle) execute(statement string, arguments ...any) {
 	b.t.Helper()
 	if _, err := b.db.Pool.Exec(b.t.Context(), statement, arguments...); err != nil {
@@ -54,7 +53,7 @@ func (b *bundle) execute(statement string, arguments ...any) {
 	}
 }
 
-// changed tells the whole change that a call makes.
+// changed returns all changed rows of a call.
 func (b *bundle) changed(call func()) []string {
 	b.t.Helper()
 	before := dbtest.Snapshot(b.t, b.db)
@@ -62,7 +61,7 @@ func (b *bundle) changed(call func()) []string {
 	return before.Diff(dbtest.Snapshot(b.t, b.db))
 }
 
-// lines compares a whole change, or any other lines, with what is wanted.
+// lines compares all changes, or other lines, with the expected ones.
 func lines(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -72,7 +71,7 @@ func lines(t *testing.T, got []string, want ...string) {
 
 func refuses(t *testing.T, err error, want store.Rule, values store.Values) {
 	t.Helper()
-	refused := store.As(err)
+	refused := store.AsRuleViolation(err)
 	if refused == nil || refused.Rule != want {
 		t.Fatalf("got %v, want rule %s", err, want)
 	}
@@ -81,7 +80,7 @@ func refuses(t *testing.T, err error, want store.Rule, values store.Values) {
 	}
 }
 
-func TestANodeIsShownAsItWasMade(t *testing.T) {
+func TestNode_Create_ShownUnchanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	made := store.Node{
@@ -95,7 +94,7 @@ func TestANodeIsShownAsItWasMade(t *testing.T) {
 	created, err := b.NodeCreate(t.Context(), made)
 	b.must(err)
 	if time.Since(created.CreatedAt) > time.Minute {
-		t.Errorf("made at %s", created.CreatedAt)
+		t.Errorf("created at %s", created.CreatedAt)
 	}
 	made.ID, made.CreatedAt = created.ID, created.CreatedAt
 	if !reflect.DeepEqual(created, made) {
@@ -110,7 +109,7 @@ func TestANodeIsShownAsItWasMade(t *testing.T) {
 	}
 }
 
-func TestWhatHasTheShapeOfAUUIDIsNotLookedUpAsAName(t *testing.T) {
+func TestNode_UUIDLikeName_NotLookedUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	wanted := bareNode("a node", "enroll")
@@ -118,10 +117,10 @@ func TestWhatHasTheShapeOfAUUIDIsNotLookedUpAsAName(t *testing.T) {
 	_, err := b.NodeCreate(t.Context(), wanted)
 	b.must(err)
 	_, err = b.NodeShow(t.Context(), *wanted.Name)
-	refuses(t, err, store.NodeUnknown, store.Values{Node: *wanted.Name})
+	refuses(t, err, store.NodeNotFound, store.Values{Node: *wanted.Name})
 }
 
-func TestEachThingThatTwoNodesCannotShareHasItsRule(t *testing.T) {
+func TestNode_DuplicateUniqueValues_HaveOwnRules(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	first := bareNode("a node", "enroll")
@@ -143,7 +142,7 @@ func TestEachThingThatTwoNodesCannotShareHasItsRule(t *testing.T) {
 	}
 }
 
-func TestAnUpdateWritesWhatWasEditedAndNothingElse(t *testing.T) {
+func TestNode_Update_WritesOnlyEditedColumns(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	b.node("a node", "enroll")
@@ -153,7 +152,7 @@ func TestAnUpdateWritesWhatWasEditedAndNothingElse(t *testing.T) {
 		updated, err = b.NodeUpdate(t.Context(), "a node", func(n *store.Node) error {
 			n.Name, n.ResourceClass, n.Owner = new("b"), new("x"), new("o")
 			n.Details["extra"] = json.RawMessage(`{"k": 1}`)
-			n.ID, n.UUID, n.Traits, n.Conductor = 99, uuid.New(), []string{"CUSTOM_NO"}, new("nobody")
+			n.ID, n.UUID, n.Traits, n.Conductor = 99, uuid.New(), []string{"CUSTOM_NO"}, new("unknown")
 			return nil
 		})
 		b.must(err)
@@ -167,7 +166,7 @@ func TestAnUpdateWritesWhatWasEditedAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestARefusedEditWritesNothing(t *testing.T) {
+func TestNode_UpdateCallbackFails_WritesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	b.node("a node", "enroll")
@@ -179,7 +178,7 @@ func TestARefusedEditWritesNothing(t *testing.T) {
 	}))
 }
 
-func TestAnInstanceIsSetOnlyWhereThereIsNone(t *testing.T) {
+func TestNode_InstanceUUID_SetOnlyWhenUnset(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	b.node("a node", "active")
@@ -189,7 +188,7 @@ func TestAnInstanceIsSetOnlyWhereThereIsNone(t *testing.T) {
 	}
 	b.must(set(new(named("c mine"))))
 	b.must(set(new(named("c mine"))))
-	refused := store.As(set(new(named("d other"))))
+	refused := store.AsRuleViolation(set(new(named("d other"))))
 	if refused == nil || refused.Rule != store.NodeAssociated || refused.Values.Instance != named("c mine").String() {
 		t.Errorf("got %v", refused)
 	}
@@ -197,30 +196,30 @@ func TestAnInstanceIsSetOnlyWhereThereIsNone(t *testing.T) {
 	b.must(set(new(named("d other"))))
 }
 
-func TestAnAllocationGoesWithTheInstance(t *testing.T) {
+func TestNode_InstanceUUIDRemoved_AllocationDeleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	made := b.allocated("a node", "available", nil)
 	if made.AllocationUUID == nil || *made.AllocationUUID != *made.InstanceUUID {
-		t.Fatalf("the allocation is %v", made.AllocationUUID)
+		t.Fatalf("node allocation = %v", made.AllocationUUID)
 	}
 	got := b.changed(func() {
 		updated, err := b.NodeUpdate(t.Context(), "a node", func(n *store.Node) error { n.InstanceUUID = nil; return nil })
 		b.must(err)
 		if updated.AllocationUUID != nil {
-			t.Errorf("it still has allocation %s", updated.AllocationUUID)
+			t.Errorf("node allocation = %s, want none", updated.AllocationUUID)
 		}
 	})
 	if len(got) != 2 || !strings.HasPrefix(got[0], "- node_allocations{id: 1, ") {
-		t.Errorf("the allocation did not go: %q", got)
+		t.Errorf("the node allocation was not deleted: %q", got)
 	}
 	lines(t, got[1:], fmt.Sprintf("~ nodes{id: 1} instance_uuid: %s -> null, revision: 0 -> 1, updated_at: null -> set", made.InstanceUUID))
 }
 
-func TestANodeKeepsItsOwnerWhileAnOwnersAllocationHasIt(t *testing.T) {
+func TestNode_OwnerChangeWithOwnedAllocation_Rejected(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
-	b.allocated("a node", "available", new("somebody"))
+	b.allocated("a node", "available", new("an owner"))
 	b.allocated("b node", "available", nil)
 	own := func(name string) error {
 		_, err := b.NodeUpdate(t.Context(), name, func(n *store.Node) error { n.Owner = new("me"); return nil })
@@ -232,7 +231,7 @@ func TestANodeKeepsItsOwnerWhileAnOwnersAllocationHasIt(t *testing.T) {
 	b.must(own("b node"))
 }
 
-func TestMaintenanceEndsWithItsReasonAndTheFault(t *testing.T) {
+func TestNode_MaintenanceOff_ClearsReasonAndFault(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	b.node("a node", "enroll")
@@ -241,10 +240,10 @@ func TestMaintenanceEndsWithItsReasonAndTheFault(t *testing.T) {
 	b.execute("UPDATE nodes SET fault = 'power failure', revision = revision + 1")
 	lines(t, b.changed(func() { b.must(b.NodeMaintenance(t.Context(), "a node", false, new("ignored"))) }),
 		`~ nodes{id: 1} maintenance: true -> false, maintenance_reason: dust -> null, fault: "power failure" -> null, revision: 2 -> 3`)
-	refuses(t, b.NodeMaintenance(t.Context(), "nobody", true, nil), store.NodeUnknown, store.Values{Node: "nobody"})
+	refuses(t, b.NodeMaintenance(t.Context(), "unknown", true, nil), store.NodeNotFound, store.Values{Node: "unknown"})
 }
 
-func TestWhichNodesMayBeDeleted(t *testing.T) {
+func TestNode_DeleteRules_DependOnStateAndMaintenance(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		edit func(*store.Node)
@@ -257,10 +256,10 @@ func TestWhichNodesMayBeDeleted(t *testing.T) {
 		"active":       {func(n *store.Node) { n.ProvisionState = "active" }, store.NodeNotDeletable},
 		"active, in maintenance": {
 			func(n *store.Node) { n.ProvisionState, n.Maintenance = "active", true }, ""},
-		"an instance's":                 {func(n *store.Node) { n.InstanceUUID = new(named("b")) }, store.NodeAssociated},
-		"an instance's, in maintenance": {func(n *store.Node) { n.InstanceUUID, n.Maintenance = new(named("b")), true }, ""},
-		"protected":                     {func(n *store.Node) { n.Protected = true }, store.NodeProtected},
-		"protected, in maintenance":     {func(n *store.Node) { n.Protected, n.Maintenance = true, true }, store.NodeProtected},
+		"with an instance":                 {func(n *store.Node) { n.InstanceUUID = new(named("b")) }, store.NodeAssociated},
+		"with an instance, in maintenance": {func(n *store.Node) { n.InstanceUUID, n.Maintenance = new(named("b")), true }, ""},
+		"protected":                        {func(n *store.Node) { n.Protected = true }, store.NodeProtected},
+		"protected, in maintenance":        {func(n *store.Node) { n.Protected, n.Maintenance = true, true }, store.NodeProtected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -280,7 +279,7 @@ func TestWhichNodesMayBeDeleted(t *testing.T) {
 	}
 }
 
-func TestANodeIsDeletedWithAllThatIsIts(t *testing.T) {
+func TestNode_Delete_RemovesAllDependents(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	empty := dbtest.Snapshot(t, b.db)
@@ -293,10 +292,10 @@ func TestANodeIsDeletedWithAllThatIsIts(t *testing.T) {
 	b.must(b.NodeMaintenance(t.Context(), "a node", true, nil))
 	b.must(b.NodeDelete(t.Context(), made.UUID.String()))
 	lines(t, empty.Diff(dbtest.Snapshot(t, b.db)))
-	refuses(t, b.NodeDelete(t.Context(), "a node"), store.NodeUnknown, store.Values{Node: "a node"})
+	refuses(t, b.NodeDelete(t.Context(), "a node"), store.NodeNotFound, store.Values{Node: "a node"})
 }
 
-func TestTraitsOfANode(t *testing.T) {
+func TestNode_StoredTraits_ReplacedAddedDeleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	b.node("a node", "enroll")
@@ -320,21 +319,21 @@ func TestTraitsOfANode(t *testing.T) {
 	has("CUSTOM_A", "CUSTOM_C", "CUSTOM__")
 	b.must(b.NodeTraitDelete(ctx, "a node", "CUSTOM_C"))
 	has("CUSTOM_A", "CUSTOM__")
-	refuses(t, b.NodeTraitDelete(ctx, "a node", "CUSTOM_C"), store.NodeTraitUnknown,
+	refuses(t, b.NodeTraitDelete(ctx, "a node", "CUSTOM_C"), store.NodeTraitNotFound,
 		store.Values{Node: named("a node").String(), Traits: "CUSTOM_C"})
 	b.must(b.NodeTraitClear(ctx, "a node"))
 	has()
-	_, err := b.NodeTraitList(ctx, "nobody")
-	refuses(t, err, store.NodeUnknown, store.Values{Node: "nobody"})
+	_, err := b.NodeTraitList(ctx, "unknown")
+	refuses(t, err, store.NodeNotFound, store.Values{Node: "unknown"})
 	for _, err := range []error{
-		b.NodeTraitReplace(ctx, "nobody", nil), b.NodeTraitAdd(ctx, "nobody", "CUSTOM_A"),
-		b.NodeTraitDelete(ctx, "nobody", "CUSTOM_A"), b.NodeTraitClear(ctx, "nobody"),
+		b.NodeTraitReplace(ctx, "unknown", nil), b.NodeTraitAdd(ctx, "unknown", "CUSTOM_A"),
+		b.NodeTraitDelete(ctx, "unknown", "CUSTOM_A"), b.NodeTraitClear(ctx, "unknown"),
 	} {
-		refuses(t, err, store.NodeUnknown, store.Values{Node: "nobody"})
+		refuses(t, err, store.NodeNotFound, store.Values{Node: "unknown"})
 	}
 }
 
-func TestANodeHasAtMostFiftyTraits(t *testing.T) {
+func TestNode_MoreThan50Traits_Rejected(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	b.node("a node", "enroll")
@@ -351,7 +350,7 @@ func TestANodeHasAtMostFiftyTraits(t *testing.T) {
 	}))
 }
 
-// notified collects what is sent to a channel during a call.
+// notified collects the notifications on a channel during a call.
 func (b *bundle) notified(channel string, call func()) []string {
 	b.t.Helper()
 	conn, err := pgx.Connect(b.t.Context(), b.db.URL)

@@ -9,26 +9,26 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/store"
 )
 
-// pair is two operations that get in each other's way, and how they may end.
+// pair is two conflicting operations, and their allowed outcomes.
 type pair struct {
-	// lock is what the first to come waits for; see behind. Empty: nothing.
+	// lock is the lock that the first operation waits for; see behind. Empty: none.
 	lock string
-	// prepare makes what they are about, anew in each round.
+	// prepare creates the objects of each round.
 	prepare func(b *bundle, round string)
 	one     func(ctx context.Context, b *bundle, round string) error
 	two     func(ctx context.Context, b *bundle, round string) error
 	// ends are the allowed outcomes, of one and two.
 	ends [][2]store.Rule
-	// again tells that a write may have to be begun again, since the other
-	// deletes what it has looked up by name, or moves the tree.
+	// again permits a retry of a write, because the other operation deletes a name that it has looked up, or re-parents
+	// the tree.
 	again bool
 }
 
-// The names of what a round is about.
+// The names of the objects of a round.
 func host(round string) string   { return "a host" + round }
 func child(round string) string  { return "b child" + round }
 func other(round string) string  { return "c other" + round }
@@ -47,7 +47,7 @@ func deleteHost(ctx context.Context, b *bundle, round string) error {
 	return b.ProviderDelete(ctx, named(host(round)))
 }
 
-// moveUnder gives a provider another parent.
+// moveUnder sets the parent of a provider.
 func moveUnder(ctx context.Context, b *bundle, name, parent string) error {
 	below := named(parent)
 	_, err := b.ProviderUpdate(ctx, named(name), store.ProviderChange{Name: name, SetParent: true, Parent: &below, MayReparent: true})
@@ -59,11 +59,10 @@ func addInventory(ctx context.Context, b *bundle, name, class string) error {
 	return err
 }
 
-// rounds is how often each pair meets, half of them behind a lock.
+// rounds is how often each pair runs, half of them behind a lock.
 const rounds = 8
 
-// meet runs pairs one after the other on one database, which is audited after
-// each of them.
+// meet runs pairs one after the other on one database, which is audited after each of them.
 func meet(t *testing.T, pairs map[string]pair) {
 	t.Helper()
 	b := setup(t, 4)
@@ -71,17 +70,17 @@ func meet(t *testing.T, pairs map[string]pair) {
 		t.Run(name, func(t *testing.T) {
 			b.t = t
 			defer func(before int64) {
-				if after := b.Retries(); !pairs[name].again && after > before {
-					t.Errorf("%d retries", after-before)
+				if after := b.Pool().Retries(); !pairs[name].again && after > before {
+					t.Errorf("retries = %d, want 0", after-before)
 				}
 				dbtest.Audit(t, b.db)
-			}(b.Retries())
+			}(b.Pool().Retries())
 			pairs[name].meet(b, number)
 		})
 	}
 	b.t = t
 	if found := b.deadlocks(); found > 0 {
-		t.Errorf("%d deadlocks", found)
+		t.Errorf("deadlocks = %d, want 0", found)
 	}
 }
 
@@ -111,7 +110,7 @@ func (p pair) meet(b *bundle, number int) {
 	}
 }
 
-func TestAClaimMeetsAChangeOfItsProvider(t *testing.T) {
+func TestLocks_ClaimWithProviderChange_ConsistentOutcome(t *testing.T) {
 	t.Parallel()
 	meet(t, map[string]pair{
 		"the inventory is deleted": {
@@ -136,11 +135,11 @@ func TestAClaimMeetsAChangeOfItsProvider(t *testing.T) {
 				_, err := b.InventoryUpdate(ctx, named(host(round)), 1, inventory("VCPU", 1), 1)
 				return err
 			},
-			ends: [][2]store.Rule{{"", store.ProviderGeneration}, {store.AllocationCapacity, ""}},
+			ends: [][2]store.Rule{{"", store.ProviderGenerationConflict}, {store.AllocationExceedsCapacity, ""}},
 		},
 		"the provider is deleted": {
 			lock: lockProviders, prepare: (*bundle).hostWithRoom, one: claimOnHost, two: deleteHost, again: true,
-			ends: [][2]store.Rule{{"", store.ProviderHasAllocations}, {store.AllocationProviderUnknown, ""}},
+			ends: [][2]store.Rule{{"", store.ProviderHasAllocations}, {store.AllocationProviderNotFound, ""}},
 		},
 		"the provider is moved": {
 			lock: lockProviders, one: claimOnHost,
@@ -161,12 +160,12 @@ func TestAClaimMeetsAChangeOfItsProvider(t *testing.T) {
 				b.provider(child(round), &root, nil)
 			},
 			two: func(ctx context.Context, b *bundle, round string) error {
-				return b.Reshape(ctx, []store.Shape{
+				return b.Reshape(ctx, []store.ReshapedProvider{
 					{Provider: named(host(round)), Generation: 1},
 					{Provider: named(child(round)), Generation: 0, Records: []store.Inventory{inventory("VCPU", 8)}},
 				}, nil)
 			},
-			ends: [][2]store.Rule{{"", store.ProviderGeneration}, {store.AllocationNoInventory, ""}},
+			ends: [][2]store.Rule{{"", store.ProviderGenerationConflict}, {store.AllocationNoInventory, ""}},
 		},
 		"its class is deleted": {
 			again: true,
@@ -183,7 +182,7 @@ func TestAClaimMeetsAChangeOfItsProvider(t *testing.T) {
 			two: func(ctx context.Context, b *bundle, round string) error {
 				return b.ResourceClassDelete(ctx, custom(round))
 			},
-			ends: [][2]store.Rule{{store.AllocationNoInventory, ""}, {store.ClassUnknown, ""}},
+			ends: [][2]store.Rule{{store.AllocationNoInventory, ""}, {store.ClassNotFound, ""}},
 		},
 		"the consumer is deleted": {
 			lock: "SELECT FROM consumers FOR UPDATE",
@@ -198,15 +197,15 @@ func TestAClaimMeetsAChangeOfItsProvider(t *testing.T) {
 				_, err := b.AllocationDelete(ctx, named(server(round)))
 				return err
 			},
-			ends: [][2]store.Rule{{"", ""}, {store.ConsumerGeneration, ""}},
+			ends: [][2]store.Rule{{"", ""}, {store.ConsumerGenerationConflict, ""}},
 		},
 	})
 }
 
-func TestAProviderIsWrittenAndDeletedAtOnce(t *testing.T) {
+func TestLocks_ProviderWrittenWhileDeleted_ConsistentOutcome(t *testing.T) {
 	t.Parallel()
 	const lockRows = "SELECT FROM resource_providers FOR UPDATE"
-	ends := [][2]store.Rule{{"", ""}, {store.ProviderUnknown, ""}}
+	ends := [][2]store.Rule{{"", ""}, {store.ProviderNotFound, ""}}
 	writes := map[string]func(ctx context.Context, b *bundle, name, round string) error{
 		"it gets an inventory": func(ctx context.Context, b *bundle, name, _ string) error {
 			return addInventory(ctx, b, name, "DISK_GB")
@@ -225,7 +224,7 @@ func TestAProviderIsWrittenAndDeletedAtOnce(t *testing.T) {
 		},
 		"it is reshaped": func(ctx context.Context, b *bundle, name, _ string) error {
 			records := inventories(map[string]int32{"DISK_GB": 5, "VCPU": 6})
-			return b.Reshape(ctx, []store.Shape{{Provider: named(name), Generation: 1, Records: records}}, nil)
+			return b.Reshape(ctx, []store.ReshapedProvider{{Provider: named(name), Generation: 1, Records: records}}, nil)
 		},
 		"it is renamed": func(ctx context.Context, b *bundle, name, _ string) error {
 			_, err := b.ProviderUpdate(ctx, named(name), store.ProviderChange{Name: name + " again"})

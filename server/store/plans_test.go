@@ -2,23 +2,21 @@ package store_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/gen/db"
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
 
-// cloud fills a database with 10,000 providers in trees of ten, three inventories
-// each, traits, aggregates and 10,000 consumers, and gathers statistics.
+// cloud fills a database with 10,000 providers in trees of ten, three inventories each, traits, aggregates and 10,000
+// consumers, and gathers statistics.
 const cloud = `
 INSERT INTO resource_classes (id, name) VALUES (0, 'VCPU'), (1, 'MEMORY_MB'), (2, 'DISK_GB') ON CONFLICT DO NOTHING;
 INSERT INTO traits (name) SELECT 'CUSTOM_T' || n FROM generate_series(1, 300) AS n;
@@ -47,11 +45,6 @@ SELECT consumer.id, consumer.id, 0, 1 FROM consumers AS consumer;
 UPDATE inventories SET used = 1 WHERE class_id = 0;
 ANALYZE;`
 
-// numbered are uuids of the cloud's rows.
-func numbered(kind string, n int) uuid.UUID {
-	return uuid.MustParse(fmt.Sprintf("%s000000-0000-4000-8000-%012x", kind, n))
-}
-
 func newCloud(t *testing.T) *dbtest.DB {
 	t.Helper()
 	made := dbtest.New(t)
@@ -61,50 +54,7 @@ func newCloud(t *testing.T) *dbtest.DB {
 	return made
 }
 
-// node is what a plan says of one of its steps.
-type node struct {
-	Type     string  `json:"Node Type"`
-	Relation string  `json:"Relation Name"`
-	Index    string  `json:"Index Name"`
-	Loops    float64 `json:"Actual Loops"`
-	Plans    []node  `json:"Plans"`
-}
-
-// walk visits the steps that were run.
-func (n *node) walk(visit func(*node)) {
-	if n.Loops == 0 {
-		return
-	}
-	visit(n)
-	for i := range n.Plans {
-		n.Plans[i].walk(visit)
-	}
-}
-
-// explain runs a query as a prepared statement and returns its plan.
-func explain(t *testing.T, conn *pgx.Conn, mode, query string, arguments ...string) *node {
-	t.Helper()
-	var encoded []byte
-	for _, statement := range []string{
-		"DEALLOCATE ALL", "SET plan_cache_mode = " + mode, "PREPARE explained AS " + query,
-	} {
-		if _, err := conn.Exec(t.Context(), statement, pgx.QueryExecModeSimpleProtocol); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
-	err := conn.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained("+strings.Join(arguments, ", ")+")",
-		pgx.QueryExecModeSimpleProtocol).Scan(&encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var plans []struct{ Plan node }
-	if err := json.Unmarshal(encoded, &plans); err != nil {
-		t.Fatal(err)
-	}
-	return &plans[0].Plan
-}
-
-func TestEachFilterOfTheProviderListUsesItsIndex(t *testing.T) {
+func TestProvider_ListFilters_UseIndexes(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t)
 	// The order of the arguments is that of db.ProviderListParams.
@@ -119,9 +69,9 @@ func TestEachFilterOfTheProviderListUsesItsIndex(t *testing.T) {
 		arguments []string
 		index     string
 	}{
-		"uuid":      {filter("uuid", map[int]string{0: "'" + numbered("aa", 77).String() + "'"}), "resource_providers_uuid_key"},
+		"uuid":      {filter("uuid", map[int]string{0: "'" + dbtest.NumberedUUID("aa", 77).String() + "'"}), "resource_providers_uuid_key"},
 		"name":      {filter("name", map[int]string{1: "'host-77'"}), "resource_providers_name_key"},
-		"in_tree":   {filter("in_tree", map[int]string{2: "'" + numbered("aa", 77).String() + "'"}), "resource_providers_root_id_idx"},
+		"in_tree":   {filter("in_tree", map[int]string{2: "'" + dbtest.NumberedUUID("aa", 77).String() + "'"}), "resource_providers_root_id_idx"},
 		"resources": {filter("resources", map[int]string{3: "'{0}'", 4: "'{1005}'"}), "inventories_class_id_free_idx"},
 		"member_of": {filter("member_of", map[int]string{5: "'[[7]]'"}), "provider_aggregates_aggregate_id_idx"},
 		"required":  {filter("required", map[int]string{6: "'[[7]]'"}), "provider_traits_trait_id_idx"},
@@ -135,7 +85,7 @@ func TestEachFilterOfTheProviderListUsesItsIndex(t *testing.T) {
 				}
 				defer conn.Release()
 				indexes, scanned := map[string]bool{}, map[string]bool{}
-				explain(t, conn.Conn(), mode, db.ProviderList, c.arguments...).walk(func(n *node) {
+				dbtest.Explain(t, conn.Conn(), mode, db.ProviderList, c.arguments...).Walk(func(n *dbtest.PlanNode) {
 					if n.Index != "" {
 						indexes[n.Index] = true
 					}
@@ -144,10 +94,10 @@ func TestEachFilterOfTheProviderListUsesItsIndex(t *testing.T) {
 					}
 				})
 				if !indexes[c.index] {
-					t.Errorf("used %v, not %s", slices.Sorted(maps.Keys(indexes)), c.index)
+					t.Errorf("indexes = %v, want %s", slices.Sorted(maps.Keys(indexes)), c.index)
 				}
 				if len(scanned) > 0 {
-					t.Errorf("scanned %v", slices.Sorted(maps.Keys(scanned)))
+					t.Errorf("sequential scans of %v", slices.Sorted(maps.Keys(scanned)))
 				}
 			})
 		}
@@ -171,14 +121,14 @@ func scans(t *testing.T, cloud *dbtest.DB) map[string]int64 {
 	return found
 }
 
-// TestNoOperationScansATableThatGrows runs every store method but the unfiltered
-// list on the cloud, functions and all, and asks PostgreSQL what it scanned.
-func TestNoOperationScansATableThatGrows(t *testing.T) {
+// TestArchitecture_StoreOperations_NoSequentialScan runs every store method except the unfiltered list on the cloud,
+// including the SQL functions, and reads the scan counters of PostgreSQL.
+func TestArchitecture_StoreOperations_NoSequentialScan(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t)
 	before := scans(t, cloud)
-	// One connection, closed before the question: it reports its counters then.
-	opened, err := store.Open(t.Context(), store.Options{URL: cloud.URL, MaxConns: 1})
+	// The only connection is closed before the query: it reports its counters then.
+	opened, err := store.Open(t.Context(), postgres.Options{URL: cloud.URL, MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,14 +136,14 @@ func TestNoOperationScansATableThatGrows(t *testing.T) {
 	opened.Close()
 	for table, count := range scans(t, cloud) {
 		if count > before[table] {
-			t.Errorf("%s was scanned %d times", table, count-before[table])
+			t.Errorf("sequential scans of %s = %d, want 0", table, count-before[table])
 		}
 	}
 }
 
-func TestEverythingWorksWithoutPreparedStatements(t *testing.T) {
+func TestServer_StorePoolerMode_WorksWithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
-	opened, err := store.Open(t.Context(), store.Options{URL: newCloud(t).URL, MaxConns: 1, Pooler: true})
+	opened, err := store.Open(t.Context(), postgres.Options{URL: newCloud(t).URL, MaxConns: 1, Pooler: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,11 +151,11 @@ func TestEverythingWorksWithoutPreparedStatements(t *testing.T) {
 	everything(t, opened)
 }
 
-// everything does each thing that the store can do to one tree.
+// everything runs each operation of the store on one tree.
 func everything(t *testing.T, s *store.Store) {
 	t.Helper()
 	ctx := t.Context()
-	root, child, consumer, project := numbered("aa", 101), numbered("aa", 102), numbered("cc", 102), "project-1"
+	root, child, consumer, project := dbtest.NumberedUUID("aa", 101), dbtest.NumberedUUID("aa", 102), dbtest.NumberedUUID("cc", 102), "project-1"
 	one := int64(1)
 	record := store.Inventory{Class: "DISK_GB", Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}
 	claim := func(generation *int64, provider uuid.UUID) []store.Claim {
@@ -214,12 +164,12 @@ func everything(t *testing.T, s *store.Store) {
 	}
 	var provider store.Provider
 	for name, do := range map[string]func() error{
-		"show a provider":  func() error { _, err := s.ProviderShow(ctx, root); return err },
-		"list inventories": func() error { _, err := s.InventoryList(ctx, root); return err },
-		"list aggregates":  func() error { _, _, err := s.ProviderAggregateList(ctx, root); return err },
-		"list a's traits":  func() error { _, _, err := s.ProviderTraitList(ctx, root); return err },
-		"list allocations": func() error { _, err := s.AllocationList(ctx, consumer); return err },
-		"list who uses it": func() error { _, _, err := s.ProviderAllocationList(ctx, root); return err },
+		"show a provider":    func() error { _, err := s.ProviderShow(ctx, root); return err },
+		"list inventories":   func() error { _, err := s.InventoryList(ctx, root); return err },
+		"list aggregates":    func() error { _, _, err := s.ProviderAggregateList(ctx, root); return err },
+		"list a's traits":    func() error { _, _, err := s.ProviderTraitList(ctx, root); return err },
+		"list allocations":   func() error { _, err := s.AllocationList(ctx, consumer); return err },
+		"list its consumers": func() error { _, _, err := s.ProviderAllocationList(ctx, root); return err },
 		"sum usages": func() error {
 			_, err := s.UsageList(ctx, store.UsageFilter{ProjectID: project, ByType: true})
 			return err
@@ -232,14 +182,14 @@ func everything(t *testing.T, s *store.Store) {
 			return listed(ctx, s, store.ProviderFilter{Resources: []store.Amount{{Class: "VCPU", Amount: 1005}}})
 		},
 		"replace aggregates": func() error {
-			_, err := s.ProviderAggregateReplace(ctx, numbered("aa", 111), nil, []uuid.UUID{numbered("a9", 3)})
+			_, err := s.ProviderAggregateReplace(ctx, dbtest.NumberedUUID("aa", 111), nil, []uuid.UUID{dbtest.NumberedUUID("a9", 3)})
 			return err
 		},
 		"replace traits": func() error {
-			_, _, err := s.ProviderTraitReplace(ctx, numbered("aa", 112), 0, []string{"CUSTOM_T3"})
+			_, _, err := s.ProviderTraitReplace(ctx, dbtest.NumberedUUID("aa", 112), 0, []string{"CUSTOM_T3"})
 			return err
 		},
-		"clear traits": func() error { return s.ProviderTraitClear(ctx, numbered("aa", 113)) },
+		"clear traits": func() error { return s.ProviderTraitClear(ctx, dbtest.NumberedUUID("aa", 113)) },
 	} {
 		if err := do(); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -252,13 +202,13 @@ func everything(t *testing.T, s *store.Store) {
 		func() error { _, err := s.InventoryCreate(ctx, root, record, 1); return err },
 		func() error { _, err := s.InventoryUpdate(ctx, root, 3, record, 1); return err },
 		func() error {
-			return s.Reshape(ctx, []store.Shape{{Provider: child, Generation: 1, Records: []store.Inventory{
+			return s.Reshape(ctx, []store.ReshapedProvider{{Provider: child, Generation: 1, Records: []store.Inventory{
 				{Class: "VCPU", Total: 20, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1},
 			}}}, []store.Claim{{Consumer: consumer, ProjectID: project, UserID: "user", Generation: new(int64(3)),
 				Allocations: []store.Allocation{{Provider: child, Class: "VCPU", Amount: 2}}}})
 		},
 		func() error { _, err := s.AllocationDelete(ctx, consumer); return err },
-		func() error { _, err := s.AllocationDelete(ctx, numbered("cc", 101)); return err },
+		func() error { _, err := s.AllocationDelete(ctx, dbtest.NumberedUUID("cc", 101)); return err },
 		func() (err error) { provider, err = s.ProviderCreate(ctx, uuid.New(), "new", &root); return err },
 		func() error {
 			_, err := s.ProviderUpdate(ctx, provider.UUID, store.ProviderChange{Name: "newer", SetParent: true, MayReparent: true})

@@ -8,11 +8,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// Port is a network card of a node.
+// Port is a network interface of a node.
 type Port struct {
 	ID       int64
 	UUID     uuid.UUID
@@ -20,18 +22,20 @@ type Port struct {
 	// Address is a MAC address in lower case; unique.
 	Address  string
 	Revision int64
-	// Details are all other members, by their names on the wire.
+	// Details are all other members, by their API names.
 	Details   map[string]json.RawMessage
 	CreatedAt time.Time
 	UpdatedAt *time.Time
 }
 
-// PortFilter says which ports to list.
+// PortFilter selects ports.
 type PortFilter struct {
-	// Node is the uuid or name of their node; nil: any.
+	// Node is the UUID or name of their node; nil: any.
 	Node *Ident
 	// Address is in lower case; nil: any.
 	Address *string
+	// Project is the owner or the lessee of their node; nil: any.
+	Project *string
 }
 
 // portRow is a port as all queries return it.
@@ -46,7 +50,7 @@ func (row portRow) port() (Port, error) {
 	return port, err
 }
 
-// members are the details as the functions take them.
+// members returns the details as the argument of the functions.
 func (p Port) members() (json.RawMessage, error) {
 	if p.Details == nil {
 		return json.RawMessage("{}"), nil
@@ -54,13 +58,13 @@ func (p Port) members() (json.RawMessage, error) {
 	return json.Marshal(p.Details)
 }
 
-// PortShow reads a port; PortUnknown if there is none.
+// PortShow returns a port; PortNotFound if it does not exist.
 func (s *Store) PortShow(ctx context.Context, id uuid.UUID) (Port, error) {
-	row, err := read(ctx, s, func(from db.DBTX) (db.PortShowRow, error) {
+	row, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) (db.PortShowRow, error) {
 		return s.queries.PortShow(ctx, from, id)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Port{}, &Refused{Rule: PortUnknown, Values: Values{Port: id.String()}}
+		return Port{}, &RuleViolation{Rule: PortNotFound, Values: Values{Port: id.String()}}
 	}
 	if err != nil {
 		return Port{}, err
@@ -68,15 +72,15 @@ func (s *Store) PortShow(ctx context.Context, id uuid.UUID) (Port, error) {
 	return portRow(row).port()
 }
 
-// PortCreate makes a port of the node NodeUUID; NodeUnknown if there is none.
+// PortCreate creates a port of the node NodeUUID; NodeNotFound if that does not exist.
 func (s *Store) PortCreate(ctx context.Context, wanted Port) (Port, error) {
 	details, err := wanted.members()
 	if err != nil {
 		return Port{}, err
 	}
 	var row db.PortCreateRow
-	err = s.write(ctx, func() (err error) {
-		row, err = s.queries.PortCreate(ctx, s.pool, db.PortCreateParams{
+	err = s.writeBaremetal(ctx, func(to *pgxpool.Pool) (err error) {
+		row, err = s.queries.PortCreate(ctx, to, db.PortCreateParams{
 			Port: wanted.UUID, Node: wanted.NodeUUID, Address: wanted.Address, Details: details,
 		})
 		return err
@@ -87,8 +91,8 @@ func (s *Store) PortCreate(ctx context.Context, wanted Port) (Port, error) {
 	return portRow(row).port()
 }
 
-// PortList reads a page of ports. NodeUnknown for a node that is none, and
-// PortUnknown for such a marker.
+// PortList returns a page of ports. NodeNotFound if the node of the filter does not exist, and PortNotFound if the
+// marker does not.
 func (s *Store) PortList(ctx context.Context, filter PortFilter, page Page) ([]Port, error) {
 	rows, err := s.portRows(ctx, filter, page)
 	if err != nil {
@@ -120,30 +124,30 @@ func (s *Store) portRows(ctx context.Context, filter PortFilter, page Page) ([]p
 		lead = "address"
 	}
 	if filter.Node != nil {
-		id, name = identified(*filter.Node)
+		id, name = splitIdent(*filter.Node)
 		lead = "node"
 	}
 	if page.sorted() {
-		rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.PortListSortedRow, error) {
+		rows, err := postgres.QueryReplicaOrPrimary(ctx, s.pool, func(from db.DBTX) ([]db.PortListSortedRow, error) {
 			return s.queries.PortListSorted(ctx, from, db.PortListSortedParams{
 				SortKey: page.key(), Descending: page.SortDir == "desc", Marker: page.Marker, Page: int32(page.Limit),
-				OfNode: filter.Node != nil, Node: id, NodeName: name, Address: filter.Address,
+				OfNode: filter.Node != nil, Node: id, NodeName: name, Address: filter.Address, Project: filter.Project,
 			})
 		})
 		return each(rows, func(row db.PortListSortedRow) portRow { return portRow(row) }), err
 	}
-	rows, err := readAnywhere(ctx, s, func(from db.DBTX) ([]db.PortListRow, error) {
+	rows, err := postgres.QueryReplicaOrPrimary(ctx, s.pool, func(from db.DBTX) ([]db.PortListRow, error) {
 		return s.queries.PortList(ctx, from, db.PortListParams{
-			Lead: lead, Node: id, NodeName: name, Address: filter.Address, Marker: page.Marker, Page: int32(page.Limit),
+			LeadingFilter: lead, Node: id, NodeName: name, Address: filter.Address, Project: filter.Project, Marker: page.Marker, Page: int32(page.Limit),
 		})
 	})
 	return each(rows, func(row db.PortListRow) portRow { return portRow(row) }), err
 }
 
-// PortUpdate reads a port, lets change edit it or refuse, and writes it; as
-// NodeUpdate. ID, UUID and times are not written.
+// PortUpdate reads a port, calls change to edit it or to return an error, and writes it, as NodeUpdate does. ID, UUID
+// and times are not written.
 func (s *Store) PortUpdate(ctx context.Context, id uuid.UUID, change func(*Port) error) (Port, error) {
-	return retried(ctx, PortRevision, func() (Port, error) {
+	return retryOnRevisionConflict(ctx, PortRevisionConflict, func() (Port, error) {
 		port, err := s.PortShow(ctx, id)
 		if err != nil {
 			return port, err
@@ -157,8 +161,8 @@ func (s *Store) PortUpdate(ctx context.Context, id uuid.UUID, change func(*Port)
 			return port, err
 		}
 		var row db.PortUpdateRow
-		err = s.write(ctx, func() (err error) {
-			row, err = s.queries.PortUpdate(ctx, s.pool, db.PortUpdateParams{
+		err = s.writeBaremetal(ctx, func(to *pgxpool.Pool) (err error) {
+			row, err = s.queries.PortUpdate(ctx, to, db.PortUpdateParams{
 				Port: id, Revision: revision, Node: port.NodeUUID, Address: port.Address, Details: details,
 			})
 			return err
@@ -170,12 +174,12 @@ func (s *Store) PortUpdate(ctx context.Context, id uuid.UUID, change func(*Port)
 	})
 }
 
-// PortDelete removes a port.
+// PortDelete deletes a port.
 func (s *Store) PortDelete(ctx context.Context, id uuid.UUID) error {
-	return s.write(ctx, func() error {
-		deleted, err := s.queries.PortDelete(ctx, s.pool, id)
+	return s.writeBaremetal(ctx, func(to *pgxpool.Pool) error {
+		deleted, err := s.queries.PortDelete(ctx, to, id)
 		if err == nil && deleted == 0 {
-			return &Refused{Rule: PortUnknown, Values: Values{Port: id.String()}}
+			return &RuleViolation{Rule: PortNotFound, Values: Values{Port: id.String()}}
 		}
 		return err
 	})

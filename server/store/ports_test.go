@@ -11,7 +11,7 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// port makes a port of a node; the number is its address.
+// port creates a port of a node; the number is its address.
 func (b *bundle) port(name, node string, number int) store.Port {
 	b.t.Helper()
 	made, err := b.PortCreate(b.t.Context(), store.Port{UUID: named(name), NodeUUID: named(node), Address: address(number)})
@@ -21,7 +21,7 @@ func (b *bundle) port(name, node string, number int) store.Port {
 
 func address(number int) string { return fmt.Sprintf("00:00:00:00:00:%02x", number) }
 
-func TestAPortIsShownAsItWasMade(t *testing.T) {
+func TestPort_Create_ShownUnchanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	b.node("a node", "enroll")
@@ -41,7 +41,7 @@ func TestAPortIsShownAsItWasMade(t *testing.T) {
 	}
 }
 
-func TestWhatAPortCannotBe(t *testing.T) {
+func TestPort_CreateConflict_Rejected(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	b.node("a node", "enroll")
@@ -49,7 +49,7 @@ func TestWhatAPortCannotBe(t *testing.T) {
 	for rule, wanted := range map[store.Rule]store.Port{
 		store.PortUUIDTaken:    {UUID: named("b port"), NodeUUID: named("a node"), Address: address(2)},
 		store.PortAddressTaken: {UUID: named("c port"), NodeUUID: named("a node"), Address: address(1)},
-		store.NodeUnknown:      {UUID: named("c port"), NodeUUID: named("d node"), Address: address(2)},
+		store.NodeNotFound:     {UUID: named("c port"), NodeUUID: named("d node"), Address: address(2)},
 	} {
 		lines(t, b.changed(func() {
 			if _, err := b.PortCreate(t.Context(), wanted); outcome(err) != rule {
@@ -57,15 +57,15 @@ func TestWhatAPortCannotBe(t *testing.T) {
 			}
 		}))
 	}
-	nobody := uuid.New()
-	_, err := b.PortShow(t.Context(), nobody)
-	refuses(t, err, store.PortUnknown, store.Values{Port: nobody.String()})
-	_, err = b.PortUpdate(t.Context(), nobody, func(*store.Port) error { return nil })
-	refuses(t, err, store.PortUnknown, store.Values{Port: nobody.String()})
-	refuses(t, b.PortDelete(t.Context(), nobody), store.PortUnknown, store.Values{Port: nobody.String()})
+	unknown := uuid.New()
+	_, err := b.PortShow(t.Context(), unknown)
+	refuses(t, err, store.PortNotFound, store.Values{Port: unknown.String()})
+	_, err = b.PortUpdate(t.Context(), unknown, func(*store.Port) error { return nil })
+	refuses(t, err, store.PortNotFound, store.Values{Port: unknown.String()})
+	refuses(t, b.PortDelete(t.Context(), unknown), store.PortNotFound, store.Values{Port: unknown.String()})
 }
 
-func TestAPortIsEditedAndMovedAndDeleted(t *testing.T) {
+func TestPort_UpdateMoveDelete_Applied(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	b.node("a node", "enroll")
@@ -90,7 +90,7 @@ func TestAPortIsEditedAndMovedAndDeleted(t *testing.T) {
 	_, err := edit(func(p *store.Port) { p.Address = address(2) })
 	refuses(t, err, store.PortAddressTaken, store.Values{})
 	_, err = edit(func(p *store.Port) { p.NodeUUID = named("e node") })
-	if outcome(err) != store.NodeUnknown {
+	if outcome(err) != store.NodeNotFound {
 		t.Errorf("got %v", err)
 	}
 	lines(t, b.changed(func() { b.must(b.PortDelete(t.Context(), named("d port"))) }),
@@ -98,7 +98,7 @@ func TestAPortIsEditedAndMovedAndDeleted(t *testing.T) {
 			named("d port")))
 }
 
-func TestPortsAreListedByNodeAndAddressInPages(t *testing.T) {
+func TestPort_List_FilteredAndPaged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	for i, node := range []string{"a node", "b node", "c node"} {
@@ -146,13 +146,13 @@ func TestPortsAreListedByNodeAndAddressInPages(t *testing.T) {
 		}
 	}
 	if got := all(store.PortFilter{}, store.Page{Limit: 2}); got != "87" {
-		t.Errorf("a page of two is %q", got)
+		t.Errorf("page of two = %q", got)
 	}
 	for _, key := range []string{"id", "address"} {
-		_, err := b.PortList(t.Context(), store.PortFilter{Node: new("nobody")}, store.Page{Limit: 1, SortKey: key})
-		refuses(t, err, store.NodeUnknown, store.Values{Node: "nobody"})
-		nobody := uuid.New()
-		_, err = b.PortList(t.Context(), store.PortFilter{}, store.Page{Limit: 1, SortKey: key, Marker: &nobody})
-		refuses(t, err, store.PortUnknown, store.Values{Port: nobody.String()})
+		_, err := b.PortList(t.Context(), store.PortFilter{Node: new("unknown")}, store.Page{Limit: 1, SortKey: key})
+		refuses(t, err, store.NodeNotFound, store.Values{Node: "unknown"})
+		unknown := uuid.New()
+		_, err = b.PortList(t.Context(), store.PortFilter{}, store.Page{Limit: 1, SortKey: key, Marker: &unknown})
+		refuses(t, err, store.PortNotFound, store.Values{Port: unknown.String()})
 	}
 }

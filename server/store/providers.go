@@ -7,11 +7,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
-// Provider is a resource provider as answers show it.
+// Provider is a resource provider as the API returns it.
 type Provider struct {
 	UUID       uuid.UUID
 	Name       string
@@ -19,14 +21,14 @@ type Provider struct {
 	// Parent is nil for a root.
 	Parent *uuid.UUID
 	Root   uuid.UUID
-	// ModifiedAt is when it was last written, or created; nil: never written
-	// since, where that is what the API reports.
+	// ModifiedAt is when it was last written, or created; nil if it was never written since, in operations where the
+	// API returns that.
 	ModifiedAt *time.Time
 }
 
-// ProviderShow reads one provider; ProviderUnknown if there is none.
+// ProviderShow returns a provider; ProviderNotFound if it does not exist.
 func (s *Store) ProviderShow(ctx context.Context, id uuid.UUID) (Provider, error) {
-	row, err := read(ctx, s, func(from db.DBTX) (db.ProviderShowRow, error) {
+	row, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) (db.ProviderShowRow, error) {
 		return s.queries.ProviderShow(ctx, from, id)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -39,35 +41,34 @@ func (s *Store) ProviderShow(ctx context.Context, id uuid.UUID) (Provider, error
 }
 
 func unknownProvider(id uuid.UUID) error {
-	return &Refused{Rule: ProviderUnknown, Values: Values{Provider: id.String()}}
+	return &RuleViolation{Rule: ProviderNotFound, Values: Values{Provider: id.String()}}
 }
 
-// ProviderCreate makes a root, or a child of parent.
+// ProviderCreate creates a root, or a child of parent.
 func (s *Store) ProviderCreate(ctx context.Context, id uuid.UUID, name string, parent *uuid.UUID) (Provider, error) {
 	made := Provider{UUID: id, Name: name, Parent: parent}
-	err := s.write(ctx, func() (err error) {
-		made.Root, err = s.queries.ProviderCreate(ctx, s.pool, id, name, parent)
+	err := s.write(ctx, func(to *pgxpool.Pool) (err error) {
+		made.Root, err = s.queries.ProviderCreate(ctx, to, id, name, parent)
 		return err
 	})
 	return made, err
 }
 
-// ProviderChange is what a client may change of a provider.
+// ProviderChange is a client's change of a provider.
 type ProviderChange struct {
 	Name string
-	// SetParent tells whether Parent is meant; nil then makes a root of it.
+	// SetParent is true if Parent is to be set; a nil Parent then makes the provider a root.
 	SetParent bool
 	Parent    *uuid.UUID
-	// MayReparent allows children to be moved and made roots.
+	// MayReparent permits setting another parent for a child, or none.
 	MayReparent bool
 }
 
-// ProviderUpdate renames and moves a provider. ModifiedAt of the result is that
-// from before.
+// ProviderUpdate renames and re-parents a provider. ModifiedAt of the result is that before the update.
 func (s *Store) ProviderUpdate(ctx context.Context, id uuid.UUID, change ProviderChange) (Provider, error) {
 	changed := Provider{UUID: id, Name: change.Name}
-	err := s.write(ctx, func() error {
-		row, err := s.queries.ProviderUpdate(ctx, s.pool, db.ProviderUpdateParams{
+	err := s.write(ctx, func(to *pgxpool.Pool) error {
+		row, err := s.queries.ProviderUpdate(ctx, to, db.ProviderUpdateParams{
 			Provider: id, Name: change.Name, SetParent: change.SetParent, Parent: change.Parent, MayReparent: change.MayReparent,
 		})
 		changed.Generation, changed.Root = row.Generation, row.RootUuid
@@ -77,7 +78,7 @@ func (s *Store) ProviderUpdate(ctx context.Context, id uuid.UUID, change Provide
 	return changed, err
 }
 
-// one unpacks what may be null.
+// one returns a pointer to the only element; nil for an empty slice.
 func one[T any](of []T) *T {
 	if len(of) == 0 {
 		return nil
@@ -85,7 +86,7 @@ func one[T any](of []T) *T {
 	return &of[0]
 }
 
-// ProviderDelete removes a provider with its inventories, traits and aggregates.
+// ProviderDelete deletes a provider with its inventories, traits and aggregates.
 func (s *Store) ProviderDelete(ctx context.Context, id uuid.UUID) error {
-	return s.write(ctx, func() error { return s.queries.ProviderDelete(ctx, s.pool, id) })
+	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.ProviderDelete(ctx, to, id) })
 }

@@ -8,16 +8,14 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// together runs operations at the same moment, as far as that can be had, and
-// returns how each ended.
+// together runs operations as simultaneously as possible, and returns their outcomes.
 func (b *bundle) together(operations ...func(context.Context) error) []store.Rule {
 	outcomes, wait := b.start(operations)
 	wait()
 	return outcomes
 }
 
-// start begins operations that wait for each other; the outcomes are complete
-// when the returned function returns.
+// start begins operations that wait for each other; the outcomes are complete when wait returns.
 func (b *bundle) start(operations []func(context.Context) error) (outcomes []store.Rule, wait func()) {
 	outcomes = make([]store.Rule, len(operations))
 	gate := make(chan struct{})
@@ -35,9 +33,8 @@ func (b *bundle) start(operations []func(context.Context) error) (outcomes []sto
 	return outcomes, done.Wait
 }
 
-// behind runs operations while a lock is held that they need, and lets it go when
-// each of them waits in the database: so all have begun before any is decided.
-// lock is a statement that takes it.
+// behind runs operations while it holds a lock that they need, and releases it when each of them waits in the database:
+// so all have begun before any is decided. lock is a statement that takes it.
 func (b *bundle) behind(lock string, operations ...func(context.Context) error) []store.Rule {
 	b.t.Helper()
 	ctx := b.t.Context()

@@ -4,75 +4,68 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/berthd/berth/server/postgres"
 )
 
-// SQLSTATEs of PostgreSQL itself that mean something here.
-const (
-	deadlockDetected     = "40P01"
-	serializationFailure = "40001"
-	uniqueViolation      = "23505"
-	foreignKeyViolation  = "23503"
-)
-
-// Rule names what the database refused. Rules from PL001 on are SQLSTATEs raised
-// by sql/functions, which say in their headers when.
+// Rule is a rule that a write or query violated. Rules from PL001 on are SQLSTATEs of sql/functions, whose headers
+// describe the conditions.
 type Rule string
 
 // The rules.
 const (
-	ProviderUnknown           Rule = "PL001"
-	ProviderGeneration        Rule = "PL002"
-	ConsumerGeneration        Rule = "PL003"
-	ClassUnknown              Rule = "PL004"
-	InventoryInUse            Rule = "PL005"
-	InventoryReserved         Rule = "PL006"
-	InventoryUnknown          Rule = "PL007"
-	InventoryExists           Rule = "PL008"
-	AllocationProviderUnknown Rule = "PL009"
-	AllocationNoInventory     Rule = "PL010"
-	AllocationUnits           Rule = "PL011"
-	AllocationCapacity        Rule = "PL012"
-	TraitUnknown              Rule = "PL013"
-	ProviderHasChildren       Rule = "PL014"
-	ProviderHasAllocations    Rule = "PL015"
-	ParentUnknown             Rule = "PL016"
-	Unparenting               Rule = "PL017"
-	Reparenting               Rule = "PL018"
-	ParentLoop                Rule = "PL019"
-	ClassStandard             Rule = "PL020"
-	TraitStandard             Rule = "PL021"
-	ClassInUse                Rule = "PL022"
-	TraitInUse                Rule = "PL023"
+	ProviderNotFound           Rule = "PL001"
+	ProviderGenerationConflict Rule = "PL002"
+	ConsumerGenerationConflict Rule = "PL003"
+	ClassNotFound              Rule = "PL004"
+	InventoryInUse             Rule = "PL005"
+	InventoryOverReserved      Rule = "PL006"
+	InventoryNotFound          Rule = "PL007"
+	InventoryExists            Rule = "PL008"
+	AllocationProviderNotFound Rule = "PL009"
+	AllocationNoInventory      Rule = "PL010"
+	AllocationViolatesUnits    Rule = "PL011"
+	AllocationExceedsCapacity  Rule = "PL012"
+	TraitNotFound              Rule = "PL013"
+	ProviderHasChildren        Rule = "PL014"
+	ProviderHasAllocations     Rule = "PL015"
+	ParentNotFound             Rule = "PL016"
+	UnparentNotAllowed         Rule = "PL017"
+	ReparentNotAllowed         Rule = "PL018"
+	ParentCycle                Rule = "PL019"
+	ClassStandard              Rule = "PL020"
+	TraitStandard              Rule = "PL021"
+	ClassInUse                 Rule = "PL022"
+	TraitInUse                 Rule = "PL023"
 	// Nodes and ports.
-	NodeUnknown      Rule = "PL030"
-	NodeRevision     Rule = "PL031"
-	NodeAssociated   Rule = "PL032"
-	NodeOwnerFixed   Rule = "PL033"
-	NodeNotDeletable Rule = "PL034"
-	NodeProtected    Rule = "PL035"
-	NodeTraitLimit   Rule = "PL036"
-	NodeTraitUnknown Rule = "PL037"
-	PortUnknown      Rule = "PL038"
-	PortRevision     Rule = "PL039"
-	ConductorUnknown Rule = "PL040"
-	// Allocations of nodes.
-	NodeAllocationUnknown       Rule = "PL041"
-	NodeAllocationInstance      Rule = "PL042"
-	NodeAllocationCandidates    Rule = "PL043"
-	NodeAllocationNodeActive    Rule = "PL044"
-	NodeAllocationNodeBusy      Rule = "PL045"
-	BackfillState               Rule = "PL046"
-	BackfillClass               Rule = "PL047"
-	BackfillTraits              Rule = "PL048"
-	BackfillCandidates          Rule = "PL049"
-	NodeAllocationConsumerTaken Rule = "PL050"
-	NodeAllocationRevision      Rule = "PL051"
-	NodeAllocationNotFailed     Rule = "PL052"
-	// Constraints that two requests can race for.
+	NodeNotFound         Rule = "PL030"
+	NodeRevisionConflict Rule = "PL031"
+	NodeAssociated       Rule = "PL032"
+	NodeOwnerFixed       Rule = "PL033"
+	NodeNotDeletable     Rule = "PL034"
+	NodeProtected        Rule = "PL035"
+	NodeTraitLimit       Rule = "PL036"
+	NodeTraitNotFound    Rule = "PL037"
+	PortNotFound         Rule = "PL038"
+	PortRevisionConflict Rule = "PL039"
+	ConductorNotFound    Rule = "PL040"
+	// Node allocations.
+	NodeAllocationNotFound         Rule = "PL041"
+	NodeAllocationInstance         Rule = "PL042"
+	NodeAllocationCandidates       Rule = "PL043"
+	NodeAllocationNodeActive       Rule = "PL044"
+	NodeAllocationNodeBusy         Rule = "PL045"
+	BackfillState                  Rule = "PL046"
+	BackfillClass                  Rule = "PL047"
+	BackfillTraits                 Rule = "PL048"
+	BackfillCandidates             Rule = "PL049"
+	NodeAllocationConsumerTaken    Rule = "PL050"
+	NodeAllocationRevisionConflict Rule = "PL051"
+	NodeAllocationNotFailed        Rule = "PL052"
+	// Constraints that two concurrent requests can violate.
 	ProviderNameTaken       Rule = "resource_providers_name_key"
 	ProviderUUIDTaken       Rule = "resource_providers_uuid_key"
 	ClassNameTaken          Rule = "resource_classes_name_key"
@@ -85,83 +78,71 @@ const (
 	NodeAllocationNameTaken Rule = "node_allocations_name_key"
 )
 
-// Refused says which rule the database refused a write for, and the values that
-// broke it. Operations word it for their users.
-type Refused struct {
+// RuleViolation is the error of a request that violates a rule, with the offending values. Operations translate it for
+// their clients.
+type RuleViolation struct {
 	Rule   Rule
 	Values Values
 }
 
-// Values are what a rule is about; empty where the rule has none of it.
+// Values are the values that a violation is about; empty if the rule has no such value.
 type Values struct {
 	Provider string `json:"provider"`
 	Parent   string `json:"parent"`
 	Consumer string `json:"consumer"`
 	Class    string `json:"class"`
 	Traits   string `json:"traits"`
-	// Node is its uuid, or what the caller called it where there is none.
+	// Node is its UUID, or the caller's ident if it does not exist.
 	Node string `json:"node"`
-	// Instance and State are what the node has.
+	// Instance and State are the current values of the node.
 	Instance  string `json:"instance"`
 	State     string `json:"state"`
 	Port      string `json:"port"`
 	Conductor string `json:"conductor"`
-	// Allocation is the uuid of a node's allocation, or what the caller called it.
+	// Allocation is the UUID of a node allocation, or the caller's ident.
 	Allocation string `json:"allocation"`
-	// Actual and Given are generations; nil: there is none.
+	// Actual and Given are generations; nil: none.
 	Actual *int64 `json:"actual"`
 	Given  *int64 `json:"given"`
 }
 
-// Error names the rule, for the log; users read the operation's own words.
-func (r *Refused) Error() string { return fmt.Sprintf("refused by rule %s: %+v", r.Rule, r.Values) }
+// Error returns the rule and the values, for the log; clients read the texts of the operation.
+func (r *RuleViolation) Error() string {
+	return fmt.Sprintf("rule %s violated: %+v", r.Rule, r.Values)
+}
 
-// As finds what the database refused in an error's chain, nil if it is another.
-func As(err error) *Refused {
-	var found *Refused
+// AsRuleViolation returns the violation in an error's chain; nil if there is none.
+func AsRuleViolation(err error) *RuleViolation {
+	var found *RuleViolation
 	if errors.As(err, &found) {
 		return found
 	}
 	return nil
 }
 
-// again are the errors after which a write is begun once more. Of two writes that
-// wait for each other PostgreSQL breaks one off. A foreign key is violated only
-// where a name was looked up and then deleted, and so is the serialization failure
-// that functions raise: the next look-up finds it gone and says its name.
-var again = []string{deadlockDetected, serializationFailure, foreignKeyViolation}
+// Is reports whether target is postgres.ErrFinal: every server of a database returns the same violation.
+func (r *RuleViolation) Is(target error) bool { return target == postgres.ErrFinal }
 
-// passes says whether an error is one of those.
-func passes(reported *pgconn.PgError) bool { return slices.Contains(again, reported.Code) }
-
-// passesForNodes says the same where a node's provider is written with the node: what
-// that needs of Placement is made where it is missing, so that whoever misses it met
-// somebody who deleted it at that moment, or who made the provider first.
-func passesForNodes(reported *pgconn.PgError) bool {
-	switch Rule(reported.Code) {
-	case ProviderUnknown, ClassUnknown, TraitUnknown:
-		return true
-	case uniqueViolation:
-		return Rule(reported.ConstraintName) == ProviderUUIDTaken
+// ruleViolationFromPg converts an error of PostgreSQL to a RuleViolation if it is one, and returns any other error
+// unchanged.
+func ruleViolationFromPg(err error) error {
+	reported, ok := err.(*pgconn.PgError) //nolint:errorlint // the cause of another error is no rule violation
+	if !ok {
+		return err
 	}
-	return passes(reported)
-}
-
-// translate turns what PostgreSQL reports into a refusal, where it is one.
-func translate(reported *pgconn.PgError) error {
 	switch {
 	case strings.HasPrefix(reported.Code, "PL"):
-		refused := &Refused{Rule: Rule(reported.Code)}
+		refused := &RuleViolation{Rule: Rule(reported.Code)}
 		if err := json.Unmarshal([]byte(reported.Detail), &refused.Values); err != nil {
 			return errors.Join(reported, err)
 		}
 		return refused
-	case reported.Code == uniqueViolation:
+	case reported.Code == postgres.UniqueViolation:
 		switch rule := Rule(reported.ConstraintName); rule {
 		case ProviderNameTaken, ProviderUUIDTaken, ClassNameTaken,
 			NodeNameTaken, NodeUUIDTaken, NodeInstanceTaken, PortUUIDTaken, PortAddressTaken,
 			NodeAllocationUUIDTaken, NodeAllocationNameTaken:
-			return &Refused{Rule: rule}
+			return &RuleViolation{Rule: rule}
 		}
 	}
 	return reported

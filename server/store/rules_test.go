@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthd/berth/server/dbtest"
+	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/store"
 	berthsql "github.com/berthd/berth/sql"
 )
 
-// functionTexts are the SQL functions: what runs, and what the comments say.
+// functionTexts returns the code and the comments of the SQL functions.
 func functionTexts(t *testing.T) (code, comments map[string]string) {
 	t.Helper()
 	code, comments = map[string]string{}, map[string]string{}
@@ -39,7 +39,7 @@ func functionTexts(t *testing.T) (code, comments map[string]string) {
 	return code, comments
 }
 
-// declaredRules are the constants of type Rule in rules.go.
+// declaredRules returns the constants of type Rule in rules.go.
 func declaredRules(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "rules.go", nil, 0)
@@ -69,7 +69,7 @@ func declaredRules(t *testing.T) []string {
 
 var raised = regexp.MustCompile(`'(PL[0-9]{3})'`)
 
-func TestEveryRuleIsRaisedAndEveryRaisedStateIsARule(t *testing.T) {
+func TestErrors_RaisedSQLStates_MatchRules(t *testing.T) {
 	t.Parallel()
 	code, _ := functionTexts(t)
 	found := map[string]bool{}
@@ -89,21 +89,21 @@ func TestEveryRuleIsRaisedAndEveryRaisedStateIsARule(t *testing.T) {
 	}
 }
 
-// What a function raises itself stands in its header.
-func TestFunctionsSayWhatTheyRaise(t *testing.T) {
+// The header of a function lists the SQLSTATEs that it raises itself.
+func TestErrors_SQLFunctionHeaders_ListRaisedStates(t *testing.T) {
 	t.Parallel()
 	code, comments := functionTexts(t)
 	for name, text := range code {
 		for _, match := range raised.FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(comments[name], match[1]) {
-				t.Errorf("%s raises %s and does not say so", name, match[1])
+				t.Errorf("%s raises %s, which its header does not list", name, match[1])
 			}
 		}
 	}
 }
 
 // The other rules are constraints that exist.
-func TestRulesThatAreConstraintsExist(t *testing.T) {
+func TestErrors_ConstraintRules_ExistInSchema(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
 	for _, rule := range declaredRules(t) {
@@ -113,20 +113,20 @@ func TestRulesThatAreConstraintsExist(t *testing.T) {
 		var exists bool
 		err := db.Pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_constraint WHERE conname = $1 AND contype = 'u')", rule).Scan(&exists)
 		if err != nil || !exists {
-			t.Errorf("there is no unique constraint %s: %v", rule, err)
+			t.Errorf("unique constraint %s does not exist: %v", rule, err)
 		}
 	}
 }
 
-// An error that is no refusal keeps its text for the log.
-func TestWhatIsNoRefusalIsNotTakenForOne(t *testing.T) {
+// An error that is no rule violation keeps its text for the log.
+func TestErrors_OtherSQLError_NotRuleViolation(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	if _, err := b.db.Pool.Exec(t.Context(), "DROP FUNCTION trait_delete"); err != nil {
 		t.Fatal(err)
 	}
 	err := b.TraitDelete(t.Context(), "CUSTOM_A")
-	if err == nil || store.As(err) != nil || !strings.Contains(err.Error(), "trait_delete") {
+	if err == nil || store.AsRuleViolation(err) != nil || !strings.Contains(err.Error(), "trait_delete") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// twoRoots are a host with a child, and another root.
+// twoRoots creates a host with a child, and another root.
 func twoRoots(b *bundle, round string) {
 	b.hostWithRoom(round)
 	root := named(host(round))
@@ -27,16 +27,16 @@ func moveHostUnderOther(ctx context.Context, b *bundle, round string) error {
 	return moveUnder(ctx, b, host(round), other(round))
 }
 
-// That roots are right afterwards is for the audit to say.
-func TestATreeChangesFromTwoSides(t *testing.T) {
+// The audit checks the roots afterwards.
+func TestLocks_ConcurrentTreeChanges_ConsistentOutcome(t *testing.T) {
 	t.Parallel()
 	const lockRows = "SELECT FROM resource_providers FOR UPDATE"
 	both := [][2]store.Rule{{"", ""}}
 	meet(t, map[string]pair{
-		"a child comes while its tree is moved": {
+		"a child is created while its tree is moved": {
 			lock: lockRows, prepare: twoRoots, one: addGrandchild, two: moveHostUnderOther, again: true, ends: both,
 		},
-		"an inventory comes while its tree is moved": {
+		"an inventory is created while its tree is moved": {
 			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
 				return addInventory(ctx, b, child(round), "DISK_GB")
@@ -69,7 +69,7 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 		"a tree is reshaped while it is moved": {
 			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
 			one: func(ctx context.Context, b *bundle, round string) error {
-				return b.Reshape(ctx, []store.Shape{
+				return b.Reshape(ctx, []store.ReshapedProvider{
 					{Provider: named(host(round)), Generation: 1, Records: []store.Inventory{inventory("DISK_GB", 5)}},
 					{Provider: named(child(round)), Generation: 1, Records: []store.Inventory{inventory("PCPU", 5)}},
 				}, nil)
@@ -86,7 +86,7 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 			one: func(ctx context.Context, b *bundle, round string) error {
 				return moveUnder(ctx, b, other(round), child(round))
 			},
-			ends: [][2]store.Rule{{"", store.ParentLoop}, {store.ParentLoop, ""}},
+			ends: [][2]store.Rule{{"", store.ParentCycle}, {store.ParentCycle, ""}},
 		},
 		"a child becomes a root while its root is moved": {
 			lock: lockRows, prepare: twoRoots, two: moveHostUnderOther, again: true, ends: both,
@@ -100,7 +100,7 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 			two: func(ctx context.Context, b *bundle, round string) error {
 				return b.ProviderDelete(ctx, named(other(round)))
 			},
-			ends: [][2]store.Rule{{"", store.ProviderHasChildren}, {store.ParentUnknown, ""}},
+			ends: [][2]store.Rule{{"", store.ProviderHasChildren}, {store.ParentNotFound, ""}},
 		},
 		"a provider is moved while it is deleted": {
 			lock: lockRows, again: true, prepare: twoRoots,
@@ -110,16 +110,16 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 			two: func(ctx context.Context, b *bundle, round string) error {
 				return b.ProviderDelete(ctx, named(child(round)))
 			},
-			ends: [][2]store.Rule{{"", ""}, {store.ProviderUnknown, ""}},
+			ends: [][2]store.Rule{{"", ""}, {store.ProviderNotFound, ""}},
 		},
-		"a child comes while its parent is deleted": {
+		"a child is created while its parent is deleted": {
 			lock: lockRows, prepare: twoRoots, one: addGrandchild,
 			two: func(ctx context.Context, b *bundle, round string) error {
 				return b.ProviderDelete(ctx, named(child(round)))
 			},
-			ends: [][2]store.Rule{{"", store.ProviderHasChildren}, {store.ParentUnknown, ""}},
+			ends: [][2]store.Rule{{"", store.ProviderHasChildren}, {store.ParentNotFound, ""}},
 		},
-		"a child comes while its root is deleted": {
+		"a child is created while its root is deleted": {
 			lock: lockRows,
 			prepare: func(b *bundle, round string) {
 				b.hostWithRoom(round)
@@ -130,7 +130,7 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 				return err
 			},
 			two:  deleteHost,
-			ends: [][2]store.Rule{{"", store.ProviderHasChildren}, {store.ParentUnknown, ""}},
+			ends: [][2]store.Rule{{"", store.ProviderHasChildren}, {store.ParentNotFound, ""}},
 		},
 		"a root and its child are deleted": {
 			lock: lockRows, prepare: twoRoots, two: deleteHost,
@@ -139,7 +139,7 @@ func TestATreeChangesFromTwoSides(t *testing.T) {
 			},
 			ends: [][2]store.Rule{{"", ""}, {"", store.ProviderHasChildren}},
 		},
-		"a provider is made twice": {
+		"a provider is created twice": {
 			prepare: func(*bundle, string) {},
 			one: func(ctx context.Context, b *bundle, round string) error {
 				_, err := b.ProviderCreate(ctx, named(host(round)), host(round), nil)

@@ -1,9 +1,8 @@
-// Package tracing sends spans to an OpenTelemetry collector, in the background: one
-// that is slow or gone costs spans and one log line a minute, and no request ever
-// waits for it.
+// Package tracing exports spans to an OpenTelemetry collector in the background. A slow or unreachable
+// collector costs spans and one log line a minute; no request waits for it.
 //
-// It is not for what is worth a span: requests are traced by package server,
-// statements by package store. Both do without where they are given no tracer.
+// It does not decide what is a span: package server traces requests, package postgres statements. Both
+// work without a tracer.
 package tracing
 
 import (
@@ -26,34 +25,33 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options say where spans go, and which.
+// Options configures the export of spans and the sampling.
 type Options struct {
-	// Endpoint is the base URL of a collector that takes OTLP over HTTP; empty: the
-	// variables OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
-	// say it. Their companions for headers, certificates and compression hold in
-	// any case.
+	// Endpoint is the base URL of a collector that accepts OTLP over HTTP; empty: the variables
+	// OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT apply. The related variables for
+	// headers, certificates and compression apply in any case.
 	Endpoint string
-	// Ratio is the part of the traces begun here that is recorded, from 0 to 1. Those
-	// begun by a client are recorded if the client says so. Negative: the variable
+	// Ratio is the fraction, from 0 to 1, of the traces started here that are recorded. Traces started by
+	// a client are recorded if the client sampled them. If Ratio is negative, the variable
 	// OTEL_TRACES_SAMPLER decides.
 	Ratio float64
-	// Version is that of the program.
+	// Version is the version of this program.
 	Version string
-	// Log hears when spans cannot be sent.
+	// Log receives a line if the export of spans fails.
 	Log *slog.Logger
 }
 
-// Tracing is what makes and sends spans.
+// Tracing is a tracer provider that exports spans.
 type Tracing struct{ provider *sdktrace.TracerProvider }
 
-// sendPatience is how long one delivery may take. It is also the most by which an
-// absent collector delays the end of the program.
-const sendPatience = 5 * time.Second
+// exportTimeout bounds one export. An unreachable collector delays the exit of the program by at most this
+// time.
+const exportTimeout = 5 * time.Second
 
-// Start begins to send spans. It asks nothing of the collector, which may be started
-// later. An error is a mistake in the options.
+// Start starts the export of spans. It sends nothing to the collector, which may start later. An error
+// means that options are invalid.
 func Start(ctx context.Context, options Options) (*Tracing, error) {
-	sending := []otlptracehttp.Option{otlptracehttp.WithTimeout(sendPatience)}
+	sending := []otlptracehttp.Option{otlptracehttp.WithTimeout(exportTimeout)}
 	if options.Endpoint != "" {
 		at, err := tracesURL(options.Endpoint)
 		if err != nil {
@@ -65,18 +63,17 @@ func Start(ctx context.Context, options Options) (*Tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sending traces: %w", err)
 	}
-	otel.SetErrorHandler(quietly(options.Log, time.Minute))
+	otel.SetErrorHandler(logExportErrors(options.Log, time.Minute))
 	return New(ctx, options, sdktrace.WithBatcher(exporter))
 }
 
-// New is Start for spans that go elsewhere.
+// New is Start with another destination for spans.
 func New(ctx context.Context, options Options, to sdktrace.TracerProviderOption) (*Tracing, error) {
-	// The last one wins: what an operator says in OTEL_SERVICE_NAME and
-	// OTEL_RESOURCE_ATTRIBUTES.
+	// The last option wins: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override the defaults.
 	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("berth"), semconv.ServiceVersion(options.Version)),
 		resource.WithHost(), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil && about == nil {
-		return nil, fmt.Errorf("describing this process for traces: %w", err)
+		return nil, fmt.Errorf("create the trace resource: %w", err)
 	}
 	making := []sdktrace.TracerProviderOption{sdktrace.WithResource(about), to}
 	if options.Ratio >= 0 {
@@ -85,11 +82,11 @@ func New(ctx context.Context, options Options, to sdktrace.TracerProviderOption)
 	return &Tracing{provider: sdktrace.NewTracerProvider(making...)}, nil
 }
 
-// tracesURL is where a collector takes traces, by the convention of OTLP.
+// tracesURL returns the URL at which a collector accepts traces, by the convention of OTLP.
 func tracesURL(endpoint string) (string, error) {
 	at, err := url.Parse(endpoint)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return "", fmt.Errorf("%q is not the URL of a collector; write one such as http://127.0.0.1:4318", endpoint)
+		return "", fmt.Errorf("invalid collector URL %q: want http:// or https:// and a host, such as http://127.0.0.1:4318", endpoint)
 	}
 	if at.Path == "" || at.Path == "/" {
 		at.Path = "/v1/traces"
@@ -97,29 +94,28 @@ func tracesURL(endpoint string) (string, error) {
 	return at.String(), nil
 }
 
-// Tracer makes spans.
+// Tracer returns the tracer for spans of Berth.
 func (t *Tracing) Tracer() trace.Tracer { return t.provider.Tracer("github.com/berthd/berth") }
 
-// Stop sends what is left, until the context ends.
+// Stop exports the remaining spans until ctx ends.
 func (t *Tracing) Stop(ctx context.Context) error { return t.provider.Shutdown(ctx) }
 
-// quietly logs failures to send, at most one in a while, with the number of those
-// that were not told.
-func quietly(log *slog.Logger, while time.Duration) otel.ErrorHandlerFunc {
-	var next, untold atomic.Int64
+// logExportErrors returns a handler that logs export errors at most once per interval, with the number of
+// errors suppressed since.
+func logExportErrors(log *slog.Logger, while time.Duration) otel.ErrorHandlerFunc {
+	var next, suppressed atomic.Int64
 	return func(err error) {
 		now, due := time.Now().UnixNano(), next.Load()
 		if now < due || !next.CompareAndSwap(due, now+int64(while)) {
-			untold.Add(1)
+			suppressed.Add(1)
 			return
 		}
-		log.Warn("traces cannot be sent; they are lost, and nothing else is", "cause", err.Error(), "untold", untold.Swap(0))
+		log.Warn("cannot export traces; dropping spans", "cause", err.Error(), "suppressed", suppressed.Swap(0))
 	}
 }
 
-// Transport makes requests of others part of the trace in whose course they are sent:
-// each is a span, and the other side is told of it by the header traceparent. What
-// stands in the request is not recorded but for method, host and path.
+// Transport returns a RoundTripper that adds outgoing requests to the trace of their context: it creates a
+// span for each and sends the header traceparent. Of the request it records only method, host and path.
 func Transport(next http.RoundTripper, spans trace.Tracer) http.RoundTripper {
 	return transport{next, spans}
 }
@@ -138,7 +134,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.ServerAddress(r.URL.Hostname()),
 			attribute.String("url.path", r.URL.Path)))
 	defer span.End()
-	r = r.Clone(ctx) // a RoundTripper leaves the request as it is
+	r = r.Clone(ctx) // a RoundTripper must not change the request
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
 	answer, err := t.next.RoundTrip(r)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-func TestAQuestionToOthersCarriesTheTraceOn(t *testing.T) {
+func TestTracing_OutgoingRequest_CarriesTraceparent(t *testing.T) {
 	t.Parallel()
 	var heard http.Header
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,43 +45,43 @@ func TestAQuestionToOthersCarriesTheTraceOn(t *testing.T) {
 		}
 		answer.Body.Close()
 		if r.Header.Get("Traceparent") != "" {
-			t.Error("the request itself was changed")
+			t.Error("RoundTrip changed the request")
 		}
 	}
 	ask(false)
 	if heard.Get("Traceparent") != "" || len(kept.GetSpans()) != 0 {
-		t.Errorf("without a trace: %v, %d spans", heard, len(kept.GetSpans()))
+		t.Errorf("without a trace: headers = %v, %d spans", heard, len(kept.GetSpans()))
 	}
 	ask(true)
 	spans := kept.GetSpans()
 	if len(spans) != 2 || !strings.HasPrefix(spans[0].Name, "GET 127.0.0.1:") || spans[0].Parent.SpanID() != spans[1].SpanContext.SpanID() {
-		t.Fatalf("the spans are %+v", spans)
+		t.Fatalf("spans = %+v", spans)
 	}
 	if want := "00-" + spans[0].SpanContext.TraceID().String() + "-" + spans[0].SpanContext.SpanID().String() + "-01"; heard.Get("Traceparent") != want {
-		t.Errorf("the other side heard %q, not %q", heard.Get("Traceparent"), want)
+		t.Errorf("traceparent = %q, want %q", heard.Get("Traceparent"), want)
 	}
 	for _, kv := range spans[0].Attributes {
 		if strings.Contains(kv.Value.String(), "secret") {
-			t.Errorf("%s tells the query", kv.Key)
+			t.Errorf("the attribute %s contains the query", kv.Key)
 		}
 	}
 }
 
-func TestFailuresToSendAreToldOnceInAWhile(t *testing.T) {
+func TestTracing_ExportErrors_LoggedRateLimited(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	handle := quietly(slog.New(slog.NewTextHandler(&out, nil)), 50*time.Millisecond)
+	handle := logExportErrors(slog.New(slog.NewTextHandler(&out, nil)), 50*time.Millisecond)
 	for range 100 {
 		handle(errors.New("connection refused"))
 	}
 	time.Sleep(60 * time.Millisecond)
 	handle(errors.New("connection refused"))
-	if strings.Count(out.String(), "\n") != 2 || !strings.Contains(out.String(), "untold=99") {
-		t.Errorf("the log is %s", out.String())
+	if strings.Count(out.String(), "\n") != 2 || !strings.Contains(out.String(), "suppressed=99") {
+		t.Errorf("log = %s", out.String())
 	}
 }
 
-func TestTheAddressOfACollectorIsCompleted(t *testing.T) {
+func TestTracing_CollectorURL_Completed(t *testing.T) {
 	t.Parallel()
 	for endpoint, want := range map[string]string{
 		"http://collector:4318":           "http://collector:4318/v1/traces",

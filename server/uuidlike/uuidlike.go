@@ -1,13 +1,11 @@
-// Package uuidlike reads the spellings of a UUID that clients of the Placement
-// API may send (the wire contract, section HTTP 11).
+// Package uuidlike parses the notations of a UUID that clients of the Placement API may send
+// (docs/contract/http.md#uuids).
 //
-// There are two checkers because the API has two: bodies and most paths take
-// anything that is a UUID once its decoration is gone, two query parameters
-// insist on hyphens in the usual places.
+// It has two functions because the API has two rules. Bodies and most paths accept any text that is a UUID without its
+// decoration; two query parameters require hyphens in the standard positions.
 //
-// It is not for printing: answers carry the canonical form, which is what
-// uuid.UUID's String gives, and an error text carries what the client sent. It
-// does not look at the version or variant bits either; any 128 bits will do.
+// It is not for formatting: responses contain the canonical form of uuid.UUID's String, and error texts contain what
+// the client sent. It does not check version and variant bits; any 128 bits are valid.
 package uuidlike
 
 import (
@@ -22,23 +20,22 @@ const (
 	hyphenatedLength = 36
 )
 
-// decoration removes what may surround or divide the digits. The prefixes are
-// lower case only, as upstream has them; the digits are of either case.
+// decoration removes characters around and between the digits. The prefixes are lower case only, as in OpenStack
+// Placement; digits have either case.
 var decoration = strings.NewReplacer("urn:", "", "uuid:", "", "{", "", "}", "", "-", "")
 
-// Parse reads s leniently: it holds a UUID if 32 hexadecimal digits are left
-// when every "urn:", "uuid:", "{", "}" and hyphen has been removed.
+// Parse parses s leniently: s is a UUID if 32 hexadecimal digits remain after the removal of every "urn:", "uuid:",
+// "{", "}" and hyphen.
 func Parse(s string) (uuid.UUID, bool) {
-	// Nearly every client sends the usual form, which needs no copy.
+	// Nearly every client sends the standard form, which needs no copy.
 	if id, ok := ParseHyphenated(s); ok {
 		return id, true
 	}
 	return parseDigits(decoration.Replace(s))
 }
 
-// ParseHyphenated reads s only in the form of 8-4-4-4-12 hexadecimal digits,
-// which the query parameters uuid and in_tree of GET /resource_providers ask
-// for. Digits may be of either case.
+// ParseHyphenated parses s only in the form of 8-4-4-4-12 hexadecimal digits, which the query parameters uuid and
+// in_tree of GET /resource_providers require. Digits may have either case.
 func ParseHyphenated(s string) (uuid.UUID, bool) {
 	if len(s) != hyphenatedLength || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return uuid.Nil, false
@@ -52,7 +49,7 @@ func ParseHyphenated(s string) (uuid.UUID, bool) {
 	return parseDigits(string(digits[:]))
 }
 
-// parseDigits reads exactly 32 hexadecimal digits.
+// parseDigits parses exactly 32 hexadecimal digits.
 func parseDigits(digits string) (uuid.UUID, bool) {
 	var id uuid.UUID
 	if len(digits) != hexLength {

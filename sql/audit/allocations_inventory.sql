@@ -1,14 +1,14 @@
--- Allocations of a class that the provider does not have, and those whose provider
--- does not exist. Joins instead of NOT EXISTS: with OR between them, those would be
--- asked a row at a time.
+-- Allocations of a class of which the provider has no inventory, or whose provider does not exist. It
+-- uses joins, because PostgreSQL executes NOT EXISTS subqueries that are combined with OR once per row.
 SELECT coalesce(consumer.uuid::text, ''), CASE WHEN provider.id IS NULL
-    THEN format('consumer %s uses class %s of provider %s, which does not exist', taken.consumer_id, taken.class_id, taken.provider_id)
-    ELSE format('consumer %s uses class %s of provider %s, which has no inventory of it',
-        taken.consumer_id, taken.class_id, taken.provider_id) END
-FROM allocations AS taken
+    THEN format('consumer %s has an allocation of class %s on provider %s, which does not exist',
+        allocation.consumer_id, allocation.class_id, allocation.provider_id)
+    ELSE format('consumer %s has an allocation of class %s on provider %s, which has no inventory of it',
+        allocation.consumer_id, allocation.class_id, allocation.provider_id) END
+FROM allocations AS allocation
 LEFT JOIN inventories AS inventory
-    ON inventory.provider_id = taken.provider_id AND inventory.class_id = taken.class_id
-LEFT JOIN resource_providers AS provider ON provider.id = taken.provider_id
-LEFT JOIN consumers AS consumer ON consumer.id = taken.consumer_id
+    ON inventory.provider_id = allocation.provider_id AND inventory.class_id = allocation.class_id
+LEFT JOIN resource_providers AS provider ON provider.id = allocation.provider_id
+LEFT JOIN consumers AS consumer ON consumer.id = allocation.consumer_id
 WHERE inventory.provider_id IS NULL OR provider.id IS NULL
-ORDER BY taken.consumer_id, taken.provider_id, taken.class_id;
+ORDER BY allocation.consumer_id, allocation.provider_id, allocation.class_id;

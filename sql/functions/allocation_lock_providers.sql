@@ -1,17 +1,18 @@
--- Locks every provider that a write of allocations touches: those named now and
--- those that the consumers use so far. Their row locks are what makes reading
--- used and adding to it one step.
+-- Locks every provider that a write of allocations changes: the providers that the request names and those
+-- on which the consumers have allocations. These row locks make reading and updating inventories.used
+-- atomic.
 --
--- Locks: provider_generations in id order FOR NO KEY UPDATE. The caller holds
--- the consumers, so what they use does not change meanwhile. A provider deleted
--- before its lock was had shows later as one without inventory.
+-- Locks: provider_generations FOR NO KEY UPDATE in the order of their ids. The caller has locked the
+-- consumers, so their allocations cannot change. If a provider is deleted before it is locked, later
+-- functions find no inventory of it.
 CREATE OR REPLACE FUNCTION allocation_lock_providers(p_consumers bigint[], p_providers bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM FROM provider_generations AS held
-    WHERE held.provider_id = ANY (
-        p_providers || ARRAY(SELECT taken.provider_id FROM allocations AS taken WHERE taken.consumer_id = ANY (p_consumers)))
-    ORDER BY held.provider_id
+    PERFORM /* allocation_lock_providers 1/1 */ FROM provider_generations AS generation_row
+    WHERE generation_row.provider_id = ANY (
+        p_providers || ARRAY(SELECT allocation.provider_id FROM allocations AS allocation
+            WHERE allocation.consumer_id = ANY (p_consumers)))
+    ORDER BY generation_row.provider_id
     FOR NO KEY UPDATE;
 END
 $$;

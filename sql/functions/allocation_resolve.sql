@@ -1,31 +1,33 @@
--- Ids of the providers and classes that allocations name, in their order.
+-- Returns the ids of the providers and classes that allocations name, in the order of the names.
 --
--- Raises PL009 for the first provider that does not exist, else PL004 for the
--- first such class. Locks nothing: allocation_apply finds out if a provider goes
--- meanwhile, and a class in use cannot go.
+-- Raises PL009 for the first provider that does not exist, otherwise PL004 for the first such class. Locks
+-- nothing: allocation_apply detects that a provider was deleted meanwhile, and a class in use cannot be
+-- deleted.
 CREATE OR REPLACE FUNCTION allocation_resolve(
     p_providers uuid[], p_classes text[], OUT providers bigint[], OUT classes int[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_place int;
+    v_position int;
 BEGIN
-    SELECT coalesce(array_agg(found.provider), '{}'), coalesce(array_agg(found.class), '{}') INTO providers, classes
+    SELECT /* allocation_resolve 1/1 */ coalesce(array_agg(found.provider), '{}'),
+        coalesce(array_agg(found.class), '{}') INTO providers, classes
     FROM (
-        SELECT (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = wanted.provider) AS provider,
-            (SELECT class.id FROM resource_classes AS class WHERE class.name = wanted.class) AS class
-        FROM unnest(p_providers, p_classes) WITH ORDINALITY AS wanted (provider, class, place)
-        ORDER BY wanted.place
+        SELECT (SELECT provider.id FROM resource_providers AS provider
+            WHERE provider.uuid = requested.provider) AS provider,
+            (SELECT class.id FROM resource_classes AS class WHERE class.name = requested.class) AS class
+        FROM unnest(p_providers, p_classes) WITH ORDINALITY AS requested (provider, class, position)
+        ORDER BY requested.position
     ) AS found;
-    v_place := array_position(providers, NULL);
-    IF v_place IS NOT NULL THEN
-        RAISE EXCEPTION 'allocation for provider % that does not exist', p_providers[v_place]
-            USING ERRCODE = 'PL009', DETAIL = json_build_object('provider', p_providers[v_place]);
+    v_position := array_position(providers, NULL);
+    IF v_position IS NOT NULL THEN
+        RAISE EXCEPTION 'allocation for provider % that does not exist', p_providers[v_position]
+            USING ERRCODE = 'PL009', DETAIL = json_build_object('provider', p_providers[v_position]);
     END IF;
-    v_place := array_position(classes, NULL);
-    IF v_place IS NOT NULL THEN
-        RAISE EXCEPTION 'no resource class %', p_classes[v_place]
-            USING ERRCODE = 'PL004', DETAIL = json_build_object('class', p_classes[v_place]);
+    v_position := array_position(classes, NULL);
+    IF v_position IS NOT NULL THEN
+        RAISE EXCEPTION 'no resource class %', p_classes[v_position]
+            USING ERRCODE = 'PL004', DETAIL = json_build_object('class', p_classes[v_position]);
     END IF;
 END
 $$;

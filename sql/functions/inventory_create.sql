@@ -1,24 +1,27 @@
--- POST /resource_providers/{uuid}/inventories: one class more.
+-- POST /resource_providers/{uuid}/inventories: adds the inventory of one class.
 --
 -- p_record: one record as in inventory_write. Returns the new generation.
--- Raises PL001 (no such provider), PL006 (reserved), PL004 (unknown class),
--- PL008 (the provider has this class already). Locks: root FOR SHARE, provider.
+-- Raises PL001 (no such provider), PL006 (reserved), PL004 (unknown class), PL008 (the provider has this
+-- class already). Locks: root FOR SHARE, provider.
 CREATE OR REPLACE FUNCTION inventory_create(p_provider uuid, p_record jsonb, p_min_capacity int) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_held record;
+    v_locked record;
 BEGIN
-    SELECT * INTO v_held FROM lock_provider(p_provider, NULL, true, false);
-    PERFORM inventory_check_capacity(p_provider, jsonb_build_array(p_record), p_min_capacity);
+    SELECT /* inventory_create 1/4 */ * INTO v_locked FROM provider_lock(p_provider, NULL, true, false);
+    PERFORM /* inventory_create 2/4 */ inventory_check_capacity(p_provider, jsonb_build_array(p_record),
+        p_min_capacity);
     IF EXISTS (
-        SELECT FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
-        WHERE inventory.provider_id = v_held.provider_id AND class.name = p_record ->> 'class'
+        SELECT /* inventory_create 3/4 */
+        FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE inventory.provider_id = v_locked.provider_id AND class.name = p_record ->> 'class'
     ) THEN
         RAISE EXCEPTION 'provider % has inventory of % already', p_provider, p_record ->> 'class'
             USING ERRCODE = 'PL008',
             DETAIL = json_build_object('provider', p_provider, 'class', p_record ->> 'class');
     END IF;
-    PERFORM inventory_write(v_held.provider_id, v_held.root_id, jsonb_build_array(p_record));
-    RETURN bump_provider(v_held.provider_id);
+    PERFORM /* inventory_create 4/4 */ inventory_write(v_locked.provider_id, v_locked.root_id,
+        jsonb_build_array(p_record));
+    RETURN provider_bump_generation(v_locked.provider_id);
 END
 $$;

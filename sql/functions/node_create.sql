@@ -1,13 +1,12 @@
--- POST /v1/nodes: a new node, given as an object by the names of its columns.
+-- POST /v1/nodes: creates a node from an object with the names of its columns.
 --
--- Returns the node. Raises 23505 (nodes_uuid_key, nodes_name_key or
--- nodes_instance_uuid_key). Locks: nothing that is there. Not idempotent: a second
--- call meets the unique constraints.
+-- Returns the node. Raises 23505 (nodes_uuid_key, nodes_name_key or nodes_instance_uuid_key). Locks: no
+-- existing row. Not idempotent: a second call violates the unique constraints.
 CREATE OR REPLACE FUNCTION node_create(p_node jsonb) RETURNS SETOF nodes
 LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY
-    INSERT INTO nodes (
+    INSERT /* node_create 1/1 */ INTO nodes (
         uuid, name, driver, resource_class, provision_state, target_provision_state, power_state, target_power_state,
         maintenance, maintenance_reason, fault, instance_uuid, owner, lessee, protected, retired, conductor_group,
         last_error, details

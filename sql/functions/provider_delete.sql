@@ -1,38 +1,48 @@
--- DELETE /resource_providers/{uuid}: the provider with its inventories, traits
--- and aggregate memberships.
+-- DELETE /resource_providers/{uuid}: deletes the provider with its inventories, traits and aggregate
+-- memberships.
 --
--- Raises PL001 (no such provider), PL014 (has children), PL015 (has
--- allocations). Locks: a child's root FOR SHARE, the provider's row and its
--- row in provider_generations FOR UPDATE.
+-- Raises PL001 (no such provider), PL014 (has children), PL015 (has allocations). Locks: a child's root FOR
+-- SHARE, the provider's row and its row in provider_generations FOR UPDATE.
 CREATE OR REPLACE FUNCTION provider_delete(p_uuid uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     v_id bigint;
     v_rule text;
 BEGIN
-    SELECT provider.id INTO v_id FROM resource_providers AS provider WHERE provider.uuid = p_uuid;
-    -- A root is locked for deletion at once: two deletions that both held it
-    -- FOR SHARE would wait for each other.
-    IF EXISTS (SELECT FROM resource_providers AS provider WHERE provider.id = v_id AND provider.parent_id IS NOT NULL) THEN
-        PERFORM lock_root_shared(v_id);
+    SELECT /* provider_delete 1/7 */ provider.id INTO v_id FROM resource_providers AS provider
+    WHERE provider.uuid = p_uuid;
+    -- Lock a root FOR UPDATE at once: two deletions that had both locked it
+    -- FOR SHARE would deadlock.
+    IF EXISTS (SELECT /* provider_delete 2/7 */ FROM resource_providers AS provider
+        WHERE provider.id = v_id AND provider.parent_id IS NOT NULL) THEN
+        PERFORM /* provider_delete 3/7 */ provider_lock_root(v_id);
     END IF;
-    PERFORM FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
-    PERFORM FROM provider_generations AS held WHERE held.provider_id = v_id FOR UPDATE;
+    PERFORM /* provider_delete 4/7 */ FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
+    PERFORM /* provider_delete 5/7 */ FROM provider_generations AS generation_row
+    WHERE generation_row.provider_id = v_id FOR UPDATE;
 
     v_rule := CASE
-        WHEN NOT EXISTS (SELECT FROM resource_providers AS provider WHERE provider.id = v_id) THEN 'PL001'
+        WHEN NOT EXISTS (SELECT /* provider_delete 6/7 */ FROM resource_providers AS provider
+            WHERE provider.id = v_id) THEN 'PL001'
         WHEN EXISTS (SELECT FROM resource_providers AS child WHERE child.parent_id = v_id) THEN 'PL014'
-        WHEN EXISTS (SELECT FROM allocations AS taken WHERE taken.provider_id = v_id) THEN 'PL015'
+        WHEN EXISTS (SELECT FROM allocations AS allocation WHERE allocation.provider_id = v_id) THEN 'PL015'
     END;
     IF v_rule IS NOT NULL THEN
         RAISE EXCEPTION 'provider % cannot be deleted', p_uuid USING ERRCODE = v_rule,
             DETAIL = json_build_object('provider', p_uuid);
     END IF;
 
-    DELETE FROM inventories WHERE provider_id = v_id;
-    DELETE FROM provider_traits WHERE provider_id = v_id;
-    DELETE FROM provider_aggregates WHERE provider_id = v_id;
-    DELETE FROM provider_generations WHERE provider_id = v_id;
+    -- One statement: the triggers that copy traits and aggregates find no row to write
+    -- (the header of provider_traits_denormalize explains why).
+    WITH /* provider_delete 7/7 */ inventory AS (
+        DELETE FROM inventories WHERE provider_id = v_id
+    ), trait AS (
+        DELETE FROM provider_traits WHERE provider_id = v_id
+    ), aggregate AS (
+        DELETE FROM provider_aggregates WHERE provider_id = v_id
+    ), generation AS (
+        DELETE FROM provider_generations WHERE provider_id = v_id
+    )
     DELETE FROM resource_providers WHERE id = v_id;
 END
 $$;

@@ -1,10 +1,10 @@
--- What plpgsql_check finds in the functions of this schema: names of columns and
--- variables that do not exist, wrong types, variables that are never read. sqlc
--- does not look inside of functions, and PostgreSQL itself looks only when a line
--- runs. Run by `make lint-sql`; no row means clean.
+-- Lists what plpgsql_check finds in the functions of this schema: names of columns and variables that do
+-- not exist, wrong types, variables that are never read. sqlc does not check the bodies of functions, and
+-- PostgreSQL checks a statement only when it executes it. `make lint-sql` runs this query; no row means
+-- that there are no findings.
 --
--- A trigger function can only be checked together with a table that it is on, and
--- with the names that its triggers give to the rows that changed.
+-- plpgsql_check needs a table to check a trigger function, and the names that its triggers give to
+-- the transition tables.
 CREATE EXTENSION IF NOT EXISTS plpgsql_check;
 
 WITH checked AS (

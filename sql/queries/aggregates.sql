@@ -1,11 +1,11 @@
--- A provider's generation and its aggregates, oldest first. A provider without
--- any is one row without uuid; no row: no such provider.
+-- Returns a provider's generation and its aggregates, oldest first. A provider without aggregates is
+-- one row without UUID; no row: no such provider.
 -- Called by Store.ProviderAggregateList. Locks nothing.
 -- Plan: resource_providers_uuid_key, then provider_aggregates_pkey.
 -- name: ProviderAggregateList :many
-SELECT held.generation, aggregate.uuid
+SELECT generation_row.generation, aggregate.uuid
 FROM resource_providers AS provider
-JOIN provider_generations AS held ON held.provider_id = provider.id
+JOIN provider_generations AS generation_row ON generation_row.provider_id = provider.id
 LEFT JOIN provider_aggregates AS member ON member.provider_id = provider.id
 LEFT JOIN aggregates AS aggregate ON aggregate.id = member.aggregate_id
 WHERE provider.uuid = @provider::uuid

@@ -1,10 +1,10 @@
--- A provider's generation and its inventories in class order. A provider without
--- any is one row whose class is empty; no row: no such provider.
+-- Returns a provider's generation and its inventories in the order of their classes. A provider
+-- without inventories is one row whose class is empty; no row: no such provider.
 -- Called by Store.InventoryList. Locks nothing.
 -- Plan: resource_providers_uuid_key, then inventories_pkey.
 -- name: InventoryList :many
 SELECT
-    held.generation,
+    generation_row.generation,
     COALESCE(class.name, '')::text AS class,
     COALESCE(inventory.total, 0)::int AS total,
     COALESCE(inventory.reserved, 0)::int AS reserved,
@@ -15,7 +15,7 @@ SELECT
     COALESCE(inventory.used, 0)::bigint AS used,
     COALESCE(inventory.updated_at, inventory.created_at, now())::timestamptz AS modified_at
 FROM resource_providers AS provider
-JOIN provider_generations AS held ON held.provider_id = provider.id
+JOIN provider_generations AS generation_row ON generation_row.provider_id = provider.id
 LEFT JOIN inventories AS inventory ON inventory.provider_id = provider.id
 LEFT JOIN resource_classes AS class ON class.id = inventory.class_id
 WHERE provider.uuid = @provider::uuid
@@ -28,7 +28,7 @@ SELECT inventory_replace(
 
 -- DELETE /resource_providers/{uuid}/inventories. See the function.
 -- name: InventoryClear :one
-SELECT inventory_clear(@provider::uuid)::bigint AS generation;
+SELECT inventory_delete_all(@provider::uuid)::bigint AS generation;
 
 -- POST /resource_providers/{uuid}/inventories. See the function.
 -- name: InventoryCreate :one

@@ -1,23 +1,23 @@
--- All resource classes in id order: standard ones first.
+-- Returns all resource classes in the order of their ids: standard ones first.
 -- Called by Store.ResourceClassList. Locks nothing. Plan: scan of a small table.
 -- name: ResourceClassList :many
 SELECT class.name, COALESCE(class.updated_at, class.created_at)::timestamptz AS modified_at
 FROM resource_classes AS class
 ORDER BY class.id;
 
--- When a class was made or renamed. Called by Store.ResourceClassShow.
+-- Returns the time at which a class was created or renamed. Called by Store.ResourceClassShow.
 -- Plan: resource_classes_name_key.
 -- name: ResourceClassShow :one
 SELECT COALESCE(class.updated_at, class.created_at)::timestamptz AS modified_at
 FROM resource_classes AS class
 WHERE class.name = @name::text;
 
--- Makes a class unless it is there; none written says that it was. Called by
--- Store.ResourceClassCreate and Store.ResourceClassEnsure.
+-- Inserts a class unless it exists; no row affected: it exists. Called by Store.ResourceClassCreate
+-- and Store.ResourceClassEnsure.
 -- Plan: resource_classes_name_key.
 -- name: ResourceClassCreate :execrows
 INSERT INTO resource_classes (name)
-SELECT @name::text WHERE NOT EXISTS (SELECT FROM resource_classes AS present WHERE present.name = @name::text)
+SELECT @name::text WHERE NOT EXISTS (SELECT FROM resource_classes AS existing WHERE existing.name = @name::text)
 ON CONFLICT DO NOTHING;
 
 -- PUT /resource_classes/{name} before 1.7. See the function.
@@ -28,12 +28,12 @@ SELECT resource_class_rename(@name::text, @new_name::text);
 -- name: ResourceClassDelete :exec
 SELECT resource_class_delete(@name::text);
 
--- Inserts the standard classes that are missing, each with its place in the list
--- as id. Called by Store.SyncStandardNames.
+-- Inserts the standard classes that are missing; the id of each is its position in the list. Called by
+-- Store.SyncStandardNames.
 -- name: ResourceClassSync :execrows
 INSERT INTO resource_classes (id, name)
-SELECT wanted.place - 1, wanted.name
-FROM unnest(@names::text[]) WITH ORDINALITY AS wanted (name, place)
-WHERE NOT EXISTS (SELECT FROM resource_classes AS present WHERE present.name = wanted.name)
-ORDER BY wanted.place
+SELECT requested.position - 1, requested.name
+FROM unnest(@names::text[]) WITH ORDINALITY AS requested (name, position)
+WHERE NOT EXISTS (SELECT FROM resource_classes AS existing WHERE existing.name = requested.name)
+ORDER BY requested.position
 ON CONFLICT DO NOTHING;

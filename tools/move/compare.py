@@ -49,7 +49,7 @@ def token_of(user, project='lab', scope=None):
 
 
 def paths(token):
-    """Every GET that makes sense for what the old service holds, and some that don't."""
+    """Every GET that makes sense for the data of OpenStack Placement, and some that do not."""
     def listed(path, key):
         status, _, body = ask(OLD, path, token, '1.39')
         assert status == 200, (path, status, body)
@@ -73,7 +73,7 @@ def paths(token):
     for name in [*traits[:3], *[t for t in traits if t.startswith('CUSTOM_')], 'CUSTOM_NONE']:
         yield '/traits/' + name
     yield from ('/traits?name=startswith:CUSTOM_', '/traits?name=in:CUSTOM_FAST,HW_NUMA_ROOT', '/traits?associated=true')
-    for usages in ('project_id=lab', 'project_id=service', 'project_id=nobody-knows-which-project', 'project_id=lab&user_id=ada',
+    for usages in ('project_id=lab', 'project_id=service', 'project_id=missing-project', 'project_id=lab&user_id=ada',
                    'project_id=lab&consumer_type=INSTANCE', 'project_id=lab&consumer_type=all', 'user_id=ada'):
         yield '/usages?' + usages
     for wanted in ('resources=VCPU:1', 'resources=VCPU:1,MEMORY_MB:512,DISK_GB:10', 'resources=VCPU:4&required=HW_NUMA_ROOT',
@@ -106,7 +106,7 @@ def specific(detail):
 def comparable(base, path, answer):
     status, headers, body = answer
     told = {name: headers[name] for name in HEADERS if headers[name]}
-    if 'vary' in told:      # on more answers than the old one, which harms nobody
+    if 'vary' in told:      # Berth sends it with more responses, which is harmless
         del told['vary']
     if headers['last-modified']:
         at = email.utils.parsedate_to_datetime(headers['last-modified']).timestamp()
@@ -123,7 +123,7 @@ def comparable(base, path, answer):
 
 
 def without_newer_traits(old, new):
-    """The list of all traits, without standard ones that the old service is too old for.
+    """The list of all traits, without standard ones that are newer than this OpenStack Placement.
 
     With them the time of the newest differs as well.
     """
@@ -139,7 +139,7 @@ def without_newer_traits(old, new):
 def main():
     system = {'system': {'all': True}}
     people = {
-        'nobody': None, 'a wrong token': 'gAAAAAB-wrong', 'an administrator': token_of('admin', 'admin'),
+        'no token': None, 'a wrong token': 'gAAAAAB-wrong', 'an administrator': token_of('admin', 'admin'),
         'a service': token_of('placement', 'service'), 'a reader': token_of('ada'), 'a member': token_of('bob'),
         'an auditor': token_of('eve'), 'an administrator of the system': token_of('admin', scope=system),
     }

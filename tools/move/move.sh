@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
-# Shows the move from the Python service to Berth, on one machine and with nothing
-# made up: Debian's keystone and placement are installed and started on loopback, the
-# old service is filled through the real `openstack` client, its database is imported,
-# Berth starts with the old placement.conf and the old policy file, and both are asked
-# every GET of the API, as several users and in several microversions. It ends with
-# exit code 0 if all answers are the same.
+# Migrates from OpenStack Placement to Berth on one machine. The script installs Debian's keystone and placement and
+# starts them on loopback. It fills OpenStack Placement through the `openstack` client, imports its database, and starts
+# Berth with the same placement.conf and policy file. It sends every GET of the API to both, as several users and in
+# several microversions. The exit code is 0 if all responses are equal.
 #
 #   bash tools/move/move.sh [BERTH]      as root on Debian 12; BERTH is the program
 #                                        (default: it is built)
@@ -32,7 +30,7 @@ trap finish EXIT
 
 say() { printf '\n== %s\n' "$*"; }
 
-# free_port prints one that nobody listens on, outside of the range of outgoing ones.
+# free_port prints a port without a listener, outside of the range of outgoing ones.
 free_port() {
     local port
     while port=$((20000 + RANDOM % 12000)); (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
@@ -71,7 +69,7 @@ done
 
 say 'Keystone'
 keystone=$(free_port) old=$(free_port) new=$(free_port)
-# Both services run as somebody who may nothing else.
+# Both services run as an account without other permissions.
 account=nobody
 mkdir -p "$work"/keystone/{fernet,receipts,credential} "$work/placement"
 cat >"$work/keystone/keystone.conf" <<CONF
@@ -124,7 +122,7 @@ export OS_AUTH_URL=http://127.0.0.1:$keystone/v3 OS_USERNAME=admin OS_PASSWORD=s
 openstack <"$here/people.txt" >"$work/openstack.log" 2>&1
 openstack endpoint create --region regionOne placement public "http://127.0.0.1:$old" >>"$work/openstack.log"
 
-say 'The old service'
+say 'OpenStack Placement'
 cp "$here/policy.yaml" "$work/placement/policy.yaml"
 cat >"$work/placement/placement.conf" <<CONF
 [DEFAULT]
@@ -146,8 +144,8 @@ policy_file = policy.yaml
 enforce_scope = false
 enforce_new_defaults = false
 [placement]
-incomplete_consumer_project_id = nobody-knows-which-project
-incomplete_consumer_user_id = nobody-knows-who
+incomplete_consumer_project_id = missing-project
+incomplete_consumer_user_id = missing-user
 [placement_database]
 connection = sqlite:///$work/placement/placement.db
 CONF
@@ -161,7 +159,7 @@ answers "http://127.0.0.1:$old/"
 for version in 1.0 1.8 1.12 1.39; do
     OS_PLACEMENT_API_VERSION=$version openstack <"$here/cloud-$version.txt" >>"$work/openstack.log" 2>&1
 done
-! grep -E -i 'error|unable|traceback|conflict|not found|no such|usage: |HTTP [45]' "$work/openstack.log" || { echo "the old service could not be filled" >&2; exit 1; }
+! grep -E -i 'error|unable|traceback|conflict|not found|no such|usage: |HTTP [45]' "$work/openstack.log" || { echo "cannot fill OpenStack Placement" >&2; exit 1; }
 
 say 'The move'
 # An empty URL wins over that of the file: berth then runs a PostgreSQL of its own.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Ask does one request as one client; n is different in every call.
-type Ask func(ctx context.Context, client int, n int64) error
+// RequestFunc sends one request as one client; n is different in every call.
+type RequestFunc func(ctx context.Context, client int, n int64) error
 
 // Figures are what a measurement gives.
 type Figures struct {
@@ -17,8 +17,8 @@ type Figures struct {
 	Rate float64 // requests a second
 }
 
-// Measure lets clients ask for some time, and each at least once.
-func (r *Rig) Measure(ctx context.Context, clients int, length time.Duration, do Ask) (Figures, error) {
+// Measure runs clients for a time. Each sends at least one request.
+func (r *Rig) Measure(ctx context.Context, clients int, length time.Duration, do RequestFunc) (Figures, error) {
 	deadline := time.Now().Add(length)
 	all := make([][]time.Duration, clients)
 	failures := make(chan error, clients)
@@ -64,43 +64,43 @@ func (c *Counter) Next() int64 {
 	return c.last
 }
 
-// Turns are measurements of requests and of their floor, one after the other.
-type Turns struct{ Ours, Floors []Figures }
+// Rounds are the alternating measurements of requests and of their baseline.
+type Rounds struct{ Measured, Baseline []Figures }
 
-// InTurns measures a floor and requests in turns, for some rounds. A round before
+// Alternate alternates between a baseline and requests, for some rounds. A round before
 // those warms up connections, prepared statements and caches.
-func (r *Rig) InTurns(ctx context.Context, clients, rounds int, length time.Duration, floor, ask Ask) (Turns, error) {
-	var turns Turns
+func (r *Rig) Alternate(ctx context.Context, clients, rounds int, length time.Duration, baseline, ask RequestFunc) (Rounds, error) {
+	var turns Rounds
 	for round := range rounds + 1 {
-		below, err := r.Measure(ctx, clients, length, floor)
+		below, err := r.Measure(ctx, clients, length, baseline)
 		if err != nil {
-			return turns, fmt.Errorf("floor: %w", err)
+			return turns, fmt.Errorf("baseline: %w", err)
 		}
 		our, err := r.Measure(ctx, clients, length, ask)
 		if err != nil {
 			return turns, err
 		}
 		if round > 0 {
-			turns.Ours, turns.Floors = append(turns.Ours, our), append(turns.Floors, below)
+			turns.Measured, turns.Baseline = append(turns.Measured, our), append(turns.Baseline, below)
 		}
 	}
 	return turns, nil
 }
 
-// Shares are the throughputs as parts of the floor's, round by round.
-func (t Turns) Shares() []float64 {
+// Shares are the throughputs as parts of the baseline's, round by round.
+func (t Rounds) Shares() []float64 {
 	var shares []float64
-	for i, our := range t.Ours {
-		shares = append(shares, our.Rate/t.Floors[i].Rate)
+	for i, our := range t.Measured {
+		shares = append(shares, our.Rate/t.Baseline[i].Rate)
 	}
 	return shares
 }
 
-// Multiples are the latencies as multiples of the floor's, round by round.
-func (t Turns) Multiples() []float64 {
+// Multiples are the latencies as multiples of the baseline's, round by round.
+func (t Rounds) Multiples() []float64 {
 	var multiples []float64
-	for i, our := range t.Ours {
-		multiples = append(multiples, float64(our.P50)/float64(t.Floors[i].P50))
+	for i, our := range t.Measured {
+		multiples = append(multiples, float64(our.P50)/float64(t.Baseline[i].P50))
 	}
 	return multiples
 }

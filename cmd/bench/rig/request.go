@@ -11,14 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Request asks a server, wants one status and reads the answer to its end.
+// Request sends a request, expects one status and reads the response to its end.
 func (r *Rig) Request(ctx context.Context, method, url, body string, want int) error {
 	_, err := r.Read(ctx, method, url, body, want, io.Discard)
 	return err
 }
 
-// Read is Request for those who want to see the answer. It returns how many bytes
-// it has.
+// Read is Request with the body copied to a writer. It returns the size of the body.
 func (r *Rig) Read(ctx context.Context, method, url, body string, want int, into io.Writer) (int64, error) {
 	var reader io.Reader
 	if body != "" {
@@ -46,7 +45,7 @@ func (r *Rig) Read(ctx context.Context, method, url, body string, want int, into
 	return io.Copy(into, response.Body)
 }
 
-// SelectOne is F, the least that an HTTP server on a database can do.
+// SelectOne returns F, the least that an HTTP server on a database can do.
 func SelectOne(pool *pgxpool.Pool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var one int

@@ -1,8 +1,8 @@
-// Package rig is what the programs share that measure Berth: a private PostgreSQL,
-// servers on loopback and a client for them, measurements in turns, and medians.
+// Package rig is what the subcommands of bench share: a private PostgreSQL, servers on
+// loopback and their client, alternating measurements, and medians.
 //
-// It is not for what is measured, nor for the data to measure it on: those belong
-// to the programs.
+// It is not for the requests that are measured, nor for their data: those belong to the
+// subcommands.
 package rig
 
 import (
@@ -21,10 +21,11 @@ import (
 
 	"github.com/berthd/berth/server/cluster"
 	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
 
-// Connections is the size of every pool: those of the server and of the floors.
+// Connections is the size of every pool: those of the server and of the baselines.
 const Connections = 16
 
 // Rig is a private PostgreSQL with Berth's schema in it, the servers that were
@@ -62,14 +63,14 @@ func (r *Rig) start(ctx context.Context, settings map[string]string) error {
 	}
 	var err error
 	if r.cluster, err = cluster.Open(ctx, cluster.Options{
-		Dir: r.dir + "/pg", Log: Silence(), Settings: settings, DatabaseSettings: store.PlannerSettings(),
+		Dir: r.dir + "/pg", Log: DiscardLog(), Settings: settings, DatabaseSettings: postgres.PlannerSettings(),
 	}); err != nil {
 		return err
 	}
-	if _, err := migrate.Up(ctx, r.cluster.URL(), Silence()); err != nil {
+	if _, err := migrate.Up(ctx, r.cluster.URL(), DiscardLog()); err != nil {
 		return err
 	}
-	names, err := store.Open(ctx, store.Options{URL: r.cluster.URL(), MaxConns: 1})
+	names, err := store.Open(ctx, postgres.Options{URL: r.cluster.URL(), MaxConns: 1})
 	if err != nil {
 		return err
 	}
@@ -91,14 +92,14 @@ func (r *Rig) URL(database string) string {
 	return at.String()
 }
 
-// Copy makes a database with Berth's schema: a copy of the default one, which
-// nobody may be connected to.
+// Copy creates a database with Berth's schema from the default one. It fails while
+// anything is connected to the default one.
 func (r *Rig) Copy(ctx context.Context, database string) error {
 	return r.administer(ctx, "CREATE DATABASE "+pgx.Identifier{database}.Sanitize()+
 		" TEMPLATE "+pgx.Identifier{cluster.DefaultDatabase}.Sanitize())
 }
 
-// Drop removes a database and whoever is connected to it.
+// Drop drops a database and ends its connections.
 func (r *Rig) Drop(ctx context.Context, database string) error {
 	return r.administer(ctx, "DROP DATABASE "+pgx.Identifier{database}.Sanitize()+" WITH (FORCE)")
 }
@@ -113,14 +114,15 @@ func (r *Rig) administer(ctx context.Context, statement string) error {
 	return err
 }
 
-// Pool connects to a database as the server does, for what goes past the server.
+// Pool connects to a database with the settings of the server, for statements that do
+// not go through it.
 func (r *Rig) Pool(ctx context.Context, database string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(r.URL(database))
 	if err != nil {
 		return nil, err
 	}
 	config.MaxConns = Connections
-	maps.Copy(config.ConnConfig.RuntimeParams, store.PlannerSettings())
+	maps.Copy(config.ConnConfig.RuntimeParams, postgres.PlannerSettings())
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
@@ -157,5 +159,5 @@ func (r *Rig) Close() error {
 	return errors.Join(err, os.RemoveAll(r.dir))
 }
 
-// Silence is a log that nobody reads.
-func Silence() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+// DiscardLog returns a logger that discards everything.
+func DiscardLog() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }

@@ -18,7 +18,7 @@ type Records = Record<string, Schemas["InventoryRecord"]>;
 /** How often replaceInventories had to read a provider again. */
 let conflicts = 0;
 
-/** Replaces inventories, and does it once more if somebody else was faster. */
+/** Replaces inventories, and retries once after a generation conflict. */
 async function replaceInventories(uuid: string, generation: number, inventories: Records): Promise<Schemas["Inventories"]> {
   const path = { uuid };
   const { data, error, response } = await placement.PUT("/resource_providers/{uuid}/inventories", {

@@ -1,0 +1,112 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/agent/consumers"
+	"github.com/berthd/berth/client"
+)
+
+// answers returns the shares of all consumers whose allocations have several destinations. The error names the unknown
+// consumers; the shares of the others are returned with it, so that all errors can be reported at once.
+func (e *editor) answers(ctx context.Context, moves []move, moving map[uuid.UUID]*movingAllocations, allocations client.Allocations) (answered, error) {
+	have := map[uuid.UUID]client.Resources{}
+	for consumer, taken := range moving {
+		if len(taken.have) > 0 {
+			have[consumer] = maps.Clone(taken.have)
+		}
+	}
+	known, unknown := answered{}, slices.Collect(maps.Keys(have))
+	var err error
+	if source := e.driver.options.Consumers; source != nil && len(have) > 0 {
+		if known, unknown, err = consumers.CollectShares(ctx, source, have); err != nil {
+			return known, err
+		}
+	}
+	if len(unknown) == 0 {
+		return known, nil
+	}
+	if e.driver.options.Fit {
+		for _, shares := range known {
+			for i := range shares {
+				shares[i].Device = e.named(shares[i].Device)
+			}
+		}
+		fit := consumers.NewFit(e.room(moves, moving, allocations))
+		fitted, _, err := consumers.CollectShares(ctx, consumers.Chain{known, fit}, have)
+		return fitted, err
+	}
+	var list []string
+	for _, consumer := range unknown {
+		list = append(list, fmt.Sprintf("%s (%s)", consumer, text(have[consumer])))
+	}
+	slices.Sort(list)
+	return known, fmt.Errorf("unknown devices of consumers whose allocations have to be divided: %s. "+
+		"Name their shares in a file, or assign them by free capacity (--consumers fit)", strings.Join(list, ", "))
+}
+
+// answered is a source with the shares of an earlier query.
+type answered map[uuid.UUID][]consumers.Share
+
+// Shares makes it a consumers.Source.
+func (a answered) Shares(_ context.Context, consumer uuid.UUID, _ client.Resources) ([]consumers.Share, bool, error) {
+	shares, known := a[consumer]
+	return shares, known, nil
+}
+
+// room returns the free capacity of the destinations of divided allocations, by name of the provider, after all
+// undivided ones are placed.
+func (e *editor) room(moves []move, moving map[uuid.UUID]*movingAllocations, allocations client.Allocations) map[string]client.Resources {
+	all := map[string]client.Resources{}
+	for _, one := range moves {
+		for _, to := range one.to {
+			_, has := to.at.inventories[one.class]
+			if len(one.to) == 1 || has && to.class != one.class {
+				continue // the other kind of CPU is for those who are known to have it
+			}
+			node, err := e.tree.Provider(to.at.name)
+			if err != nil {
+				continue // it was made a moment ago
+			}
+			left := capacity(node.Inventories[to.class])
+			for consumer, record := range allocations {
+				if taken, moves := moving[consumer]; moves {
+					record = taken.record
+					left -= taken.loads[to]
+				}
+				left -= record.Allocations[node.UUID][to.class]
+			}
+			if all[to.at.name] == nil {
+				all[to.at.name] = client.Resources{}
+			}
+			all[to.at.name][one.class] = left
+		}
+	}
+	return all
+}
+
+// text returns resources as text, sorted by class.
+func text(resources client.Resources) string {
+	var parts []string
+	for _, class := range slices.Sorted(maps.Keys(resources)) {
+		parts = append(parts, fmt.Sprintf("%s %d", class, resources[class]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// names returns the names of the providers of destinations as text.
+func names(all []destination) string {
+	var parts []string
+	for _, one := range all {
+		if !slices.Contains(parts, one.at.name) {
+			parts = append(parts, one.at.name)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,176 @@
+package planfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/agent/planfile"
+)
+
+const (
+	instanceA = "aaaaaaaa-0000-4000-8000-000000000001"
+	instanceB = "bbbbbbbb-0000-4000-8000-000000000002"
+	instanceC = "cccccccc-0000-4000-8000-000000000003"
+)
+
+const vgpuPlan = `
+root: compute-1
+moves:
+  - class: VGPU
+    to:
+      compute-1_gpu0: {total: 2, max_unit: 2}
+      compute-1_gpu1: {total: 2}
+    consumers:
+      ` + instanceA + `: {compute-1_gpu0: 1}
+      ` + instanceB + `: {compute-1_gpu0: 1, compute-1_gpu1: 1}
+providers:
+  compute-1_gpu0: {traits: [CUSTOM_A100], aggregates: [99999999-0000-4000-8000-000000000009]}
+`
+
+func TestPlanfile_OmittedMembers_FilledWithDefaults(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(file, []byte(vgpuPlan+"---\n{root: compute-2, moves: [{class: VCPU, as: PCPU, consumers: all}]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := planfile.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := plan.Encode(&text, "two lines\nof comment"); err != nil {
+		t.Fatal(err)
+	}
+	want := `# two lines
+# of comment
+root: compute-1
+moves:
+  - class: VGPU
+    from: compute-1
+    to:
+      compute-1_gpu0: {total: 2, max_unit: 2}
+      compute-1_gpu1: {total: 2}
+    consumers:
+      ` + instanceA + `: {compute-1_gpu0: 1}
+      ` + instanceB + `: {compute-1_gpu0: 1, compute-1_gpu1: 1}
+providers:
+  compute-1_gpu0:
+    traits: [CUSTOM_A100]
+    aggregates: [99999999-0000-4000-8000-000000000009]
+---
+root: compute-2
+moves:
+  - class: VCPU
+    as: PCPU
+    from: compute-2
+    consumers: all
+`
+	if text.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &text, want)
+	}
+	again, err := planfile.Parse("written", []byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var twice strings.Builder
+	if err := again.Encode(&twice, "two lines\nof comment"); err != nil || twice.String() != want {
+		t.Errorf("%v, got\n%s", err, &twice)
+	}
+}
+
+func TestPlanfile_JSON_Parsed(t *testing.T) {
+	t.Parallel()
+	plan, err := planfile.Parse("plan.json", []byte(`{"root": "h", "remove": ["h_old"], "moves": [{"class": "A", "to": {"x": {"total": 1}}, "consumers": ["`+instanceA+`"]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host := plan.Hosts[0]; host.Remove[0] != "h_old" || host.Moves[0].From != "h" || host.Moves[0].As != "A" || len(host.Moves[0].Consumers.Only) != 1 {
+		t.Errorf("%+v, %+v", host, host.Moves[0])
+	}
+}
+
+func TestPlanfile_InvalidFile_ReportsLine(t *testing.T) {
+	t.Parallel()
+	const move = "root: h\nmoves:\n  - class: VGPU\n"
+	for name, test := range map[string]struct{ text, want string }{
+		"empty":                    {"# nothing\n", `p:1: the file is empty; write root, and moves, providers or remove`},
+		"not YAML":                 {"root: [", `p is not YAML: yaml: line 1: did not find expected node content`},
+		"not a mapping":            {"- root", `p:1: the list is not a plan; write a mapping`},
+		"without root":             {"remove: [x]", `p:1: the mapping has no root; write root: and the name or uuid of the host's provider`},
+		"does nothing":             {"root: h", `p:1: the mapping does nothing; write moves, providers or remove`},
+		"two plans for a host":     {"root: h\nremove: [x]\n---\nroot: h\nremove: [x]\n", `p:4: "h" has a plan already, in line 1; write one document for each host`},
+		"an unknown key":           {move + "    form: h\n    to: {x: {total: 1}}", `p:4: "form" is not a key of a move; the keys are class, as, from, keep, to, consumers`},
+		"a key twice":              {"root: h\nremove: [x]\nroot: h", `p:3: "root" is written twice, first in line 1; write it once`},
+		"no class":                 {"root: h\nmoves: [{to: {x: {total: 1}}}]", `p:2: the mapping has no class; write which resource class moves`},
+		"a class that can't be":    {"root: h\nmoves: [{class: vgpu, to: {x: {total: 1}}}]", `p:2: "vgpu" is not a resource class; write capital letters, digits and _`},
+		"no destination":           {move + "    to: {}", `p:4: the mapping has no destination; write at least one provider`},
+		"to itself":                {move + "    from: x", `p:3: the mapping moves VGPU from x to itself; name another provider, or another class with as`},
+		"a part in place":          {move + "    as: B\n    keep: {total: 1}", `p:5: the mapping keeps a part, so what becomes of the rest is not known; write to`},
+		"no record":                {move + "    to: {x: }", `p:4: nothing is no inventory record; write one such as {total: 2}`},
+		"no total":                 {move + "    to: {x: {reserved: 1}}", `p:4: the mapping has no total; write one such as {total: 2}`},
+		"a text as total":          {move + "    to: {x: {total: many}}", `p:4: "many" is not a whole number from 1 to 2147483647; write digits only`},
+		"a total of nothing":       {move + "    to: {x: {total: 0}}", `p:4: "0" is not a whole number from 1 to 2147483647; write digits only`},
+		"a fraction":               {move + "    to: {x: {total: 1.5}}", `p:4: "1.5" is not a whole number from 1 to 2147483647; write digits only`},
+		"a ratio that is none":     {move + "    to: {x: {total: 1, allocation_ratio: .nan}}", `p:4: ".nan" is not a ratio; write a number such as 1.5`},
+		"too much reserved":        {move + "    to: {x: {total: 1, reserved: 2}}", `p:4: "2" is reserved of a total of 1; reserve at most the total`},
+		"an unknown way":           {move + "    to: {x: {total: 1}}\n    consumers: some", `p:5: "some" does not say where consumers go; write all, spread, a list of uuids, or a table`},
+		"all to two":               {move + "    to: {x: {total: 1}, y: {total: 1}}\n    consumers: all", `p:5: "all" does not say to which of 2 destinations; write a table, or spread`},
+		"a consumer without uuid":  {move + "    to: {x: {total: 1}}\n    consumers: {vm: {x: 1}}", `p:5: "vm" is not the uuid of a consumer; write it as 8-4-4-4-12 hexadecimal digits`},
+		"a consumer twice":         {move + "    to: {x: {total: 1}}\n    consumers: {" + instanceA + ": {x: 1}, " + strings.ReplaceAll(instanceA, "-", "") + ": {x: 1}}", `p:5: "` + strings.ReplaceAll(instanceA, "-", "") + `" is in the table already, spelled differently; write it once`},
+		"a consumer with nothing":  {move + "    to: {x: {total: 1}}\n    consumers: {" + instanceA + ": {}}", `p:5: the mapping is empty; write a destination and an amount, or leave the consumer out`},
+		"an amount of nothing":     {move + "    to: {x: {total: 1}}\n    consumers: {" + instanceA + ": {x: 0}}", `p:5: "0" is not a whole number from 1 to 2147483647; write digits only`},
+		"an unknown destination":   {move + "    to: {x: {total: 1}}\n    consumers: {" + instanceA + ": {y: 1}}", `p:5: "y" is not a destination of this move; write one of those below to, spelled as there`},
+		"the same twice":           {move + "    to: {x: {total: 1}}\n  - class: VGPU\n    to: {y: {total: 1}}", `p:5: the mapping moves VGPU of h, which the move in line 3 does already; write them as one`},
+		"a chain":                  {move + "    to: {x: {total: 1}}\n  - class: VGPU\n    from: x\n    to: {y: {total: 1}}", `p:3: the mapping moves VGPU to x, from where the move in line 5 takes it; say in one move where it goes`},
+		"two classes into one":     {move + "    as: B\n    to: {x: {total: 1}}\n  - class: PGPU\n    as: B\n    to: {x: {total: 1}}", `p:6: the mapping makes B of x out of PGPU, and another move out of VGPU; such a merge cannot be undone`},
+		"two records":              {move + "    to: {x: {total: 1}}\n  - class: VGPU\n    from: y\n    to: {x: {total: 2}}", `p:5: the mapping gives x another inventory of VGPU than another move; write the same in both`},
+		"a parent cycle":           {"root: h\nproviders:\n  x: {parent: y}\n  y: {parent: x}", `p:3: the mapping has x below itself; correct the parents`},
+		"a trait here and there":   {"root: h\nproviders: {x: {traits: [A], without_traits: [A]}}", `p:2: "A" is among the traits and taken away; decide on one`},
+		"an aggregate twice":       {"root: h\nproviders: {x: {aggregates: [" + instanceA + ", " + instanceA + "]}}", `p:2: "` + instanceA + `" is in the list twice; write it once`},
+		"the host removed":         {"root: h\nremove: [h]", `p:2: "h" is the host itself, which a plan never removes`},
+		"a destination removed":    {move + "    to: {x: {total: 1}}\nremove: [x]", `p:5: "x" is needed by another part of the plan; leave it out of one of them`},
+		"a provider removed twice": {"root: h\nremove: [x, y, x]", `p:2: "x" is in the list twice; write it once`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := planfile.Parse("p", []byte(test.text)); err == nil || err.Error() != test.want {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestPlanfile_SeveralErrors_AllReported(t *testing.T) {
+	t.Parallel()
+	_, err := planfile.Parse("p", []byte("root: h\nmoves:\n  - class: a\n    to: {x: {total: no}}\n    size: 3\n"))
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzFiles: whatever the bytes, nothing panics, and a plan that can be read is
+// written so that it is read as the same.
+func FuzzFiles(f *testing.F) {
+	f.Add([]byte(vgpuPlan))
+	f.Add([]byte("root: h\nmoves: [{class: A, as: B, keep: {total: 1}, to: {h: {total: 2}}, consumers: spread}]\nremove: [x]"))
+	f.Add([]byte("{? [a] : &b *b}"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		plan, err := planfile.Parse("fuzzed", file)
+		if err != nil {
+			return
+		}
+		var once, twice strings.Builder
+		if err := plan.Encode(&once, ""); err != nil {
+			t.Fatal(err)
+		}
+		again, err := planfile.Parse("written", []byte(once.String()))
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, &once)
+		}
+		if err := again.Encode(&twice, ""); err != nil || once.String() != twice.String() {
+			t.Errorf("%v\n%s\nbecame\n%s", err, &once, &twice)
+		}
+	})
+}

@@ -1,0 +1,308 @@
+package planfile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// move changes the inventories, then the allocations, and then checks the capacities.
+func (w *work) move() error {
+	if err := w.moveInventories(); err != nil || len(w.problems) > 0 {
+		return err
+	}
+	for _, move := range w.pending {
+		w.moveAllocations(move)
+	}
+	if len(w.problems) == 0 {
+		w.checkRoom()
+	}
+	return nil
+}
+
+// moveInventories takes the class from the sources and gives it to the
+// destinations, which it creates.
+func (w *work) moveInventories() error {
+	seen := map[string]bool{}
+	for _, move := range w.pending {
+		if at := move.source.UUID.String() + " " + move.Class; seen[at] {
+			w.refuse("two moves take %s from %s", move.Class, move.source.Name)
+		} else {
+			seen[at] = true
+		}
+		if err := w.edit(move.source.UUID, func(has client.Inventories) {
+			delete(has, move.Class)
+			if move.Keep != nil {
+				has[move.Class] = move.Keep.inventory()
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	for _, move := range w.pending {
+		for _, name := range sortedKeys(move.To) {
+			if err := w.moveTo(move, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// moveTo gives one destination its inventory.
+func (w *work) moveTo(move *pendingMove, name string) error {
+	node, found := w.member(name)
+	if !found && len(w.problems) == 0 {
+		parent := move.source.UUID.String()
+		if slices.Contains(w.host.Remove, move.From) {
+			parent = "" // which would have to go with it
+		}
+		if err := w.create(name, parent); err != nil {
+			return err
+		}
+		node, found = w.member(name)
+	}
+	if !found {
+		return nil // and why is among the problems
+	}
+	if node.UUID == move.source.UUID && move.As == move.Class {
+		w.refuse("%s moves from %s to itself", move.Class, node.Name)
+		return nil
+	}
+	if slices.ContainsFunc(w.pending, func(other *pendingMove) bool {
+		return other.source.UUID == node.UUID && other.Class == move.As
+	}) {
+		// Load finds this where both moves spell the provider alike.
+		w.refuse("%s moves to %s, from where another move takes it; say in one move where it goes", move.As, node.Name)
+		return nil
+	}
+	record := move.source.Inventories[move.Class]
+	if written := move.To[name]; written != nil {
+		record = written.inventory()
+	}
+	move.destinations = append(move.destinations, node)
+	return w.edit(node.UUID, func(has client.Inventories) { has[move.As] = record })
+}
+
+func (w *work) edit(id uuid.UUID, change func(client.Inventories)) error {
+	node, err := w.tree.Provider(id.String())
+	if err != nil {
+		return err
+	}
+	change(node.Inventories)
+	_, err = w.tree.UpdateInventory(id.String(), node.Inventories, nil)
+	return err
+}
+
+// sourceHolding is a consumer with its allocation of a class at a source.
+type sourceHolding struct {
+	consumer uuid.UUID
+	amount   int64
+}
+
+// holders are in the order of their uuids.
+func (w *work) holders(provider uuid.UUID, class string) []sourceHolding {
+	var all []sourceHolding
+	for _, consumer := range w.allocations.Consumers() {
+		if amount := w.allocations[consumer].Allocations[provider][class]; amount > 0 {
+			all = append(all, sourceHolding{consumer, amount})
+		}
+	}
+	return all
+}
+
+// moveAllocations moves what consumers have of a class, and nothing else of their
+// records.
+func (w *work) moveAllocations(move *pendingMove) {
+	all := w.holders(move.source.UUID, move.Class)
+	switch {
+	case move.Consumers.Spread:
+		move.flows = w.spread(move, all)
+	case move.Consumers.All:
+		for _, one := range all {
+			move.flows = append(move.flows, flow{one.consumer, move.destinations[0].UUID, one.amount})
+		}
+	default:
+		for _, one := range all {
+			move.flows = append(move.flows, w.shareOf(move, one)...)
+		}
+	}
+	for _, moved := range move.flows {
+		record := w.allocations[moved.consumer]
+		take(record, move.source.UUID, move.Class, moved.amount)
+		give(record, moved.to, move.As, moved.amount)
+	}
+}
+
+// shareOf looks a consumer up in the table.
+func (w *work) shareOf(move *pendingMove, one sourceHolding) []flow {
+	if slices.Contains(move.Consumers.Only, one.consumer) {
+		return []flow{{one.consumer, move.destinations[0].UUID, one.amount}}
+	}
+	shares, known := move.Consumers.Each[one.consumer]
+	if !known {
+		if move.Keep == nil {
+			w.refuse("consumer %s has %d %s of %s, and the plan does not say where they go",
+				one.consumer, one.amount, move.Class, move.source.Name)
+		}
+		return nil
+	}
+	var flows []flow
+	sum := int64(0)
+	for i, name := range sortedKeys(move.To) {
+		if amount := shares[name]; amount > 0 {
+			flows = append(flows, flow{one.consumer, move.destinations[i].UUID, amount})
+			sum += amount
+		}
+	}
+	if sum > one.amount || sum < one.amount && move.Keep == nil {
+		w.refuse("consumer %s has %d %s of %s, and the plan moves %d of them", one.consumer, one.amount, move.Class, move.source.Name, sum)
+		return nil
+	}
+	return flows
+}
+
+// take and give keep a record free of empty parts, which a service does not accept.
+func take(record *client.Consumer, provider uuid.UUID, class string, amount int64) {
+	part := record.Allocations[provider]
+	if part[class] -= amount; part[class] == 0 {
+		delete(part, class)
+	}
+	if len(part) == 0 {
+		delete(record.Allocations, provider)
+	}
+}
+
+func give(record *client.Consumer, provider uuid.UUID, class string, amount int64) {
+	if record.Allocations[provider] == nil {
+		record.Allocations[provider] = client.Resources{}
+	}
+	record.Allocations[provider][class] += amount
+}
+
+// checkRoom compares usage and capacity wherever the plan changed either. The service would reject the reshape too, but
+// could not name the part of the plan.
+func (w *work) checkRoom() {
+	checked := map[string]bool{}
+	check := func(id uuid.UUID, class string, written bool) {
+		if at := id.String() + " " + class; written && !checked[at] {
+			checked[at] = true
+			w.checkPlace(id, class)
+		}
+	}
+	for _, move := range w.pending {
+		check(move.source.UUID, move.Class, move.Keep != nil)
+		for _, to := range move.destinations {
+			check(to.UUID, move.As, true)
+		}
+	}
+}
+
+func (w *work) checkPlace(id uuid.UUID, class string) {
+	node, err := w.tree.Provider(id.String())
+	if err != nil {
+		w.problems = append(w.problems, err)
+		return
+	}
+	record := node.Inventories[class]
+	used := int64(0)
+	var who []string
+	for _, one := range w.holders(id, class) {
+		used += one.amount
+		who = append(who, fmt.Sprintf("%s %d", one.consumer, one.amount))
+		if !fitsUnits(record, one.amount) {
+			w.refuse("consumer %s would have %d %s of %s, which allows amounts from %d to %d in steps of %d", one.consumer, one.amount, class,
+				node.Name, unit(record.MinUnit, 1), unit(record.MaxUnit, math.MaxInt32), unit(record.StepSize, 1))
+		}
+	}
+	if room := capacity(record); used > room {
+		w.refuse("%s has room for %d %s, and %d would be used: %s", node.Name, room, class, used, strings.Join(who, ", "))
+	}
+}
+
+func unit(field *int32, fallback int64) int64 {
+	if field == nil {
+		return fallback
+	}
+	return int64(*field)
+}
+
+func fitsUnits(record client.InventoryRecord, amount int64) bool {
+	return amount >= unit(record.MinUnit, 1) && amount <= unit(record.MaxUnit, math.MaxInt32) && amount%max(1, unit(record.StepSize, 1)) == 0
+}
+
+// capacity returns the capacity of an inventory, as the service computes it.
+func capacity(record client.InventoryRecord) int64 {
+	ratio := 1.0
+	if record.AllocationRatio != nil {
+		ratio = *record.AllocationRatio
+	}
+	return int64(min(float64(int64(record.Total)-unit(record.Reserved, 0))*ratio, math.MaxInt32*float64(math.MaxInt32)))
+}
+
+// space is a destination with its free capacity.
+type space struct {
+	id     uuid.UUID
+	name   string
+	record client.InventoryRecord
+	free   int64
+}
+
+// spread assigns all consumers, the largest first: whole to the destination with the least sufficient free capacity, so
+// that large ones remain, and divided only if no destination fits.
+func (w *work) spread(move *pendingMove, all []sourceHolding) []flow {
+	spaces := make([]*space, len(move.destinations))
+	for i, to := range move.destinations {
+		node, err := w.tree.Provider(to.UUID.String())
+		if err != nil {
+			w.problems = append(w.problems, err)
+			return nil
+		}
+		spaces[i] = &space{node.UUID, node.Name, node.Inventories[move.As], capacity(node.Inventories[move.As])}
+		for _, one := range w.holders(node.UUID, move.As) {
+			spaces[i].free -= one.amount
+		}
+	}
+	slices.SortStableFunc(all, func(x, y sourceHolding) int { return cmp.Compare(y.amount, x.amount) })
+	var flows []flow
+	for _, one := range all {
+		found, left := fit(spaces, one)
+		if left > 0 {
+			w.refuse("consumer %s has %d %s of %s, and there is room for only %d of them beside the bigger ones on %s",
+				one.consumer, one.amount, move.Class, move.source.Name, one.amount-left, strings.Join(sortedKeys(move.To), ", "))
+		}
+		flows = append(flows, found...)
+	}
+	return flows
+}
+
+// fit assigns one consumer, and returns the amount that exceeds the free capacity.
+func fit(spaces []*space, one sourceHolding) (flows []flow, left int64) {
+	slices.SortFunc(spaces, func(x, y *space) int { return cmp.Or(cmp.Compare(x.free, y.free), cmp.Compare(x.name, y.name)) })
+	for _, to := range spaces {
+		if one.amount <= to.free && fitsUnits(to.record, one.amount) {
+			to.free -= one.amount
+			return []flow{{one.consumer, to.id, one.amount}}, 0
+		}
+	}
+	left = one.amount
+	for _, to := range slices.Backward(spaces) {
+		part := min(left, to.free, unit(to.record.MaxUnit, math.MaxInt32))
+		part -= max(part, 0) % max(1, unit(to.record.StepSize, 1))
+		if part > 0 && fitsUnits(to.record, part) {
+			to.free -= part
+			left -= part
+			flows = append(flows, flow{one.consumer, to.id, part})
+		}
+	}
+	return flows, left
+}

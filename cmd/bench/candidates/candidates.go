@@ -1,0 +1,131 @@
+// Package candidates measures allocation candidate queries on clouds of growing size, at
+// several utilisations, beside baselines of the same run, and prints which targets are
+// met.
+//
+// Every result is a ratio of alternating measurements. The baseline is F, a net/http
+// handler that runs one SELECT 1 on the same PostgreSQL; for queries without limit, one
+// pass over the rows of the response with as many bytes written; for a database without
+// statistics and for shuffled candidates, the ordinary case. Every cloud has its own
+// database, which is dropped before the next is loaded. fsync is off, because no
+// measurement writes, and autovacuum is off, because it would start at a random time.
+//
+// It is not a test: it checks the number of candidates in each response, so that a wrong
+// response cannot look fast, and fails only with an error. A missed target is printed and
+// is not an error.
+package candidates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/cmd/bench/rig"
+)
+
+type settings struct {
+	sizes          []int
+	utilisations   []utilisation
+	only           []string
+	rounds         int
+	length         time.Duration
+	unlimitedUpTo  int
+	output, toPlot string
+}
+
+// Command is 'bench candidates'.
+func Command() *cobra.Command {
+	var s settings
+	var sizes, utilisations, only string
+	command := &cobra.Command{
+		Use:   "candidates",
+		Short: "Measure allocation candidate queries on clouds of growing size",
+		Long: `Measure allocation candidate queries beside a baseline, on clouds of 1,000 to
+100,000 provider trees and at several utilisations. Print which targets are met: a
+missed target is not an error, a wrong number of candidates is. The database is
+private and is removed at the end; 100,000 trees need about 2 GB of disk and memory.
+
+  go run ./cmd/bench candidates --sizes 1000
+  go run ./cmd/bench candidates --only nested,pci-8 --output json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := s.parse(sizes, utilisations, only); err != nil {
+				return err
+			}
+			debug.SetGCPercent(400) // as berth serve does
+			return run(command.Context(), s)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&sizes, "sizes", "1000,10000,100000", "numbers of trees, separated by commas")
+	flags.StringVar(&utilisations, "utilisation", "0,50,99,full",
+		"percentages of trees without free capacity, separated by commas; full: all trees except three")
+	flags.StringVar(&only, "only", "", "names of the queries or shapes to measure, separated by commas (default: all)")
+	flags.IntVar(&s.rounds, "rounds", 5, "number of rounds of each pair; the result is their median")
+	flags.DurationVar(&s.length, "length", 150*time.Millisecond, "duration of one measurement")
+	flags.IntVar(&s.unlimitedUpTo, "unlimited", 10000, "largest number of trees at which queries without limit are measured")
+	flags.StringVar(&s.output, "output", "table", "output format: table or json")
+	flags.StringVar(&s.toPlot, "plot", "", "SVG `file` for a plot of the latencies (default: none)")
+	return command
+}
+
+// parse reads the flags that are lists and checks the rest.
+func (s *settings) parse(sizes, utilisations, only string) error {
+	for word := range strings.SplitSeq(sizes, ",") {
+		size, err := strconv.Atoi(word)
+		if err != nil || size < 10 {
+			return fmt.Errorf("invalid size %q in --sizes: a number of trees, at least 10", word)
+		}
+		s.sizes = append(s.sizes, size)
+	}
+	slices.Sort(s.sizes)
+	var err error
+	if s.utilisations, err = parseUtilisations(utilisations); err != nil {
+		return err
+	}
+	if only != "" {
+		s.only = strings.Split(only, ",")
+	}
+	if s.rounds < 1 {
+		return errors.New("--rounds must be at least 1")
+	}
+	if s.output != "table" && s.output != "json" {
+		return fmt.Errorf("invalid --output %q: table or json", s.output)
+	}
+	return nil
+}
+
+// run measures, and prints its results even if it is interrupted.
+func run(ctx context.Context, settings settings) error {
+	progress("starting a private PostgreSQL ...")
+	opened, err := rig.Open(ctx, map[string]string{
+		"fsync": "off", "full_page_writes": "off", "autovacuum": "off",
+		"shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "1h",
+	})
+	if err != nil {
+		return err
+	}
+	b := &bench{Rig: opened, settings: settings}
+	measured := b.measureAll(ctx)
+	if err := opened.Close(); err != nil {
+		progress("stopping PostgreSQL: %v", err)
+	}
+	b.results = append(b.results, growths(b.results)...)
+	report := report{Machine: b.machine, Results: b.results, Verdicts: judge(b.results)}
+	if err := errors.Join(measured, report.print(settings)); err != nil {
+		return err
+	}
+	return report.failures()
+}
+
+// progress prints a line with the time to standard error.
+func progress(format string, arguments ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", arguments...)
+}

@@ -1,0 +1,88 @@
+// Package requests measures single requests beside a baseline: the least that the same
+// machine, PostgreSQL and clients need for such a request. Both are measured in the
+// same run and alternate, so that their ratio holds on a noisy machine.
+//
+// The baseline of reads is F, a net/http handler that runs one SELECT 1. That of writes
+// is the same row writes as one prepared statement with data-modifying CTEs,
+// without any check, through a pool of the same size. fsync is on, and commits wait
+// for the WAL flush, except in the case that names synchronous_commit=off.
+//
+// It is not a test: it has no bound that fails, only errors.
+package requests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/cmd/bench/rig"
+)
+
+// Command is 'bench requests'.
+func Command() *cobra.Command {
+	var s settings
+	command := &cobra.Command{
+		Use:   "requests",
+		Short: "Measure single requests beside a baseline",
+		Long: `Measure the commonest reads and writes beside a baseline, in turns, with 1, 4 and
+16 clients. The database is private and is removed at the end.
+
+  go run ./cmd/bench requests --only writes
+  go run ./cmd/bench requests --rounds 1 --length 200ms`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			debug.SetGCPercent(400) // as berth serve does
+			return run(command.Context(), s)
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&s.rounds, "rounds", 5, "number of rounds of each pair; the result is their median")
+	flags.DurationVar(&s.length, "length", 800*time.Millisecond, "duration of one measurement")
+	flags.IntVar(&s.providers, "providers", 1000, "number of resource providers in the database")
+	flags.StringVar(&s.only, "only", "", "cases to measure: 'reads', 'writes' or the beginning of their names (default: all)")
+	return command
+}
+
+type settings struct {
+	rounds    int
+	length    time.Duration
+	providers int
+	only      string
+}
+
+func run(ctx context.Context, settings settings) error {
+	fmt.Fprintln(os.Stderr, "starting a private PostgreSQL and loading data ...")
+	env, err := open(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer env.close()
+	fmt.Print(env.describe())
+	bare, err := env.bareSelect(ctx, settings)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("SELECT 1 through the pool, without HTTP: p50 %s, %s/s at 1, 4 and 16 clients\n\n",
+		rig.Latency(bare[0].P50), rates(bare))
+	for _, measured := range env.cases() {
+		if !measured.selected(settings.only) {
+			continue
+		}
+		trips, err := env.countRoundTrips(ctx, measured)
+		if err != nil {
+			return fmt.Errorf("%s: %w", measured.name, err)
+		}
+		fmt.Printf("%s: %d round trip(s); baseline: %s\n", measured.name, trips, measured.baselineName)
+		for _, clients := range clientCounts {
+			if err := compare(ctx, env, settings, measured, clients); err != nil {
+				return fmt.Errorf("%s: %w", measured.name, err)
+			}
+		}
+		fmt.Println()
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/internal/config"
+	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/internal/open"
+)
+
+// ExitUnexpected is the exit code if a check cannot run.
+const ExitUnexpected = 255
+
+// Result is the outcome of a check; the worst outcome is the exit code.
+type Result int
+
+const (
+	checkOK      Result = 0
+	checkWarning Result = 1
+	checkFailure Result = 2
+)
+
+func (r Result) String() string { return [...]string{"Success", "Warning", "Failure"}[r] }
+
+// checked is one line of the report. The member names are stable, because scripts read them.
+type checked struct {
+	Check   string  `json:"check"`
+	Result  Result  `json:"result"`
+	Details *string `json:"details"`
+}
+
+func passed(name string) checked { return checked{Check: name} }
+
+func found(name string, outcome Result, details ...string) checked {
+	text := strings.Join(details, "; ")
+	return checked{Check: name, Result: outcome, Details: &text}
+}
+
+func upgradeStatusCommand(f *frame.Frame) *cobra.Command {
+	check := upgradeCheckCommand(f, "check")
+	check.Short = "Alias of 'berth status upgrade-check'"
+	upgrade := frame.Family(&cobra.Command{Use: "upgrade", Short: "Command form of placement-status", Hidden: true}, check)
+	return frame.Family(&cobra.Command{
+		Use:   "status",
+		Short: "Check whether this berth is ready to serve",
+		Long: `Check whether the settings, the policy files and the database are ready for 'berth
+serve'. The commands only read.`,
+		Example: "  berth status upgrade-check --config-file /etc/placement/placement.conf",
+	}, upgradeCheckCommand(f, "upgrade-check"), upgrade)
+}
+
+func upgradeCheckCommand(f *frame.Frame, name string) *cobra.Command {
+	command := &cobra.Command{
+		Use:   name,
+		Short: "Check settings, policy files and database before an upgrade",
+		Long: `Check the configuration of 'berth serve' with the same flags and environment: settings,
+options of placement.conf that are unknown or have no effect, policy files, the
+PostgreSQL version, the schema, planner settings that a pooler may drop, and interrupted
+imports. The command only reads.
+
+Exit codes: 0 all checks passed, 1 there are warnings, 2 a check failed or the command
+line is invalid, 255 a check cannot run because the database is unreachable.`,
+		Example: `  berth status upgrade-check
+  berth status upgrade-check --json | jq '.checks[] | select(.result > 0)'
+  berth status upgrade check      # as scripts have it`,
+		Args: cobra.NoArgs,
+	}
+	asJSON := command.Flags().Bool("json", false, "alias of --output json")
+	format := frame.OutputFlag(command)
+	config.AddFlags(command.Flags(), config.ForServer)
+	command.RunE = func(c *cobra.Command, _ []string) error {
+		if err := frame.CheckOutput(*format); err != nil {
+			return err
+		}
+		settings, warnings, err := config.Read(f, c.Flags(), config.ForServer)
+		checks, err := upgradeChecks(f, c, settings, warnings, err)
+		if err != nil {
+			return &frame.CodedError{Code: ExitUnexpected, Cause: err}
+		}
+		if err := printChecks(f.Stdout, checks, *asJSON || *format == "json"); err != nil {
+			return err
+		}
+		worst := checkOK
+		for _, one := range checks {
+			worst = max(worst, one.Result)
+		}
+		if worst == checkOK {
+			return nil
+		}
+		return &frame.CodedError{Code: int(worst)}
+	}
+	return command
+}
+
+// settingCheck checks the command line, the environment and the files. Options of the files
+// without effect are listed, but are no warning, because the files may still be those of
+// OpenStack Placement.
+func settingCheck(settings *config.Settings, warnings []string, wrong error) checked {
+	const name = "Settings"
+	var broken frame.InputErrors
+	if wrong == nil {
+		broken = unreadableFiles(settings)
+	} else {
+		errors.As(wrong, &broken)
+	}
+	if len(broken) > 0 {
+		var texts []string
+		for _, one := range broken {
+			texts = append(texts, one.Error())
+		}
+		return found(name, checkFailure, texts...)
+	}
+	outcome, notes := checkOK, settings.Conf.Notes(config.ForServer)
+	if len(warnings) > len(notes) {
+		outcome = checkWarning
+	}
+	if len(warnings) == 0 {
+		return passed(name)
+	}
+	return found(name, outcome, warnings...)
+}
+
+// unreadableFiles returns the errors of password and certificate files with which 'berth serve'
+// would fail.
+func unreadableFiles(settings *config.Settings) (broken frame.InputErrors) {
+	if settings.Auth == config.AuthKeystone {
+		if _, err := settings.KeystoneOptions(); err != nil {
+			broken = append(broken, err)
+		}
+	}
+	if _, err := open.LoadCertificates(settings, slog.New(slog.DiscardHandler)); err != nil {
+		broken = append(broken, err)
+	}
+	return broken
+}
+
+const checksTitle = "Upgrade Check Results"
+
+func printChecks(out io.Writer, checks []checked, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(map[string]any{"name": checksTitle, "checks": checks})
+	}
+	var text strings.Builder
+	blocks := [][]string{{checksTitle}}
+	for _, one := range checks {
+		details := "None"
+		if one.Details != nil {
+			details = *one.Details
+		}
+		lines := []string{"Check: " + one.Check, "Result: " + one.Result.String()}
+		blocks = append(blocks, append(lines, wrapped("Details: "+details, detailsWidth)...))
+	}
+	width := 0
+	for _, block := range blocks {
+		for _, line := range block {
+			width = max(width, len([]rune(line)))
+		}
+	}
+	rule := "+" + strings.Repeat("-", width+2) + "+\n"
+	for _, block := range blocks {
+		text.WriteString(rule)
+		for _, line := range block {
+			fmt.Fprintf(&text, "| %-*s |\n", width, line)
+		}
+	}
+	text.WriteString(rule)
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// detailsWidth is the width of a line of details in characters, unless a word is longer.
+const detailsWidth = 76
+
+// wrapped splits a text into lines between words.
+func wrapped(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case len([]rune(line))+1+len([]rune(word)) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = "  " + word
+		}
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,38 @@
+package apicommand
+
+import (
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/connect"
+	"github.com/berthd/berth/internal/frame"
+)
+
+func aggregateCommand(f *frame.Frame) *cobra.Command {
+	command := frame.Family(&cobra.Command{
+		Use:   "aggregate",
+		Short: "List, add and remove the aggregates of a provider",
+		Long: `List, add and remove the aggregates of a provider. An aggregate is a UUID that groups
+providers; it exists while it has providers. 'berth provider list --member-of' lists the
+providers of an aggregate.`,
+		Example: `  berth aggregate list compute-1
+  berth aggregate add compute-1 0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8
+  berth provider list --member-of 0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8`,
+	}, providerSetCommands[uuid.UUID]{
+		many: "aggregates", heading: "AGGREGATE", member: "AGGREGATE", path: "aggregate",
+		example: [2]string{"0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8", "4f1c5b1a-90bb-4d4c-8d3e-5a7c26a0a3ba"},
+		parse:   parseAggregate, text: uuid.UUID.String,
+		list: (*client.Client).ProviderAggregateList, replace: (*client.Client).ProviderAggregateReplace,
+	}.commands(f)...)
+	connect.Flags(f, command)
+	return command
+}
+
+func parseAggregate(text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return id, frame.WrongArgument("aggregate", text, "is no uuid", "write one such as 0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8; names of aggregates are known to the compute service only")
+	}
+	return id, nil
+}

@@ -1,0 +1,220 @@
+package apicommand
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/client/baremetal"
+	"github.com/berthd/berth/internal/connect"
+	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/internal/terminal"
+)
+
+func baremetalCommand(f *frame.Frame) *cobra.Command {
+	command := frame.Family(&cobra.Command{
+		Use:   "baremetal",
+		Short: "Manage bare metal nodes and node allocations",
+		Long: `Manage bare metal nodes, and node allocations, which request a node by resource class
+and traits. NODE and ALLOCATION are names or UUIDs.
+
+The commands require a server of Berth, or of ironic with API version 1.82.`,
+		Example: `  berth baremetal node create --name rack-1 --driver fake-hardware --resource-class gold
+  berth baremetal node manage rack-1 --wait
+  berth baremetal node provide rack-1 --wait
+  berth baremetal allocation create --name web --resource-class gold --wait`,
+		Annotations: map[string]string{connect.ServiceTypeKey: "baremetal"},
+	}, bmAllocationCommand(f), bmNodeCommand(f), bmPortCommand(f), bmDriverCommand(f), bmConductorCommand(f))
+	connect.Flags(f, command)
+	return command
+}
+
+// withBaremetalClient is asking for commands of the Bare Metal API.
+func withBaremetalClient(f *frame.Frame, format *string,
+	do func(ctx context.Context, service *baremetal.Client, arguments []string) error,
+) func(*cobra.Command, []string) error {
+	return connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+		return do(ctx, baremetal.New(service), arguments)
+	})
+}
+
+// forEachNode is withBaremetalClient for commands that do one thing with any number of
+// nodes, and say what was done.
+func forEachNode(f *frame.Frame, done string, do func(ctx context.Context, service *baremetal.Client, node string) error) func(*cobra.Command, []string) error {
+	return withBaremetalClient(f, nil, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+		return f.ForEach(arguments, func(node string) error {
+			if err := do(ctx, service, node); err != nil {
+				return unknownNode(ctx, service, node, err)
+			}
+			return f.Printf("%s node %s", done, node)
+		})
+	})
+}
+
+// unknownNode says which nodes the person may have meant, where the error is that
+// there is no such one. Other errors stay what they are.
+func unknownNode(ctx context.Context, service *baremetal.Client, node string, err error) error {
+	var refused *client.Error
+	if !errors.Is(err, client.ErrNotFound) || !errors.As(err, &refused) || !strings.Contains(refused.Detail, "Node "+node+" could not be found") {
+		return err
+	}
+	message := fmt.Sprintf("there is no node %q", node)
+	all, listErr := service.NodeList(ctx, baremetal.NodeFilter{})
+	if listErr != nil {
+		return errors.New(message)
+	}
+	if near := nearNames(node, nodeNames(all)); len(near) > 0 {
+		message += "; near it: " + terminal.Safe(strings.Join(near, ", "))
+	}
+	return errors.New(message)
+}
+
+// nodeNames are the names of those nodes that have one, sorted.
+func nodeNames(nodes []baremetal.Node) []string {
+	names := []string{}
+	for _, node := range nodes {
+		if node.Name != nil {
+			names = append(names, *node.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// optional is how tables show what may be missing.
+func optional[T any](value *T) string {
+	if value == nil {
+		return "-"
+	}
+	return fmt.Sprint(*value)
+}
+
+// moment is how tables show a time.
+func moment(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return at.UTC().Format("2006-01-02 15:04:05")
+}
+
+// pairsFlag adds a flag that may be repeated and takes KEY=VALUE. A value that is
+// JSON is sent as that, any other as a text.
+func pairsFlag(c *cobra.Command, flag, help string) *[]string {
+	return c.Flags().StringArray(flag, nil, help+"; may be repeated. A value that is JSON, such as 4 or true, is sent as it is")
+}
+
+// readPairs reads the values of a flag of pairsFlag, nil where there is none.
+func readPairs(flag string, pairs []string) (map[string]any, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	read := map[string]any{}
+	for _, pair := range pairs {
+		key, value, found := strings.Cut(pair, "=")
+		if !found || key == "" {
+			return nil, frame.WrongFlag(flag, pair, "is not KEY=VALUE", "write the key, =, and the value")
+		}
+		read[key] = jsonOrText(value)
+	}
+	return read, nil
+}
+
+// setPairs are the changes that readPairs asks for below a member.
+func setPairs(member, flag string, pairs []string) ([]baremetal.Change, error) {
+	read, err := readPairs(flag, pairs)
+	if err != nil {
+		return nil, err
+	}
+	var changes []baremetal.Change
+	for _, key := range slices.Sorted(maps.Keys(read)) {
+		changes = append(changes, baremetal.Set(read[key], member, key))
+	}
+	return changes, nil
+}
+
+// uuidFlag reads the value of a flag that is a uuid; nil where it is empty.
+func uuidFlag(flag, value string) (*uuid.UUID, error) {
+	if value == "" {
+		return nil, nil
+	}
+	id, err := uuid.Parse(value)
+	if err != nil {
+		return nil, frame.WrongFlag(flag, value, "is no uuid", "write one such as 9d3b6a52-6b0d-4ed2-8f0d-0c5a3f2b7f11, or leave it out")
+	}
+	return &id, nil
+}
+
+// completeBaremetal makes a completer of words of this API.
+func completeBaremetal(find func(service *baremetal.Client, ctx context.Context) ([]string, error)) completer {
+	return func(service *client.Client, ctx context.Context) ([]string, error) {
+		return find(baremetal.New(service), ctx)
+	}
+}
+
+var completeNodes = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
+	all, err := service.NodeList(ctx, baremetal.NodeFilter{})
+	return nodeNames(all), err
+})
+
+var completeNodeAllocations = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
+	all, err := service.NodeAllocationList(ctx, baremetal.AllocationFilter{})
+	names := []string{}
+	for _, one := range all {
+		if one.Name != nil {
+			names = append(names, *one.Name)
+		} else {
+			names = append(names, one.UUID.String())
+		}
+	}
+	slices.Sort(names)
+	return names, err
+})
+
+// completeNodeClasses are the resource classes of the nodes there are.
+var completeNodeClasses = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
+	all, err := service.NodeList(ctx, baremetal.NodeFilter{})
+	var classes []string
+	for _, node := range all {
+		if node.ResourceClass != nil {
+			classes = append(classes, *node.ResourceClass)
+		}
+	}
+	slices.Sort(classes)
+	return slices.Compact(classes), err
+})
+
+var completeDrivers = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
+	all, err := service.DriverList(ctx)
+	var names []string
+	for _, one := range all {
+		names = append(names, one.Name)
+	}
+	return names, err
+})
+
+var completeConductors = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
+	all, err := service.ConductorList(ctx)
+	var names []string
+	for _, one := range all {
+		names = append(names, one.Hostname)
+	}
+	return names, err
+})
+
+// jsonOrText is what a value on a command line means.
+func jsonOrText(text string) any {
+	var value any
+	if json.Unmarshal([]byte(text), &value) != nil {
+		return text
+	}
+	return value
+}

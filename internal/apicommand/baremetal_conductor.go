@@ -1,0 +1,117 @@
+package apicommand
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client/baremetal"
+	"github.com/berthd/berth/internal/frame"
+)
+
+func bmDriverCommand(f *frame.Frame) *cobra.Command {
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List drivers",
+		Long: `List the drivers of the conductors that are alive, by name.
+
+A JSON list has the members name, type and hosts.`,
+		Example: `  berth baremetal driver list`,
+		Args:    cobra.NoArgs,
+	}
+	listed := frame.OutputFlag(list)
+	list.RunE = withBaremetalClient(f, listed, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+		found, err := service.DriverList(ctx)
+		if err != nil {
+			return err
+		}
+		return frame.PrintAs(f.Stdout, *listed, found, driverTable(found...))
+	})
+	show := &cobra.Command{
+		Use:   "show DRIVER",
+		Short: "Show one driver",
+		Long: `Show one driver.
+
+The JSON object has the members of 'berth baremetal driver list'.`,
+		Example: `  berth baremetal driver show fake-hardware`,
+		Args:    cobra.ExactArgs(1),
+	}
+	shown := frame.OutputFlag(show)
+	show.ValidArgsFunction = completing(f, completeDrivers, 1)
+	show.RunE = withBaremetalClient(f, shown, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+		found, err := service.DriverShow(ctx, arguments[0])
+		if err != nil {
+			return err
+		}
+		return frame.PrintAs(f.Stdout, *shown, found, driverTable(found))
+	})
+	return frame.Family(&cobra.Command{
+		Use:     "driver",
+		Short:   "List and show drivers",
+		Long:    `Show the kinds of hardware that the conductors can manage.`,
+		Example: `  berth baremetal driver list`,
+	}, list, show)
+}
+
+func driverTable(drivers ...baremetal.Driver) [][]string {
+	table := [][]string{{"NAME", "TYPE", "CONDUCTORS"}}
+	for _, driver := range drivers {
+		table = append(table, []string{driver.Name, driver.Type, frame.OrDash(strings.Join(driver.Hosts, " "))})
+	}
+	return table
+}
+
+func bmConductorCommand(f *frame.Frame) *cobra.Command {
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List conductors",
+		Long: `List conductors, the dead ones as well.
+
+A JSON list has the members hostname, conductor_group, alive, drivers, created_at and
+updated_at, which is the time of the last heartbeat.`,
+		Example: `  berth baremetal conductor list`,
+		Args:    cobra.NoArgs,
+	}
+	listed := frame.OutputFlag(list)
+	list.RunE = withBaremetalClient(f, listed, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+		found, err := service.ConductorList(ctx)
+		if err != nil {
+			return err
+		}
+		return frame.PrintAs(f.Stdout, *listed, found, conductorTable(found...))
+	})
+	show := &cobra.Command{
+		Use:   "show CONDUCTOR",
+		Short: "Show one conductor",
+		Long: `Show one conductor.
+
+The JSON object has the members of 'berth baremetal conductor list'.`,
+		Example: `  berth baremetal conductor show berth-1`,
+		Args:    cobra.ExactArgs(1),
+	}
+	shown := frame.OutputFlag(show)
+	show.ValidArgsFunction = completing(f, completeConductors, 1)
+	show.RunE = withBaremetalClient(f, shown, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+		found, err := service.ConductorShow(ctx, arguments[0])
+		if err != nil {
+			return err
+		}
+		return frame.PrintAs(f.Stdout, *shown, found, conductorTable(found))
+	})
+	return frame.Family(&cobra.Command{
+		Use:   "conductor",
+		Short: "List and show conductors",
+		Long: `List and show conductors, the processes that manage nodes and process node allocations.
+Each 'berth serve' is one. Another conductor takes over the work of a dead one.`,
+		Example: `  berth baremetal conductor list`,
+	}, list, show)
+}
+
+func conductorTable(conductors ...baremetal.Conductor) [][]string {
+	table := [][]string{{"HOSTNAME", "GROUP", "ALIVE", "DRIVERS", "LAST SIGN"}}
+	for _, one := range conductors {
+		table = append(table, []string{one.Hostname, frame.OrDash(one.Group), yesNo(one.Alive), frame.OrDash(strings.Join(one.Drivers, " ")), moment(one.UpdatedAt)})
+	}
+	return table
+}

@@ -1,0 +1,144 @@
+package apicommand
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
+	"github.com/berthd/berth/internal/connect"
+	"github.com/berthd/berth/internal/frame"
+)
+
+func candidateCommand(f *frame.Frame) *cobra.Command {
+	command := frame.Family(&cobra.Command{
+		Use:     "candidate",
+		Aliases: []string{"allocation-candidate"},
+		Short:   "Query allocation candidates",
+		Long: `Query allocation candidates. 'berth allocation claim' runs the same query and claims a
+candidate.`,
+		Example: `  berth candidate list --resources VCPU:2,MEMORY_MB:512 --required HW_CPU_X86_AVX2`,
+	}, candidateListCommand(f))
+	connect.Flags(f, command)
+	return command
+}
+
+// candidateDocument is one candidate as --output json prints it. The names are an
+// interface: scripts read them.
+type candidateDocument struct {
+	Allocations []candidateAllocation  `json:"allocations"`
+	Mappings    map[string][]uuid.UUID `json:"mappings"`
+}
+
+type candidateAllocation struct {
+	Provider uuid.UUID `json:"resource_provider_uuid"`
+	Name     string    `json:"resource_provider_name"`
+	Root     uuid.UUID `json:"root_provider_uuid"`
+	Class    string    `json:"resource_class"`
+	Amount   int64     `json:"amount"`
+	Used     int64     `json:"used"`
+	Capacity int64     `json:"capacity"`
+	// Groups are the suffixes of the groups that the provider serves, empty for
+	// the one without.
+	Groups []string `json:"groups"`
+}
+
+func candidateListCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List allocation candidates",
+		Long: `List allocation candidates: sets of allocations on the providers of one tree and its
+sharing providers. Each row is the amount of one resource class on one provider, with
+its used amount and capacity; rows with the same number form one candidate.
+
+` + groupHelp + `
+
+The JSON is a list of candidates with the members allocations and mappings: which
+providers serve which group, by its suffix. Each of the allocations has the members
+resource_provider_uuid, resource_provider_name, root_provider_uuid, resource_class,
+amount, used, capacity and groups.`,
+		Example: `  berth candidate list --resources VCPU:2,MEMORY_MB:512
+  berth candidate list --resources VCPU:2 --required 'HW_CPU_X86_AVX2,!CUSTOM_OLD' --member-of in:AGG1,AGG2 --limit 3
+  berth candidate list --resources VCPU:2 --group '_NET1:resources=SRIOV_NET_VF:1;required=CUSTOM_PHYSNET_A' \
+    --group '_NET2:resources=SRIOV_NET_VF:1;in-tree=compute-1' --group-policy isolate`,
+		Args: cobra.NoArgs,
+	}
+	format := frame.OutputFlag(command)
+	options := candidateFlags(f, command)
+	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
+		documents, _, err := options.candidates(ctx, service)
+		if err != nil {
+			return err
+		}
+		return frame.PrintAs(f.Stdout, *format, documents, candidateTable(documents))
+	})
+	return command
+}
+
+func candidateTable(documents []candidateDocument) [][]string {
+	table := [][]string{{"CANDIDATE", "PROVIDER", "CLASS", "AMOUNT", "USED", "CAPACITY", "GROUPS"}}
+	for i, candidate := range documents {
+		for _, one := range candidate.Allocations {
+			suffixes := slices.DeleteFunc(slices.Clone(one.Groups), func(suffix string) bool { return suffix == "" })
+			table = append(table, []string{
+				fmt.Sprint(i + 1), one.Name, one.Class, fmt.Sprint(one.Amount), fmt.Sprint(one.Used), fmt.Sprint(one.Capacity), frame.OrDash(strings.Join(suffixes, ", ")),
+			})
+		}
+	}
+	return table
+}
+
+// candidates asks the service and finds the names of the providers.
+func (w *CandidateRequest) candidates(ctx context.Context, service *client.Client) ([]candidateDocument, *api.Candidates, error) {
+	query, err := w.query(ctx, service)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := service.CandidateList(ctx, query)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := newProviderNames(service)
+	var used []uuid.UUID
+	for _, candidate := range found.AllocationRequests {
+		for provider := range candidate.Allocations {
+			used = append(used, uuid.MustParse(provider))
+		}
+	}
+	if err := names.learn(ctx, used); err != nil {
+		return nil, nil, err
+	}
+	documents := make([]candidateDocument, 0, len(found.AllocationRequests))
+	for _, candidate := range found.AllocationRequests {
+		documents = append(documents, documentOfCandidate(candidate, found.ProviderSummaries, names))
+	}
+	return documents, &found, nil
+}
+
+// documentOfCandidate sorts providers by name, since an answer has no order.
+func documentOfCandidate(candidate api.Candidate, summaries map[string]api.ProviderSummary, names *providerNames) candidateDocument {
+	document := candidateDocument{Allocations: []candidateAllocation{}, Mappings: candidate.Mappings}
+	groups := map[string][]string{}
+	for _, suffix := range sortedKeys(candidate.Mappings) {
+		for _, provider := range candidate.Mappings[suffix] {
+			groups[provider.String()] = append(groups[provider.String()], suffix)
+		}
+	}
+	for _, text := range sortedKeys(candidate.Allocations) {
+		provider, summary := uuid.MustParse(text), summaries[text]
+		for _, class := range sortedKeys(candidate.Allocations[text].Resources) {
+			there := summary.Resources[class]
+			document.Allocations = append(document.Allocations, candidateAllocation{
+				Provider: provider, Name: names.known[provider], Root: summary.RootProviderUUID, Class: class,
+				Amount: candidate.Allocations[text].Resources[class], Used: there.Used, Capacity: int64(there.Capacity), Groups: groups[text],
+			})
+		}
+	}
+	slices.SortStableFunc(document.Allocations, func(a, b candidateAllocation) int { return strings.Compare(a.Name, b.Name) })
+	return document
+}

@@ -1,0 +1,147 @@
+package apicommand
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
+	"github.com/berthd/berth/internal/connect"
+	"github.com/berthd/berth/internal/frame"
+)
+
+func inventoryCommand(f *frame.Frame) *cobra.Command {
+	command := frame.Family(&cobra.Command{
+		Use:   "inventory",
+		Short: "List, show, set and delete the inventories of a provider",
+		Long:  "List, show, set and delete the inventories of a provider.",
+		Example: `  berth inventory set compute-1 --resource VCPU=16 --resource VCPU:allocation_ratio=4 --resource MEMORY_MB=65536
+  berth inventory set compute-1 --amend --resource VCPU:reserved=2
+  berth inventory list compute-1`,
+	}, inventoryListCommand(f), inventoryShowCommand(f), inventorySetCommand(f), inventoryDeleteCommand(f), inventoryClearCommand(f))
+	connect.Flags(f, command)
+	return command
+}
+
+// inventoryDocument is one row of `berth inventory list --output json`. The names
+// are an interface: scripts read them.
+type inventoryDocument struct {
+	Class    string  `json:"resource_class"`
+	Total    int32   `json:"total"`
+	Reserved int32   `json:"reserved"`
+	Min      int32   `json:"min_unit"`
+	Max      int32   `json:"max_unit"`
+	Step     int32   `json:"step_size"`
+	Ratio    float64 `json:"allocation_ratio"`
+	Capacity int64   `json:"capacity"`
+	Used     int64   `json:"used"`
+}
+
+// documentOfInventory fills in what the service takes for a field that is left out.
+func documentOfInventory(class string, record client.InventoryRecord, used int64) inventoryDocument {
+	document := inventoryDocument{
+		Class: class, Total: record.Total, Reserved: valueOr(record.Reserved, 0), Used: used,
+		Min: valueOr(record.MinUnit, 1), Max: valueOr(record.MaxUnit, math.MaxInt32),
+		Step: valueOr(record.StepSize, 1), Ratio: valueOr(record.AllocationRatio, 1),
+	}
+	// What a claim is measured against; ratios go far beyond the numbers that fit.
+	capacity := float64(document.Total-document.Reserved) * document.Ratio
+	document.Capacity = int64(max(min(capacity, 1<<53), -(1 << 53)))
+	return document
+}
+
+func valueOr[T any](value *T, otherwise T) T {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}
+
+var inventoryHeading = []string{"CLASS", "TOTAL", "RESERVED", "MIN", "MAX", "STEP", "RATIO", "CAPACITY", "USED"}
+
+func (d inventoryDocument) row() []string {
+	most := fmt.Sprint(d.Max)
+	if d.Max == math.MaxInt32 {
+		most = "-" // no limit
+	}
+	return []string{
+		d.Class, fmt.Sprint(d.Total), fmt.Sprint(d.Reserved), fmt.Sprint(d.Min), most, fmt.Sprint(d.Step),
+		strconv.FormatFloat(d.Ratio, 'g', -1, 64), fmt.Sprint(d.Capacity), fmt.Sprint(d.Used),
+	}
+}
+
+// printInventories prints inventories beside what is in use of them.
+func printInventories(ctx context.Context, f *frame.Frame, service *client.Client, format string, provider api.Provider, inventories client.Inventories) error {
+	used, _, err := service.ProviderUsageList(ctx, provider.UUID)
+	if err != nil {
+		return err
+	}
+	documents := []inventoryDocument{}
+	table := [][]string{inventoryHeading}
+	for _, class := range sortedKeys(inventories) {
+		document := documentOfInventory(class, inventories[class], used[class])
+		documents = append(documents, document)
+		table = append(table, document.row())
+	}
+	return frame.PrintAs(f.Stdout, format, documents, table)
+}
+
+func inventoryListCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "list PROVIDER",
+		Short: "List the inventories of a provider",
+		Long: `List what a provider has of each resource class, and how much of it is in use. The
+capacity is (total - reserved) * ratio. A dash as MAX means that there is no limit.
+
+The JSON is a list with the members resource_class, total, reserved, min_unit, max_unit,
+step_size, allocation_ratio, capacity and used.`,
+		Example: `  berth inventory list compute-1
+  berth inventory list compute-1 --output json | jq '.[] | select(.used > 0)'`,
+		Args: cobra.ExactArgs(1),
+	}
+	format := frame.OutputFlag(command)
+	completeProviders(f, command)
+	command.RunE = withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
+		inventories, _, err := service.InventoryList(ctx, provider.UUID)
+		if err != nil {
+			return err
+		}
+		return printInventories(ctx, f, service, *format, provider, inventories)
+	})
+	return command
+}
+
+func inventoryShowCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "show PROVIDER CLASS",
+		Short: "Show the inventory of one resource class of a provider",
+		Long: `Show what a provider has of one resource class, and how much of it is in use. The JSON
+is one object with the members of 'berth inventory list'.`,
+		Example: `  berth inventory show compute-1 VCPU
+  berth inventory show compute-1 VCPU --output json | jq .total`,
+		Args: cobra.ExactArgs(2),
+	}
+	format := frame.OutputFlag(command)
+	completeProviderThen(f, command, completeClasses)
+	command.RunE = withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, classes []string) error {
+		inventories, _, err := service.InventoryList(ctx, provider.UUID)
+		if err != nil {
+			return err
+		}
+		record, found := inventories[classes[0]]
+		if !found {
+			return fmt.Errorf("%s has no inventory of %s", provider.Name, classes[0])
+		}
+		used, _, err := service.ProviderUsageList(ctx, provider.UUID)
+		if err != nil {
+			return err
+		}
+		document := documentOfInventory(classes[0], record, used[classes[0]])
+		return frame.PrintAs(f.Stdout, *format, document, [][]string{inventoryHeading, document.row()})
+	})
+	return command
+}

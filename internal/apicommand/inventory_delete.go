@@ -1,0 +1,49 @@
+package apicommand
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
+	"github.com/berthd/berth/internal/frame"
+)
+
+func inventoryDeleteCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "delete PROVIDER CLASS...",
+		Short: "Delete inventories of a provider",
+		Long: `Take the inventory of one or several resource classes away from a provider. The service
+refuses one that consumers have allocations of; that does not keep the others from
+being taken away, and the exit code is then 1.`,
+		Example: `  berth inventory delete compute-1 CUSTOM_LICENSE
+  berth inventory delete compute-1 VGPU PGPU`,
+		Args: cobra.MinimumNArgs(2),
+	}
+	completeProviderThen(f, command, completeClasses)
+	command.RunE = withProvider(f, nil, func(ctx context.Context, service *client.Client, provider api.Provider, classes []string) error {
+		return f.ForEach(classes, func(class string) error {
+			if err := service.InventoryDelete(ctx, provider.UUID, class); err != nil {
+				return frame.About(provider.Name, err)
+			}
+			return f.Printf("deleted the inventory of %s of provider %s (%s)", class, provider.Name, provider.UUID)
+		})
+	})
+	return command
+}
+
+func inventoryClearCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "clear PROVIDER...",
+		Short: "Delete all inventories of providers",
+		Long: `Take the whole inventory away from one or several providers, unless consumers have
+allocations of it. The providers, their traits and their aggregates stay. One that
+cannot be cleared does not keep the others from it; the exit code is then 1.`,
+		Example: "  berth inventory clear compute-1\n  berth inventory clear compute-1 compute-2",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	completeManyProviders(f, command)
+	command.RunE = forEachProvider(f, "cleared the inventory of", (*client.Client).InventoryClear)
+	return command
+}

@@ -1,0 +1,69 @@
+package apicommand
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/connect"
+	"github.com/berthd/berth/internal/frame"
+)
+
+var traitNames = nameCommands{
+	command: "trait", one: "trait", heading: "TRAIT", example: "CUSTOM_RACK_7",
+	list: allTraits, ensure: (*client.Client).TraitEnsure, remove: (*client.Client).TraitDelete, complete: completeTraits,
+}
+
+func traitCommand(f *frame.Frame) *cobra.Command {
+	command := frame.Family(&cobra.Command{
+		Use:   "trait",
+		Short: "Traits: what a provider can be like",
+		Long: `Show and change which traits there are: names of qualities. Standard ones are always
+there; custom ones begin with CUSTOM_. Which provider has which is told by
+'berth provider trait'.`,
+		Example: `  berth trait list --name startswith:HW_CPU_X86
+  berth trait create CUSTOM_RACK_7`,
+	}, traitListCommand(f), traitNames.showCommand(f), traitNames.createCommand(f), traitNames.deleteCommand(f))
+	connect.Flags(f, command)
+	return command
+}
+
+func allTraits(service *client.Client, ctx context.Context) ([]string, error) {
+	return service.TraitList(ctx, client.TraitFilter{})
+}
+
+func traitListCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List the traits there are",
+		Long: `List the traits there are, sorted: all, those whose name begins with a text, those of a
+list that exist, those that a provider has, or those that no provider has.
+
+The JSON is a list of texts.`,
+		Example: `  berth trait list
+  berth trait list --name startswith:HW_CPU_X86
+  berth trait list --name in:HW_CPU_X86_AVX2,CUSTOM_RACK_7
+  berth trait list --associated=false --name startswith:CUSTOM_`,
+		Args: cobra.NoArgs,
+	}
+	format := frame.OutputFlag(command)
+	name := command.Flags().String("name", "", "`which`: startswith:TEXT or in:NAME,NAME")
+	associated := command.Flags().Bool("associated", false, "those that a provider has; =false: those that none has")
+	command.RunE = func(c *cobra.Command, arguments []string) error {
+		filter := client.TraitFilter{Name: *name}
+		if c.Flags().Changed("associated") {
+			filter.Associated = associated
+		}
+		return connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
+			found, err := service.TraitList(ctx, filter)
+			if err != nil {
+				return err
+			}
+			slices.Sort(found)
+			return printTexts(f, *format, traitNames.heading, append([]string{}, found...))
+		})(c, arguments)
+	}
+	return command
+}

@@ -1,0 +1,130 @@
+package apicommand
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
+	"github.com/berthd/berth/internal/connect"
+	"github.com/berthd/berth/internal/frame"
+)
+
+func usageCommand(f *frame.Frame) *cobra.Command {
+	command := frame.Family(&cobra.Command{
+		Use:   "usage",
+		Short: "Usages: how much is in use",
+		Long:  "Show how much is in use of what one provider has, or by what one project has.",
+		Example: `  berth usage show compute-1
+  berth usage list --project 6f8a4b0c9d3e4c66b7f8f2f0a8a1c111`,
+	}, usageShowCommand(f), usageListCommand(f))
+	connect.Flags(f, command)
+	return command
+}
+
+// usageDocument is one row of `berth usage show --output json`.
+type usageDocument struct {
+	Class string `json:"resource_class"`
+	Used  int64  `json:"used"`
+}
+
+func usageShowCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "show PROVIDER",
+		Short: "Show how much of a provider is in use",
+		Long: `Show how much of each resource class of a provider is in use. 'berth inventory list'
+shows the same beside what there is.
+
+The JSON is a list with the members resource_class and used.`,
+		Example: `  berth usage show compute-1
+  berth usage show compute-1 --output json`,
+		Args: cobra.ExactArgs(1),
+	}
+	format := frame.OutputFlag(command)
+	completeProviders(f, command)
+	command.RunE = withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
+		used, _, err := service.ProviderUsageList(ctx, provider.UUID)
+		if err != nil {
+			return err
+		}
+		documents := []usageDocument{}
+		for _, class := range sortedKeys(used) {
+			documents = append(documents, usageDocument{class, used[class]})
+		}
+		return frame.PrintAs(f.Stdout, *format, documents, append([][]string{{"CLASS", "USED"}}, resourceRows(used)...))
+	})
+	return command
+}
+
+// projectUsage is one row of `berth usage list --output json`.
+type projectUsage struct {
+	Type      string           `json:"consumer_type"`
+	Consumers int64            `json:"consumer_count"`
+	Used      client.Resources `json:"used"`
+}
+
+func usageListCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List how much a project uses, by type of consumer",
+		Long: `List how much a project, or one of its users, uses of each resource class, by the type
+of the consumers. Consumers that never told a type are counted as "unknown".
+
+The JSON is a list with the members consumer_type, consumer_count and used, amounts by
+resource class.`,
+		Example: `  berth usage list --project 6f8a4b0c9d3e4c66b7f8f2f0a8a1c111
+  berth usage list --project 6f8a4b0c9d3e4c66b7f8f2f0a8a1c111 --user 1b2c --type INSTANCE --output json`,
+		Args: cobra.NoArgs,
+	}
+	format := frame.OutputFlag(command)
+	project := command.Flags().String("project", "", "`id` of the project")
+	user := command.Flags().String("user", "", "only what this `user` of the project uses")
+	kind := command.Flags().String("type", "", "only consumers of this `type`; all adds all types up, unknown are those without")
+	run := connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
+		usages, err := service.UsageList(ctx, *project, *user, *kind)
+		if err != nil {
+			return err
+		}
+		documents := []projectUsage{}
+		table := [][]string{{"TYPE", "CONSUMERS", "CLASS", "USED"}}
+		for _, name := range sortedKeys(usages) {
+			used := usages[name]
+			count := used["consumer_count"]
+			delete(used, "consumer_count")
+			documents = append(documents, projectUsage{name, count, used})
+			table = append(table, resourceRows(used, name, fmt.Sprint(count))...)
+		}
+		return frame.PrintAs(f.Stdout, *format, documents, table)
+	})
+	command.RunE = func(c *cobra.Command, arguments []string) error {
+		if *project == "" {
+			return frame.WrongFlag("project", "", "names no project", "write the id of one")
+		}
+		return run(c, arguments)
+	}
+	return command
+}
+
+// resourceRows are amounts as the last two columns of a table, sorted by class,
+// after the columns before.
+func resourceRows(resources client.Resources, before ...string) [][]string {
+	rows := make([][]string, 0, len(resources))
+	for _, class := range sortedKeys(resources) {
+		rows = append(rows, append(slices.Clone(before), class, fmt.Sprint(resources[class])))
+	}
+	return rows
+}
+
+func sortedKeys[V any](values map[string]V) []string {
+	return slices.Sorted(maps.Keys(values))
+}
+
+func sortedIDs[V any](values map[uuid.UUID]V) []uuid.UUID {
+	return slices.SortedFunc(maps.Keys(values), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+}

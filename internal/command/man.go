@@ -1,0 +1,138 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/internal/version"
+)
+
+func manCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "man [COMMAND...]",
+		Short: "Print a manual page, or write all of them",
+		Long: `Print the manual page of a command, that of berth itself if none is named, or write the
+pages of all commands into a directory. The pages are made from the same text as
+--help. Two runs of one berth write the same bytes: the date in them is the one given
+by SOURCE_DATE_EPOCH, and none if it is not set.`,
+		Example: `  berth man | man -l -
+  berth man provider list | man -l -
+  berth man --all /usr/local/share/man/man1`,
+	}
+	directory := command.Flags().String("all", "", "`directory` to write the pages of all commands to")
+	command.ValidArgsFunction = func(c *cobra.Command, written []string, typed string) ([]string, cobra.ShellCompDirective) {
+		at, rest, err := c.Root().Find(written)
+		if err != nil || len(rest) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var words []string
+		for _, child := range at.Commands() {
+			if child.IsAvailableCommand() && strings.HasPrefix(child.Name(), typed) {
+				words = append(words, child.Name())
+			}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+	command.RunE = func(c *cobra.Command, arguments []string) error {
+		header, err := manHeader(f)
+		if err != nil {
+			return err
+		}
+		if *directory != "" {
+			if len(arguments) > 0 {
+				return frame.WrongFlag("all", *directory, "writes the pages of all commands", "name no command, or leave --all out")
+			}
+			return writeMan(f, c.Root(), header, *directory)
+		}
+		wanted, rest, err := c.Root().Find(arguments)
+		if err != nil || len(rest) > 0 {
+			return frame.WrongArgument("command", strings.Join(arguments, " "), "is no command of berth", "see 'berth --help'")
+		}
+		page, err := manPage(wanted, header)
+		if err != nil {
+			return err
+		}
+		_, err = f.Stdout.Write(page)
+		return err
+	}
+	return command
+}
+
+// manHeader is what all pages share. The date comes from the variable that
+// reproducible builds use; the day of the build would make every build differ.
+func manHeader(f *frame.Frame) (doc.GenManHeader, error) {
+	header := doc.GenManHeader{Section: "1", Source: "berth " + version.This().Version, Manual: "Berth"}
+	text := frame.Environment(f.Environ)["SOURCE_DATE_EPOCH"]
+	if text == "" {
+		return header, nil
+	}
+	epoch, err := time.ParseDuration(text + "s")
+	if err != nil {
+		return header, frame.InputErrors{&frame.InputError{Setting: "SOURCE_DATE_EPOCH", Value: text, Origin: "environment SOURCE_DATE_EPOCH", Rule: frame.Rule{Broken: "is no number of seconds", Remedy: "write the seconds since 1970, or unset it"}}}
+	}
+	date := time.Unix(0, 0).UTC().Add(epoch)
+	header.Date = &date
+	return header, nil
+}
+
+// manPage makes the page of one command.
+func manPage(command *cobra.Command, header doc.GenManHeader) ([]byte, error) {
+	command.DisableAutoGenTag = true
+	header.Title = strings.ToUpper(pageName(command))
+	dated := header.Date != nil
+	if !dated {
+		// The library takes the present day where there is none; it is cut out again.
+		header.Date = new(time.Unix(0, 0).UTC())
+	}
+	var page bytes.Buffer
+	if err := doc.GenMan(command, &header, &page); err != nil {
+		return nil, fmt.Errorf("making the page of %s: %w", command.CommandPath(), err)
+	}
+	if dated {
+		return page.Bytes(), nil
+	}
+	return bytes.Replace(page.Bytes(), []byte(`"Jan 1970"`), []byte(`""`), 1), nil
+}
+
+func pageName(command *cobra.Command) string {
+	return strings.ReplaceAll(command.CommandPath(), " ", "-")
+}
+
+// writeMan writes a page for each command, named such as berth-provider-list.1.
+func writeMan(f *frame.Frame, root *cobra.Command, header doc.GenManHeader, directory string) error {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return err
+	}
+	commands := everyCommand(root)
+	for _, command := range commands {
+		page, err := manPage(command, header)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(directory, pageName(command)+".1"), page, 0o644); err != nil {
+			return err
+		}
+	}
+	return f.Printf("wrote %d pages into %s", len(commands), directory)
+}
+
+// everyCommand lists the commands that help shows, parents before children.
+func everyCommand(command *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{command}
+	children := slices.Clone(command.Commands())
+	for _, child := range children {
+		if child.IsAvailableCommand() {
+			all = append(all, everyCommand(child)...)
+		}
+	}
+	return all
+}

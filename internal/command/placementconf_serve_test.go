@@ -1,0 +1,108 @@
+package command
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/internal/test/testfile"
+)
+
+// ask sends a request at a microversion and returns status, headers and body.
+func (b *servedBundle) ask(t *testing.T, method, path, version, body string, headers ...string) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Auth-Token", "admin")
+	request.Header.Set("OpenStack-API-Version", "placement "+version)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(answer)
+}
+
+// TestSettings_ServeFromPlacementConf_OptionsApplied shows what the service does with what only a file says: who
+// owns what is allocated without an owner, what browsers may do, and the settings in the
+// log.
+func TestSettings_ServeFromPlacementConf_OptionsApplied(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t)
+	path := testfile.PlacementConf(t, `[DEFAULT]
+debug = yes
+[api]
+auth_strategy = noauth2
+[placement]
+incomplete_consumer_project_id = old-project
+incomplete_consumer_user_id = old-user
+[cors]
+allowed_origin = https://horizon.example.org
+allow_credentials = no
+allow_methods = GET
+expose_headers = X-Mine
+max_age = 0
+[placement_database]
+connection = `+strings.Replace(db.URL, "postgres://", "postgresql+psycopg2://", 1)+`
+sync_on_startup = false
+`)
+	b := setupServe(t, "--config-file", path)
+	const provider, consumer = "5b3b2ea6-8b2f-4f0a-9f0a-111111111111", "5b3b2ea6-8b2f-4f0a-9f0a-222222222222"
+	for _, call := range []struct {
+		method, path, version, body string
+		status                      int
+	}{
+		{"POST", "/resource_providers", "1.7", `{"name": "n", "uuid": "` + provider + `"}`, 201},
+		{"PUT", "/resource_providers/" + provider + "/inventories", "1.7", `{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}`, 200},
+		{"PUT", "/allocations/" + consumer, "1.7", `{"allocations": [{"resource_provider": {"uuid": "` + provider + `"}, "resources": {"VCPU": 1}}]}`, 204},
+	} {
+		if status, _, body := b.ask(t, call.method, call.path, call.version, call.body); status != call.status {
+			t.Fatalf("%s %s: %d %s", call.method, call.path, status, body)
+		}
+	}
+	_, _, body := b.ask(t, "GET", "/allocations/"+consumer, "1.12", "")
+	body = strings.ReplaceAll(body, " ", "")
+	if !strings.Contains(body, `"project_id":"old-project"`) || !strings.Contains(body, `"user_id":"old-user"`) {
+		t.Errorf("who owns it: %s", body)
+	}
+
+	const origin = "https://horizon.example.org"
+	_, preflight, _ := b.ask(t, "OPTIONS", "/resource_providers", "1.0", "", "Origin", origin, "Access-Control-Request-Method", "GET")
+	_, refused, _ := b.ask(t, "OPTIONS", "/resource_providers", "1.0", "", "Origin", origin, "Access-Control-Request-Method", "PUT")
+	_, simple, _ := b.ask(t, "GET", "/resource_providers", "1.0", "", "Origin", origin)
+	if preflight.Get("Access-Control-Allow-Methods") != "GET" || preflight.Values("Access-Control-Max-Age") != nil ||
+		preflight.Values("Access-Control-Allow-Credentials") != nil {
+		t.Errorf("a preflight: %v", preflight)
+	}
+	if refused.Values("Access-Control-Allow-Origin") != nil {
+		t.Errorf("a method that is not allowed: %v", refused)
+	}
+	if simple.Get("Access-Control-Expose-Headers") != "X-Mine" || simple.Get("Access-Control-Allow-Origin") != origin {
+		t.Errorf("a simple request: %v", simple)
+	}
+
+	b.signals <- syscall.SIGTERM
+	if code := <-b.exit; code != frame.ExitOK {
+		t.Errorf("exit code %d: %s", code, b.stderr)
+	}
+	want := `msg=setting name=incomplete-consumer-user-id value=old-user origin="file ` + path + `:7 [placement]incomplete_consumer_user_id"`
+	if !strings.Contains(b.stderr.String(), want) {
+		t.Errorf("the log lacks %s:\n%s", want, b.stderr)
+	}
+}

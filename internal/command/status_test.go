@@ -1,0 +1,133 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/internal/admin"
+	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/internal/test/testfile"
+)
+
+// report is what upgrade-check prints as JSON.
+type report struct {
+	Name   string
+	Checks []struct {
+		Check   string
+		Result  int
+		Details *string
+	}
+}
+
+// notFine are the checks of a report that did not pass, as "check: result: details".
+func notFine(t *testing.T, text string) []string {
+	t.Helper()
+	var r report
+	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Name != "Upgrade Check Results" {
+		t.Fatalf("%v: %q", err, text)
+	}
+	list := []string{}
+	for _, one := range r.Checks {
+		if one.Result != 0 {
+			list = append(list, one.Check+": "+admin.Result(one.Result).String()+": "+*one.Details)
+		}
+	}
+	return list
+}
+
+func TestCLI_UpgradeCheckReady_AllSucceed(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t)
+	got := runCommand(t, []string{"BERTH_DATABASE_URL=" + db.URL}, "status", "upgrade-check")
+	want := ""
+	for _, name := range []string{"", "Settings", "Policy File JSON to YAML Migration", "Policy Files", "Database Schema", "PostgreSQL Version",
+		"Missing Root Provider IDs", "Incomplete Consumers", "Interrupted Import", "Planner Settings"} {
+		want += "+-------------------------------------------+\n"
+		if name == "" {
+			want += "| Upgrade Check Results                     |\n"
+			continue
+		}
+		want += "| Check: " + name + strings.Repeat(" ", 35-len(name)) + "|\n| Result: Success                           |\n| Details: None                             |\n"
+	}
+	want += "+-------------------------------------------+\n"
+	if got.code != frame.ExitOK || got.stdout != want {
+		t.Errorf("exit code %d, %s\n%s\nwant\n%s", got.code, got.stderr, got.stdout, want)
+	}
+	for _, words := range [][]string{{"status", "upgrade", "check", "--json"}, {"status", "upgrade-check", "--output=json"}} {
+		got := runCommand(t, []string{"BERTH_DATABASE_URL=" + db.URL}, words...)
+		if bad := notFine(t, got.stdout); got.code != frame.ExitOK || len(bad) > 0 {
+			t.Errorf("%v: exit code %d, %q", words, got.code, bad)
+		}
+	}
+}
+
+func TestCLI_UpgradeCheckProblems_ReportedAsFailure(t *testing.T) {
+	t.Parallel()
+	empty, full, foreign, importing := dbtest.NewEmpty(t), dbtest.New(t), dbtest.NewEmpty(t), dbtest.New(t)
+	for db, statement := range map[*dbtest.DB]string{
+		foreign:   "CREATE TABLE alembic_version (version_num text); CREATE TABLE resource_providers (id int)",
+		importing: "INSERT INTO import_state (source, fingerprint) VALUES ('mysql://h/placement', 'x')",
+	} {
+		if _, err := db.Pool.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	directory := t.TempDir()
+	for name, text := range map[string]string{"rules.json": `{"placement:usages": "role:x"}`, "broken.yaml": "a: [\n", "p.conf": "[placment]\nx=1\n"} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		db        *dbtest.DB
+		arguments []string
+		code      int
+		begins    []string
+	}{
+		"an empty database":      {empty, nil, 2, []string{"Database Schema: Failure: the schema is at version 0 with SQL functions 0, this berth has version"}},
+		"that of the Python one": {foreign, nil, 2, []string{"Database Schema: Failure: this is the database of another Placement service"}},
+		"an import that stopped": {importing, nil, 2, []string{"Interrupted Import: Failure: the import of mysql://h/placement has not finished"}},
+		"rules in JSON":          {full, []string{"--policy-file", filepath.Join(directory, "rules.json")}, 2, []string{"Policy File JSON to YAML Migration: Failure: " + directory}},
+		"rules that are broken":  {full, []string{"--policy-file", filepath.Join(directory, "broken.yaml")}, 2, []string{"Policy Files: Failure: "}},
+		"wrong settings":         {full, []string{"--migrate=x", "--log-level=y"}, 2, []string{`Settings: Failure: migrate: "x" (flag --migrate) is neither`}},
+		"a password that cannot be read": {full, []string{"--auth=keystone", "--keystone-auth-url=http://k/v3", "--keystone-username=u",
+			"--keystone-project-name=p", "--keystone-password-file=/missing"}, 2, []string{"Settings: Failure: keystone-password-file: open /missing"}},
+		"a certificate that cannot be read": {full, []string{"--tls-cert=/missing", "--tls-key=/missing"}, 2, []string{"Settings: Failure: "}},
+		"an unknown group": {full, []string{"--auth=noauth2", "--config-file", filepath.Join(directory, "p.conf")}, 1,
+			[]string{"Settings: Warning: " + filepath.Join(directory, "p.conf") + ":2: the group [placment] is unknown"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := runCommand(t, []string{"BERTH_DATABASE_URL=" + test.db.URL}, append([]string{"status", "upgrade-check", "--json"}, test.arguments...)...)
+			bad := notFine(t, got.stdout)
+			if got.code != test.code || !slices.EqualFunc(bad, test.begins, strings.HasPrefix) {
+				t.Errorf("exit code %d, %q, %s", got.code, bad, got.stderr)
+			}
+		})
+	}
+}
+
+func TestCLI_UpgradeCheckUnusedOptions_ReportedAsSuccess(t *testing.T) {
+	t.Parallel()
+	path := testfile.PlacementConf(t, "[api]\nauth_strategy = noauth2\n[DEFAULT]\nuse_syslog = true\n[placement_database]\nconnection = mysql://u:p@h/d\n")
+	got := runCommand(t, []string{"BERTH_DATABASE_URL=" + dbtest.New(t).URL}, "status", "upgrade-check", "--json", "--config-file", path)
+	if got.code != frame.ExitOK || !strings.Contains(got.stdout, "has no effect") || !strings.Contains(got.stdout, "[placement_database]connection") {
+		t.Errorf("exit code %d, %s, %s", got.code, got.stdout, got.stderr)
+	}
+}
+
+func TestCLI_UpgradeCheckImpossible_ExitsWithOwnCode(t *testing.T) {
+	t.Parallel()
+	got := runCommand(t, nil, "status", "upgrade-check", "--database-url=postgres://u@127.0.0.1:1/d?sslmode=disable")
+	if got.code != admin.ExitUnexpected || got.stdout != "" || !strings.Contains(got.stderr, "connect to the database") {
+		t.Errorf("exit code %d, %q, %s", got.code, got.stdout, got.stderr)
+	}
+	if got := runCommand(t, nil, "status", "upgrade-check", "--nix"); got.code != frame.ExitUsage {
+		t.Errorf("a wrong command line: exit code %d", got.code)
+	}
+}

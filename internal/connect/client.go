@@ -1,0 +1,27 @@
+package connect
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/frame"
+)
+
+// WithClient returns the RunE function of a command that needs a client. It checks the output
+// format before it sends a request.
+func WithClient(f *frame.Frame, format *string, do func(ctx context.Context, service *client.Client, arguments []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, arguments []string) error {
+		if format != nil {
+			if err := frame.CheckOutput(*format); err != nil {
+				return err
+			}
+		}
+		service, err := Client(f, c)
+		if err != nil {
+			return err
+		}
+		return do(c.Context(), service, arguments)
+	}
+}

@@ -1,0 +1,124 @@
+package draw
+
+import (
+	"bufio"
+	"fmt"
+	"html"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/internal/terminal"
+)
+
+// dotBar is how wide a bar is, in points.
+const dotBar = 80
+
+// DOT writes the forest as a graph for Graphviz: a box for each provider with its
+// inventory and bars, arrows from parents to children, and dashed lines from
+// sharing providers to those who may use them. Traits are left out, since they would
+// hide everything else; the tooltips have them.
+func DOT(w io.Writer, forest Forest) error {
+	out := bufio.NewWriter(w)
+	out.WriteString(`digraph providers {
+  graph [rankdir=LR, nodesep=0.25, ranksep=0.6]
+  node [shape=plain, fontname="Helvetica", fontsize=10]
+  edge [color="#8c959f", arrowsize=0.6]
+`)
+	var all []*treeNode
+	for _, tree := range forest.trees() {
+		tree.walk(0, func(b *treeNode, _ int) {
+			all = append(all, b)
+			fmt.Fprintf(out, "  %s [tooltip=%s, label=<%s>]\n", quote(b.UUID.String()), quote(b.tooltip()), b.dotLabel())
+			for _, child := range b.children {
+				fmt.Fprintf(out, "  %s -> %s\n", quote(b.UUID.String()), quote(child.UUID.String()))
+			}
+		})
+	}
+	for _, sharing := range all {
+		if !sharing.shares() {
+			continue
+		}
+		for _, user := range all {
+			if aggregate, common := commonAggregate(sharing, user); common && user != sharing {
+				fmt.Fprintf(out, "  %s -> %s [style=dashed, dir=none, constraint=false, tooltip=%s]\n",
+					quote(sharing.UUID.String()), quote(user.UUID.String()), quote("through aggregate "+aggregate.String()))
+			}
+		}
+	}
+	out.WriteString("}\n")
+	return out.Flush()
+}
+
+func commonAggregate(x, y *treeNode) (uuid.UUID, bool) {
+	for _, id := range sortedIDs(x.Aggregates) {
+		if slices.Contains(y.Aggregates, id) {
+			return id, true
+		}
+	}
+	return uuid.Nil, false
+}
+
+// quote makes a string of the DOT language. Backslashes begin escapes there, some
+// of which insert names, so all are doubled.
+func quote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(terminal.Escape(text, false)) + `"`
+}
+
+// markup makes text fit to stand in HTML-like labels and in XML.
+func markup(text string) string { return html.EscapeString(terminal.Escape(text, false)) }
+
+func (b *treeNode) tooltip() string {
+	return strings.Join(append([]string{b.UUID.String()}, sorted(b.Traits)...), " ")
+}
+
+// color is that of the bars in graphs and pages.
+func (l level) color() string {
+	switch l {
+	case low:
+		return "#2da44e"
+	case middle:
+		return "#d4a72c"
+	default:
+		return "#cf222e"
+	}
+}
+
+func (b *treeNode) dotLabel() string {
+	var label strings.Builder
+	label.WriteString(`<table border="1" color="#8c959f" bgcolor="#ffffff" style="rounded" cellborder="0" cellspacing="2" cellpadding="2">`)
+	fmt.Fprintf(&label, `<tr><td align="left" colspan="3"><b>%s</b></td></tr>`, markup(b.Name))
+	for _, h := range b.holdings() {
+		used, capacity := h.numbers(true)
+		numbers := capacity
+		if h.counted {
+			numbers = used + "/" + capacity
+		}
+		if notes := strings.Join(h.notes(), ", "); notes != "" {
+			numbers += "  " + notes
+		}
+		fmt.Fprintf(&label, `<tr><td align="left">%s</td><td>%s</td><td align="left">%s</td></tr>`,
+			markup(h.class), h.dotBar(), markup(numbers))
+	}
+	label.WriteString(`</table>`)
+	return label.String()
+}
+
+// dotBar is a table of two cells; Graphviz refuses a cell without width.
+func (h inventoryUsage) dotBar() string {
+	if !h.counted {
+		return ""
+	}
+	filled := h.cells(dotBar)
+	cell := func(width int, color string) string {
+		if width == 0 {
+			return ""
+		}
+		return `<td fixedsize="true" width="` + strconv.Itoa(width) + `" height="8" bgcolor="` + color + `"></td>`
+	}
+	return `<table border="0" cellborder="0" cellspacing="0" cellpadding="0"><tr>` +
+		cell(filled, h.level().color()) + cell(dotBar-filled, "#e6e9ed") + `</tr></table>`
+}

@@ -1,0 +1,76 @@
+package draw
+
+import (
+	"io"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/internal/terminal"
+)
+
+// The shapes of the package's comment.
+type (
+	forestDocument struct {
+		Trees []providerDocument `json:"trees"`
+	}
+	providerDocument struct {
+		UUID        uuid.UUID                    `json:"uuid"`
+		Name        string                       `json:"name"`
+		Parent      *uuid.UUID                   `json:"parent_provider_uuid"`
+		Generation  *int64                       `json:"generation"`
+		Inventories map[string]inventoryDocument `json:"inventories"`
+		Traits      []string                     `json:"traits"`
+		Aggregates  []uuid.UUID                  `json:"aggregates"`
+		Children    []providerDocument           `json:"children"`
+	}
+	inventoryDocument struct {
+		Total           int32    `json:"total"`
+		Reserved        *int32   `json:"reserved,omitempty"`
+		MinUnit         *int32   `json:"min_unit,omitempty"`
+		MaxUnit         *int32   `json:"max_unit,omitempty"`
+		StepSize        *int32   `json:"step_size,omitempty"`
+		AllocationRatio *float64 `json:"allocation_ratio,omitempty"`
+		Capacity        int64    `json:"capacity"`
+		Used            *int64   `json:"used,omitempty"`
+	}
+)
+
+// JSON writes the forest in the shape of the package's comment. Names are as they
+// are; JSON escapes what is not plain text.
+func JSON(w io.Writer, forest Forest) error {
+	document := forestDocument{Trees: []providerDocument{}}
+	for _, tree := range forest.trees() {
+		document.Trees = append(document.Trees, tree.document())
+	}
+	return terminal.WriteJSON(w, document)
+}
+
+// DifferenceJSON writes what Compare finds in the shape of the package's comment.
+func DifferenceJSON(w io.Writer, before, after Forest) error {
+	return Compare(before, after).JSON(w)
+}
+
+// JSON is the same for changes that are known already.
+func (c *Changes) JSON(w io.Writer) error { return terminal.WriteJSON(w, c) }
+
+func (b *treeNode) document() providerDocument {
+	document := providerDocument{
+		UUID: b.UUID, Name: b.Name, Parent: parentOf(b.Node), Generation: b.Generation,
+		Inventories: map[string]inventoryDocument{}, Children: []providerDocument{},
+		Traits: append([]string{}, sorted(b.Traits)...), Aggregates: append([]uuid.UUID{}, sortedIDs(b.Aggregates)...),
+	}
+	for _, h := range b.holdings() {
+		one := inventoryDocument{
+			Total: h.record.Total, Reserved: h.record.Reserved, MinUnit: h.record.MinUnit, MaxUnit: h.record.MaxUnit,
+			StepSize: h.record.StepSize, AllocationRatio: h.record.AllocationRatio, Capacity: h.capacity(),
+		}
+		if h.counted {
+			one.Used = &h.used
+		}
+		document.Inventories[h.class] = one
+	}
+	for _, child := range b.children {
+		document.Children = append(document.Children, child.document())
+	}
+	return document
+}

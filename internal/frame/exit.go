@@ -1,0 +1,72 @@
+package frame
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of all commands except 'berth db online-data-migrations' and 'berth status', which
+// have those of placement-manage and placement-status.
+const (
+	ExitOK     = 0
+	ExitFailed = 1
+	ExitUsage  = 2 // the command line or a setting was wrong; nothing was done
+)
+
+// CodedError ends a command with a specific exit code, for compatibility with placement-manage
+// and placement-status. A nil Cause means that the command has printed the error.
+type CodedError struct {
+	Code  int
+	Cause error
+}
+
+// Error returns the text of the cause.
+func (e *CodedError) Error() string { return fmt.Sprint(e.Cause) }
+
+// Unwrap returns the cause.
+func (e *CodedError) Unwrap() error { return e.Cause }
+
+// Execute runs the subcommand of root that the arguments name, and returns the exit code.
+func (f *Frame) Execute(ctx context.Context, root *cobra.Command, arguments []string) int {
+	began := false
+	// An error before the command starts is an invalid command line.
+	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	root.SetArgs(arguments)
+	root.SetOut(f.Stdout)
+	root.SetErr(f.Stderr)
+	command, err := root.ExecuteContextC(ctx)
+	var wrong InputErrors
+	var coded *CodedError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &coded):
+		if coded.Cause != nil {
+			fmt.Fprintf(f.Stderr, "berth: %v\n", coded.Cause)
+		}
+		return coded.Code
+	case errors.As(err, &wrong):
+		f.printMistakes(wrong)
+		return ExitUsage
+	case !began:
+		fmt.Fprintf(f.Stderr, "berth: %v\nSee '%s --help'.\n", err, command.CommandPath())
+		return ExitUsage
+	default:
+		fmt.Fprintf(f.Stderr, "berth: %v\n", err)
+		return ExitFailed
+	}
+}
+
+func (f *Frame) printMistakes(wrong InputErrors) {
+	if len(wrong) == 1 {
+		fmt.Fprintf(f.Stderr, "berth: %v\n", wrong)
+		return
+	}
+	fmt.Fprintf(f.Stderr, "berth: %d settings are invalid:\n", len(wrong))
+	for _, one := range wrong {
+		fmt.Fprintf(f.Stderr, "  %v\n", one)
+	}
+}

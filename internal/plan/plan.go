@@ -1,0 +1,146 @@
+// Package plan shows how PostgreSQL executes one request. It sends the request to the handler of the service in this
+// process, records the statements that the handler sends, and executes the same statements with the same arguments
+// again on one connection, under EXPLAIN, in one transaction that is rolled back.
+//
+// It is not for the meaning of requests or statements: the handler decides what is sent. It serves no clients.
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/berthd/berth/server/migrate"
+)
+
+// Options are the database, and what a report contains.
+type Options struct {
+	// URL is a connection string as libpq takes it; empty: the PG* variables.
+	URL string
+	// DirectURL bypasses a connection pooler. The statements are explained there; empty: URL.
+	DirectURL string
+	// Pooler is set if the service reaches the database through a pooler in transaction mode: it then leaves the
+	// planner settings to the database.
+	Pooler bool
+	// Text adds the plans as EXPLAIN prints them, for which each statement is executed once more.
+	Text bool
+	// Log receives the cause of a response with status 500; nil discards it.
+	Log *slog.Logger
+}
+
+// Request is one HTTP request of an administrator.
+type Request struct {
+	Method string
+	// Target is the path with the query string.
+	Target string
+	// Microversion is a version of the API of the path, or latest, which is the default.
+	Microversion string
+	// Body is the JSON body of a claim.
+	Body []byte
+}
+
+// candidatePath is the path of a query string that is given alone.
+const candidatePath = "/allocation_candidates"
+
+// ParseRequest reads "GET /usages?project_id=p", "/usages?project_id=p" or "resources=VCPU:1", which is a query for
+// allocation candidates.
+func ParseRequest(text string) (Request, error) {
+	text = strings.TrimSpace(text)
+	method, target, found := strings.Cut(text, " ")
+	if !found {
+		method, target = http.MethodGet, text
+	}
+	method, target = strings.ToUpper(method), strings.TrimSpace(target)
+	query := strings.TrimPrefix(target, "?")
+	if name, _, ok := strings.Cut(query, "="); !found && ok && !strings.ContainsAny(name, "/:") {
+		target = candidatePath + "?" + query
+	}
+	r := Request{Method: method, Target: target}
+	switch {
+	case !strings.HasPrefix(target, "/"):
+		return r, fmt.Errorf("%q is not a request; write a method and a path, such as 'GET /usages?project_id=p', "+
+			"or a query string for allocation candidates, such as 'resources=VCPU:1&limit=10'", text)
+	case method != http.MethodGet && !r.isClaim():
+		return r, fmt.Errorf("%s %s can't be explained; "+
+			"write a GET request, PUT /allocations/{consumer_uuid} or POST /allocations", method, target)
+	}
+	return r, nil
+}
+
+// IsBaremetal reports whether the path belongs to the Bare Metal API.
+func (r Request) IsBaremetal() bool {
+	path, _, _ := strings.Cut(r.Target, "?")
+	return path == "/v1" || strings.HasPrefix(path, "/v1/")
+}
+
+// isClaim reports whether the request sets the allocations of consumers.
+func (r Request) isClaim() bool {
+	path, _, _ := strings.Cut(r.Target, "?")
+	_, consumer := strings.CutPrefix(path, "/allocations/")
+	return r.Method == http.MethodPut && consumer || r.Method == http.MethodPost && path == "/allocations"
+}
+
+// CheckBody returns an error if the request lacks the body that it needs, or has one that it must not have.
+func (r Request) CheckBody() error {
+	switch {
+	case r.isClaim() && len(r.Body) == 0:
+		return fmt.Errorf("%s %s needs the JSON body of the claim; name its file with --body, or - for standard input",
+			r.Method, r.Target)
+	case !r.isClaim() && len(r.Body) > 0:
+		return fmt.Errorf("%s requests have no body; leave --body out", r.Method)
+	}
+	return nil
+}
+
+// Explain serves the request twice, the first time to warm up the caches of the service, and explains the statements
+// of the second time. Nothing is committed. Its error names the response if the handler sends no statement.
+func Explain(ctx context.Context, options Options, request Request) (*Report, error) {
+	if options.DirectURL == "" {
+		options.DirectURL = options.URL
+	}
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := request.CheckBody(); err != nil {
+		return nil, err
+	}
+	if err := checkSchema(ctx, options.DirectURL); err != nil {
+		return nil, err
+	}
+	report, recorded, err := serve(ctx, options, request)
+	if err != nil {
+		return nil, err
+	}
+	if len(recorded) == 0 && report.Status >= http.StatusBadRequest {
+		return nil, fmt.Errorf("the service sends no statement for %s %s: it returns %d %s: %s",
+			request.Method, request.Target, report.Status, http.StatusText(report.Status), report.Detail)
+	}
+	session, err := newSession(ctx, options, request.isClaim())
+	if err != nil {
+		return nil, err
+	}
+	report.NoNested = session.noNested
+	for _, statement := range recorded {
+		explained, failed := session.explain(ctx, statement)
+		if failed != nil {
+			err = fmt.Errorf("explain %s: %w", statement.Name, failed)
+			break
+		}
+		report.Statements = append(report.Statements, explained)
+	}
+	return report, errors.Join(err, session.close())
+}
+
+// checkSchema returns an error if the database lacks migrations or functions. A role that may not read which ones
+// there are is not rejected.
+func checkSchema(ctx context.Context, url string) error {
+	status, err := migrate.GetStatus(ctx, url)
+	if err != nil || status.Newer() || status.UpToDate() {
+		return nil //nolint:nilerr // the first statement reports a database that can't be reached
+	}
+	return fmt.Errorf("the schema is at version %d, this berth needs version %d with SQL functions %d; "+
+		"run 'berth db migrate' first", status.Version, status.Latest, status.Known.Number)
+}

@@ -1,0 +1,229 @@
+package plan_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/internal/plan"
+	"github.com/berthd/berth/internal/test/dbtest"
+)
+
+// hosts are 200 providers with cores and memory, and a consumer that has some of host 1.
+const hosts = `
+INSERT INTO resource_providers (id, uuid, name, root_id) OVERRIDING SYSTEM VALUE
+SELECT n, ('aa000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'host-' || n, n FROM generate_series(1, 200) AS n;
+SELECT setval(pg_get_serial_sequence('resource_providers', 'id'), 201);
+INSERT INTO provider_generations (provider_id) SELECT id FROM resource_providers;
+INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
+SELECT provider.id, class.id, provider.root_id, 64, 0, 1, 2147483647, 1, 1
+FROM resource_providers AS provider, resource_classes AS class WHERE class.name IN ('VCPU', 'MEMORY_MB');`
+
+var (
+	provider = dbtest.NumberedUUID("aa", 1)
+	consumer = dbtest.NumberedUUID("cc", 1)
+)
+
+// claim is a body that asks for some VCPU of a provider.
+func claim(amount int) []byte {
+	return fmt.Appendf(nil, `{"allocations": {"%s": {"resources": {"VCPU": %d}}}, "project_id": "p", "user_id": "u",
+		"consumer_generation": null, "consumer_type": "INSTANCE"}`, provider, amount)
+}
+
+func newDatabase(t *testing.T) *dbtest.DB {
+	t.Helper()
+	db := dbtest.NewWithInvariantTriggers(t)
+	if _, err := db.Pool.Exec(t.Context(), hosts); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func explain(t *testing.T, options plan.Options, text string, body []byte) (*plan.Report, string) {
+	t.Helper()
+	request, err := plan.ParseRequest(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Body = body
+	report, err := plan.Explain(t.Context(), options, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page strings.Builder
+	if err := report.WritePage(&page); err != nil {
+		t.Fatal(err)
+	}
+	if options.Text {
+		if err := report.WriteDetails(&page); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return report, page.String()
+}
+
+func names(report *plan.Report) []string {
+	var names []string
+	for i := range report.Statements {
+		names = append(names, report.Statements[i].Name)
+	}
+	return names
+}
+
+func TestCLI_PlanOfCandidates_ExplainsWarmStatements(t *testing.T) {
+	t.Parallel()
+	report, page := explain(t, plan.Options{URL: newDatabase(t).URL, Text: true}, "resources=VCPU:1&limit=10", nil)
+	want := []string{"CandidateNames", "CandidateRoots", "CandidateWalkSimple", "CandidateSummaries"}
+	if report.Status != http.StatusOK || report.Microversion != "1.39" || report.RoundTrips != 3 ||
+		!slices.Equal(names(report), want) {
+		t.Errorf("report = %d, %s, %d round trips, %v", report.Status, report.Microversion, report.RoundTrips, names(report))
+	}
+	walk := report.Statements[2]
+	if got := walk.Parts[len(walk.Parts)-1]; got != (plan.Part{Name: "result", Rows: 10}) || walk.Buffers.Hit == 0 ||
+		len(walk.Slowest) == 0 || !strings.Contains(walk.Text, "Buffers: shared hit=") {
+		t.Errorf("walk = %+v", walk)
+	}
+	// Planning this statement for the first time takes more than a millisecond.
+	if walk.Planning >= walk.Time {
+		t.Errorf("planning time = %v ms, execution %v ms: the statement was cold", walk.Planning, walk.Time)
+	}
+	for _, part := range []string{
+		"3 round trips, 4 statements", "3  CandidateWalkSimple", "rows: slots 1 roots 10", "$1 = '{VCPU}'",
+	} {
+		if !strings.Contains(page, part) {
+			t.Errorf("%q is not in:\n%s", part, page)
+		}
+	}
+}
+
+func TestCLI_PlanOfGet_NamesItsQueries(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	for request, want := range map[string][]string{
+		"GET /resource_providers?resources=VCPU:1": {"ProviderListNames", "ProviderList"},
+		"get /usages?project_id=o'neill%5C":        {"UsageList"},
+		"/resource_providers/" + provider.String(): {"ProviderShow"},
+		"/v1/nodes": {"NodeList"},
+		"/":         nil,
+		"/allocation_candidates?resources=COWS:1":    {"CandidateNames", "CandidateRoots"},
+		"/resource_providers/" + consumer.String():   {"ProviderShow"},
+		"/allocations/" + consumer.String() + "?a=1": {"AllocationList"},
+	} {
+		report, _ := explain(t, plan.Options{URL: db.URL}, request, nil)
+		if !slices.Equal(names(report), want) {
+			t.Errorf("%s: statements = %v, want %v", request, names(report), want)
+		}
+	}
+}
+
+func TestCLI_PlanOfClaim_ChangesNothing(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	before := dbtest.Snapshot(t, db)
+	put := "PUT /allocations/" + consumer.String()
+	post := fmt.Appendf(nil, `{"%s": %s}`, consumer, claim(2))
+	for _, test := range []struct {
+		request string
+		body    []byte
+		status  int
+		failure string
+	}{
+		{put, claim(2), http.StatusNoContent, ""},
+		{"POST /allocations", post, http.StatusNoContent, ""},
+		{put, claim(200), http.StatusConflict, "PL012: "},
+	} {
+		report, page := explain(t, plan.Options{URL: db.URL, Text: true}, test.request, test.body)
+		if report.Status != test.status || report.RoundTrips != 1 || len(report.Statements) != 1 {
+			t.Fatalf("%s: report = %d, %d round trips, %v", test.request, report.Status, report.RoundTrips, names(report))
+		}
+		statement := report.Statements[0]
+		if !strings.HasPrefix(statement.Error, test.failure) || (test.failure == "") != (statement.Error == "") {
+			t.Errorf("%s: error = %q, want %q", test.request, statement.Error, test.failure)
+		}
+		if !slices.ContainsFunc(statement.Nested, func(n plan.Nested) bool {
+			return strings.Contains(n.SQL, "inventories SET used") && n.Calls == 1 && n.Buffers.Hit > 0
+		}) || len(statement.NestedText) == 0 || !strings.Contains(page, "Update on inventories") {
+			t.Errorf("%s: the update of the inventory is not shown:\n%s", test.request, page)
+		}
+	}
+	if changes := before.Diff(dbtest.Snapshot(t, db)); changes != nil {
+		t.Errorf("the plans of claims changed the database:\n%s", strings.Join(changes, "\n"))
+	}
+}
+
+// newRole makes a role that may read and write rows, and returns the address of the database for it.
+func newRole(t *testing.T, db *dbtest.DB) (role, at string) {
+	t.Helper()
+	role = db.Name + "_plan"
+	for _, statement := range []string{
+		fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD 'x'", role),
+		fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO %s", role),
+		fmt.Sprintf("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO %s", role),
+	} {
+		if _, err := db.Pool.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		_, err := db.Pool.Exec(context.Background(), fmt.Sprintf("DROP OWNED BY %s; DROP ROLE %[1]s", role))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	address, err := url.Parse(db.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parameters := address.Query()
+	parameters.Set("user", role)
+	parameters.Set("password", "x")
+	address.User, address.RawQuery = nil, parameters.Encode()
+	return role, address.String()
+}
+
+func TestCLI_PlanWithoutAutoExplain_ReportsReason(t *testing.T) {
+	t.Parallel()
+	_, at := newRole(t, newDatabase(t))
+	report, page := explain(t, plan.Options{URL: at}, "PUT /allocations/"+consumer.String(), claim(2))
+	if report.Status != http.StatusNoContent || len(report.Statements) != 1 || report.Statements[0].Nested != nil {
+		t.Errorf("report = %+v", report)
+	}
+	if !strings.Contains(report.NoNested, "auto_explain") ||
+		!strings.Contains(page, "\nStatements inside functions are not shown") {
+		t.Errorf("the reason is not reported: %q\n%s", report.NoNested, page)
+	}
+}
+
+// TestCLI_PlanWithGrantedAutoExplain_ShowsFunctions does what docs/database-reference.md says.
+func TestCLI_PlanWithGrantedAutoExplain_ShowsFunctions(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	var version int
+	if err := db.Pool.QueryRow(t.Context(), "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	if version < 150000 {
+		t.Skip("PostgreSQL 14 has no GRANT SET ON PARAMETER")
+	}
+	role, at := newRole(t, db)
+	statements := []string{fmt.Sprintf("ALTER ROLE %s SET session_preload_libraries = 'auto_explain'", role)}
+	for _, name := range []string{
+		"log_min_duration", "log_nested_statements", "log_analyze", "log_buffers", "log_timing", "log_format", "log_level",
+		"sample_rate", "log_verbose", "log_triggers",
+	} {
+		statements = append(statements, fmt.Sprintf("GRANT SET ON PARAMETER auto_explain.%s TO %s", name, role))
+	}
+	for _, statement := range statements {
+		if _, err := db.Pool.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, _ := explain(t, plan.Options{URL: at}, "PUT /allocations/"+consumer.String(), claim(2))
+	if report.NoNested != "" || len(report.Statements) != 1 || len(report.Statements[0].Nested) == 0 {
+		t.Errorf("report = %+v", report)
+	}
+}

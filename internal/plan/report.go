@@ -1,0 +1,193 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Report is how one request was served.
+type Report struct {
+	Request      string `json:"request"`
+	Microversion string `json:"microversion"`
+	// Status is the HTTP status of the response, Detail its error message, Bytes the length of its body.
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Bytes  int    `json:"bytes"`
+	// RoundTrips is how often the request waits for the database.
+	RoundTrips int `json:"round_trips"`
+	// NoNested is the reason why the statements inside functions are not shown.
+	NoNested   string      `json:"nested_unavailable,omitempty"`
+	Statements []Statement `json:"statements"`
+}
+
+// Statement is one statement that was sent, as a DBA can send it too.
+type Statement struct {
+	// Name is the name of the query in sql/queries.
+	Name string `json:"name"`
+	SQL  string `json:"sql"`
+	// Arguments are $1 and so on, as SQL literals.
+	Arguments []string `json:"arguments"`
+	// Error is the SQLSTATE and message of PostgreSQL. Such a statement has no plan.
+	Error string `json:"error,omitempty"`
+	Measured
+	// Planning is the time in milliseconds to get the plan on a connection that has executed the statement before.
+	Planning float64 `json:"planning_ms"`
+	// Parts are the rows of each common table expression, the result last.
+	Parts []Part `json:"parts,omitempty"`
+	// Text is the plan as EXPLAIN prints it, of another execution.
+	Text string `json:"text,omitempty"`
+	// Nested are the statements inside functions, in the order in which they were first executed.
+	Nested []Nested `json:"nested,omitempty"`
+	// NestedText are their plans as auto_explain prints them, one for each call, of another execution.
+	NestedText []string `json:"nested_text,omitempty"`
+}
+
+// Nested is a statement inside a function or trigger.
+type Nested struct {
+	// Name is that in the comment of the statement, or its first words.
+	Name  string `json:"name"`
+	SQL   string `json:"sql"`
+	Calls int    `json:"calls"`
+	// Measured is of all calls together; its plan and nodes are those of the slowest call.
+	Measured
+
+	slowest float64
+}
+
+// Measured is what an execution cost.
+type Measured struct {
+	// Time is in milliseconds.
+	Time    float64 `json:"time_ms"`
+	Rows    int64   `json:"rows"`
+	Buffers Buffers `json:"buffers"`
+	// Slowest are the nodes of the plan that took the most time by themselves.
+	Slowest []NodeTime `json:"slowest_nodes,omitempty"`
+	// Hints name what is not expected in a plan of Berth.
+	Hints []string        `json:"hints,omitempty"`
+	Plan  json.RawMessage `json:"plan,omitempty"`
+}
+
+// Buffers are pages of PostgreSQL: found in its cache, read from the operating system, changed.
+type Buffers struct {
+	Hit     int64 `json:"hit"`
+	Read    int64 `json:"read"`
+	Dirtied int64 `json:"dirtied"`
+}
+
+// Part is how many rows a common table expression returned.
+type Part struct {
+	Name string `json:"name"`
+	Rows int64  `json:"rows"`
+}
+
+// NodeTime is a node of a plan and the time in milliseconds that it took without the nodes below it.
+type NodeTime struct {
+	Node  string  `json:"node"`
+	Time  float64 `json:"time_ms"`
+	Rows  int64   `json:"rows"`
+	Loops int64   `json:"loops"`
+}
+
+// read reads what EXPLAIN (FORMAT JSON) returns.
+func (s *Statement) read(document []byte) error {
+	var plans []struct {
+		Plan      json.RawMessage
+		Planning  float64 `json:"Planning Time"`
+		Execution float64 `json:"Execution Time"`
+	}
+	if err := json.Unmarshal(document, &plans); err != nil || len(plans) != 1 {
+		return fmt.Errorf("a plan that can't be read: %s: %w", document, err)
+	}
+	root, err := s.measure(plans[0].Plan)
+	if err != nil {
+		return err
+	}
+	s.Time, s.Planning = plans[0].Execution, plans[0].Planning
+	s.Parts = append(root.parts(nil), Part{"result", root.rows()})
+	return nil
+}
+
+// measure reads a plan.
+func (m *Measured) measure(plan json.RawMessage) (*node, error) {
+	root := &node{}
+	if err := json.Unmarshal(plan, root); err != nil {
+		return nil, fmt.Errorf("a plan that can't be read: %s: %w", plan, err)
+	}
+	m.Plan, m.Rows, m.Time = plan, root.rows(), root.total()
+	m.Buffers = Buffers{root.Hit, root.Read, root.Dirtied}
+	m.Slowest, m.Hints = root.slowest(), root.hints(nil)
+	return root, nil
+}
+
+var (
+	// nestedName is the comment that numbers the statements of a function.
+	nestedName = regexp.MustCompile(`/\* (\w+ \d+/\d+) \*/`)
+	spaces     = regexp.MustCompile(`\s+`)
+)
+
+// readNested reads messages of auto_explain, "1.5 ms  plan:" and a document, and adds those of one statement up. The
+// outer statement, which called the functions, has a plan of its own and is left out.
+func readNested(outer string, messages []string) ([]Nested, error) {
+	var found []Nested
+	for _, message := range messages {
+		_, document, _ := strings.Cut(message, "plan:\n")
+		var logged struct {
+			SQL  string `json:"Query Text"`
+			Plan json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(document), &logged); err != nil {
+			return nil, fmt.Errorf("a plan of auto_explain that can't be read: %w: %s", err, message)
+		}
+		if logged.SQL == outer {
+			continue
+		}
+		var one Measured
+		if _, err := one.measure(logged.Plan); err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(found, func(n Nested) bool { return n.SQL == logged.SQL })
+		if at < 0 {
+			found = append(found, Nested{Name: nameOf(logged.SQL), SQL: logged.SQL})
+			at = len(found) - 1
+		}
+		found[at].add(one)
+	}
+	return found, nil
+}
+
+// add adds one call.
+func (n *Nested) add(one Measured) {
+	n.Calls++
+	n.Time += one.Time
+	n.Rows += one.Rows
+	n.Buffers.Hit += one.Buffers.Hit
+	n.Buffers.Read += one.Buffers.Read
+	n.Buffers.Dirtied += one.Buffers.Dirtied
+	for _, hint := range one.Hints {
+		if !slices.Contains(n.Hints, hint) {
+			n.Hints = append(n.Hints, hint)
+		}
+	}
+	if n.Plan == nil || one.Time > n.slowest {
+		n.slowest, n.Plan, n.Slowest = one.Time, one.Plan, one.Slowest
+	}
+}
+
+// nameOf returns the name of a statement inside a function: that in its comment, or its beginning.
+func nameOf(sql string) string {
+	if name := nestedName.FindStringSubmatch(sql); name != nil {
+		return name[1]
+	}
+	words := []rune(strings.TrimSpace(spaces.ReplaceAllString(sql, " ")))
+	if len(words) > 50 {
+		return string(words[:49]) + "…"
+	}
+	return string(words)
+}
+
+// byTime sorts nodes, the slowest first.
+func byTime(a, b NodeTime) int { return cmp.Compare(b.Time, a.Time) }

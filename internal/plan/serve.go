@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/inprocess"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/store"
+)
+
+// incompleteOwner owns what is allocated below microversion 1.8, as in a service with default settings.
+const incompleteOwner = "00000000-0000-0000-0000-000000000000"
+
+// lockTimeout bounds the wait of a claim for row locks.
+const lockTimeout = 5 * time.Second
+
+// serve sends the request twice to a handler of the service, and returns the second response and the statements that
+// the handler sent for it. What a claim writes is rolled back.
+func serve(ctx context.Context, options Options, request Request) (*Report, []Recorded, error) {
+	recorder := &Recorder{}
+	data, err := store.Open(ctx, postgres.Options{
+		URL: options.URL, Pooler: options.Pooler, MaxConns: 2, Limits: postgres.Limits{LockTimeout: lockTimeout},
+		Tracer: recorder, RollBack: request.isClaim(),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer data.Close()
+	service := inprocess.Serve(server.New(server.Options{
+		Store: data, Log: options.Log, EnforceNewDefaults: true, MaxBodyBytes: math.MaxInt64 - 1, MaxCandidates: -1,
+		IncompleteProject: incompleteOwner, IncompleteUser: incompleteOwner, Baremetal: &server.Baremetal{},
+	}), options.Log)
+	defer func() { _ = service.Close() }() // the response was read
+	if _, err := send(ctx, service, request); err != nil {
+		return nil, nil, err
+	}
+	recorder.Reset()
+	report, err := send(ctx, service, request)
+	if err != nil {
+		return nil, nil, err
+	}
+	var recorded []Recorded
+	recorded, report.RoundTrips = recorder.Reset()
+	return report, recorded, nil
+}
+
+// send sends the request and reads the response.
+func send(ctx context.Context, service http.RoundTripper, request Request) (*Report, error) {
+	r, err := http.NewRequestWithContext(ctx, request.Method, inprocess.URL+request.Target, bytes.NewReader(request.Body))
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a path: %w", request.Target, err)
+	}
+	version := cmp.Or(request.Microversion, microversion.Latest)
+	r.Header.Set("X-Auth-Token", "admin")
+	r.Header.Set("X-Roles", "admin,service")
+	if request.IsBaremetal() {
+		r.Header.Set(microversion.BaremetalHeader, version)
+	} else {
+		r.Header.Set(microversion.Header, "placement "+version)
+	}
+	if len(request.Body) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	response, err := service.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("the response ended early: %w", err)
+	}
+	report := &Report{
+		Request: request.Method + " " + request.Target, Microversion: version, Status: response.StatusCode, Bytes: len(body),
+	}
+	for _, name := range []string{microversion.Header, microversion.BaremetalHeader} {
+		if used := response.Header.Get(name); used != "" {
+			report.Microversion = used[strings.LastIndexByte(used, ' ')+1:]
+		}
+	}
+	if report.Status >= http.StatusBadRequest {
+		report.Detail = strings.TrimSpace(spaces.ReplaceAllString(detail(body), " "))
+	}
+	return report, nil
+}
+
+// detail returns the message of an error response of either API.
+func detail(body []byte) string {
+	var placement struct {
+		Errors []struct{ Detail string }
+	}
+	if json.Unmarshal(body, &placement) == nil && len(placement.Errors) > 0 {
+		return placement.Errors[0].Detail
+	}
+	var baremetal struct {
+		Message string `json:"error_message"`
+	}
+	var message struct {
+		Fault string `json:"faultstring"`
+	}
+	if json.Unmarshal(body, &baremetal) == nil && json.Unmarshal([]byte(baremetal.Message), &message) == nil {
+		return message.Fault
+	}
+	return string(body)
+}

@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/berthd/berth/server/postgres"
+)
+
+// session is a connection with one transaction, in which statements are explained.
+type session struct {
+	conn *pgx.Conn
+	// text is set if each statement also has a plan as EXPLAIN prints it.
+	text bool
+	// noNested is the reason why the statements inside functions are not shown; empty: they are.
+	noNested string
+	// notices are the plans that auto_explain sent for the statement at hand.
+	notices []string
+}
+
+// newSession connects as the service does, and begins the transaction. It is read-only unless writes is set.
+func newSession(ctx context.Context, options Options, writes bool) (*session, error) {
+	config, err := pgx.ParseConfig(options.DirectURL)
+	if err != nil {
+		return nil, err
+	}
+	if !options.Pooler {
+		maps.Copy(config.RuntimeParams, postgres.PlannerSettings())
+	}
+	s := &session{text: options.Text}
+	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
+		if plan, found := strings.CutPrefix(notice.Message, "duration: "); found {
+			s.notices = append(s.notices, plan)
+		}
+	}
+	if s.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx, writes); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *session) begin(ctx context.Context, writes bool) (err error) {
+	if s.noNested, err = s.loadAutoExplain(ctx); err != nil {
+		return err
+	}
+	if err := s.exec(ctx, fmt.Sprintf("SET lock_timeout = %d", lockTimeout.Milliseconds())); err != nil {
+		return err
+	}
+	begin := "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	if writes {
+		begin = "BEGIN"
+	}
+	return s.exec(ctx, begin)
+}
+
+// close ends the connection, and with it the transaction.
+func (s *session) close() error { return s.conn.Close(context.Background()) }
+
+// exec runs a statement whose text contains its values.
+func (s *session) exec(ctx context.Context, statement string) error {
+	_, err := s.conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+const isAutoExplainLoaded = "SELECT EXISTS (SELECT FROM pg_settings WHERE name = 'auto_explain.log_nested_statements')"
+
+// loadAutoExplain prepares the session for traced. It returns the reason if the role may not, or if
+// PostgreSQL does not have the module.
+func (s *session) loadAutoExplain(ctx context.Context) (reason string, err error) {
+	var reported *pgconn.PgError
+	if err := s.exec(ctx, "LOAD 'auto_explain'"); errors.As(err, &reported) {
+		// The module may be there already, through session_preload_libraries. Before it is, any role may set its
+		// parameters, without effect.
+		var loaded bool
+		if err := s.conn.QueryRow(ctx, isAutoExplainLoaded).Scan(&loaded); err != nil {
+			return "", err
+		}
+		if !loaded {
+			return reported.Message, nil
+		}
+	} else if err != nil {
+		return "", err
+	}
+	// At the level notice, plans go to this client and not into the log of the server.
+	for _, set := range []string{
+		"SET auto_explain.log_min_duration = -1", "SET auto_explain.log_nested_statements = on",
+		"SET auto_explain.log_analyze = on", "SET auto_explain.log_buffers = on", "SET auto_explain.log_timing = on",
+		"SET auto_explain.log_level = notice", "SET auto_explain.sample_rate = 1",
+		"SET auto_explain.log_verbose = off", "SET auto_explain.log_triggers = off", "SET client_min_messages = notice",
+	} {
+		if err := s.exec(ctx, set); errors.As(err, &reported) {
+			return reported.Message, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// explain executes a statement once without a plan, then with one. PostgreSQL has then planned it, and what it calls,
+// as on a connection that the service has used before.
+func (s *session) explain(ctx context.Context, recorded Recorded) (Statement, error) {
+	explained := Statement{Name: recorded.Name, SQL: recorded.SQL}
+	prepared, err := s.conn.Prepare(ctx, "explained", recorded.SQL)
+	if err != nil {
+		return explained, err
+	}
+	if explained.Arguments, err = Literals(s.conn.TypeMap(), prepared.ParamOIDs, recorded.Args); err != nil {
+		return explained, err
+	}
+	execute := "EXECUTE explained"
+	if len(explained.Arguments) > 0 {
+		execute += "(" + strings.Join(explained.Arguments, ", ") + ")"
+	}
+	rejected, err := s.trial(ctx, func() error { return s.exec(ctx, execute) })
+	if err != nil {
+		return explained, err
+	}
+	if rejected != nil {
+		explained.Error = fmt.Sprintf("%s: %s", rejected.Code, rejected.Message)
+	}
+	if err := s.explainNested(ctx, &explained, execute); err != nil {
+		return explained, err
+	}
+	if rejected == nil {
+		if err := s.explainOuter(ctx, &explained, execute); err != nil {
+			return explained, err
+		}
+	}
+	return explained, s.conn.Deallocate(ctx, "explained")
+}
+
+// explainOuter adds the plans of a statement that succeeds. No other plan is made meanwhile, which would cost time.
+func (s *session) explainOuter(ctx context.Context, explained *Statement, execute string) error {
+	document, err := s.plan(ctx, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+execute)
+	if err == nil && s.text {
+		explained.Text, err = s.plan(ctx, "EXPLAIN (ANALYZE, BUFFERS) "+execute)
+	}
+	if err != nil {
+		return err
+	}
+	return explained.read([]byte(document))
+}
+
+// explainNested adds the plans of the statements inside the functions that a statement calls. Those of a statement that
+// is rejected are the plans of what it executed before.
+func (s *session) explainNested(ctx context.Context, explained *Statement, execute string) error {
+	if s.noNested != "" {
+		return nil
+	}
+	messages, err := s.traced(ctx, "SET LOCAL auto_explain.log_format = json", execute)
+	if err != nil {
+		return err
+	}
+	if explained.Nested, err = readNested(explained.SQL, messages); err != nil || !s.text || len(explained.Nested) == 0 {
+		return err
+	}
+	messages, err = s.traced(ctx, "SET LOCAL auto_explain.log_format = text", execute)
+	for _, message := range messages {
+		if !strings.Contains(message, "plan:\nQuery Text: "+explained.SQL) {
+			explained.NestedText = append(explained.NestedText, message)
+		}
+	}
+	return err
+}
+
+// traced executes a statement and returns the messages of auto_explain, also if PostgreSQL rejects the statement.
+func (s *session) traced(ctx context.Context, setFormat, execute string) ([]string, error) {
+	s.notices = nil
+	_, err := s.trial(ctx, func() error {
+		for _, set := range []string{setFormat, "SET LOCAL auto_explain.log_min_duration = 0"} {
+			if err := s.exec(ctx, set); err != nil {
+				return err
+			}
+		}
+		return s.exec(ctx, execute)
+	})
+	return s.notices, err
+}
+
+// trial runs what is rolled back, also where it succeeds. rejected is what PostgreSQL answered, such as an SQLSTATE of
+// the functions.
+func (s *session) trial(ctx context.Context, run func() error) (rejected *pgconn.PgError, err error) {
+	if err := s.exec(ctx, "SAVEPOINT trial"); err != nil {
+		return nil, err
+	}
+	if err := run(); err != nil && !errors.As(err, &rejected) {
+		return nil, err
+	}
+	return rejected, s.exec(ctx, "ROLLBACK TO SAVEPOINT trial")
+}
+
+// plan returns what EXPLAIN prints for a statement that has succeeded before.
+func (s *session) plan(ctx context.Context, explain string) (text string, err error) {
+	rejected, err := s.trial(ctx, func() error {
+		rows, err := s.conn.Query(ctx, explain, pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			return err
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		text = strings.Join(lines, "\n")
+		return err
+	})
+	if err == nil && rejected != nil {
+		err = rejected
+	}
+	return text, err
+}

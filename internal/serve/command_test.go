@@ -1,0 +1,30 @@
+package serve
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/internal/config"
+	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/internal/open"
+)
+
+func TestCLI_KeystoneBanner_SuggestsToken(t *testing.T) {
+	t.Parallel()
+	for auth, want := range map[string]string{
+		config.AuthNoauth2:  `curl -H 'X-Auth-Token: admin' http://127.0.0.1:8778/resource_providers`,
+		config.AuthKeystone: `curl -H "X-Auth-Token: $(openstack token issue -f value -c id)" http://127.0.0.1:8778/resource_providers`,
+	} {
+		var printed bytes.Buffer
+		f := frame.Frame{Stdout: &printed}
+		printStartup(&f, &service{
+			Settings: &config.Settings{Auth: auth}, Database: &open.Database{},
+			doors: []boundListener{{Listener: addressOnly{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8778}}}},
+		})
+		if !strings.Contains(printed.String(), "Try it:         "+want+"\n") {
+			t.Errorf("%s: printed %q, want %q", auth, printed.String(), want)
+		}
+	}
+}

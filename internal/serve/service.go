@@ -1,0 +1,275 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berthd/berth/internal/config"
+	"github.com/berthd/berth/internal/open"
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/keystone"
+	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/spool"
+	"github.com/berthd/berth/server/store"
+)
+
+// service holds the parts of `berth serve`, each of which depends on those before it.
+type service struct {
+	Settings *config.Settings
+	log      *slog.Logger
+
+	policy   *policy.Policy
+	Database *open.Database
+	store    *store.Store
+	spool    *spool.Spool
+	doors    []boundListener
+	// draining is closed when the server drains.
+	draining chan struct{}
+	// certificates is nil without TLS.
+	certificates *open.Certificates
+	// keystone is nil without --auth keystone.
+	keystone *keystone.Authenticator
+	// conductor is nil without the Bare Metal API.
+	conductor     *conductorRun
+	http          *http.Server
+	observability observability
+	// logged counts lost log lines.
+	logged *open.CountedLog
+}
+
+// start opens the parts. If it fails, close closes the opened ones.
+func (s *service) start(ctx context.Context) (err error) {
+	s.Settings.LogSettings(ctx, s.log)
+	if s.certificates, err = open.LoadCertificates(s.Settings, s.log); err != nil {
+		return err
+	}
+	if err = s.openAuditLog(); err != nil {
+		return err
+	}
+	if err = s.loadPolicy(); err != nil {
+		return err
+	}
+	if err = s.openSpool(); err != nil {
+		return err
+	}
+	application, err := s.Settings.ServerApplication()
+	if err != nil {
+		return err
+	}
+	if err = tryListen(ctx, s.Settings); err != nil {
+		return err
+	}
+	if s.Database, err = open.Postgres(ctx, s.Settings, application, s.log, false); err != nil {
+		return err
+	}
+	if err = s.prepareSchema(ctx); err != nil {
+		return err
+	}
+	var replicas []string
+	for _, replica := range s.Settings.ReplicaURLs {
+		replicas = append(replicas, config.WithApplication(open.Safely(replica, "replica-url", s.log), application))
+	}
+	options := postgres.Options{
+		URL:         s.Database.URL,
+		MaxConns:    int32(s.Settings.DBMaxConnections),
+		Pooler:      s.Settings.DBPooler == "transaction",
+		ReadReserve: s.Settings.ReadConnections(), Limits: s.Settings.Limits(),
+		Replicas: replicas, ReplicaWait: s.Settings.ReplicaWait,
+	}
+	if err = s.watchStore(ctx, &options); err != nil {
+		return err
+	}
+	if s.store, err = store.Open(ctx, options); err != nil {
+		return err
+	}
+	if err = s.store.SyncStandardNames(ctx); err != nil {
+		return err
+	}
+	if err = s.warnOfPlanner(ctx); err != nil {
+		return err
+	}
+	// The port is opened last, after the conductor is registered, so that the server serves every
+	// client that can connect.
+	if s.doors, err = listen(ctx, s.Settings); err != nil {
+		return err
+	}
+	if err = s.startConductor(ctx); err != nil {
+		return errors.Join(err, closeListeners(s.doors))
+	}
+	handler, err := s.handler(ctx)
+	if err != nil {
+		return errors.Join(err, closeListeners(s.doors))
+	}
+	s.http = newHTTPServer(s.Settings, handler, s.log)
+	if s.certificates != nil {
+		s.http.TLSConfig = s.certificates.Config()
+	}
+	if s.conductor != nil {
+		s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.conductor.stopping) }))
+	}
+	s.warnInsecure()
+	s.logConnections(application)
+	s.log.Info("serving", "address", s.urls(), "database", s.Settings.Database())
+	return nil
+}
+
+// prepareSchema migrates the schema. With --migrate=false it returns an error if the schema is
+// older than this berth requires. A newer schema is accepted, as in a rolling upgrade.
+func (s *service) prepareSchema(ctx context.Context) error {
+	if s.Settings.Migrate {
+		_, err := migrate.UpWithin(ctx, s.Database.Direct, s.Settings.Waits(), s.log)
+		return err
+	}
+	status, err := migrate.GetStatus(ctx, s.Database.Direct)
+	if err != nil {
+		return err
+	}
+	switch open.SchemaState(status) {
+	case open.OpenstackPlacement:
+		return migrate.ErrForeign
+	case open.Outdated:
+		return fmt.Errorf("the schema is at version %d, this berth needs version %d with SQL functions %d; run 'berth db migrate', or serve without --migrate=false",
+			status.Version, status.Latest, status.Known.Number)
+	}
+	return nil
+}
+
+// handler returns the HTTP handler with the options of all settings.
+func (s *service) handler(ctx context.Context) (http.Handler, error) {
+	options := server.Options{
+		Store:              s.store,
+		Log:                s.log,
+		AccessLog:          s.Settings.AccessLog,
+		EnforceNewDefaults: s.Settings.EnforceNewDefaults,
+		AllowedHosts:       s.Settings.AllowedHosts,
+		CORSAllowedOrigins: s.Settings.CORSAllowedOrigins,
+		CORSAllowHeaders:   s.Settings.CORSAllowHeaders,
+		CORSExposeHeaders:  s.Settings.CORSExposeHeaders,
+		CORSAllowMethods:   s.Settings.CORSAllowMethods,
+		CORSMaxAge:         s.Settings.CorsMaxAge(),
+		Prefix:             s.Settings.BasePath,
+		MaxBodyBytes:       s.Settings.MaxBodyBytes, MaxOrdinaryBodyBytes: s.Settings.MaxOrdinaryBodyBytes,
+		BodyMemory:          s.Settings.MaxBodyMemory,
+		RequestTimeout:      s.Settings.RequestTimeout,
+		IncompleteProject:   s.Settings.IncompleteProjectID,
+		IncompleteUser:      s.Settings.IncompleteUserID,
+		MaxCandidates:       int(s.Settings.MaxCandidates),
+		CandidateStrategy:   s.Settings.CandidateStrategy,
+		RandomizeCandidates: s.Settings.RandomizeCandidates,
+		CandidateBudget:     s.Settings.CandidateBudget,
+		Baremetal:           s.baremetal(),
+	}
+	options.CORSRefuseCredentials = !s.Settings.CORSAllowCredentials
+	for _, add := range []func(context.Context, *server.Options) error{
+		s.addAuthentication, s.addPolicy, s.addLimits, s.addWatching,
+	} {
+		if err := add(ctx, &options); err != nil {
+			return nil, err
+		}
+	}
+	return server.New(options), nil
+}
+
+// baremetal returns the options of the Bare Metal API; nil if it is disabled.
+func (s *service) baremetal() *server.Baremetal {
+	if s.conductor == nil {
+		return nil
+	}
+	return &server.Baremetal{
+		Conductor: s.conductor.Hostname, Silence: s.conductor.HeartbeatTimeout, ListenURL: s.conductor.ListenURL,
+		Decide: s.conductor.Decide, Stopping: s.conductor.stopping,
+		LockTimeout: s.Settings.BaremetalLockTimeout,
+	}
+}
+
+// warnOfPlanner logs the planner settings that a pooler has dropped, and the statement that sets
+// them on the database.
+func (s *service) warnOfPlanner(ctx context.Context) error {
+	lacking, err := s.store.Pool().MissingPlannerSettings(ctx)
+	for name, found := range lacking {
+		s.log.Warn("a pooler drops a planner setting; requests take two to three times as long. "+
+			"Set it on the database: ALTER DATABASE name SET setting = wanted",
+			"setting", name, "found", found, "wanted", postgres.PlannerSettings()[name])
+	}
+	if err != nil {
+		return err
+	}
+	missing, err := s.store.Pool().Unlimited(ctx)
+	for _, name := range missing {
+		s.log.Warn("a pooler drops a timeout, so that requests may wait for locks indefinitely. "+
+			"Set it on Berth's role: ALTER ROLE name SET setting = ...; docs/postgresql-operations.md has the lines", "setting", name)
+	}
+	return err
+}
+
+// logConnections logs the maximum number of sessions of this server, for max_connections.
+func (s *service) logConnections(application string) {
+	budget := s.Settings.ConnectionBudget()
+	s.log.Info("connections to PostgreSQL", "application_name", application, "max_total", budget.Total(),
+		"max_pool", budget.Pool, "max_writes", s.store.Pool().WriteStat().Max, "max_metrics", budget.Metrics, "max_listen", budget.Listen, "max_conductor", budget.Conductor,
+		"replicas", len(s.Settings.ReplicaURLs))
+}
+
+// warnInsecure logs warnings about insecure settings.
+func (s *service) warnInsecure() {
+	for _, door := range s.doors {
+		if tcp, ok := door.Addr().(*net.TCPAddr); ok && s.Settings.Auth == "noauth2" && !tcp.IP.IsLoopback() {
+			s.log.Warn("noauth2 does not authenticate callers, and other hosts can reach this address: "+
+				"all of them have the admin role", "listen", tcp.String())
+		}
+	}
+}
+
+// urls returns the comma-separated URLs of the server.
+func (s *service) urls() string {
+	var urls []string
+	for _, door := range s.doors {
+		urls = append(urls, door.url(s.Settings.BasePath))
+	}
+	return strings.Join(urls, ",")
+}
+
+// reload reloads changed certificates, reopens the audit log and empties the token cache.
+func (s *service) reload() {
+	if s.certificates != nil {
+		s.certificates.Refresh(time.Now())
+	}
+	if s.keystone != nil {
+		s.log.Info("emptied the token cache", "tokens", s.keystone.EmptyCache())
+	}
+	if s.observability.audit != nil {
+		s.observability.audit.Reopen()
+	}
+}
+
+// close closes the parts in reverse order. It abandons connections that are in use when the
+// context ends: their requests are canceled already, and the database must still be closed.
+func (s *service) close(ctx context.Context) error {
+	s.stopConductor(ctx)
+	defer s.stopWatching(ctx)()
+	if s.store != nil {
+		closed := make(chan struct{})
+		go func() {
+			s.store.Close()
+			close(closed)
+		}()
+		select {
+		case <-closed:
+		case <-ctx.Done():
+		}
+	}
+	err := s.closeAuditLog(ctx)
+	if s.Database == nil {
+		return err
+	}
+	return errors.Join(err, s.Database.Close(ctx))
+}

@@ -1,0 +1,17 @@
+package serve
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/internal/config"
+)
+
+func TestSettings_AuditLogCannotBeOpened_NamesTheSetting(t *testing.T) {
+	t.Parallel()
+	s := &service{Settings: &config.Settings{ObservabilitySettings: config.ObservabilitySettings{AuditLog: filepath.Join(t.TempDir(), "none", "audit.log")}}}
+	if err := s.openAuditLog(); err == nil || !strings.Contains(err.Error(), "--audit-log") {
+		t.Errorf("error = %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+package badinput
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// scenes are, by operation, the steps that bring about what the operation's example takes for granted. They are for
+// operations whose example names a generation, which luck rarely meets, or several, which it never does. The ids are
+// the first of each kind, which are those of the examples; each sender has the scene under ids of its own, so that
+// requests of other senders do not change it.
+var scenes = map[string][]step{
+	"PUT /resource_providers/{uuid}/inventories":                  slices.Concat(cleared, host, another),
+	"PUT /resource_providers/{uuid}/inventories/{resource_class}": slices.Concat(cleared, host, another),
+	"PUT /resource_providers/{uuid}/traits":                       slices.Concat(cleared, host, another),
+	"PUT /resource_providers/{uuid}/aggregates":                   slices.Concat(cleared, host, another),
+	"POST /allocations":                                           slices.Concat(cleared, host),
+	"PUT /allocations/{consumer_uuid}":                            slices.Concat(cleared, host),
+	"POST /reshaper":                                              slices.Concat(cleared, host, instance),
+}
+
+var (
+	cleared = []step{
+		{"DELETE", "/allocations/" + consumers[0], ""},
+		{"DELETE", "/resource_providers/" + providers[1], ""},
+		{"DELETE", "/resource_providers/" + providers[0], ""},
+	}
+	// host is a provider at the generation 3, with a node below it that is at 0.
+	host = []step{
+		{"POST", "/resource_providers", fmt.Sprintf(`{"name": "host %s", "uuid": %[1]q}`, providers[0])},
+		{"POST", "/resource_providers", fmt.Sprintf(`{"name": "node %s", "uuid": %[1]q, "parent_provider_uuid": %q}`, providers[1], providers[0])},
+		{"PUT", "/resource_providers/" + providers[0] + "/inventories",
+			`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 262144}}}`},
+		{"PUT", "/resource_providers/" + providers[0] + "/aggregates",
+			fmt.Sprintf(`{"resource_provider_generation": 1, "aggregates": [%q]}`, aggregates[0])},
+		{"PUT", "/resource_providers/" + providers[0] + "/traits", `{"resource_provider_generation": 2, "traits": ["HW_CPU_X86_VMX"]}`},
+	}
+	// another write brings the host to the generation of the examples, 4.
+	another = []step{
+		{"PUT", "/resource_providers/" + providers[0] + "/traits", `{"resource_provider_generation": 3, "traits": ["HW_CPU_X86_AVX2"]}`},
+	}
+	// instance does so, too. It is at the generation 1 itself.
+	instance = []step{
+		{"PUT", "/allocations/" + consumers[0], fmt.Sprintf(`{"allocations": {%q: {"resources": {"VCPU": 2, "MEMORY_MB": 2048}}},
+			"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`, providers[0])},
+	}
+)
+
+// play makes the scene of a request that is an example, spoiled or not, and has the
+// request name the sender's ids. Only what is to be deleted may be missing.
+func (s *tested) play(m *message, sender int) error {
+	if m.scene == nil {
+		return nil
+	}
+	own := strings.NewReplacer("c0ffee00-5ca1-", fmt.Sprintf("c0ffee00-%04d-", sender), "1d5ecafe-0000-", fmt.Sprintf("1d5ecafe-%04d-", 1+sender))
+	for _, one := range m.scene {
+		status, err := s.take(step{one.method, own.Replace(one.target), own.Replace(one.body)})
+		if err != nil && (status != http.StatusNotFound || one.method != http.MethodDelete) {
+			return fmt.Errorf("the scene can't be made: %w", err)
+		}
+	}
+	m.target, m.body = own.Replace(m.target), []byte(own.Replace(string(m.body)))
+	return nil
+}

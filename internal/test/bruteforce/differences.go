@@ -1,0 +1,66 @@
+package bruteforce
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ServerAnswer is what a server has answered, to be compared with what it may answer.
+type ServerAnswer struct {
+	Candidates []Candidate
+	Summaries  map[string]Summary
+}
+
+// Differences tells what is wrong with what a server shows, a line each.
+func (a *Answer) Differences(shown *ServerAnswer) []string {
+	if a.Refused != "" {
+		return []string{"not refused: " + a.Refused}
+	}
+	lines := a.wrongCandidates(shown.Candidates)
+	if len(lines) > 0 {
+		return lines // the summaries can only be wrong as well
+	}
+	wanted := a.Summaries(shown.Candidates)
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if found, exists := shown.Summaries[name]; !exists {
+			lines = append(lines, "no summary of "+name)
+		} else if found.String() != wanted[name].String() {
+			lines = append(lines, fmt.Sprintf("summary of %s: %s", name, found),
+				fmt.Sprintf("     instead of: %s", wanted[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(shown.Summaries)) {
+		if _, exists := wanted[name]; !exists {
+			lines = append(lines, "needless summary of "+name)
+		}
+	}
+	return lines
+}
+
+// wrongCandidates compares multisets. If there are more candidates than the limit,
+// any of them may be shown, but as many as it allows.
+func (a *Answer) wrongCandidates(shown []Candidate) []string {
+	left := map[string]int{}
+	for _, candidate := range a.Candidates {
+		left[candidate.String()]++
+	}
+	var lines []string
+	for _, candidate := range shown {
+		if left[candidate.String()]--; left[candidate.String()] < 0 {
+			lines = append(lines, "must not be: "+candidate.String())
+		}
+	}
+	if a.Limit > 0 && a.Limit < len(a.Candidates) {
+		if len(shown) != a.Limit {
+			lines = append(lines, fmt.Sprintf("%d candidates, not %d", len(shown), a.Limit))
+		}
+		return lines
+	}
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		for range left[key] {
+			lines = append(lines, "missing:     "+key)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,271 @@
+package bruteforce
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// request is a query in the terms of the contract.
+type request struct {
+	// groups are in the order of their first appearance.
+	groups []*group
+	// policy is "none", "isolate", or empty if it was not given.
+	policy   string
+	subtrees [][]string
+	// rootRequired and rootForbidden are traits of the anchor.
+	rootRequired, rootForbidden []string
+	// limit is 0 if there is none.
+	limit int
+}
+
+// group is one suffix; that of the unsuffixed group is empty.
+type group struct {
+	suffix    string
+	resources map[string]int64
+	// required are sets of traits: any one of each.
+	required  [][]string
+	forbidden []string
+	// memberOf are sets of aggregates: any one of each.
+	memberOf    [][]string
+	notMemberOf []string
+	// inTree is a provider's uuid; empty if it was not given.
+	inTree string
+}
+
+// grouped are the parameters that may carry a suffix, and since when there are
+// such parameters at all.
+var grouped = []struct {
+	name  string
+	since int
+}{{"resources", 10}, {"required", 17}, {"member_of", 21}, {"in_tree", 31}}
+
+var (
+	numbers  = regexp.MustCompile(`^[1-9][0-9]*$`)
+	suffixes = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+)
+
+// parse reads a query and refuses the combinations that the contract refuses
+// (docs/contract/allocation-candidates.md#order-of-validation).
+func parse(rawQuery string, minor int) (*request, error) {
+	parsed := &request{}
+	given := map[string]int{}
+	for piece := range strings.SplitSeq(rawQuery, "&") {
+		name, value, _ := strings.Cut(piece, "=")
+		value, err := url.QueryUnescape(value)
+		if err != nil {
+			return nil, err
+		}
+		given[name]++
+		if err := parsed.read(name, value, given[name] == 1, minor); err != nil {
+			return nil, err
+		}
+	}
+	return parsed, parsed.check(minor)
+}
+
+// read takes in one parameter.
+func (r *request) read(name, value string, isFirst bool, minor int) error {
+	switch {
+	case name == "limit" && minor >= 16:
+		if !numbers.MatchString(value) {
+			return errors.New("limit is not a positive number")
+		}
+		if isFirst { // of several, the first is used
+			limit, err := strconv.Atoi(value)
+			r.limit = limit
+			return err
+		}
+		return nil
+	case name == "group_policy" && minor >= 25:
+		if value != "none" && value != "isolate" {
+			return errors.New("group_policy is neither none nor isolate")
+		}
+		if isFirst {
+			r.policy = value
+		}
+		return nil
+	case name == "root_required" && minor >= 35:
+		if !isFirst {
+			return errors.New("root_required twice")
+		}
+		for trait := range strings.SplitSeq(value, ",") {
+			if forbidden, isForbidden := strings.CutPrefix(strings.TrimSpace(trait), "!"); isForbidden {
+				r.rootForbidden = append(r.rootForbidden, forbidden)
+			} else {
+				r.rootRequired = append(r.rootRequired, strings.TrimSpace(trait))
+			}
+		}
+		return nil
+	case name == "same_subtree" && minor >= 36:
+		var listed []string
+		for suffix := range strings.SplitSeq(value, ",") {
+			listed = append(listed, strings.TrimSpace(suffix))
+		}
+		r.subtrees = append(r.subtrees, listed)
+		return nil
+	}
+	return r.readGrouped(name, value, minor)
+}
+
+// readGrouped takes in a parameter that belongs to a group.
+func (r *request) readGrouped(name, value string, minor int) error {
+	for _, parameter := range grouped {
+		suffix, isIt := strings.CutPrefix(name, parameter.name)
+		if !isIt || minor < parameter.since {
+			continue
+		}
+		allowed := suffix == "" || minor >= 33 && suffixes.MatchString(suffix) ||
+			minor >= 25 && numbers.MatchString(suffix)
+		if !allowed {
+			continue
+		}
+		switch g := r.group(suffix); parameter.name {
+		case "resources":
+			return g.readResources(value)
+		case "required":
+			return g.readRequired(value, minor)
+		case "member_of":
+			return g.readMemberOf(value, minor)
+		default:
+			g.inTree = strings.TrimSpace(value) // the last one, if repeated
+		}
+		return nil
+	}
+	return fmt.Errorf("unknown parameter %s", name)
+}
+
+// group finds or makes the group of a suffix.
+func (r *request) group(suffix string) *group {
+	for _, g := range r.groups {
+		if g.suffix == suffix {
+			return g
+		}
+	}
+	made := &group{suffix: suffix}
+	r.groups = append(r.groups, made)
+	return made
+}
+
+// readResources replaces: of a repeated parameter the last counts, and so it is
+// with a repeated class.
+func (g *group) readResources(value string) error {
+	g.resources = map[string]int64{}
+	for element := range strings.SplitSeq(value, ",") {
+		class, amount, _ := strings.Cut(element, ":")
+		n, err := strconv.ParseInt(amount, 10, 64)
+		if err != nil || n < 1 {
+			return fmt.Errorf("no amount: %s", element)
+		}
+		g.resources[class] = n
+	}
+	return nil
+}
+
+// readRequired adds to what other parameters of the name require; before 1.39 it
+// replaces them.
+func (g *group) readRequired(value string, minor int) error {
+	if minor < 39 {
+		g.required, g.forbidden = nil, nil
+	}
+	list, isAnyOf := strings.CutPrefix(value, "in:")
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	if isAnyOf {
+		if minor < 39 {
+			return errors.New("in: before 1.39")
+		}
+		g.required = append(g.required, names)
+		return nil
+	}
+	for _, name := range names {
+		forbidden, isForbidden := strings.CutPrefix(name, "!")
+		switch {
+		case isForbidden && minor < 22:
+			return errors.New("a forbidden trait before 1.22")
+		case isForbidden:
+			g.forbidden = append(g.forbidden, forbidden)
+		default:
+			g.required = append(g.required, []string{name})
+		}
+	}
+	return nil
+}
+
+func (g *group) readMemberOf(value string, minor int) error {
+	if minor < 24 && g.memberOf != nil {
+		return errors.New("member_of repeated before 1.24")
+	}
+	text, isForbidden := strings.CutPrefix(value, "!")
+	aggregates := strings.Split(strings.TrimPrefix(text, "in:"), ",")
+	switch {
+	case isForbidden && minor < 32:
+		return errors.New("a forbidden aggregate before 1.32")
+	case isForbidden:
+		g.notMemberOf = append(g.notMemberOf, aggregates...)
+	default:
+		g.memberOf = append(g.memberOf, aggregates)
+	}
+	return nil
+}
+
+// check refuses what is wrong with the query as a whole.
+func (r *request) check(minor int) error {
+	for _, trait := range r.rootRequired {
+		if slices.Contains(r.rootForbidden, trait) {
+			return fmt.Errorf("root_required both wants and forbids %s", trait)
+		}
+	}
+	if err := r.checkResourceless(minor); err != nil {
+		return err
+	}
+	suffixed := 0
+	for _, g := range r.groups {
+		if g.suffix != "" {
+			suffixed++
+		}
+		for _, anyOf := range g.required {
+			if isSubset(anyOf, g.forbidden) {
+				return fmt.Errorf("group %q wants and forbids %v", g.suffix, anyOf)
+			}
+		}
+	}
+	if suffixed > 1 && r.policy == "" {
+		return errors.New("several suffixed groups without group_policy")
+	}
+	return nil
+}
+
+// checkResourceless is about groups without resources: refused before 1.36, then
+// to be named by a same_subtree.
+func (r *request) checkResourceless(minor int) error {
+	some, mentioned := false, map[string]bool{}
+	for _, suffix := range slices.Concat(r.subtrees...) {
+		named := func(g *group) bool { return g.suffix == suffix }
+		if suffix == "" || !slices.ContainsFunc(r.groups, named) {
+			return fmt.Errorf("same_subtree names %q, which is no suffixed group", suffix)
+		}
+		mentioned[suffix] = true
+	}
+	for _, g := range r.groups {
+		some = some || g.resources != nil
+		if g.resources == nil && (minor < 36 || !mentioned[g.suffix]) {
+			return fmt.Errorf("group %q wants no resources", g.suffix)
+		}
+	}
+	if !some {
+		return errors.New("no group wants resources")
+	}
+	return nil
+}
+
+// isSubset tells whether all elements of a set are in another.
+func isSubset(set, of []string) bool {
+	return !slices.ContainsFunc(set, func(element string) bool { return !slices.Contains(of, element) })
+}

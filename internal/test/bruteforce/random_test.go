@@ -1,0 +1,159 @@
+package bruteforce_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berthd/berth/internal/test/bruteforce"
+)
+
+// questionsPerDeployment spares loads. rapid draws 100 deployments in each of two
+// parts, so these are 2000 cases; -rapid.checks or RAPID_CHECKS says how many
+// deployments instead: 500 make 10,000 cases.
+const questionsPerDeployment = 10
+
+// parts are drawn side by side, each on a database of its own.
+var parts = []struct {
+	name   string
+	minors []int
+}{
+	{"at the newest versions", []int{39, 39, 38, 39, 37, 36}},
+	{"at all versions", versions()},
+}
+
+// versions are all that have candidates, the newest first.
+func versions() []int {
+	var minors []int
+	for minor := 39; minor >= 10; minor-- {
+		minors = append(minors, minor)
+	}
+	return minors
+}
+
+// trial is a deployment and what is asked of it.
+type trial struct {
+	world     world
+	questions []question
+}
+
+// GoString keeps rapid from showing what is reduced before it is shown.
+func (t trial) GoString() string {
+	return fmt.Sprintf("%d questions to %d providers", len(t.questions), len(t.world.Providers))
+}
+
+func trials(minors []int) *rapid.Generator[trial] {
+	return rapid.Custom(func(t *rapid.T) trial {
+		drawn := trial{world: worlds.Draw(t, "deployment")}
+		for range questionsPerDeployment {
+			drawn.questions = append(drawn.questions, questions(drawn.world, minors).Draw(t, "question"))
+		}
+		return drawn
+	})
+}
+
+// enough is from how many cases on their distribution is no matter of luck.
+const enough = 400
+
+func TestCandidates_RandomQueries_MatchBruteforce(t *testing.T) {
+	t.Parallel()
+	shown := newTally()
+	t.Run("parts", func(t *testing.T) {
+		for _, part := range parts {
+			t.Run(part.name, func(t *testing.T) {
+				t.Parallel()
+				server := setup(t)
+				rapid.Check(t, func(t *rapid.T) { server.try(t, trials(part.minors).Draw(t, "trial"), shown) })
+			})
+		}
+	})
+	if shown.cases < enough {
+		t.Logf("%d cases are too few to ask what they have shown", shown.cases)
+		return
+	}
+	shown.check(t)
+}
+
+// TestCandidates_RandomQueries_CoverEveryRule needs no server: it is about the questions.
+func TestCandidates_RandomQueries_CoverEveryRule(t *testing.T) {
+	t.Parallel()
+	shown := newTally()
+	rapid.Check(t, func(t *rapid.T) {
+		for _, part := range parts {
+			drawn := trials(part.minors).Draw(t, "trial")
+			for _, q := range drawn.questions {
+				shown.count(drawn.world, q, drawn.world.Ask(bruteforce.Expand(q.query), q.minor))
+			}
+		}
+	})
+	if shown.cases >= enough {
+		shown.check(t)
+	}
+}
+
+// try asks the server and the rules, and fails where they differ.
+func (b *bundle) try(t *rapid.T, drawn trial, shown *tally) {
+	if err := b.load(drawn.world.Deployment); err != nil {
+		t.Fatalf("%#v\n%v", drawn.world, err)
+	}
+	for _, q := range drawn.questions {
+		expected, wrong := b.compare(drawn.world, q)
+		shown.count(drawn.world, q, expected)
+		if wrong == nil {
+			continue
+		}
+		w, q := reduce(drawn.world, q, b.fails)
+		if err := b.load(w.Deployment); err != nil {
+			t.Fatalf("%#v\n%v", w, err)
+		}
+		if expected, reduced := b.compare(w, q); reduced != nil {
+			t.Fatalf("%#v\n%#v\n%s\n%s", w, q, strings.Join(reduced, "\n"), listed(expected.Candidates))
+		}
+		t.Fatalf("not every time, of %#v:\n%#v\n%s", drawn.world, q, strings.Join(wrong, "\n"))
+	}
+}
+
+// fails tells whether the server is wrong about a case. One that shuffles is asked
+// several times.
+func (b *bundle) fails(w world, q question) bool {
+	if b.load(w.Deployment) != nil {
+		return false
+	}
+	for range map[bool]int{false: 1, true: 6}[settings[q.setting].random] {
+		if _, wrong := b.compare(w, q); wrong != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// compare asks both. It returns what the rules give, and what is wrong with what the
+// server says.
+func (b *bundle) compare(w world, q question) (expected *bruteforce.Answer, wrong []string) {
+	expected = settings[q.setting].apply(w.Ask(bruteforce.Expand(q.query), q.minor))
+	answer := b.get(q.setting, q.query, q.minor)
+	switch {
+	case answer.Code == http.StatusBadRequest && expected.Refused != "":
+		return expected, nil
+	case answer.Code != http.StatusOK:
+		return expected, []string{fmt.Sprintf("%d: %s", answer.Code, answer.Body)}
+	}
+	shown, err := w.Decode(answer.Body.Bytes(), q.minor)
+	if err != nil {
+		return expected, []string{err.Error() + " in " + answer.Body.String()}
+	}
+	return expected, expected.Differences(shown)
+}
+
+// listed shows candidates, if they are few.
+func listed(candidates []bruteforce.Candidate) string {
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "%d candidates are right", len(candidates))
+	for _, candidate := range candidates[:min(20, len(candidates))] {
+		lines.WriteString("\n  " + candidate.String())
+	}
+	return lines.String()
+}

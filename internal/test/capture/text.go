@@ -1,0 +1,24 @@
+package capture
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Text collects what several goroutines write.
+type Text struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (l *Text) Write(p []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *Text) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.String()
+}

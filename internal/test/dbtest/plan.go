@@ -1,0 +1,59 @@
+package dbtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// NumberedUUID returns the uuid of row n of a kind, two hexadecimal digits, in data that a test's SQL generates.
+func NumberedUUID(kind string, n int) uuid.UUID {
+	return uuid.MustParse(fmt.Sprintf("%s000000-0000-4000-8000-%012x", kind, n))
+}
+
+// PlanNode is one node of a plan.
+type PlanNode struct {
+	Type     string     `json:"Node Type"`
+	Relation string     `json:"Relation Name"`
+	Index    string     `json:"Index Name"`
+	Loops    float64    `json:"Actual Loops"`
+	Plans    []PlanNode `json:"Plans"`
+}
+
+// Walk visits the nodes that were executed.
+func (n *PlanNode) Walk(visit func(*PlanNode)) {
+	if n.Loops == 0 {
+		return
+	}
+	visit(n)
+	for i := range n.Plans {
+		n.Plans[i].Walk(visit)
+	}
+}
+
+// Explain runs a query as a prepared statement, with a plan_cache_mode, and returns its plan.
+func Explain(t *testing.T, conn *pgx.Conn, mode, query string, arguments ...string) *PlanNode {
+	t.Helper()
+	var encoded []byte
+	for _, statement := range []string{
+		"DEALLOCATE ALL", "SET plan_cache_mode = " + mode, "PREPARE explained AS " + query,
+	} {
+		if _, err := conn.Exec(t.Context(), statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	err := conn.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained("+strings.Join(arguments, ", ")+")",
+		pgx.QueryExecModeSimpleProtocol).Scan(&encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plans []struct{ Plan PlanNode }
+	if err := json.Unmarshal(encoded, &plans); err != nil {
+		t.Fatal(err)
+	}
+	return &plans[0].Plan
+}

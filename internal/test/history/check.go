@@ -1,0 +1,227 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Views are the ways to look at a history.
+type Views struct {
+	// Timeout bounds the search in one view of one part of the history.
+	Timeout time.Duration
+	// Directory is where pictures of what nothing explains are written.
+	Directory string
+}
+
+// view is a part of the history with what it is held against.
+type view struct {
+	name  string
+	model porcupine.Model
+	calls []*Call
+}
+
+// Findings are what is wrong with a history, a sentence for each part of it.
+type Findings struct {
+	// Unexplained are the parts that no order explains.
+	Unexplained []string
+	// Undecided are the parts in which the search was not done in time. They prove
+	// neither that the service is right nor that it is not.
+	Undecided []string
+}
+
+// Check looks at a history in all ways. It fails if a picture cannot be written.
+func (v Views) Check(calls []*Call) (Findings, error) {
+	findings := Findings{Unexplained: unexplained(calls)}
+	parts := views(calls)
+	verdicts := make([]Findings, len(parts))
+	failures := make([]error, len(parts))
+	var group sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range parts {
+		group.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			verdicts[i], failures[i] = v.check(&parts[i])
+		})
+	}
+	group.Wait()
+	for i := range parts {
+		if err := failures[i]; err != nil {
+			return Findings{}, err
+		}
+		findings.Unexplained = append(findings.Unexplained, verdicts[i].Unexplained...)
+		findings.Undecided = append(findings.Undecided, verdicts[i].Undecided...)
+	}
+	return findings, nil
+}
+
+func (v Views) check(part *view) (Findings, error) {
+	operations := part.operations()
+	switch porcupine.CheckOperationsTimeout(part.model, operations, v.Timeout) {
+	case porcupine.Ok:
+		return Findings{}, nil
+	case porcupine.Unknown:
+		return Findings{Undecided: []string{fmt.Sprintf(
+			"%s: whether an order explains the %d calls was not found out in %s", part.name, len(part.calls), v.Timeout)}}, nil
+	}
+	// What is needed for a picture takes longer, so it is collected only now.
+	_, information := porcupine.CheckOperationsVerbose(part.model, operations, v.Timeout)
+	path := filepath.Join(v.Directory, part.name+".html")
+	if err := os.MkdirAll(v.Directory, 0o755); err != nil {
+		return Findings{}, err
+	}
+	if err := porcupine.VisualizePath(part.model, information, path); err != nil {
+		return Findings{}, err
+	}
+	return Findings{Unexplained: []string{fmt.Sprintf(
+		"%s: no order explains the %d calls; %s shows them", part.name, len(part.calls), path)}}, nil
+}
+
+// unexplained are the answers that no service should give, whatever the order; some of
+// them.
+func unexplained(calls []*Call) (findings []string) {
+	const most = 10
+	for _, call := range calls {
+		if call.Answer.Reason == Unexplained && len(findings) < most {
+			findings = append(findings, fmt.Sprintf("district %d: %s", call.Partition.Number, call.describe()))
+		}
+	}
+	return findings
+}
+
+// views cuts a history into its parts.
+func views(calls []*Call) []view {
+	var districts []*Partition
+	byDistrict := map[*Partition][]*Call{}
+	for _, call := range calls {
+		if byDistrict[call.Partition] == nil {
+			districts = append(districts, call.Partition)
+		}
+		byDistrict[call.Partition] = append(byDistrict[call.Partition], call)
+	}
+	var made []view
+	for _, d := range districts {
+		been := whoWasWhere(byDistrict[d])
+		for p := range providers {
+			made = append(made, view{fmt.Sprintf("district-%d-place-%d", d.Number, p), modelOf(placeStep(p)),
+				slices.DeleteFunc(slices.Clone(byDistrict[d]), func(c *Call) bool { return !c.Operation.concerns(p, been[p]) })})
+		}
+		for who := range consumers {
+			made = append(made, view{fmt.Sprintf("district-%d-consumer-%d", d.Number, who), modelOf(consumerStep(who)),
+				slices.DeleteFunc(slices.Clone(byDistrict[d]), func(c *Call) bool { return !c.Operation.of(who) })})
+		}
+		made = append(made, view{fmt.Sprintf("district-%d", d.Number), modelOf(wholeStep), byDistrict[d]})
+	}
+	return made
+}
+
+// whoWasWhere are the consumers that any call names on a place.
+func whoWasWhere(calls []*Call) (been [providers][consumers]bool) {
+	for _, call := range calls {
+		for _, one := range wants(call.Operation) {
+			for p := range one.has {
+				if one.has[p] != (Amounts{}) {
+					been[p][one.consumer] = true
+				}
+			}
+		}
+	}
+	return been
+}
+
+// never is the end of a call whose answer was lost.
+const never = time.Duration(math.MaxInt64)
+
+// operations are the calls in the form of porcupine, in lanes in which no two overlap.
+func (v *view) operations() []porcupine.Operation {
+	calls := slices.Clone(v.calls)
+	slices.SortStableFunc(calls, func(a, b *Call) int { return cmp.Compare(a.Start, b.Start) })
+	var ends []time.Duration
+	made := make([]porcupine.Operation, 0, len(calls))
+	for _, call := range calls {
+		lane := slices.IndexFunc(ends, func(end time.Duration) bool { return end < call.Start })
+		if lane < 0 {
+			lane = len(ends)
+			ends = append(ends, 0)
+		}
+		ends[lane] = call.End
+		made = append(made, porcupine.Operation{
+			ClientId: lane, Input: call, Output: &call.Answer, Call: int64(call.Start), Return: int64(call.End),
+			Metadata: call,
+		})
+	}
+	return made
+}
+
+// step says whether an answer can be given in a state, and which state comes of it.
+type step[S comparable] func(now S, call *Call, answer *Answer) (S, bool)
+
+// accepted is the answer of a call whose own answer was lost, if it did happen.
+var accepted = &Answer{Observed: unseen()}
+
+func modelOf[S comparable](of step[S]) porcupine.Model {
+	seed := maphash.MakeSeed()
+	return porcupine.Model{
+		Init: func() any { var empty S; return empty },
+		Step: func(state, input, _ any) (bool, any) {
+			call, now := input.(*Call), state.(S)
+			if !call.Answer.Lost {
+				after, explained := of(now, call, &call.Answer)
+				return explained, after
+			}
+			if after, possible := of(now, call, accepted); possible {
+				return true, after
+			}
+			return true, now
+		},
+		Equal:             func(a, b any) bool { return a.(S) == b.(S) },
+		Hash:              func(state any) uint64 { return maphash.Comparable(seed, state.(S)) },
+		DescribeOperation: func(input, _ any) string { return input.(*Call).describe() },
+		DescribeState:     func(state any) string { return fmt.Sprint(state) },
+		DescribeOperationMetadata: func(of any) string {
+			return fmt.Sprintf("client %d", of.(*Call).Client)
+		},
+	}
+}
+
+func placeStep(p int) step[Provider] {
+	return func(now Provider, call *Call, answer *Answer) (Provider, bool) {
+		return call.Operation.place(p, now, answer)
+	}
+}
+
+func consumerStep(c int) step[Consumer] {
+	return func(now Consumer, call *Call, answer *Answer) (Consumer, bool) {
+		return call.Operation.consumer(c, now, answer)
+	}
+}
+
+// wholeStep asks all parts; each must explain the answer at this moment.
+func wholeStep(now State, call *Call, answer *Answer) (State, bool) {
+	if answer.Reason == Unexplained || !call.Operation.whole(&now, answer) {
+		return now, false
+	}
+	everyone := [consumers]bool{true, true, true, true, true}
+	after, explained := now, true
+	for p := 0; p < providers && explained; p++ {
+		if call.Operation.concerns(p, everyone) {
+			after.Places[p], explained = call.Operation.place(p, now.Places[p], answer)
+		}
+	}
+	for c := 0; c < consumers && explained; c++ {
+		if call.Operation.of(c) {
+			after.Consumers[c], explained = call.Operation.consumer(c, now.Consumers[c], answer)
+		}
+	}
+	return after, explained
+}

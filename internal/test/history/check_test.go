@@ -1,0 +1,200 @@
+package history
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// told writes histories by hand: one call after the other, unless they are said to be
+// at once.
+type told struct {
+	district *Partition
+	calls    []*Call
+	now      time.Duration
+}
+
+func (h *told) say(operation Operation, change func(*Answer)) *told {
+	answer := Answer{Status: http.StatusOK, Provider: none, Class: none, Expected: none, Observed: unseen()}
+	change(&answer)
+	end := h.now + 5
+	if answer.Lost {
+		end = never
+	}
+	h.calls = append(h.calls, &Call{Partition: h.district, Operation: operation, Answer: answer, Start: h.now, End: end})
+	h.now += 10
+	return h
+}
+
+// atOnce makes the last calls overlap.
+func (h *told) atOnce(count int) *told {
+	for _, call := range h.calls[len(h.calls)-count:] {
+		call.Start = h.calls[len(h.calls)-count].Start
+		call.End = h.now
+	}
+	return h
+}
+
+func yes(*Answer) {}
+
+func lost(a *Answer) { a.Lost = true }
+
+func no(reason Reason, place, class int) func(*Answer) {
+	return func(a *Answer) { a.Status, a.Reason, a.Provider, a.Class = http.StatusConflict, reason, place, class }
+}
+
+// begin is a history with two providers of 8 VCPUs.
+func begin() *told {
+	h := &told{district: NewDistrict(0)}
+	for p := range 2 {
+		h.say(createProvider{inTree{at(p)}, none}, yes)
+		h.say(putInventories{onPlace: at(p), offers: [len(classes)]Inventory{{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, Ratio: 1}}}, yes)
+	}
+	return h
+}
+
+// taking is a claim of so many VCPUs of the two providers.
+func taking(consumer int, given int64, amounts ...int64) Operation {
+	one := want{consumer: consumer, given: given}
+	for p, amount := range amounts {
+		one.has[p][0] = amount
+	}
+	return claim{takes{wants: []want{one}}}
+}
+
+// sees is what a look at a consumer or provider tells.
+func seesConsumer(generation int64, amounts ...int64) func(*Answer) {
+	return func(a *Answer) {
+		a.Observed.Generation = generation
+		for p, amount := range amounts {
+			a.Observed.ByProvider[p][0] = amount
+		}
+	}
+}
+
+func seesUsed(generation, amount int64) func(*Answer) {
+	return func(a *Answer) { a.Observed.Generation, a.Observed.Used[0] = generation, amount }
+}
+
+func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
+	t.Parallel()
+	usages := func(p int) Operation { return getUsages{at(p)} }
+	for name, c := range map[string]struct {
+		history *told
+		// against are the parts that nothing explains.
+		against []string
+	}{
+		"one claim after the other": {history: begin().
+			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(CapacityExceeded, 0, 0)).say(taking(1, 0, 3), yes).
+			say(taking(0, 0, 1), func(a *Answer) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 1 }).
+			say(usages(0), seesUsed(3, 8)).say(getAllocations{who: 0}, seesConsumer(1, 5))},
+		"two claims by one generation": {
+			history: begin().say(taking(0, 0, 5), yes).say(taking(0, 1, 3), yes).say(taking(0, 1, 4), yes),
+			against: []string{"district-0-consumer-0", "district-0"},
+		},
+		"no room where there is some": {
+			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 3), no(CapacityExceeded, 0, 0)),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"no room at a moment in which there was none": {history: begin().
+			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(CapacityExceeded, 0, 0)).say(deleteAllocations{who: 0}, yes).atOnce(3)},
+		"room where there is none": {
+			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 4), yes),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"a generation that did not rise": {
+			history: begin().say(taking(0, 0, 5), yes).say(usages(0), seesUsed(1, 5)),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"a generation that is called stale and is not": {
+			history: begin().say(taking(0, 0, 5), func(a *Answer) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 0 }),
+			against: []string{"district-0-consumer-0", "district-0"},
+		},
+		"what was read before is read again": {
+			history: begin().say(taking(0, 0, 5), yes).say(usages(0), seesUsed(2, 5)).say(usages(0), seesUsed(1, 0)),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"a claim that is seen half done": {
+			history: begin().say(taking(0, 0, 5, 5), yes).say(usages(0), seesUsed(2, 5)).say(usages(1), seesUsed(1, 0)).
+				say(getAllocations{who: 0}, seesConsumer(1, 5, 5)).atOnce(4).reading(),
+			against: []string{"district-0"},
+		},
+		"a lost claim that happened":       {history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(2, 5))},
+		"a lost claim that never happened": {history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(1, 0))},
+		"a lost claim that happened later": {history: begin().say(taking(0, 0, 5), lost).
+			say(usages(0), seesUsed(1, 0)).say(usages(0), seesUsed(2, 5))},
+		"a lost claim that happened twice": {
+			history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(3, 5)),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"an answer that is none": {
+			history: begin().say(deleteAllocations{who: 0}, func(a *Answer) { a.Status, a.Reason = http.StatusInternalServerError, Unexplained }),
+			against: []string{"district 0: consumer 0 leaves: 500 ", "district-0-consumer-0", "district-0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			findings, err := Views{Timeout: time.Minute, Directory: t.TempDir()}.Check(c.history.calls)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, finding := range findings.Unexplained {
+				findings.Unexplained[i], _, _ = strings.Cut(finding, ": no order explains")
+			}
+			if !slices.Equal(findings.Unexplained, c.against) || findings.Undecided != nil {
+				t.Errorf("got  %q\nwant %q", findings, c.against)
+			}
+		})
+	}
+}
+
+// reading makes the looks of the last four calls, of which the first is a claim, one
+// after the other while that runs.
+func (h *told) reading() *told {
+	last := h.calls[len(h.calls)-4:]
+	for i, call := range last[1:] {
+		call.Start, call.End = last[0].Start+time.Duration(2*i)+1, last[0].Start+time.Duration(2*i)+2
+	}
+	last[0].End = h.now
+	return h
+}
+
+func TestHistory_Unexplained_WritesVisualization(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	h := begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 4), yes)
+	findings, err := Views{Timeout: time.Minute, Directory: directory}.Check(h.calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const says = "district-0-place-0: no order explains the 4 calls; "
+	path := filepath.Join(directory, "district-0-place-0.html")
+	if len(findings.Unexplained) != 2 || findings.Unexplained[0] != says+path+" shows them" {
+		t.Errorf("got %q", findings)
+	}
+	picture, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range h.calls {
+		if call.Operation.concerns(0, [consumers]bool{}) && !strings.Contains(string(picture), call.describe()) {
+			t.Errorf("the picture of %d bytes does not show %q", len(picture), call.describe())
+		}
+	}
+}
+
+func TestHistory_CheckTimeout_ReportsUndecided(t *testing.T) {
+	t.Parallel()
+	findings, err := Views{Timeout: time.Nanosecond, Directory: t.TempDir()}.Check(begin().calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if findings.Unexplained != nil || len(findings.Undecided) == 0 ||
+		!strings.Contains(findings.Undecided[0], "was not found out in 1ns") {
+		t.Errorf("got %q", findings)
+	}
+}

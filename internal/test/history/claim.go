@@ -1,0 +1,239 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+)
+
+// want is what one consumer is to have.
+type want struct {
+	consumer int
+	// given is the generation that the client knows; 0: it knows of no consumer.
+	given int64
+	has   [providers]Amounts
+}
+
+// takes is what requests have in common that say what consumers are to have.
+type takes struct {
+	nothing
+	wants []want
+}
+
+// wants returns the allocations that an operation sets; nil for an operation without allocations.
+func wants(of Operation) []want {
+	switch operation := of.(type) {
+	case claim:
+		return operation.wants
+	case reshape:
+		return append([]want{}, operation.wants...)
+	}
+	return nil
+}
+
+func (w takes) concerns(p int, been [consumers]bool) bool {
+	for _, one := range w.wants {
+		if been[one.consumer] || one.has[p] != (Amounts{}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w takes) of(c int) bool {
+	for _, one := range w.wants {
+		if one.consumer == c {
+			return true
+		}
+	}
+	return false
+}
+
+// document is the body by consumer.
+func (w takes) document(d *Partition) map[string]any {
+	made := map[string]any{}
+	for _, one := range w.wants {
+		allocations := map[string]any{}
+		for p := range one.has {
+			resources := map[string]int64{}
+			for class, amount := range one.has[p] {
+				if amount > 0 {
+					resources[classes[class]] = amount
+				}
+			}
+			if len(resources) > 0 {
+				allocations[d.providers[p].String()] = map[string]any{"resources": resources}
+			}
+		}
+		claim := map[string]any{
+			"allocations": allocations, "project_id": "project", "user_id": "user",
+			"consumer_type": "INSTANCE", "consumer_generation": nil,
+		}
+		if one.given > 0 {
+			claim["consumer_generation"] = one.given
+		}
+		made[d.consumers[one.consumer].String()] = claim
+	}
+	return made
+}
+
+// judge says what of a class of a provider the wants break; empty: nothing.
+func (w takes) judge(p, class int, now *Provider) Reason {
+	var had, wanted int64
+	offer := now.Inventories[class]
+	wrong := false
+	for _, one := range w.wants {
+		amount := one.has[p][class]
+		had += now.ByConsumer[one.consumer][class]
+		wanted += amount
+		wrong = wrong || amount > 0 && (amount < int64(offer.MinUnit) || amount > int64(offer.MaxUnit) || amount%int64(offer.StepSize) != 0)
+	}
+	switch {
+	case wanted == 0:
+		return ""
+	case offer.Total == 0:
+		return NoInventory
+	case wrong:
+		return WrongUnits
+	case wanted > had && float64(now.used(class)-had+wanted) > offer.capacity():
+		return CapacityExceeded
+	}
+	return ""
+}
+
+// breaks says whether the wants break a certain rule. Of two that they break, the
+// first in the order of the request is named, so that both can be right.
+func (w takes) breaks(p, class int, now *Provider, reason Reason) bool {
+	if !now.Exists || class < 0 {
+		return false
+	}
+	found := w.judge(p, class, now)
+	if reason == CapacityExceeded && found == WrongUnits {
+		plain := *now
+		plain.Inventories[class].MinUnit, plain.Inventories[class].MaxUnit, plain.Inventories[class].StepSize = 1, 1<<30, 1
+		found = w.judge(p, class, &plain)
+	}
+	return found == reason
+}
+
+// take is a provider after the wants; false: they do not fit. Its generation rises if
+// it is named, or was used by a consumer that is gone now.
+func (w takes) take(p int, now Provider) (Provider, bool) {
+	rises := false
+	for class := range classes {
+		if w.judge(p, class, &now) != "" {
+			return now, false
+		}
+	}
+	for _, one := range w.wants {
+		named, isGone := one.has[p] != (Amounts{}), one.has == ([providers]Amounts{})
+		rises = rises || named || isGone && now.ByConsumer[one.consumer] != (Amounts{})
+		now.ByConsumer[one.consumer] = one.has[p]
+	}
+	if rises {
+		now.Generation++
+	}
+	return now, now.Exists || !rises
+}
+
+func (w takes) place(p int, now Provider, a *Answer) (Provider, bool) {
+	switch a.Reason {
+	case "":
+		return w.take(p, now)
+	case ProviderNotFound:
+		return now, p != a.Provider || !now.Exists
+	case NoInventory, WrongUnits, CapacityExceeded:
+		return now, p != a.Provider || w.breaks(p, a.Class, &now, a.Reason)
+	}
+	return now, a.Reason == RetriesExhausted || a.Reason == ConsumerGenerationConflict
+}
+
+func (w takes) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
+	for _, one := range w.wants {
+		if one.consumer != c {
+			continue
+		}
+		isKnown := now.Generation == one.given
+		switch a.Reason {
+		case "":
+			if one.has == ([providers]Amounts{}) {
+				return Consumer{}, isKnown
+			}
+			return Consumer{Generation: now.Generation + 1, ByProvider: one.has}, isKnown
+		case ConsumerGenerationConflict:
+			// Which of several it was is not said.
+			return now, len(w.wants) > 1 || !isKnown && a.Expected == now.Generation
+		case ProviderNotFound, NoInventory, WrongUnits, CapacityExceeded:
+			return now, isKnown // which is looked at first
+		}
+		return now, a.Reason == RetriesExhausted
+	}
+	return now, true
+}
+
+func (w takes) whole(now *State, a *Answer) bool {
+	if a.Reason != ConsumerGenerationConflict {
+		return true
+	}
+	for _, one := range w.wants {
+		if actual := now.Consumers[one.consumer].Generation; actual != one.given && actual == a.Expected {
+			return true
+		}
+	}
+	return false
+}
+
+func (w takes) String() string {
+	var parts []string
+	for _, one := range w.wants {
+		parts = append(parts, fmt.Sprintf("consumer %d at %d takes %s", one.consumer, one.given, describeHas(one.has)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// claim is PUT /allocations/{consumer} for one consumer and POST for several.
+type claim struct{ takes }
+
+func (w claim) request(d *Partition) request {
+	document := w.document(d)
+	if len(w.wants) > 1 {
+		return request{"POST", "/allocations", document}
+	}
+	consumer := d.consumers[w.wants[0].consumer].String()
+	return request{"PUT", "/allocations/" + consumer, document[consumer]}
+}
+
+// deleteAllocations is DELETE /allocations/{consumer}.
+type deleteAllocations struct {
+	nothing
+	who int
+}
+
+func (w deleteAllocations) request(d *Partition) request {
+	return request{"DELETE", "/allocations/" + d.consumers[w.who].String(), nil}
+}
+
+func (w deleteAllocations) concerns(_ int, been [consumers]bool) bool { return been[w.who] }
+
+func (w deleteAllocations) of(c int) bool { return c == w.who }
+
+func (w deleteAllocations) place(_ int, now Provider, a *Answer) (Provider, bool) {
+	switch a.Reason {
+	case "":
+		now.ByConsumer[w.who] = Amounts{}
+	case NoConsumer:
+		return now, now.ByConsumer[w.who] == Amounts{}
+	}
+	return now, a.Reason == "" || a.Reason == RetriesExhausted
+}
+
+func (w deleteAllocations) consumer(_ int, now Consumer, a *Answer) (Consumer, bool) {
+	switch a.Reason {
+	case "":
+		return Consumer{}, now.Generation > 0
+	case NoConsumer:
+		return now, now.Generation == 0
+	}
+	return now, a.Reason == RetriesExhausted
+}
+
+func (w deleteAllocations) String() string { return fmt.Sprintf("consumer %d leaves", w.who) }

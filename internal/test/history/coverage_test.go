@@ -1,0 +1,77 @@
+package history
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+)
+
+// busy is how a write ends that found no moment for itself.
+func busy(a *Answer) { a.Status, a.Reason = http.StatusConflict, RetriesExhausted }
+
+// ofEachKind is a history in which each kind of request was accepted so often.
+func ofEachKind(times int) *told {
+	h := &told{district: NewDistrict(0)}
+	for _, one := range tallied {
+		for range times {
+			h.say(one.like, yes)
+		}
+	}
+	return h
+}
+
+func (h *told) sayOften(times int, operation Operation, change func(*Answer)) *told {
+	for range times {
+		h.say(operation, change)
+	}
+	return h
+}
+
+func TestHistory_Coverage_ReportsUndercoveredOperations(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		history *told
+		thin    []string
+	}{
+		"each kind accepted often enough": {history: ofEachKind(enough)},
+		"one write too busy":              {history: ofEachKind(enough).say(deleteAllocations{}, busy)},
+		"two of a thousand writes too busy": {
+			history: ofEachKind(enough).sayOften(1000, taking(0, 0, 1), yes).sayOften(2, deleteAllocations{}, busy)},
+		"two of few": {
+			history: ofEachKind(enough).sayOften(2, deleteAllocations{}, busy),
+			thin:    []string{"all writes: 44 sent, 42 accepted, 2 found no moment for themselves, 0 lost; at most 1 may find none"},
+		},
+		"a kind that is always too busy, or lost": {
+			history: ofEachKind(enough).without(reparentProvider{}).say(reparentProvider{}, busy).say(reparentProvider{}, lost).say(reparentProvider{}, no(Loop, 0, 0)),
+			thin:    []string{"new parent: 3 sent, 0 accepted, 1 found no moment for themselves, 1 lost; at least 3 must be accepted"},
+		},
+		"a kind that was never sent": {
+			history: ofEachKind(enough).without(changeInventory{method: http.MethodPut}),
+			thin:    []string{"change of an inventory: 0 sent, 0 accepted, 0 found no moment for themselves, 0 lost; at least 3 must be accepted"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tallies, err := Tallies(c.history.calls)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if thin := Undercovered(tallies); !slices.Equal(thin, c.thin) {
+				t.Errorf("got  %q\nwant %q", thin, c.thin)
+			}
+		})
+	}
+}
+
+// without removes the calls of the kind of an operation.
+func (h *told) without(operation Operation) *told {
+	h.calls = slices.DeleteFunc(h.calls, func(c *Call) bool { return likeness(c.Operation) == likeness(operation) })
+	return h
+}
+
+func TestHistory_UncountedOperation_ReturnsError(t *testing.T) {
+	t.Parallel()
+	if _, err := Tallies((&told{}).say(changeInventory{method: http.MethodHead}, yes).calls); err == nil {
+		t.Error("it was counted")
+	}
+}

@@ -1,0 +1,167 @@
+package history_test
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/internal/test/history"
+	berthsql "github.com/berthd/berth/sql"
+)
+
+// edit takes a lock or a check out of a function.
+type edit struct{ function, old, new string }
+
+// detector is what must find a fault, at least.
+type detector string
+
+const (
+	byHistory  detector = "history"  // no order explains what clients saw
+	byAudit    detector = "audit"    // the database is inconsistent
+	byDeadlock detector = "deadlock" // PostgreSQL aborted writes in a lock cycle
+)
+
+// pause stands where a lock was. It gives what should not happen the time to happen.
+const pause = "PERFORM pg_sleep(0.004);"
+
+// window is a longer pause, for what seldom meets.
+const window = "PERFORM pg_sleep(0.03);"
+
+// longWindow is for what meets hardly ever.
+const longWindow = "PERFORM pg_sleep(0.1);"
+
+// checkMove and moved are the first and the last of what the locks of a move are for.
+const (
+	checkMove = "PERFORM provider_reparent_check(p_uuid, v_id, v_old_parent, p_parent, v_parent,\n            p_may_reparent);"
+	moved     = "UPDATE inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);"
+)
+
+// longWay has every claim go the way of those for several consumers and providers.
+var longWay = edit{"allocation_replace", "IF cardinality(p_consumers) = 1 AND", "IF false AND"}
+
+// raise is how a claim on one provider holds it.
+const raise = "UPDATE provider_generations SET generation = generation + 1, updated_at = now()\n    WHERE provider_id = v_provider;"
+
+// mutations are mistakes that could be made in the functions. Each is what this package
+// is for, so each has to be found.
+var mutations = map[string]struct {
+	edits   []edit
+	by      detector
+	favours history.Bias // what clients do more often
+}{
+	"a claim holds none of its providers": {[]edit{
+		longWay,
+		{"allocation_replace", "PERFORM allocation_lock_providers(v_locked.ids, v_named.providers);", pause},
+	}, byDeadlock, history.Anything},
+	"a claim reads what is used before it holds the inventory": {[]edit{
+		longWay,
+		{"allocation_replace", "PERFORM allocation_lock_providers(v_locked.ids, v_named.providers);", pause},
+		{"allocation_apply", "(total - reserved) * allocation_ratio - used\n",
+			"(total - reserved) * allocation_ratio - (SELECT stale.used FROM inventories AS stale " +
+				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL)\n"},
+	}, byHistory, history.Anything},
+	"a claim adds to what was used a moment ago": {[]edit{
+		longWay,
+		{"allocation_replace", "PERFORM allocation_lock_providers(v_locked.ids, v_named.providers);", pause},
+		{"allocation_apply", "SET used = used + v_added[i] - v_released[i]",
+			"SET used = greatest(0, (SELECT stale.used FROM inventories AS stale " +
+				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL) " +
+				"+ v_added[i] - v_released[i])"},
+	}, byAudit, history.Anything},
+	"a claim on one provider adds to what was used a moment ago": {[]edit{
+		{"allocation_claim", raise, pause},
+		{"allocation_claim", "SET used = used +",
+			"SET used = (SELECT stale.used FROM inventories AS stale WHERE stale.provider_id = v_provider " +
+				"AND stale.class_id = inventories.class_id AND pg_sleep(0.03) IS NOT NULL) +"},
+		{"allocation_claim", "RETURN true;", raise + " RETURN true;"},
+	}, byAudit, history.Anything},
+	"a claim on one provider leaves its generation": {[]edit{
+		{"allocation_claim", raise, "PERFORM FROM provider_generations WHERE provider_id = v_provider FOR NO KEY UPDATE;"},
+	}, byHistory, history.Anything},
+	"a claim has a consumer whose generation is not compared": {[]edit{
+		{"consumer_check_generation", "IF (p_actual[i] < 0) <> p_unseen[i] OR p_actual[i] >= 0 AND p_actual[i] <> p_given[i] THEN", "IF false THEN"},
+	}, byHistory, history.Anything},
+	"a claim compares the generation of a consumer that it does not hold": {[]edit{
+		{"consumer_lock", "WHERE consumer.uuid = p_uuids[v_position] FOR NO KEY UPDATE;", "WHERE consumer.uuid = p_uuids[v_position];"},
+		{"consumer_check_generation", "FOR i IN 1 .. cardinality(p_uuids) LOOP", pause + " FOR i IN 1 .. cardinality(p_uuids) LOOP"},
+	}, byHistory, history.Anything},
+	"inventories are replaced whatever the generation": {[]edit{
+		{"inventory_replace", "provider_lock(p_provider, p_generation, true, false)", "provider_lock(p_provider, NULL, true, false)"},
+	}, byHistory, history.Anything},
+	"a provider's generation is compared before its lock is had": {[]edit{
+		{"provider_lock", "WHERE generation_row.provider_id = provider_lock.provider_id FOR NO KEY UPDATE;",
+			"WHERE generation_row.provider_id = provider_lock.provider_id; " + pause},
+	}, byHistory, history.Anything},
+	"a reshape holds none of its providers": {[]edit{
+		{"reshape_lock", "PERFORM allocation_lock_providers(p_consumers, v_locked);", pause},
+	}, byHistory, history.Anything},
+	"who leaves gives nothing back": {[]edit{
+		{"allocation_delete", "SET used = used - v_row.used", "SET used = used"},
+	}, byHistory, history.Anything},
+	"traits change and the generation does not": {[]edit{
+		{"provider_traits_replace", "CASE WHEN v_written > 0 THEN provider_bump_generation(v_locked.provider_id) ELSE v_locked.generation END", "v_locked.generation"},
+	}, byHistory, history.Anything},
+	"a provider moves between trees that it does not hold": {[]edit{
+		{"provider_reparent_lock", "WHERE root.id = v_root FOR NO KEY UPDATE;", "WHERE root.id = v_root;"},
+		{"provider_update", checkMove, checkMove + window},
+		{"provider_reparent", moved, moved + window},
+	}, byAudit, history.Moves},
+	"who leaves does not hold itself": {[]edit{
+		{"allocation_delete", "WHERE consumer.uuid = p_consumer FOR UPDATE;", "WHERE consumer.uuid = p_consumer; " + longWindow},
+	}, byHistory, history.Releases},
+	"a provider moves and leaves its inventories behind": {[]edit{
+		{"provider_reparent", moved, ""},
+	}, byAudit, history.Anything},
+}
+
+// statementNumber is the comment that numbers a statement, which the edits leave out.
+var statementNumber = regexp.MustCompile(` /\* \w+ \d+/\d+ \*/`)
+
+// applyMutation puts the edits into the functions of one database. Text that is not there
+// any more is no fault.
+func applyMutation(t *testing.T, db *dbtest.DB, edits []edit) {
+	t.Helper()
+	edited := map[string]string{}
+	for _, one := range edits {
+		text, ok := edited[one.function]
+		if !ok {
+			read, err := fs.ReadFile(berthsql.Files, "functions/"+one.function+".sql")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(read)
+		}
+		text = statementNumber.ReplaceAllString(text, "")
+		if strings.Count(text, one.old) != 1 {
+			t.Fatalf("%s does not have once %q", one.function, one.old)
+		}
+		edited[one.function] = strings.Replace(text, one.old, one.new, 1)
+	}
+	for name, text := range edited {
+		if _, err := db.Pool.Exec(t.Context(), text); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+// rounds bounds how often a fault gets the chance to show.
+const rounds = 120
+
+func TestHistory_Mutations_AllDetected(t *testing.T) {
+	for name, fault := range mutations {
+		t.Run(name, func(t *testing.T) {
+			for round := range rounds {
+				wanted := traffic{districts: 8, seed: *seed + uint64(round), lasts: 700 * time.Millisecond, favours: fault.favours, pictures: t.TempDir()}
+				found := wanted.run(t, fault.edits)
+				if found.by(fault.by) {
+					t.Logf("round %d, seed %d: %s", round, wanted.seed, found)
+					return
+				}
+			}
+			t.Errorf("not found by %s in %d rounds", fault.by, rounds)
+		})
+	}
+}

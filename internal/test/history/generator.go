@@ -1,0 +1,236 @@
+package history
+
+import (
+	"context"
+	"net/http"
+)
+
+// CreateProviders makes the first providers of a district: two roots with a child each, all
+// with some inventory.
+func (c *Client) CreateProviders(ctx context.Context) error {
+	for p, parent := range []int{none, none, 0, 1} {
+		for _, operation := range []Operation{
+			createProvider{inTree{at(p)}, parent},
+			putInventories{onPlace: at(p), offers: c.drawOffers()},
+		} {
+			if _, err := c.Do(ctx, operation); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ReadAll asks for everything, as the last client of a history.
+func (c *Client) ReadAll(ctx context.Context) error {
+	var operations []Operation
+	for p := range providers {
+		operations = append(operations, getProvider{at(p)}, getInventories{at(p)}, getProviderAllocations{at(p)}, getUsages{at(p)}, getTraits{at(p)})
+	}
+	for who := range consumers {
+		operations = append(operations, getAllocations{who: who})
+	}
+	for _, operation := range operations {
+		if _, err := c.Do(ctx, operation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func at(p int) onPlace { return onPlace{at: p} }
+
+// acts are what a client may do next, by how often it does.
+var acts = []struct {
+	weight int
+	draw   func(*Client, context.Context) (Operation, error)
+}{
+	{30, (*Client).drawClaim},
+	{10, (*Client).drawClaims},
+	{8, func(c *Client, _ context.Context) (Operation, error) {
+		return deleteAllocations{who: c.Dice.IntN(consumers)}, nil
+	}},
+	{8, func(c *Client, _ context.Context) (Operation, error) {
+		return getAllocations{who: c.Dice.IntN(consumers)}, nil
+	}},
+	{6, func(c *Client, _ context.Context) (Operation, error) {
+		return getProviderAllocations{c.anywhere()}, nil
+	}},
+	{4, func(c *Client, _ context.Context) (Operation, error) { return getInventories{c.anywhere()}, nil }},
+	{4, func(c *Client, _ context.Context) (Operation, error) { return getUsages{c.anywhere()}, nil }},
+	{3, func(c *Client, _ context.Context) (Operation, error) { return getProvider{c.anywhere()}, nil }},
+	{3, func(c *Client, _ context.Context) (Operation, error) { return getTraits{c.anywhere()}, nil }},
+	{8, (*Client).drawOfferAll},
+	{8, (*Client).drawOfferOne},
+	{1, func(c *Client, _ context.Context) (Operation, error) { return deleteInventories{c.anywhere()}, nil }},
+	{6, (*Client).drawTraits},
+	{10, (*Client).drawReshape},
+	{5, func(c *Client, _ context.Context) (Operation, error) {
+		return reparentProvider{inTree{c.anywhere()}, c.Dice.IntN(providers+1) - 1}, nil
+	}},
+	{4, func(c *Client, _ context.Context) (Operation, error) {
+		p := 2 + c.Dice.IntN(2)
+		return createProvider{inTree{at(p)}, c.Dice.IntN(p+1) - 1}, nil
+	}},
+	{3, func(c *Client, _ context.Context) (Operation, error) {
+		return deleteProvider{inTree{at(2 + c.Dice.IntN(2))}}, nil
+	}},
+}
+
+// Bias is what a client does every other time, for what else would seldom meet.
+type Bias int
+
+// The favourites: none, to move a provider, to release what a consumer has.
+const (
+	Anything Bias = iota
+	Moves
+	Releases
+)
+
+// RandomStep does one thing at random.
+func (c *Client) RandomStep(ctx context.Context) error {
+	if c.Favours != Anything && c.Dice.IntN(2) == 0 {
+		var operation Operation = deleteAllocations{who: c.Dice.IntN(consumers)}
+		if c.Favours == Moves {
+			operation = reparentProvider{inTree{c.anywhere()}, c.Dice.IntN(providers+1) - 1}
+		}
+		_, err := c.Do(ctx, operation)
+		return err
+	}
+	total := 0
+	for _, act := range acts {
+		total += act.weight
+	}
+	throw := c.Dice.IntN(total)
+	for _, act := range acts {
+		if throw -= act.weight; throw < 0 {
+			operation, err := act.draw(c, ctx)
+			if err == nil {
+				_, err = c.Do(ctx, operation)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) anywhere() onPlace { return at(c.Dice.IntN(providers)) }
+
+// known is a provider's generation: mostly a fresh one, else what is remembered.
+func (c *Client) known(ctx context.Context, of onPlace) (int64, error) {
+	if c.Dice.IntN(3) > 0 {
+		if _, err := c.Do(ctx, getInventories{of}); err != nil {
+			return 0, err
+		}
+	}
+	return c.memory.Places[of.at].Generation, nil
+}
+
+func (c *Client) drawOffer() Inventory {
+	return Inventory{
+		Total: 3 + c.Dice.Int32N(6), Reserved: c.Dice.Int32N(2), MinUnit: 1, MaxUnit: 3 + c.Dice.Int32N(8),
+		StepSize: 1 + c.Dice.Int32N(5)/4, Ratio: []float64{1, 1, 1.5, 2}[c.Dice.IntN(4)],
+	}
+}
+
+func (c *Client) drawOffers() (made [len(classes)]Inventory) {
+	for class := range made {
+		if c.Dice.IntN(8) > 0 {
+			made[class] = c.drawOffer()
+		}
+	}
+	return made
+}
+
+// drawWant is what a consumer is to have: something of one or two providers, at
+// times nothing.
+func (c *Client) drawWant(ctx context.Context, who int, mayGo bool) (want, error) {
+	if c.Dice.IntN(3) > 0 {
+		if _, err := c.Do(ctx, getAllocations{who: who}); err != nil {
+			return want{}, err
+		}
+	}
+	made := want{consumer: who, given: c.memory.Consumers[who].Generation}
+	if mayGo && c.Dice.IntN(5) == 0 {
+		return made, nil
+	}
+	for range 1 + c.Dice.IntN(2) {
+		p := c.Dice.IntN(providers)
+		made.has[p][c.Dice.IntN(len(classes))] = 1 + c.Dice.Int64N(4)
+	}
+	return made, nil
+}
+
+func (c *Client) drawWants(ctx context.Context, mayGo bool) (made takes, err error) {
+	for _, who := range c.Dice.Perm(consumers)[:2] {
+		one, err := c.drawWant(ctx, who, mayGo)
+		if err != nil {
+			return made, err
+		}
+		made.wants = append(made.wants, one)
+	}
+	return made, nil
+}
+
+func (c *Client) drawClaim(ctx context.Context) (Operation, error) {
+	one, err := c.drawWant(ctx, c.Dice.IntN(consumers), true)
+	return claim{takes{wants: []want{one}}}, err
+}
+
+func (c *Client) drawClaims(ctx context.Context) (Operation, error) {
+	wants, err := c.drawWants(ctx, true)
+	return claim{wants}, err
+}
+
+func (c *Client) drawOfferAll(ctx context.Context) (Operation, error) {
+	of := c.anywhere()
+	given, err := c.known(ctx, of)
+	return putInventories{onPlace: of, given: given, offers: c.drawOffers()}, err
+}
+
+func (c *Client) drawOfferOne(ctx context.Context) (Operation, error) {
+	made := changeInventory{
+		onPlace: c.anywhere(), class: c.Dice.IntN(len(classes)), given: none, offer: c.drawOffer(),
+		method: []string{http.MethodPost, http.MethodPut, http.MethodDelete}[c.Dice.IntN(3)],
+	}
+	var err error
+	switch made.method {
+	case http.MethodPut:
+		made.given, err = c.known(ctx, made.onPlace)
+	case http.MethodDelete:
+		made.offer = Inventory{}
+	}
+	return made, err
+}
+
+func (c *Client) drawTraits(ctx context.Context) (Operation, error) {
+	of := c.anywhere()
+	given, err := c.known(ctx, of)
+	return replaceTraits{onPlace: of, given: given, traits: uint8(c.Dice.IntN(1 << len(traits)))}, err
+}
+
+// drawReshape gives one or two providers other inventories and two consumers other
+// allocations, or none any. Half of the consumers keep what they have, for which there
+// is room more often. Consumers come first: generations of providers age sooner.
+func (c *Client) drawReshape(ctx context.Context) (Operation, error) {
+	made := reshape{}
+	var err error
+	if c.Dice.IntN(3) > 0 {
+		if made.takes, err = c.drawWants(ctx, false); err != nil {
+			return nil, err
+		}
+		for i, one := range made.wants {
+			if has := c.memory.Consumers[one.consumer].ByProvider; has != ([providers]Amounts{}) && c.Dice.IntN(2) == 0 {
+				made.wants[i].has = has
+			}
+		}
+	}
+	for _, p := range c.Dice.Perm(providers)[:1+c.Dice.IntN(2)] {
+		given, err := c.known(ctx, at(p))
+		if err != nil {
+			return nil, err
+		}
+		made.shapes = append(made.shapes, shape{at: p, given: given, offers: c.drawOffers()})
+	}
+	return made, nil
+}

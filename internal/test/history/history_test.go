@@ -1,0 +1,238 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/internal/test/history"
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/internal/test/storetest"
+	"github.com/berthd/berth/server/postgres"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+var (
+	duration = flag.Duration("history.duration", 5*time.Second, "how long each history is recorded")
+	seed     = flag.Uint64("history.seed", uint64(time.Now().UnixNano()), "what decides on the requests")
+)
+
+// clients is how many send requests at the same time.
+const clients = 64
+
+// traffic says what happens in a history.
+type traffic struct {
+	districts int
+	seed      uint64
+	lasts     time.Duration
+	// cut is how many of a thousand writes lose their connection.
+	cut int
+	// favours is what clients do more often than the rest.
+	favours history.Bias
+	// guarded: writes that a guard of package dbtest refuses fail.
+	guarded bool
+	// whole: it lasts longer, up to eight times, if it would be thin otherwise.
+	whole bool
+	// pictures is where those of what nothing explains are written.
+	pictures string
+}
+
+// verdict is what was found wrong with a history and what it left behind.
+type verdict struct {
+	calls []*history.Call
+	history.Findings
+	// inconsistencies are those of the database.
+	inconsistencies []string
+	// deadlocks is what PostgreSQL counted, retried what the store did.
+	deadlocks, retried int64
+	checking           time.Duration
+}
+
+// by says whether something is found; an undecided search found nothing.
+func (v *verdict) by(how detector) bool {
+	return how == byHistory && v.Unexplained != nil || how == byAudit && v.inconsistencies != nil ||
+		how == byDeadlock && v.deadlocks > 0
+}
+
+// String is short: of each finder the first finding.
+func (v *verdict) String() string {
+	first := func(of []string) string {
+		if len(of) == 0 {
+			return "none"
+		}
+		return fmt.Sprintf("%d (%s)", len(of), of[0])
+	}
+	return fmt.Sprintf("%d calls; unexplained: %s; undecided: %s; inconsistencies: %s; deadlocks: %d",
+		len(v.calls), first(v.Unexplained), first(v.Undecided), first(v.inconsistencies), v.deadlocks)
+}
+
+// run records a history on a database of its own and looks at what came of it.
+func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
+	t.Helper()
+	db := dbtest.New(t)
+	if wanted.guarded {
+		dbtest.AddInvariantTriggers(t, db)
+	}
+	applyMutation(t, db, edits)
+	service := servertest.New(t, servertest.Options{DB: db, Store: postgres.Options{MaxConns: 24}})
+	listening := service.Listen(t)
+	made := &verdict{calls: wanted.record(t, listening.URL), retried: service.Store.Pool().Retries()}
+	listening.Close()
+	service.Store.Close()
+
+	began := time.Now()
+	look := history.Views{Timeout: 20 * time.Second, Directory: wanted.pictures}
+	var err error
+	if made.Findings, err = look.Check(made.calls); err != nil {
+		t.Fatal(err)
+	}
+	made.checking = time.Since(began)
+	if made.inconsistencies, err = dbtest.Inconsistencies(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	made.deadlocks = deadlocks(t, db)
+	return made
+}
+
+// deadlocks is what the database has counted. A session tells when it ends, so this
+// looks until only the test's own are left.
+func deadlocks(t *testing.T, db *dbtest.DB) (count int64) {
+	t.Helper()
+	for sessions := int32(-1); sessions != db.Pool.Stat().TotalConns(); {
+		if err := db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND backend_type = 'client backend'`).Scan(&sessions); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Pool.QueryRow(t.Context(),
+		"SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&count); err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// record lets 64 clients act for a while and returns all that they did and saw.
+func (wanted traffic) record(t *testing.T, url string) []*history.Call {
+	t.Helper()
+	connections := &http.Transport{MaxIdleConnsPerHost: clients}
+	defer connections.CloseIdleConnections()
+	recorder := history.NewRecorder(url, &http.Client{Transport: connections})
+	districts := make([]*history.Partition, wanted.districts)
+	client := func(number, district int) *history.Client {
+		return &history.Client{
+			Number: number, Recorder: recorder, Partition: districts[district],
+			Dice: rand.New(rand.NewPCG(wanted.seed, uint64(number))), Cut: wanted.cut, Favours: wanted.favours,
+		}
+	}
+	for i := range districts {
+		districts[i] = history.NewDistrict(i)
+		if err := client(clients+i, i).CreateProviders(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var group sync.WaitGroup
+	failures := make([]error, clients)
+	var over atomic.Bool
+	for i := range clients {
+		group.Go(func() {
+			acting := client(i, i%wanted.districts)
+			for !over.Load() && failures[i] == nil {
+				failures[i] = acting.RandomStep(context.WithoutCancel(t.Context()))
+			}
+		})
+	}
+	wanted.wait(t, recorder)
+	over.Store(true)
+	group.Wait()
+	for i := range districts {
+		failures = append(failures, client(clients+len(districts)+i, i).ReadAll(t.Context()))
+	}
+	if err := errors.Join(failures...); err != nil {
+		t.Fatal(err)
+	}
+	return recorder.Calls()
+}
+
+// wait lets a history last as long as it is to. A machine that has much else to do gets
+// the time that it takes for requests of each kind to be accepted.
+func (wanted traffic) wait(t *testing.T, recorder *history.Recorder) {
+	const most, between = 8, 100 * time.Millisecond
+	time.Sleep(wanted.lasts)
+	end := time.Now().Add((most - 1) * wanted.lasts)
+	for wanted.whole && time.Now().Before(end) && history.Undercovered(tallies(t, recorder.Calls())) != nil {
+		time.Sleep(between)
+	}
+}
+
+func tallies(t *testing.T, calls []*history.Call) []history.Coverage {
+	t.Helper()
+	counted, err := history.Tallies(calls)
+	if err != nil {
+		t.Error(err)
+	}
+	return counted
+}
+
+// pictures outlive a test that fails: what clients saw cannot be had again. They are
+// among the test's artifacts, where those are kept.
+func pictures(t *testing.T) string {
+	t.Helper()
+	if kept := flag.Lookup("test.artifacts"); kept != nil && kept.Value.String() == "true" {
+		return t.ArtifactDir()
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("berth-history-%d-%s", *seed, filepath.Base(t.Name())))
+}
+
+// summary counts the answers.
+func summary(calls []*history.Call) string {
+	accepted, lost := 0, 0
+	refused := map[history.Reason]int{}
+	for _, call := range calls {
+		switch {
+		case call.Answer.Lost:
+			lost++
+		case call.Answer.Reason != "":
+			refused[call.Answer.Reason]++
+		default:
+			accepted++
+		}
+	}
+	return fmt.Sprintf("%d calls: %d accepted, %d lost, refused %v", len(calls), accepted, lost, refused)
+}
+
+func TestHistory_ConcurrentClients_Linearizable(t *testing.T) {
+	for name, wanted := range map[string]traffic{
+		"spread over 16 districts": {districts: 16, cut: 5},
+		"crowded into 8":           {districts: 8, cut: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wanted.seed, wanted.lasts, wanted.guarded, wanted.whole = *seed, *duration, true, true
+			wanted.pictures = pictures(t)
+			t.Logf("seed %d", wanted.seed)
+			found := wanted.run(t, nil)
+			t.Logf("%s; %d writes retried; checked in %s", summary(found.calls), found.retried, found.checking)
+			counted := tallies(t, found.calls)
+			for _, count := range counted {
+				t.Log(count)
+			}
+			for _, finding := range slices.Concat(found.Unexplained, found.Undecided, found.inconsistencies, history.Undercovered(counted)) {
+				t.Error(finding)
+			}
+			if found.deadlocks > 0 {
+				t.Errorf("%d deadlocks", found.deadlocks)
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package scenario
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Exchange is a request and its answer.
+type Exchange struct {
+	Method, Target string
+	// Sent are the request's headers.
+	Sent http.Header
+	// Version is what the request asked for; empty: nothing.
+	Version string
+
+	Status int
+	Header http.Header
+	Body   []byte
+	// JSON is the body, if it is JSON.
+	JSON any
+}
+
+// usual are the headers of a request that says nothing else.
+var usual = map[string]string{"X-Auth-Token": "admin", "X-Roles": "admin,service"}
+
+// versionHeader asks for a microversion of the service.
+const versionHeader, versionService = "OpenStack-API-Version", "placement"
+
+// newExchange makes the request of a step.
+func (n *names) newExchange(step *Step, version string, body []byte, hasBody bool) *Exchange {
+	method, target, _ := strings.Cut(step.Request, " ")
+	made := &Exchange{Method: method, Target: n.fill(target), Sent: http.Header{}, Version: version}
+	for name, value := range usual {
+		made.Sent.Set(name, value)
+	}
+	if version != "" {
+		made.Sent.Set(versionHeader, versionService+" "+version)
+	}
+	if hasBody {
+		made.Sent.Set("Content-Type", "application/json")
+		made.Sent.Set("Content-Length", fmt.Sprint(len(body)))
+	}
+	for name, values := range step.Headers {
+		made.Sent.Del(name)
+		for _, value := range values {
+			made.Sent.Add(name, n.fill(value))
+		}
+	}
+	return made
+}
+
+// responseTimeout is the maximum wait for one response, so that a server that hangs fails the step and not the whole
+// run.
+const responseTimeout = 30 * time.Second
+
+// do sends the request byte by byte as the step spells it, which net/http's
+// client would not, and reads the answer.
+func (e *Exchange) do(ctx context.Context, address string, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	// A server may answer before it has read all of the request; what it says
+	// counts, not that the rest could not be sent.
+	_, sendErr := conn.Write(append(e.head(address), body...))
+	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: e.Method})
+	if err != nil {
+		return fmt.Errorf("no answer: %w (sending it: %v)", err, sendErr)
+	}
+	defer response.Body.Close()
+	e.Status, e.Header = response.StatusCode, response.Header
+	if response.ContentLength >= 0 {
+		// ReadResponse takes this one away from the headers of some answers.
+		e.Header.Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	if e.Body, err = io.ReadAll(response.Body); err != nil {
+		return fmt.Errorf("the answer breaks off: %w", err)
+	}
+	if value, err := parseJSON(e.Body); err == nil {
+		e.JSON = value
+	}
+	return nil
+}
+
+func (e *Exchange) head(address string) []byte {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s %s HTTP/1.1\r\n", e.Method, e.Target)
+	if e.Sent.Get("Host") == "" {
+		fmt.Fprintf(&out, "Host: %s\r\n", address)
+	}
+	names := make([]string, 0, len(e.Sent))
+	for name := range e.Sent {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range e.Sent[name] {
+			fmt.Fprintf(&out, "%s: %s\r\n", name, value)
+		}
+	}
+	out.WriteString("\r\n")
+	return []byte(out.String())
+}
+
+// failure is the code and the detail of the answer's only error.
+func (e *Exchange) failure() (code *string, detail string, ok bool) {
+	object, _ := e.JSON.(map[string]any)
+	list, _ := object["errors"].([]any)
+	if len(list) != 1 {
+		return nil, "", false
+	}
+	item, _ := list[0].(map[string]any)
+	if text, ok := item["code"].(string); ok {
+		code = &text
+	}
+	detail, ok = item["detail"].(string)
+	return code, detail, ok
+}

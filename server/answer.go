@@ -1,0 +1,158 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/spool"
+)
+
+// answer is the response of an operation. It is complete before its first byte is sent, so the operation
+// has ended by then: it occupies no database connection while the client reads, and an error still has its
+// own status.
+type answer struct {
+	to http.ResponseWriter
+	// before is the header before the operation ran.
+	before http.Header
+	status int
+	body   *spool.Buffer
+	err    error
+}
+
+func newAnswer(to http.ResponseWriter, room *spool.Spool) *answer {
+	return &answer{to: to, before: maps.Clone(to.Header()), body: room.NewBuffer()}
+}
+
+// Header implements http.ResponseWriter.
+func (a *answer) Header() http.Header { return a.to.Header() }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+// Write implements http.ResponseWriter. It returns an error if the spool is full.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.err != nil {
+		return 0, a.err
+	}
+	a.WriteHeader(http.StatusOK)
+	n, err := a.body.Write(p)
+	if err != nil {
+		a.Fail(noRoom(err))
+	}
+	return n, err
+}
+
+// Fail replaces the response by that of an error, whatever was written before. The first error stays.
+func (a *answer) Fail(err error) {
+	if a.err == nil {
+		a.err = err
+	}
+}
+
+// noRoom returns the fault for a response that the spool rejected, with the cause for the log.
+func noRoom(err error) error {
+	told := fault.New(fault.Unavailable, "The server cannot buffer this response at the moment. Retry the request, or request fewer results.")
+	told.RetryAfter = time.Duration(1+rand.IntN(3)) * time.Second
+	return fmt.Errorf("%w; %w", told, err)
+}
+
+// failed discards the response if the operation failed, and returns the error.
+func (a *answer) failed() error {
+	if a.err != nil {
+		clear(a.to.Header())
+		maps.Copy(a.to.Header(), a.before)
+	}
+	return a.err
+}
+
+// send writes the response to the client. A truncated response must not look complete, so an error ends
+// the connection.
+func (a *answer) send() {
+	if a.status == 0 {
+		return
+	}
+	a.to.WriteHeader(a.status)
+	if a.body.Len() == 0 {
+		return
+	}
+	if _, err := a.body.WriteTo(a.to); err != nil {
+		panic(&cutError{err})
+	}
+}
+
+// serve runs an operation and sends its response. It releases the slot of the request before it sends,
+// unless the memory for waiting responses is used up: then the slot bounds them.
+func (l *limiter) serve(table *route.Table, w http.ResponseWriter, r *http.Request, leave func()) error {
+	made := newAnswer(w, l.room)
+	defer made.body.Close()
+	if err := made.operate(table, r); err != nil {
+		return err
+	}
+	if err := made.failed(); err != nil {
+		return err
+	}
+	if made.body.Hold() {
+		leave()
+	}
+	l.writing.Inc()
+	defer l.writing.Dec()
+	made.send()
+	return nil
+}
+
+// operate runs the operation. If a body cannot be written, huma panics with the error, which operate
+// returns.
+func (a *answer) operate(table *route.Table, r *http.Request) error {
+	defer func() {
+		value := recover()
+		if value == nil {
+			return
+		}
+		if err, ok := value.(error); !ok || !isNoRoom(err) {
+			panic(value)
+		}
+	}()
+	return table.Serve(a, r)
+}
+
+func isNoRoom(err error) bool {
+	_, found := errors.AsType[*spool.Error](err)
+	return found
+}
+
+// cutError is the error of a response that was not written completely.
+type cutError struct{ cause error }
+
+// Error returns a text for the log.
+func (c *cutError) Error() string {
+	return "the response was not written completely: " + c.cause.Error()
+}
+
+// The reasons of a truncated response, as values of the label of the metric.
+const (
+	cutStalled  = "stalled"
+	cutGone     = "client_gone"
+	cutInternal = "internal"
+)
+
+// reason distinguishes clients that no longer read from those that disconnected.
+func (c *cutError) reason() string {
+	switch {
+	case isNoRoom(c.cause):
+		return cutInternal
+	case errors.Is(c.cause, os.ErrDeadlineExceeded):
+		return cutStalled
+	}
+	return cutGone
+}

@@ -1,0 +1,220 @@
+package baremetal
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
+)
+
+// These are Berth's extensions of ironic's API for node allocations. They exist only for requests that name them in the
+// common header (see microversion.Extended).
+
+// AllocationRequestExtended is the request for one or several node allocations, with all extensions.
+type AllocationRequestExtended struct {
+	AllocationRequest
+	Wait    *float64      `json:"wait,omitempty" nullable:"false" minimum:"0" maximum:"600" doc:"Respond when the allocation is decided, or after this number of seconds." example:"30"`
+	Count   *jsonbody.Int `json:"count,omitempty" nullable:"false" minimum:"1" maximum:"100" doc:"Number of allocations to create and decide together. Their names are the name followed by -1, -2 and so on." example:"3"`
+	Minimum *jsonbody.Int `json:"minimum,omitempty" nullable:"false" minimum:"1" doc:"With count: minimum number of allocations that must get a node; if fewer can, none does. Default: count." example:"2"`
+	Sticky  bool          `json:"sticky,omitempty" doc:"The node keeps the allocation after its instance is torn down." example:"true"`
+}
+
+// AllocationRetry is the request that processes a node allocation again.
+type AllocationRetry struct {
+	Wait *float64 `json:"wait,omitempty" nullable:"false" minimum:"0" maximum:"600" doc:"Respond when the allocation is decided, or after this number of seconds." example:"30"`
+}
+
+// allocationsMade is one node allocation, or a list if the request contains count.
+type allocationsMade struct {
+	one  *view[Allocation]
+	many *Allocations
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m allocationsMade) MarshalJSON() ([]byte, error) {
+	if m.many != nil {
+		return json.Marshal(m.many)
+	}
+	return json.Marshal(m.one)
+}
+
+// Schema implements huma.SchemaProvider.
+func (allocationsMade) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		view[Allocation]{}.Schema(r), r.Schema(reflect.TypeFor[Allocations](), true, ""),
+	}}
+}
+
+// extendedAllocations returns the operations with extensions: one replaces the creation, the other retries.
+func (o *operations) extendedAllocations() (creation, retry *route.Operation) {
+	creation = o.nodeAllocationCreation()
+	creation.Variants = []route.Variant{route.Write(v(52), route.Body[none]{Example: exampleRequest, Optional: true}, o.nodeAllocationCreateExtended,
+		route.Status(http.StatusCreated), route.Example(exampleAllocation(exampleAsked)))}
+	return creation, &route.Operation{
+		ID: "node-allocation-retry", Method: http.MethodPost, Path: allocationOnePath + "/retry", Tag: tagAllocations,
+		Rule: policy.NodeAllocationsUpdate, Authorize: o.onAllocation(policy.NodeAllocationsUpdate), Checks: writesSince, Summary: "Retry a failed allocation",
+		Description: "Processes an allocation in state error again. It keeps its UUID and name.",
+		Fails: []route.Failure{
+			{Name: "allocation-not-found", When: "The allocation does not exist.", Fault: noAllocation("web-1")},
+			{Name: "allocation-not-in-error", When: "The allocation is not in state error.", Fault: notInError("web-1", "active")},
+		},
+		Variants: []route.Variant{route.Write(v(52), route.Body[allocationInput]{Optional: true}, o.nodeAllocationRetry,
+			route.Example(exampleAllocation(exampleAsked)))},
+	}
+}
+
+func notInError(sent, state string) *fault.Error {
+	return fault.New(fault.Conflict, "Allocation %s cannot be retried, because it is in state %s and not in error.", sent, state)
+}
+
+func (o *operations) nodeAllocationCreateExtended(ctx context.Context, _ *none, body *AllocationRequestExtended) (*created[allocationsMade], error) {
+	request, err := body.wanted(isTraitExpression)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.ownAllocation(ctx, &request); err != nil {
+		return nil, err
+	}
+	request.Extended, request.Sticky, request.Quiet = true, body.Sticky, o.decide != nil
+	if body.Count != nil || body.Minimum != nil {
+		return o.nodeAllocationBatch(ctx, body, &request)
+	}
+	made, err := o.store.NodeAllocationCreate(ctx, request, o.conductor)
+	if err != nil {
+		return nil, allocationRefused(&request).Translate(err)
+	}
+	o.handToConductor(made)
+	decided, err := o.await(ctx, body.Wait, made)
+	if err != nil {
+		return nil, err
+	}
+	shown := allocationOf(ctx, allocationShape.all(ctx), &decided[0])
+	return &created[allocationsMade]{
+		Location: url(ctx, "/v1/"+allocationPath(made.UUID)), Body: allocationsMade{one: &shown},
+	}, nil
+}
+
+func (o *operations) nodeAllocationBatch(
+	ctx context.Context, body *AllocationRequestExtended, request *store.NodeAllocationRequest,
+) (*created[allocationsMade], error) {
+	number, minimum, err := body.size(request)
+	if err != nil {
+		return nil, err
+	}
+	made, err := o.store.NodeAllocationCreateBatch(ctx, *request, number, minimum, o.conductor)
+	refused := allocationRefused(request)
+	refused[store.NodeAllocationNameTaken] = func(store.Values) *fault.Error {
+		return fault.New(fault.Conflict, "An allocation with one of the names %s-1 to %s-%d already exists.",
+			*request.Name, *request.Name, number)
+	}
+	if err != nil {
+		return nil, refused.Translate(err)
+	}
+	o.handToConductor(made...)
+	made, err = o.await(ctx, body.Wait, made...)
+	if err != nil {
+		return nil, err
+	}
+	shown := &Allocations{Allocations: make([]view[Allocation], len(made))}
+	for i := range made {
+		shown.Allocations[i] = allocationOf(ctx, allocationShape.all(ctx), &made[i])
+	}
+	return &created[allocationsMade]{Location: url(ctx, allocationsPath), Body: allocationsMade{many: shown}}, nil
+}
+
+// size returns the number of node allocations to create and the minimum number that must get a node.
+func (w *AllocationRequestExtended) size(request *store.NodeAllocationRequest) (number, minimum int, err error) {
+	switch {
+	case w.Count == nil:
+		return 0, 0, fault.New(fault.Invalid, "The minimum %d requires count.", *w.Minimum)
+	case request.UUID != nil || request.Node != nil:
+		return 0, 0, fault.New(fault.Invalid, "With count, uuid and node cannot be sent: the allocations have uuids of their own, "+
+			"and nodes are chosen.")
+	}
+	number = int(*w.Count)
+	minimum = number
+	if w.Minimum != nil {
+		minimum = int(*w.Minimum)
+	}
+	if minimum > number {
+		return 0, 0, fault.New(fault.Invalid, "The minimum %d is more than the count %d.", minimum, number)
+	}
+	if longest := maxName - len("-100"); request.Name != nil && len(*request.Name) > longest {
+		return 0, 0, fault.New(fault.Invalid, "With count, a name has up to %d characters, because a number follows it.", longest)
+	}
+	return number, minimum, nil
+}
+
+func (o *operations) nodeAllocationRetry(
+	ctx context.Context, in *allocationInput, body *AllocationRetry,
+) (*answer[view[Allocation]], error) {
+	called, err := ident(authorized(ctx, in.Ident))
+	if err != nil {
+		return nil, err
+	}
+	if err := o.store.NodeAllocationRetry(ctx, called, o.conductor); err != nil {
+		refused := allocationFaults(in.Ident)
+		refused[store.NodeAllocationNotFailed] = func(values store.Values) *fault.Error { return notInError(in.Ident, values.State) }
+		return nil, refused.Translate(err)
+	}
+	found, err := o.store.NodeAllocationShow(ctx, called)
+	if err != nil {
+		return nil, allocationFaults(in.Ident).Translate(err)
+	}
+	decided, err := o.await(ctx, body.Wait, found)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[view[Allocation]]{Body: allocationOf(ctx, allocationShape.all(ctx), &decided[0])}, nil
+}
+
+// These are the operators of traits.
+const (
+	without = "!"
+	oneOf   = "in:"
+)
+
+// isTraitExpression reports whether text is a trait name, a forbidden trait, or a list of any-of traits.
+func isTraitExpression(text string) bool {
+	if list, ok := strings.CutPrefix(text, oneOf); ok {
+		for name := range strings.SplitSeq(list, ",") {
+			if !store.IsTraitName(name) {
+				return false
+			}
+		}
+		return true
+	}
+	return store.IsTraitName(strings.TrimPrefix(text, without))
+}
+
+// responseMargin is the part of a request's deadline that is reserved for the response.
+const responseMargin = time.Second
+
+// await returns node allocations when all are decided or when the time ends.
+func (o *operations) await(ctx context.Context, seconds *float64, made ...store.NodeAllocation) ([]store.NodeAllocation, error) {
+	if seconds == nil {
+		return made, nil
+	}
+	timeout := time.Duration(*seconds * float64(time.Second))
+	if deadline, limited := ctx.Deadline(); limited {
+		timeout = min(timeout, time.Until(deadline)-responseMargin)
+	}
+	waiting, done := context.WithTimeout(ctx, timeout)
+	defer done()
+	for i := range made {
+		if err := o.decisionHub.await(waiting, &made[i]); err != nil && waiting.Err() == nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}

@@ -1,0 +1,68 @@
+// Package candidates searches allocation candidates: it queries the database, page by page of trees, for the providers
+// that satisfy each group of a query, and combines them with package combine.
+//
+// It is not for the error texts and formats of the API, which are in package placement, nor for the claim of a
+// candidate, which is a method of package store.
+package candidates
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
+)
+
+// Search finds allocation candidates in one database. It is safe for concurrent use.
+type Search struct {
+	pool    *postgres.Pool
+	queries *db.Queries
+	names   atomic.Pointer[nameCache]
+}
+
+// New returns the search in the database of a pool.
+func New(pool *postgres.Pool) *Search { return &Search{pool: pool, queries: db.New()} }
+
+// maxCandidates is more candidates than any response has. Larger limits are reduced to it, so that arithmetic with them
+// cannot overflow.
+const maxCandidates = 1 << 40
+
+// List starts a search for candidates. When it returns, it has found the first of them, so that an error still has its
+// own status. The caller reads All to its end, then Summaries, and closes the result in any case.
+//
+// The error is a *store.RuleViolation with TraitNotFound or ClassNotFound for an unknown name. If the search exceeds
+// the budget, the error is a fault, here or while the caller reads the candidates.
+func (s *Search) List(ctx context.Context, query Query) (*Result, error) {
+	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (*Result, error) {
+		of := postgres.NewSnapshot(conn)
+		made, err := s.begin(ctx, of, query)
+		if err != nil {
+			_ = of.Close() // the error that matters is err
+		}
+		return made, err
+	})
+}
+
+// begin finds the first candidates in a snapshot.
+func (s *Search) begin(ctx context.Context, reading *postgres.Snapshot, query Query) (*Result, error) {
+	query.Limit = min(query.Limit, maxCandidates)
+	made := &Result{
+		seen:   map[string]bool{},
+		used:   usedTrees{known: map[int64]bool{}, onlyThem: query.OnePerTree},
+		search: &candidateSearch{ctx: ctx, queries: s.queries, snapshot: reading, query: &query, names: s.knownNames()},
+	}
+	if query.Randomize {
+		made.search.rng = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	fits, err := made.search.begin()
+	if fits && err == nil {
+		made.found, err = made.search.next(query.Limit)
+	}
+	if err == nil {
+		err = made.enforceBudgetBeforeOutput()
+	}
+	return made, err
+}

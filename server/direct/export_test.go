@@ -1,4 +1,0 @@
-package direct
-
-// Serve is a transport to any handler, for tests.
-var Serve = serve

@@ -1,0 +1,187 @@
+package placement
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthd/berth/server/candidates"
+	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/querystring"
+	"github.com/berthd/berth/server/uuidlike"
+)
+
+// candidateParser is a candidate query while it is parsed.
+type candidateParser struct {
+	candidates.Query
+	at microversion.Version
+	// places maps suffixes to indexes in Groups.
+	places map[string]int
+	// subtrees are the values of same_subtree. Their suffixes may name no group.
+	subtrees [][]string
+	// hasPolicy reports whether the query contains group_policy.
+	hasPolicy bool
+}
+
+// candidateQuery parses a query that has passed its schema. The order of its steps is the order of errors.
+func candidateQuery(values querystring.Values, at microversion.Version) (candidates.Query, error) {
+	ask := candidateParser{at: at, places: map[string]int{}}
+	ask.readLimits(values)
+	for _, step := range []func(querystring.Values) error{
+		ask.readRoot, ask.readSubtrees, ask.readGroups, ask.readTrees, ask.check,
+	} {
+		if err := step(values); err != nil {
+			return candidates.Query{}, err
+		}
+	}
+	ask.OnePerTree = !at.CombinesTrees()
+	ask.Subtrees = ask.subtreePlaces()
+	return ask.Query, nil
+}
+
+// readLimits reads the parameters whose first value applies, unlike those of other parameters.
+func (a *candidateParser) readLimits(values querystring.Values) {
+	if text, ok := values.First("limit"); ok {
+		// After the schema, Atoi fails only for a number above the range of int, which equals no limit.
+		if limit, err := strconv.Atoi(text); err == nil {
+			a.Limit = limit
+		}
+	}
+	// The schema has validated the last value. An empty first value equals none.
+	policy, _ := values.First("group_policy")
+	a.hasPolicy, a.Isolate = policy != "", policy == "isolate"
+}
+
+// rootGrammar is the microversion whose format root_required has. That format has no alternatives at any microversion.
+var rootGrammar = v(38)
+
+func (a *candidateParser) readRoot(values querystring.Values) error {
+	given := values.All("root_required")
+	if len(given) > 1 {
+		return rootRequiredRepeated.Of()
+	}
+	required, forbidden, err := parseRequired(given, rootGrammar)
+	if err != nil {
+		return err
+	}
+	a.RootRequired, a.RootForbidden = slices.Concat(required...), forbidden
+	var both []string
+	for _, trait := range a.RootRequired {
+		if slices.Contains(forbidden, trait) {
+			both = append(both, trait)
+		}
+	}
+	if both == nil {
+		return nil
+	}
+	slices.Sort(both)
+	return rootRequiredConflict.Of(strings.Join(slices.Compact(both), ", "))
+}
+
+func (a *candidateParser) readSubtrees(values querystring.Values) error {
+	for _, value := range values.All("same_subtree") {
+		suffixes := strings.Split(value, ",")
+		for i, suffix := range suffixes {
+			if suffixes[i] = strings.TrimSpace(suffix); suffixes[i] == "" {
+				return fault.New(fault.Invalid, "Empty string (unsuffixed group) can not be specified in `same_subtree` ").
+					WithCode(fault.CodeBadValue)
+			}
+		}
+		a.subtrees = append(a.subtrees, suffixes)
+	}
+	return nil
+}
+
+// These parameters of a group can have a suffix.
+const (
+	resourcesParam = "resources"
+	requiredParam  = "required"
+	memberOfParam  = "member_of"
+	inTreeParam    = "in_tree"
+)
+
+// splitGroupParam splits a group parameter into its name and its suffix. The schema has validated the suffix.
+func splitGroupParam(name string) (param, suffix string, ok bool) {
+	for _, param := range []string{resourcesParam, requiredParam, memberOfParam, inTreeParam} {
+		if suffix, ok := strings.CutPrefix(name, param); ok {
+			return param, suffix, true
+		}
+	}
+	return "", "", false
+}
+
+// group returns the group with a suffix and creates it if it does not exist. The pointer is valid until the next group
+// is created.
+func (a *candidateParser) group(suffix string) *candidates.Group {
+	place, known := a.places[suffix]
+	if !known {
+		place = len(a.Groups)
+		a.places[suffix] = place
+		a.Groups = append(a.Groups, candidates.Group{Suffix: suffix})
+	}
+	return &a.Groups[place]
+}
+
+// readGroups reads the groups except for in_tree. The first parameter of a group creates it and determines its
+// position. At the first required or member_of of a group it reads all values of that parameter. It reads each
+// resources parameter in order, and the last one applies.
+func (a *candidateParser) readGroups(values querystring.Values) error {
+	byName := map[string][]string{}
+	for _, pair := range values.Pairs() {
+		byName[pair.Name] = append(byName[pair.Name], pair.Value)
+	}
+	for _, pair := range values.Pairs() {
+		param, suffix, ok := splitGroupParam(pair.Name)
+		if !ok {
+			continue
+		}
+		group, given := a.group(suffix), byName[pair.Name]
+		var err error
+		switch {
+		case param == resourcesParam:
+			group.Resources, err = parseResources(pair.Value)
+		case given == nil: // read at its first occurrence
+		case param == requiredParam:
+			group.Required, group.Forbidden, err = parseRequired(given, a.at)
+			byName[pair.Name] = nil
+		case param == memberOfParam:
+			group.MemberOf, group.NotMemberOf, err = parseMemberOf(pair.Name, given, a.at)
+			byName[pair.Name] = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readTrees reads in_tree of all groups. Each value must be a UUID, and the last one applies.
+func (a *candidateParser) readTrees(values querystring.Values) error {
+	for _, pair := range values.Pairs() {
+		param, suffix, ok := splitGroupParam(pair.Name)
+		if !ok || param != inTreeParam {
+			continue
+		}
+		id, ok := uuidlike.Parse(strings.TrimSpace(pair.Value))
+		if !ok {
+			return invalidInTree.Of(pair.Value)
+		}
+		a.group(suffix).InTree = &id
+	}
+	return nil
+}
+
+// subtreePlaces returns the indexes of the groups in each same_subtree, sorted and without duplicates.
+func (a *candidateParser) subtreePlaces() [][]int {
+	var all [][]int
+	for _, suffixes := range a.subtrees {
+		var places []int
+		for _, suffix := range suffixes {
+			places = append(places, a.places[suffix])
+		}
+		slices.Sort(places)
+		all = append(all, slices.Compact(places))
+	}
+	return all
+}

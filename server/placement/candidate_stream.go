@@ -1,0 +1,86 @@
+package placement
+
+import (
+	"iter"
+	"strconv"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/berthd/berth/server/candidates"
+	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/route"
+)
+
+// candidateBuffers pools the buffers of responses. Buffers that a huge candidate enlarged are left to the garbage
+// collector.
+var candidateBuffers = sync.Pool{New: func() any {
+	buf := make([]byte, 0, candidateChunk+candidateChunk/8)
+	return &buf
+}}
+
+const candidateBufferKept = 4 * candidateChunk
+
+// candidateStream is a response whose first chunk is encoded but not sent, so that an error can still replace it.
+type candidateStream struct {
+	source candidateSource
+	writer *candidateWriter
+	pooled *[]byte
+	first  []byte
+	next   func() ([]byte, error, bool)
+	stop   func()
+}
+
+// startCandidates encodes the first chunk. If that fails, it closes the source.
+func startCandidates(
+	source candidateSource, shape candidateShape, groups []candidates.Group,
+) (*candidateStream, error) {
+	s := &candidateStream{source: source, pooled: candidateBuffers.Get().(*[]byte)}
+	s.writer = newCandidateWriter(shape, groups, *s.pooled)
+	s.next, s.stop = iter.Pull2(s.writer.chunks(source))
+	started := false
+	defer func() {
+		if !started {
+			s.close()
+		}
+	}()
+	var err error
+	s.first, err, _ = s.next()
+	started = err == nil
+	return s, err
+}
+
+// send writes the response. If an error occurs before the first byte is sent, the error becomes the response.
+func (s *candidateStream) send(to huma.Context) {
+	defer s.close()
+	to.SetHeader("Content-Type", "application/json")
+	if s.writer.isComplete {
+		to.SetHeader("Content-Length", strconv.Itoa(len(s.first)))
+	}
+	w := to.BodyWriter()
+	chunk, err, more := s.first, error(nil), true
+	for more {
+		if err == nil {
+			err = to.Context().Err()
+		}
+		if err == nil {
+			_, err = w.Write(chunk)
+		}
+		if err != nil {
+			route.Fail(to, candidateListFaults.Translate(err))
+			return
+		}
+		chunk, err, more = s.next()
+	}
+	request.From(to.Context()).Candidates = s.writer.count
+}
+
+// close releases the database connection and returns the buffer to the pool.
+func (s *candidateStream) close() {
+	s.stop()
+	_ = s.source.close() // the response is complete, or an earlier error takes precedence
+	if buf := s.writer.buf; cap(buf) <= candidateBufferKept {
+		*s.pooled = buf[:0]
+		candidateBuffers.Put(s.pooled)
+	}
+}

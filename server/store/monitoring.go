@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/berthd/berth/gen/db"
+)
+
+// Health is the state of PostgreSQL: sizes in bytes, times and ages in seconds, and -1 for values that this role may
+// not read.
+type Health = db.DatabaseHealthRow
+
+// Capacity is the sum of a resource class over all providers.
+type Capacity = db.CapacityListRow
+
+// BaremetalState is the number of nodes, node allocations or conductors in a state.
+type BaremetalState = db.BaremetalCountRow
+
+// DatabaseHealth returns the state of PostgreSQL.
+func (s *Store) DatabaseHealth(ctx context.Context) (found Health, err error) {
+	err = s.pool.WithMonitorConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		found, err = s.queries.DatabaseHealth(ctx, conn)
+		return err
+	})
+	return found, err
+}
+
+// CapacityList returns the sum of the inventories of each resource class, for the first most classes. It reads the
+// whole table.
+func (s *Store) CapacityList(ctx context.Context, most int) (found []Capacity, err error) {
+	err = s.pool.WithMonitorConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		found, err = s.queries.CapacityList(ctx, conn, int32(most))
+		return err
+	})
+	return found, err
+}
+
+// BaremetalCount counts nodes, node allocations and conductors by their states. A conductor whose last heartbeat is
+// older than silence counts as stale.
+func (s *Store) BaremetalCount(ctx context.Context, silence time.Duration) (found []BaremetalState, err error) {
+	err = s.pool.WithMonitorConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		found, err = s.queries.BaremetalCount(ctx, conn, silence.Seconds())
+		return err
+	})
+	return found, err
+}

@@ -1,9 +1,0 @@
--- Memberships whose mark of sharing differs from the provider's traits.
-SELECT coalesce(provider.uuid::text, ''),
-    format('provider %s is in aggregate %s with sharing %s', member.provider_id, member.aggregate_id, member.sharing)
-FROM provider_aggregates AS member
-LEFT JOIN resource_providers AS provider ON provider.id = member.provider_id
-WHERE member.sharing <> EXISTS (
-    SELECT FROM provider_traits AS present JOIN traits AS trait ON trait.id = present.trait_id
-    WHERE present.provider_id = member.provider_id AND trait.name = 'MISC_SHARES_VIA_AGGREGATE')
-ORDER BY member.provider_id, member.aggregate_id;

@@ -1,6 +1,0 @@
--- Whether a node can be given away, so that its unit is not reserved. Locks nothing.
-CREATE OR REPLACE FUNCTION node_provider_offered(p_node nodes) RETURNS bool
-LANGUAGE sql IMMUTABLE AS $$
-    SELECT coalesce(p_node.provision_state = 'available' AND p_node.instance_uuid IS NULL AND NOT p_node.maintenance
-        AND p_node.power_state <> 'error', false)
-$$;

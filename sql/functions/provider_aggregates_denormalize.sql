@@ -1,0 +1,34 @@
+-- Trigger: updates resource_providers.aggregate_ids, and provider_aggregates.sharing of new memberships.
+--
+-- Runs after every statement that inserts or deletes rows of provider_aggregates (only triggers update
+-- them). The caller of such a statement has locked the provider's row FOR NO KEY UPDATE (provider_lock). It
+-- does not write rows that are correct already; provider_traits_denormalize explains why.
+CREATE OR REPLACE FUNCTION provider_aggregates_denormalize() RETURNS trigger
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_sharing int := (SELECT /* provider_aggregates_denormalize 1/3 */ trait.id FROM traits AS trait
+        WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
+BEGIN
+    UPDATE /* provider_aggregates_denormalize 2/3 */ resource_providers AS provider
+    SET aggregate_ids = found.aggregate_ids
+    FROM (
+        SELECT touched.provider_id, ARRAY(
+            SELECT member.aggregate_id FROM provider_aggregates AS member
+            WHERE member.provider_id = touched.provider_id ORDER BY member.aggregate_id) AS aggregate_ids
+        FROM (SELECT DISTINCT changed.provider_id FROM changed) AS touched
+    ) AS found
+    WHERE provider.id = found.provider_id AND provider.aggregate_ids <> found.aggregate_ids;
+
+    UPDATE /* provider_aggregates_denormalize 3/3 */ provider_aggregates AS member
+    SET sharing = true
+    WHERE member.provider_id IN (SELECT changed.provider_id FROM changed) AND NOT member.sharing
+      AND EXISTS (
+        SELECT FROM provider_traits AS existing
+        WHERE existing.provider_id = member.provider_id AND existing.trait_id = v_sharing);
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER provider_aggregates_inserted AFTER INSERT ON provider_aggregates
+REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION provider_aggregates_denormalize();
+CREATE OR REPLACE TRIGGER provider_aggregates_deleted AFTER DELETE ON provider_aggregates
+REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION provider_aggregates_denormalize();

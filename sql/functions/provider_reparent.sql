@@ -1,0 +1,38 @@
+-- Changes the parent of a provider (null: makes it a root) and sets the new root of its whole subtree.
+--
+-- The caller has locked both roots and has checked that no parent cycle results. The caller sets updated_at
+-- of the provider itself; this function sets it for the descendants whose root changes. Locks: the
+-- subtree's rows in resource_providers, then those in provider_generations, both FOR NO KEY UPDATE in the
+-- order of their ids: a rename locks the two in this order too, and writers of inventories lock the second.
+CREATE OR REPLACE FUNCTION provider_reparent(p_provider_id bigint, p_parent_id bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_root bigint := p_provider_id;
+    v_subtree bigint[];
+BEGIN
+    IF p_parent_id IS NOT NULL THEN
+        SELECT /* provider_reparent 1/7 */ parent.root_id INTO v_root FROM resource_providers AS parent
+        WHERE parent.id = p_parent_id;
+    END IF;
+    WITH /* provider_reparent 2/7 */ RECURSIVE subtree AS (
+        SELECT p_provider_id AS id
+        UNION  -- ends at the leaves, and at a parent cycle that was made by hand
+        SELECT child.id FROM subtree AS parent JOIN resource_providers AS child ON child.parent_id = parent.id
+    )
+    SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
+
+    PERFORM /* provider_reparent 3/7 */ FROM resource_providers AS provider
+    WHERE provider.id = ANY (v_subtree) ORDER BY provider.id FOR NO KEY UPDATE;
+    PERFORM /* provider_reparent 4/7 */ FROM provider_generations AS generation_row
+    WHERE generation_row.provider_id = ANY (v_subtree) ORDER BY generation_row.provider_id FOR NO KEY UPDATE;
+    UPDATE /* provider_reparent 5/7 */ provider_generations AS generation_row SET updated_at = now()
+    FROM resource_providers AS descendant
+    WHERE descendant.id = ANY (v_subtree) AND descendant.id <> p_provider_id AND descendant.root_id <> v_root
+      AND generation_row.provider_id = descendant.id;
+    UPDATE /* provider_reparent 6/7 */ resource_providers AS provider
+    SET root_id = v_root,
+        parent_id = CASE WHEN provider.id = p_provider_id THEN p_parent_id ELSE provider.parent_id END
+    WHERE provider.id = ANY (v_subtree);
+    UPDATE /* provider_reparent 7/7 */ inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);
+END
+$$;
