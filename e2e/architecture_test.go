@@ -31,10 +31,11 @@ var packageRules = []packageRule{
 		"internal/admin", "internal/apicommand", "internal/config", "internal/connect", "internal/frame",
 		"internal/hostcommand", "internal/serve", "internal/version",
 	}},
-	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the service", driver: true, imports: []string{
-		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version", "server",
-		"server/auditlog", "server/conductor", "server/forwarded", "server/keystone", "server/migrate",
-		"server/policy", "server/postgres", "server/spool", "server/store", "server/tracing",
+	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the service", imports: []string{
+		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
+		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/forwarded",
+		"server/keystone", "server/migrate", "server/policy", "server/postgres", "server/spool",
+		"server/store", "server/tracing",
 	}},
 	{path: "internal/admin", purpose: "commands for administration: database, import and export, policy, documents", driver: true, imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/plan", "internal/setting", "internal/terminal",
@@ -53,7 +54,8 @@ var packageRules = []packageRule{
 		"server/inprocess",
 	}},
 	{path: "internal/plan", purpose: "shows how PostgreSQL executes a request", driver: true, imports: []string{
-		"server", "server/inprocess", "server/microversion", "server/migrate", "server/postgres", "server/store",
+		"server", "server/baremetal", "server/inprocess", "server/microversion", "server/migrate",
+		"server/postgres", "server/store",
 	}},
 	{path: "internal/connect", purpose: "how a command reaches a service", imports: []string{
 		"client", "internal/frame", "internal/setting", "internal/version",
@@ -63,8 +65,9 @@ var packageRules = []packageRule{
 		"server/requestlog",
 	}},
 	{path: "internal/config", purpose: "the settings of the server: their tables, `placement.conf`, mistakes", driver: true, imports: []string{
-		"internal/frame", "internal/osloconf", "internal/setting", "server", "server/cluster", "server/cors",
-		"server/keystone", "server/migrate", "server/policy", "server/postgres",
+		"internal/frame", "internal/osloconf", "internal/setting", "server", "server/auditlog",
+		"server/cluster", "server/conductor", "server/cors", "server/keystone", "server/migrate",
+		"server/placement", "server/policy", "server/postgres", "server/route", "server/spool",
 	}},
 	{path: "internal/setting", purpose: "how one setting is described and read", imports: []string{"internal/frame"}},
 	{path: "internal/osloconf", purpose: "reads files in the form of `placement.conf`"},
@@ -79,8 +82,8 @@ var packageRules = []packageRule{
 	{path: "server", purpose: "which part stands before which", imports: []string{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates",
 		"server/cors", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
-		"server/placement", "server/policy", "server/postgres", "server/request", "server/requestlog",
-		"server/route", "server/spool", "server/store",
+		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/request",
+		"server/requestlog", "server/route", "server/spool", "server/store",
 	}},
 	{path: "server/route", purpose: "the table of an API: operations, variants, checks, documents", imports: []string{
 		"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion",
@@ -172,7 +175,8 @@ var packageRules = []packageRule{
 		"cmd/bench/rig", "server", "server/postgres", "server/store",
 	}},
 	{path: "cmd/bench/baremetal", purpose: "measures node allocations beside baselines", driver: true, imports: []string{
-		"cmd/bench/rig", "server", "server/conductor", "server/postgres", "server/store",
+		"cmd/bench/rig", "server", "server/baremetal", "server/conductor", "server/postgres",
+		"server/store",
 	}},
 	{path: "cmd/bench/soak", purpose: "runs `berth serve` at half load and checks that nothing grows", driver: true, imports: []string{
 		"cmd/bench/rig",
@@ -187,7 +191,8 @@ var packageRules = []packageRule{
 		"internal/test/dbtest", "server/postgres", "server/store",
 	}},
 	{path: "internal/test/servertest", purpose: "tests only: a server with a database, a store and both APIs", imports: []string{
-		"internal/test/dbtest", "server", "server/conductor", "server/postgres", "server/store",
+		"internal/test/dbtest", "internal/test/scenario", "server", "server/baremetal", "server/conductor",
+		"server/cors", "server/placement", "server/policy", "server/postgres", "server/store",
 	}},
 	{path: "internal/test/scenario", purpose: "tests only: requests and answers in files", imports: []string{
 		"internal/test/dbtest",

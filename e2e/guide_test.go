@@ -26,7 +26,7 @@ func handler(t *testing.T, databaseURL string) http.Handler {
 	if err := opened.SyncStandardNames(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return servertest.Handler(opened, nil)
+	return servertest.Handlers(opened, nil).Public
 }
 
 // docShell is an interpreter of the shell and curl commands that the tour uses, so that a machine with Go alone can test

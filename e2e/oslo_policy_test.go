@@ -73,7 +73,7 @@ func asked(rule string, caller auth.Caller, target policy.Target) question {
 // registeredRules are Berth's defaults, for oslo.policy to register.
 func registeredRules() [][4]any {
 	var all [][4]any
-	for _, r := range policy.New(policy.Options{EnforceNewDefaults: true}).List() {
+	for _, r := range policy.New(policy.Defaults()).List() {
 		scopes := r.Scopes
 		if r.AnyScope {
 			scopes = nil
@@ -142,7 +142,7 @@ func berthAnswers(t *testing.T, c judged) answers {
 		}
 	}
 	opened, _, err := policy.Open(
-		policy.Options{EnforceNewDefaults: c.NewDefaults, AnyScope: !c.Scope, DefaultRule: c.DefaultRule},
+		policy.Options{EnforceNewDefaults: c.NewDefaults, EnforceScope: c.Scope, DefaultRule: c.DefaultRule},
 		policy.Files{Main: filepath.Join(directory, "policy.yaml"), Dirs: []string{filepath.Join(directory, "policy.d")}})
 	if err != nil {
 		return answers{Refused: err.Error()}

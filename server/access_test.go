@@ -146,7 +146,7 @@ func TestPolicy_Operations_GrantExpectedRoles(t *testing.T) {
 	t.Parallel()
 	handlers := map[bool]http.Handler{}
 	for _, enforced := range []bool{true, false} {
-		handlers[enforced] = handlerWith(t, policy.New(policy.Options{EnforceNewDefaults: enforced}))
+		handlers[enforced] = handlerWith(t, policy.New(policy.Options{EnforceNewDefaults: enforced, EnforceScope: true}))
 	}
 	covered := map[string]bool{}
 	for _, row := range accessRows {
@@ -256,7 +256,7 @@ func TestPolicy_FileChanged_AppliesToBothAPIs(t *testing.T) {
 		}
 	}
 	write("reader", time.Hour)
-	rules, problems, err := policy.Open(policy.Options{EnforceNewDefaults: true}, policy.Files{Main: file})
+	rules, problems, err := policy.Open(policy.Defaults(), policy.Files{Main: file})
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}

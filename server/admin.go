@@ -6,14 +6,14 @@ import (
 )
 
 // adminHandler returns the handler for operators, which has an address of its own: it serves what probes
-// and scrapers request, and the profiles of the process unless they are hidden. It requires no token, so
+// and scrapers request, and the profiles of the process if they are enabled. It requires no token, so
 // the address must not be public.
-func adminHandler(open *openPaths, metrics *metrics, hideProfiles bool) http.Handler {
+func adminHandler(open *openPaths, metrics *metrics, profiles bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", live)
 	mux.Handle("GET /readyz", open.ready)
 	mux.Handle("GET /metrics", metrics.handler())
-	if hideProfiles {
+	if !profiles {
 		return mux
 	}
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auth"
+	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/postgres"
 )
 
@@ -16,7 +17,7 @@ const page = "https://here.example"
 func pages(t *testing.T) *watched {
 	t.Helper()
 	return newWatched(t, func(_ *postgres.Options, options *server.Options) {
-		options.CORSAllowedOrigins = []string{page}
+		options.CORS = cors.Defaults(page)
 		options.Authenticate = func(r *http.Request) (auth.Caller, error) {
 			if r.Header.Get("X-Auth-Token") == "panic" {
 				panic("the reason")

@@ -15,7 +15,7 @@ import (
 func TestLimits_BodySizes_DependOnTheOperation(t *testing.T) {
 	t.Parallel()
 	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
-		options.MaxBodyBytes, options.MaxOrdinaryBodyBytes = 256<<10, 64<<10
+		options.Bodies.Max, options.Bodies.MaxOrdinary = 256<<10, 64<<10
 	})
 	text := `{"name": "` + strings.Repeat("x", 70000) + `"}`
 	for _, test := range []struct {
@@ -45,7 +45,7 @@ func TestLimits_BodySizes_DependOnTheOperation(t *testing.T) {
 func TestLimits_BodyMemoryFull_Returns503WithRetryAfter(t *testing.T) {
 	t.Parallel()
 	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
-		options.BodyMemory, options.Limits = 1000, server.Limits{Queue: 1, Wait: 20 * time.Millisecond}
+		options.Bodies.Memory, options.Limits = 1000, server.Limits{Queue: 1, Wait: 20 * time.Millisecond}
 	})
 	const large = 200 << 10
 	more, answers := s.slowly("/allocations", large)

@@ -21,7 +21,7 @@ import (
 func slowBodies(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
-		options.BodyMemory, options.Limits = 1, server.Limits{Requests: 2, Queue: 1, Wait: time.Minute, BodyRate: 1 << 20}
+		options.Bodies.Memory, options.Limits = 1, server.Limits{Requests: 2, Queue: 1, Wait: time.Minute, BodyRate: 1 << 20}
 	})
 	listener := httptest.NewUnstartedServer(s.handler)
 	listener.EnableHTTP2 = true

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/postgres"
 )
 
@@ -209,7 +210,7 @@ type chunked struct{ io.Reader }
 
 func TestLimits_BodyTooLarge_Returns413(t *testing.T) {
 	t.Parallel()
-	s := newWatched(t, func(_ *postgres.Options, options *server.Options) { options.MaxBodyBytes = 2000 })
+	s := newWatched(t, func(_ *postgres.Options, options *server.Options) { options.Bodies.Max = 2000 })
 	large := `{"name": "` + strings.Repeat("x", 2000) + `"}`
 	for _, path := range bothAPIs {
 		for _, body := range []io.Reader{strings.NewReader(large), chunked{strings.NewReader(large)}} {
@@ -257,8 +258,8 @@ func TestLimits_RequestTimeoutExceeded_Returns503(t *testing.T) {
 func TestServer_RequestID_UniquePerResponse(t *testing.T) {
 	t.Parallel()
 	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
-		options.AccessLog, options.MaxBodyBytes = true, 1024
-		options.CORSAllowedOrigins = []string{"https://here.example"}
+		options.AccessLog, options.Bodies.Max = true, 1024
+		options.CORS = cors.Defaults("https://here.example")
 	})
 	const sent = "req-0a1b2c3d-0000-4000-8000-00000000abcd"
 	seen := map[string]bool{}

@@ -32,7 +32,7 @@ func newLocalGuard(options Options) *localGuard {
 		return nil
 	}
 	made := &localGuard{hosts: options.AllowedHosts, origins: http.NewCrossOriginProtection()}
-	for _, origin := range options.CORSAllowedOrigins {
+	for _, origin := range options.CORS.AllowedOrigins {
 		if origin == "*" {
 			made.origins = nil
 			break

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auth"
+	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/postgres"
 )
 
@@ -43,7 +44,7 @@ const (
 
 func TestAuth_PageOfAnotherOriginOnLoopback_CannotWrite(t *testing.T) {
 	t.Parallel()
-	s := newWatched(t, func(_ *postgres.Options, options *server.Options) { options.CORSAllowedOrigins = []string{page} })
+	s := newWatched(t, func(_ *postgres.Options, options *server.Options) { options.CORS = cors.Defaults(page) })
 	for name, test := range map[string]struct {
 		headers []string
 		allowed bool
@@ -120,7 +121,7 @@ func TestAuth_LocalGuard_ActsOnLoopbackWithoutAuthenticationOnly(t *testing.T) {
 		t.Errorf("with authentication: status = %d, want 201: %s", answer.Code, answer.Body)
 	}
 	every := newWatched(t, func(_ *postgres.Options, options *server.Options) {
-		options.AllowedHosts, options.CORSAllowedOrigins = []string{"*"}, []string{"*"}
+		options.AllowedHosts, options.CORS = []string{"*"}, cors.Defaults("*")
 	})
 	if answer := every.arriving(loopback, "POST", "/resource_providers", newProvider, foreign...); answer.Code != http.StatusCreated {
 		t.Errorf("with all hosts and origins allowed: status = %d, want 201: %s", answer.Code, answer.Body)

@@ -44,7 +44,7 @@ func watchDatabase(registry *prometheus.Registry, options Options) {
 			registry.MustRegister(&databaseCollector[[]store.BaremetalState]{
 				name: "baremetal", described: baremetalMetrics(), tell: collectBaremetal,
 				look: cachedQuery[[]store.BaremetalState]{ttl: every, timeout: collectorTimeout, fetch: func(ctx context.Context) ([]store.BaremetalState, error) {
-					return data.BaremetalCount(ctx, baremetal.Silence)
+					return data.BaremetalCount(ctx, baremetal.HeartbeatTimeout)
 				}},
 			})
 		}

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -12,9 +10,6 @@ import (
 type Observability struct {
 	// Version and Revision identify this berth in the metrics.
 	Version, Revision string
-	// Schema compares the schema of the database with the program, for /readyz; nil: every schema is
-	// accepted.
-	Schema func(context.Context) (SchemaState, error)
 	// Draining is closed when the server starts to drain: /readyz reports that from then on, so that load
 	// balancers send requests to other servers. Nil: never.
 	Draining <-chan struct{}
@@ -28,9 +23,6 @@ type Observability struct {
 	// PostgresInterval and CapacityInterval are the minimum intervals between two collector queries of the
 	// state of PostgreSQL, and of the capacity of each resource class. 0 disables the metrics.
 	PostgresInterval, CapacityInterval time.Duration
-	// Admin receives the handler for operators, which includes profiles, for an address of its own; nil:
-	// there is none.
-	Admin func(http.Handler)
 	// Tokens returns the numbers of token validations by result; nil: tokens are not validated.
 	Tokens func() map[string]int64
 	// LogLinesLost returns the number of log lines that could not be written, and EmbeddedRestarts the
@@ -38,18 +30,8 @@ type Observability struct {
 	LogLinesLost, EmbeddedRestarts func() int64
 	// Validations returns the numbers of current token validations by state; nil: there is no such metric.
 	Validations func() map[string]int64
-	// HideMetrics serves /metrics only through Admin.
-	HideMetrics bool
-	// HideProfiles omits /debug/pprof from Admin.
-	HideProfiles bool
+	// PublicMetrics serves /metrics through Handlers.Public too.
+	PublicMetrics bool
+	// Profiles serves /debug/pprof through Handlers.Admin.
+	Profiles bool
 }
-
-// SchemaState is the state of the schema of a database relative to this program.
-type SchemaState string
-
-// The states of a schema. A newer schema is served: in a rolling upgrade the old servers see one.
-const (
-	SchemaUpToDate SchemaState = "up to date"
-	SchemaNewer    SchemaState = "newer"
-	SchemaOutdated SchemaState = "outdated"
-)

@@ -19,7 +19,11 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/route"
 )
 
 // watched is a server with all metrics, logs and probes.
@@ -53,15 +57,14 @@ func newWatched(t *testing.T, change func(*postgres.Options, *server.Options)) *
 	log := slog.New(slog.NewTextHandler(made.log, nil))
 	opening := postgres.Options{Log: log}
 	options := server.Options{
-		Log: log, EnforceNewDefaults: true, MaxCandidates: -1, MaxBodyBytes: 1 << 20,
-		IncompleteProject: "p", IncompleteUser: "u",
-		Baremetal: &server.Baremetal{Conductor: "berth-1", Silence: time.Minute},
+		Log: log, Placement: placement.Options{IncompleteProject: "p", IncompleteUser: "u", Candidates: placement.CandidateOptions{Max: -1}}, Bodies: route.BodyLimits{Max: 1 << 20},
+		Baremetal: &baremetal.Options{Conductor: "berth-1", HeartbeatTimeout: time.Minute},
 		Observability: server.Observability{
 			Version: "1.2.3", Revision: "abcdef", PostgresInterval: time.Minute, CapacityInterval: time.Minute,
+			PublicMetrics: true, Profiles: true,
 			LogLinesLost: func() int64 { return 2 }, EmbeddedRestarts: func() int64 { return 1 },
 			Tokens:      func() map[string]int64 { return map[string]int64{"cache_hit": 3} },
 			Validations: func() map[string]int64 { return map[string]int64{"running": 1} },
-			Admin:       func(handler http.Handler) { made.admin = handler },
 		},
 	}
 	change(&opening, &options)
@@ -69,6 +72,7 @@ func newWatched(t *testing.T, change func(*postgres.Options, *server.Options)) *
 		options.Store = defaults.Store
 		*defaults = options
 	}})
+	made.admin = started.Admin
 	made.service = &service{t: t, db: started.DB, handler: started.Handler}
 	return made
 }
@@ -280,7 +284,7 @@ func TestMetrics_MicroversionLabels_LimitedTo20(t *testing.T) {
 
 func TestMetrics_HiddenFromPublic_Returns401(t *testing.T) {
 	t.Parallel()
-	s := newWatched(t, func(_ *postgres.Options, options *server.Options) { options.Observability.HideMetrics = true })
+	s := newWatched(t, func(_ *postgres.Options, options *server.Options) { options.Observability.PublicMetrics = false })
 	if answer := s.get("/metrics"); answer.Code != http.StatusUnauthorized {
 		t.Errorf("public address: status = %d", answer.Code)
 	}
@@ -295,7 +299,7 @@ func TestMetrics_HiddenFromPublic_Returns401(t *testing.T) {
 
 func TestSettings_ProfilesHidden_AdminServesTheRest(t *testing.T) {
 	t.Parallel()
-	s := newWatched(t, func(_ *postgres.Options, options *server.Options) { options.Observability.HideProfiles = true })
+	s := newWatched(t, func(_ *postgres.Options, options *server.Options) { options.Observability.Profiles = false })
 	for path, want := range map[string]int{
 		"/metrics": http.StatusOK, "/livez": http.StatusOK,
 		"/debug/pprof/": http.StatusNotFound, "/debug/pprof/cmdline": http.StatusNotFound, "/debug/pprof/goroutine": http.StatusNotFound,
@@ -316,11 +320,11 @@ func (s *service) readyz() (int, string) {
 
 func TestReadiness_OutdatedSchemaState_Returns503(t *testing.T) {
 	t.Parallel()
-	for state, want := range map[server.SchemaState]int{
-		server.SchemaUpToDate: 200, server.SchemaNewer: 200, server.SchemaOutdated: 503,
+	for state, want := range map[migrate.State]int{
+		migrate.StateUpToDate: 200, migrate.StateNewer: 200, migrate.StateOutdated: 503, migrate.StatePlacement: 503,
 	} {
 		s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
-			options.Observability.Schema = func(context.Context) (server.SchemaState, error) { return state, nil }
+			server.SetSchemaState(options, func(context.Context) (migrate.State, error) { return state, nil })
 		})
 		status, body := s.readyz()
 		var answer struct {
@@ -341,11 +345,11 @@ func TestReadiness_ConcurrentProbes_ShareOneQuery(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1000)
 	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
-		options.Observability.Schema = func(context.Context) (server.SchemaState, error) {
+		server.SetSchemaState(options, func(context.Context) (migrate.State, error) {
 			asked <- struct{}{}
 			time.Sleep(50 * time.Millisecond)
 			return "", errors.New("the database is away")
-		}
+		})
 	})
 	var probes sync.WaitGroup
 	for range 50 {
@@ -367,11 +371,11 @@ func TestReadiness_ConcurrentProbes_ShareOneQuery(t *testing.T) {
 func TestReadiness_DatabaseHangs_Returns503InTime(t *testing.T) {
 	t.Parallel()
 	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
-		options.Observability.Schema = func(ctx context.Context) (server.SchemaState, error) {
+		server.SetSchemaState(options, func(ctx context.Context) (migrate.State, error) {
 			<-ctx.Done()
 			time.Sleep(time.Second) // it ignores its context
 			return "", ctx.Err()
-		}
+		})
 	})
 	start := time.Now()
 	status, body := s.readyz()

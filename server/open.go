@@ -40,7 +40,7 @@ func newOpenPaths(options Options, metrics *metrics, documents *documents) *open
 		},
 	}
 	made.exact["/readyz"] = &openPath{name: "readyz", handler: made.ready}
-	if !options.Observability.HideMetrics {
+	if options.Observability.PublicMetrics {
 		made.exact["/metrics"] = &openPath{name: "metrics", handler: metrics.handler()}
 	}
 	return made

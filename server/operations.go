@@ -9,5 +9,5 @@ import (
 // Operations returns the operations of the Placement API, then those of the Bare Metal API with its
 // extensions. It is for tools that must cover all operations; the result cannot serve requests.
 func Operations() []*route.Operation {
-	return slices.Concat(Table(Options{}).Operations(), extendedTable(Options{}).Operations())
+	return slices.Concat(Table(Options{}).Operations(), baremetalTable(Options{}, nil, true).Operations())
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/berthd/berth/server/migrate"
 	"github.com/berthd/berth/server/store"
 )
 
@@ -33,13 +34,17 @@ type readiness struct {
 	starved func() time.Duration
 	limit   time.Duration
 	log     *slog.Logger
-	look    cachedQuery[SchemaState]
+	look    cachedQuery[migrate.State]
 }
 
 func newReadiness(options Options) *readiness {
+	look := options.schemaState
+	if look == nil {
+		look = schemaState(options.Store)
+	}
 	r := &readiness{draining: options.Observability.Draining, log: options.Log, limit: options.Observability.Starved, starved: options.Store.Pool().Starved}
-	r.look = cachedQuery[SchemaState]{ttl: readinessTTL, timeout: databaseTimeout, fetch: func(ctx context.Context) (SchemaState, error) {
-		state, err := schemaState(ctx, options.Store, options.Observability.Schema)
+	r.look = cachedQuery[migrate.State]{ttl: readinessTTL, timeout: databaseTimeout, fetch: func(ctx context.Context) (migrate.State, error) {
+		state, err := look(ctx)
 		if err != nil {
 			// The address of the database and the user are not public, so only the log has the cause.
 			r.log.WarnContext(ctx, "not ready", "cause", err.Error())
@@ -49,12 +54,16 @@ func newReadiness(options Options) *readiness {
 	return r
 }
 
-// schemaState checks that the database responds, and returns the state of its schema.
-func schemaState(ctx context.Context, data *store.Store, schema func(context.Context) (SchemaState, error)) (SchemaState, error) {
-	if schema != nil {
-		return schema(ctx)
+// schemaState checks that the database responds, and compares its schema with the program.
+func schemaState(on *store.Store) func(context.Context) (migrate.State, error) {
+	return func(ctx context.Context) (migrate.State, error) {
+		set, err := migrate.Embedded()
+		if err != nil {
+			return "", err
+		}
+		status, err := set.StatusWithin(ctx, on.Pool().WithMonitorConn)
+		return status.State(), err
 	}
-	return SchemaUpToDate, data.Pool().Ping(ctx)
 }
 
 // ServeHTTP responds 200 if the server can serve requests, otherwise 503, with the reason and the checks.
@@ -74,7 +83,7 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 	writeProbe(w, status, answer)
 }
 
-func readinessOf(found queryResult[SchemaState]) (int, probe) {
+func readinessOf(found queryResult[migrate.State]) (int, probe) {
 	answer := probe{Status: "unavailable", Checks: map[string]string{"database": "ok", "schema": string(found.value)}}
 	switch {
 	case found.at.IsZero() || time.Since(found.at) > databaseTimeout+readinessTTL:
@@ -87,7 +96,7 @@ func readinessOf(found queryResult[SchemaState]) (int, probe) {
 			answer.Reason = "the database does not answer in time"
 		}
 		answer.Checks = map[string]string{"database": "does not answer", "schema": "unknown"}
-	case found.value == SchemaOutdated:
+	case found.value == migrate.StateOutdated || found.value == migrate.StatePlacement:
 		answer.Reason = "the schema of the database is older than this berth needs; run 'berth db migrate'"
 	default:
 		answer.Status = "ready"

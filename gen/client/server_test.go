@@ -29,7 +29,7 @@ const maxBody = 1 << 20
 func serve(t *testing.T) string {
 	t.Helper()
 	return servertest.New(t, servertest.Options{
-		Server: func(options *server.Options) { options.MaxBodyBytes = maxBody },
+		Server: func(options *server.Options) { options.Bodies.Max = maxBody },
 	}).Listen(t).URL
 }
 

@@ -133,7 +133,7 @@ invalid.`,
 			return err
 		}
 		document := StatusDocument{
-			Database: d.Description, State: open.SchemaState(status), Version: status.Version, Latest: status.Latest,
+			Database: d.Description, State: string(status.State()), Version: status.Version, Latest: status.Latest,
 			Pending:            append([]string{}, status.Pending...),
 			InstalledFunctions: status.Installed.Number, KnownFunctions: status.Known.Number,
 		}

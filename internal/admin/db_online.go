@@ -56,7 +56,7 @@ outdated, 127 --max-count is not a number above 0.`,
 			return err
 		case status.Foreign:
 			return migrate.ErrForeign
-		case open.SchemaState(status) == open.Outdated:
+		case status.State() == migrate.StateOutdated:
 			return errors.New("the database schema is older than this berth requires; run 'berth db sync' first")
 		}
 		return printDataMigrations(f.Stdout)

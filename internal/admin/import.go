@@ -144,7 +144,7 @@ func prepareTarget(ctx context.Context, d *open.Database, log *slog.Logger, dryR
 		if err != nil {
 			return err
 		}
-		if open.SchemaState(status) == open.Outdated {
+		if status.State() == migrate.StateOutdated {
 			return errors.New("the database does not have the schema of this berth, and a dry run creates none; run 'berth db migrate' first")
 		}
 		return nil

@@ -100,7 +100,7 @@ func policyQuestionOf(f *frame.Frame, arguments []string, all bool) (question, e
 	case len(arguments) == 0 && all:
 		return question{}, nil
 	case len(arguments) == 1:
-		names := policy.New(policy.Options{}).Rules()
+		names := policy.New(policy.Options{EnforceScope: true}).Rules()
 		if !slices.Contains(names, arguments[0]) {
 			return question{}, frame.InputErrors{&frame.InputError{Setting: "rule", Value: arguments[0], Origin: "argument", Rule: frame.Rule{
 				Broken: "is not a rule of an operation", Remedy: "the nearest name is " + frame.Nearest(arguments[0], names) + "; 'berth policy list' lists all",
@@ -283,5 +283,5 @@ func completeRules(_ *cobra.Command, given []string, _ string) ([]string, cobra.
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return policy.New(policy.Options{}).Rules(), cobra.ShellCompDirectiveNoFileComp
+	return policy.New(policy.Options{EnforceScope: true}).Rules(), cobra.ShellCompDirectiveNoFileComp
 }

@@ -57,7 +57,7 @@ func databaseChecks(ctx context.Context, d *open.Database, settings *config.Sett
 	defer conn.Close(context.WithoutCancel(ctx))
 	version, err := postgresVersion(ctx, conn)
 	checks := []checked{schemaCheck(status), version}
-	if err != nil || status.Version == 0 || open.SchemaState(status) == open.Outdated {
+	if err != nil || status.Version == 0 || status.State() == migrate.StateOutdated {
 		return checks, err
 	}
 	// The first two are checks of placement-status; constraints of Berth's schema prevent the
@@ -73,14 +73,14 @@ func databaseChecks(ctx context.Context, d *open.Database, settings *config.Sett
 
 func schemaCheck(status migrate.Status) checked {
 	const name = "Database Schema"
-	switch open.SchemaState(status) {
-	case open.OpenstackPlacement:
+	switch status.State() {
+	case migrate.StatePlacement:
 		return found(name, checkFailure, migrate.ErrForeign.Error())
-	case open.Outdated:
+	case migrate.StateOutdated:
 		return found(name, checkFailure, fmt.Sprintf(
 			"the schema is at version %d with SQL functions %d, this berth has version %d with functions %d: run 'berth db sync'",
 			status.Version, status.Installed.Number, status.Latest, status.Known.Number))
-	case open.Newer:
+	case migrate.StateNewer:
 		return found(name, checkWarning, fmt.Sprintf(
 			"a newer berth has migrated the database: the schema is at version %d with SQL functions %d, this berth has version %d with functions %d. It can serve, as in a rolling upgrade",
 			status.Version, status.Installed.Number, status.Latest, status.Known.Number))

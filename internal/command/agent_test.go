@@ -2,7 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,9 +17,7 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/test/dbtest"
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/internal/test/servertest"
 )
 
 // agentBundle is a service and a recorded machine of two NUMA nodes.
@@ -38,21 +35,14 @@ type agentBundle struct {
 func setupAgent(t *testing.T) *agentBundle {
 	t.Helper()
 	b := &agentBundle{t: t, db: dbtest.New(t), machine: filepath.Join(t.TempDir(), "machine.json")}
-	opened, err := store.Open(t.Context(), postgres.Options{URL: b.db.URL, MaxConns: 2})
-	b.must(err)
-	t.Cleanup(opened.Close)
-	b.must(opened.SyncStandardNames(t.Context()))
-	service := server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	})
-	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	service := servertest.New(t, servertest.Options{DB: b.db, StandardNames: true}).Handler
+	b.url = servertest.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			b.writes.Add(1)
 		}
 		service.ServeHTTP(w, r)
-	}))
-	t.Cleanup(listening.Close)
-	b.url = listening.URL
+	})).URL
+	var err error
 	b.client, err = client.New(b.url)
 	b.must(err)
 

@@ -11,10 +11,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/internal/frame"
-	"github.com/berthd/berth/internal/test/dbtest"
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/internal/test/servertest"
 )
 
 func TestCLI_InvalidConnectionSettings_RejectedBeforeRequest(t *testing.T) {
@@ -72,14 +69,7 @@ func TestCLI_DebugHTTP_LogsRequestsWithoutToken(t *testing.T) {
 
 func TestCLI_ServerCertificate_VerifiedUnlessInsecure(t *testing.T) {
 	t.Parallel()
-	opened, err := store.Open(t.Context(), postgres.Options{URL: dbtest.New(t).URL, MaxConns: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	listening := httptest.NewTLSServer(server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	}))
+	listening := httptest.NewTLSServer(servertest.New(t, servertest.Options{}).Handler)
 	t.Cleanup(listening.Close)
 	listening.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	trusted := filepath.Join(t.TempDir(), "ca.pem")

@@ -1,24 +1,17 @@
 package command
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"log/slog"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berthd/berth/internal/frame"
-	"github.com/berthd/berth/internal/test/dbtest"
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/conductor"
+	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
 )
 
 var updateSessions = flag.Bool("update", false, "write what the commands of testdata/sessions really print into the files")
@@ -26,55 +19,17 @@ var updateSessions = flag.Bool("update", false, "write what the commands of test
 // startService serves an empty database and returns its URL.
 func startService(t *testing.T) string {
 	t.Helper()
-	opened, err := store.Open(t.Context(), postgres.Options{URL: dbtest.New(t).URL, MaxConns: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	if err := opened.SyncStandardNames(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	listening := httptest.NewServer(server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	}))
-	t.Cleanup(listening.Close)
-	return listening.URL
+	return servertest.New(t, servertest.Options{StandardNames: true}).Listen(t).URL
 }
 
-// startBaremetal is startService with the Bare Metal API, and a conductor that works.
+// startBaremetal is startService with the Bare Metal API and a running conductor.
 func startBaremetal(t *testing.T) string {
 	t.Helper()
-	const hostname = "conductor-1"
-	opened, err := store.Open(t.Context(), postgres.Options{URL: dbtest.New(t).URL, MaxConns: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	if err := opened.SyncStandardNames(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	working := &conductor.Conductor{
-		Store: opened, Hostname: hostname, Drivers: conductor.Drivers(), Workers: 2,
-		HeartbeatInterval: time.Second, HeartbeatTimeout: time.Minute, CheckInterval: time.Second, Log: slog.New(slog.DiscardHandler),
-	}
-	if err := working.Register(ctx); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- working.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("the conductor: %v", err)
-		}
+	started := servertest.New(t, servertest.Options{
+		Store: postgres.Options{MaxConns: 6}, StandardNames: true, Server: servertest.Baremetal(servertest.Conductor),
 	})
-	listening := httptest.NewServer(server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-		Baremetal: &server.Baremetal{Conductor: hostname, Silence: time.Minute},
-	}))
-	t.Cleanup(listening.Close)
-	return listening.URL
+	started.StartConductor(t)
+	return started.Listen(t).URL
 }
 
 // changing matches what differs from one run to the next.

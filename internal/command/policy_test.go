@@ -116,7 +116,7 @@ placement:usages  yes    yes      yes     no                no           scope  
 	}
 	got = runCommand(t, nil, "policy", "check", "--all", "--output=json")
 	var all map[string]map[string]string
-	if err := json.Unmarshal([]byte(got.stdout), &all); err != nil || len(all) != len(policy.New(policy.Options{}).Rules()) {
+	if err := json.Unmarshal([]byte(got.stdout), &all); err != nil || len(all) != len(policy.New(policy.Options{EnforceScope: true}).Rules()) {
 		t.Errorf("%v: %d rules", err, len(all))
 	}
 	if row := all[policy.Reshape]; row["admin"] != "no" || row["service"] != "yes" || row["reader_elsewhere"] != "no" {
@@ -175,7 +175,7 @@ func TestPolicy_Sample_IsEquivalentPolicyFile(t *testing.T) {
 	}
 	bare := policyDirectory(t, map[string]string{"as-is.yaml": sample, "all.yaml": strings.ReplaceAll(sample, "\n#\"", "\n\"")})
 	for _, name := range []string{"as-is.yaml", "all.yaml"} {
-		opened, problems, err := policy.Open(policy.Options{EnforceNewDefaults: true}, policy.Files{Main: filepath.Join(bare, name)})
+		opened, problems, err := policy.Open(policy.Defaults(), policy.Files{Main: filepath.Join(bare, name)})
 		if err != nil || len(problems) > 0 {
 			t.Fatalf("%s: %v, %v", name, err, problems)
 		}

@@ -2,8 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"log/slog"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,9 +14,7 @@ import (
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/hostcommand"
 	"github.com/berthd/berth/internal/test/dbtest"
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/internal/test/servertest"
 )
 
 const (
@@ -51,19 +47,9 @@ type gpuHosts struct {
 func newGPUHosts(t *testing.T) *gpuHosts {
 	t.Helper()
 	db := dbtest.New(t)
-	opened, err := store.Open(t.Context(), postgres.Options{URL: db.URL, MaxConns: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	if err := opened.SyncStandardNames(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	listening := httptest.NewServer(server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	}))
-	t.Cleanup(listening.Close)
-	h := &gpuHosts{t: t, database: db.URL, url: listening.URL, plan: filepath.Join(t.TempDir(), "plan.yaml")}
+	started := servertest.New(t, servertest.Options{DB: db, StandardNames: true})
+	h := &gpuHosts{t: t, database: db.URL, url: started.Listen(t).URL, plan: filepath.Join(t.TempDir(), "plan.yaml")}
+	var err error
 	if h.client, err = client.New(h.url); err != nil {
 		t.Fatal(err)
 	}

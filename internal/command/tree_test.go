@@ -3,9 +3,7 @@ package command
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,10 +14,7 @@ import (
 	"github.com/berthd/berth/internal/apicommand"
 	"github.com/berthd/berth/internal/draw"
 	"github.com/berthd/berth/internal/frame"
-	"github.com/berthd/berth/internal/test/dbtest"
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/internal/test/servertest"
 )
 
 // forestService is a real service with two hosts and a storage that one of them
@@ -38,20 +33,10 @@ var storageAggregate = uuid.MustParse("5b1e0001-0000-4000-8000-00000000a001")
 
 func serveForest(t *testing.T) *forestService {
 	t.Helper()
-	opened, err := store.Open(t.Context(), postgres.Options{URL: dbtest.New(t).URL, MaxConns: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(opened.Close)
-	if err := opened.SyncStandardNames(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	handler := servertest.New(t, servertest.Options{StandardNames: true}).Handler
 	served := &forestService{}
-	handler := server.New(server.Options{
-		Store: opened, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	})
 	var now atomic.Int64
-	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	listening := servertest.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		served.requests.Add(1)
 		running := now.Add(1)
 		defer now.Add(-1)
@@ -60,8 +45,8 @@ func serveForest(t *testing.T) *forestService {
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	t.Cleanup(listening.Close)
 	served.url = listening.URL
+	var err error
 	if served.client, err = client.New(listening.URL); err != nil {
 		t.Fatal(err)
 	}

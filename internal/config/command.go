@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -85,13 +84,4 @@ func (s *Settings) LogSettings(ctx context.Context, log *slog.Logger) {
 	for _, row := range s.values {
 		log.Debug("setting", "name", row.Name, "value", row.Shown(), "origin", row.Origin)
 	}
-}
-
-// CorsMaxAge returns --cors-max-age for package cors, where 0 means the default and a negative
-// value omits the header.
-func (s *Settings) CorsMaxAge() time.Duration {
-	if s.CORSMaxAge == 0 {
-		return -1
-	}
-	return s.CORSMaxAge
 }

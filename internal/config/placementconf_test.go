@@ -195,8 +195,8 @@ func TestSettings_ConfigFileVariables_NameFiles(t *testing.T) {
 		"the variable of a directory": {"BERTH_CONFIG_DIR=" + filepath.Dir(path)},
 	} {
 		settings, _, _ := loaded(t, ForServer, nil, environ)
-		if settings.MaxCandidates != 1 || !slices.Equal(settings.configDirs(), []string{filepath.Dir(path)}) {
-			t.Errorf("%s: %d, directories %q", name, settings.MaxCandidates, settings.configDirs())
+		if settings.Placement.Candidates.Max != 1 || !slices.Equal(settings.configDirs(), []string{filepath.Dir(path)}) {
+			t.Errorf("%s: %d, directories %q", name, settings.Placement.Candidates.Max, settings.configDirs())
 		}
 	}
 	settings, _, err := loaded(t, ForServer, nil, nil)
@@ -250,8 +250,8 @@ func TestSettings_PlacementConfReferences_Expanded(t *testing.T) {
 	t.Parallel()
 	settings, _, _, err := fromConf(t, "[DEFAULT]\nstate_path = /srv/x\nlog_dir = $state_path/log\nlog_file = p.log\n"+
 		"[placement]\nincomplete_consumer_user_id = $incomplete_consumer_project_id-u\nincomplete_consumer_project_id = $$p\n")
-	if err != nil || settings.LogFile != "/srv/x/log/p.log" || settings.IncompleteUserID != "$p-u" {
-		t.Errorf("log %q, user %q, %v", settings.LogFile, settings.IncompleteUserID, err)
+	if err != nil || settings.LogFile != "/srv/x/log/p.log" || settings.Placement.IncompleteUser != "$p-u" {
+		t.Errorf("log %q, user %q, %v", settings.LogFile, settings.Placement.IncompleteUser, err)
 	}
 	_, path, _, err := fromConf(t, "[placement]\nincomplete_consumer_user_id = $me\n")
 	want := `incomplete-consumer-user-id: "$me" (file ` + path + `:2 [placement]incomplete_consumer_user_id) refers to $me, and there is no such option; write the value itself, or $$ for a dollar sign`

@@ -34,7 +34,7 @@ func (s *Settings) validateCombination() []error {
 		}})
 	}
 	timeout, interval := s.Row("baremetal-heartbeat-timeout"), s.Row("baremetal-heartbeat-interval")
-	if !timeout.Wrong && !interval.Wrong && s.BaremetalHeartbeatTimeout < 2*s.BaremetalHeartbeatInterval {
+	if !timeout.Wrong && !interval.Wrong && s.Conductor.HeartbeatTimeout < 2*s.Conductor.HeartbeatInterval {
 		wrong = append(wrong, &frame.InputError{Setting: "baremetal-heartbeat-timeout", Value: timeout.Text, Origin: timeout.Origin, Rule: frame.Rule{
 			Broken: fmt.Sprintf("is less than two heartbeats of %s, so that conductors would take over nodes of live conductors", interval.Text),
 			Remedy: "write at least twice --baremetal-heartbeat-interval, better six times",

@@ -14,7 +14,10 @@ import (
 
 	"github.com/berthd/berth/internal/setting"
 	"github.com/berthd/berth/server/cluster"
+	"github.com/berthd/berth/server/conductor"
 	"github.com/berthd/berth/server/cors"
+	"github.com/berthd/berth/server/placement"
+	"github.com/berthd/berth/server/route"
 )
 
 // Settings holds the values of all settings. Read fills the fields. No package under server/
@@ -36,44 +39,24 @@ type Settings struct {
 	limitSettings
 
 	// HTTP.
-	Listen       string
-	BasePath     string
-	MaxBodyBytes int64
-	// MaxOrdinaryBodyBytes applies to the operations to which MaxBodyBytes does not apply, and
-	// MaxBodyMemory to the sum of all bodies.
-	MaxOrdinaryBodyBytes int64
-	MaxBodyMemory        int64
-	RequestTimeout       time.Duration
-	DrainTimeout         time.Duration
+	Listen         string
+	BasePath       string
+	Bodies         route.BodyLimits
+	RequestTimeout time.Duration
+	DrainTimeout   time.Duration
 
 	// Authentication and CORS.
 	Auth                  string
 	AllowInsecureNoauth2  bool
 	AllowedHosts          []string
-	CORSAllowedOrigins    []string
-	CORSAllowHeaders      []string
-	CORSExposeHeaders     []string
-	CORSAllowMethods      []string
-	CORSMaxAge            time.Duration
-	CORSAllowCredentials  bool
-	IncompleteProjectID   string
-	IncompleteUserID      string
+	CORS                  cors.Options
 	AllocationRetryNumber int64
 
-	// GET /allocation_candidates.
-	MaxCandidates       int64
-	CandidateStrategy   string
-	RandomizeCandidates bool
-	CandidateBudget     int64
-
-	// The Bare Metal API.
-	BaremetalBackend           string
-	BaremetalHostname          string
-	BaremetalHeartbeatInterval time.Duration
-	BaremetalHeartbeatTimeout  time.Duration
-	BaremetalLockTimeout       time.Duration
-	BaremetalCheckInterval     time.Duration
-	BaremetalWorkers           int64
+	// The APIs. Without a hostname of the conductor, it is derived from the listen address.
+	Placement            placement.Options
+	BaremetalBackend     string
+	BaremetalLockTimeout time.Duration
+	Conductor            conductor.Options
 
 	// PostgreSQL.
 	DatabaseURL       string
@@ -170,14 +153,14 @@ func (s *Settings) serverTable() []setting.Setting {
 		{Name: "base-path", Fallback: "", Scope: ForServer, Value: basePath(&s.BasePath),
 			Help: "URL `path` prefix of the API, such as /placement"},
 		{Name: "max-body-bytes", Fallback: strconv.Itoa(defaultMaxBody), Scope: ForServer,
-			Value: setting.Integer(&s.MaxBodyBytes, 1024, 1<<32),
+			Value: setting.Integer(&s.Bodies.Max, 1024, 1<<32),
 			Help: "maximum request body in `bytes` of POST /reshaper, POST /allocations, POST and PATCH of bare metal nodes and " +
 				"PUT of their states/provision; larger requests get 413"},
 		{Name: "max-ordinary-body-bytes", Fallback: strconv.Itoa(defaultMaxOrdinaryBody), Scope: ForServer,
-			Value: setting.Integer(&s.MaxOrdinaryBodyBytes, 1024, 1<<32),
+			Value: setting.Integer(&s.Bodies.MaxOrdinary, 1024, 1<<32),
 			Help:  "maximum request body in `bytes` of all other operations, if less than --max-body-bytes; larger requests get 413"},
 		{Name: "max-body-memory", Fallback: strconv.Itoa(defaultBodyMemory), Scope: ForServer,
-			Value: setting.Integer(&s.MaxBodyMemory, 0, 1<<40),
+			Value: setting.Integer(&s.Bodies.Memory, 0, 1<<40),
 			Help: "estimated maximum memory in `bytes` for all request bodies and the values decoded from them; bodies up to 64 KiB with " +
 				"few values do not count. Other requests wait in order, limited by --max-queued-requests and --queue-timeout, and one request at a time may exceed the limit. 0 means no limit"},
 		{Name: "request-timeout", Fallback: "60s", Scope: ForServer, Value: setting.Duration(&s.RequestTimeout, 0, 24*time.Hour),
@@ -198,21 +181,21 @@ func (s *Settings) accessTable() []setting.Setting {
 		{Name: "allowed-hosts", Fallback: "", Scope: ForServer, Value: hostNames(&s.AllowedHosts),
 			Help: "comma-separated `hosts` that the Host header may name, besides loopback names, on loopback connections with noauth2, " +
 				"or *; other requests get 403, because a web page in a browser could send them (DNS rebinding)"},
-		{Name: "cors-allowed-origin", Fallback: "", Scope: ForServer, Value: origins(&s.CORSAllowedOrigins),
+		{Name: "cors-allowed-origin", Fallback: "", Scope: ForServer, Value: origins(&s.CORS.AllowedOrigins),
 			Help: "comma-separated `origins` allowed by CORS, or *; empty disables CORS"},
-		{Name: "cors-allow-headers", Fallback: strings.Join(cors.DefaultAllowHeaders(), ","), Scope: ForServer, Value: headerNames(&s.CORSAllowHeaders),
+		{Name: "cors-allow-headers", Fallback: strings.Join(cors.Defaults().AllowHeaders, ","), Scope: ForServer, Value: headerNames(&s.CORS.AllowHeaders),
 			Help: "comma-separated request `headers` allowed by CORS"},
-		{Name: "cors-expose-headers", Fallback: strings.Join(cors.DefaultExposeHeaders(), ","), Scope: ForServer, Value: headerNames(&s.CORSExposeHeaders),
+		{Name: "cors-expose-headers", Fallback: strings.Join(cors.Defaults().ExposeHeaders, ","), Scope: ForServer, Value: headerNames(&s.CORS.ExposeHeaders),
 			Help: "comma-separated response `headers` exposed by CORS"},
-		{Name: "cors-allow-methods", Fallback: strings.Join(cors.DefaultAllowMethods(), ","), Scope: ForServer, Value: methods(&s.CORSAllowMethods),
+		{Name: "cors-allow-methods", Fallback: strings.Join(cors.Defaults().AllowMethods, ","), Scope: ForServer, Value: methods(&s.CORS.AllowMethods),
 			Help: "comma-separated HTTP `methods` allowed by CORS"},
-		{Name: "cors-max-age", Fallback: cors.DefaultMaxAge.String(), Scope: ForServer, Value: setting.Duration(&s.CORSMaxAge, 0, 24*365*time.Hour),
+		{Name: "cors-max-age", Fallback: cors.Defaults().MaxAge.String(), Scope: ForServer, Value: setting.Duration(&s.CORS.MaxAge, 0, 24*365*time.Hour),
 			Help: "`duration` for which browsers may cache preflight responses (Access-Control-Max-Age); 0 omits the header"},
-		{Name: "cors-allow-credentials", Fallback: "true", Scope: ForServer, Value: setting.Boolean(&s.CORSAllowCredentials),
+		{Name: "cors-allow-credentials", Fallback: "true", Scope: ForServer, Value: setting.Boolean(&s.CORS.AllowCredentials),
 			Help: "whether CORS allows credentials, such as cookies (Access-Control-Allow-Credentials)"},
-		{Name: "incomplete-consumer-project-id", Fallback: ZeroUUID, Scope: ForServer, Value: ExternalID(&s.IncompleteProjectID),
+		{Name: "incomplete-consumer-project-id", Fallback: ZeroUUID, Scope: ForServer, Value: ExternalID(&s.Placement.IncompleteProject),
 			Help: "`project` ID of consumers whose allocations are set before microversion 1.8, without a project"},
-		{Name: "incomplete-consumer-user-id", Fallback: ZeroUUID, Scope: ForServer, Value: ExternalID(&s.IncompleteUserID),
+		{Name: "incomplete-consumer-user-id", Fallback: ZeroUUID, Scope: ForServer, Value: ExternalID(&s.Placement.IncompleteUser),
 			Help: "`user` ID of consumers whose allocations are set before microversion 1.8, without a user"},
 		{Name: "allocation-conflict-retry-count", Fallback: "10", Scope: ForServer,
 			Value: setting.Integer(&s.AllocationRetryNumber, 0, 1<<31-1),
@@ -222,17 +205,17 @@ func (s *Settings) accessTable() []setting.Setting {
 
 func (s *Settings) candidateTable() []setting.Setting {
 	return []setting.Setting{
-		{Name: "max-allocation-candidates", Fallback: "-1", Scope: ForServer, Value: setting.Integer(&s.MaxCandidates, -1, 1<<31-1),
+		{Name: "max-allocation-candidates", Fallback: "-1", Scope: ForServer, Value: setting.Integer(&s.Placement.Candidates.Max, -1, 1<<31-1),
 			Help: "maximum number of candidates in a response of GET /allocation_candidates, whatever limit the client requests; " +
 				"-1 means no maximum, 0 acts like 1. In large clouds set a `number` such as 1000, with breadth-first and randomization"},
 		{Name: "allocation-candidates-generation-strategy", Fallback: "depth-first", Scope: ForServer,
-			Value: setting.OneOf(&s.CandidateStrategy, "depth-first", "breadth-first"),
+			Value: setting.OneOf(&s.Placement.Candidates.Strategy, "depth-first", "breadth-first"),
 			Help: "search `order` of provider trees, which decides the candidates that a limit keeps: depth-first returns all candidates " +
 				"of one tree before those of the next, breadth-first one of each tree in turn; breadth-first is recommended for large clouds"},
-		{Name: "randomize-allocation-candidates", Fallback: "false", Scope: ForServer, Value: setting.Boolean(&s.RandomizeCandidates),
+		{Name: "randomize-allocation-candidates", Fallback: "false", Scope: ForServer, Value: setting.Boolean(&s.Placement.Candidates.Randomize),
 			Help: "whether allocation candidates are shuffled, so that a limit keeps a random selection; recommended for large clouds, " +
 				"where the first hosts would otherwise fill first"},
-		{Name: "allocation-candidates-max-combinations", Fallback: "10000000", Scope: ForServer, Value: setting.Integer(&s.CandidateBudget, 0, 1<<53),
+		{Name: "allocation-candidates-max-combinations", Fallback: "10000000", Scope: ForServer, Value: setting.Integer(&s.Placement.Candidates.Budget, 0, 1<<53),
 			Help: "maximum `number` of provider combinations that one GET /allocation_candidates may try before it fails with 400; " +
 				"trees with fewer than 1000 are not counted. 0 means no limit except --request-timeout"},
 	}
@@ -251,19 +234,19 @@ func (s *Settings) baremetalTable() []setting.Setting {
 			Value: setting.OneOf(&s.BaremetalBackend, BaremetalOff, baremetalDatabase, BaremetalPlacement),
 			Help: "`backend` of bare metal node allocations: database uses the Bare Metal tables, placement also makes each node a resource provider, " +
 				"off disables the Bare Metal API. All servers on one database must use the same of the first two"},
-		{Name: "baremetal-hostname", Fallback: "", Scope: ForServer, Value: hostname(&s.BaremetalHostname),
+		{Name: "baremetal-hostname", Fallback: "", Scope: ForServer, Value: hostname(&s.Conductor.Hostname),
 			Help: "host `name` of this conductor, unique per database; a conductor that restarts under " +
 				"its previous name resumes its work at once. Default: the host name and the port"},
 		{Name: "baremetal-heartbeat-interval", Fallback: "10s", Scope: ForServer,
-			Value: setting.Duration(&s.BaremetalHeartbeatInterval, 10*time.Millisecond, time.Hour),
+			Value: setting.Duration(&s.Conductor.HeartbeatInterval, 10*time.Millisecond, time.Hour),
 			Help:  "`interval` between heartbeats of a conductor"},
 		{Name: "baremetal-heartbeat-timeout", Fallback: "60s", Scope: ForServer,
-			Value: setting.Duration(&s.BaremetalHeartbeatTimeout, 20*time.Millisecond, 24*time.Hour),
+			Value: setting.Duration(&s.Conductor.HeartbeatTimeout, 20*time.Millisecond, 24*time.Hour),
 			Help:  "`time` without a heartbeat after which other conductors take over a conductor's nodes"},
 		{Name: "baremetal-takeover-interval", Fallback: "60s", Scope: ForServer,
-			Value: setting.Duration(&s.BaremetalCheckInterval, 0, 24*time.Hour),
+			Value: setting.Duration(&s.Conductor.CheckInterval, 0, 24*time.Hour),
 			Help:  "`interval` between checks for dead conductors; 0 means that this server takes over no work"},
-		{Name: "baremetal-workers", Fallback: "4", Scope: ForServer, Value: setting.Integer(&s.BaremetalWorkers, 1, 1000),
+		{Name: "baremetal-workers", Fallback: "4", Scope: ForServer, Value: setting.Integer(&s.Conductor.Workers, 1, 1000),
 			Help: "maximum `number` of node allocations processed concurrently, and of nodes in transient states"},
 		{Name: "baremetal-lock-timeout", Fallback: "3s", Scope: ForServer,
 			Value: setting.Duration(&s.BaremetalLockTimeout, 0, time.Minute),

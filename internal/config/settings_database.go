@@ -158,7 +158,7 @@ const maxApplicationName = 63
 
 // ServerApplication returns the application_name of a server's sessions.
 func (s *Settings) ServerApplication() (string, error) {
-	name := cmp.Or(s.Instance, s.BaremetalHostname)
+	name := cmp.Or(s.Instance, s.Conductor.Hostname)
 	if name == "" {
 		var err error
 		if name, err = ConductorHostname("", firstAddress(s.Listen)); err != nil {

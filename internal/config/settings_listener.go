@@ -9,6 +9,8 @@ import (
 
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/setting"
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/spool"
 )
 
 // listenerSettings holds the settings of the listeners: sockets, TLS, limits and proxies.
@@ -18,20 +20,12 @@ type listenerSettings struct {
 
 	TLSCert, TLSKey, TLSClientCA string
 
-	MaxHeaderBytes       int64
-	MaxRequests          int64
-	MaxQueue             int64
-	QueueTimeout         time.Duration
-	MaxRequestsPerCaller int64
-	MaxStreams           int64
-	MinBodyRate          int64
-	ShutdownDelay        time.Duration
-
-	WriteStallTimeout, WriteTimeout time.Duration
-
-	SpoolMemory   int64
-	SpoolDir      string
-	SpoolMaxBytes int64
+	MaxHeaderBytes int64
+	MaxStreams     int64
+	ShutdownDelay  time.Duration
+	WriteTimeout   time.Duration
+	Load           server.Limits
+	Spool          spool.Options
 
 	ProxyHeaders   bool
 	TrustedProxies []netip.Prefix
@@ -54,28 +48,28 @@ func (s *listenerSettings) table() []setting.Setting {
 			Help: "`time` after SIGTERM during which the server accepts requests while /readyz reports draining, so that load balancers remove it"},
 		{Name: "max-header-bytes", Fallback: "262144", Scope: ForServer, Value: setting.Integer(&s.MaxHeaderBytes, 4096, 16<<20),
 			Help: "maximum size of request headers in `bytes`, including the URL; larger requests get 431"},
-		{Name: "max-requests", Fallback: "1000", Scope: ForServer, Value: setting.Integer(&s.MaxRequests, 0, 1<<20),
+		{Name: "max-requests", Fallback: "1000", Scope: ForServer, Value: setting.Integer(&s.Load.Requests, 0, 1<<20),
 			Help: "maximum `number` of concurrent requests; 0 means no limit. Requests that wait for a connection to PostgreSQL count, " +
 				"requests whose complete response is being written to the client do not. Requests with bodies above 64 KiB or of unknown size use at most three quarters"},
-		{Name: "max-queued-requests", Fallback: "1000", Scope: ForServer, Value: setting.Integer(&s.MaxQueue, 0, 1<<20),
+		{Name: "max-queued-requests", Fallback: "1000", Scope: ForServer, Value: setting.Integer(&s.Load.Queue, 0, 1<<20),
 			Help: "maximum `number` of requests that wait while --max-requests run; further requests get 503"},
-		{Name: "queue-timeout", Fallback: "5s", Scope: ForServer, Value: setting.Duration(&s.QueueTimeout, 0, time.Hour),
+		{Name: "queue-timeout", Fallback: "5s", Scope: ForServer, Value: setting.Duration(&s.Load.Wait, 0, time.Hour),
 			Help: "maximum `time` that a request waits in the queue; then it gets 503"},
-		{Name: "max-requests-per-caller", Fallback: "0", Scope: ForServer, Value: setting.Integer(&s.MaxRequestsPerCaller, 0, 1<<20),
+		{Name: "max-requests-per-caller", Fallback: "0", Scope: ForServer, Value: setting.Integer(&s.Load.PerCaller, 0, 1<<20),
 			Help: "maximum `number` of running and queued requests of one user, further requests get 429; 0 means no limit. " +
 				"All services of Nova share one user"},
-		{Name: "min-body-rate", Fallback: "32768", Scope: ForServer, Value: setting.Integer(&s.MinBodyRate, 0, 1<<30),
+		{Name: "min-body-rate", Fallback: "32768", Scope: ForServer, Value: setting.Integer(&s.Load.BodyRate, 0, 1<<30),
 			Help: "minimum average rate in `bytes` per second, after 5 s, of a request body above 64 KiB or of unknown size; " +
 				"Berth responds to a slower client with 400 and closes its connection, or its stream in HTTP/2. 0 means no minimum"},
-		{Name: "write-stall-timeout", Fallback: "30s", Scope: ForServer, Value: setting.Duration(&s.WriteStallTimeout, 0, 24*time.Hour),
+		{Name: "write-stall-timeout", Fallback: "30s", Scope: ForServer, Value: setting.Duration(&s.Load.WriteStall, 0, 24*time.Hour),
 			Help: "maximum `time` without a TCP acknowledgment of written data; then Berth closes the connection. 0 means no limit"},
 		{Name: "write-timeout", Fallback: "15m", Scope: ForServer, Value: setting.Duration(&s.WriteTimeout, 0, 24*time.Hour),
 			Help: "maximum `time` to write a response after --request-timeout, even if the client reads steadily; 0 means no limit"},
-		{Name: "spool-memory", Fallback: "16777216", Scope: ForServer, Value: setting.Integer(&s.SpoolMemory, 1<<20, 1<<40),
+		{Name: "spool-memory", Fallback: "16777216", Scope: ForServer, Value: setting.Integer(&s.Spool.Memory, 1<<20, 1<<40),
 			Help: "maximum memory in `bytes` for complete responses that clients have not read; beyond it, and beyond 1 MiB per response, Berth stores them in files"},
-		{Name: "spool-dir", Fallback: "", Scope: ForServer, Value: setting.Text(&s.SpoolDir),
+		{Name: "spool-dir", Fallback: "", Scope: ForServer, Value: setting.Text(&s.Spool.Dir),
 			Help: "`directory` for responses that exceed --spool-memory, in unlinked files. Default: the directory for temporary files"},
-		{Name: "spool-max-bytes", Fallback: "1073741824", Scope: ForServer, Value: setting.Integer(&s.SpoolMaxBytes, 0, 1<<50),
+		{Name: "spool-max-bytes", Fallback: "1073741824", Scope: ForServer, Value: setting.Integer(&s.Spool.FileBytes, 0, 1<<50),
 			Help: "maximum total size in `bytes` of responses in --spool-dir, each rounded up to 1 MiB; a request whose response does not fit gets 503. 0 means no files"},
 		{Name: "max-streams", Fallback: "100", Scope: ForServer, Value: setting.Integer(&s.MaxStreams, 1, 1<<16),
 			Help: "maximum `number` of concurrent streams per HTTP/2 connection (TLS only); Berth closes the connection of a client that resets and repeats requests faster than they end"},
@@ -111,7 +105,7 @@ func networks(field *[]netip.Prefix) setting.Reader {
 // broken.
 func (s *listenerSettings) validateCombination(find func(name string) setting.Setting) []error {
 	var wrong []error
-	if spool := find("spool-dir"); s.SpoolDir != "" && !filepath.IsAbs(s.SpoolDir) {
+	if spool := find("spool-dir"); s.Spool.Dir != "" && !filepath.IsAbs(s.Spool.Dir) {
 		wrong = append(wrong, &frame.InputError{Setting: spool.Name, Value: spool.Text, Origin: spool.Origin, Rule: frame.Rule{Broken: "is not an absolute path", Remedy: "write one such as /var/cache/berth"}})
 	}
 	cert, key, authority := find("tls-cert"), find("tls-key"), find("tls-client-ca")

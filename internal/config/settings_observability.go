@@ -8,13 +8,13 @@ import (
 
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/setting"
+	"github.com/berthd/berth/server/auditlog"
 )
 
 // ObservabilitySettings holds the settings of metrics, traces and logs.
 type ObservabilitySettings struct {
 	LogFile          string
-	AuditLog         string
-	AuditLogRequired bool
+	AuditLog         auditlog.Options
 	SlowQuery        time.Duration
 	PostgresInterval time.Duration
 	CapacityInterval time.Duration
@@ -30,9 +30,9 @@ func (s *ObservabilitySettings) table() []setting.Setting {
 	return []setting.Setting{
 		{Name: "log-file", Fallback: "", Scope: ForServer, Value: setting.Text(&s.LogFile),
 			Help: "log `file` instead of standard error; Berth reopens it after logrotate moves or removes it. It also receives startup errors, the reason of the exit, and crashes"},
-		{Name: "audit-log", Fallback: "", Scope: ForServer, Value: setting.Text(&s.AuditLog),
+		{Name: "audit-log", Fallback: "", Scope: ForServer, Value: setting.Text(&s.AuditLog.Path),
 			Help: "audit log `file`, one JSON line per write request; - means standard output. SIGHUP reopens it. Default: no audit log"},
-		{Name: "audit-log-required", Fallback: "false", Scope: ForServer, Value: setting.Boolean(&s.AuditLogRequired),
+		{Name: "audit-log-required", Fallback: "false", Scope: ForServer, Value: setting.Boolean(&s.AuditLog.Required),
 			Help: "whether a write gets 503, before it runs, if its line cannot be written to --audit-log; if false, Berth counts the line as lost and runs the write"},
 		{Name: "slow-query-threshold", Fallback: "500ms", Scope: ForServer, Value: setting.Duration(&s.SlowQuery, 0, time.Hour),
 			Help: "`duration` above which a statement is logged, by name and without its arguments; 0 disables it"},
@@ -62,7 +62,7 @@ func (s *ObservabilitySettings) table() []setting.Setting {
 // broken.
 func (s *ObservabilitySettings) validateCombination(find func(name string) setting.Setting) []error {
 	required := find("audit-log-required")
-	if !s.AuditLogRequired || s.AuditLog != "" {
+	if !s.AuditLog.Required || s.AuditLog.Path != "" {
 		return nil
 	}
 	return []error{&frame.InputError{Setting: required.Name, Value: required.Text, Origin: required.Origin, Rule: frame.Rule{
@@ -91,8 +91,8 @@ func ratio(field *float64) setting.Reader {
 	}}
 }
 
-// HidesProfiles reports whether profiles are disabled at an address, because other hosts can
-// reach it and --admin-pprof is false. The address is one to which a name was resolved.
-func (s *ObservabilitySettings) HidesProfiles(at net.Addr) bool {
-	return !s.AdminPprof && !setting.IsLoopback(at.String())
+// Profiles reports whether profiles are served at an address: other hosts cannot reach it, or
+// --admin-pprof is true. The address is one to which a name was resolved.
+func (s *ObservabilitySettings) Profiles(at net.Addr) bool {
+	return s.AdminPprof || setting.IsLoopback(at.String())
 }

@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/internal/setting"
+	"github.com/berthd/berth/server/auditlog"
 )
 
 func TestSettings_AuditLogRequiredWithoutAuditLog_IsRejected(t *testing.T) {
 	t.Parallel()
-	s := &ObservabilitySettings{AuditLogRequired: true}
+	s := &ObservabilitySettings{AuditLog: auditlog.Options{Required: true}}
 	find := func(name string) setting.Setting { return setting.Setting{Name: name, Text: "true", Origin: "flag"} }
 	if wrong := s.validateCombination(find); len(wrong) != 1 || !strings.Contains(wrong[0].Error(), "set --audit-log") {
 		t.Errorf("errors = %v", wrong)
 	}
-	s.AuditLog = "-"
+	s.AuditLog.Path = "-"
 	if wrong := s.validateCombination(find); wrong != nil {
 		t.Errorf("errors = %v", wrong)
 	}
@@ -30,10 +31,10 @@ func TestSettings_AdminListenPublic_PprofNeedsFlag(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if hidden := new(ObservabilitySettings).HidesProfiles(at); hidden != public {
+		if hidden := !new(ObservabilitySettings).Profiles(at); hidden != public {
 			t.Errorf("%s: hidden = %t, want %t", address, hidden, public)
 		}
-		if (&ObservabilitySettings{AdminPprof: true}).HidesProfiles(at) {
+		if !(&ObservabilitySettings{AdminPprof: true}).Profiles(at) {
 			t.Errorf("%s: hidden with --admin-pprof", address)
 		}
 	}

@@ -15,11 +15,9 @@ import (
 
 // PolicySettings holds the settings of the authorization policy.
 type PolicySettings struct {
-	EnforceNewDefaults bool
-	EnforceScope       bool
-	PolicyFile         string
-	PolicyDirs         []string
-	PolicyDefaultRule  string
+	Policy     policy.Options
+	PolicyFile string
+	PolicyDirs []string
 }
 
 // Default policy file and directory.
@@ -36,11 +34,11 @@ func (s *PolicySettings) Table() []setting.Setting {
 				"environment must exist. The default is searched only in the directories of --config-file, with policy.json as fallback"},
 		{Name: "policy-dirs", Fallback: defaultPolicyDir, Scope: ForServer, Value: policyPaths(&s.PolicyDirs),
 			Help: "`directories` of further policy files, which are read after --policy-file, in order of their names"},
-		{Name: "policy-default-rule", Fallback: "default", Scope: ForServer, Value: setting.Text(&s.PolicyDefaultRule),
+		{Name: "policy-default-rule", Fallback: "default", Scope: ForServer, Value: setting.Text(&s.Policy.DefaultRule),
 			Help: "`name` of the rule that replaces references to undefined rules"},
-		{Name: "enforce-scope", Fallback: "true", Scope: ForServer, Value: setting.Boolean(&s.EnforceScope),
+		{Name: "enforce-scope", Fallback: "true", Scope: ForServer, Value: setting.Boolean(&s.Policy.EnforceScope),
 			Help: "deny system- and domain-scoped tokens on project-scoped operations"},
-		{Name: "enforce-new-defaults", Fallback: "true", Scope: ForServer, Value: setting.Boolean(&s.EnforceNewDefaults),
+		{Name: "enforce-new-defaults", Fallback: "true", Scope: ForServer, Value: setting.Boolean(&s.Policy.EnforceNewDefaults),
 			Help: "enforce the new policy defaults only; if false, the admin role is authorized for all operations, including POST /reshaper"},
 	}
 }
@@ -117,9 +115,7 @@ func isExplicit(row setting.Setting) bool {
 // error.
 func (s *Settings) OpenPolicy() (*policy.Policy, []policy.Problem, error) {
 	files := s.policyFiles()
-	opened, problems, err := policy.Open(policy.Options{
-		EnforceNewDefaults: s.EnforceNewDefaults, AnyScope: !s.EnforceScope, DefaultRule: s.PolicyDefaultRule,
-	}, files)
+	opened, problems, err := policy.Open(s.Policy, files)
 	if err == nil {
 		problems = append(problems, s.missingRules(files)...)
 	}

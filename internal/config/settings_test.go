@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/setting"
+	"github.com/berthd/berth/server/placement"
 )
 
 // loaded returns the result of Read for a command line and an environment.
@@ -68,14 +69,14 @@ func TestSettings_AllValueKinds_Parsed(t *testing.T) {
 	}
 	// Other tests check the fields of rows that are not set here.
 	got := []any{
-		settings.AccessLog, settings.RequestTimeout, settings.BasePath, settings.EnforceNewDefaults, settings.MaxCandidates, settings.CandidateStrategy,
-		settings.BaremetalBackend, settings.BaremetalHostname, settings.BaremetalCheckInterval, settings.BaremetalWorkers, settings.DBMaxConnections,
-		settings.LogFormat, settings.CORSAllowedOrigins, settings.CORSAllowMethods, settings.CORSExposeHeaders, settings.CORSMaxAge,
-		settings.RandomizeCandidates, settings.DatabaseURL, settings.DBPooler,
+		settings.AccessLog, settings.RequestTimeout, settings.BasePath, settings.Policy.EnforceNewDefaults, settings.Placement.Candidates.Max, settings.Placement.Candidates.Strategy,
+		settings.BaremetalBackend, settings.Conductor.Hostname, settings.Conductor.CheckInterval, settings.Conductor.Workers, settings.DBMaxConnections,
+		settings.LogFormat, settings.CORS.AllowedOrigins, settings.CORS.AllowMethods, settings.CORS.ExposeHeaders, settings.CORS.MaxAge,
+		settings.Placement.Candidates.Randomize, settings.DatabaseURL, settings.DBPooler,
 	}
 	want := []any{
-		false, 90 * time.Second, "/placement", false, int64(0), "breadth-first",
-		"placement", "rack7.example:8778", time.Duration(0), int64(9), int64(7),
+		false, 90 * time.Second, "/placement", false, 0, "breadth-first",
+		"placement", "rack7.example:8778", time.Duration(0), 9, int64(7),
 		"json", []string{"https://a.example", "*"}, []string{"GET"}, []string{}, time.Minute,
 		true, "host=/run/x dbname=y", "transaction",
 	}
@@ -131,10 +132,9 @@ func TestSettings_SeveralErrors_AllReported(t *testing.T) {
 func TestSettings_CandidateDefaults_UnlimitedDepthFirst(t *testing.T) {
 	t.Parallel()
 	settings, _, err := loaded(t, ForServer, nil, nil)
-	if err != nil || settings.MaxCandidates != -1 || settings.CandidateStrategy != "depth-first" || settings.RandomizeCandidates ||
-		settings.CandidateBudget != 10_000_000 {
-		t.Errorf("error %v, at most %d, %s, random: %t, budget %d", err, settings.MaxCandidates, settings.CandidateStrategy, settings.RandomizeCandidates,
-			settings.CandidateBudget)
+	want := placement.CandidateOptions{Max: -1, Strategy: "depth-first", Budget: 10_000_000}
+	if err != nil || settings.Placement.Candidates != want {
+		t.Errorf("error %v, options %+v, want %+v", err, settings.Placement.Candidates, want)
 	}
 }
 

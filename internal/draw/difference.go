@@ -12,15 +12,9 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// Difference draws what it takes to come from one forest to the other: the trees
-// with changed providers and those above them, marked + for added, - for removed,
-// ~ for changed and nothing for unchanged; then what moves for which consumer. If
-// nothing differs it says so in one line.
-func Difference(w io.Writer, before, after Forest, style Style) error {
-	return Compare(before, after).Text(w, style)
-}
-
-// Text is the same for changes that are known already.
+// Text draws the changes: the trees with changed providers and their ancestors,
+// marked + for added, - for removed, ~ for changed and nothing for unchanged; then
+// the allocations of each consumer that move. Without a change it writes one line.
 func (c *Changes) Text(w io.Writer, style Style) error {
 	d := &difference{canvas: newCanvas(w, style), Changes: c, byID: map[uuid.UUID]*ProviderChange{}, names: map[uuid.UUID]string{}}
 	if c.Empty() {

@@ -13,7 +13,7 @@ import (
 func drawnDifference(t testing.TB, before, after Forest, style Style) string {
 	t.Helper()
 	var out strings.Builder
-	if err := Difference(&out, before, after, style); err != nil {
+	if err := Compare(before, after).Text(&out, style); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -87,7 +87,7 @@ func TestCLI_DiffText_MatchesGolden(t *testing.T) {
 		checkGolden(t, name+"_ascii.txt", drawnDifference(t, before, after, Style{ASCII: true, Width: 60}))
 		checkGolden(t, name+"_back.txt", drawnDifference(t, after, before, Style{}))
 		var document strings.Builder
-		if err := DifferenceJSON(&document, before, after); err != nil {
+		if err := Compare(before, after).JSON(&document); err != nil {
 			t.Fatal(err)
 		}
 		checkGolden(t, name+".json", document.String())

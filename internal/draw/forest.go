@@ -18,7 +18,7 @@ type Forest struct {
 	// Usages are what consumers have, by provider. A provider that is missing here
 	// is drawn without.
 	Usages map[uuid.UUID]client.Resources
-	// Allocations are looked at by Difference only, and may be nil.
+	// Allocations are used by Compare only, and may be nil.
 	Allocations client.Allocations
 }
 

@@ -45,12 +45,7 @@ func JSON(w io.Writer, forest Forest) error {
 	return terminal.WriteJSON(w, document)
 }
 
-// DifferenceJSON writes what Compare finds in the shape of the package's comment.
-func DifferenceJSON(w io.Writer, before, after Forest) error {
-	return Compare(before, after).JSON(w)
-}
-
-// JSON is the same for changes that are known already.
+// JSON writes the changes in the shape of the package's comment.
 func (c *Changes) JSON(w io.Writer) error { return terminal.WriteJSON(w, c) }
 
 func (b *treeNode) document() providerDocument {

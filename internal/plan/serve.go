@@ -7,20 +7,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/inprocess"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
-
-// incompleteOwner owns what is allocated below microversion 1.8, as in a service with default settings.
-const incompleteOwner = "00000000-0000-0000-0000-000000000000"
 
 // lockTimeout bounds the wait of a claim for row locks.
 const lockTimeout = 5 * time.Second
@@ -37,10 +34,9 @@ func serve(ctx context.Context, options Options, request Request) (*Report, []Re
 		return nil, nil, err
 	}
 	defer data.Close()
-	service := inprocess.Serve(server.New(server.Options{
-		Store: data, Log: options.Log, EnforceNewDefaults: true, MaxBodyBytes: math.MaxInt64 - 1, MaxCandidates: -1,
-		IncompleteProject: incompleteOwner, IncompleteUser: incompleteOwner, Baremetal: &server.Baremetal{},
-	}), options.Log)
+	both := server.Defaults(data, options.Log)
+	both.Baremetal = &baremetal.Options{}
+	service := inprocess.Serve(server.New(both).Public, options.Log)
 	defer func() { _ = service.Close() }() // the response was read
 	if _, err := send(ctx, service, request); err != nil {
 		return nil, nil, err

@@ -147,7 +147,7 @@ func printStartup(f *frame.Frame, s *service) {
 		through = "--cert FILE --key FILE "
 	}
 	out := f.Stdout
-	if s.Settings.AuditLog == auditlog.Stdout {
+	if s.Settings.AuditLog.Path == auditlog.Stdout {
 		out = f.Stderr // the audit log uses standard output
 	}
 	token := "'X-Auth-Token: admin'"

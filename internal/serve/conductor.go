@@ -26,19 +26,15 @@ func (s *service) startConductor(ctx context.Context) error {
 	if err := s.store.SetBaremetalBackend(ctx, s.Settings.BaremetalBackend == config.BaremetalPlacement); err != nil {
 		return err
 	}
-	hostname, err := config.ConductorHostname(s.Settings.BaremetalHostname, s.doors[0].Addr())
+	hostname, err := config.ConductorHostname(s.Settings.Conductor.Hostname, s.doors[0].Addr())
 	if err != nil {
 		return err
 	}
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.conductor = &conductorRun{stop: stop, ended: make(chan error, 1), stopping: make(chan struct{}), Conductor: &conductor.Conductor{
-		Store: s.store, Hostname: hostname, Drivers: conductor.Drivers(), ListenURL: s.Database.Direct,
-		Workers:           int(s.Settings.BaremetalWorkers),
-		HeartbeatInterval: s.Settings.BaremetalHeartbeatInterval,
-		HeartbeatTimeout:  s.Settings.BaremetalHeartbeatTimeout,
-		CheckInterval:     s.Settings.BaremetalCheckInterval,
-		Log:               s.log,
+		Options: s.Settings.Conductor, Store: s.store, Drivers: conductor.Drivers(), ListenURL: s.Database.Direct, Log: s.log,
 	}}
+	s.conductor.Hostname = hostname
 	if err := s.conductor.Register(ctx); err != nil {
 		s.conductor.ended <- nil
 		return err

@@ -90,8 +90,8 @@ func listen(ctx context.Context, settings *config.Settings) (doors []boundListen
 		if err := secureListener(&doors[i], settings); err != nil {
 			return doors, err
 		}
-		if settings.WriteStallTimeout > 0 {
-			doors[i].Listener = stallListener{doors[i].Listener, settings.WriteStallTimeout}
+		if settings.Load.WriteStall > 0 {
+			doors[i].Listener = stallListener{doors[i].Listener, settings.Load.WriteStall}
 		}
 	}
 	return doors, nil
@@ -111,11 +111,8 @@ func tryListen(ctx context.Context, settings *config.Settings) error {
 			return err
 		}
 	}
-	if settings.AdminListen == "" {
-		return nil
-	}
-	admin, err := listenOnAdmin(ctx, settings)
-	if err != nil {
+	admin, err := listenAdmin(ctx, settings)
+	if err != nil || admin == nil {
 		return err
 	}
 	return admin.Close()

@@ -14,12 +14,16 @@ import (
 	"github.com/berthd/berth/internal/config"
 	"github.com/berthd/berth/internal/open"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/auditlog"
+	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/keystone"
 	"github.com/berthd/berth/server/migrate"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/spool"
 	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/tracing"
 )
 
 // service holds the parts of `berth serve`, each of which depends on those before it.
@@ -39,9 +43,14 @@ type service struct {
 	// keystone is nil without --auth keystone.
 	keystone *keystone.Authenticator
 	// conductor is nil without the Bare Metal API.
-	conductor     *conductorRun
-	http          *http.Server
-	observability observability
+	conductor *conductorRun
+	http      *http.Server
+	// audit is nil without an audit log, traces if none are exported.
+	audit  *auditlog.Log
+	traces *tracing.Tracing
+	// adminDoor and admin are nil without --admin-listen.
+	adminDoor net.Listener
+	admin     *http.Server
 	// logged counts lost log lines.
 	logged *open.CountedLog
 }
@@ -105,11 +114,17 @@ func (s *service) start(ctx context.Context) (err error) {
 	if err = s.startConductor(ctx); err != nil {
 		return errors.Join(err, closeListeners(s.doors))
 	}
-	handler, err := s.handler(ctx)
+	adminDoor, err := listenAdmin(ctx, s.Settings)
 	if err != nil {
 		return errors.Join(err, closeListeners(s.doors))
 	}
-	s.http = newHTTPServer(s.Settings, handler, s.log)
+	s.adminDoor = adminDoor
+	handlers, err := s.handlers(ctx)
+	if err != nil {
+		return errors.Join(err, closeListeners(s.doors))
+	}
+	s.serveAdmin(handlers.Admin)
+	s.http = newHTTPServer(s.Settings, handlers.Public, s.log)
 	if s.certificates != nil {
 		s.http.TLSConfig = s.certificates.Config()
 	}
@@ -133,59 +148,44 @@ func (s *service) prepareSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch open.SchemaState(status) {
-	case open.OpenstackPlacement:
+	switch status.State() {
+	case migrate.StatePlacement:
 		return migrate.ErrForeign
-	case open.Outdated:
+	case migrate.StateOutdated:
 		return fmt.Errorf("the schema is at version %d, this berth needs version %d with SQL functions %d; run 'berth db migrate', or serve without --migrate=false",
 			status.Version, status.Latest, status.Known.Number)
 	}
 	return nil
 }
 
-// handler returns the HTTP handler with the options of all settings.
-func (s *service) handler(ctx context.Context) (http.Handler, error) {
+// handlers returns the handlers of the server with the options of all settings.
+func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 	options := server.Options{
-		Store:              s.store,
-		Log:                s.log,
-		AccessLog:          s.Settings.AccessLog,
-		EnforceNewDefaults: s.Settings.EnforceNewDefaults,
-		AllowedHosts:       s.Settings.AllowedHosts,
-		CORSAllowedOrigins: s.Settings.CORSAllowedOrigins,
-		CORSAllowHeaders:   s.Settings.CORSAllowHeaders,
-		CORSExposeHeaders:  s.Settings.CORSExposeHeaders,
-		CORSAllowMethods:   s.Settings.CORSAllowMethods,
-		CORSMaxAge:         s.Settings.CorsMaxAge(),
-		Prefix:             s.Settings.BasePath,
-		MaxBodyBytes:       s.Settings.MaxBodyBytes, MaxOrdinaryBodyBytes: s.Settings.MaxOrdinaryBodyBytes,
-		BodyMemory:          s.Settings.MaxBodyMemory,
-		RequestTimeout:      s.Settings.RequestTimeout,
-		IncompleteProject:   s.Settings.IncompleteProjectID,
-		IncompleteUser:      s.Settings.IncompleteUserID,
-		MaxCandidates:       int(s.Settings.MaxCandidates),
-		CandidateStrategy:   s.Settings.CandidateStrategy,
-		RandomizeCandidates: s.Settings.RandomizeCandidates,
-		CandidateBudget:     s.Settings.CandidateBudget,
-		Baremetal:           s.baremetal(),
+		Store: s.store, Log: s.log, AccessLog: s.Settings.AccessLog, AuditLog: s.audit,
+		AllowedHosts: s.Settings.AllowedHosts, CORS: s.Settings.CORS, Prefix: s.Settings.BasePath,
+		Bodies: s.Settings.Bodies, Limits: s.Settings.Load, Spool: s.spool, RequestTimeout: s.Settings.RequestTimeout,
+		Policy: s.policy, BaremetalPolicy: s.policy,
+		Placement: s.Settings.Placement, Baremetal: s.baremetal(),
+		Observability: s.observability(),
 	}
-	options.CORSRefuseCredentials = !s.Settings.CORSAllowCredentials
-	for _, add := range []func(context.Context, *server.Options) error{
-		s.addAuthentication, s.addPolicy, s.addLimits, s.addWatching,
-	} {
-		if err := add(ctx, &options); err != nil {
-			return nil, err
-		}
+	options.Limits.Write = answerLimitOf(s.Settings)
+	if s.Settings.ProxyHeaders {
+		options.Proxies = &forwarded.Proxies{Trusted: s.Settings.TrustedProxies}
+	}
+	go s.policy.Watch(ctx, policyInterval, s.log)
+	if err := s.authenticate(ctx, &options); err != nil {
+		return server.Handlers{}, err
 	}
 	return server.New(options), nil
 }
 
 // baremetal returns the options of the Bare Metal API; nil if it is disabled.
-func (s *service) baremetal() *server.Baremetal {
+func (s *service) baremetal() *baremetal.Options {
 	if s.conductor == nil {
 		return nil
 	}
-	return &server.Baremetal{
-		Conductor: s.conductor.Hostname, Silence: s.conductor.HeartbeatTimeout, ListenURL: s.conductor.ListenURL,
+	return &baremetal.Options{
+		Conductor: s.conductor.Hostname, HeartbeatTimeout: s.conductor.HeartbeatTimeout, ListenURL: s.conductor.ListenURL,
 		Decide: s.conductor.Decide, Stopping: s.conductor.stopping,
 		LockTimeout: s.Settings.BaremetalLockTimeout,
 	}
@@ -246,8 +246,8 @@ func (s *service) reload() {
 	if s.keystone != nil {
 		s.log.Info("emptied the token cache", "tokens", s.keystone.EmptyCache())
 	}
-	if s.observability.audit != nil {
-		s.observability.audit.Reopen()
+	if s.audit != nil {
+		s.audit.Reopen()
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/berthd/berth/server/tracing"
 )
 
-// addAuthentication sets the authentication method of the server. Keystone may be unreachable on
+// authenticate sets the authentication method of the server. Keystone may be unreachable on
 // startup: requests get 503 until it responds.
-func (s *service) addAuthentication(ctx context.Context, options *server.Options) error {
+func (s *service) authenticate(ctx context.Context, options *server.Options) error {
 	if s.Settings.Auth != config.AuthKeystone {
 		return nil
 	}
@@ -22,8 +22,8 @@ func (s *service) addAuthentication(ctx context.Context, options *server.Options
 		return err
 	}
 	made.Log = s.log
-	if s.observability.traces != nil {
-		made.Transport = tracing.Transport(cmp.Or(made.Transport, http.DefaultTransport), s.observability.traces.Tracer())
+	if s.traces != nil {
+		made.Transport = tracing.Transport(cmp.Or(made.Transport, http.DefaultTransport), s.traces.Tracer())
 	}
 	if made.PublicURL == "" {
 		s.log.Warn("keystone-www-authenticate-uri is not set: 401 responses contain keystone-auth-url",

@@ -1,10 +1,7 @@
 package serve
 
 import (
-	"context"
 	"time"
-
-	"github.com/berthd/berth/server"
 )
 
 // policyInterval is the interval between checks of the policy files. A change takes effect after
@@ -25,13 +22,5 @@ func (s *service) loadPolicy() error {
 		s.log.Info("loaded policy files", "files", paths)
 	}
 	s.policy = opened
-	return nil
-}
-
-// addPolicy sets the rules of the server, and reloads them when the files change, until the
-// context ends.
-func (s *service) addPolicy(ctx context.Context, options *server.Options) error {
-	options.Policy, options.BaremetalPolicy = s.policy, s.policy
-	go s.policy.Watch(ctx, policyInterval, s.log)
 	return nil
 }

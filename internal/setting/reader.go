@@ -46,7 +46,7 @@ func Boolean(field *bool) Reader {
 }
 
 // Integer returns a reader of whole numbers from least to most.
-func Integer(field *int64, least, most int64) Reader {
+func Integer[N int | int64](field *N, least, most int64) Reader {
 	return Reader{Kind: "number", Read: func(text string) *frame.Rule {
 		value, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || value < least || value > most {
@@ -56,7 +56,7 @@ func Integer(field *int64, least, most int64) Reader {
 			}
 			return &frame.Rule{Broken: fmt.Sprintf("is not a whole number from %d to %d", least, most), Remedy: remedy}
 		}
-		*field = value
+		*field = N(value)
 		return nil
 	}}
 }

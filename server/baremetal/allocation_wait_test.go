@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/baremetal"
 )
 
 func TestNodeAllocation_Wait_RespondsWhenDecided(t *testing.T) {
@@ -89,9 +90,9 @@ func TestNodeAllocation_WaitDuringShutdown_RespondsUndecided(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	stopping := make(chan struct{})
-	s.handler = servertest.Handler(s.store, func(options *server.Options) {
-		options.Baremetal = &server.Baremetal{Conductor: "me", Silence: time.Minute, Stopping: stopping}
-	})
+	s.handler = servertest.Handlers(s.store, func(options *server.Options) {
+		options.Baremetal = &baremetal.Options{Conductor: "me", HeartbeatTimeout: time.Minute, Stopping: stopping}
+	}).Public
 	answered := make(chan *response)
 	go func() {
 		answered <- s.createExtended(map[string]any{"resource_class": "gold", "wait": 600, "count": 2, "name": "a"})

@@ -117,7 +117,7 @@ func (o *operations) conductorsOf(ctx context.Context, fields chosen, found []st
 
 func (o *operations) conductorOf(ctx context.Context, fields chosen, from *store.Conductor) view[Conductor] {
 	return conductorShape.show(fields, &Conductor{
-		Hostname: from.Hostname, Group: from.Group, Alive: from.Alive(o.silence), Drivers: listed(from.Drivers),
+		Hostname: from.Hostname, Group: from.Group, Alive: from.Alive(o.heartbeatTimeout), Drivers: listed(from.Drivers),
 		CreatedAt: Time(from.CreatedAt), UpdatedAt: Time(from.UpdatedAt), Links: links(ctx, "conductors/"+from.Hostname),
 	})
 }

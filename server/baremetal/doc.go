@@ -75,8 +75,8 @@ type Options struct {
 	// Decide notifies that conductor of a new allocation. If it is nil, the conductor runs in another process, which
 	// the database notifies.
 	Decide func(uuid.UUID)
-	// Silence is the heartbeat timeout of conductors.
-	Silence time.Duration
+	// HeartbeatTimeout is the age of a heartbeat after which a conductor counts as dead.
+	HeartbeatTimeout time.Duration
 	// Extended enables Berth's extensions of the API; without it, requests for them are rejected.
 	Extended bool
 	// ListenURL is the address of the database for LISTEN, without a transaction pooler. Empty: the address that the
@@ -93,19 +93,20 @@ type operations struct {
 	store       *store.Store
 	conductor   string
 	decide      func(uuid.UUID)
-	silence     time.Duration
 	extended    bool
 	decisionHub *decisionHub
 	// lockTimeout and stopping end the wait for a reserved node.
 	lockTimeout time.Duration
 	stopping    <-chan struct{}
+	// heartbeatTimeout is the age of a heartbeat after which a conductor counts as dead.
+	heartbeatTimeout time.Duration
 }
 
 // Operations returns the operations of the API, which are the rows of the route table. A path with a fixed last segment
 // precedes one with a variable. The order of methods on a path is the order in Allow headers.
 func Operations(options Options) []*route.Operation {
 	o := &operations{
-		store: options.Store, conductor: options.Conductor, decide: options.Decide, silence: options.Silence,
+		store: options.Store, conductor: options.Conductor, decide: options.Decide, heartbeatTimeout: options.HeartbeatTimeout,
 		extended: options.Extended, decisionHub: newDecisions(options),
 		lockTimeout: options.LockTimeout, stopping: options.Stopping,
 	}

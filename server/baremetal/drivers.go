@@ -150,13 +150,13 @@ func (o *operations) drivers(ctx context.Context) ([]driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return driversAt(conductors, o.silence), nil
+	return driversAt(conductors, o.heartbeatTimeout), nil
 }
 
-func driversAt(conductors []store.Conductor, silence time.Duration) []driver {
+func driversAt(conductors []store.Conductor, heartbeatTimeout time.Duration) []driver {
 	var found []driver
 	for _, conductor := range conductors {
-		if !conductor.Alive(silence) {
+		if !conductor.Alive(heartbeatTimeout) {
 			continue
 		}
 		for _, name := range conductor.Drivers {

@@ -42,9 +42,10 @@ func (s *service) node(wanted store.Node, traits ...string) store.Node {
 func (s *service) works() {
 	s.t.Helper()
 	running := &work.Conductor{
-		Store: s.store, Hostname: conductor, Drivers: work.Drivers(), Workers: 4,
-		HeartbeatInterval: time.Second, HeartbeatTimeout: time.Minute, CheckInterval: time.Second,
-		Log: slog.New(slog.DiscardHandler),
+		Options: work.Options{
+			Hostname: conductor, Workers: 4, HeartbeatInterval: time.Second, HeartbeatTimeout: time.Minute, CheckInterval: time.Second,
+		},
+		Store: s.store, Drivers: work.Drivers(), Log: slog.New(slog.DiscardHandler),
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(s.t.Context()))
 	ended := make(chan error, 1)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
@@ -26,7 +26,7 @@ func TestLocks_200NodesDrivenBy16Clients_NoRequestIsConflict(t *testing.T) {
 	if testing.Short() {
 		nodes = 32
 	}
-	s := newServiceWith(t, postgres.Options{MaxConns: 8}, server.Baremetal{LockTimeout: time.Minute})
+	s := newServiceWith(t, postgres.Options{MaxConns: 8}, baremetal.Options{LockTimeout: time.Minute})
 	s.works()
 	listening := httptest.NewServer(s.handler)
 	defer listening.Close()
@@ -79,7 +79,7 @@ func lockedText(node string) string {
 
 func TestLocks_NodeReleasedInTime_RequestSucceeds(t *testing.T) {
 	t.Parallel()
-	s := newServiceWith(t, postgres.Options{MaxConns: 4}, server.Baremetal{LockTimeout: time.Minute})
+	s := newServiceWith(t, postgres.Options{MaxConns: 4}, baremetal.Options{LockTimeout: time.Minute})
 	for path, body := range map[string]string{
 		"provision": `{"target": "active", "configdrive": "H4sI"}`, "power": `{"target": "power on"}`,
 	} {
@@ -100,7 +100,7 @@ func TestLocks_NodeReleasedInTime_RequestSucceeds(t *testing.T) {
 
 func TestLocks_NodeHeldLongerThanTimeout_Returns409(t *testing.T) {
 	t.Parallel()
-	s := newServiceWith(t, postgres.Options{MaxConns: 4}, server.Baremetal{LockTimeout: 50 * time.Millisecond})
+	s := newServiceWith(t, postgres.Options{MaxConns: 4}, baremetal.Options{LockTimeout: 50 * time.Millisecond})
 	id := s.machine(nil)
 	s.holds(id, "available")
 	s.provisioned(id, "active").refuses(http.StatusConflict, lockedText(id))
@@ -111,7 +111,7 @@ func TestLocks_NodeHeldLongerThanTimeout_Returns409(t *testing.T) {
 // here is longer than the timeout of the test.
 func TestLocks_VerbNotAllowedInState_DoesNotWait(t *testing.T) {
 	t.Parallel()
-	s := newServiceWith(t, postgres.Options{MaxConns: 4}, server.Baremetal{LockTimeout: time.Hour})
+	s := newServiceWith(t, postgres.Options{MaxConns: 4}, baremetal.Options{LockTimeout: time.Hour})
 	id := s.machine(map[string]any{"maintenance": true})
 	s.holds(id, "verifying")
 	s.provisioned(id, "manage").refuses(http.StatusConflict, lockedText(id))
@@ -125,7 +125,7 @@ func TestLocks_VerbNotAllowedInState_DoesNotWait(t *testing.T) {
 
 func TestLocks_ManyRequestsWaiting_HoldNoConnection(t *testing.T) {
 	t.Parallel()
-	s := newServiceWith(t, postgres.Options{MaxConns: 1}, server.Baremetal{LockTimeout: time.Minute})
+	s := newServiceWith(t, postgres.Options{MaxConns: 1}, baremetal.Options{LockTimeout: time.Minute})
 	id := s.machine(nil)
 	release := s.holds(id, "available")
 	const number = 8
@@ -152,7 +152,7 @@ func TestLocks_ManyRequestsWaiting_HoldNoConnection(t *testing.T) {
 func TestLocks_ProcessStops_WaitEnds(t *testing.T) {
 	t.Parallel()
 	stopping := make(chan struct{})
-	s := newServiceWith(t, postgres.Options{MaxConns: 4}, server.Baremetal{LockTimeout: time.Hour, Stopping: stopping})
+	s := newServiceWith(t, postgres.Options{MaxConns: 4}, baremetal.Options{LockTimeout: time.Hour, Stopping: stopping})
 	id := s.machine(nil)
 	s.holds(id, "available")
 	time.AfterFunc(50*time.Millisecond, func() { close(stopping) })

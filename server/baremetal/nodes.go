@@ -277,7 +277,7 @@ func (o *operations) checkDriver(ctx context.Context, n *store.Node) error {
 		return err
 	}
 	if !slices.ContainsFunc(conductors, func(one store.Conductor) bool {
-		return one.Alive(o.silence) && one.Group == n.ConductorGroup && slices.Contains(one.Drivers, n.Driver)
+		return one.Alive(o.heartbeatTimeout) && one.Group == n.ConductorGroup && slices.Contains(one.Drivers, n.Driver)
 	}) {
 		return noConductorFor(n)
 	}

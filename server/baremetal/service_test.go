@@ -13,6 +13,7 @@ import (
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
@@ -35,13 +36,13 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	return newServiceWith(t, postgres.Options{}, server.Baremetal{})
+	return newServiceWith(t, postgres.Options{}, baremetal.Options{})
 }
 
 // newServiceWith is newService with options of the store and of the API.
-func newServiceWith(t *testing.T, data postgres.Options, api server.Baremetal) *service {
+func newServiceWith(t *testing.T, data postgres.Options, api baremetal.Options) *service {
 	t.Helper()
-	api.Conductor, api.Silence = conductor, time.Minute
+	api.Conductor, api.HeartbeatTimeout = conductor, time.Minute
 	made := servertest.New(t, servertest.Options{Store: data, Server: func(options *server.Options) {
 		options.Log, options.Baremetal = servertest.Log(t), &api
 	}})

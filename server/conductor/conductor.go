@@ -20,17 +20,11 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// Conductor is the worker of one process. The exported fields are set before Run and do not change afterwards.
-type Conductor struct {
-	Store *store.Store
+// Options are the settings of a conductor.
+type Options struct {
 	// Hostname is the name that it registers under. No other live process may use it. A process that starts with the
 	// name of a dead one continues its work.
 	Hostname string
-	// Drivers by name; the conductor ignores nodes with another driver.
-	Drivers map[string]Driver
-	// ListenURL is the address of the database for LISTEN, which does not work through a transaction pooler; empty:
-	// that of the store.
-	ListenURL string
 	// Workers is the number of node allocations that the conductor decides at once, and of nodes that it works on at
 	// once; at least 1.
 	Workers int
@@ -40,7 +34,18 @@ type Conductor struct {
 	HeartbeatTimeout time.Duration
 	// CheckInterval is the time between two checks for dead conductors, and for missed work of this one; 0: never.
 	CheckInterval time.Duration
-	Log           *slog.Logger
+}
+
+// Conductor is the worker of one process. The exported fields are set before Run and do not change afterwards.
+type Conductor struct {
+	Options
+	Store *store.Store
+	// Drivers by name; the conductor ignores nodes with another driver.
+	Drivers map[string]Driver
+	// ListenURL is the address of the database for LISTEN, which does not work through a transaction pooler; empty:
+	// that of the store.
+	ListenURL string
+	Log       *slog.Logger
 
 	// The first caller creates the queues, because Decide may be called before Run.
 	made        sync.Once

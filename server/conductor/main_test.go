@@ -46,9 +46,9 @@ func runProcess(ctx context.Context, url, hostname string) error {
 // quick returns a conductor with short intervals, so that tests take less time.
 func quick(opened *store.Store, hostname string) *Conductor {
 	return &Conductor{
-		Store: opened, Hostname: hostname, Drivers: Drivers(), Workers: 4,
-		HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: time.Second, CheckInterval: 200 * time.Millisecond,
-		Log: slog.New(slog.DiscardHandler),
+		Store: opened, Drivers: Drivers(), Options: Options{
+			Hostname: hostname, Workers: 4, HeartbeatInterval: 100 * time.Millisecond, HeartbeatTimeout: time.Second, CheckInterval: 200 * time.Millisecond,
+		}, Log: slog.New(slog.DiscardHandler),
 	}
 }
 

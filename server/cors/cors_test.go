@@ -72,7 +72,7 @@ func wantAnswer(t *testing.T, got, want answer) {
 }
 
 func only(origins ...string) cors.Options {
-	return cors.Options{AllowedOrigins: origins}
+	return cors.Defaults(origins...)
 }
 
 func TestCORS_NoOrigins_Disabled(t *testing.T) {
@@ -222,12 +222,11 @@ func TestCORS_Asterisk_AllowsEveryOrigin(t *testing.T) {
 func TestCORS_Options_ReplaceDefaults(t *testing.T) {
 	t.Parallel()
 	options := cors.Options{
-		AllowedOrigins:    []string{known},
-		AllowHeaders:      []string{"X-Mine"},
-		ExposeHeaders:     []string{"X-Yours", "X-Theirs"},
-		AllowMethods:      []string{"TRACE"},
-		MaxAge:            90 * time.Second,
-		RefuseCredentials: true,
+		AllowedOrigins: []string{known},
+		AllowHeaders:   []string{"X-Mine"},
+		ExposeHeaders:  []string{"X-Yours", "X-Theirs"},
+		AllowMethods:   []string{"TRACE"},
+		MaxAge:         90 * time.Second,
 	}
 	preflight := func(method, names string) headers {
 		return headers{"Origin": known, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": names}
@@ -277,7 +276,7 @@ func FuzzRequestedHeaders(f *testing.F) {
 		f.Add(seed)
 	}
 	allowed := map[string]bool{}
-	for _, name := range append(cors.DefaultAllowHeaders(), "Accept", "Accept-Language", "Content-Language",
+	for _, name := range append(cors.Defaults().AllowHeaders, "Accept", "Accept-Language", "Content-Language",
 		"Content-Type", "Cache-Control", "Expires", "Last-Modified", "Pragma") {
 		allowed[http.CanonicalHeaderKey(name)] = true
 	}

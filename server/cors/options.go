@@ -7,50 +7,41 @@ import (
 	"time"
 )
 
-// Options configures the middleware. The zero value of every field is safe: it means the default named
-// beside it. A list that is empty and not nil is an empty list.
+// Options configures the middleware. The zero value disables it; Defaults has the values of berth serve.
 type Options struct {
-	// AllowedOrigins lists the origins, which are compared exactly; "*" allows every origin. Empty, the
-	// default, disables the middleware.
+	// AllowedOrigins lists the origins, which are compared exactly; "*" allows every origin. If the list is
+	// empty, the middleware is disabled.
 	AllowedOrigins []string
-	// AllowHeaders lists the request headers that a page may set, in addition to the simple ones. Default:
-	// DefaultAllowHeaders.
+	// AllowHeaders lists the request headers that a page may set, in addition to the simple ones.
 	AllowHeaders []string
-	// ExposeHeaders lists the response headers that a page may read. Default: DefaultExposeHeaders.
+	// ExposeHeaders lists the response headers that a page may read.
 	ExposeHeaders []string
-	// AllowMethods lists the methods that a preflight may request. Default: DefaultAllowMethods.
+	// AllowMethods lists the methods that a preflight may request.
 	AllowMethods []string
-	// MaxAge is how long a browser may cache a preflight. Default: DefaultMaxAge; a negative value omits
-	// the header.
+	// MaxAge is how long a browser may cache a preflight, in whole seconds; 0: the header is omitted.
 	MaxAge time.Duration
-	// RefuseCredentials omits the permission to send credentials such as cookies, which is granted by
-	// default.
-	RefuseCredentials bool
+	// AllowCredentials permits the page to send credentials such as cookies.
+	AllowCredentials bool
 }
 
-// DefaultAllowHeaders returns the request headers that clients of the API set.
-func DefaultAllowHeaders() []string {
-	return []string{
-		"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles",
-		"X-Service-Catalog", "X-User-Id", "X-Tenant-Id", "OpenStack-API-Version",
+// Defaults returns the options for pages of some origins with what clients of the APIs use
+// (docs/contract/http.md#cors).
+func Defaults(origins ...string) Options {
+	return Options{
+		AllowedOrigins: origins,
+		AllowHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles",
+			"X-Service-Catalog", "X-User-Id", "X-Tenant-Id", "OpenStack-API-Version",
+		},
+		ExposeHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token",
+			"OpenStack-API-Version",
+		},
+		AllowMethods:     []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
+		MaxAge:           time.Hour,
+		AllowCredentials: true,
 	}
 }
-
-// DefaultExposeHeaders returns the response headers that clients of the API read.
-func DefaultExposeHeaders() []string {
-	return []string{
-		"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token",
-		"OpenStack-API-Version",
-	}
-}
-
-// DefaultAllowMethods returns the allowed methods.
-func DefaultAllowMethods() []string {
-	return []string{"GET", "PUT", "POST", "DELETE", "PATCH"}
-}
-
-// DefaultMaxAge is how long a browser may cache a preflight.
-const DefaultMaxAge = time.Hour
 
 // simpleHeaders lists the headers that need no permission. The standard calls them simple. The second half
 // are simple response headers, which old browsers requested as well.
@@ -73,16 +64,13 @@ type grants struct {
 func newGrants(o Options) *grants {
 	g := &grants{
 		origins:     setOf(o.AllowedOrigins),
-		methods:     setOf(orDefault(o.AllowMethods, DefaultAllowMethods())),
+		methods:     setOf(o.AllowMethods),
 		headers:     map[string]bool{},
-		expose:      strings.Join(orDefault(o.ExposeHeaders, DefaultExposeHeaders()), ","),
-		credentials: !o.RefuseCredentials,
+		expose:      strings.Join(o.ExposeHeaders, ","),
+		credentials: o.AllowCredentials,
 	}
-	for _, name := range slices.Concat(orDefault(o.AllowHeaders, DefaultAllowHeaders()), simpleHeaders) {
+	for _, name := range slices.Concat(o.AllowHeaders, simpleHeaders) {
 		g.headers[strings.ToLower(name)] = true
-	}
-	if o.MaxAge == 0 {
-		o.MaxAge = DefaultMaxAge
 	}
 	if o.MaxAge > 0 {
 		g.maxAge = strconv.FormatInt(int64(o.MaxAge/time.Second), 10)
@@ -107,13 +95,6 @@ func (g *grants) allHeaders(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		return !g.headers[strings.ToLower(name)]
 	})
-}
-
-func orDefault(list, otherwise []string) []string {
-	if list == nil {
-		return otherwise
-	}
-	return list
 }
 
 func setOf(list []string) map[string]bool {

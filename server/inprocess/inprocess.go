@@ -74,13 +74,10 @@ func Open(ctx context.Context, options Options) (*Transport, error) {
 		data.Close()
 		return nil, err
 	}
-	transport := Serve(server.New(server.Options{
-		Store: data, Log: options.Log, EnforceNewDefaults: true,
-		// The process sends requests only to itself, so limits on bodies and on candidates protect
-		// nothing.
-		MaxBodyBytes: math.MaxInt64 - 1, MaxCandidates: -1,
-		IncompleteProject: incomplete, IncompleteUser: incomplete,
-	}), options.Log)
+	service := server.Defaults(data, options.Log)
+	// The process sends requests only to itself, so a limit on bodies protects nothing.
+	service.Bodies.Max = math.MaxInt64 - 1
+	transport := Serve(server.New(service).Public, options.Log)
 	stop := transport.close
 	transport.close = sync.OnceValue(func() error {
 		err := stop()
@@ -89,10 +86,6 @@ func Open(ctx context.Context, options Options) (*Transport, error) {
 	})
 	return transport, nil
 }
-
-// incomplete is the project and user of consumers that are allocated below microversion 1.8, the default
-// of a server.
-const incomplete = "00000000-0000-0000-0000-000000000000"
 
 func prepareSchema(ctx context.Context, options Options) error {
 	if options.Migrate {

@@ -38,9 +38,9 @@ func TestAuditLog_KeystoneTokens_NeverAppear(t *testing.T) {
 	}
 	defer audit.Close(t.Context())
 	handler := server.New(server.Options{
-		Store: new(store.Store), Log: slog.New(slog.NewTextHandler(&log, nil)), AccessLog: true, EnforceNewDefaults: true, AuditLog: audit,
+		Store: new(store.Store), Log: slog.New(slog.NewTextHandler(&log, nil)), AccessLog: true, AuditLog: audit,
 		Authenticate: keystone.authenticator(t).Authenticate,
-	})
+	}).Public
 	send := func(user, service string, status int) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, "/traits/CUSTOM_A?reason=test", http.NoBody)
 		r.Header.Set("OpenStack-API-Version", "placement 1.39")

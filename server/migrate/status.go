@@ -47,6 +47,30 @@ func (s Status) Newer() bool {
 // UpToDate reports whether nothing is left to apply.
 func (s Status) UpToDate() bool { return len(s.Pending) == 0 && s.Installed == s.Known }
 
+// State is the state of a schema relative to a set.
+type State string
+
+// The states of a schema. A server accepts a newer one: in a rolling upgrade, old servers see it.
+const (
+	StateUpToDate  State = "up to date"
+	StateNewer     State = "newer"
+	StateOutdated  State = "outdated"
+	StatePlacement State = "openstack_placement"
+)
+
+// State returns the state of the schema.
+func (s Status) State() State {
+	switch {
+	case s.Foreign:
+		return StatePlacement
+	case s.Newer():
+		return StateNewer
+	case s.UpToDate():
+		return StateUpToDate
+	}
+	return StateOutdated
+}
+
 // GetStatus compares a database with the embedded set. It only reads.
 func GetStatus(ctx context.Context, databaseURL string) (Status, error) {
 	set, err := Embedded()
@@ -72,11 +96,18 @@ func (s Set) Status(ctx context.Context, databaseURL string) (Status, error) {
 	return s.status(ctx, conn)
 }
 
-// StatusOn is Status on an existing connection.
-func (s Set) StatusOn(ctx context.Context, conn *pgx.Conn) (Status, error) {
-	return s.status(ctx, conn)
+// StatusWithin is Status on a connection that within lends to its argument, such as postgres.Pool.WithMonitorConn.
+func (s Set) StatusWithin(
+	ctx context.Context, within func(context.Context, func(context.Context, *pgx.Conn) error) error,
+) (status Status, err error) {
+	err = within(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		status, err = s.status(ctx, conn)
+		return err
+	})
+	return status, err
 }
 
+// status is Status on an existing connection.
 func (s Set) status(ctx context.Context, conn *pgx.Conn) (Status, error) {
 	applied, err := appliedVersions(ctx, conn)
 	if err != nil {

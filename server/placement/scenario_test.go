@@ -17,21 +17,6 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// settings are the server settings that a scenario file can contain.
-type settings struct {
-	EnforceNewDefaults *bool    `yaml:"enforce_new_defaults"`
-	IncompleteProject  string   `yaml:"incomplete_project"`
-	IncompleteUser     string   `yaml:"incomplete_user"`
-	Prefix             string   `yaml:"prefix"`
-	CORSAllowedOrigins []string `yaml:"cors_allowed_origins"`
-	CORSAllowHeaders   []string `yaml:"cors_allow_headers"`
-	MaxBodyBytes       int64    `yaml:"max_body_bytes"`
-	// Without max_candidates there is no limit; 0 means one candidate.
-	MaxCandidates       *int   `yaml:"max_candidates"`
-	CandidateStrategy   string `yaml:"candidate_strategy"`
-	RandomizeCandidates bool   `yaml:"randomize_candidates"`
-}
-
 // serve starts the server of a file. Each server creates its own route table, and the API of a microversion at its
 // first request. That takes 2 ms, and 12 ms more for the first request with a body, so files need not share servers.
 func serve(t testing.TB, file *scenario.File) scenario.Server {
@@ -41,27 +26,7 @@ func serve(t testing.TB, file *scenario.File) scenario.Server {
 
 func serveOn(t testing.TB, file *scenario.File, db *dbtest.DB) scenario.Server {
 	t.Helper()
-	wanted := settings{
-		IncompleteProject: "00000000-0000-0000-0000-000000000000", IncompleteUser: "00000000-0000-0000-0000-000000000000",
-		MaxBodyBytes: 1 << 20,
-	}
-	if err := file.DecodeSettings(&wanted); err != nil {
-		t.Fatalf("settings: %v", err)
-	}
-	unlimited := -1
-	if wanted.MaxCandidates == nil {
-		wanted.MaxCandidates = &unlimited
-	}
-	made := servertest.New(t, servertest.Options{DB: db, Server: func(options *server.Options) {
-		*options = server.Options{
-			Store: options.Store, Log: servertest.Log(t),
-			EnforceNewDefaults: wanted.EnforceNewDefaults == nil || *wanted.EnforceNewDefaults,
-			IncompleteProject:  wanted.IncompleteProject, IncompleteUser: wanted.IncompleteUser,
-			Prefix: wanted.Prefix, CORSAllowedOrigins: wanted.CORSAllowedOrigins, CORSAllowHeaders: wanted.CORSAllowHeaders,
-			MaxBodyBytes: wanted.MaxBodyBytes, AllowedHosts: []string{"placement.example.org"}, MaxCandidates: *wanted.MaxCandidates,
-			CandidateStrategy: wanted.CandidateStrategy, RandomizeCandidates: wanted.RandomizeCandidates,
-		}
-	}})
+	made := servertest.ForScenario(t, file, db, servertest.Log(t))
 	return scenario.Server{DB: db, Handler: made.Handler}
 }
 

@@ -165,4 +165,4 @@ var baremetalDefaults = []registered{
 
 // NewBaremetal returns the policy of the Bare Metal API with the default rules, for use without policy
 // files. One policy has the rules of both APIs.
-func NewBaremetal() *Policy { return New(Options{EnforceNewDefaults: true}) }
+func NewBaremetal() *Policy { return New(Defaults()) }

@@ -55,7 +55,7 @@ func (p *place) write(name, text string) {
 
 func (p *place) open() *policy.Policy {
 	p.t.Helper()
-	opened, _, err := policy.Open(policy.Options{EnforceNewDefaults: true, DefaultRule: "default"}, p.files())
+	opened, _, err := policy.Open(policy.Defaults(), p.files())
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestPolicy_FileRule_ReplacesDeprecatedDefault(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("policy.yaml", "service_api: role:service\n")
-	opened, _, err := policy.Open(policy.Options{EnforceNewDefaults: false}, p.files())
+	opened, _, err := policy.Open(policy.Options{EnforceNewDefaults: false, EnforceScope: true}, p.files())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestPolicy_DeprecatedRuleName_ReplacesDeprecatedChecks(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("policy.yaml", "\"rule:admin_api\": role:member\nservice_api: role:service\n")
-	opened, problems, err := policy.Open(policy.Options{EnforceNewDefaults: true}, p.files())
+	opened, problems, err := policy.Open(policy.Defaults(), p.files())
 	if err != nil || len(problems) != 1 {
 		t.Fatal(err, problems)
 	}
@@ -147,11 +147,11 @@ func TestPolicy_Scope_CheckedUnlessDisabled(t *testing.T) {
 	caller := project("admin")
 	caller.ProjectID, caller.SystemScope = "", "all"
 	var denied *policy.Denied
-	err := policy.New(policy.Options{EnforceNewDefaults: true}).Check(caller, policy.TraitsList, own)
+	err := policy.New(policy.Defaults()).Check(caller, policy.TraitsList, own)
 	if !errors.As(err, &denied) || !denied.Scope {
 		t.Errorf("got %v", err)
 	}
-	if err := policy.New(policy.Options{EnforceNewDefaults: true, AnyScope: true}).Check(caller, policy.TraitsList, own); err != nil {
+	if err := policy.New(policy.Options{EnforceNewDefaults: true}).Check(caller, policy.TraitsList, own); err != nil {
 		t.Error(err)
 	}
 }
@@ -178,7 +178,7 @@ FILE:3: rule "c", character 1: http:z queries another server, which is not suppo
 			t.Parallel()
 			p := newPlace(t)
 			p.write("policy.yaml", text)
-			_, _, err := policy.Open(policy.Options{}, p.files())
+			_, _, err := policy.Open(policy.Options{EnforceScope: true}, p.files())
 			if want = strings.ReplaceAll(want, "FILE", p.files().Main); err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
@@ -190,7 +190,7 @@ func TestPolicy_RequiredFileMissing_ReturnsError(t *testing.T) {
 	t.Parallel()
 	files := newPlace(t).files()
 	files.Required = true
-	_, _, err := policy.Open(policy.Options{}, files)
+	_, _, err := policy.Open(policy.Options{EnforceScope: true}, files)
 	if err == nil || !strings.HasSuffix(err.Error(), "policy.yaml does not exist; create it, or remove the setting to use the default rules") {
 		t.Errorf("got %v", err)
 	}
@@ -200,7 +200,7 @@ func TestPolicy_DirIsFile_ReturnsError(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("policy.d", "")
-	if _, _, err := policy.Open(policy.Options{}, p.files()); err == nil {
+	if _, _, err := policy.Open(policy.Options{EnforceScope: true}, p.files()); err == nil {
 		t.Error("Open = nil error")
 	}
 }
@@ -212,7 +212,7 @@ func TestPolicy_FileProblems_ReportedWithLine(t *testing.T) {
 		"placement:traits:list: role:admin role:x", "placement:traits:list: rule:no_such",
 		"a: rule:b", "b: role:x or rule:a", "placement:traits:show: rule:a", "placement:trait:show: '@'", "default: '!'", "placement:usages:",
 	}, "\n"))
-	_, problems, err := policy.Open(policy.Options{DefaultRule: "default"}, p.files())
+	_, problems, err := policy.Open(policy.Options{EnforceScope: true, DefaultRule: "default"}, p.files())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func TestPolicy_Watch_ReloadsAndLogs(t *testing.T) {
 
 func TestPolicy_Check_NoHeapAllocations(t *testing.T) {
 	t.Parallel()
-	p := policy.New(policy.Options{EnforceNewDefaults: true})
+	p := policy.New(policy.Defaults())
 	reader := project("member", "reader")
 	if found := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
@@ -383,7 +383,7 @@ func TestPolicy_Check_NoHeapAllocations(t *testing.T) {
 // BenchmarkCheck measured 0.3 and 0.5 µs and no allocations, on a machine whose two cores were shared by
 // 16 processes.
 func BenchmarkCheck(b *testing.B) {
-	p := policy.New(policy.Options{EnforceNewDefaults: true})
+	p := policy.New(policy.Defaults())
 	for name, c := range map[string]struct {
 		rule  string
 		roles []string
@@ -418,7 +418,7 @@ func TestPolicy_DocumentedExamples_AreValidFiles(t *testing.T) {
 		example, _, _ = strings.Cut(example, "```")
 		p := newPlace(t)
 		p.write("policy.yaml", example)
-		_, problems, err := policy.Open(policy.Options{DefaultRule: "default"}, p.files())
+		_, problems, err := policy.Open(policy.Options{EnforceScope: true, DefaultRule: "default"}, p.files())
 		if err != nil || len(problems) > 0 {
 			t.Errorf("%v, %v in\n%s", err, problems, example)
 		}

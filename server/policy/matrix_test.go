@@ -149,8 +149,8 @@ var matrix = []struct{ rule, enforced, legacy string }{
 
 func TestPolicy_Matrix_MatchesDecisions(t *testing.T) {
 	t.Parallel()
-	enforced := policy.New(policy.Options{EnforceNewDefaults: true})
-	legacy := policy.New(policy.Options{EnforceNewDefaults: false})
+	enforced := policy.New(policy.Defaults())
+	legacy := policy.New(policy.Options{EnforceNewDefaults: false, EnforceScope: true})
 	for _, row := range matrix {
 		t.Run(row.rule+" with the new defaults", func(t *testing.T) {
 			t.Parallel()
@@ -191,7 +191,7 @@ func TestPolicy_Matrix_CoversEveryRule(t *testing.T) {
 	for _, enforce := range []bool{true, false} {
 		t.Run(fmt.Sprintf("with EnforceNewDefaults %v", enforce), func(t *testing.T) {
 			t.Parallel()
-			got := policy.New(policy.Options{EnforceNewDefaults: enforce}).Rules()
+			got := policy.New(policy.Options{EnforceNewDefaults: enforce, EnforceScope: true}).Rules()
 			if !slices.Equal(got, want) {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}
@@ -201,7 +201,7 @@ func TestPolicy_Matrix_CoversEveryRule(t *testing.T) {
 
 func TestPolicy_Roles_ComparedCaseInsensitively(t *testing.T) {
 	t.Parallel()
-	p := policy.New(policy.Options{EnforceNewDefaults: true})
+	p := policy.New(policy.Defaults())
 	denied := &policy.Denied{Rule: policy.Usages}
 	cases := []struct {
 		role string
@@ -228,7 +228,7 @@ func TestPolicy_Roles_ComparedCaseInsensitively(t *testing.T) {
 
 func TestPolicy_ReaderWithoutProject_Denied(t *testing.T) {
 	t.Parallel()
-	p := policy.New(policy.Options{EnforceNewDefaults: true})
+	p := policy.New(policy.Defaults())
 	reader := auth.Caller{UserID: "u", Roles: []string{"reader"}}
 	got := p.Check(reader, policy.Usages, policy.TargetOf(reader))
 	if want := (&policy.Denied{Rule: policy.Usages}); !reflect.DeepEqual(got, want) {
@@ -271,7 +271,7 @@ func TestPolicy_UnregisteredRule_ReturnsErrorForEveryCaller(t *testing.T) {
 	for _, persona := range personas {
 		t.Run(persona.name, func(t *testing.T) {
 			t.Parallel()
-			p := policy.New(policy.Options{})
+			p := policy.New(policy.Options{EnforceScope: true})
 			err := p.Check(persona.caller, "placement:no:such", persona.target)
 			var denied *policy.Denied
 			if !errors.Is(err, policy.ErrUnregistered) || errors.As(err, &denied) {

@@ -12,14 +12,18 @@ import (
 
 // Options selects the default rules and how they apply.
 type Options struct {
-	// EnforceNewDefaults disables the deprecated checks. The settings choose their own default; the zero
-	// value here enables the deprecated checks.
+	// EnforceNewDefaults disables the deprecated checks.
 	EnforceNewDefaults bool
-	// AnyScope accepts tokens of any scope. The zero value requires a scope that the rule accepts.
-	AnyScope bool
+	// EnforceScope requires a token of a scope that the rule accepts.
+	EnforceScope bool
 	// DefaultRule replaces a rule that is referred to and not defined. If it is empty or not defined
 	// either, such a reference denies every caller.
 	DefaultRule string
+}
+
+// Defaults returns the options of berth serve without settings.
+func Defaults() Options {
+	return Options{EnforceNewDefaults: true, EnforceScope: true, DefaultRule: "default"}
 }
 
 // Policy is the set of current rules. It is safe for concurrent use. If it was opened with files, Watch
@@ -123,7 +127,7 @@ func (p *Policy) Check(caller auth.Caller, name string, target Target) error {
 }
 
 func (p *Policy) outOfScope(caller *auth.Caller, found *rule) bool {
-	return !p.options.AnyScope && found.registered.scopes&scopeOf(caller) == 0
+	return p.options.EnforceScope && found.registered.scopes&scopeOf(caller) == 0
 }
 
 // find returns a rule that operations may use. Rules that only files define are for references from other

@@ -17,11 +17,11 @@ import (
 type BodySize int
 
 const (
-	// BodyOrdinary allows up to MaxOrdinaryBodyBytes.
+	// BodyOrdinary allows up to BodyLimits.MaxOrdinary.
 	BodyOrdinary BodySize = iota
-	// BodyLarge allows up to MaxBodyBytes, for operations on any number of resources.
+	// BodyLarge allows up to BodyLimits.Max, for operations on any number of resources.
 	BodyLarge
-	// BodyLongTexts allows up to MaxBodyBytes with the number of values of an ordinary body, for operations whose body
+	// BodyLongTexts allows up to BodyLimits.Max with the number of values of an ordinary body, for operations whose body
 	// contains a file as a text.
 	BodyLongTexts
 )
@@ -51,16 +51,16 @@ type bodyBounds struct {
 // bounds returns the bounds of a size.
 func (t *Table) bounds(size BodySize) bodyBounds {
 	ordinary := bodyBounds{
-		bytes: t.maxOrdinaryBody, values: maxValues(t.maxOrdinaryBody), cost: costOfValue, setting: "max-ordinary-body-bytes",
+		bytes: t.limits.MaxOrdinary, values: maxValues(t.limits.MaxOrdinary), cost: costOfValue, setting: "max-ordinary-body-bytes",
 	}
-	if t.maxOrdinaryBody == 0 || t.maxOrdinaryBody >= t.maxBody {
-		ordinary.bytes, ordinary.values, ordinary.setting = t.maxBody, maxValues(t.maxBody), "max-body-bytes"
+	if t.limits.MaxOrdinary == 0 || t.limits.MaxOrdinary >= t.limits.Max {
+		ordinary.bytes, ordinary.values, ordinary.setting = t.limits.Max, maxValues(t.limits.Max), "max-body-bytes"
 	}
 	switch size {
 	case BodyLarge:
-		return bodyBounds{bytes: t.maxBody, values: maxValues(t.maxBody), cost: costOfValue, setting: "max-body-bytes"}
+		return bodyBounds{bytes: t.limits.Max, values: maxValues(t.limits.Max), cost: costOfValue, setting: "max-body-bytes"}
 	case BodyLongTexts:
-		return bodyBounds{bytes: t.maxBody, values: ordinary.values, cost: costOfTree, setting: "max-body-bytes"}
+		return bodyBounds{bytes: t.limits.Max, values: ordinary.values, cost: costOfTree, setting: "max-body-bytes"}
 	}
 	return ordinary
 }

@@ -47,7 +47,7 @@ func put(_ context.Context, _ *none, body *Box) (*answer, error) { return &answe
 // boxes returns an API with versions 1.1 to 1.9, of which 1.1, 1.5 and 1.7 differ.
 func boxes(operations ...*route.Operation) *route.Table {
 	return route.New(operations, route.Options{
-		Policy: policy.NewBaremetal(), MaxBodyBytes: 100,
+		Policy: policy.NewBaremetal(), Bodies: route.BodyLimits{Max: 100},
 		API: &route.API{
 			Service: request.Baremetal, Min: 1, Max: 9, Changes: []microversion.Version{1, 5, 7}, StrictQuery: true,
 			Title: "Boxes", Description: microversion.Version.String,

@@ -23,11 +23,9 @@ type Options struct {
 	// API is the API of the operations.
 	API    *API
 	Policy *policy.Policy
-	// MaxBodyBytes is the maximum size of request bodies. MaxOrdinaryBodyBytes is the maximum for operations that need
-	// no large bodies; 0: the same.
-	MaxBodyBytes, MaxOrdinaryBodyBytes int64
-	// Bodies bounds the memory of all bodies together; nil: no bound.
-	Bodies *Budget
+	// Bodies limits the size of each request body, and Budget the memory of all together; nil: no limit.
+	Bodies BodyLimits
+	Budget *Budget
 	// Tags describe the groups of operations in the documents.
 	Tags []*huma.Tag
 	// Schemas are the descriptions of the types of bodies, by their names in the documents.
@@ -37,19 +35,26 @@ type Options struct {
 	Begin func(r *http.Request) error
 }
 
+// BodyLimits are the limits of request bodies, in bytes.
+type BodyLimits struct {
+	// Max is the maximum size of a body. MaxOrdinary is the maximum for operations that need no large bodies; 0: the
+	// same.
+	Max, MaxOrdinary int64
+	// Memory is the maximum memory of all bodies and their decoded forms; 0: no limit. Requests over it wait.
+	Memory int64
+}
+
 // Table finds the operation of a request and runs it. It handles requests whose caller and microversion are known.
 type Table struct {
 	api        *API
 	operations []*Operation
 	paths      []path
 	policy     *policy.Policy
-	maxBody    int64
-	// maxOrdinaryBody is 0 if there is one limit.
-	maxOrdinaryBody int64
-	bodies          *Budget
-	tags            []*huma.Tag
-	schemas         map[string]string
-	begin           func(r *http.Request) error
+	limits     BodyLimits
+	bodies     *Budget
+	tags       []*huma.Tag
+	schemas    map[string]string
+	begin      func(r *http.Request) error
 
 	building sync.Mutex // held while an operation is built
 	built    *lru.Cache[servedKey, *registered]
@@ -64,9 +69,9 @@ type path struct {
 // New returns a table. It builds the operations of a microversion when they are first requested.
 func New(operations []*Operation, options Options) *Table {
 	t := &Table{
-		api: options.API, operations: operations, policy: options.Policy, maxBody: options.MaxBodyBytes,
-		maxOrdinaryBody: options.MaxOrdinaryBodyBytes, bodies: options.Bodies,
-		tags: options.Tags, schemas: options.Schemas, begin: options.Begin,
+		api: options.API, operations: operations, policy: options.Policy, limits: options.Bodies,
+		bodies: options.Budget,
+		tags:   options.Tags, schemas: options.Schemas, begin: options.Begin,
 	}
 	built, err := lru.New[servedKey, *registered](maxServed)
 	if err != nil {

@@ -20,12 +20,12 @@ type Conductor struct {
 	CreatedAt time.Time
 	// UpdatedAt is the time of its last heartbeat.
 	UpdatedAt time.Time
-	// Silence is the age of the last heartbeat, by the database's clock.
-	Silence time.Duration
+	// HeartbeatAge is the age of the last heartbeat, by the database's clock.
+	HeartbeatAge time.Duration
 }
 
-// Alive reports whether it is registered and its last heartbeat is at most silence old.
-func (c *Conductor) Alive(silence time.Duration) bool { return c.Online && c.Silence <= silence }
+// Alive reports whether it is registered and its last heartbeat is at most timeout old.
+func (c *Conductor) Alive(timeout time.Duration) bool { return c.Online && c.HeartbeatAge <= timeout }
 
 // ConductorRegister registers a conductor with its drivers. A conductor with a known hostname continues the work of
 // that one.
@@ -93,7 +93,7 @@ func (s *Store) conductorRows(ctx context.Context, hostname *string) ([]Conducto
 		return Conductor{
 			Hostname: row.Hostname, Group: row.ConductorGroup, Drivers: row.Drivers, Online: row.Online,
 			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
-			Silence: time.Duration(row.HeartbeatAge * float64(time.Second)),
+			HeartbeatAge: time.Duration(row.HeartbeatAge * float64(time.Second)),
 		}
 	}), err
 }
@@ -103,10 +103,10 @@ func (s *Store) conductorRows(ctx context.Context, hostname *string) ([]Conducto
 // without a conductor. Of two concurrent takeovers, each piece of work goes to one. It returns ConductorNotFound if me
 // is not registered.
 func (s *Store) ConductorTakeOver(
-	ctx context.Context, me string, silence time.Duration,
+	ctx context.Context, me string, timeout time.Duration,
 ) (allocations, nodes []uuid.UUID, err error) {
 	err = s.conduct(ctx, func(on db.DBTX) error {
-		taken, err := s.queries.ConductorTakeOver(ctx, on, me, silence.Seconds())
+		taken, err := s.queries.ConductorTakeOver(ctx, on, me, timeout.Seconds())
 		allocations, nodes = taken.Allocations, taken.Nodes
 		return err
 	})

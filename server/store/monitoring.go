@@ -39,10 +39,10 @@ func (s *Store) CapacityList(ctx context.Context, most int) (found []Capacity, e
 }
 
 // BaremetalCount counts nodes, node allocations and conductors by their states. A conductor whose last heartbeat is
-// older than silence counts as stale.
-func (s *Store) BaremetalCount(ctx context.Context, silence time.Duration) (found []BaremetalState, err error) {
+// older than timeout counts as stale.
+func (s *Store) BaremetalCount(ctx context.Context, timeout time.Duration) (found []BaremetalState, err error) {
 	err = s.pool.WithMonitorConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		found, err = s.queries.BaremetalCount(ctx, conn, silence.Seconds())
+		found, err = s.queries.BaremetalCount(ctx, conn, timeout.Seconds())
 		return err
 	})
 	return found, err

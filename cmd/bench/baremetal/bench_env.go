@@ -14,6 +14,7 @@ import (
 
 	"github.com/berthd/berth/cmd/bench/rig"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/conductor"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
@@ -79,12 +80,11 @@ func (p *benchEnv) start(ctx context.Context, nodes int) (err error) {
 	if err = p.store.ConductorRegister(ctx, idleConductor, nil); err != nil {
 		return err
 	}
-	p.http, err = p.Serve(server.New(server.Options{
-		Store: p.store, Log: rig.DiscardLog(), MaxBodyBytes: 64 << 20, MaxCandidates: -1,
-		Baremetal: &server.Baremetal{
-			Conductor: busyConductor, Silence: time.Minute, Decide: func(id uuid.UUID) { p.decides.Decide(id) },
-		},
-	}))
+	options := server.Defaults(p.store, rig.DiscardLog())
+	options.Baremetal = &baremetal.Options{
+		Conductor: busyConductor, HeartbeatTimeout: time.Minute, Decide: func(id uuid.UUID) { p.decides.Decide(id) },
+	}
+	p.http, err = p.Serve(server.New(options).Public)
 	return err
 }
 
@@ -96,8 +96,9 @@ const conductorStartup = 200 * time.Millisecond
 // measured.
 func (p *benchEnv) startConductor(ctx context.Context) (stop func() error, err error) {
 	p.decides = &conductor.Conductor{
-		Store: p.store, Hostname: busyConductor, Drivers: conductor.Drivers(), Workers: p.settings.workers,
-		HeartbeatInterval: 10 * time.Second, HeartbeatTimeout: time.Minute, Log: rig.DiscardLog(),
+		Store: p.store, Drivers: conductor.Drivers(), Options: conductor.Options{
+			Hostname: busyConductor, Workers: p.settings.workers, HeartbeatInterval: 10 * time.Second, HeartbeatTimeout: time.Minute,
+		}, Log: rig.DiscardLog(),
 	}
 	if err := p.decides.Register(ctx); err != nil {
 		return nil, err

@@ -107,19 +107,19 @@ func (s *cloudDB) destroy() error {
 	return s.Drop(context.Background(), s.name)
 }
 
-func handler(on *store.Store) http.Handler { return server.New(options(on)) }
+func handler(on *store.Store) http.Handler { return server.New(options(on)).Public }
 
 // shufflingHandler is the service with candidates in random order.
 func shufflingHandler(on *store.Store) http.Handler {
 	shuffling := options(on)
-	shuffling.RandomizeCandidates = true
-	return server.New(shuffling)
+	shuffling.Placement.Candidates.Randomize = true
+	return server.New(shuffling).Public
 }
 
 // options returns those of berth serve, with a log of errors.
 func options(on *store.Store) server.Options {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	return server.Options{Store: on, Log: log, MaxBodyBytes: 1 << 20, MaxCandidates: -1, CandidateStrategy: "depth-first"}
+	return server.Defaults(on, log)
 }
 
 // candidateRequest returns the request of a query to a server.

@@ -97,7 +97,7 @@ func (p *benchEnv) startAsync(ctx context.Context) error {
 
 // handler returns the server that is measured.
 func handler(on *store.Store) http.Handler {
-	return server.New(server.Options{Store: on, Log: rig.DiscardLog(), MaxBodyBytes: 64 << 20, MaxCandidates: -1})
+	return server.New(server.Defaults(on, rig.DiscardLog())).Public
 }
 
 func (p *benchEnv) close() {

@@ -17,7 +17,11 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/cors"
+	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/route"
 )
 
 var (
@@ -46,9 +50,9 @@ func newTested(t *testing.T, change func(*postgres.Options, *server.Options)) *t
 	log := slog.New(slog.NewTextHandler(made.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	opening := postgres.Options{MaxConns: senders, Log: log}
 	options := server.Options{
-		Log: log, EnforceNewDefaults: true, MaxCandidates: -1, MaxBodyBytes: 1 << 20, CandidateBudget: 100_000,
-		IncompleteProject: "p", IncompleteUser: "u", CORSAllowedOrigins: []string{"https://a.example"},
-		Baremetal: &server.Baremetal{Conductor: conductors[0], Silence: silence},
+		Log: log, Placement: placement.Options{IncompleteProject: "p", IncompleteUser: "u", Candidates: placement.CandidateOptions{Max: -1, Budget: 100_000}}, Bodies: route.BodyLimits{Max: 1 << 20},
+		CORS:      cors.Defaults("https://a.example"),
+		Baremetal: &baremetal.Options{Conductor: conductors[0], HeartbeatTimeout: heartbeatTimeout},
 	}
 	change(&opening, &options)
 	started := servertest.New(t, servertest.Options{DB: made.db, Store: opening, StandardNames: true, Server: func(defaults *server.Options) {

@@ -29,7 +29,7 @@ const garages = `
 // the answer was made is an error as any other.
 func TestCandidates_BudgetExceededMidStream_AbortsResponse(t *testing.T) {
 	t.Parallel()
-	s := newTested(t, func(_ *postgres.Options, options *server.Options) { options.CandidateBudget = 100_000 })
+	s := newTested(t, func(_ *postgres.Options, options *server.Options) { options.Placement.Candidates.Budget = 100_000 })
 	if _, err := s.db.Pool.Exec(t.Context(), garages); err != nil {
 		t.Fatal(err)
 	}

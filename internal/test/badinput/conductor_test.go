@@ -16,8 +16,8 @@ var conductors = []string{"berth-1", "berth-2"}
 // drivers are what each conductor has, in the same order.
 var drivers = []string{conductor.FakeHardware, "manual-management"}
 
-// silence is longer than any test: the second conductor counts as alive.
-const silence = 24 * time.Hour
+// heartbeatTimeout is longer than any test: the second conductor counts as alive.
+const heartbeatTimeout = 24 * time.Hour
 
 // conduct starts the first conductor, until the end of the test, and registers the
 // second.
@@ -27,8 +27,9 @@ func (s *tested) conduct(data *store.Store, log *slog.Logger) {
 		s.t.Fatal(err)
 	}
 	working := &conductor.Conductor{
-		Store: data, Hostname: conductors[0], Drivers: conductor.Drivers(), Workers: 1,
-		HeartbeatInterval: time.Minute, HeartbeatTimeout: silence, Log: log,
+		Store: data, Drivers: conductor.Drivers(), Options: conductor.Options{
+			Hostname: conductors[0], Workers: 1, HeartbeatInterval: time.Minute, HeartbeatTimeout: heartbeatTimeout,
+		}, Log: log,
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(s.t.Context()))
 	if err := working.Register(ctx); err != nil {

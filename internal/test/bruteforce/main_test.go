@@ -17,6 +17,7 @@ import (
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/placement"
 )
 
 func TestMain(m *testing.M) {
@@ -72,10 +73,10 @@ func setup(t testing.TB) *bundle {
 	started := servertest.New(t, servertest.Options{DB: db})
 	made := &bundle{ctx: t.Context(), db: db}
 	for _, each := range settings {
-		made.handlers = append(made.handlers, servertest.Handler(started.Store, func(options *server.Options) {
-			options.Log, options.MaxCandidates = servertest.Log(t), each.most
-			options.CandidateStrategy, options.RandomizeCandidates = each.strategy, each.random
-		}))
+		made.handlers = append(made.handlers, servertest.Handlers(started.Store, func(options *server.Options) {
+			options.Log = servertest.Log(t)
+			options.Placement.Candidates = placement.CandidateOptions{Max: each.most, Strategy: each.strategy, Randomize: each.random}
+		}).Public)
 	}
 	return made
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/conductor"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
@@ -30,7 +31,7 @@ type Options struct {
 	// StandardNames adds the standard traits and resource classes. A package whose
 	// TestMain is storetest.Main has them in every database.
 	StandardNames bool
-	// Server changes the options of the server, which are those of Handler.
+	// Server changes the options of the server, which are those of Handlers.
 	Server func(*server.Options)
 }
 
@@ -39,6 +40,8 @@ type Server struct {
 	DB      *dbtest.DB
 	Store   *store.Store
 	Handler http.Handler
+	// Admin is the handler for operators.
+	Admin http.Handler
 }
 
 // New makes a server. It fails the test if that is not possible.
@@ -62,16 +65,16 @@ func New(t testing.TB, options Options) *Server {
 			t.Fatal(err)
 		}
 	}
-	made.Handler = Handler(made.Store, options.Server)
+	handlers := Handlers(made.Store, options.Server)
+	made.Handler, made.Admin = handlers.Public, handlers.Admin
 	return made
 }
 
-// Handler returns the handler of a server on a store. Its options are the defaults of
+// Handlers returns the handlers of a server on a store. Its options are the defaults of
 // berth serve without a log, which change may change; nil changes nothing.
-func Handler(on *store.Store, change func(*server.Options)) http.Handler {
-	options := server.Options{
-		Store: on, Log: slog.New(slog.DiscardHandler), EnforceNewDefaults: true, MaxBodyBytes: 1 << 20, MaxCandidates: -1,
-	}
+func Handlers(on *store.Store, change func(*server.Options)) server.Handlers {
+	options := server.Defaults(on, slog.New(slog.DiscardHandler))
+	options.Bodies.Max = 1 << 20
 	if change != nil {
 		change(&options)
 	}
@@ -102,8 +105,10 @@ func (s *Server) StartConductor(t testing.TB) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
 	working := &conductor.Conductor{
-		Store: s.Store, Hostname: Conductor, Drivers: conductor.Drivers(), Workers: 2, HeartbeatInterval: time.Second,
-		HeartbeatTimeout: time.Minute, CheckInterval: time.Second, Log: slog.New(slog.DiscardHandler),
+		Options: conductor.Options{
+			Hostname: Conductor, Workers: 2, HeartbeatInterval: time.Second, HeartbeatTimeout: time.Minute, CheckInterval: time.Second,
+		},
+		Store: s.Store, Drivers: conductor.Drivers(), Log: slog.New(slog.DiscardHandler),
 	}
 	if err := working.Register(ctx); err != nil {
 		t.Fatal(err)
@@ -121,7 +126,7 @@ func (s *Server) StartConductor(t testing.TB) {
 // Baremetal adds the Bare Metal API to the options of a server, for this conductor.
 func Baremetal(hostname string) func(*server.Options) {
 	return func(options *server.Options) {
-		options.Baremetal = &server.Baremetal{Conductor: hostname, Silence: time.Minute}
+		options.Baremetal = &baremetal.Options{Conductor: hostname, HeartbeatTimeout: time.Minute}
 	}
 }
 
