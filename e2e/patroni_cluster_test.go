@@ -113,7 +113,7 @@ func newPatroniCluster(t *testing.T) *patroniCluster {
 	t.Helper()
 	for _, program := range []string{"patroni", "etcd", "/usr/sbin/haproxy"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%v; install Debian's packages patroni, etcd-server and haproxy", err)
+			t.Fatalf("%v; install Debian's packages patroni, python3-etcd, etcd-server and haproxy", err)
 		}
 	}
 	base := newNode(t) // the directory and account of etcd and HAProxy
