@@ -24,184 +24,184 @@ type packageRule struct {
 // packageRules are the rules of all packages, in the order of the table in docs/architecture.md,
 // which is made of them.
 var packageRules = []packageRule{
-	{path: "cmd/berth", purpose: "the streams, environment and signals of a real process", imports: []string{
+	{path: "cmd/berth", purpose: "the process: streams, environment and signals", imports: []string{
 		"internal/command", "internal/frame",
 	}},
-	{path: "internal/command", purpose: "lists the commands and runs a command line; manual pages", imports: []string{
+	{path: "internal/command", purpose: "the list of commands, execution of a command line, manual pages", imports: []string{
 		"internal/admin", "internal/apicommand", "internal/config", "internal/connect", "internal/frame",
 		"internal/hostcommand", "internal/serve", "internal/version",
 	}},
-	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the service", imports: []string{
+	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
 		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/forwarded",
 		"server/keystone", "server/migrate", "server/policy", "server/postgres", "server/spool",
 		"server/store", "server/tracing",
 	}},
-	{path: "internal/admin", purpose: "commands for administration: database, import and export, policy, documents", driver: true, imports: []string{
+	{path: "internal/admin", purpose: "administration commands: database, import and export, policy, documents", driver: true, imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/plan", "internal/setting", "internal/terminal",
 		"server", "server/audit", "server/auth", "server/microversion",
 		"server/migrate", "server/placementdb", "server/policy", "server/postgres", "server/route",
 		"server/store",
 	}},
-	{path: "internal/apicommand", purpose: "commands that ask a service", imports: []string{
+	{path: "internal/apicommand", purpose: "commands that are clients of the APIs", imports: []string{
 		"client", "client/baremetal", "gen/client", "internal/connect", "internal/draw", "internal/frame",
 		"internal/terminal",
 	}},
-	{path: "internal/hostcommand", purpose: "the agent and the reshape of hosts", imports: []string{
+	{path: "internal/hostcommand", purpose: "commands that run on a host: the agent and reshapes", imports: []string{
 		"agent", "agent/consumers", "agent/host", "agent/planfile", "client", "gen/client",
 		"internal/apicommand", "internal/config", "internal/connect", "internal/draw", "internal/frame",
 		"internal/open", "internal/setting", "internal/terminal", "internal/version", "server/cluster",
 		"server/inprocess",
 	}},
-	{path: "internal/plan", purpose: "shows how PostgreSQL executes a request", driver: true, imports: []string{
+	{path: "internal/plan", purpose: "plans of the statements that a request executes", driver: true, imports: []string{
 		"server", "server/baremetal", "server/inprocess", "server/microversion", "server/migrate",
 		"server/postgres", "server/store",
 	}},
-	{path: "internal/connect", purpose: "how a command reaches a service", imports: []string{
+	{path: "internal/connect", purpose: "connections of commands to a server: URL, credentials, TLS", imports: []string{
 		"client", "internal/frame", "internal/setting", "internal/version",
 	}},
-	{path: "internal/open", purpose: "opens what several commands use: database, log, certificates, service manager", driver: true, imports: []string{
+	{path: "internal/open", purpose: "shared resources of commands: database, log, certificates, service manager", driver: true, imports: []string{
 		"internal/config", "internal/frame", "server/cluster", "server/migrate", "server/postgres",
 		"server/requestlog",
 	}},
-	{path: "internal/config", purpose: "the settings of the server: their tables, `placement.conf`, mistakes", driver: true, imports: []string{
+	{path: "internal/config", purpose: "the settings of the server: tables, `placement.conf`, validation", driver: true, imports: []string{
 		"internal/frame", "internal/osloconf", "internal/setting", "server", "server/auditlog",
 		"server/cluster", "server/conductor", "server/cors", "server/keystone", "server/migrate",
 		"server/placement", "server/policy", "server/postgres", "server/route", "server/spool",
 	}},
-	{path: "internal/setting", purpose: "how one setting is described and read", imports: []string{"internal/frame"}},
-	{path: "internal/osloconf", purpose: "reads files in the form of `placement.conf`"},
-	{path: "internal/draw", purpose: "pictures of provider trees and of their differences", imports: []string{
+	{path: "internal/setting", purpose: "definition and parsing of a setting", imports: []string{"internal/frame"}},
+	{path: "internal/osloconf", purpose: "parser of `placement.conf`"},
+	{path: "internal/draw", purpose: "diagrams of provider trees and of their changes", imports: []string{
 		"client", "internal/terminal",
 	}},
-	{path: "internal/version", purpose: "which berth this is", imports: []string{"internal/frame", "server/microversion"}},
-	{path: "internal/frame", purpose: "what all commands share: streams, exit codes, mistakes, output", imports: []string{
+	{path: "internal/version", purpose: "version and revision of the binary", imports: []string{"internal/frame", "server/microversion"}},
+	{path: "internal/frame", purpose: "the frame of all commands: streams, exit codes, errors, output formats", imports: []string{
 		"internal/terminal",
 	}},
-	{path: "internal/terminal", purpose: "text that is harmless in a terminal; width and colors"},
-	{path: "server", purpose: "which part stands before which", imports: []string{
+	{path: "internal/terminal", purpose: "escaped text, width and colors of terminals"},
+	{path: "server", purpose: "assembles the middleware and mounts the APIs", imports: []string{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates",
 		"server/cors", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
 		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/request",
 		"server/requestlog", "server/route", "server/spool", "server/store",
 	}},
-	{path: "server/route", purpose: "the table of an API: operations, variants, checks, documents", imports: []string{
+	{path: "server/route", purpose: "the route table of an API: operations, variants, checks, documents", imports: []string{
 		"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion",
 		"server/policy", "server/querystring", "server/request", "server/store",
 	}},
-	{path: "server/placement", purpose: "the meaning of the Placement API", imports: []string{
+	{path: "server/placement", purpose: "operations of the Placement API", imports: []string{
 		"server/apierr", "server/auditlog", "server/candidates", "server/fault", "server/jsonbody",
 		"server/microversion", "server/policy", "server/querystring", "server/request", "server/route",
 		"server/store", "server/uuidlike",
 	}},
-	{path: "server/baremetal", purpose: "the meaning of the Bare Metal API", imports: []string{
+	{path: "server/baremetal", purpose: "operations of the Bare Metal API", imports: []string{
 		"server/apierr", "server/auth", "server/conductor", "server/fault", "server/jsonbody",
 		"server/microversion", "server/policy", "server/provision", "server/querystring", "server/request",
 		"server/route", "server/store", "server/uuidlike",
 	}},
-	{path: "server/conductor", purpose: "the work behind the Bare Metal API: decides allocations, drives nodes", imports: []string{
+	{path: "server/conductor", purpose: "background work of the Bare Metal API: decides node allocations, drives nodes", imports: []string{
 		"server/provision", "server/store",
 	}},
-	{path: "server/provision", purpose: "the states of nodes, as data"},
-	{path: "server/store", purpose: "the only way of the service to PostgreSQL", driver: true, imports: []string{
+	{path: "server/provision", purpose: "the state machine of nodes, as data"},
+	{path: "server/store", purpose: "store methods: the queries of the operations", driver: true, imports: []string{
 		"gen/db", "server/fault", "server/postgres",
 	}},
-	{path: "server/postgres", purpose: "connections to PostgreSQL: pool, replicas, retries, limits, traces of statements", driver: true, imports: []string{
+	{path: "server/postgres", purpose: "connections to PostgreSQL: pool, replicas, retries, limits, tracing", driver: true, imports: []string{
 		"gen/db", "server/fault",
 	}},
-	{path: "server/candidates", purpose: "the search for allocation candidates", driver: true, imports: []string{
+	{path: "server/candidates", purpose: "search for allocation candidates", driver: true, imports: []string{
 		"gen/db", "server/candidates/combine", "server/fault", "server/postgres", "server/store",
 	}},
 	{path: "server/candidates/combine", purpose: "combines providers of a tree into candidates"},
-	{path: "server/inprocess", purpose: "the service inside another process, as a transport of its client", imports: []string{
+	{path: "server/inprocess", purpose: "the server inside another process, as an HTTP transport", imports: []string{
 		"server", "server/migrate", "server/postgres", "server/store",
 	}},
 	{path: "server/placementdb", purpose: "the database of OpenStack Placement: reads, validates and writes it", driver: true, imports: []string{
 		"gen/db", "server/uuidlike", "sql",
 	}},
-	{path: "server/cluster", purpose: "runs a private PostgreSQL", driver: true},
-	{path: "server/migrate", purpose: "migrations, then functions", driver: true, imports: []string{"sql"}},
-	{path: "server/audit", purpose: "finds and repairs what contradicts itself in a database", driver: true, imports: []string{
+	{path: "server/cluster", purpose: "the embedded PostgreSQL", driver: true},
+	{path: "server/migrate", purpose: "schema migrations and SQL functions", driver: true, imports: []string{"sql"}},
+	{path: "server/audit", purpose: "finds and repairs inconsistencies in a database", driver: true, imports: []string{
 		"sql",
 	}},
-	{path: "server/spool", purpose: "holds complete answers until their clients have read them"},
-	{path: "server/apierr", purpose: "the only package that knows both faults and HTTP", imports: []string{
+	{path: "server/spool", purpose: "buffers complete responses until clients have read them"},
+	{path: "server/apierr", purpose: "maps errors to HTTP responses", imports: []string{
 		"server/fault", "server/microversion", "server/policy", "server/request",
 	}},
-	{path: "server/policy", purpose: "who may do what: rules, their language, their files", imports: []string{"server/auth"}},
-	{path: "server/keystone", purpose: "finds out by Keystone who calls", imports: []string{"server/auth", "server/request"}},
-	{path: "server/auth", purpose: "who calls, as a value of the request"},
-	{path: "server/request", purpose: "what the parts of a request's way leave for each other", imports: []string{
+	{path: "server/policy", purpose: "authorization policy: rules, their language, policy files", imports: []string{"server/auth"}},
+	{path: "server/keystone", purpose: "authenticates callers by validating Keystone tokens", imports: []string{"server/auth", "server/request"}},
+	{path: "server/auth", purpose: "the caller of a request"},
+	{path: "server/request", purpose: "request-scoped values that middleware and handlers share", imports: []string{
 		"server/accept", "server/forwarded",
 	}},
-	{path: "server/jsonbody", purpose: "decodes and validates bodies", imports: []string{"server/uuidlike"}},
+	{path: "server/jsonbody", purpose: "decodes and validates request bodies", imports: []string{"server/uuidlike"}},
 	{path: "server/querystring", purpose: "parses query strings without losing order or repetition", imports: []string{
 		"server/jsonbody", "server/uuidlike",
 	}},
-	{path: "server/microversion", purpose: "versions of the APIs, and what each allows"},
-	{path: "server/cors", purpose: "answers browsers that call from other origins"},
-	{path: "server/accept", purpose: "reads the Accept header"},
-	{path: "server/forwarded", purpose: "reads the headers of proxies"},
-	{path: "server/fault", purpose: "errors of the domain"},
-	{path: "server/loglimit", purpose: "limits the rate of log lines that clients can cause"},
-	{path: "server/auditlog", purpose: "the audit log: a line for each write, in a file"},
-	{path: "server/requestlog", purpose: "the request in log lines, and the format of OpenStack's logs", imports: []string{
+	{path: "server/microversion", purpose: "versions of the APIs and their differences"},
+	{path: "server/cors", purpose: "cross-origin resource sharing"},
+	{path: "server/accept", purpose: "parses the Accept header"},
+	{path: "server/forwarded", purpose: "parses the headers of proxies"},
+	{path: "server/fault", purpose: "errors of the domain, without HTTP"},
+	{path: "server/loglimit", purpose: "rate limit of log lines that clients can cause"},
+	{path: "server/auditlog", purpose: "the audit log: a line per write request in a file"},
+	{path: "server/requestlog", purpose: "attributes of requests in logs, and the log format of OpenStack", imports: []string{
 		"server/auth", "server/request",
 	}},
-	{path: "server/tracing", purpose: "sends spans, in the background"},
-	{path: "server/uuidlike", purpose: "reads UUIDs as OpenStack does"},
-	{path: "sql", purpose: "files, embedded"},
-	{path: "openapi", purpose: "files, embedded"},
-	{path: "openapi/record", purpose: "keeps the documents of `openapi` and their hashes", imports: []string{
+	{path: "server/tracing", purpose: "exports spans in the background"},
+	{path: "server/uuidlike", purpose: "parses UUIDs as OpenStack does"},
+	{path: "sql", purpose: "embedded SQL files"},
+	{path: "openapi", purpose: "embedded OpenAPI documents"},
+	{path: "openapi/record", purpose: "writes the documents of `openapi` and their hashes", imports: []string{
 		"openapi", "server", "server/route",
 	}},
 	{path: "gen/db", purpose: "generated from `sql/queries`", driver: true},
 	{path: "gen/client", purpose: "generated from the OpenAPI document of 1.39"},
-	{path: "client", purpose: "the client for Go programs: requests, trees, reshapes, claims", imports: []string{"gen/client"}},
-	{path: "client/baremetal", purpose: "the same for the Bare Metal API: requests, and waiting for what takes its time", imports: []string{
+	{path: "client", purpose: "Go client of the Placement API: requests, trees, reshapes, claims", imports: []string{"gen/client"}},
+	{path: "client/baremetal", purpose: "Go client of the Bare Metal API: requests, and waiting for asynchronous operations", imports: []string{
 		"client",
 	}},
-	{path: "agent", purpose: "asks a driver for the shape of a host, and when", imports: []string{"client"}},
-	{path: "agent/host", purpose: "driver: a Linux machine", imports: []string{"agent/consumers", "client"}},
+	{path: "agent", purpose: "reports the provider tree of a host, which a driver returns", imports: []string{"client"}},
+	{path: "agent/host", purpose: "driver: the hardware of a Linux host", imports: []string{"agent/consumers", "client"}},
 	{path: "agent/planfile", purpose: "driver: a file of moves", imports: []string{"client"}},
-	{path: "agent/consumers", purpose: "who tells which consumer uses which part of a host", imports: []string{"client"}},
-	{path: "cmd/bench", purpose: "the command line of the measuring commands below", imports: []string{
+	{path: "agent/consumers", purpose: "finds the consumers of a host's resources", imports: []string{"client"}},
+	{path: "cmd/bench", purpose: "the command line of the benchmarks", imports: []string{
 		"cmd/bench/baremetal", "cmd/bench/candidates", "cmd/bench/requests", "cmd/bench/rig", "cmd/bench/soak",
 	}},
-	{path: "cmd/bench/requests", purpose: "measures requests beside baselines", driver: true, imports: []string{
+	{path: "cmd/bench/requests", purpose: "benchmarks of requests beside baselines", driver: true, imports: []string{
 		"cmd/bench/rig", "server", "server/postgres", "server/store",
 	}},
-	{path: "cmd/bench/candidates", purpose: "measures the search for allocation candidates beside baselines", driver: true, imports: []string{
+	{path: "cmd/bench/candidates", purpose: "benchmarks of allocation candidates beside baselines", driver: true, imports: []string{
 		"cmd/bench/rig", "server", "server/postgres", "server/store",
 	}},
-	{path: "cmd/bench/baremetal", purpose: "measures node allocations beside baselines", driver: true, imports: []string{
+	{path: "cmd/bench/baremetal", purpose: "benchmarks of node allocations beside baselines", driver: true, imports: []string{
 		"cmd/bench/rig", "server", "server/baremetal", "server/conductor", "server/postgres",
 		"server/store",
 	}},
-	{path: "cmd/bench/soak", purpose: "runs `berth serve` at half load and checks that nothing grows", driver: true, imports: []string{
+	{path: "cmd/bench/soak", purpose: "soak test: `berth serve` at half load, with bounds on its growth", driver: true, imports: []string{
 		"cmd/bench/rig",
 	}},
-	{path: "cmd/bench/rig", purpose: "what the measuring commands share: a private PostgreSQL, clients, medians", driver: true, imports: []string{
+	{path: "cmd/bench/rig", purpose: "shared parts of the benchmarks: a private PostgreSQL, clients, medians", driver: true, imports: []string{
 		"server/cluster", "server/migrate", "server/postgres", "server/store",
 	}},
 	{path: "internal/test/dbtest", purpose: "tests only: databases of their own", driver: true, imports: []string{
 		"server/audit", "server/cluster", "server/migrate",
 	}},
-	{path: "internal/test/storetest", purpose: "tests only: a store on such a database", imports: []string{
+	{path: "internal/test/storetest", purpose: "tests only: a store on a database of its own", imports: []string{
 		"internal/test/dbtest", "server/postgres", "server/store",
 	}},
 	{path: "internal/test/servertest", purpose: "tests only: a server with a database, a store and both APIs", imports: []string{
 		"internal/test/dbtest", "internal/test/scenario", "server", "server/baremetal", "server/conductor",
 		"server/cors", "server/placement", "server/policy", "server/postgres", "server/store",
 	}},
-	{path: "internal/test/scenario", purpose: "tests only: requests and answers in files", imports: []string{
+	{path: "internal/test/scenario", purpose: "tests only: requests and responses in files", imports: []string{
 		"internal/test/dbtest",
 	}},
-	{path: "internal/test/history", purpose: "tests only: records what clients saw and asks whether any order explains it"},
-	{path: "internal/test/badinput", purpose: "tests only: what no client should send"},
-	{path: "internal/test/bruteforce", purpose: "tests only: the judge of allocation candidates"},
-	{path: "internal/test/authority", purpose: "tests only: certificates"},
-	{path: "internal/test/capture", purpose: "tests only: what a process writes and tells its service manager"},
+	{path: "internal/test/history", purpose: "tests only: linearizability checker"},
+	{path: "internal/test/badinput", purpose: "tests only: malformed and hostile requests"},
+	{path: "internal/test/bruteforce", purpose: "tests only: brute-force reference of allocation candidates"},
+	{path: "internal/test/authority", purpose: "tests only: certificate authority"},
+	{path: "internal/test/capture", purpose: "tests only: output of a process and its messages to the service manager"},
 	{path: "internal/test/testfile", purpose: "tests only: files and paths"},
 }
 

@@ -40,7 +40,7 @@ func (f *frontHandler) authenticateRequest(w http.ResponseWriter, r *http.Reques
 	switch {
 	case errors.As(err, &refused):
 		if suppressed, ok := f.refusedLog.Allow(refused.Reason, time.Now()); ok {
-			f.log.InfoContext(r.Context(), "refused", lineOf(info, refused.Reason, suppressed)...)
+			f.log.InfoContext(r.Context(), "authentication failed", lineOf(info, refused.Reason, suppressed)...)
 		}
 		apierr.Unauthorized(w, r, refused.Challenge)
 	case r.Context().Err() != nil:

@@ -282,7 +282,7 @@ func TestErrors_BaremetalInternalError_HidesCause(t *testing.T) {
 	s := &service{t: t, handler: made.Handler}
 	answer := s.get("/v1/drivers", ironicVersion, "1.82")
 	expect(t, answer, http.StatusInternalServerError, map[string]any{
-		"faultcode": "Server", "debuginfo": nil, "faultstring": "The server failed; its log has the reason under the request's id.",
+		"faultcode": "Server", "debuginfo": nil, "faultstring": "The server failed. Its log has the cause under the id of this request.",
 	})
 	if id := answer.Header().Get("Openstack-Request-Id"); id == "" || !strings.Contains(log.String(), id) {
 		t.Errorf("the log has no cause of %s: %s", id, log.String())

@@ -16,8 +16,7 @@ SELECT $1::text WHERE NOT EXISTS (SELECT FROM resource_classes AS existing WHERE
 ON CONFLICT DO NOTHING
 `
 
-// Inserts a class unless it exists; no row affected: it exists. Called by Store.ResourceClassCreate
-// and Store.ResourceClassEnsure.
+// Inserts a class unless it exists; no row affected: it exists. Called by Store.ResourceClassCreate.
 // Plan: resource_classes_name_key.
 func (q *Queries) ResourceClassCreate(ctx context.Context, db DBTX, name string) (int64, error) {
 	result, err := db.Exec(ctx, ResourceClassCreate, name)

@@ -43,14 +43,14 @@ var generic = map[int]string{
 	http.StatusBadRequest:            "The request is malformed or breaks a rule of this API.",
 	http.StatusForbidden:             "You may not do this.",
 	http.StatusNotFound:              "The resource could not be found.",
-	http.StatusNotAcceptable:         "There is nothing here in the form that the request asks for.",
+	http.StatusNotAcceptable:         "No representation of this resource matches the request's headers.",
 	http.StatusRequestTimeout:        "The request took too long to arrive.",
 	http.StatusConflict:              "There was a conflict when trying to complete your request.",
 	http.StatusRequestEntityTooLarge: "The request's body is too large.",
-	http.StatusUnsupportedMediaType:  "The request's body is in a form that is not supported here.",
-	http.StatusTooManyRequests:       "There are too many requests of yours at once.",
-	http.StatusServiceUnavailable:    "The service cannot answer just now.",
-	http.StatusInternalServerError:   "The server failed; its log has the reason under the request's id.",
+	http.StatusUnsupportedMediaType:  "This operation does not support the media type of the request's body.",
+	http.StatusTooManyRequests:       "This caller has too many concurrent requests.",
+	http.StatusServiceUnavailable:    "The service is temporarily unavailable. Retry the request later.",
+	http.StatusInternalServerError:   "The server failed. Its log has the cause under the id of this request.",
 }
 
 // Item is one error in a response of the Placement API.
@@ -129,7 +129,7 @@ func classify(ctx context.Context, err error, info *request.Info) *fault.Error {
 	case errors.As(err, &unsupported):
 		return fault.New(fault.NotAcceptable, "%s", unsupported.Detail())
 	case ctx.Err() != nil:
-		return fault.New(fault.Unavailable, "The request was cancelled or took longer than the server allows.")
+		return fault.New(fault.Unavailable, "The request was canceled or took longer than the server allows.")
 	}
 	info.Log.ErrorContext(ctx, "request failed", "request_id", info.ID, "error", err.Error())
 	return &fault.Error{Kind: fault.Internal}

@@ -107,9 +107,9 @@ func TestNode_InvalidProvisionRequest_Returns400(t *testing.T) {
 	s := newService(t)
 	id := s.machine(map[string]any{"name": "rack-7"})
 	path := "/v1/nodes/" + id + "/states/provision"
-	const cleanSteps = "clean_steps is required with the target clean, at least one, and not allowed with others."
+	const cleanSteps = "The target clean requires at least one clean step; clean_steps is not allowed with other targets."
 	for body, want := range map[string]string{
-		`{"target": "fly"}`: `The requested target "fly" is unknown; there are: active, deploy, rebuild, deleted, undeploy, manage, provide, ` +
+		`{"target": "fly"}`: `The requested target "fly" is unknown; the valid targets are: active, deploy, rebuild, deleted, undeploy, manage, provide, ` +
 			`inspect, abort, clean, adopt.`,
 		`{"target": "clean"}`:                          cleanSteps,
 		`{"target": "clean", "clean_steps": []}`:       cleanSteps,
@@ -232,7 +232,7 @@ func TestNode_PowerTarget_SetsTargetPowerState(t *testing.T) {
 	s.send(http.MethodPut, path, "1.26", `{"target": "soft power off"}`).refuses(http.StatusNotAcceptable,
 		"The target soft power off exists from version 1.27 on; this request is of version 1.26.")
 	s.send(http.MethodPut, path, "1.82", `{"target": "power down"}`).refuses(http.StatusBadRequest,
-		`The requested power state "power down" is unknown; there are: power on, power off, rebooting, soft power off, soft rebooting.`)
+		`The requested power state "power down" is unknown; the valid states are: power on, power off, rebooting, soft power off, soft rebooting.`)
 	s.send(http.MethodPut, path, "1.82", `{}`).wants(http.StatusBadRequest)
 	s.send(http.MethodPut, "/v1/nodes/rack-8/states/power", "1.82", `{"target": "power on"}`).
 		refuses(http.StatusNotFound, "Node rack-8 could not be found.")

@@ -64,11 +64,11 @@ func named(of []verb) string {
 }
 
 func badVerb(sent string) *fault.Error {
-	return fault.New(fault.Invalid, "The requested target \"%s\" is unknown; there are: %s.", sent, named(verbs))
+	return fault.New(fault.Invalid, "The requested target \"%s\" is unknown; the valid targets are: %s.", sent, named(verbs))
 }
 
 func badPower(sent string) *fault.Error {
-	return fault.New(fault.Invalid, "The requested power state \"%s\" is unknown; there are: %s.", sent, named(powers))
+	return fault.New(fault.Invalid, "The requested power state \"%s\" is unknown; the valid states are: %s.", sent, named(powers))
 }
 
 func notAllowed(verb string, n *store.Node) *fault.Error {
@@ -115,7 +115,7 @@ func checkProvision(ctx context.Context, body *NodeProvision) error {
 	}
 	verb := provision.Canonical(body.Target)
 	if isClean := verb == provision.Clean; isClean && len(body.CleanSteps) == 0 || !isClean && body.CleanSteps != nil {
-		return fault.New(fault.Invalid, "clean_steps is required with the target clean, at least one, and not allowed with others.")
+		return fault.New(fault.Invalid, "The target clean requires at least one clean step; clean_steps is not allowed with other targets.")
 	}
 	if body.ConfigData == nil {
 		return nil

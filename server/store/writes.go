@@ -12,7 +12,7 @@ import (
 
 // WordsLocked is the text for a client whose write waited longer than lock_timeout.
 const WordsLocked = "Another transaction has locked the same rows for longer than this server waits. " +
-	"Nothing was changed; send it again."
+	"Nothing was changed. Retry the request."
 
 var contended = fault.New(fault.Conflict, "Concurrent updates of the same providers or consumers conflicted with this request in every "+
 	"attempt. Nothing was changed; retry the request.").WithCode(fault.CodeConcurrentUpdate)

@@ -12,8 +12,7 @@ SELECT COALESCE(class.updated_at, class.created_at)::timestamptz AS modified_at
 FROM resource_classes AS class
 WHERE class.name = @name::text;
 
--- Inserts a class unless it exists; no row affected: it exists. Called by Store.ResourceClassCreate
--- and Store.ResourceClassEnsure.
+-- Inserts a class unless it exists; no row affected: it exists. Called by Store.ResourceClassCreate.
 -- Plan: resource_classes_name_key.
 -- name: ResourceClassCreate :execrows
 INSERT INTO resource_classes (name)

@@ -19,9 +19,7 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/cors"
-	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/route"
 )
 
 var (
@@ -49,11 +47,10 @@ func newTested(t *testing.T, change func(*postgres.Options, *server.Options)) *t
 	made := &tested{t: t, db: dbtest.New(t), log: &lines{}}
 	log := slog.New(slog.NewTextHandler(made.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	opening := postgres.Options{MaxConns: senders, Log: log}
-	options := server.Options{
-		Log: log, Placement: placement.Options{IncompleteProject: "p", IncompleteUser: "u", Candidates: placement.CandidateOptions{Max: -1, Budget: 100_000}}, Bodies: route.BodyLimits{Max: 1 << 20},
-		CORS:      cors.Defaults("https://a.example"),
-		Baremetal: &baremetal.Options{Conductor: conductors[0], HeartbeatTimeout: heartbeatTimeout},
-	}
+	options := server.Defaults(nil, log)
+	options.Bodies.Max, options.Placement.Candidates.Budget = 1<<20, 100_000
+	options.CORS = cors.Defaults("https://a.example")
+	options.Baremetal = &baremetal.Options{Conductor: conductors[0], HeartbeatTimeout: heartbeatTimeout}
 	change(&opening, &options)
 	started := servertest.New(t, servertest.Options{DB: made.db, Store: opening, StandardNames: true, Server: func(defaults *server.Options) {
 		options.Store = defaults.Store
