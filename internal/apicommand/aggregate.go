@@ -20,7 +20,7 @@ providers of an aggregate.`,
   berth aggregate add compute-1 0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8
   berth provider list --member-of 0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8`,
 	}, providerSetCommands[uuid.UUID]{
-		many: "aggregates", heading: "AGGREGATE", member: "AGGREGATE", path: "aggregate",
+		plural: "aggregates", heading: "AGGREGATE", member: "AGGREGATE", path: "aggregate",
 		example: [2]string{"0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8", "4f1c5b1a-90bb-4d4c-8d3e-5a7c26a0a3ba"},
 		parse:   parseAggregate, text: uuid.UUID.String,
 		list: (*client.Client).ProviderAggregateList, replace: (*client.Client).ProviderAggregateReplace,
@@ -32,7 +32,7 @@ providers of an aggregate.`,
 func parseAggregate(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil {
-		return id, frame.WrongArgument("aggregate", text, "is no uuid", "write one such as 0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8; names of aggregates are known to the compute service only")
+		return id, frame.WrongArgument("aggregate", text, "is not a UUID", "write a UUID such as 0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8; only Nova has names of aggregates")
 	}
 	return id, nil
 }

@@ -30,16 +30,16 @@ volumes. CONSUMER is a UUID, PROVIDER a name or a UUID.`,
 	return command
 }
 
-// parseConsumer reads the uuid of a consumer.
+// parseConsumer parses the UUID of a consumer.
 func parseConsumer(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil {
-		return id, frame.WrongArgument("consumer", text, "is no uuid", "write one such as 5f0d2a1e-0001-4000-8000-000000000001")
+		return id, frame.WrongArgument("consumer", text, "is not a UUID", "write a UUID such as 5f0d2a1e-0001-4000-8000-000000000001")
 	}
 	return id, nil
 }
 
-// allocationDocument is one row of an allocationsDocument.
+// allocationDocument is one allocation in an allocationsDocument.
 type allocationDocument struct {
 	Provider uuid.UUID `json:"resource_provider_uuid"`
 	Name     string    `json:"resource_provider_name"`
@@ -47,9 +47,8 @@ type allocationDocument struct {
 	Used     int64     `json:"used"`
 }
 
-// allocationsDocument is a consumer as --output json prints it. The names are an
-// interface: scripts read them. A consumer without allocations has none but the
-// first and the last.
+// allocationsDocument is the JSON document of a consumer. Scripts depend on the names of its members.
+// Without allocations only Consumer and Allocations have a value.
 type allocationsDocument struct {
 	Consumer    uuid.UUID            `json:"consumer_uuid"`
 	Generation  *int64               `json:"consumer_generation"`
@@ -59,14 +58,14 @@ type allocationsDocument struct {
 	Allocations []allocationDocument `json:"allocations"`
 }
 
-// printConsumer prints what a consumer has, after reading it.
+// printConsumer reads and prints the allocations of a consumer.
 func printConsumer(ctx context.Context, f *frame.Frame, service *client.Client, format string, id uuid.UUID) error {
 	consumer, err := service.AllocationList(ctx, id)
 	if err != nil {
 		return err
 	}
 	names := newProviderNames(service)
-	if err := names.learn(ctx, sortedIDs(consumer.Allocations)); err != nil {
+	if err := names.load(ctx, sortedIDs(consumer.Allocations)); err != nil {
 		return err
 	}
 	document := allocationsDocument{
@@ -87,7 +86,7 @@ func printConsumer(ctx context.Context, f *frame.Frame, service *client.Client, 
 		return frame.PrintAs(f.Stdout, format, document, nil)
 	}
 	if len(document.Allocations) == 0 {
-		return f.Printf("consumer %s has nothing", id)
+		return f.Printf("consumer %s has no allocations", id)
 	}
 	if err := f.Printf("consumer %s, type %s, project %s, user %s, generation %d\n",
 		id, document.Type, document.Project, document.User, valueOr(document.Generation, 0)); err != nil {
@@ -103,8 +102,8 @@ func allocationShowCommand(f *frame.Frame) *cobra.Command {
 		Long: `Show the allocations of a consumer with its project and user. The list is empty for an
 unknown consumer; that is not an error.
 
-The JSON is one object with the members consumer_uuid, consumer_generation (null where
-there is nothing), project_id, user_id, consumer_type and allocations, a list with the
+The JSON is one object with the members consumer_uuid, consumer_generation (null without
+allocations), project_id, user_id, consumer_type and allocations, a list with the
 members resource_provider_uuid, resource_provider_name, resource_class and used.`,
 		Example: `  berth allocation show 5f0d2a1e-0001-4000-8000-000000000001
   berth allocation show 5f0d2a1e-0001-4000-8000-000000000001 --output json | jq '.allocations[].used'`,
@@ -145,7 +144,7 @@ consumers; the exit code is then 1.`,
 		return f.ForEach(texts, func(text string) error {
 			err := service.AllocationDelete(ctx, uuid.MustParse(text))
 			if errors.Is(err, client.ErrNotFound) {
-				return fmt.Errorf("consumer %s has nothing", text)
+				return fmt.Errorf("consumer %s has no allocations", text)
 			}
 			if err != nil {
 				return frame.About("consumer "+text, err)

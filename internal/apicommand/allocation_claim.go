@@ -2,6 +2,7 @@ package apicommand
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -48,7 +49,8 @@ a server does during a migration. A new consumer requires a project and a user.
 	return command
 }
 
-// Claim takes the first candidate that is still there when its turn comes.
+// Claim queries allocation candidates and claims the first for the consumer; after a conflict, the
+// next.
 func Claim(ctx context.Context, f *frame.Frame, service *client.Client, id uuid.UUID, options *CandidateRequest, owner OwnerFlags) error {
 	consumer, err := service.AllocationList(ctx, id)
 	if err != nil {
@@ -75,9 +77,9 @@ func Claim(ctx context.Context, f *frame.Frame, service *client.Client, id uuid.
 		}
 	}
 	if tried := len(found.AllocationRequests); tried > 0 {
-		return fmt.Errorf("nothing was claimed: the room of all %d candidates was taken in the meantime; try again", tried)
+		return fmt.Errorf("no candidate claimed: concurrent claims used the free capacity of all %d candidates; retry", tried)
 	}
-	return fmt.Errorf("nothing fits: there is no candidate")
+	return errors.New("no allocation candidates found")
 }
 
 func allocationMoveCommand(f *frame.Frame) *cobra.Command {
@@ -106,7 +108,7 @@ FROM. The command is idempotent and prints the allocations of TO.`,
 			return err
 		}
 		if !moved {
-			return fmt.Errorf("what %s has does not fit where it is any more; nothing was moved", from)
+			return fmt.Errorf("cannot move the allocations of consumer %s: they violate the capacity or units of their inventories; nothing was changed", from)
 		}
 		return printConsumer(ctx, f, service, *format, to)
 	})

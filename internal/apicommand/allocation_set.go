@@ -27,25 +27,26 @@ func (o *OwnerFlags) add(c *cobra.Command) {
 	frame.CompleteChoices(c, "user")
 }
 
-// fill takes what the flags say, and where they are silent what the service knows
-// of the consumer. A consumer that is new must be told.
+// fill sets project, user and type of the consumer from the flags. Without a flag it keeps the value
+// of an existing consumer. A new consumer requires a project and a user.
 func (o OwnerFlags) fill(consumer *client.Consumer) error {
-	known := client.Consumer{}
+	current := client.Consumer{}
 	if consumer.Generation != nil {
-		known = *consumer
+		current = *consumer
 	}
-	consumer.ProjectID = cmp.Or(o.Project, known.ProjectID)
-	consumer.UserID = cmp.Or(o.User, known.UserID)
-	consumer.Type = cmp.Or(o.Kind, known.Type, client.NoType)
-	return o.missing(consumer)
+	consumer.ProjectID = cmp.Or(o.Project, current.ProjectID)
+	consumer.UserID = cmp.Or(o.User, current.UserID)
+	consumer.Type = cmp.Or(o.Kind, current.Type, client.NoType)
+	return checkOwner(consumer)
 }
 
-func (o OwnerFlags) missing(consumer *client.Consumer) error {
+// checkOwner returns an error if the consumer lacks a project or a user.
+func checkOwner(consumer *client.Consumer) error {
 	switch {
 	case consumer.ProjectID == "":
-		return frame.WrongFlag("project", "", "is not known", "say which project the new consumer belongs to")
+		return frame.WrongFlag("project", "", "is empty", "write the project ID of the new consumer")
 	case consumer.UserID == "":
-		return frame.WrongFlag("user", "", "is not known", "say which user the new consumer belongs to")
+		return frame.WrongFlag("user", "", "is empty", "write the user ID of the new consumer")
 	default:
 		return nil
 	}
@@ -69,13 +70,13 @@ the providers.`,
 	var owner OwnerFlags
 	format := frame.OutputFlag(command)
 	generation := generationFlag(command)
-	places := command.Flags().StringArray("on", nil, "`PROVIDER=CLASS:AMOUNT,…`; repeated")
+	amounts := command.Flags().StringArray("on", nil, "allocations `PROVIDER=CLASS:AMOUNT,…`; repeatable")
 	amend := command.Flags().Bool("amend", false, "whether allocations on other providers are kept")
 	owner.add(command)
 	completeProviderFlags(f, command, "on")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	edit := func(ctx context.Context, service *client.Client) (consumerEdit, error) {
-		named, err := parsePlaces(ctx, service, *places)
+		named, err := parseAmounts(ctx, service, *amounts)
 		if err != nil {
 			return nil, err
 		}
@@ -89,17 +90,17 @@ the providers.`,
 			return owner.fill(consumer)
 		}, nil
 	}
-	command.RunE = editingConsumer(f, format, generation, edit)
+	command.RunE = editConsumer(f, format, generation, edit)
 	return command
 }
 
-// consumerEdit changes what a consumer is to be.
+// consumerEdit changes the allocations and the owner of a consumer.
 type consumerEdit func(id uuid.UUID, consumer *client.Consumer) error
 
-// editingConsumer makes a command that changes what the consumer of its first
-// argument has, and shows it afterwards. Prepare reads the flags once; what it
-// returns edits the consumer after each generation conflict.
-func editingConsumer(f *frame.Frame, format *string, generation generationChoice,
+// editConsumer returns the function of a command that edits the consumer of its first argument and
+// prints its allocations. It calls prepare once to parse the flags, and the returned edit before each
+// attempt to write.
+func editConsumer(f *frame.Frame, format *string, generation generationChoice,
 	prepare func(context.Context, *client.Client) (consumerEdit, error),
 ) func(*cobra.Command, []string) error {
 	return connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
@@ -107,7 +108,7 @@ func editingConsumer(f *frame.Frame, format *string, generation generationChoice
 		if err != nil {
 			return err
 		}
-		wanted, err := generation.wanted()
+		expected, err := generation.expected()
 		if err != nil {
 			return err
 		}
@@ -115,15 +116,15 @@ func editingConsumer(f *frame.Frame, format *string, generation generationChoice
 		if err != nil {
 			return err
 		}
-		err = rewrite(ctx, wanted,
+		err = rewrite(ctx, expected,
 			func() (*client.Consumer, int64, error) {
 				consumer, err := service.AllocationList(ctx, id)
-				return consumer, 0, err // the consumer itself carries its generation
+				return consumer, 0, err // the consumer has its generation
 			},
 			func(consumer *client.Consumer) (*client.Consumer, error) { return consumer, edit(id, consumer) },
 			func(_ int64, consumer *client.Consumer) error {
-				if wanted != nil {
-					consumer.Generation = wanted
+				if expected != nil {
+					consumer.Generation = expected
 				}
 				return service.AllocationReplace(ctx, id, consumer, nil)
 			})
@@ -134,17 +135,17 @@ func editingConsumer(f *frame.Frame, format *string, generation generationChoice
 	})
 }
 
-// parsePlaces reads the values of --on and finds their providers.
-func parsePlaces(ctx context.Context, service *client.Client, texts []string) (map[uuid.UUID]client.Resources, error) {
+// parseAmounts parses the values of --on and returns the amounts by provider.
+func parseAmounts(ctx context.Context, service *client.Client, texts []string) (map[uuid.UUID]client.Resources, error) {
 	if len(texts) == 0 {
-		return nil, frame.WrongFlag("on", "", "names nothing", "write PROVIDER=CLASS:AMOUNT, or take everything away with 'berth allocation delete'")
+		return nil, frame.WrongFlag("on", "", "is empty", "write PROVIDER=CLASS:AMOUNT, or delete all allocations with 'berth allocation delete'")
 	}
-	places := map[uuid.UUID]client.Resources{}
+	amounts := map[uuid.UUID]client.Resources{}
 	for _, text := range texts {
-		// A name may have an equal sign, amounts have none.
+		// A name may contain an equals sign, amounts do not.
 		at := strings.LastIndex(text, "=")
 		if at < 1 {
-			return nil, frame.WrongFlag("on", text, "is no allocation", "write PROVIDER=CLASS:AMOUNT,… such as compute-1=VCPU:2,MEMORY_MB:512")
+			return nil, frame.WrongFlag("on", text, "is not an allocation", "write PROVIDER=CLASS:AMOUNT,… such as compute-1=VCPU:2,MEMORY_MB:512")
 		}
 		resources, err := parseResources("on", text[at+1:])
 		if err != nil {
@@ -154,25 +155,25 @@ func parsePlaces(ctx context.Context, service *client.Client, texts []string) (m
 		if err != nil {
 			return nil, err
 		}
-		if places[provider.UUID] != nil {
-			return nil, frame.WrongFlag("on", text, "names the provider a second time", "write all its amounts after one --on")
+		if amounts[provider.UUID] != nil {
+			return nil, frame.WrongFlag("on", text, "repeats a provider", "write all amounts of a provider in one --on")
 		}
-		places[provider.UUID] = resources
+		amounts[provider.UUID] = resources
 	}
-	return places, nil
+	return amounts, nil
 }
 
-// parseResources reads CLASS:AMOUNT,CLASS:AMOUNT.
+// parseResources parses CLASS:AMOUNT,CLASS:AMOUNT.
 func parseResources(flag, text string) (client.Resources, error) {
 	resources := client.Resources{}
 	for part := range strings.SplitSeq(text, ",") {
 		class, amount, _ := strings.Cut(part, ":")
 		number, err := strconv.ParseInt(amount, 10, 64)
 		if class == "" || err != nil || number < 1 {
-			return nil, frame.WrongFlag(flag, text, fmt.Sprintf("has %q, which is no amount of a class", part), "write CLASS:AMOUNT,… with amounts from 1, such as VCPU:2,MEMORY_MB:512")
+			return nil, frame.WrongFlag(flag, text, fmt.Sprintf("contains %q, which is not CLASS:AMOUNT", part), "write amounts of at least 1, such as VCPU:2,MEMORY_MB:512")
 		}
-		if _, twice := resources[class]; twice {
-			return nil, frame.WrongFlag(flag, text, "names "+class+" twice", "write each class once")
+		if _, repeated := resources[class]; repeated {
+			return nil, frame.WrongFlag(flag, text, "repeats the class "+class, "write each class once")
 		}
 		resources[class] = number
 	}
@@ -200,7 +201,7 @@ ignores allocations that do not exist.`,
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	edit := func(ctx context.Context, service *client.Client) (consumerEdit, error) {
 		if len(*providers)+len(*classes) == 0 {
-			return nil, frame.WrongFlag("provider", "", "names nothing", "name a part with --provider or --class, or take everything away with 'berth allocation delete'")
+			return nil, frame.WrongFlag("provider", "", "is empty", "write --provider or --class, or delete all allocations with 'berth allocation delete'")
 		}
 		var named []uuid.UUID
 		for _, reference := range *providers {
@@ -212,18 +213,19 @@ ignores allocations that do not exist.`,
 		}
 		return func(id uuid.UUID, consumer *client.Consumer) error {
 			if consumer.Generation == nil {
-				return fmt.Errorf("consumer %s has nothing", id)
+				return fmt.Errorf("consumer %s has no allocations", id)
 			}
-			takeAway(consumer, named, *classes)
+			removeAllocations(consumer, named, *classes)
 			return nil
 		}, nil
 	}
-	command.RunE = editingConsumer(f, format, generation, edit)
+	command.RunE = editConsumer(f, format, generation, edit)
 	return command
 }
 
-// takeAway removes classes from providers; no providers means all, no classes all.
-func takeAway(consumer *client.Consumer, providers []uuid.UUID, classes []string) {
+// removeAllocations deletes the allocations of classes on providers. An empty list selects all
+// providers or all classes.
+func removeAllocations(consumer *client.Consumer, providers []uuid.UUID, classes []string) {
 	if len(providers) == 0 {
 		providers = sortedIDs(consumer.Allocations)
 	}

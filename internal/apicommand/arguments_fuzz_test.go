@@ -2,7 +2,8 @@ package apicommand
 
 import "testing"
 
-// FuzzWords: what users write after flags is read, or refused with a sentence.
+// FuzzWords checks that the parsers of arguments and flags do not panic, and that their errors have
+// a text.
 func FuzzWords(f *testing.F) {
 	for _, seed := range []string{
 		"_NET:resources=SRIOV_NET_VF:1;required=CUSTOM_PHYSNET_A", "_A:in_tree=x;;", ":=", "VCPU=8", "VCPU:total=8,reserved=1",
@@ -19,7 +20,7 @@ func FuzzWords(f *testing.F) {
 		_, aggregate := parseAggregate(text)
 		for _, err := range []error{group, edit, edits, resources, consumer, aggregate} {
 			if err != nil && err.Error() == "" {
-				t.Errorf("%q is refused without a word", text)
+				t.Errorf("%q: the error has no text", text)
 			}
 		}
 	})

@@ -38,7 +38,7 @@ The commands require a server of Berth, or of ironic with API version 1.82.`,
 	return command
 }
 
-// withBaremetalClient is asking for commands of the Bare Metal API.
+// withBaremetalClient is connect.WithClient for commands of the Bare Metal API.
 func withBaremetalClient(f *frame.Frame, format *string,
 	do func(ctx context.Context, service *baremetal.Client, arguments []string) error,
 ) func(*cobra.Command, []string) error {
@@ -47,8 +47,8 @@ func withBaremetalClient(f *frame.Frame, format *string,
 	})
 }
 
-// forEachNode is withBaremetalClient for commands that do one thing with any number of
-// nodes, and say what was done.
+// forEachNode is withBaremetalClient for commands whose arguments are nodes. It calls do for each of
+// them and prints done with the node.
 func forEachNode(f *frame.Frame, done string, do func(ctx context.Context, service *baremetal.Client, node string) error) func(*cobra.Command, []string) error {
 	return withBaremetalClient(f, nil, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		return f.ForEach(arguments, func(node string) error {
@@ -60,25 +60,25 @@ func forEachNode(f *frame.Frame, done string, do func(ctx context.Context, servi
 	})
 }
 
-// unknownNode says which nodes the person may have meant, where the error is that
-// there is no such one. Other errors stay what they are.
+// unknownNode replaces the error for a node that does not exist by one with similar names. It returns
+// other errors unchanged.
 func unknownNode(ctx context.Context, service *baremetal.Client, node string, err error) error {
-	var refused *client.Error
-	if !errors.Is(err, client.ErrNotFound) || !errors.As(err, &refused) || !strings.Contains(refused.Detail, "Node "+node+" could not be found") {
+	var response *client.Error
+	if !errors.Is(err, client.ErrNotFound) || !errors.As(err, &response) || !strings.Contains(response.Detail, "Node "+node+" could not be found") {
 		return err
 	}
-	message := fmt.Sprintf("there is no node %q", node)
+	message := fmt.Sprintf("node %q not found", node)
 	all, listErr := service.NodeList(ctx, baremetal.NodeFilter{})
 	if listErr != nil {
 		return errors.New(message)
 	}
-	if near := nearNames(node, nodeNames(all)); len(near) > 0 {
-		message += "; near it: " + terminal.Safe(strings.Join(near, ", "))
+	if similar := similarNames(node, nodeNames(all)); len(similar) > 0 {
+		message += "; similar names: " + terminal.Safe(strings.Join(similar, ", "))
 	}
 	return errors.New(message)
 }
 
-// nodeNames are the names of those nodes that have one, sorted.
+// nodeNames returns the sorted names of the nodes that have one.
 func nodeNames(nodes []baremetal.Node) []string {
 	names := []string{}
 	for _, node := range nodes {
@@ -90,7 +90,7 @@ func nodeNames(nodes []baremetal.Node) []string {
 	return names
 }
 
-// optional is how tables show what may be missing.
+// optional returns the value, or a dash for nil, as a cell of a table.
 func optional[T any](value *T) string {
 	if value == nil {
 		return "-"
@@ -98,21 +98,21 @@ func optional[T any](value *T) string {
 	return fmt.Sprint(*value)
 }
 
-// moment is how tables show a time.
-func moment(at *time.Time) string {
+// timeText returns the time in UTC, or a dash for nil, as a cell of a table.
+func timeText(at *time.Time) string {
 	if at == nil {
 		return "-"
 	}
 	return at.UTC().Format("2006-01-02 15:04:05")
 }
 
-// pairsFlag adds a flag that may be repeated and takes KEY=VALUE. A value that is
-// JSON is sent as that, any other as a text.
+// pairsFlag adds a repeatable flag for KEY=VALUE. A value that is JSON is sent as JSON, others as
+// strings.
 func pairsFlag(c *cobra.Command, flag, help string) *[]string {
-	return c.Flags().StringArray(flag, nil, help+"; may be repeated. A value that is JSON, such as 4 or true, is sent as it is")
+	return c.Flags().StringArray(flag, nil, help+"; repeatable. A JSON value such as 4 or true keeps its type, others are strings")
 }
 
-// readPairs reads the values of a flag of pairsFlag, nil where there is none.
+// readPairs parses the values of a flag of pairsFlag; nil without values.
 func readPairs(flag string, pairs []string) (map[string]any, error) {
 	if len(pairs) == 0 {
 		return nil, nil
@@ -121,14 +121,14 @@ func readPairs(flag string, pairs []string) (map[string]any, error) {
 	for _, pair := range pairs {
 		key, value, found := strings.Cut(pair, "=")
 		if !found || key == "" {
-			return nil, frame.WrongFlag(flag, pair, "is not KEY=VALUE", "write the key, =, and the value")
+			return nil, frame.WrongFlag(flag, pair, "is not KEY=VALUE", "write a key, = and a value")
 		}
 		read[key] = jsonOrText(value)
 	}
 	return read, nil
 }
 
-// setPairs are the changes that readPairs asks for below a member.
+// setPairs returns the changes that set the pairs in an object member of a node or node allocation.
 func setPairs(member, flag string, pairs []string) ([]baremetal.Change, error) {
 	read, err := readPairs(flag, pairs)
 	if err != nil {
@@ -141,19 +141,19 @@ func setPairs(member, flag string, pairs []string) ([]baremetal.Change, error) {
 	return changes, nil
 }
 
-// uuidFlag reads the value of a flag that is a uuid; nil where it is empty.
+// uuidFlag parses the value of a flag as a UUID; nil for an empty value.
 func uuidFlag(flag, value string) (*uuid.UUID, error) {
 	if value == "" {
 		return nil, nil
 	}
 	id, err := uuid.Parse(value)
 	if err != nil {
-		return nil, frame.WrongFlag(flag, value, "is no uuid", "write one such as 9d3b6a52-6b0d-4ed2-8f0d-0c5a3f2b7f11, or leave it out")
+		return nil, frame.WrongFlag(flag, value, "is not a UUID", "write a UUID such as 9d3b6a52-6b0d-4ed2-8f0d-0c5a3f2b7f11, or omit the flag")
 	}
 	return &id, nil
 }
 
-// completeBaremetal makes a completer of words of this API.
+// completeBaremetal returns a completer that uses the Bare Metal API.
 func completeBaremetal(find func(service *baremetal.Client, ctx context.Context) ([]string, error)) completer {
 	return func(service *client.Client, ctx context.Context) ([]string, error) {
 		return find(baremetal.New(service), ctx)
@@ -168,18 +168,18 @@ var completeNodes = completeBaremetal(func(service *baremetal.Client, ctx contex
 var completeNodeAllocations = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
 	all, err := service.NodeAllocationList(ctx, baremetal.AllocationFilter{})
 	names := []string{}
-	for _, one := range all {
-		if one.Name != nil {
-			names = append(names, *one.Name)
+	for _, allocation := range all {
+		if allocation.Name != nil {
+			names = append(names, *allocation.Name)
 		} else {
-			names = append(names, one.UUID.String())
+			names = append(names, allocation.UUID.String())
 		}
 	}
 	slices.Sort(names)
 	return names, err
 })
 
-// completeNodeClasses are the resource classes of the nodes there are.
+// completeNodeClasses completes the resource classes of the existing nodes.
 var completeNodeClasses = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
 	all, err := service.NodeList(ctx, baremetal.NodeFilter{})
 	var classes []string
@@ -195,8 +195,8 @@ var completeNodeClasses = completeBaremetal(func(service *baremetal.Client, ctx 
 var completeDrivers = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
 	all, err := service.DriverList(ctx)
 	var names []string
-	for _, one := range all {
-		names = append(names, one.Name)
+	for _, driver := range all {
+		names = append(names, driver.Name)
 	}
 	return names, err
 })
@@ -204,13 +204,13 @@ var completeDrivers = completeBaremetal(func(service *baremetal.Client, ctx cont
 var completeConductors = completeBaremetal(func(service *baremetal.Client, ctx context.Context) ([]string, error) {
 	all, err := service.ConductorList(ctx)
 	var names []string
-	for _, one := range all {
-		names = append(names, one.Hostname)
+	for _, conductor := range all {
+		names = append(names, conductor.Hostname)
 	}
 	return names, err
 })
 
-// jsonOrText is what a value on a command line means.
+// jsonOrText returns the decoded value if text is JSON, otherwise the text.
 func jsonOrText(text string) any {
 	var value any
 	if json.Unmarshal([]byte(text), &value) != nil {

@@ -25,34 +25,35 @@ func bmAllocationCommand(f *frame.Frame) *cobra.Command {
 		bmAllocationUnsetCommand(f), bmAllocationDeleteCommand(f))
 }
 
-// nodeNamer finds the names of nodes that an answer tells by uuid only.
-type nodeNamer struct {
+// nodeNameCache maps the UUIDs of nodes in responses to their names.
+type nodeNameCache struct {
 	service *baremetal.Client
 	known   map[uuid.UUID]string
 }
 
-// learn asks for a few nodes one by one, and for more of them for all.
-func (n *nodeNamer) learn(ctx context.Context, allocations []baremetal.Allocation) error {
+// load requests the names of the nodes of the allocations. It requests up to FewProviders nodes one
+// by one, and for more it lists all nodes.
+func (n *nodeNameCache) load(ctx context.Context, allocations []baremetal.Allocation) error {
 	n.known = map[uuid.UUID]string{}
-	wanted := map[uuid.UUID]bool{}
-	for _, one := range allocations {
-		if one.NodeUUID != nil {
-			wanted[*one.NodeUUID] = true
+	ids := map[uuid.UUID]bool{}
+	for _, allocation := range allocations {
+		if allocation.NodeUUID != nil {
+			ids[*allocation.NodeUUID] = true
 		}
 	}
-	if len(wanted) > FewProviders {
+	if len(ids) > FewProviders {
 		all, err := n.service.NodeList(ctx, baremetal.NodeFilter{})
 		for _, node := range all {
-			n.take(node)
+			n.add(node)
 		}
 		return err
 	}
-	for id := range wanted {
+	for id := range ids {
 		node, err := n.service.NodeShow(ctx, id.String())
 		if err == nil {
-			n.take(node)
+			n.add(node)
 		}
-		// One that is gone by now, or that the caller may not see, keeps its uuid.
+		// A node that is deleted, or that the caller may not read, has its UUID as name.
 		if ctx.Err() != nil {
 			return err
 		}
@@ -60,13 +61,14 @@ func (n *nodeNamer) learn(ctx context.Context, allocations []baremetal.Allocatio
 	return nil
 }
 
-func (n *nodeNamer) take(node baremetal.Node) {
+func (n *nodeNameCache) add(node baremetal.Node) {
 	if node.Name != nil {
 		n.known[node.UUID] = *node.Name
 	}
 }
 
-func (n *nodeNamer) name(id *uuid.UUID) string {
+// name returns the name of a node, its UUID without a name, or a dash for nil.
+func (n *nodeNameCache) name(id *uuid.UUID) string {
 	if id == nil {
 		return "-"
 	}
@@ -80,14 +82,16 @@ func printAllocations(ctx context.Context, f *frame.Frame, service *baremetal.Cl
 	if format == "json" {
 		return frame.PrintAs(f.Stdout, format, value, nil)
 	}
-	names := nodeNamer{service: service}
-	if err := names.learn(ctx, allocations); err != nil {
+	names := nodeNameCache{service: service}
+	if err := names.load(ctx, allocations); err != nil {
 		return err
 	}
 	table := [][]string{{"UUID", "NAME", "STATE", "CLASS", "NODE", "OWNER", "ERROR"}}
-	for _, one := range allocations {
-		table = append(table, []string{one.UUID.String(), optional(one.Name), one.State, optional(one.ResourceClass),
-			names.name(one.NodeUUID), optional(one.Owner), optional(one.LastError)})
+	for _, allocation := range allocations {
+		table = append(table, []string{
+			allocation.UUID.String(), optional(allocation.Name), allocation.State, optional(allocation.ResourceClass),
+			names.name(allocation.NodeUUID), optional(allocation.Owner), optional(allocation.LastError),
+		})
 	}
 	return frame.PrintAs(f.Stdout, format, nil, table)
 }
@@ -109,63 +113,63 @@ With --node the server assigns that node, which must be "active" already.`,
 		Args: cobra.NoArgs,
 	}
 	format := frame.OutputFlag(command)
-	var wanted baremetal.NewAllocation
+	var request baremetal.NewAllocation
 	flags := command.Flags()
-	flags.StringVar(&wanted.ResourceClass, "resource-class", "", "the `class` of the machine; needed without --node")
-	flags.StringVar(&wanted.Name, "name", "", "`name` of the allocation; a free node of that name is preferred")
-	id := flags.String("uuid", "", "`uuid` to give it; one is made up otherwise")
-	flags.StringArrayVar(&wanted.Traits, "trait", nil, "a `trait` that the machine must have; may be repeated")
-	flags.StringArrayVar(&wanted.CandidateNodes, "candidate-node", nil, "a `node` that may be taken, and no others; may be repeated")
-	flags.StringVar(&wanted.Node, "node", "", "the `node` that is in use already")
-	flags.StringVar(&wanted.Owner, "owner", "", "`project` that it is for: only machines that it owns or leases may be taken")
-	extra := pairsFlag(command, "extra", "note `KEY=VALUE` with the allocation")
-	wait := waitFlags(command, "there is a machine, or certainly none")
+	flags.StringVar(&request.ResourceClass, "resource-class", "", "resource `class` of the node; required without --node")
+	flags.StringVar(&request.Name, "name", "", "`name` of the node allocation; the server prefers an available node with this name")
+	id := flags.String("uuid", "", "`UUID` of the node allocation (default: random)")
+	flags.StringArrayVar(&request.Traits, "trait", nil, "required `trait` of the node; repeatable")
+	flags.StringArrayVar(&request.CandidateNodes, "candidate-node", nil, "name or UUID of a candidate `node`; repeatable (default: all nodes)")
+	flags.StringVar(&request.Node, "node", "", "name or UUID of the `node`, which must be active")
+	flags.StringVar(&request.Owner, "owner", "", "owner `project` of the node allocation; only nodes that it owns or leases match")
+	extra := pairsFlag(command, "extra", "extra value `KEY=VALUE`")
+	wait := waitFlags(command, "the node allocation is active or has failed")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	completeFlag(f, command, "resource-class", completeNodeClasses)
 	completeFlag(f, command, "candidate-node", completeNodes)
 	completeFlag(f, command, "node", completeNodes)
 	completeFlag(f, command, "trait", completeTraits)
 	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, _ []string) (err error) {
-		if wanted.ResourceClass == "" && wanted.Node == "" {
-			return frame.WrongFlag("resource-class", "", "names no class", "write which class of machine is wanted, or --node")
+		if request.ResourceClass == "" && request.Node == "" {
+			return frame.WrongFlag("resource-class", "", "is empty", "write a resource class, or --node")
 		}
 		if err := wait.check(); err != nil {
 			return err
 		}
-		if wanted.UUID, err = uuidFlag("uuid", *id); err != nil {
+		if request.UUID, err = uuidFlag("uuid", *id); err != nil {
 			return err
 		}
-		if wanted.Extra, err = readPairs("extra", *extra); err != nil {
+		if request.Extra, err = readPairs("extra", *extra); err != nil {
 			return err
 		}
-		made, err := service.NodeAllocationCreate(ctx, wanted)
+		created, err := service.NodeAllocationCreate(ctx, request)
 		if err != nil {
 			return err
 		}
-		if *wait.wanted {
-			// By its uuid: the name may belong to another allocation by then.
-			if made, err = waitForAllocation(ctx, f, service, wait, made.UUID.String()); err != nil {
+		if *wait.enabled {
+			// By UUID, because another client may give the name to another node allocation.
+			if created, err = waitForAllocation(ctx, f, service, wait, created.UUID.String()); err != nil {
 				return err
 			}
 		}
-		return printAllocations(ctx, f, service, *format, made, made)
+		return printAllocations(ctx, f, service, *format, created, created)
 	})
 	return command
 }
 
-// waitForAllocation tells how it goes while it waits.
-func waitForAllocation(ctx context.Context, f *frame.Frame, service *baremetal.Client, wait waiting, id string) (found baremetal.Allocation, err error) {
-	line := newWaitingLine(f)
+// waitForAllocation waits for the result of a node allocation and shows its state on a terminal.
+func waitForAllocation(ctx context.Context, f *frame.Frame, service *baremetal.Client, wait waitOptions, id string) (found baremetal.Allocation, err error) {
+	line := newWaitLine(f)
 	err = wait.limited(ctx, func(ctx context.Context) (err error) {
 		defer line.end()
 		found, err = service.WaitForAllocation(ctx, id, func(seen baremetal.Allocation) {
-			line.show("allocation %s: %s", id, seen.State)
+			line.show("node allocation %s: %s", id, seen.State)
 		})
 		return err
 	})
 	var ended *baremetal.StateError
 	if errors.As(err, &ended) && ended.Reason != "" {
-		return found, errors.New(ended.Reason) // it names the allocation
+		return found, errors.New(ended.Reason) // it names the node allocation
 	}
 	return found, err
 }
@@ -173,12 +177,12 @@ func waitForAllocation(ctx context.Context, f *frame.Frame, service *baremetal.C
 func bmAllocationListCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List allocations",
-		Long: `List the allocations that meet every condition, in the order in which they were made;
-without a condition, all.
+		Short: "List node allocations",
+		Long: `List the node allocations that match all filters, by default all, in the order of their
+creation.
 
-A JSON list has the members uuid, name, state, resource_class, traits, candidate_nodes,
-node_uuid, owner, last_error, extra, created_at and updated_at.`,
+The JSON list has the members uuid, name, state, resource_class, traits,
+candidate_nodes, node_uuid, owner, last_error, extra, created_at and updated_at.`,
 		Example: `  berth baremetal allocation list
   berth baremetal allocation list --state error --output json
   berth baremetal allocation list --node rack-1`,
@@ -187,11 +191,11 @@ node_uuid, owner, last_error, extra, created_at and updated_at.`,
 	format := frame.OutputFlag(command)
 	var filter baremetal.AllocationFilter
 	flags := command.Flags()
-	flags.StringVar(&filter.State, "state", "", "those in the `state` allocating, active or error")
-	flags.StringVar(&filter.ResourceClass, "resource-class", "", "those that asked for this `class`")
-	flags.StringVar(&filter.Node, "node", "", "the one that has this `node`")
-	flags.StringVar(&filter.Owner, "owner", "", "those of this `project`")
-	flags.IntVar(&filter.Most, "limit", 0, "at most this `number`, the oldest ones; 0 means all")
+	flags.StringVar(&filter.State, "state", "", "`state` of the node allocation: allocating, active or error")
+	flags.StringVar(&filter.ResourceClass, "resource-class", "", "resource `class` of the node")
+	flags.StringVar(&filter.Node, "node", "", "name or UUID of the `node`")
+	flags.StringVar(&filter.Owner, "owner", "", "owner `project` of the node allocation")
+	flags.IntVar(&filter.Most, "limit", 0, "maximum `number` of node allocations, the oldest first; 0 means no limit")
 	frame.CompleteChoices(command, "state", baremetal.Allocating, baremetal.Active, baremetal.Failed)
 	completeFlag(f, command, "resource-class", completeNodeClasses)
 	completeFlag(f, command, "node", completeNodes)
@@ -208,8 +212,8 @@ node_uuid, owner, last_error, extra, created_at and updated_at.`,
 func bmAllocationShowCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show ALLOCATION",
-		Short: "Show one allocation",
-		Long: `Show one allocation. With --node the argument is a node, and its allocation is shown.
+		Short: "Show one node allocation",
+		Long: `Show one node allocation. With --node the argument is its node.
 
 The JSON object has the members of 'berth baremetal allocation list'.`,
 		Example: `  berth baremetal allocation show web
@@ -218,7 +222,7 @@ The JSON object has the members of 'berth baremetal allocation list'.`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
-	ofNode := command.Flags().Bool("node", false, "the argument is a node")
+	ofNode := command.Flags().Bool("node", false, "whether the argument is a node")
 	command.ValidArgsFunction = completing(f, completeNodeAllocations, 1)
 	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		show := service.NodeAllocationShow
@@ -238,17 +242,17 @@ func bmAllocationSetCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "set ALLOCATION",
 		Short: "Set the name or extra values of a node allocation",
-		Long: `Give an allocation another name, or notes. What is not named stays. Shows the allocation
-afterwards.`,
+		Long: `Set the name or extra values of a node allocation; others are unchanged. The command
+prints the node allocation as 'berth baremetal allocation show' does.`,
 		Example: `  berth baremetal allocation set web --name web-old
   berth baremetal allocation set web --extra rack=7 --extra purpose=tests`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
-	name := command.Flags().String("name", "", "the new `name`")
-	extra := pairsFlag(command, "extra", "note `KEY=VALUE` with it")
+	name := command.Flags().String("name", "", "new `name` of the node allocation")
+	extra := pairsFlag(command, "extra", "extra value `KEY=VALUE`")
 	command.ValidArgsFunction = completing(f, completeNodeAllocations, 1)
-	command.RunE = changeAllocation(f, format, "say what to change with --name or --extra", func() ([]baremetal.Change, error) {
+	command.RunE = changeAllocation(f, format, "write --name or --extra", func() ([]baremetal.Change, error) {
 		changes, err := setPairs("extra", "extra", *extra)
 		if *name != "" {
 			changes = append(changes, baremetal.Set(*name, "name"))
@@ -262,16 +266,17 @@ func bmAllocationUnsetCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "unset ALLOCATION",
 		Short: "Unset the name or extra values of a node allocation",
-		Long:  `Take the name or notes of an allocation away. Shows the allocation afterwards.`,
+		Long: `Unset the name or extra values of a node allocation. The command prints the node
+allocation as 'berth baremetal allocation show' does.`,
 		Example: `  berth baremetal allocation unset web --name
   berth baremetal allocation unset web --extra rack`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
-	name := command.Flags().Bool("name", false, "the name")
-	extra := command.Flags().StringArray("extra", nil, "the note with this `key`; may be repeated")
+	name := command.Flags().Bool("name", false, "whether the name is unset")
+	extra := command.Flags().StringArray("extra", nil, "`key` of the extra value; repeatable")
 	command.ValidArgsFunction = completing(f, completeNodeAllocations, 1)
-	command.RunE = changeAllocation(f, format, "say what to take away with --name or --extra", func() ([]baremetal.Change, error) {
+	command.RunE = changeAllocation(f, format, "write --name or --extra", func() ([]baremetal.Change, error) {
 		var changes []baremetal.Change
 		for _, key := range *extra {
 			changes = append(changes, baremetal.Unset("extra", key))
@@ -284,7 +289,8 @@ func bmAllocationUnsetCommand(f *frame.Frame) *cobra.Command {
 	return command
 }
 
-// changeAllocation is what set and unset do.
+// changeAllocation returns the function of the commands set and unset: it reads the changes from the
+// flags and applies them.
 func changeAllocation(f *frame.Frame, format *string, remedy string, read func() ([]baremetal.Change, error)) func(*cobra.Command, []string) error {
 	return withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		changes, err := read()
@@ -292,7 +298,7 @@ func changeAllocation(f *frame.Frame, format *string, remedy string, read func()
 			return err
 		}
 		if len(changes) == 0 {
-			return frame.WrongArgument("allocation", arguments[0], "stays as it is", remedy)
+			return frame.WrongArgument("allocation", arguments[0], "has no changes", remedy)
 		}
 		changed, err := service.NodeAllocationUpdate(ctx, arguments[0], changes...)
 		if err != nil {
@@ -306,26 +312,26 @@ func bmAllocationDeleteCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "delete ALLOCATION...",
 		Short: "Delete node allocations",
-		Long: `Delete allocations; their machines are free then. The service refuses one whose
-machine is "active": undeploy that, which gives it back as well. One that cannot be
-deleted does not keep the others from being deleted; the exit code is then 1. With
---node the arguments are nodes, and their allocations are deleted.`,
+		Long: `Delete node allocations and release their nodes. The server rejects the deletion while
+the node is "active"; 'berth baremetal node undeploy' releases such a node. The command
+continues with the other node allocations; the exit code is then 1. With --node the
+arguments are the nodes of the node allocations.`,
 		Example: `  berth baremetal allocation delete web db
   berth baremetal allocation delete rack-1 --node`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	ofNode := command.Flags().Bool("node", false, "the arguments are nodes")
+	ofNode := command.Flags().Bool("node", false, "whether the arguments are nodes")
 	command.ValidArgsFunction = completing(f, completeNodeAllocations, anyNumber)
 	command.RunE = withBaremetalClient(f, nil, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		remove, what := service.NodeAllocationDelete, "allocation"
+		remove, noun := service.NodeAllocationDelete, "node allocation"
 		if *ofNode {
-			remove, what = service.AllocationOfNodeDelete, "the allocation of node"
+			remove, noun = service.AllocationOfNodeDelete, "the node allocation of node"
 		}
 		return f.ForEach(arguments, func(ident string) error {
 			if err := remove(ctx, ident); err != nil {
 				return err
 			}
-			return f.Printf("deleted %s %s", what, ident)
+			return f.Printf("deleted %s %s", noun, ident)
 		})
 	})
 	return command

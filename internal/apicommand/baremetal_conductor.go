@@ -14,9 +14,9 @@ func bmDriverCommand(f *frame.Frame) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List drivers",
-		Long: `List the drivers of the conductors that are alive, by name.
+		Long: `List the drivers of the live conductors, sorted by name.
 
-A JSON list has the members name, type and hosts.`,
+The JSON list has the members name, type and hosts.`,
 		Example: `  berth baremetal driver list`,
 		Args:    cobra.NoArgs,
 	}
@@ -49,7 +49,7 @@ The JSON object has the members of 'berth baremetal driver list'.`,
 	return frame.Family(&cobra.Command{
 		Use:     "driver",
 		Short:   "List and show drivers",
-		Long:    `Show the kinds of hardware that the conductors can manage.`,
+		Long:    `List and show the drivers of the live conductors. A driver manages one type of hardware.`,
 		Example: `  berth baremetal driver list`,
 	}, list, show)
 }
@@ -66,9 +66,9 @@ func bmConductorCommand(f *frame.Frame) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List conductors",
-		Long: `List conductors, the dead ones as well.
+		Long: `List conductors, including dead ones.
 
-A JSON list has the members hostname, conductor_group, alive, drivers, created_at and
+The JSON list has the members hostname, conductor_group, alive, drivers, created_at and
 updated_at, which is the time of the last heartbeat.`,
 		Example: `  berth baremetal conductor list`,
 		Args:    cobra.NoArgs,
@@ -109,9 +109,12 @@ Each 'berth serve' is one. Another conductor takes over the work of a dead one.`
 }
 
 func conductorTable(conductors ...baremetal.Conductor) [][]string {
-	table := [][]string{{"HOSTNAME", "GROUP", "ALIVE", "DRIVERS", "LAST SIGN"}}
-	for _, one := range conductors {
-		table = append(table, []string{one.Hostname, frame.OrDash(one.Group), yesNo(one.Alive), frame.OrDash(strings.Join(one.Drivers, " ")), moment(one.UpdatedAt)})
+	table := [][]string{{"HOSTNAME", "GROUP", "ALIVE", "DRIVERS", "LAST HEARTBEAT"}}
+	for _, conductor := range conductors {
+		table = append(table, []string{
+			conductor.Hostname, frame.OrDash(conductor.Group), yesNo(conductor.Alive),
+			frame.OrDash(strings.Join(conductor.Drivers, " ")), timeText(conductor.UpdatedAt),
+		})
 	}
 	return table
 }

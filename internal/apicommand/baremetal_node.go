@@ -24,9 +24,9 @@ func bmNodeCommand(f *frame.Frame) *cobra.Command {
 	return frame.Family(&cobra.Command{
 		Use:   "node",
 		Short: "Manage nodes",
-		Long: `Show and change nodes, which are whole machines. A node begins in the state "enroll";
-manage takes it under control, provide makes it "available" for allocations, deploy and
-undeploy put it to use and clean it up.`,
+		Long: `Create, list, update and delete nodes, and change their provision state. A new node is
+in the state "enroll"; manage makes it "manageable", provide makes it "available" for
+node allocations, deploy makes it "active", and undeploy cleans it.`,
 		Example: `  berth baremetal node create --name rack-1 --driver fake-hardware --resource-class gold
   berth baremetal node provide rack-1 --wait
   berth baremetal node list --provision-state available`,
@@ -42,7 +42,7 @@ func nodeTable(nodes []baremetal.Node) [][]string {
 	return table
 }
 
-// provisionState is the state of a node, and where it is going.
+// provisionState returns the provision state of a node and, if set, its target.
 func provisionState(node baremetal.Node) string {
 	state := frame.OrDash(node.ProvisionState)
 	if node.TargetProvisionState != nil {
@@ -58,8 +58,7 @@ func yesNo(value bool) string {
 	return "no"
 }
 
-// printNode prints one node, for people with a line for each member that says
-// something.
+// printNode prints one node. The table has one line for each member that is set.
 func printNode(f *frame.Frame, format string, node baremetal.Node) error {
 	table := [][]string{{"MEMBER", "VALUE"}}
 	row := func(member, value string) {
@@ -75,7 +74,7 @@ func printNode(f *frame.Frame, format string, node baremetal.Node) error {
 	row("traits", strings.Join(node.Traits, " "))
 	row("state", provisionState(node))
 	row("power", optional(node.PowerState))
-	row("maintenance", because(node.Maintenance, node.MaintenanceReason))
+	row("maintenance", yesWithReason(node.Maintenance, node.MaintenanceReason))
 	row("fault", optional(node.Fault))
 	row("last error", optional(node.LastError))
 	row("instance", optional(node.InstanceUUID))
@@ -83,10 +82,10 @@ func printNode(f *frame.Frame, format string, node baremetal.Node) error {
 	row("owner", optional(node.Owner))
 	row("lessee", optional(node.Lessee))
 	if node.Protected {
-		row("protected", because(true, node.ProtectedReason))
+		row("protected", yesWithReason(true, node.ProtectedReason))
 	}
 	if node.Retired {
-		row("retired", because(true, node.RetiredReason))
+		row("retired", yesWithReason(true, node.RetiredReason))
 	}
 	row("conductor group", node.ConductorGroup)
 	row("conductor", optional(node.Conductor))
@@ -95,22 +94,23 @@ func printNode(f *frame.Frame, format string, node baremetal.Node) error {
 		members map[string]any
 	}{{"property", node.Properties}, {"driver info", node.DriverInfo}, {"instance info", node.InstanceInfo}, {"extra", node.Extra}} {
 		for _, key := range slices.Sorted(maps.Keys(group.members)) {
-			row(group.name+" "+key, asText(group.members[key]))
+			row(group.name+" "+key, valueText(group.members[key]))
 		}
 	}
-	row("created", moment(&node.CreatedAt))
-	row("updated", moment(node.UpdatedAt))
+	row("created", timeText(&node.CreatedAt))
+	row("updated", timeText(node.UpdatedAt))
 	return frame.PrintAs(f.Stdout, format, node, table)
 }
 
-func because(value bool, reason *string) string {
+// yesWithReason returns yes with the reason, if there is one, or no.
+func yesWithReason(value bool, reason *string) string {
 	if value && reason != nil && *reason != "" {
 		return "yes: " + *reason
 	}
 	return yesNo(value)
 }
 
-// nodeFlags are what may be said of a node when it is made and later.
+// nodeFlags holds the flags that the commands create and set share.
 type nodeFlags struct {
 	name, driver, class, owner, lessee, description, group, instance string
 	properties, driverInfo, extra                                    *[]string
@@ -118,17 +118,17 @@ type nodeFlags struct {
 
 func (n *nodeFlags) add(f *frame.Frame, c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&n.name, "name", "", "`name`, by which it can be addressed")
-	flags.StringVar(&n.driver, "driver", "", "`driver` that manages it")
-	flags.StringVar(&n.class, "resource-class", "", "`class` that allocations ask for")
-	flags.StringVar(&n.owner, "owner", "", "`project` that owns it")
-	flags.StringVar(&n.lessee, "lessee", "", "`project` that may use it")
-	flags.StringVar(&n.description, "description", "", "`text` for people")
-	flags.StringVar(&n.group, "conductor-group", "", "`group` of conductors that manage it")
-	flags.StringVar(&n.instance, "instance-uuid", "", "`uuid` of what uses it already")
-	n.properties = pairsFlag(c, "property", "note `KEY=VALUE` among its properties")
-	n.driverInfo = pairsFlag(c, "driver-info", "tell the driver `KEY=VALUE`")
-	n.extra = pairsFlag(c, "extra", "note `KEY=VALUE` with it")
+	flags.StringVar(&n.name, "name", "", "`name` of the node")
+	flags.StringVar(&n.driver, "driver", "", "`driver` of the node")
+	flags.StringVar(&n.class, "resource-class", "", "resource `class` of the node")
+	flags.StringVar(&n.owner, "owner", "", "owner `project` of the node")
+	flags.StringVar(&n.lessee, "lessee", "", "lessee `project` of the node")
+	flags.StringVar(&n.description, "description", "", "`description` of the node")
+	flags.StringVar(&n.group, "conductor-group", "", "conductor `group` of the node")
+	flags.StringVar(&n.instance, "instance-uuid", "", "`UUID` of the instance on the node")
+	n.properties = pairsFlag(c, "property", "property `KEY=VALUE`")
+	n.driverInfo = pairsFlag(c, "driver-info", "driver info `KEY=VALUE`")
+	n.extra = pairsFlag(c, "extra", "extra value `KEY=VALUE`")
 	completeFlag(f, c, "driver", completeDrivers)
 	completeFlag(f, c, "resource-class", completeNodeClasses)
 }
@@ -136,62 +136,62 @@ func (n *nodeFlags) add(f *frame.Frame, c *cobra.Command) {
 func bmNodeCreateCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create",
-		Short: "Enroll a node",
-		Long: `Make a node, in the state "enroll", and show it as 'berth baremetal node show' does. The
-next steps are manage and provide.`,
+		Short: "Create a node",
+		Long: `Create a node in the state "enroll". The command prints the node as 'berth baremetal
+node show' does. The next steps are manage and provide.`,
 		Example: `  berth baremetal node create --name rack-1 --driver fake-hardware --resource-class gold
   berth baremetal node create --driver fake-hardware --property cpus=64 --property cpu_arch=x86_64`,
 		Args: cobra.NoArgs,
 	}
 	format := frame.OutputFlag(command)
-	var given nodeFlags
-	id := command.Flags().String("uuid", "", "`uuid` to give it; one is made up otherwise")
-	given.add(f, command)
+	var node nodeFlags
+	id := command.Flags().String("uuid", "", "`UUID` of the node (default: random)")
+	node.add(f, command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, _ []string) error {
-		wanted, err := given.newNode(*id)
+		request, err := node.newNode(*id)
 		if err != nil {
 			return err
 		}
-		made, err := service.NodeCreate(ctx, wanted)
+		created, err := service.NodeCreate(ctx, request)
 		if err != nil {
 			return err
 		}
-		return printNode(f, *format, made)
+		return printNode(f, *format, created)
 	})
 	return command
 }
 
-func (f *nodeFlags) newNode(id string) (wanted baremetal.NewNode, err error) {
+func (f *nodeFlags) newNode(id string) (node baremetal.NewNode, err error) {
 	if f.driver == "" {
-		return wanted, frame.WrongFlag("driver", "", "names no driver", "see 'berth baremetal driver list'")
+		return node, frame.WrongFlag("driver", "", "is empty", "see 'berth baremetal driver list'")
 	}
-	wanted = baremetal.NewNode{Name: f.name, Driver: f.driver, ResourceClass: f.class, Owner: f.owner, Lessee: f.lessee,
+	node = baremetal.NewNode{Name: f.name, Driver: f.driver, ResourceClass: f.class, Owner: f.owner, Lessee: f.lessee,
 		Description: f.description, ConductorGroup: f.group}
-	if wanted.UUID, err = uuidFlag("uuid", id); err != nil {
-		return wanted, err
+	if node.UUID, err = uuidFlag("uuid", id); err != nil {
+		return node, err
 	}
-	if wanted.InstanceUUID, err = uuidFlag("instance-uuid", f.instance); err != nil {
-		return wanted, err
+	if node.InstanceUUID, err = uuidFlag("instance-uuid", f.instance); err != nil {
+		return node, err
 	}
-	if wanted.Properties, err = readPairs("property", *f.properties); err != nil {
-		return wanted, err
+	if node.Properties, err = readPairs("property", *f.properties); err != nil {
+		return node, err
 	}
-	if wanted.DriverInfo, err = readPairs("driver-info", *f.driverInfo); err != nil {
-		return wanted, err
+	if node.DriverInfo, err = readPairs("driver-info", *f.driverInfo); err != nil {
+		return node, err
 	}
-	wanted.Extra, err = readPairs("extra", *f.extra)
-	return wanted, err
+	node.Extra, err = readPairs("extra", *f.extra)
+	return node, err
 }
 
 func bmNodeListCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List nodes",
-		Long: `List the nodes that meet every condition, in the order in which they were made; without
-a condition, all. "INSTANCE" is who has the node.
+		Long: `List the nodes that match all filters, by default all, in the order of their creation.
+INSTANCE is the UUID of the instance or node allocation on the node.
 
-A JSON list has the objects of 'berth baremetal node show'.`,
+The JSON list has the objects of 'berth baremetal node show'.`,
 		Example: `  berth baremetal node list --provision-state available --resource-class gold
   berth baremetal node list --associated=false --maintenance=false
   berth baremetal node list --output json | jq -r '.[].name'`,
@@ -200,25 +200,25 @@ A JSON list has the objects of 'berth baremetal node show'.`,
 	format := frame.OutputFlag(command)
 	var filter baremetal.NodeFilter
 	flags := command.Flags()
-	flags.StringVar(&filter.ProvisionState, "provision-state", "", "those in this `state`")
-	flags.StringVar(&filter.ResourceClass, "resource-class", "", "those of this `class`")
-	flags.StringVar(&filter.Driver, "driver", "", "those with this `driver`")
-	flags.StringVar(&filter.Owner, "owner", "", "those of this `project`")
-	flags.StringVar(&filter.Lessee, "lessee", "", "those that this `project` may use")
-	flags.StringVar(&filter.ConductorGroup, "conductor-group", "", "those of this `group`")
-	flags.StringVar(&filter.InstanceUUID, "instance-uuid", "", "the one that the allocation or instance with this `uuid` has")
-	flags.StringVar(&filter.DescriptionContains, "description-contains", "", "those with this `text` in their description")
-	flags.IntVar(&filter.Most, "limit", 0, "at most this `number`, the oldest ones; 0 means all")
-	associated := flags.Bool("associated", false, "those in use; with =false, those without an instance")
-	maintenance := flags.Bool("maintenance", false, "those in maintenance; with =false, those that are not")
-	retired := flags.Bool("retired", false, "those that are retired; with =false, those that are not")
+	flags.StringVar(&filter.ProvisionState, "provision-state", "", "provision `state` of the node")
+	flags.StringVar(&filter.ResourceClass, "resource-class", "", "resource `class` of the node")
+	flags.StringVar(&filter.Driver, "driver", "", "`driver` of the node")
+	flags.StringVar(&filter.Owner, "owner", "", "owner `project` of the node")
+	flags.StringVar(&filter.Lessee, "lessee", "", "lessee `project` of the node")
+	flags.StringVar(&filter.ConductorGroup, "conductor-group", "", "conductor `group` of the node")
+	flags.StringVar(&filter.InstanceUUID, "instance-uuid", "", "`UUID` of the instance on the node")
+	flags.StringVar(&filter.DescriptionContains, "description-contains", "", "`text` that the description of the node contains")
+	flags.IntVar(&filter.Most, "limit", 0, "maximum `number` of nodes, the oldest first; 0 means no limit")
+	associated := flags.Bool("associated", false, "whether the node has an instance (default: both)")
+	maintenance := flags.Bool("maintenance", false, "whether the node is in maintenance (default: both)")
+	retired := flags.Bool("retired", false, "whether the node is retired (default: both)")
 	frame.CompleteChoices(command, "provision-state", "enroll", "manageable", "available", "active", "error", "clean failed", "deploy failed")
 	completeFlag(f, command, "resource-class", completeNodeClasses)
 	completeFlag(f, command, "driver", completeDrivers)
 	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, _ []string) error {
-		filter.Associated = asked(command, "associated", associated)
-		filter.Maintenance = asked(command, "maintenance", maintenance)
-		filter.Retired = asked(command, "retired", retired)
+		filter.Associated = ifChanged(command, "associated", associated)
+		filter.Maintenance = ifChanged(command, "maintenance", maintenance)
+		filter.Retired = ifChanged(command, "retired", retired)
 		found, err := service.NodeList(ctx, filter)
 		if err != nil {
 			return err
@@ -228,8 +228,8 @@ A JSON list has the objects of 'berth baremetal node show'.`,
 	return command
 }
 
-// asked is the value of a flag if it was given.
-func asked(c *cobra.Command, flag string, value *bool) *bool {
+// ifChanged returns the value of a flag, or nil if the flag is not on the command line.
+func ifChanged(c *cobra.Command, flag string, value *bool) *bool {
 	if !c.Flags().Changed(flag) {
 		return nil
 	}
@@ -240,8 +240,7 @@ func bmNodeShowCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show NODE",
 		Short: "Show one node",
-		Long: `Show one node: what it is, what it is doing, and who has it. What says nothing is left
-out of the table.
+		Long: `Show one node. The table omits empty members.
 
 The JSON object has the members uuid, name, driver, resource_class, traits,
 provision_state, target_provision_state, provision_updated_at, power_state,
@@ -269,7 +268,7 @@ func bmNodeStatesCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "states NODE",
 		Short: "Show the states of a node",
-		Long: `Tell what a node is doing, and what it shall do.
+		Long: `Show the provision state and the power state of a node, with their targets.
 
 The JSON object has the members provision_state, target_provision_state,
 provision_updated_at, power_state, target_power_state, last_error and console_enabled.`,
@@ -284,8 +283,8 @@ provision_updated_at, power_state, target_power_state, last_error and console_en
 			return unknownNode(ctx, service, arguments[0], err)
 		}
 		return frame.PrintAs(f.Stdout, *format, found, [][]string{
-			{"WHAT", "IS", "SHALL BE", "SINCE"},
-			{"provision", frame.OrDash(found.ProvisionState), optional(found.TargetProvisionState), moment(found.ProvisionUpdatedAt)},
+			{"STATE", "CURRENT", "TARGET", "SINCE"},
+			{"provision", frame.OrDash(found.ProvisionState), optional(found.TargetProvisionState), timeText(found.ProvisionUpdatedAt)},
 			{"power", optional(found.PowerState), optional(found.TargetPowerState), "-"},
 			{"last error", optional(found.LastError), "-", "-"},
 		})
@@ -310,15 +309,15 @@ The command continues with the other nodes; the exit code is then 1.`,
 	return command
 }
 
-// asText is how tables show a value of any kind.
-func asText(value any) string {
+// valueText returns a JSON value as a cell of a table: a string as it is, others as JSON.
+func valueText(value any) string {
 	if text, plain := value.(string); plain {
 		return frame.OrDash(text)
 	}
 	return jsonText(value)
 }
 
-// jsonText is a value as JSON in one line.
+// jsonText returns a value as JSON in one line.
 func jsonText(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -13,24 +13,24 @@ func bmNodeSetCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "set NODE",
 		Short: "Set members of a node",
-		Long: `Change a node. What is not named stays; all is changed, or nothing. Shows the node
-afterwards. States are changed by commands of their own, traits with 'berth baremetal
-node trait'.`,
+		Long: `Set members of a node in one transaction; others are unchanged. The command prints the
+node as 'berth baremetal node show' does. Other commands change the states; 'berth
+baremetal node trait' changes the traits.`,
 		Example: `  berth baremetal node set rack-1 --name rack-one --owner lab
   berth baremetal node set rack-1 --property cpus=64 --extra position=7
   berth baremetal node set rack-1 --protected --reason 'holds the backups'`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
-	var given nodeFlags
-	given.add(f, command)
-	protected := command.Flags().Bool("protected", false, "keep it from being undeployed and deleted; with =false, no more")
-	retired := command.Flags().Bool("retired", false, "keep it from being given away again; with =false, no more")
-	reason := command.Flags().String("reason", "", "with --protected or --retired, the `reason`")
+	var node nodeFlags
+	node.add(f, command)
+	protected := command.Flags().Bool("protected", false, "whether the node is protected against undeploy, rebuild and delete")
+	retired := command.Flags().Bool("retired", false, "whether the node is retired, so that the server does not assign it")
+	reason := command.Flags().String("reason", "", "`reason` of --protected or --retired")
 	command.ValidArgsFunction = completing(f, completeNodes, 1)
-	command.RunE = changeNode(f, format, "name what to change, such as --name; see --help", func() ([]baremetal.Change, error) {
-		changes, err := given.changes()
-		for member, value := range map[string]*bool{"protected": asked(command, "protected", protected), "retired": asked(command, "retired", retired)} {
+	command.RunE = changeNode(f, format, "write a flag such as --name; see --help", func() ([]baremetal.Change, error) {
+		changes, err := node.changes()
+		for member, value := range map[string]*bool{"protected": ifChanged(command, "protected", protected), "retired": ifChanged(command, "retired", retired)} {
 			if value == nil {
 				continue
 			}
@@ -44,7 +44,7 @@ node trait'.`,
 	return command
 }
 
-// changes are those of the flags that were given.
+// changes returns the changes of the flags that are not empty.
 func (f *nodeFlags) changes() ([]baremetal.Change, error) {
 	var changes []baremetal.Change
 	for _, member := range []struct{ name, value string }{
@@ -59,11 +59,11 @@ func (f *nodeFlags) changes() ([]baremetal.Change, error) {
 		member, flag string
 		pairs        *[]string
 	}{{"properties", "property", f.properties}, {"driver_info", "driver-info", f.driverInfo}, {"extra", "extra", f.extra}} {
-		more, err := setPairs(group.member, group.flag, *group.pairs)
+		pairChanges, err := setPairs(group.member, group.flag, *group.pairs)
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, more...)
+		changes = append(changes, pairChanges...)
 	}
 	return changes, nil
 }
@@ -72,9 +72,9 @@ func bmNodeUnsetCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "unset NODE",
 		Short: "Unset members of a node",
-		Long: `Take members of a node away. To take the instance away from a node that an allocation
-has deletes the allocation; the service refuses that while the machine is in use. Shows
-the node afterwards.`,
+		Long: `Unset members of a node. Unsetting the instance deletes the node allocation of the node;
+the server rejects that while the node is in use. The command prints the node as 'berth
+baremetal node show' does.`,
 		Example: `  berth baremetal node unset rack-1 --owner --description
   berth baremetal node unset rack-1 --property cpus --extra position`,
 		Args: cobra.ExactArgs(1),
@@ -86,21 +86,21 @@ the node afterwards.`,
 		value *bool
 	}
 	for _, member := range [][3]string{
-		{"name", "name", "the name"}, {"resource-class", "resource_class", "the resource class"}, {"owner", "owner", "the owner"},
-		{"lessee", "lessee", "the lessee"}, {"description", "description", "the description"},
-		{"conductor-group", "conductor_group", "the group of conductors"}, {"instance-uuid", "instance_uuid", "who has it"},
-		{"protected", "protected", "the protection"}, {"retired", "retired", "that it is retired"},
+		{"name", "name", "name"}, {"resource-class", "resource_class", "resource class"}, {"owner", "owner", "owner"},
+		{"lessee", "lessee", "lessee"}, {"description", "description", "description"},
+		{"conductor-group", "conductor_group", "conductor group"}, {"instance-uuid", "instance_uuid", "instance"},
+		{"protected", "protected", "protection"}, {"retired", "retired", "retirement"},
 	} {
 		members = append(members, struct {
 			name  string
 			value *bool
-		}{member[1], flags.Bool(member[0], false, member[2])})
+		}{member[1], flags.Bool(member[0], false, "whether the "+member[2]+" is unset")})
 	}
-	properties := flags.StringArray("property", nil, "the property with this `key`; may be repeated")
-	driverInfo := flags.StringArray("driver-info", nil, "what the driver was told under this `key`; may be repeated")
-	extra := flags.StringArray("extra", nil, "the note with this `key`; may be repeated")
+	properties := flags.StringArray("property", nil, "`key` of the property; repeatable")
+	driverInfo := flags.StringArray("driver-info", nil, "`key` of the driver info; repeatable")
+	extra := flags.StringArray("extra", nil, "`key` of the extra value; repeatable")
 	command.ValidArgsFunction = completing(f, completeNodes, 1)
-	command.RunE = changeNode(f, format, "name what to take away, such as --owner; see --help", func() ([]baremetal.Change, error) {
+	command.RunE = changeNode(f, format, "write a flag such as --owner; see --help", func() ([]baremetal.Change, error) {
 		var changes []baremetal.Change
 		for _, member := range members {
 			if *member.value {
@@ -117,7 +117,8 @@ the node afterwards.`,
 	return command
 }
 
-// changeNode is what set and unset do.
+// changeNode returns the function of the commands set and unset: it reads the changes from the flags
+// and applies them.
 func changeNode(f *frame.Frame, format *string, remedy string, read func() ([]baremetal.Change, error)) func(*cobra.Command, []string) error {
 	return withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		changes, err := read()
@@ -125,7 +126,7 @@ func changeNode(f *frame.Frame, format *string, remedy string, read func() ([]ba
 			return err
 		}
 		if len(changes) == 0 {
-			return frame.WrongArgument("node", arguments[0], "stays as it is", remedy)
+			return frame.WrongArgument("node", arguments[0], "has no changes", remedy)
 		}
 		changed, err := service.NodeUpdate(ctx, arguments[0], changes...)
 		if err != nil {

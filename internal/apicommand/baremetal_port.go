@@ -14,7 +14,7 @@ func bmPortCommand(f *frame.Frame) *cobra.Command {
 	return frame.Family(&cobra.Command{
 		Use:   "port",
 		Short: "Create, list and delete ports of nodes",
-		Long:  `Show and change the network interfaces of machines. Ports have no names; PORT is a uuid.`,
+		Long:  `Create, list and delete ports, the network interfaces of nodes. PORT is a UUID.`,
 		Example: `  berth baremetal port create --node rack-1 52:54:00:12:34:56
   berth baremetal port list --node rack-1`,
 	}, bmPortCreateCommand(f), bmPortListCommand(f), bmPortShowCommand(f), bmPortDeleteCommand(f))
@@ -32,39 +32,39 @@ func bmPortCreateCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "create ADDRESS",
 		Short:   "Create a port of a node",
-		Long:    `Give a node a port with a MAC address, which no other port may have, and show it.`,
+		Long:    `Create a port of a node with a unique MAC address, and print it.`,
 		Example: `  berth baremetal port create 52:54:00:12:34:56 --node rack-1 --physical-network provisioning`,
 		Args:    cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
-	node := command.Flags().String("node", "", "the `node`")
-	id := command.Flags().String("uuid", "", "`uuid` to give it; one is made up otherwise")
-	network := command.Flags().String("physical-network", "", "`network` that it is plugged into")
-	extra := pairsFlag(command, "extra", "note `KEY=VALUE` with it")
+	node := command.Flags().String("node", "", "name or UUID of the `node`")
+	id := command.Flags().String("uuid", "", "`UUID` of the port (default: random)")
+	network := command.Flags().String("physical-network", "", "physical `network` of the port")
+	extra := pairsFlag(command, "extra", "extra value `KEY=VALUE`")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	completeFlag(f, command, "node", completeNodes)
 	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) (err error) {
 		if *node == "" {
-			return frame.WrongFlag("node", "", "names no node", "write whose port it is")
+			return frame.WrongFlag("node", "", "is empty", "write the node of the port")
 		}
-		wanted := baremetal.NewPort{Address: arguments[0], PhysicalNetwork: *network}
-		if wanted.UUID, err = uuidFlag("uuid", *id); err != nil {
+		port := baremetal.NewPort{Address: arguments[0], PhysicalNetwork: *network}
+		if port.UUID, err = uuidFlag("uuid", *id); err != nil {
 			return err
 		}
-		if wanted.Extra, err = readPairs("extra", *extra); err != nil {
+		if port.Extra, err = readPairs("extra", *extra); err != nil {
 			return err
 		}
-		// The API takes uuids only here.
+		// The API accepts only the UUID of the node.
 		owner, err := service.NodeShow(ctx, *node)
 		if err != nil {
 			return unknownNode(ctx, service, *node, err)
 		}
-		wanted.NodeUUID = owner.UUID
-		made, err := service.PortCreate(ctx, wanted)
+		port.NodeUUID = owner.UUID
+		created, err := service.PortCreate(ctx, port)
 		if err != nil {
 			return err
 		}
-		return frame.PrintAs(f.Stdout, *format, made, portTable(made))
+		return frame.PrintAs(f.Stdout, *format, created, portTable(created))
 	})
 	return command
 }
@@ -73,9 +73,9 @@ func bmPortListCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List ports",
-		Long: `List the ports that meet every condition; without one, all.
+		Long: `List the ports that match all filters, by default all.
 
-A JSON list has the members uuid, address, node_uuid, pxe_enabled, physical_network,
+The JSON list has the members uuid, address, node_uuid, pxe_enabled, physical_network,
 local_link_connection, extra, created_at and updated_at.`,
 		Example: `  berth baremetal port list --node rack-1
   berth baremetal port list --address 52:54:00:12:34:56 --output json`,
@@ -83,8 +83,8 @@ local_link_connection, extra, created_at and updated_at.`,
 	}
 	format := frame.OutputFlag(command)
 	var filter baremetal.PortFilter
-	command.Flags().StringVar(&filter.Node, "node", "", "those of this `node`")
-	command.Flags().StringVar(&filter.Address, "address", "", "the one with this MAC `address`")
+	command.Flags().StringVar(&filter.Node, "node", "", "name or UUID of the `node`")
+	command.Flags().StringVar(&filter.Address, "address", "", "MAC `address` of the port")
 	completeFlag(f, command, "node", completeNodes)
 	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, _ []string) error {
 		found, err := service.PortList(ctx, filter)
@@ -96,11 +96,11 @@ local_link_connection, extra, created_at and updated_at.`,
 	return command
 }
 
-// portID reads the argument that names a port.
+// portID parses the UUID of a port in an argument.
 func portID(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil {
-		return id, frame.WrongArgument("port", text, "is no uuid", "ports have no names; see 'berth baremetal port list'")
+		return id, frame.WrongArgument("port", text, "is not a UUID", "ports have no names; see 'berth baremetal port list'")
 	}
 	return id, nil
 }
@@ -144,8 +144,8 @@ func bmPortDeleteCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "delete PORT...",
 		Short: "Delete ports",
-		Long: `Delete ports. One that cannot be deleted does not keep the others from being deleted;
-the exit code is then 1.`,
+		Long: `Delete ports. After an error the command continues with the other ports; the exit code
+is then 1.`,
 		Example: `  berth baremetal port delete c0ffee00-0000-4000-8000-000000000001`,
 		Args:    cobra.MinimumNArgs(1),
 	}

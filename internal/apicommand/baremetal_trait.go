@@ -13,7 +13,7 @@ func bmNodeTraitCommand(f *frame.Frame) *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list NODE",
 		Short: "List the traits of a node",
-		Long:  `List the traits of a node, sorted. The JSON is a list of texts.`,
+		Long:  `List the traits of a node, sorted. The JSON is a list of strings.`,
 		Example: `  berth baremetal node trait list rack-1
   berth baremetal node trait list rack-1 --output json`,
 		Args: cobra.ExactArgs(1),
@@ -26,24 +26,25 @@ func bmNodeTraitCommand(f *frame.Frame) *cobra.Command {
 	return frame.Family(&cobra.Command{
 		Use:   "trait",
 		Short: "List, add and remove the traits of a node",
-		Long: `Show and change which traits a node has, which allocations may ask for. Traits are those
-of OpenStack, and any that begin with CUSTOM_, which need not be made first.`,
+		Long: `List, add and remove the traits of a node, which node allocations can require. A trait
+is a standard trait or any name that begins with CUSTOM_; custom traits need no
+creation.`,
 		Example: `  berth baremetal node trait add rack-1 CUSTOM_SSD HW_CPU_X86_AVX2
   berth baremetal node trait list rack-1`,
 	}, list,
-		bmTraitEditCommand(f, "set", "Give a node exactly these traits", "Give a node these traits and take away all others.",
+		bmTraitEditCommand(f, "set", "Replace the traits of a node", "Replace all traits of a node.",
 			(*baremetal.Client).NodeTraitReplace),
-		bmTraitEditCommand(f, "add", "Give a node more traits", "Give a node these traits on top of those it has.",
+		bmTraitEditCommand(f, "add", "Add traits to a node", "Add traits to a node. It keeps its other traits.",
 			eachTrait((*baremetal.Client).NodeTraitAdd)),
-		bmTraitEditCommand(f, "remove", "Take traits away from a node", "Take these traits away from a node.",
+		bmTraitEditCommand(f, "remove", "Remove traits from a node", "Remove traits from a node.",
 			eachTrait((*baremetal.Client).NodeTraitDelete)),
-		bmTraitEditCommand(f, "clear", "Take all traits away from a node", "Take all traits away from a node.",
+		bmTraitEditCommand(f, "clear", "Remove all traits of a node", "Remove all traits of a node.",
 			func(service *baremetal.Client, ctx context.Context, node string, _ []string) error {
 				return service.NodeTraitClear(ctx, node)
 			}))
 }
 
-// eachTrait does something with one trait after the other, up to the first error.
+// eachTrait returns a function that calls do for each trait until the first error.
 func eachTrait(do func(*baremetal.Client, context.Context, string, string) error) func(*baremetal.Client, context.Context, string, []string) error {
 	return func(service *baremetal.Client, ctx context.Context, node string, traits []string) error {
 		for _, trait := range traits {
@@ -67,7 +68,7 @@ func bmTraitEditCommand(f *frame.Frame, verb, short, long string, edit func(*bar
 	command := &cobra.Command{
 		Use:     verb + " NODE TRAIT...",
 		Short:   short,
-		Long:    frame.Wrap(long + " Shows what the node has afterwards, as 'list' does."),
+		Long:    frame.Wrap(long + " The command prints the resulting traits as 'list' does."),
 		Example: "  berth baremetal node trait " + verb + " rack-1 CUSTOM_SSD",
 		Args:    cobra.MinimumNArgs(2),
 	}

@@ -13,71 +13,71 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// waiting are the flags of commands that may wait for what they began.
-type waiting struct {
-	wanted *bool
-	most   *time.Duration
+// waitOptions holds the flags of commands that can wait for the result of their request.
+type waitOptions struct {
+	enabled *bool
+	timeout *time.Duration
 }
 
-func waitFlags(c *cobra.Command, what string) waiting {
-	return waiting{
-		wanted: c.Flags().Bool("wait", false, "wait until "+what),
-		most:   c.Flags().Duration("wait-timeout", 0, "with --wait, the longest `time` to wait, such as 10m; 0 means no limit"),
+// waitFlags adds the flags; condition ends the wait.
+func waitFlags(c *cobra.Command, condition string) waitOptions {
+	return waitOptions{
+		enabled: c.Flags().Bool("wait", false, "whether the command waits until "+condition),
+		timeout: c.Flags().Duration("wait-timeout", 0, "maximum `time` of --wait, such as 10m; 0 means no limit"),
 	}
 }
 
-// check refuses a limit without a wait.
-func (w waiting) check() error {
+// check returns an error for a negative timeout and for a timeout without --wait.
+func (w waitOptions) check() error {
 	switch {
-	case *w.most < 0:
-		return frame.WrongFlag("wait-timeout", w.most.String(), "is less than nothing", "write a time such as 10m")
-	case *w.most > 0 && !*w.wanted:
-		return frame.WrongFlag("wait-timeout", w.most.String(), "limits no wait", "add --wait, or leave it out")
+	case *w.timeout < 0:
+		return frame.WrongFlag("wait-timeout", w.timeout.String(), "is negative", "write a duration such as 10m")
+	case *w.timeout > 0 && !*w.enabled:
+		return frame.WrongFlag("wait-timeout", w.timeout.String(), "requires --wait", "add --wait, or omit --wait-timeout")
 	}
 	return nil
 }
 
-// limited is the context of a wait, and what an error of it means.
-func (w waiting) limited(ctx context.Context, do func(context.Context) error) error {
-	if *w.most == 0 {
+// limited calls do with the timeout, and adds an explanation to its error after the timeout.
+func (w waitOptions) limited(ctx context.Context, do func(context.Context) error) error {
+	if *w.timeout == 0 {
 		return do(ctx)
 	}
-	limited, cancel := context.WithTimeout(ctx, *w.most)
+	limited, cancel := context.WithTimeout(ctx, *w.timeout)
 	defer cancel()
 	err := do(limited)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return fmt.Errorf("not done within %s; it goes on, and --wait-timeout sets how long to wait: %w", w.most, err)
+		return fmt.Errorf("not done within %s; the server continues; increase --wait-timeout to wait longer: %w", w.timeout, err)
 	}
 	return err
 }
 
-// waitingLine is a line on standard error that tells what is waited for. It is there
-// on terminals only, and gone when the wait ends.
-type waitingLine struct {
+// waitLine is a line on standard error with the state during a wait. It exists on terminals only.
+type waitLine struct {
 	out     io.Writer // nil: no terminal
-	began   time.Time
+	started time.Time
 	visible bool
 }
 
-func newWaitingLine(f *frame.Frame) *waitingLine {
-	line := &waitingLine{began: time.Now()}
+func newWaitLine(f *frame.Frame) *waitLine {
+	line := &waitLine{started: time.Now()}
 	if terminal, _ := terminal.Of(f.Stderr); terminal {
 		line.out = f.Stderr
 	}
 	return line
 }
 
-// show writes the line again. Texts may come from the network.
-func (l *waitingLine) show(format string, values ...any) {
-	if l.out == nil || time.Since(l.began) < progressPause {
+// show updates the line. It escapes control characters, because texts may come from the network.
+func (l *waitLine) show(format string, values ...any) {
+	if l.out == nil || time.Since(l.started) < progressInterval {
 		return
 	}
 	l.visible = true
-	fmt.Fprintf(l.out, "\r\x1b[K%s (%s)", terminal.Safe(fmt.Sprintf(format, values...)), time.Since(l.began).Round(time.Second))
+	fmt.Fprintf(l.out, "\r\x1b[K%s (%s)", terminal.Safe(fmt.Sprintf(format, values...)), time.Since(l.started).Round(time.Second))
 }
 
-// end takes the line away.
-func (l *waitingLine) end() {
+// end clears the line.
+func (l *waitLine) end() {
 	if l.visible {
 		fmt.Fprint(l.out, "\r\x1b[K")
 		l.visible = false

@@ -28,8 +28,7 @@ candidate.`,
 	return command
 }
 
-// candidateDocument is one candidate as --output json prints it. The names are an
-// interface: scripts read them.
+// candidateDocument is the JSON document of one candidate. Scripts depend on the names of its members.
 type candidateDocument struct {
 	Allocations []candidateAllocation  `json:"allocations"`
 	Mappings    map[string][]uuid.UUID `json:"mappings"`
@@ -43,8 +42,8 @@ type candidateAllocation struct {
 	Amount   int64     `json:"amount"`
 	Used     int64     `json:"used"`
 	Capacity int64     `json:"capacity"`
-	// Groups are the suffixes of the groups that the provider serves, empty for
-	// the one without.
+	// Groups are the suffixes of the request groups that the provider serves; the suffix of the
+	// unsuffixed group is empty.
 	Groups []string `json:"groups"`
 }
 
@@ -58,8 +57,8 @@ its used amount and capacity; rows with the same number form one candidate.
 
 ` + groupHelp + `
 
-The JSON is a list of candidates with the members allocations and mappings: which
-providers serve which group, by its suffix. Each of the allocations has the members
+The JSON is a list of candidates with the members allocations and mappings, which lists
+the providers of each request group by suffix. Each of the allocations has the members
 resource_provider_uuid, resource_provider_name, root_provider_uuid, resource_class,
 amount, used, capacity and groups.`,
 		Example: `  berth candidate list --resources VCPU:2,MEMORY_MB:512
@@ -83,17 +82,18 @@ amount, used, capacity and groups.`,
 func candidateTable(documents []candidateDocument) [][]string {
 	table := [][]string{{"CANDIDATE", "PROVIDER", "CLASS", "AMOUNT", "USED", "CAPACITY", "GROUPS"}}
 	for i, candidate := range documents {
-		for _, one := range candidate.Allocations {
-			suffixes := slices.DeleteFunc(slices.Clone(one.Groups), func(suffix string) bool { return suffix == "" })
+		for _, allocation := range candidate.Allocations {
+			suffixes := slices.DeleteFunc(slices.Clone(allocation.Groups), func(suffix string) bool { return suffix == "" })
 			table = append(table, []string{
-				fmt.Sprint(i + 1), one.Name, one.Class, fmt.Sprint(one.Amount), fmt.Sprint(one.Used), fmt.Sprint(one.Capacity), frame.OrDash(strings.Join(suffixes, ", ")),
+				fmt.Sprint(i + 1), allocation.Name, allocation.Class, fmt.Sprint(allocation.Amount), fmt.Sprint(allocation.Used),
+				fmt.Sprint(allocation.Capacity), frame.OrDash(strings.Join(suffixes, ", ")),
 			})
 		}
 	}
 	return table
 }
 
-// candidates asks the service and finds the names of the providers.
+// candidates queries allocation candidates and the names of their providers.
 func (w *CandidateRequest) candidates(ctx context.Context, service *client.Client) ([]candidateDocument, *api.Candidates, error) {
 	query, err := w.query(ctx, service)
 	if err != nil {
@@ -110,7 +110,7 @@ func (w *CandidateRequest) candidates(ctx context.Context, service *client.Clien
 			used = append(used, uuid.MustParse(provider))
 		}
 	}
-	if err := names.learn(ctx, used); err != nil {
+	if err := names.load(ctx, used); err != nil {
 		return nil, nil, err
 	}
 	documents := make([]candidateDocument, 0, len(found.AllocationRequests))
@@ -120,7 +120,8 @@ func (w *CandidateRequest) candidates(ctx context.Context, service *client.Clien
 	return documents, &found, nil
 }
 
-// documentOfCandidate sorts providers by name, since an answer has no order.
+// documentOfCandidate returns the document of a candidate. It sorts providers by name, because their
+// order in responses is undefined.
 func documentOfCandidate(candidate api.Candidate, summaries map[string]api.ProviderSummary, names *providerNames) candidateDocument {
 	document := candidateDocument{Allocations: []candidateAllocation{}, Mappings: candidate.Mappings}
 	groups := map[string][]string{}
@@ -132,10 +133,10 @@ func documentOfCandidate(candidate api.Candidate, summaries map[string]api.Provi
 	for _, text := range sortedKeys(candidate.Allocations) {
 		provider, summary := uuid.MustParse(text), summaries[text]
 		for _, class := range sortedKeys(candidate.Allocations[text].Resources) {
-			there := summary.Resources[class]
+			inventory := summary.Resources[class]
 			document.Allocations = append(document.Allocations, candidateAllocation{
 				Provider: provider, Name: names.known[provider], Root: summary.RootProviderUUID, Class: class,
-				Amount: candidate.Allocations[text].Resources[class], Used: there.Used, Capacity: int64(there.Capacity), Groups: groups[text],
+				Amount: candidate.Allocations[text].Resources[class], Used: inventory.Used, Capacity: int64(inventory.Capacity), Groups: groups[text],
 			})
 		}
 	}

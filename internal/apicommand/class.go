@@ -11,7 +11,7 @@ import (
 )
 
 var classNames = nameCommands{
-	command: "class", one: "resource class", heading: "CLASS", example: "CUSTOM_LICENSE",
+	command: "class", singular: "resource class", plural: "resource classes", heading: "CLASS", example: "CUSTOM_LICENSE",
 	list: (*client.Client).ResourceClassList, ensure: (*client.Client).ResourceClassEnsure,
 	remove: (*client.Client).ResourceClassDelete, complete: completeClasses,
 }
@@ -21,8 +21,8 @@ func classCommand(f *frame.Frame) *cobra.Command {
 		Use:     "class",
 		Aliases: []string{"resource-class"},
 		Short:   "List, create and delete resource classes",
-		Long: `Show and change which resource classes there are. Standard ones such as VCPU are always
-there; custom ones begin with CUSTOM_.`,
+		Long: `List, create and delete resource classes. Standard classes such as VCPU always exist;
+names of custom classes begin with CUSTOM_.`,
 		Example: `  berth class list
   berth class create CUSTOM_LICENSE`,
 	}, classListCommand(f), classNames.showCommand(f), classNames.createCommand(f), classNames.deleteCommand(f))
@@ -34,8 +34,8 @@ func classListCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List resource classes",
-		Long: `List the resource classes there are: standard ones first, then custom ones in the order
-in which they were made. The JSON is a list of texts.`,
+		Long: `List the resource classes: standard classes first, then custom classes in the order of
+their creation. The JSON is a list of strings.`,
 		Example: "  berth class list\n  berth class list --output json | jq -r '.[]' | grep ^CUSTOM_",
 		Args:    cobra.NoArgs,
 	}

@@ -1,8 +1,8 @@
-// Package apicommand has the commands that ask a service: those of the Placement API and of the
-// Bare Metal API, and the picture of a provider tree.
+// Package apicommand has the commands that send requests to a server: those of the Placement API
+// and of the Bare Metal API, and `berth tree`.
 //
-// It is not for which service is asked, and as whom (package connect), nor for pictures
-// themselves (package draw).
+// It is not for the URL of the server and authentication (package connect), nor for drawing trees
+// (package draw).
 package apicommand
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// Commands makes the commands of both APIs. That of the picture, which is about hosts, is Tree.
+// Commands returns the commands of both APIs. Tree returns the remaining command.
 func Commands(f *frame.Frame) []*cobra.Command {
 	return []*cobra.Command{
 		providerCommand(f), inventoryCommand(f), traitCommand(f), aggregateCommand(f),

@@ -14,18 +14,17 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// completer finds the words that a shell may complete.
+// completer returns the possible values of an argument or a flag for shell completion.
 type completer func(service *client.Client, ctx context.Context) ([]string, error)
 
-// completionTimeout is how long a person who pressed the tabulator key waits for
-// a service that may not be there. Whatever goes wrong, nothing is completed and
-// nothing is said: the person is in the middle of a line.
+// completionTimeout limits the wait for the server after the Tab key. On an error, completion returns
+// no values and prints nothing, because the user is editing a line.
 const completionTimeout = 2 * time.Second
 
-// anyNumber of arguments may be completed.
+// anyNumber is the maxArguments of completing for no limit.
 const anyNumber = -1
 
-// complete asks the service and returns what begins with the text typed so far.
+// complete requests the values and returns those with the prefix typed.
 func complete(f *frame.Frame, c *cobra.Command, find completer, typed string) ([]string, cobra.ShellCompDirective) {
 	if find == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -50,10 +49,11 @@ func complete(f *frame.Frame, c *cobra.Command, find completer, typed string) ([
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completing completes the first arguments of a command, those not yet written.
-func completing(f *frame.Frame, find completer, most int) cobra.CompletionFunc {
+// completing returns a function that completes the first maxArguments arguments of a command, without
+// values that are already on the command line.
+func completing(f *frame.Frame, find completer, maxArguments int) cobra.CompletionFunc {
 	return func(c *cobra.Command, written []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if most != anyNumber && len(written) >= most {
+		if maxArguments != anyNumber && len(written) >= maxArguments {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		words, directive := complete(f, c, find, typed)
@@ -61,18 +61,18 @@ func completing(f *frame.Frame, find completer, most int) cobra.CompletionFunc {
 	}
 }
 
-// completeProviders is for commands whose one argument is a provider.
+// completeProviders completes the provider of a command with one argument.
 func completeProviders(f *frame.Frame, c *cobra.Command) {
 	c.ValidArgsFunction = completing(f, completeProviderNames, 1)
 }
 
-// completeManyProviders is for commands whose arguments all are providers.
+// completeManyProviders completes the arguments of a command whose arguments are providers.
 func completeManyProviders(f *frame.Frame, c *cobra.Command) {
 	c.ValidArgsFunction = completing(f, completeProviderNames, anyNumber)
 }
 
-// completeProviderThen is for commands whose first argument is a provider and
-// whose others are something else.
+// completeProviderThen completes a provider as the first argument of a command and the values of
+// others as its other arguments.
 func completeProviderThen(f *frame.Frame, c *cobra.Command, others completer) {
 	providers, rest := completing(f, completeProviderNames, 1), completing(f, others, anyNumber)
 	c.ValidArgsFunction = func(c *cobra.Command, written []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -83,23 +83,22 @@ func completeProviderThen(f *frame.Frame, c *cobra.Command, others completer) {
 	}
 }
 
-// completeFlag completes the value of a flag. The error that cobra may return is a
-// flag that does not exist, a mistake in the program.
+// completeFlag completes the value of a flag. It panics if the flag does not exist.
 func completeFlag(f *frame.Frame, c *cobra.Command, flag string, find completer) {
 	frame.Must(c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return complete(f, c, find, typed)
 	}))
 }
 
-// completeProviderFlags is completeFlag for flags that name a provider.
+// completeProviderFlags completes the values of flags that name a provider.
 func completeProviderFlags(f *frame.Frame, c *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		completeFlag(f, c, flag, completeProviderNames)
 	}
 }
 
-// completeListFlags completes the last element of comma separated classes and
-// traits.
+// completeListFlags completes the last element of the comma-separated lists of the flags --resources
+// and --required.
 func completeListFlags(f *frame.Frame, c *cobra.Command) {
 	for flag, find := range map[string]completer{"resources": completeClasses, "required": completeTraits} {
 		frame.Must(c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -119,8 +118,8 @@ func completeListFlags(f *frame.Frame, c *cobra.Command) {
 func completeProviderNames(service *client.Client, ctx context.Context) ([]string, error) {
 	all, err := service.ProviderList(ctx, client.ProviderFilter{})
 	found := make([]string, 0, len(all))
-	for _, one := range all {
-		found = append(found, one.Name)
+	for _, provider := range all {
+		found = append(found, provider.Name)
 	}
 	slices.Sort(found)
 	return found, err

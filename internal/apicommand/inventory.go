@@ -27,8 +27,8 @@ func inventoryCommand(f *frame.Frame) *cobra.Command {
 	return command
 }
 
-// inventoryDocument is one row of `berth inventory list --output json`. The names
-// are an interface: scripts read them.
+// inventoryDocument is one element of the JSON list of `berth inventory list`. Scripts depend on the
+// names of its members.
 type inventoryDocument struct {
 	Class    string  `json:"resource_class"`
 	Total    int32   `json:"total"`
@@ -41,22 +41,24 @@ type inventoryDocument struct {
 	Used     int64   `json:"used"`
 }
 
-// documentOfInventory fills in what the service takes for a field that is left out.
+// documentOfInventory returns the document of an inventory, with the defaults of the server for
+// missing fields.
 func documentOfInventory(class string, record client.InventoryRecord, used int64) inventoryDocument {
 	document := inventoryDocument{
 		Class: class, Total: record.Total, Reserved: valueOr(record.Reserved, 0), Used: used,
 		Min: valueOr(record.MinUnit, 1), Max: valueOr(record.MaxUnit, math.MaxInt32),
 		Step: valueOr(record.StepSize, 1), Ratio: valueOr(record.AllocationRatio, 1),
 	}
-	// What a claim is measured against; ratios go far beyond the numbers that fit.
+	// Limited to ±2^53, because the ratio can make it exceed int64.
 	capacity := float64(document.Total-document.Reserved) * document.Ratio
 	document.Capacity = int64(max(min(capacity, 1<<53), -(1 << 53)))
 	return document
 }
 
-func valueOr[T any](value *T, otherwise T) T {
+// valueOr returns the value, or fallback for nil.
+func valueOr[T any](value *T, fallback T) T {
 	if value == nil {
-		return otherwise
+		return fallback
 	}
 	return *value
 }
@@ -64,17 +66,17 @@ func valueOr[T any](value *T, otherwise T) T {
 var inventoryHeading = []string{"CLASS", "TOTAL", "RESERVED", "MIN", "MAX", "STEP", "RATIO", "CAPACITY", "USED"}
 
 func (d inventoryDocument) row() []string {
-	most := fmt.Sprint(d.Max)
+	maxUnit := fmt.Sprint(d.Max)
 	if d.Max == math.MaxInt32 {
-		most = "-" // no limit
+		maxUnit = "-" // no limit
 	}
 	return []string{
-		d.Class, fmt.Sprint(d.Total), fmt.Sprint(d.Reserved), fmt.Sprint(d.Min), most, fmt.Sprint(d.Step),
+		d.Class, fmt.Sprint(d.Total), fmt.Sprint(d.Reserved), fmt.Sprint(d.Min), maxUnit, fmt.Sprint(d.Step),
 		strconv.FormatFloat(d.Ratio, 'g', -1, 64), fmt.Sprint(d.Capacity), fmt.Sprint(d.Used),
 	}
 }
 
-// printInventories prints inventories beside what is in use of them.
+// printInventories prints inventories with their usages.
 func printInventories(ctx context.Context, f *frame.Frame, service *client.Client, format string, provider api.Provider, inventories client.Inventories) error {
 	used, _, err := service.ProviderUsageList(ctx, provider.UUID)
 	if err != nil {
@@ -94,8 +96,8 @@ func inventoryListCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list PROVIDER",
 		Short: "List the inventories of a provider",
-		Long: `List what a provider has of each resource class, and how much of it is in use. The
-capacity is (total - reserved) * ratio. A dash as MAX means that there is no limit.
+		Long: `List the inventories of a provider with their usages. The capacity is (total - reserved)
+* ratio. A dash as MAX means no limit.
 
 The JSON is a list with the members resource_class, total, reserved, min_unit, max_unit,
 step_size, allocation_ratio, capacity and used.`,
@@ -119,8 +121,8 @@ func inventoryShowCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show PROVIDER CLASS",
 		Short: "Show the inventory of one resource class of a provider",
-		Long: `Show what a provider has of one resource class, and how much of it is in use. The JSON
-is one object with the members of 'berth inventory list'.`,
+		Long: `Show the inventory of one resource class of a provider with its usage. The JSON is one
+object with the members of 'berth inventory list'.`,
 		Example: `  berth inventory show compute-1 VCPU
   berth inventory show compute-1 VCPU --output json | jq .total`,
 		Args: cobra.ExactArgs(2),

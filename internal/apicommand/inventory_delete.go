@@ -14,9 +14,9 @@ func inventoryDeleteCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "delete PROVIDER CLASS...",
 		Short: "Delete inventories of a provider",
-		Long: `Take the inventory of one or several resource classes away from a provider. The service
-refuses one that consumers have allocations of; that does not keep the others from
-being taken away, and the exit code is then 1.`,
+		Long: `Delete the inventories of one or several resource classes of a provider. The server
+rejects the deletion of an inventory with allocations. The command continues with the
+other classes; the exit code is then 1.`,
 		Example: `  berth inventory delete compute-1 CUSTOM_LICENSE
   berth inventory delete compute-1 VGPU PGPU`,
 		Args: cobra.MinimumNArgs(2),
@@ -37,13 +37,13 @@ func inventoryClearCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "clear PROVIDER...",
 		Short: "Delete all inventories of providers",
-		Long: `Take the whole inventory away from one or several providers, unless consumers have
-allocations of it. The providers, their traits and their aggregates stay. One that
-cannot be cleared does not keep the others from it; the exit code is then 1.`,
+		Long: `Delete all inventories of one or several providers. The providers keep their traits and
+aggregates. The server rejects the deletion of inventories with allocations. The command
+continues with the other providers; the exit code is then 1.`,
 		Example: "  berth inventory clear compute-1\n  berth inventory clear compute-1 compute-2",
 		Args:    cobra.MinimumNArgs(1),
 	}
 	completeManyProviders(f, command)
-	command.RunE = forEachProvider(f, "cleared the inventory of", (*client.Client).InventoryClear)
+	command.RunE = forEachProvider(f, "deleted the inventories of", (*client.Client).InventoryClear)
 	return command
 }

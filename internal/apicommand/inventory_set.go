@@ -23,12 +23,11 @@ func inventorySetCommand(f *frame.Frame) *cobra.Command {
 		Long: `Replace all inventories of a provider, or with --amend the named ones. The command
 prints the inventories as 'berth inventory list' does.
 
-CLASS=TOTAL names a class and how much of it there is. CLASS:FIELD=VALUE sets another
-field: reserved, min_unit, max_unit, step_size or allocation_ratio. Fields that are not
-named get the service's defaults; with --amend they, and the classes that are not
-named, stay as they are.
+CLASS=TOTAL sets the total of a resource class. CLASS:FIELD=VALUE sets another field:
+reserved, min_unit, max_unit, step_size or allocation_ratio. Other fields get the
+defaults of the server; with --amend other fields and classes are unchanged.
 
---dry-run writes nothing and shows what would be.`,
+--dry-run prints the result without writing it.`,
 		Example: `  berth inventory set compute-1 --resource VCPU=16 --resource VCPU:allocation_ratio=4 --resource MEMORY_MB=65536
   berth inventory set compute-1 --amend --resource VCPU:reserved=2
   berth inventory set compute-1 --amend --resource CUSTOM_LICENSE=5 --dry-run`,
@@ -37,9 +36,9 @@ named, stay as they are.
 	var options inventorySetOptions
 	format := frame.OutputFlag(command)
 	options.generation = generationFlag(command)
-	command.Flags().StringArrayVar(&options.resources, "resource", nil, "`CLASS=TOTAL` or CLASS:FIELD=VALUE; repeated")
-	command.Flags().BoolVar(&options.amend, "amend", false, "keep what is not named")
-	command.Flags().BoolVar(&options.dryRun, "dry-run", false, "show what would be, and write nothing")
+	command.Flags().StringArrayVar(&options.resources, "resource", nil, "inventory `CLASS=TOTAL` or CLASS:FIELD=VALUE; repeatable")
+	command.Flags().BoolVar(&options.amend, "amend", false, "whether other fields and inventories are kept")
+	command.Flags().BoolVar(&options.dryRun, "dry-run", false, "whether the result is printed without writing it")
 	completeProviders(f, command)
 	completeFlag(f, command, "resource", completeClasses)
 	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
@@ -48,7 +47,7 @@ named, stay as they are.
 	return command
 }
 
-// inventorySetOptions is what `berth inventory set` is to do, as its flags say it.
+// inventorySetOptions holds the flags of `berth inventory set`.
 type inventorySetOptions struct {
 	generation    generationChoice
 	resources     []string
@@ -56,7 +55,7 @@ type inventorySetOptions struct {
 }
 
 func setInventory(ctx context.Context, f *frame.Frame, service *client.Client, format, reference string, options inventorySetOptions) error {
-	wanted, err := options.generation.wanted()
+	expected, err := options.generation.expected()
 	if err != nil {
 		return err
 	}
@@ -68,8 +67,8 @@ func setInventory(ctx context.Context, f *frame.Frame, service *client.Client, f
 	if err != nil {
 		return err
 	}
-	var left client.Inventories
-	err = rewrite(ctx, wanted,
+	var result client.Inventories
+	err = rewrite(ctx, expected,
 		func() (client.Inventories, int64, error) { return service.InventoryList(ctx, provider.UUID) },
 		func(old client.Inventories) (client.Inventories, error) {
 			if !options.amend {
@@ -78,19 +77,19 @@ func setInventory(ctx context.Context, f *frame.Frame, service *client.Client, f
 			return edits.apply(old)
 		},
 		func(generation int64, inventories client.Inventories) (err error) {
-			if left = inventories; options.dryRun {
+			if result = inventories; options.dryRun {
 				return nil
 			}
-			left, _, err = service.InventoryReplace(ctx, provider.UUID, generation, inventories)
+			result, _, err = service.InventoryReplace(ctx, provider.UUID, generation, inventories)
 			return err
 		})
 	if err != nil {
 		return frame.About(provider.Name, err)
 	}
 	if options.dryRun {
-		fmt.Fprintln(f.Stderr, "berth: nothing was written, because of --dry-run")
+		fmt.Fprintln(f.Stderr, "berth: dry run: nothing was written")
 	}
-	return printInventories(ctx, f, service, format, provider, left)
+	return printInventories(ctx, f, service, format, provider, result)
 }
 
 // inventoryEdit sets one field of the record of one class.
@@ -101,10 +100,10 @@ type inventoryEdit struct {
 
 type inventoryEdits []inventoryEdit
 
-// parseInventoryEdits reads the values of --resource.
+// parseInventoryEdits parses the values of --resource.
 func parseInventoryEdits(texts []string) (inventoryEdits, error) {
 	if len(texts) == 0 {
-		return nil, frame.WrongFlag("resource", "", "names nothing", "write CLASS=TOTAL, or take everything away with 'berth inventory clear'")
+		return nil, frame.WrongFlag("resource", "", "is empty", "write CLASS=TOTAL, or delete all inventories with 'berth inventory clear'")
 	}
 	edits := make(inventoryEdits, 0, len(texts))
 	for _, text := range texts {
@@ -113,7 +112,7 @@ func parseInventoryEdits(texts []string) (inventoryEdits, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(edits, func(other inventoryEdit) bool { return other.class == edit.class && other.field == edit.field }) {
-			return nil, frame.WrongFlag("resource", text, fmt.Sprintf("sets the %s of %s a second time", edit.field, edit.class), "write it once")
+			return nil, frame.WrongFlag("resource", text, fmt.Sprintf("repeats the %s of %s", edit.field, edit.class), "write it once")
 		}
 		edits = append(edits, edit)
 	}
@@ -126,7 +125,7 @@ func parseInventoryEdit(text string) (inventoryEdit, error) {
 	name, value, hasValue := strings.Cut(text, "=")
 	class, field, hasField := strings.Cut(name, ":")
 	if !hasValue || class == "" {
-		return inventoryEdit{}, frame.WrongFlag("resource", text, "is no inventory", inventoryRemedy)
+		return inventoryEdit{}, frame.WrongFlag("resource", text, "is not an inventory", inventoryRemedy)
 	}
 	if !hasField {
 		field = "total"
@@ -135,7 +134,7 @@ func parseInventoryEdit(text string) (inventoryEdit, error) {
 	if field == "allocation_ratio" {
 		ratio, err := strconv.ParseFloat(value, 64)
 		if err != nil || math.IsNaN(ratio) || math.IsInf(ratio, 0) {
-			return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the ratio %q, which is not a number", value), "write one such as 1.5")
+			return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the ratio %q, which is not a number", value), "write a number such as 1.5")
 		}
 		edit.set = func(record *client.InventoryRecord) { record.AllocationRatio = &ratio }
 		return edit, nil
@@ -150,7 +149,7 @@ func parseInventoryEdit(text string) (inventoryEdit, error) {
 	set, known := setters[field]
 	if !known {
 		fields := append(sortedKeys(setters), "allocation_ratio")
-		return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the field %q, which inventories do not have", field), "use one of "+strings.Join(fields, ", "))
+		return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the unknown field %q", field), "use one of "+strings.Join(fields, ", "))
 	}
 	amount, err := strconv.ParseInt(value, 10, 32)
 	if err != nil || amount < 0 {
@@ -160,7 +159,7 @@ func parseInventoryEdit(text string) (inventoryEdit, error) {
 	return edit, nil
 }
 
-// apply edits a copy of inventories. A class that is new needs a total.
+// apply returns an edited copy of the inventories. A new class requires a total.
 func (e inventoryEdits) apply(old client.Inventories) (client.Inventories, error) {
 	edited := maps.Clone(old)
 	if edited == nil {
@@ -178,7 +177,7 @@ func (e inventoryEdits) apply(old client.Inventories) (client.Inventories, error
 	}
 	for _, class := range sortedKeys(edited) {
 		if !total[class] {
-			return nil, frame.WrongFlag("resource", class, "has fields and no total", fmt.Sprintf("write %s=TOTAL as well, or add --amend to change what the provider has", class))
+			return nil, frame.WrongFlag("resource", class, "has no total", fmt.Sprintf("write %s=TOTAL as well, or add --amend to change an existing inventory", class))
 		}
 	}
 	return edited, nil

@@ -20,10 +20,10 @@ func providerCommand(f *frame.Frame) *cobra.Command {
 	command := frame.Family(&cobra.Command{
 		Use:     "provider",
 		Aliases: []string{"resource-provider"},
-		Short:   "Resource providers: whatever has something to give",
-		Long: `Show and change resource providers: hosts, parts of hosts such as NUMA nodes and
-devices, and storage that several hosts share. Wherever PROVIDER stands, a name or a
-uuid will do.`,
+		Short:   "Create, list, update and delete resource providers",
+		Long: `Create, list, update and delete resource providers: hosts, parts of hosts such as NUMA
+nodes and devices, and storage pools that several hosts share. PROVIDER is a name or a
+UUID.`,
 		Example: `  berth provider list --resources VCPU:4 --required HW_CPU_X86_AVX2
   berth provider create compute-1
   berth provider create compute-1_numa0 --parent compute-1
@@ -34,8 +34,7 @@ uuid will do.`,
 	return command
 }
 
-// providerDocument is a provider as --output json prints it. The names are an
-// interface: scripts read them.
+// providerDocument is the JSON document of a provider. Scripts depend on the names of its members.
 type providerDocument struct {
 	UUID       uuid.UUID  `json:"uuid"`
 	Name       string     `json:"name"`
@@ -52,32 +51,34 @@ func documentOfProvider(provider api.Provider) providerDocument {
 	return document
 }
 
-// providerTable shows parents and roots by name where it is known.
+// providerTable returns the rows of a table of providers. It shows the UUID of a parent or root
+// that is not in names.
 func providerTable(providers []api.Provider, names map[uuid.UUID]string) [][]string {
 	named := func(id uuid.UUID) string { return cmp.Or(names[id], id.String()) }
 	table := [][]string{{"UUID", "NAME", "GENERATION", "PARENT", "ROOT"}}
-	for _, one := range providers {
+	for _, provider := range providers {
 		parent := "-"
-		if id, err := one.ParentProviderUUID.Get(); err == nil {
+		if id, err := provider.ParentProviderUUID.Get(); err == nil {
 			parent = named(id)
 		}
-		table = append(table, []string{one.UUID.String(), one.Name, fmt.Sprint(one.Generation), parent, named(one.RootProviderUUID)})
+		table = append(table, []string{
+			provider.UUID.String(), provider.Name, fmt.Sprint(provider.Generation), parent, named(provider.RootProviderUUID),
+		})
 	}
 	return table
 }
 
-// printProvider prints one provider. For people it asks what its parent and its
-// root are called.
+// printProvider prints one provider. For a table it requests the names of the parent and the root.
 func printProvider(ctx context.Context, f *frame.Frame, service *client.Client, format string, provider api.Provider) error {
 	if format == "json" {
 		return frame.PrintAs(f.Stdout, format, documentOfProvider(provider), nil)
 	}
 	names := newProviderNames(service, provider)
-	above := []uuid.UUID{provider.RootProviderUUID}
+	ancestors := []uuid.UUID{provider.RootProviderUUID}
 	if parent, err := provider.ParentProviderUUID.Get(); err == nil {
-		above = append(above, parent)
+		ancestors = append(ancestors, parent)
 	}
-	if err := names.learn(ctx, above); err != nil {
+	if err := names.load(ctx, ancestors); err != nil {
 		return err
 	}
 	return frame.PrintAs(f.Stdout, format, nil, providerTable([]api.Provider{provider}, names.known))
@@ -87,10 +88,10 @@ func providerListCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List providers",
-		Long: `List the providers that meet every condition; without one, all. They are sorted by name.
-Parents and roots are shown by name where they are in the list themselves.
+		Long: `List the providers that match all filters, by default all, sorted by name. The table
+shows the name of a parent or root that is in the list, otherwise the UUID.
 
-A JSON list has the members uuid, name, generation, parent_provider_uuid (null for a
+The JSON list has the members uuid, name, generation, parent_provider_uuid (null for a
 root) and root_provider_uuid.`,
 		Example: `  berth provider list
   berth provider list --in-tree compute-1
@@ -101,12 +102,12 @@ root) and root_provider_uuid.`,
 	format := frame.OutputFlag(command)
 	var filter client.ProviderFilter
 	flags := command.Flags()
-	flags.StringVar(&filter.Name, "name", "", "the one with this `name`")
-	flags.StringVar(&filter.UUID, "uuid", "", "the one with this `uuid`")
-	inTree := flags.String("in-tree", "", "those of the tree that this `provider` is in")
-	flags.StringVar(&filter.Resources, "resources", "", "those with room for `CLASS:AMOUNT,…` each alone")
-	flags.StringArrayVar(&filter.Required, "required", nil, "those with all of `TRAIT,!FORBIDDEN,…`, or with one of in:TRAIT,TRAIT; may be repeated")
-	flags.StringArrayVar(&filter.MemberOf, "member-of", nil, "those in `aggregate`, in one of in:A,B, or not in !A; may be repeated")
+	flags.StringVar(&filter.Name, "name", "", "`name` of the provider")
+	flags.StringVar(&filter.UUID, "uuid", "", "`UUID` of the provider")
+	inTree := flags.String("in-tree", "", "name or UUID of a `provider` of the tree")
+	flags.StringVar(&filter.Resources, "resources", "", "free capacity `CLASS:AMOUNT,…` of each provider")
+	flags.StringArrayVar(&filter.Required, "required", nil, "`TRAIT,!FORBIDDEN,…` of the provider, or in:TRAIT,TRAIT for any of several; repeatable")
+	flags.StringArrayVar(&filter.MemberOf, "member-of", nil, "`aggregate` of the provider, in:A,B for any of several, or !A to exclude one; repeatable")
 	completeProviderFlags(f, command, "in-tree")
 	completeListFlags(f, command)
 	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) (err error) {
@@ -119,15 +120,15 @@ root) and root_provider_uuid.`,
 		}
 		slices.SortFunc(providers, func(a, b api.Provider) int { return strings.Compare(a.Name, b.Name) })
 		documents := make([]providerDocument, 0, len(providers))
-		for _, one := range providers {
-			documents = append(documents, documentOfProvider(one))
+		for _, provider := range providers {
+			documents = append(documents, documentOfProvider(provider))
 		}
 		return frame.PrintAs(f.Stdout, *format, documents, providerTable(providers, newProviderNames(service, providers...).known))
 	})
 	return command
 }
 
-// treeOf turns the value of an --in-tree flag into a uuid; empty stays empty.
+// treeOf returns the UUID of the provider that an --in-tree flag names; empty for an empty flag.
 func treeOf(ctx context.Context, service *client.Client, reference string) (string, error) {
 	if reference == "" {
 		return "", nil
@@ -136,7 +137,7 @@ func treeOf(ctx context.Context, service *client.Client, reference string) (stri
 	return found.UUID.String(), err
 }
 
-// providerConsumers is a provider with who uses it, for --allocations.
+// providerConsumers is a provider with its allocations by consumer, for --allocations.
 type providerConsumers struct {
 	providerDocument
 	Allocations map[uuid.UUID]client.Resources `json:"allocations"`
@@ -146,7 +147,7 @@ func providerShowCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show PROVIDER",
 		Short: "Show one provider",
-		Long: `Show one provider; with --allocations also which consumers have what of it.
+		Long: `Show one provider. --allocations adds its allocations by consumer.
 
 The JSON object has the members of 'berth provider list', and with --allocations the
 member allocations: amounts by resource class by consumer.`,
@@ -156,7 +157,7 @@ member allocations: amounts by resource class by consumer.`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
-	allocations := command.Flags().Bool("allocations", false, "show the consumers as well")
+	allocations := command.Flags().Bool("allocations", false, "whether allocations are shown by consumer")
 	completeProviders(f, command)
 	command.RunE = withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
 		if !*allocations {

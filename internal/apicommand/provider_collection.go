@@ -14,25 +14,25 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// providerSetCommands is what a provider has any number of, without order and with the
-// provider's generation: its traits, its aggregates. The commands are the same.
+// providerSetCommands is the family of commands for a set that belongs to a provider and changes
+// its generation: the traits or the aggregates.
 type providerSetCommands[T any] struct {
-	many    string // "traits"
+	plural  string // "traits"
 	heading string
-	member  string // how the help calls a member: TRAIT, AGGREGATE
-	path    string // the commands before list, set, …: "provider trait"
+	member  string // placeholder of a member in the help: TRAIT, AGGREGATE
+	path    string // parent commands: "provider trait"
 	example [2]string
 	parse   func(text string) (T, error)
 	text    func(T) string
 	list    func(*client.Client, context.Context, uuid.UUID) ([]T, int64, error)
 	replace func(*client.Client, context.Context, uuid.UUID, int64, []T) ([]T, int64, error)
-	// complete gives completions for members; nil: there are none.
+	// complete returns completions for members; nil: no completion.
 	complete completer
 }
 
-// commands are list, set, add, remove and clear.
+// commands returns the commands list, set, add, remove and clear.
 func (k providerSetCommands[T]) commands(f *frame.Frame) []*cobra.Command {
-	// Each edit makes the new collection out of the old one and what was named.
+	// Each edit returns the new set, from the old set and the members in the arguments.
 	set := func(_, named []string) []string { return named }
 	add := func(old, named []string) []string { return append(old, named...) }
 	remove := func(old, named []string) []string {
@@ -40,18 +40,18 @@ func (k providerSetCommands[T]) commands(f *frame.Frame) []*cobra.Command {
 	}
 	return []*cobra.Command{
 		k.listCommand(f),
-		k.editCommand(f, "set", "Give a provider exactly these "+k.many, "Give a provider these "+k.many+" and take away all others.", set),
-		k.editCommand(f, "add", "Give a provider more "+k.many, "Give a provider these "+k.many+" on top of those it has.", add),
-		k.editCommand(f, "remove", "Take "+k.many+" away from a provider", "Take these "+k.many+" away from a provider. One that it does not have is passed over.", remove),
-		k.editCommand(f, "clear", "Take all "+k.many+" away from a provider", "Take all "+k.many+" away from a provider.", set),
+		k.editCommand(f, "set", "Replace the "+k.plural+" of a provider", "Replace all "+k.plural+" of a provider.", set),
+		k.editCommand(f, "add", "Add "+k.plural+" to a provider", "Add "+k.plural+" to a provider. It keeps its other "+k.plural+".", add),
+		k.editCommand(f, "remove", "Remove "+k.plural+" from a provider", "Remove "+k.plural+" from a provider. The command ignores "+k.plural+" that the provider does not have.", remove),
+		k.editCommand(f, "clear", "Remove all "+k.plural+" of a provider", "Remove all "+k.plural+" of a provider.", set),
 	}
 }
 
 func (k providerSetCommands[T]) listCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "list PROVIDER",
-		Short:   "List the " + k.many + " of a provider",
-		Long:    "List the " + k.many + " of a provider, sorted. The JSON is a list of texts.",
+		Short:   "List the " + k.plural + " of a provider",
+		Long:    "List the " + k.plural + " of a provider, sorted. The JSON is a list of strings.",
 		Example: fmt.Sprintf("  berth %s list compute-1\n  berth %s list compute-1 --output json", k.path, k.path),
 		Args:    cobra.ExactArgs(1),
 	}
@@ -67,13 +67,12 @@ func (k providerSetCommands[T]) listCommand(f *frame.Frame) *cobra.Command {
 	return command
 }
 
-// editCommand makes a command that changes the collection and prints what it is
-// afterwards.
+// editCommand returns a command that changes the set and prints the result.
 func (k providerSetCommands[T]) editCommand(f *frame.Frame, verb, short, long string, edit func(old, named []string) []string) *cobra.Command {
 	command := &cobra.Command{
 		Use:     fmt.Sprintf("%s PROVIDER %s...", verb, k.member),
 		Short:   short,
-		Long:    frame.Wrap(long + " Shows what the provider has afterwards, as 'list' does."),
+		Long:    frame.Wrap(long + " The command prints the resulting " + k.plural + " as 'list' does."),
 		Example: fmt.Sprintf("  berth %s %s compute-1 %s\n  berth %s %s compute-1 %s %s", k.path, verb, k.example[0], k.path, verb, k.example[0], k.example[1]),
 		Args:    cobra.MinimumNArgs(2),
 	}
@@ -85,7 +84,7 @@ func (k providerSetCommands[T]) editCommand(f *frame.Frame, verb, short, long st
 	generation := generationFlag(command)
 	completeProviderThen(f, command, k.complete)
 	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
-		wanted, err := generation.wanted()
+		expected, err := generation.expected()
 		if err != nil {
 			return err
 		}
@@ -97,23 +96,23 @@ func (k providerSetCommands[T]) editCommand(f *frame.Frame, verb, short, long st
 		if err != nil {
 			return err
 		}
-		var left []T
-		err = rewrite(ctx, wanted,
+		var result []T
+		err = rewrite(ctx, expected,
 			func() ([]T, int64, error) { return k.list(service, ctx, provider.UUID) },
 			func(old []T) ([]T, error) { return parseAll(edit(k.texts(old), k.texts(named)), k.parse) },
 			func(generation int64, members []T) (err error) {
-				left, _, err = k.replace(service, ctx, provider.UUID, generation, members)
+				result, _, err = k.replace(service, ctx, provider.UUID, generation, members)
 				return err
 			})
 		if err != nil {
 			return frame.About(provider.Name, err)
 		}
-		return printTexts(f, *format, k.heading, k.texts(left))
+		return printTexts(f, *format, k.heading, k.texts(result))
 	})
 	return command
 }
 
-// texts are the members for people, sorted and each once.
+// texts returns the members as sorted, unique strings.
 func (k providerSetCommands[T]) texts(members []T) []string {
 	texts := make([]string, 0, len(members))
 	for _, member := range members {
@@ -123,7 +122,7 @@ func (k providerSetCommands[T]) texts(members []T) []string {
 	return slices.Compact(texts)
 }
 
-// parseAll reads texts, each once.
+// parseAll parses the texts in sorted order, without duplicates.
 func parseAll[T any](texts []string, parse func(string) (T, error)) ([]T, error) {
 	sorted := slices.Clone(texts)
 	slices.Sort(sorted)
@@ -138,7 +137,7 @@ func parseAll[T any](texts []string, parse func(string) (T, error)) ([]T, error)
 	return parsed, nil
 }
 
-// printTexts prints one column, or a list of texts as JSON.
+// printTexts prints a table with one column, or a JSON list of strings.
 func printTexts(f *frame.Frame, format, heading string, texts []string) error {
 	table := [][]string{{heading}}
 	for _, text := range texts {
@@ -150,13 +149,13 @@ func printTexts(f *frame.Frame, format, heading string, texts []string) error {
 func providerTraitCommand(f *frame.Frame) *cobra.Command {
 	return frame.Family(&cobra.Command{
 		Use:   "trait",
-		Short: "Which traits a provider has",
-		Long: `Show and change which traits a provider has. A trait has to exist: custom ones are made
-with 'berth trait create'.`,
+		Short: "List, add and remove the traits of a provider",
+		Long: `List, add and remove the traits of a provider. A trait must exist: 'berth trait create'
+creates custom traits.`,
 		Example: `  berth provider trait list compute-1
   berth provider trait add compute-1 CUSTOM_RACK_7`,
 	}, providerSetCommands[string]{
-		many: "traits", heading: "TRAIT", member: "TRAIT", path: "provider trait",
+		plural: "traits", heading: "TRAIT", member: "TRAIT", path: "provider trait",
 		example: [2]string{"HW_CPU_X86_AVX2", "CUSTOM_RACK_7"},
 		parse:   parseName("trait"), text: func(name string) string { return name },
 		list: (*client.Client).ProviderTraitList, replace: (*client.Client).ProviderTraitReplace,

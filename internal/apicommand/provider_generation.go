@@ -13,36 +13,37 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// generationChoice is the flag --generation: without it a command reads, changes,
-// writes, and starts over when another client wrote in between; with it a command
-// writes once, and only if the generation is still the one that is named.
+// generationChoice is the value of the flag --generation. Without the flag a command reads,
+// changes and writes, and repeats this after a generation conflict. With the flag it writes once,
+// with the generation of the flag.
 type generationChoice struct {
 	text *string
 }
 
 func generationFlag(c *cobra.Command) generationChoice {
-	return generationChoice{c.Flags().String("generation", "", "write only if the generation is still this `number`; without it berth reads the newest and retries after a generation conflict")}
+	return generationChoice{c.Flags().String("generation", "",
+		"expected current `generation`; the write fails if it differs. Default: the one read before the write, with retries after conflicts")}
 }
 
-// wanted is the number that is insisted on, nil when there is none.
-func (g generationChoice) wanted() (*int64, error) {
+// expected returns the generation of the flag; nil without the flag.
+func (g generationChoice) expected() (*int64, error) {
 	if *g.text == "" {
 		return nil, nil
 	}
 	number, err := strconv.ParseInt(*g.text, 10, 64)
 	if err != nil || number < 0 {
-		return nil, frame.WrongFlag("generation", *g.text, "is no generation", "write the number that 'berth provider show' tells")
+		return nil, frame.WrongFlag("generation", *g.text, "is not a generation", "write the number that the show command prints")
 	}
 	return &number, nil
 }
 
-// writeAttempts is how often a command starts over: every attempt loses only
-// against another client, and more would hide that two clients write to one provider.
-const writeAttempts = 5
+// maxWriteAttempts is the number of attempts of a write with generation conflicts. More attempts
+// would hide that two clients keep writing to one provider.
+const maxWriteAttempts = 5
 
-// rewrite reads a value with its generation, lets change edit it and writes it,
-// as long as generation conflicts occur.
-func rewrite[T any](ctx context.Context, wanted *int64,
+// rewrite reads a value with its generation, edits it with change and writes it. It repeats this
+// after a generation conflict, unless the caller expects a generation.
+func rewrite[T any](ctx context.Context, expected *int64,
 	read func() (T, int64, error), change func(T) (T, error), write func(generation int64, value T) error,
 ) error {
 	for attempt := 1; ; attempt++ {
@@ -53,11 +54,11 @@ func rewrite[T any](ctx context.Context, wanted *int64,
 		if value, err = change(value); err != nil {
 			return err
 		}
-		if wanted != nil {
-			generation = *wanted
+		if expected != nil {
+			generation = *expected
 		}
 		err = write(generation, value)
-		if wanted != nil || attempt == writeAttempts || !errors.Is(err, client.ErrConcurrentUpdate) {
+		if expected != nil || attempt == maxWriteAttempts || !errors.Is(err, client.ErrConcurrentUpdate) {
 			return err
 		}
 		select {

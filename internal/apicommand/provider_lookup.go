@@ -18,18 +18,17 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// FindProvider turns what a person writes for a provider into the provider. A
-// uuid is one, and so is a name; names are unique. Of a name that looks like a
-// uuid the provider with that uuid comes first.
+// FindProvider returns the provider with the UUID or name in reference. A provider with this UUID
+// takes precedence over another one with this name.
 func FindProvider(ctx context.Context, service *client.Client, reference string) (api.Provider, error) {
-	if id, ok := plainUUID(reference); ok {
+	if id, ok := hyphenatedUUID(reference); ok {
 		found, err := service.ProviderShow(ctx, id)
 		if err == nil || !errors.Is(err, client.ErrNotFound) {
 			return found, err
 		}
 	}
 	if reference == "" {
-		return api.Provider{}, frame.WrongArgument("provider", reference, "names no provider", "write a name or a uuid")
+		return api.Provider{}, frame.WrongArgument("provider", reference, "is empty", "write a name or a UUID")
 	}
 	named, err := service.ProviderList(ctx, client.ProviderFilter{Name: reference})
 	switch {
@@ -38,13 +37,13 @@ func FindProvider(ctx context.Context, service *client.Client, reference string)
 	case len(named) == 1:
 		return named[0], nil
 	case len(named) > 1:
-		return api.Provider{}, fmt.Errorf("%d providers are called %q; write the uuid of one", len(named), reference)
+		return api.Provider{}, fmt.Errorf("%d providers have the name %q; write a UUID", len(named), reference)
 	}
 	return api.Provider{}, unknownProvider(ctx, service, reference)
 }
 
-// withProvider is asking for commands whose first argument is a provider; do gets the
-// others.
+// withProvider is connect.WithClient for commands whose first argument is a provider. It passes the
+// other arguments to do.
 func withProvider(f *frame.Frame, format *string,
 	do func(ctx context.Context, service *client.Client, provider api.Provider, others []string) error,
 ) func(*cobra.Command, []string) error {
@@ -57,8 +56,8 @@ func withProvider(f *frame.Frame, format *string,
 	})
 }
 
-// forEachProvider is asking for commands that do one thing with any number of
-// providers, and say what was done.
+// forEachProvider is connect.WithClient for commands whose arguments are providers. It calls do for
+// each of them and prints the participle done with the provider.
 func forEachProvider(f *frame.Frame, done string,
 	do func(service *client.Client, ctx context.Context, id uuid.UUID) error,
 ) func(*cobra.Command, []string) error {
@@ -76,36 +75,34 @@ func forEachProvider(f *frame.Frame, done string,
 	})
 }
 
-// plainUUID reads the form with hyphens only, so that a name of 32 hexadecimal
-// digits stays a name.
-func plainUUID(text string) (uuid.UUID, bool) {
+// hyphenatedUUID parses a UUID with hyphens only, so that 32 hexadecimal digits are a name.
+func hyphenatedUUID(text string) (uuid.UUID, bool) {
 	id, err := uuid.Parse(text)
 	return id, err == nil && len(text) == len(uuid.Nil.String())
 }
 
-// unknownProvider names what the person may have meant. It asks for all providers,
-// which is much in a big cloud, but nothing was found and a person has to look.
+// unknownProvider returns an error with similar names. It lists all providers, which is slow in a
+// large cloud, but runs only after a failed lookup.
 func unknownProvider(ctx context.Context, service *client.Client, reference string) error {
-	message := fmt.Sprintf("there is no provider %q", reference)
+	message := fmt.Sprintf("provider %q not found", reference)
 	all, err := service.ProviderList(ctx, client.ProviderFilter{})
 	if err != nil {
 		return fmt.Errorf("%s: %w", message, client.ErrNotFound)
 	}
 	names := make([]string, 0, len(all))
-	for _, one := range all {
-		names = append(names, one.Name)
+	for _, provider := range all {
+		names = append(names, provider.Name)
 	}
-	if near := nearNames(reference, names); len(near) > 0 {
-		message += "; near it: " + terminal.Safe(strings.Join(near, ", "))
+	if similar := similarNames(reference, names); len(similar) > 0 {
+		message += "; similar names: " + terminal.Safe(strings.Join(similar, ", "))
 	}
 	return errors.New(message)
 }
 
-// nearNames returns at most three names like the one written, the most alike
-// first: those it is the beginning of, such as a host without its domain, and
-// those where few letters are to be changed.
-func nearNames(written string, names []string) []string {
-	lower := strings.ToLower(written)
+// similarNames returns at most three names similar to input, the most similar first. A name is
+// similar if it begins with the input, such as a host with its domain, or has a small edit distance.
+func similarNames(input string, names []string) []string {
+	lower := strings.ToLower(input)
 	rank := func(name string) int {
 		name = strings.ToLower(name)
 		if strings.HasPrefix(name, lower) {
@@ -113,32 +110,33 @@ func nearNames(written string, names []string) []string {
 		}
 		return frame.Distance(lower, name)
 	}
-	near := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return rank(name) > max(2, len(written)/4) })
-	slices.SortFunc(near, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
-	return near[:min(3, len(near))]
+	similar := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return rank(name) > max(2, len(input)/4) })
+	slices.SortFunc(similar, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
+	return similar[:min(3, len(similar))]
 }
 
-// providerNames finds the names of providers that an answer tells only by uuid.
-// One that is gone by then has its uuid as name.
+// providerNames maps UUIDs of providers in responses to names. The name of a deleted provider is its
+// UUID.
 type providerNames struct {
 	service *client.Client
 	known   map[uuid.UUID]string
 }
 
-// newProviderNames knows the names of those providers that were read already.
-func newProviderNames(service *client.Client, read ...api.Provider) *providerNames {
+// newProviderNames returns providerNames with the names of the given providers.
+func newProviderNames(service *client.Client, providers ...api.Provider) *providerNames {
 	names := &providerNames{service: service, known: map[uuid.UUID]string{}}
-	for _, one := range read {
-		names.known[one.UUID] = one.Name
+	for _, provider := range providers {
+		names.known[provider.UUID] = provider.Name
 	}
 	return names
 }
 
-// FewProviders are asked for one by one; of more, all are listed in one request.
+// FewProviders is the maximum number of names that load requests one by one. For more, it lists all
+// providers in one request.
 const FewProviders = 20
 
-// learn finds the names of many at once. Afterwards they are in known.
-func (n *providerNames) learn(ctx context.Context, ids []uuid.UUID) error {
+// load adds the names of the providers to known.
+func (n *providerNames) load(ctx context.Context, ids []uuid.UUID) error {
 	missing := map[uuid.UUID]bool{}
 	for _, id := range ids {
 		if _, known := n.known[id]; !known {
@@ -150,9 +148,9 @@ func (n *providerNames) learn(ctx context.Context, ids []uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		for _, one := range all {
-			n.known[one.UUID] = one.Name
-			delete(missing, one.UUID)
+		for _, provider := range all {
+			n.known[provider.UUID] = provider.Name
+			delete(missing, provider.UUID)
 		}
 	}
 	for id := range missing {

@@ -12,17 +12,17 @@ import (
 )
 
 var traitNames = nameCommands{
-	command: "trait", one: "trait", heading: "TRAIT", example: "CUSTOM_RACK_7",
+	command: "trait", singular: "trait", plural: "traits", heading: "TRAIT", example: "CUSTOM_RACK_7",
 	list: allTraits, ensure: (*client.Client).TraitEnsure, remove: (*client.Client).TraitDelete, complete: completeTraits,
 }
 
 func traitCommand(f *frame.Frame) *cobra.Command {
 	command := frame.Family(&cobra.Command{
 		Use:   "trait",
-		Short: "Traits: what a provider can be like",
-		Long: `Show and change which traits there are: names of qualities. Standard ones are always
-there; custom ones begin with CUSTOM_. Which provider has which is told by
-'berth provider trait'.`,
+		Short: "List, create and delete traits",
+		Long: `List, create and delete traits, which are names of capabilities of providers. Standard
+traits always exist; names of custom traits begin with CUSTOM_. 'berth provider trait'
+lists and changes the traits of a provider.`,
 		Example: `  berth trait list --name startswith:HW_CPU_X86
   berth trait create CUSTOM_RACK_7`,
 	}, traitListCommand(f), traitNames.showCommand(f), traitNames.createCommand(f), traitNames.deleteCommand(f))
@@ -37,11 +37,10 @@ func allTraits(service *client.Client, ctx context.Context) ([]string, error) {
 func traitListCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List the traits there are",
-		Long: `List the traits there are, sorted: all, those whose name begins with a text, those of a
-list that exist, those that a provider has, or those that no provider has.
+		Short: "List traits",
+		Long: `List the existing traits that match all filters, by default all, sorted by name.
 
-The JSON is a list of texts.`,
+The JSON is a list of strings.`,
 		Example: `  berth trait list
   berth trait list --name startswith:HW_CPU_X86
   berth trait list --name in:HW_CPU_X86_AVX2,CUSTOM_RACK_7
@@ -49,8 +48,8 @@ The JSON is a list of texts.`,
 		Args: cobra.NoArgs,
 	}
 	format := frame.OutputFlag(command)
-	name := command.Flags().String("name", "", "`which`: startswith:TEXT or in:NAME,NAME")
-	associated := command.Flags().Bool("associated", false, "those that a provider has; =false: those that none has")
+	name := command.Flags().String("name", "", "name `filter`: startswith:PREFIX or in:NAME,NAME")
+	associated := command.Flags().Bool("associated", false, "whether a provider has the trait (default: both)")
 	command.RunE = func(c *cobra.Command, arguments []string) error {
 		filter := client.TraitFilter{Name: *name}
 		if c.Flags().Changed("associated") {

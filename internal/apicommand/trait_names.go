@@ -13,28 +13,27 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// nameCommands is the names of one kind that the service knows, traits or resource
-// classes: standard ones, which are always there, and custom ones. The commands
-// are the same.
+// nameCommands is the family of commands for traits or for resource classes. Both have standard
+// names, which always exist, and custom names.
 type nameCommands struct {
-	command string // "trait"
-	one     string // "trait"
-	heading string
-	example string
-	list    func(*client.Client, context.Context) ([]string, error)
-	ensure  func(*client.Client, context.Context, string) error
-	remove  func(*client.Client, context.Context, string) error
-	// complete gives the names there are.
+	command          string // "class"
+	singular, plural string // "resource class", "resource classes"
+	heading          string
+	example          string
+	list             func(*client.Client, context.Context) ([]string, error)
+	ensure           func(*client.Client, context.Context, string) error
+	remove           func(*client.Client, context.Context, string) error
+	// complete returns the existing names.
 	complete completer
 }
 
 var upperName = regexp.MustCompile(`^[A-Z0-9_]{1,255}$`)
 
-// parseName refuses what can never be a name before anything is asked.
-func parseName(what string) func(string) (string, error) {
+// parseName returns a parser of names that rejects invalid names without a request.
+func parseName(singular string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !upperName.MatchString(text) {
-			return text, frame.WrongArgument(what, text, "is no name of a "+what, "write upper case letters, digits and underscores, at most 255")
+			return text, frame.WrongArgument(singular, text, "is not a valid name of a "+singular, "write at most 255 upper-case letters, digits and underscores")
 		}
 		return text, nil
 	}
@@ -43,16 +42,16 @@ func parseName(what string) func(string) (string, error) {
 func (v nameCommands) showCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show NAME",
-		Short: fmt.Sprintf("Tell whether there is a %s", v.one),
-		Long: frame.Wrap(fmt.Sprintf("Print the name of a %s if there is such a one; otherwise the exit code is 1. "+
-			"The JSON is an object with the member name.", v.one)),
+		Short: fmt.Sprintf("Check whether a %s exists", v.singular),
+		Long: frame.Wrap(fmt.Sprintf("Print the name of a %s if it exists; otherwise the exit code is 1. "+
+			"The JSON is an object with the member name.", v.singular)),
 		Example: fmt.Sprintf("  berth %s show %s", v.command, v.example),
 		Args:    cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
 	command.ValidArgsFunction = completing(f, v.complete, 1)
 	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
-		wanted, err := parseName(v.one)(arguments[0])
+		searched, err := parseName(v.singular)(arguments[0])
 		if err != nil {
 			return err
 		}
@@ -61,14 +60,14 @@ func (v nameCommands) showCommand(f *frame.Frame) *cobra.Command {
 			return err
 		}
 		for _, name := range all {
-			if name == wanted {
+			if name == searched {
 				return frame.PrintAs(f.Stdout, *format, map[string]string{"name": name}, [][]string{{v.heading}, {name}})
 			}
 		}
-		if near := nearNames(wanted, all); len(near) > 0 {
-			return fmt.Errorf("there is no %s %s; the nearest one is %s", v.one, wanted, near[0])
+		if similar := similarNames(searched, all); len(similar) > 0 {
+			return fmt.Errorf("%s %s not found; the most similar name is %s", v.singular, searched, similar[0])
 		}
-		return fmt.Errorf("there is no %s %s", v.one, wanted)
+		return fmt.Errorf("%s %s not found", v.singular, searched)
 	})
 	return command
 }
@@ -76,23 +75,23 @@ func (v nameCommands) showCommand(f *frame.Frame) *cobra.Command {
 func (v nameCommands) createCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create NAME...",
-		Short: fmt.Sprintf("Create a custom %s", v.one),
-		Long: frame.Wrap(fmt.Sprintf("Create one or several custom names. They begin with CUSTOM_ and have upper case letters, "+
-			"digits and underscores. A %s that is there already is fine.", v.one)),
+		Short: "Create custom " + v.plural,
+		Long: frame.Wrap(fmt.Sprintf("Create custom %s. A name begins with CUSTOM_ and consists of upper-case letters, digits and underscores. "+
+			"The command ignores %s that exist already.", v.plural, v.plural)),
 		Example: fmt.Sprintf("  berth %s create %s", v.command, v.example),
 		Args:    cobra.MinimumNArgs(1),
 	}
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	command.RunE = v.each(f, "%s %s is there", v.ensure)
+	command.RunE = v.each(f, "%s %s exists", v.ensure)
 	return command
 }
 
 func (v nameCommands) deleteCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "delete NAME...",
-		Short: fmt.Sprintf("Delete a custom %s", v.one),
-		Long: frame.Wrap(fmt.Sprintf("Delete one or several custom names. The service refuses a %s that a provider has. "+
-			"One that cannot be deleted does not keep the others from being deleted; the exit code is then 1.", v.one)),
+		Short: "Delete custom " + v.plural,
+		Long: frame.Wrap(fmt.Sprintf("Delete custom %s. The server rejects the deletion of %s that a provider uses. "+
+			"The command continues with the other %s; the exit code is then 1.", v.plural, v.plural, v.plural)),
 		Example: fmt.Sprintf("  berth %s delete %s", v.command, v.example),
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -101,21 +100,22 @@ func (v nameCommands) deleteCommand(f *frame.Frame) *cobra.Command {
 	return command
 }
 
-// each does something with every name and says so.
+// each returns a command function that calls do for each name and prints done, a format with the
+// singular and the name.
 func (v nameCommands) each(f *frame.Frame, done string, do func(*client.Client, context.Context, string) error) func(*cobra.Command, []string) error {
 	return connect.WithClient(f, nil, func(ctx context.Context, service *client.Client, arguments []string) error {
-		if _, err := parseAll(arguments, parseName(v.one)); err != nil {
+		if _, err := parseAll(arguments, parseName(v.singular)); err != nil {
 			return err
 		}
 		return f.ForEach(arguments, func(name string) error {
 			err := do(service, ctx, name)
 			if errors.Is(err, client.ErrNotFound) {
-				return fmt.Errorf("there is no %s %s", v.one, name)
+				return fmt.Errorf("%s %s not found", v.singular, name)
 			}
 			if err != nil {
 				return frame.About(name, err)
 			}
-			return f.Printf(done, v.one, name)
+			return f.Printf(done, v.singular, name)
 		})
 	})
 }

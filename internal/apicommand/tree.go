@@ -16,7 +16,7 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// TreeOptions is what the flags of `berth tree` ask for.
+// TreeOptions holds the values of the flags of `berth tree`.
 type TreeOptions struct {
 	output, color             string
 	all, ascii, sharing       bool
@@ -25,14 +25,14 @@ type TreeOptions struct {
 	limit                     int
 }
 
-// Tree makes `berth tree`.
+// Tree returns the command `berth tree`.
 func Tree(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "tree [HOST]",
 		Short: "Draw the provider tree of a host, or of all hosts",
-		Long: `Draw the tree of providers that a host consists of, with what each of them has and how
-much of its capacity is used. HOST is the name or the uuid of any provider of the tree.
-Without one all trees are drawn, one after the other as they are read.
+		Long: `Draw the provider tree of a host with the inventories, usages, traits and aggregates of
+each provider. HOST is the name or UUID of any provider of the tree. By default the
+command draws all trees, each as soon as it has been read.
 
   compute-17           gen 7   c0ffee00-5ca1-4b1e-8000-000000000001
   │  DISK_GB  ▇▇▇░░░░░  640/1750  (0.62/1.71 TiB), reserved 50
@@ -42,18 +42,17 @@ Without one all trees are drawn, one after the other as they are read.
         PCPU  ▇▇▇▇▇▇▇▇   16/16
         VCPU  ▇▇▇▇▇▇░░   88/120   total 32, reserved 2, ratio 4.0
 
-Bars and numbers are what consumers have of the capacity, which is the total less what
-is reserved, times the ratio. What is as the service would choose by itself is not
-shown.
+Bars and numbers show used/capacity. The capacity is (total - reserved) * ratio. The
+drawing omits fields with default values.
 
---aggregate and --trait choose trees: those with a provider for which all of them hold.
-They are written as in the API: A for one that it must have, in:A,B for any of several,
-!A for one it must not have.
+--aggregate and --trait select the trees that have one provider that matches all of
+them. The syntax is that of the API: A for required, in:A,B for any of several, !A for
+forbidden.
 
-Colors are used on a terminal, unless NO_COLOR is set; CLICOLOR_FORCE asks for them
-elsewhere. Lines have as many columns as the terminal, or as COLUMNS says, else 80. The
-members of the JSON stay as they are from one version to the next; later ones may have
-more.`,
+The drawing has colors on a terminal unless NO_COLOR is set; CLICOLOR_FORCE enables
+colors for other outputs. The line width is that of the terminal, otherwise COLUMNS, by
+default 80 and at most 140 columns. Later versions may add members to the JSON, but do
+not change existing ones.`,
 		Example: `  berth tree compute-17
   berth tree --trait HW_NUMA_ROOT --limit 10
   berth tree compute-17 --sharing --output svg > compute-17.svg
@@ -84,35 +83,35 @@ func treeFlags(c *cobra.Command) *TreeOptions {
 	options := &TreeOptions{}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&options.output, "output", "o", "text", "`format` of the picture: text, json, dot (for Graphviz) or svg")
-	flags.StringVar(&options.color, "color", "auto", "`when` to use colors: auto, always or never")
-	flags.BoolVar(&options.all, "all", false, "show all traits, and aggregates in full")
-	flags.BoolVar(&options.ascii, "ascii", false, "draw with ASCII characters only; the default where the locale is not UTF-8")
-	flags.BoolVar(&options.withoutUsages, "no-usages", false, "show what there is, not what is used of it; asks less")
-	flags.BoolVar(&options.withoutIDs, "no-uuids", false, "leave the uuids of providers out of the text")
-	flags.BoolVar(&options.sharing, "sharing", false, "show also the sharing providers that a tree's aggregates reach")
-	flags.StringArrayVar(&options.aggregates, "aggregate", nil, "only trees with a provider in this `aggregate`; may be repeated")
-	flags.StringArrayVar(&options.traits, "trait", nil, "only trees with a provider that has this `trait`; may be repeated")
-	flags.IntVar(&options.limit, "limit", 0, "`number` of trees to draw at most; 0 means all")
+	flags.StringVarP(&options.output, "output", "o", "text", "output `format`: text, json, dot (for Graphviz) or svg")
+	flags.StringVar(&options.color, "color", "auto", "color `mode`: auto, always or never")
+	flags.BoolVar(&options.all, "all", false, "whether all traits and complete aggregate UUIDs are shown")
+	flags.BoolVar(&options.ascii, "ascii", false, "whether only ASCII characters are used (default: unless the locale is UTF-8)")
+	flags.BoolVar(&options.withoutUsages, "no-usages", false, "whether usages are omitted, which saves one request per provider")
+	flags.BoolVar(&options.withoutIDs, "no-uuids", false, "whether provider UUIDs are omitted from the text")
+	flags.BoolVar(&options.sharing, "sharing", false, "whether sharing providers in the aggregates of the trees are shown")
+	flags.StringArrayVar(&options.aggregates, "aggregate", nil, "`aggregate` of a provider of the tree; repeatable")
+	flags.StringArrayVar(&options.traits, "trait", nil, "`trait` of a provider of the tree; repeatable")
+	flags.IntVar(&options.limit, "limit", 0, "maximum `number` of trees; 0 means no limit")
 	frame.CompleteChoices(c, "output", treeFormats...)
 	frame.CompleteChoices(c, "color", terminal.ColorChoices...)
 	return options
 }
 
-// check refuses what cannot be meant, before anything is asked.
+// check validates the flags before the first request.
 func (w *TreeOptions) check(arguments []string) error {
-	const unknown = "is not one of the choices"
+	const notAChoice = "is not one of the choices"
 	switch {
 	case !slices.Contains(treeFormats, w.output):
-		return frame.WrongFlag("output", w.output, unknown, "write text, json, dot or svg")
+		return frame.WrongFlag("output", w.output, notAChoice, "write text, json, dot or svg")
 	case !slices.Contains(terminal.ColorChoices, w.color):
-		return frame.WrongFlag("color", w.color, unknown, "write auto, always or never")
+		return frame.WrongFlag("color", w.color, notAChoice, "write auto, always or never")
 	case w.limit < 0:
-		return frame.WrongFlag("limit", fmt.Sprint(w.limit), "is less than nothing", "write how many trees to draw at most, or 0 for all")
+		return frame.WrongFlag("limit", fmt.Sprint(w.limit), "is negative", "write the maximum number of trees, or 0 for no limit")
 	case len(arguments) > 0 && len(w.aggregates) > 0:
-		return frame.WrongFlag("aggregate", w.aggregates[0], "chooses among all trees", "leave it or HOST out")
+		return frame.WrongFlag("aggregate", w.aggregates[0], "selects from all trees and conflicts with HOST", "omit one of them")
 	case len(arguments) > 0 && len(w.traits) > 0:
-		return frame.WrongFlag("trait", w.traits[0], "chooses among all trees", "leave it or HOST out")
+		return frame.WrongFlag("trait", w.traits[0], "selects from all trees and conflicts with HOST", "omit one of them")
 	default:
 		return nil
 	}
@@ -127,44 +126,44 @@ func drawTrees(ctx context.Context, f *frame.Frame, service *client.Client, opti
 	found := len(trees)
 	if options.limit > 0 && found > options.limit {
 		trees = trees[:options.limit]
-		defer fmt.Fprintf(f.Stderr, "berth: these are %d of %d trees\n", options.limit, found)
+		defer fmt.Fprintf(f.Stderr, "berth: showing %d of %d trees\n", options.limit, found)
 	}
-	picture := newTreePicture(f, options)
-	if err := reader.each(ctx, trees, picture.add); err != nil {
+	output := newTreeOutput(f, options)
+	if err := reader.each(ctx, trees, output.add); err != nil {
 		return err
 	}
 	if options.sharing {
-		sharing, err := reader.sharing(ctx, picture.aggregates, trees)
+		sharing, err := reader.sharing(ctx, output.aggregates, trees)
 		if err != nil {
 			return err
 		}
-		if err := reader.each(ctx, sharing, picture.add); err != nil {
+		if err := reader.each(ctx, sharing, output.add); err != nil {
 			return err
 		}
 	}
 	if found == 0 {
-		fmt.Fprintln(f.Stderr, "berth: there is no tree to draw")
+		fmt.Fprintln(f.Stderr, "berth: no trees found")
 	}
-	return picture.finish()
+	return output.finish()
 }
 
-// treePicture takes trees as they come. Text is printed at once, the other formats
-// are one document.
-type treePicture struct {
+// treeOutput prints trees. It prints text tree by tree; the other formats are one document, which
+// finish prints.
+type treeOutput struct {
 	p          *frame.Frame
 	format     string
 	style      draw.Style
-	whole      draw.Forest
-	printed    bool
+	forest     draw.Forest
+	hasPrinted bool
 	aggregates map[uuid.UUID]bool
 }
 
-func newTreePicture(f *frame.Frame, options *TreeOptions) *treePicture {
+func newTreeOutput(f *frame.Frame, options *TreeOptions) *treeOutput {
 	variables := frame.Environment(f.Environ)
 	isTerminal, columns := terminal.Of(f.Stdout)
-	return &treePicture{
+	return &treeOutput{
 		p: f, format: options.output, aggregates: map[uuid.UUID]bool{},
-		whole: draw.Forest{Usages: map[uuid.UUID]client.Resources{}},
+		forest: draw.Forest{Usages: map[uuid.UUID]client.Resources{}},
 		style: draw.Style{
 			Color: terminal.HasColor(options.color, variables, isTerminal), Width: terminal.Columns(variables, columns),
 			ASCII: options.ascii || !terminal.HasUnicode(variables), Usages: !options.withoutUsages, UUIDs: !options.withoutIDs, All: options.all,
@@ -172,38 +171,38 @@ func newTreePicture(f *frame.Frame, options *TreeOptions) *treePicture {
 	}
 }
 
-func (t *treePicture) add(tree draw.Forest) error {
+func (t *treeOutput) add(tree draw.Forest) error {
 	for _, node := range tree.Nodes {
 		for _, aggregate := range node.Aggregates {
 			t.aggregates[aggregate] = true
 		}
 	}
 	if t.format != "text" {
-		t.whole.Nodes = append(t.whole.Nodes, tree.Nodes...)
-		maps.Copy(t.whole.Usages, tree.Usages)
+		t.forest.Nodes = append(t.forest.Nodes, tree.Nodes...)
+		maps.Copy(t.forest.Usages, tree.Usages)
 		return nil
 	}
-	// A tree may be gone between the list and the reading.
+	// Another client may have deleted the tree since the list was read.
 	if len(tree.Nodes) == 0 {
 		return nil
 	}
-	if t.printed {
+	if t.hasPrinted {
 		if _, err := fmt.Fprintln(t.p.Stdout); err != nil {
 			return err
 		}
 	}
-	t.printed = true
+	t.hasPrinted = true
 	return draw.Text(t.p.Stdout, tree, t.style)
 }
 
-func (t *treePicture) finish() error {
+func (t *treeOutput) finish() error {
 	switch t.format {
 	case "json":
-		return draw.JSON(t.p.Stdout, t.whole)
+		return draw.JSON(t.p.Stdout, t.forest)
 	case "dot":
-		return draw.DOT(t.p.Stdout, t.whole)
+		return draw.DOT(t.p.Stdout, t.forest)
 	case "svg":
-		return draw.SVG(t.p.Stdout, t.whole)
+		return draw.SVG(t.p.Stdout, t.forest)
 	default:
 		return nil
 	}

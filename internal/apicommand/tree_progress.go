@@ -11,51 +11,51 @@ import (
 )
 
 const (
-	// progressDelay is how long nothing is said.
+	// progressDelay is the run time after which a command shows its progress.
 	progressDelay = time.Second
-	// progressPause is the interval at which the line is written.
-	progressPause = 200 * time.Millisecond
+	// progressInterval is the minimum time between two updates of the progress line.
+	progressInterval = 200 * time.Millisecond
 )
 
-// Progress is a line on standard error that tells how far a long command is. It is
-// there on terminals only, and gone when something else is printed.
+// Progress is a progress line on standard error. It exists on terminals only. It is safe for
+// concurrent use.
 type Progress struct {
-	mutex          sync.Mutex
-	out            io.Writer // nil: no terminal
-	began, written time.Time
-	visible        bool
-	done, all      int
+	mutex            sync.Mutex
+	out              io.Writer // nil: no terminal
+	started, written time.Time
+	visible          bool
+	done, total      int
 }
 
 func newProgress(f *frame.Frame) *Progress {
-	started := &Progress{began: time.Now()}
+	progress := &Progress{started: time.Now()}
 	if isTerminal, _ := terminal.Of(f.Stderr); isTerminal {
-		started.out = f.Stderr
+		progress.out = f.Stderr
 	}
-	return started
+	return progress
 }
 
-// expect adds to the sum.
+// expect adds providers to the total.
 func (p *Progress) expect(providers int) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.all += providers
+	p.total += providers
 }
 
-// step counts one, and shows it if it is time.
+// step counts one provider and updates the line, at most once per progressInterval.
 func (p *Progress) step() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.done++
 	now := time.Now()
-	if p.out == nil || now.Sub(p.began) < progressDelay || now.Sub(p.written) < progressPause {
+	if p.out == nil || now.Sub(p.started) < progressDelay || now.Sub(p.written) < progressInterval {
 		return
 	}
-	fmt.Fprintf(p.out, "\r\x1b[Kreading providers: %d of %d", p.done, p.all)
+	fmt.Fprintf(p.out, "\r\x1b[Kreading providers: %d of %d", p.done, p.total)
 	p.visible, p.written = true, now
 }
 
-// aside takes the line away while something is printed.
+// aside clears the line and calls do, which may print. It returns the error of do.
 func (p *Progress) aside(do func() error) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -17,18 +17,20 @@ import (
 )
 
 const (
-	// MaxConcurrentReads are the requests in flight at any time: enough to hide the way to
-	// the service, few enough for one that has other things to do.
+	// MaxConcurrentReads is the maximum number of requests in flight. It hides the network latency
+	// and leaves the server capacity for other clients.
 	MaxConcurrentReads = 8
-	// maxReadAhead are the trees that are read while an earlier one is printed.
+	// maxReadAhead is the maximum number of trees that are read while an earlier one is printed.
 	maxReadAhead = 4
-	// maxReadAttempts are made to read a provider between two writes to it.
+	// maxReadAttempts is the number of attempts to read a provider without a concurrent write.
 	maxReadAttempts = 3
-	// maxAggregatesPerQuery are named in one request, whose length servers bound.
+	// maxAggregatesPerQuery is the maximum number of aggregates in one request, because servers limit
+	// the length of URLs.
 	maxAggregatesPerQuery = 50
 )
 
-// TreeReader reads providers with all that belongs to them.
+// TreeReader reads providers with their inventories, traits, aggregates and, if Usages is true,
+// usages. Slots limits the concurrent requests by its capacity.
 type TreeReader struct {
 	Service  *client.Client
 	Usages   bool
@@ -36,7 +38,8 @@ type TreeReader struct {
 	Progress *Progress
 }
 
-// Choose finds the trees to draw: their members, sorted by the name of the root.
+// Choose returns the providers of each tree to draw, sorted by the name of the root. The name or UUID
+// in arguments selects one tree; without it the options select from all trees.
 func (r *TreeReader) Choose(ctx context.Context, options *TreeOptions, arguments []string) ([][]api.Provider, error) {
 	if len(arguments) > 0 {
 		member, err := FindProvider(ctx, r.Service, arguments[0])
@@ -45,7 +48,7 @@ func (r *TreeReader) Choose(ctx context.Context, options *TreeOptions, arguments
 		}
 		members, err := r.Service.ProviderList(ctx, client.ProviderFilter{InTree: member.UUID.String()})
 		if err == nil && len(members) == 0 {
-			err = fmt.Errorf("provider %q was deleted just now: %w", arguments[0], client.ErrNotFound)
+			err = fmt.Errorf("provider %q was deleted by another client: %w", arguments[0], client.ErrNotFound)
 		}
 		return [][]api.Provider{members}, err
 	}
@@ -57,36 +60,36 @@ func (r *TreeReader) Choose(ctx context.Context, options *TreeOptions, arguments
 	if len(options.aggregates) == 0 && len(options.traits) == 0 {
 		return trees, nil
 	}
-	chosen, err := r.Service.ProviderList(ctx, client.ProviderFilter{MemberOf: options.aggregates, Required: options.traits})
+	matching, err := r.Service.ProviderList(ctx, client.ProviderFilter{MemberOf: options.aggregates, Required: options.traits})
 	if err != nil {
 		return nil, err
 	}
 	roots := map[uuid.UUID]bool{}
-	for _, one := range chosen {
-		roots[one.RootProviderUUID] = true
+	for _, provider := range matching {
+		roots[provider.RootProviderUUID] = true
 	}
 	return slices.DeleteFunc(trees, func(members []api.Provider) bool { return !roots[members[0].RootProviderUUID] }), nil
 }
 
-// byRoot groups providers into trees, sorted by the name of the root.
+// byRoot returns the providers of each tree, sorted by the name of the root.
 func byRoot(all []api.Provider) [][]api.Provider {
 	members := map[uuid.UUID][]api.Provider{}
 	names := map[uuid.UUID]string{}
-	for _, one := range all {
-		members[one.RootProviderUUID] = append(members[one.RootProviderUUID], one)
-		names[one.UUID] = one.Name
+	for _, provider := range all {
+		members[provider.RootProviderUUID] = append(members[provider.RootProviderUUID], provider)
+		names[provider.UUID] = provider.Name
 	}
 	return slices.SortedFunc(maps.Values(members), func(x, y []api.Provider) int {
 		return draw.CompareNames(names[x[0].RootProviderUUID], names[y[0].RootProviderUUID])
 	})
 }
 
-// sharing finds the sharing providers in aggregates that are not among the trees
-// already. Each stands alone: what else is in its tree is not shared.
+// sharing returns the sharing providers in aggregates that are not in shown. Each is a tree without
+// its other members, which are not shared.
 func (r *TreeReader) sharing(ctx context.Context, aggregates map[uuid.UUID]bool, shown [][]api.Provider) ([][]api.Provider, error) {
 	known := map[uuid.UUID]bool{}
-	for _, one := range slices.Concat(shown...) {
-		known[one.UUID] = true
+	for _, provider := range slices.Concat(shown...) {
+		known[provider.UUID] = true
 	}
 	var ids []string
 	for id := range aggregates {
@@ -94,17 +97,17 @@ func (r *TreeReader) sharing(ctx context.Context, aggregates map[uuid.UUID]bool,
 	}
 	slices.Sort(ids)
 	var found [][]api.Provider
-	for some := range slices.Chunk(ids, maxAggregatesPerQuery) {
+	for chunk := range slices.Chunk(ids, maxAggregatesPerQuery) {
 		listed, err := r.Service.ProviderList(ctx, client.ProviderFilter{
-			MemberOf: []string{"in:" + strings.Join(some, ",")}, Required: []string{"MISC_SHARES_VIA_AGGREGATE"},
+			MemberOf: []string{"in:" + strings.Join(chunk, ",")}, Required: []string{"MISC_SHARES_VIA_AGGREGATE"},
 		})
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range listed {
-			if !known[one.UUID] {
-				known[one.UUID] = true
-				found = append(found, []api.Provider{one})
+		for _, provider := range listed {
+			if !known[provider.UUID] {
+				known[provider.UUID] = true
+				found = append(found, []api.Provider{provider})
 			}
 		}
 	}
@@ -112,13 +115,13 @@ func (r *TreeReader) sharing(ctx context.Context, aggregates map[uuid.UUID]bool,
 	return found, nil
 }
 
-// answer is a tree that was read, or why it was not.
-type answer struct {
+// treeResult is a tree or the error of reading it.
+type treeResult struct {
 	tree draw.Forest
 	err  error
 }
 
-// each reads the trees and hands them on in their order, a few of them ahead.
+// each reads the trees and calls do for each one in order. It reads up to maxReadAhead trees ahead.
 func (r *TreeReader) each(ctx context.Context, trees [][]api.Provider, do func(draw.Forest) error) error {
 	for _, members := range trees {
 		r.Progress.expect(len(members))
@@ -126,24 +129,24 @@ func (r *TreeReader) each(ctx context.Context, trees [][]api.Provider, do func(d
 	defer r.Progress.aside(func() error { return nil })
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ahead := make(chan chan answer, maxReadAhead)
+	ahead := make(chan chan treeResult, maxReadAhead)
 	go func() {
 		defer close(ahead)
 		for _, members := range trees {
-			one := make(chan answer, 1)
+			result := make(chan treeResult, 1)
 			select {
-			case ahead <- one:
+			case ahead <- result:
 			case <-reading.Done():
 				return
 			}
 			go func() {
 				tree, err := r.Tree(reading, members)
-				one <- answer{tree, err}
+				result <- treeResult{tree, err}
 			}()
 		}
 	}()
-	for one := range ahead {
-		read := <-one
+	for result := range ahead {
+		read := <-result
 		if read.err != nil {
 			return read.err
 		}
@@ -154,8 +157,8 @@ func (r *TreeReader) each(ctx context.Context, trees [][]api.Provider, do func(d
 	return ctx.Err()
 }
 
-// Tree reads the members. One that was deleted meanwhile is left out. The first
-// failure ends the reading of all.
+// Tree reads the members of a tree concurrently, without those that another client has deleted. The
+// first error cancels all reads.
 func (r *TreeReader) Tree(ctx context.Context, members []api.Provider) (draw.Forest, error) {
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -194,29 +197,31 @@ func (r *TreeReader) Tree(ctx context.Context, members []api.Provider) (draw.For
 	return tree, nil
 }
 
-// provider reads all that belongs to one, again if another client wrote in between. Of
-// one that is written to all the time the last answers are good enough to look at.
+// provider reads the properties of a provider, and repeats this if another client has written to it
+// between two requests. After maxReadAttempts it returns the last, inconsistent properties. It
+// returns nil for a deleted provider.
 func (r *TreeReader) provider(ctx context.Context, member api.Provider) (*client.Node, client.Resources, error) {
 	var node *client.Node
 	var usages client.Resources
 	for range maxReadAttempts {
-		var same bool
+		var isConsistent bool
 		var err error
-		node, usages, same, err = r.properties(ctx, member)
+		node, usages, isConsistent, err = r.properties(ctx, member)
 		switch {
 		case errors.Is(err, client.ErrNotFound):
 			return nil, nil, nil
 		case err != nil:
 			return nil, nil, fmt.Errorf("provider %s: %w", member.UUID, err)
-		case same:
+		case isConsistent:
 			return node, usages, nil
 		}
 	}
 	return node, usages, nil
 }
 
-// properties reads once; same tells whether all answers are of one generation.
-func (r *TreeReader) properties(ctx context.Context, member api.Provider) (node *client.Node, usages client.Resources, same bool, err error) {
+// properties reads the properties of a provider once; isConsistent reports whether all responses have
+// the same generation.
+func (r *TreeReader) properties(ctx context.Context, member api.Provider) (node *client.Node, usages client.Resources, isConsistent bool, err error) {
 	node = &client.Node{UUID: member.UUID, Name: member.Name}
 	if parent, missing := member.ParentProviderUUID.Get(); missing == nil {
 		node.Parent = parent

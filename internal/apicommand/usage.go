@@ -19,8 +19,8 @@ import (
 func usageCommand(f *frame.Frame) *cobra.Command {
 	command := frame.Family(&cobra.Command{
 		Use:   "usage",
-		Short: "Usages: how much is in use",
-		Long:  "Show how much is in use of what one provider has, or by what one project has.",
+		Short: "Show the usages of a provider or a project",
+		Long:  "Show the usages of a provider or a project.",
 		Example: `  berth usage show compute-1
   berth usage list --project 6f8a4b0c9d3e4c66b7f8f2f0a8a1c111`,
 	}, usageShowCommand(f), usageListCommand(f))
@@ -28,7 +28,7 @@ func usageCommand(f *frame.Frame) *cobra.Command {
 	return command
 }
 
-// usageDocument is one row of `berth usage show --output json`.
+// usageDocument is one element of the JSON list of `berth usage show`.
 type usageDocument struct {
 	Class string `json:"resource_class"`
 	Used  int64  `json:"used"`
@@ -37,9 +37,9 @@ type usageDocument struct {
 func usageShowCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show PROVIDER",
-		Short: "Show how much of a provider is in use",
-		Long: `Show how much of each resource class of a provider is in use. 'berth inventory list'
-shows the same beside what there is.
+		Short: "Show the usages of a provider",
+		Long: `Show the usage of each resource class of a provider. 'berth inventory list' prints it
+together with the capacity.
 
 The JSON is a list with the members resource_class and used.`,
 		Example: `  berth usage show compute-1
@@ -62,7 +62,7 @@ The JSON is a list with the members resource_class and used.`,
 	return command
 }
 
-// projectUsage is one row of `berth usage list --output json`.
+// projectUsage is one element of the JSON list of `berth usage list`.
 type projectUsage struct {
 	Type      string           `json:"consumer_type"`
 	Consumers int64            `json:"consumer_count"`
@@ -72,20 +72,20 @@ type projectUsage struct {
 func usageListCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List how much a project uses, by type of consumer",
-		Long: `List how much a project, or one of its users, uses of each resource class, by the type
-of the consumers. Consumers that never told a type are counted as "unknown".
+		Short: "List the usages of a project by consumer type",
+		Long: `List the usages of a project, or of one of its users, by consumer type and resource
+class. Consumers without a type have the type "unknown".
 
-The JSON is a list with the members consumer_type, consumer_count and used, amounts by
-resource class.`,
+The JSON is a list with the members consumer_type, consumer_count and used, which is an
+object of amounts by resource class.`,
 		Example: `  berth usage list --project 6f8a4b0c9d3e4c66b7f8f2f0a8a1c111
   berth usage list --project 6f8a4b0c9d3e4c66b7f8f2f0a8a1c111 --user 1b2c --type INSTANCE --output json`,
 		Args: cobra.NoArgs,
 	}
 	format := frame.OutputFlag(command)
-	project := command.Flags().String("project", "", "`id` of the project")
-	user := command.Flags().String("user", "", "only what this `user` of the project uses")
-	kind := command.Flags().String("type", "", "only consumers of this `type`; all adds all types up, unknown are those without")
+	project := command.Flags().String("project", "", "project `ID` of the consumers")
+	user := command.Flags().String("user", "", "user `ID` of the consumers (default: all)")
+	kind := command.Flags().String("type", "", "`type` of the consumers, unknown for those without one, or all for one sum of all types (default: each type)")
 	run := connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
 		usages, err := service.UsageList(ctx, *project, *user, *kind)
 		if err != nil {
@@ -104,19 +104,19 @@ resource class.`,
 	})
 	command.RunE = func(c *cobra.Command, arguments []string) error {
 		if *project == "" {
-			return frame.WrongFlag("project", "", "names no project", "write the id of one")
+			return frame.WrongFlag("project", "", "is empty", "write a project ID")
 		}
 		return run(c, arguments)
 	}
 	return command
 }
 
-// resourceRows are amounts as the last two columns of a table, sorted by class,
-// after the columns before.
-func resourceRows(resources client.Resources, before ...string) [][]string {
+// resourceRows returns one row per resource class, sorted by class. The class and the amount follow
+// the leading columns.
+func resourceRows(resources client.Resources, leading ...string) [][]string {
 	rows := make([][]string, 0, len(resources))
 	for _, class := range sortedKeys(resources) {
-		rows = append(rows, append(slices.Clone(before), class, fmt.Sprint(resources[class])))
+		rows = append(rows, append(slices.Clone(leading), class, fmt.Sprint(resources[class])))
 	}
 	return rows
 }

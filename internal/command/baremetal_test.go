@@ -84,7 +84,7 @@ func TestCLI_BaremetalWaitTimeout_ExitsWithFailure(t *testing.T) {
 		}
 	}
 	got := runCommand(t, environ, "baremetal", "node", "provide", "rack-1", "--wait", "--wait-timeout=-1s")
-	if got.code != frame.ExitUsage || !strings.Contains(got.stderr, "less than nothing") {
+	if got.code != frame.ExitUsage || !strings.Contains(got.stderr, "is negative") {
 		t.Errorf("exit code %d, %s", got.code, got.stderr)
 	}
 }

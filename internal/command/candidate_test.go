@@ -66,7 +66,7 @@ func TestCLI_ClaimCandidateFull_TriesNextCandidate(t *testing.T) {
 	}{
 		"one is held by another consumer": {[]string{"compute-1"}, ""},
 		"the other is":                    {[]string{"compute-2"}, ""},
-		"both are taken by someone else":  {[]string{"compute-1", "compute-2"}, "nothing was claimed: the room of all 2 candidates was taken in the meantime; try again"},
+		"both are taken by someone else":  {[]string{"compute-1", "compute-2"}, "no candidate claimed: concurrent claims used the free capacity of all 2 candidates; retry"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -78,7 +78,7 @@ func TestCLI_ServerCertificate_VerifiedUnlessInsecure(t *testing.T) {
 	}
 	for flag, fine := range map[string]bool{"--ca-cert=" + trusted: true, "--insecure": true, "--timeout=30s": false} {
 		got := runCommand(t, []string{"BERTH_URL=" + listening.URL}, "aggregate", "list", "00000000-0000-4000-8000-000000000001", flag)
-		reached := strings.Contains(got.stderr, "there is no provider")
+		reached := strings.Contains(got.stderr, `provider "00000000-0000-4000-8000-000000000001" not found`)
 		if reached != fine || !fine && !strings.Contains(got.stderr, "certificate") {
 			t.Errorf("%s: %s", flag, got.stderr)
 		}

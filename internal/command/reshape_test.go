@@ -272,7 +272,7 @@ func TestReshape_OfflineWhileServerRuns_Rejected(t *testing.T) {
 		t.Errorf("exit code %d, %s; the directory: %v", nothing.code, nothing.stderr, err)
 	}
 	missing := runCommand(t, nil, "reshape", "--offline", "--log-level=error", "--data-dir", dataDir, h.plan)
-	h.want(missing, frame.ExitFailed, "", "berth: "+h.plan+": there is no provider \"compute-1\"\n")
+	h.want(missing, frame.ExitFailed, "", "berth: "+h.plan+": provider \"compute-1\" not found\n")
 }
 
 func TestReshape_InvalidPlanOrFlags_RejectedBeforeRequest(t *testing.T) {

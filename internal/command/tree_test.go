@@ -150,11 +150,11 @@ func TestCLI_TreeFilters_SelectTrees(t *testing.T) {
 		stderr    string
 	}{
 		"all":                     {nil, []string{"compute-1", `compute-10\x1b[2J`, "storage"}, ""},
-		"a few":                   {[]string{"--limit=2"}, []string{"compute-1", `compute-10\x1b[2J`}, "berth: these are 2 of 3 trees\n"},
+		"a few":                   {[]string{"--limit=2"}, []string{"compute-1", `compute-10\x1b[2J`}, "berth: showing 2 of 3 trees\n"},
 		"with a trait":            {[]string{"--trait=HW_NUMA_ROOT"}, []string{"compute-1"}, ""},
 		"with one of two traits":  {[]string{"--trait=in:HW_NUMA_ROOT,MISC_SHARES_VIA_AGGREGATE"}, []string{"compute-1", "storage"}, ""},
 		"in an aggregate":         {[]string{"--aggregate=" + storageAggregate.String()}, []string{"compute-1", "storage"}, ""},
-		"both must hold for one":  {[]string{"--aggregate=" + storageAggregate.String(), "--trait=HW_NUMA_ROOT"}, nil, "berth: there is no tree to draw\n"},
+		"both must hold for one":  {[]string{"--aggregate=" + storageAggregate.String(), "--trait=HW_NUMA_ROOT"}, nil, "berth: no trees found\n"},
 		"with what is shared":     {[]string{"compute-1", "--sharing"}, []string{"compute-1", "storage_pool"}, ""},
 		"shared and drawn anyway": {[]string{"--sharing"}, []string{"compute-1", `compute-10\x1b[2J`, "storage"}, ""},
 	} {
@@ -202,14 +202,14 @@ func TestCLI_TreeInvalidRequest_Explained(t *testing.T) {
 		code      int
 		stderr    []string
 	}{
-		"an unknown host":           {[]string{"compute-2"}, frame.ExitFailed, []string{`there is no provider "compute-2"`, "compute-1"}},
-		"an unknown uuid":           {[]string{treeID(77).String()}, frame.ExitFailed, []string{"there is no provider", treeID(77).String()}},
+		"an unknown host":           {[]string{"compute-2"}, frame.ExitFailed, []string{`provider "compute-2" not found`, "compute-1"}},
+		"an unknown uuid":           {[]string{treeID(77).String()}, frame.ExitFailed, []string{"not found", treeID(77).String()}},
 		"an unknown trait":          {[]string{"--trait=HW_NUMA"}, frame.ExitFailed, []string{"HW_NUMA"}},
 		"an unknown format":         {[]string{"--output=table"}, frame.ExitUsage, []string{`output: "table" (flag --output) is not one of the choices; write text, json, dot or svg`}},
 		"an unknown color":          {[]string{"--color=red"}, frame.ExitUsage, []string{"write auto, always or never"}},
-		"a negative limit":          {[]string{"--limit=-1"}, frame.ExitUsage, []string{"or 0 for all"}},
-		"a host and a filter":       {[]string{"compute-1", "--trait=HW_NUMA_ROOT"}, frame.ExitUsage, []string{"leave it or HOST out"}},
-		"a host and an aggregate":   {[]string{"compute-1", "--aggregate=x"}, frame.ExitUsage, []string{"leave it or HOST out"}},
+		"a negative limit":          {[]string{"--limit=-1"}, frame.ExitUsage, []string{"or 0 for no limit"}},
+		"a host and a filter":       {[]string{"compute-1", "--trait=HW_NUMA_ROOT"}, frame.ExitUsage, []string{"conflicts with HOST"}},
+		"a host and an aggregate":   {[]string{"compute-1", "--aggregate=x"}, frame.ExitUsage, []string{"conflicts with HOST"}},
 		"a service that is not one": {[]string{"--url=" + s.url + "/nowhere"}, frame.ExitFailed, []string{"berth: "}},
 	} {
 		got := runCommand(t, nil, append([]string{"tree", "--url", s.url}, test.arguments...)...)
