@@ -17,7 +17,7 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// runningAgent is `berth agent` inside the test.
+// runningAgent is `berth agent` in the process of the test.
 type runningAgent struct {
 	t       *testing.T
 	signals chan os.Signal
@@ -33,16 +33,16 @@ func startAgent(t *testing.T, arguments []string) *runningAgent {
 	return a
 }
 
-// logged waits for a text in the log.
+// logged waits until the log matches a pattern, and returns the submatches.
 func (a *runningAgent) logged(pattern string) []string {
 	a.t.Helper()
-	wanted := regexp.MustCompile(pattern)
+	expression := regexp.MustCompile(pattern)
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if found := wanted.FindStringSubmatch(a.stderr.String()); found != nil {
+		if found := expression.FindStringSubmatch(a.stderr.String()); found != nil {
 			return found
 		}
 	}
-	a.t.Fatalf("the log has no %q: %s", pattern, a.stderr)
+	a.t.Fatalf("the log does not match %q: %s", pattern, a.stderr)
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (a *runningAgent) stop() {
 	}
 }
 
-// metrics waits until the page has a line.
+// metrics waits until /metrics contains a line.
 func (a *runningAgent) metrics(address, line string) {
 	a.t.Helper()
 	var page []byte
@@ -72,7 +72,7 @@ func (a *runningAgent) metrics(address, line string) {
 			return
 		}
 	}
-	a.t.Fatalf("the metrics have no %q:\n%s", line, page)
+	a.t.Fatalf("the metrics lack %q:\n%s", line, page)
 }
 
 func TestAgent_Run_ReconcilesUntilStopped(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAgent_SecondSignal_AbortsReconciliation(t *testing.T) {
 	a.logged("msg=stopping")
 	select {
 	case code := <-a.exit:
-		t.Errorf("one signal ended it with exit code %d: %s", code, a.stderr)
+		t.Errorf("the agent exited with code %d after one signal: %s", code, a.stderr)
 	case <-time.After(300 * time.Millisecond):
 	}
 	a.signals <- syscall.SIGTERM
@@ -128,7 +128,7 @@ func TestAgent_SecondSignal_AbortsReconciliation(t *testing.T) {
 func TestAgent_RunReshapeFails_ExitsUnchanged(t *testing.T) {
 	t.Parallel()
 	b := setupAgent(t)
-	b.once()
+	b.reconcile()
 	b.claim()
 	before := dbtest.Snapshot(t, b.db)
 	if code := <-startAgent(t, b.arguments("--layout=numa")).exit; code != frame.ExitFailed {

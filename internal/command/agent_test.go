@@ -20,14 +20,14 @@ import (
 	"github.com/berthd/berth/internal/test/servertest"
 )
 
-// agentBundle is a service and a recorded machine of two NUMA nodes.
+// agentBundle is a server and the recorded hardware of a machine with two NUMA nodes.
 type agentBundle struct {
 	t       *testing.T
 	db      *dbtest.DB
 	url     string
 	writes  atomic.Int64
 	machine string
-	// root is a file system with a machine id of its own: the machine of the tests may have none.
+	// root is a file system with a machine ID, which the machine that runs the tests may lack.
 	root   string
 	client *client.Client
 }
@@ -67,7 +67,7 @@ func (b *agentBundle) must(err error) {
 	}
 }
 
-// arguments are those of `berth agent` on the recorded machine.
+// arguments returns the arguments of `berth agent` for the recorded machine.
 func (b *agentBundle) arguments(more ...string) []string {
 	return append([]string{"agent", "--url", b.url, "--hardware-file", b.machine, "--name", "cn1", "--root", b.root}, more...)
 }
@@ -77,8 +77,8 @@ func (b *agentBundle) agent(more ...string) ran {
 	return runCommand(b.t, nil, b.arguments(more...)...)
 }
 
-// once is one pass that must go well; it returns how many writes it took.
-func (b *agentBundle) once(more ...string) int64 {
+// reconcile runs one reconciliation that must succeed, and returns the number of writes.
+func (b *agentBundle) reconcile(more ...string) int64 {
 	b.t.Helper()
 	before := b.writes.Load()
 	if got := b.agent(append(more, "--once")...); got.code != frame.ExitOK || got.stdout != "" {
@@ -87,22 +87,22 @@ func (b *agentBundle) once(more ...string) int64 {
 	return b.writes.Load() - before
 }
 
-// providers are the names of all, sorted, and their uuids.
+// providers returns the sorted names of all providers, and their UUIDs by name.
 func (b *agentBundle) providers() ([]string, map[string]uuid.UUID) {
 	b.t.Helper()
 	listed, err := b.client.ProviderList(b.t.Context(), client.ProviderFilter{})
 	b.must(err)
 	byName, names := map[string]uuid.UUID{}, []string{}
-	for _, one := range listed {
-		byName[one.Name] = one.UUID
-		names = append(names, one.Name)
+	for _, provider := range listed {
+		byName[provider.Name] = provider.UUID
+		names = append(names, provider.Name)
 	}
 	slices.Sort(names)
 	return names, byName
 }
 
-// claim gives a new consumer some of the host, and writes it into a file as being
-// on NUMA node 1.
+// claim creates allocations of a new consumer on the host, and a file that assigns them to NUMA
+// node 1.
 func (b *agentBundle) claim() (consumer uuid.UUID, file string) {
 	b.t.Helper()
 	_, byName := b.providers()
@@ -119,32 +119,32 @@ func (b *agentBundle) claim() (consumer uuid.UUID, file string) {
 func TestAgent_Once_ReportsAndReshapesHost(t *testing.T) {
 	t.Parallel()
 	b := setupAgent(t)
-	if b.once() == 0 {
-		t.Error("a new host was not written")
+	if b.reconcile() == 0 {
+		t.Error("the agent sent no writes for a new host")
 	}
 	if names, _ := b.providers(); !slices.Equal(names, []string{"cn1"}) {
-		t.Errorf("the providers are %q", names)
+		t.Errorf("providers = %q", names)
 	}
-	if writes := b.once(); writes != 0 {
-		t.Errorf("a second pass sent %d writes", writes)
+	if writes := b.reconcile(); writes != 0 {
+		t.Errorf("writes of the second reconciliation = %d, want 0", writes)
 	}
 	consumer, file := b.claim()
 	unknown := b.agent("--once", "--layout=numa")
 	if unknown.code != frame.ExitFailed || !strings.Contains(unknown.stderr, consumer.String()) {
 		t.Errorf("unknown consumer: exit code %d, %s", unknown.code, unknown.stderr)
 	}
-	b.once("--layout=numa", "--consumers=cgroup", "--consumers", "file:"+file)
+	b.reconcile("--layout=numa", "--consumers=cgroup", "--consumers", "file:"+file)
 	names, byName := b.providers()
 	if !slices.Equal(names, []string{"cn1", "cn1_NUMA0", "cn1_NUMA1"}) {
-		t.Fatalf("the providers are %q", names)
+		t.Fatalf("providers = %q", names)
 	}
 	record, err := b.client.AllocationList(t.Context(), consumer)
 	b.must(err)
 	if got := record.Allocations[byName["cn1_NUMA1"]]; len(record.Allocations) != 1 || got["VCPU"] != 2 || got["MEMORY_MB"] != 1024 {
-		t.Errorf("the consumer has %v", record.Allocations)
+		t.Errorf("allocations of the consumer = %v", record.Allocations)
 	}
-	if writes := b.once("--layout=numa"); writes != 0 {
-		t.Errorf("a pass after the reshape sent %d writes", writes)
+	if writes := b.reconcile("--layout=numa"); writes != 0 {
+		t.Errorf("writes after the reshape = %d, want 0", writes)
 	}
 }
 
@@ -159,27 +159,27 @@ func TestAgent_DryRun_ChangesNothing(t *testing.T) {
 			t.Errorf("exit code %d: %s", got.code, got.stderr)
 		}
 		if b.writes.Load() != writes {
-			t.Error("a write was sent")
+			t.Error("the dry run sent a write")
 		}
 		if changes := before.Diff(dbtest.Snapshot(t, b.db)); changes != nil {
 			t.Errorf("the database changed: %q", changes)
 		}
 		return got
 	}
-	wantWords := func(text string, words ...string) {
+	wantTexts := func(text string, texts ...string) {
 		t.Helper()
-		for _, word := range words {
-			if !strings.Contains(text, word) {
-				t.Errorf("%q is missing in\n%s", word, text)
+		for _, want := range texts {
+			if !strings.Contains(text, want) {
+				t.Errorf("output lacks %q:\n%s", want, text)
 			}
 		}
 	}
-	wantWords(unchanged("--layout=numa").stdout, "Provider tree to report:", "cn1_NUMA1", "Difference from the server's tree:")
-	b.once()
-	wantWords(unchanged().stdout, "there is nothing to write")
+	wantTexts(unchanged("--layout=numa").stdout, "Provider tree to report:", "cn1_NUMA1", "Difference from the server's tree:")
+	b.reconcile()
+	wantTexts(unchanged().stdout, "there is nothing to write")
 	consumer, file := b.claim()
 	reshape := unchanged("--layout=numa", "--consumers", "file:"+file)
-	wantWords(reshape.stdout, "requires a reshape", "cn1_NUMA1", consumer.String())
+	wantTexts(reshape.stdout, "requires a reshape", "cn1_NUMA1", consumer.String())
 
 	var document struct {
 		Trees      []struct{ Name string }
@@ -192,12 +192,12 @@ func TestAgent_DryRun_ChangesNothing(t *testing.T) {
 	}
 	b.must(json.Unmarshal([]byte(unchanged("--layout=numa", "--consumers=fit", "--output=json").stdout), &document))
 	if !document.Reshape || len(document.Trees) != 1 || len(document.Difference.Moves) != 2 || document.Difference.Moves[0].Consumer != consumer {
-		t.Errorf("the document is %+v", document)
+		t.Errorf("document = %+v", document)
 	}
 }
 
-// TestAgent_DryRunWithCloudsYAML_UsesItsCertificateSettings: it goes the way of a run that writes, with
-// the certificates of the cloud.
+// TestAgent_DryRunWithCloudsYAML_UsesItsCertificateSettings checks that a dry run connects as a normal
+// run does, with the certificate settings of the cloud.
 func TestAgent_DryRunWithCloudsYAML_UsesItsCertificateSettings(t *testing.T) {
 	t.Parallel()
 	keystone := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -230,7 +230,7 @@ func TestAgent_EnvironmentVariables_AppliedAndUnknownWarned(t *testing.T) {
 		t.Errorf("exit code %d: %s", got.code, got.stderr)
 	}
 	if names, _ := b.providers(); !slices.Equal(names, []string{"cn7", "cn7_NUMA0", "cn7_NUMA1"}) {
-		t.Errorf("the providers are %q", names)
+		t.Errorf("providers = %q", names)
 	}
 }
 
@@ -247,20 +247,20 @@ func TestAgent_InvalidSettings_RejectedBeforeStart(t *testing.T) {
 		code      int
 		stderr    string
 	}{
-		"several":              {[]string{"--interval=1ms", "--consumers=guess"}, frame.ExitUsage, "2 settings are invalid"},
-		"a uuid":               {[]string{"--uuid=x"}, frame.ExitUsage, "is not the uuid of a provider"},
-		"a layout":             {[]string{"--layout=round"}, frame.ExitUsage, "write flat or numa"},
-		"an address":           {[]string{"--metrics-listen=x"}, frame.ExitUsage, "is not an address with a port"},
-		"a pattern":            {[]string{"--consumers=cgroup:x"}, frame.ExitUsage, "has no {uuid}"},
-		"no machine":           {[]string{"--hardware-file", config}, frame.ExitUsage, "holds no recorded machine"},
-		"a machine of nothing": {[]string{"--hardware-file", nothing}, frame.ExitUsage, "it has no processors"},
-		"the configuration":    {[]string{"--config", config}, frame.ExitUsage, `there is no setting "layuot"`},
-		"a machine without id": {[]string{"--root", empty}, frame.ExitUsage, "set --uuid permanently"},
-		"a taken name":         {[]string{"--once", "--uuid", uuid.NewString()}, frame.ExitFailed, "cn1"},
+		"several":           {[]string{"--interval=1ms", "--consumers=guess"}, frame.ExitUsage, "2 settings are invalid"},
+		"a uuid":            {[]string{"--uuid=x"}, frame.ExitUsage, "is not the uuid of a provider"},
+		"a layout":          {[]string{"--layout=round"}, frame.ExitUsage, "write flat or numa"},
+		"an address":        {[]string{"--metrics-listen=x"}, frame.ExitUsage, "is not an address with a port"},
+		"a pattern":         {[]string{"--consumers=cgroup:x"}, frame.ExitUsage, "has no {uuid}"},
+		"no hardware":       {[]string{"--hardware-file", config}, frame.ExitUsage, "holds no recorded machine"},
+		"empty hardware":    {[]string{"--hardware-file", nothing}, frame.ExitUsage, "it has no processors"},
+		"the configuration": {[]string{"--config", config}, frame.ExitUsage, `there is no setting "layuot"`},
+		"no machine ID":     {[]string{"--root", empty}, frame.ExitUsage, "set --uuid permanently"},
+		"a name in use":     {[]string{"--once", "--uuid", uuid.NewString()}, frame.ExitFailed, "cn1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "a taken name" {
-				b.once()
+			if name == "a name in use" {
+				b.reconcile()
 			}
 			if got := b.agent(test.arguments...); got.code != test.code || !strings.Contains(got.stderr, test.stderr) {
 				t.Errorf("exit code %d: %s", got.code, got.stderr)
@@ -277,10 +277,10 @@ func TestAgent_HardwareCommand_PrintsDiscoveredHost(t *testing.T) {
 		t.Fatalf("exit code %d, %v: %s", got.code, err, got.stderr)
 	}
 	if len(machine.CPUs) == 0 && machine.Sees(host.PartCPUs) {
-		t.Error("there are no CPUs, and none are missing")
+		t.Error("the document lists neither CPUs nor missing CPUs")
 	}
 	empty := runCommand(t, nil, "agent", "hardware", "--root", t.TempDir())
 	if empty.code != frame.ExitOK || !strings.Contains(empty.stdout, "MISSING") {
-		t.Errorf("of an empty machine: exit code %d, %s", empty.code, empty.stdout)
+		t.Errorf("empty file system: exit code %d, %s", empty.code, empty.stdout)
 	}
 }

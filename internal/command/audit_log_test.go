@@ -13,8 +13,8 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// TestAuditLog_SIGHUP_ReopensFile sends a signal to the whole process, so that it cannot
-// run beside others.
+// TestAuditLog_SIGHUP_ReopensFile sends a signal to the process of all tests, so it cannot run in
+// parallel with others.
 func TestAuditLog_SIGHUP_ReopensFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	b := setupServe(t, "--database-url", dbtest.NewEmpty(t).URL, "--audit-log", path, "--audit-log-required")
@@ -26,13 +26,13 @@ func TestAuditLog_SIGHUP_ReopensFile(t *testing.T) {
 		}
 		r.Header.Set("X-Auth-Token", "admin")
 		r.Header.Set("OpenStack-API-Version", "placement 1.39")
-		answer, err := http.DefaultClient.Do(r)
+		response, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusCreated {
-			t.Fatalf("status = %d", answer.StatusCode)
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusCreated {
+			t.Fatalf("status = %d", response.StatusCode)
 		}
 	}
 	write("CUSTOM_A")
@@ -46,13 +46,13 @@ func TestAuditLog_SIGHUP_ReopensFile(t *testing.T) {
 		if _, err := os.Stat(path); err == nil {
 			break
 		} else if time.Now().After(deadline) {
-			t.Fatal("the file was not opened again")
+			t.Fatal("the server did not reopen the file")
 		}
 	}
 	write("CUSTOM_B")
 	for file, name := range map[string]string{path + ".1": "CUSTOM_A", path: "CUSTOM_B"} {
 		text, err := os.ReadFile(file)
-		if err != nil || strings.Count(string(text), "\n") != 2 || strings.Count(string(text), name) != 2+1 { // the last is its Location
+		if err != nil || strings.Count(string(text), "\n") != 2 || strings.Count(string(text), name) != 2+1 { // the third is in its Location
 			t.Errorf("%s = %s, %v; want two lines about %s", file, text, err, name)
 		}
 	}

@@ -55,13 +55,13 @@ func TestCLI_BaremetalCompletion_ListsNodesAndAllocations(t *testing.T) {
 			words = append(words, "")
 		}
 		if got := strings.Join(completed(t, environ, words...), " "); got != want {
-			t.Errorf("%q offers %q, want %q", line, got, want)
+			t.Errorf("completions of %q = %q, want %q", line, got, want)
 		}
 	}
 }
 
-// undecided is a service whose allocations and nodes stay as they are.
-func undecided(t *testing.T) string {
+// startUnchanging serves node allocations and nodes whose state never changes, and returns the URL.
+func startUnchanging(t *testing.T) string {
 	t.Helper()
 	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"uuid": "c0ffee00-0000-4000-8000-000000000021", "state": "allocating", "provision_state": "cleaning", "target_provision_state": "available"}`))
@@ -72,14 +72,14 @@ func undecided(t *testing.T) string {
 
 func TestCLI_BaremetalWaitTimeout_ExitsWithFailure(t *testing.T) {
 	t.Parallel()
-	environ := []string{"BERTH_URL=" + undecided(t)}
+	environ := []string{"BERTH_URL=" + startUnchanging(t)}
 	for _, line := range []string{"allocation create --resource-class gold", "node provide rack-1", "node provide rack-1 rack-2"} {
-		began := time.Now()
+		start := time.Now()
 		got := runCommand(t, environ, append([]string{"baremetal"}, strings.Fields(line+" --wait --wait-timeout 300ms")...)...)
 		if got.code != frame.ExitFailed || !strings.Contains(got.stderr, "not done within 300ms") && !strings.Contains(got.stderr, "2 of 2 failed") {
 			t.Errorf("%s: exit code %d, %s", line, got.code, got.stderr)
 		}
-		if took := time.Since(began); took > 20*time.Second {
+		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%s took %s", line, took)
 		}
 	}
@@ -91,16 +91,16 @@ func TestCLI_BaremetalWaitTimeout_ExitsWithFailure(t *testing.T) {
 
 func TestCLI_Commands_UseTheirCatalogServiceType(t *testing.T) {
 	t.Parallel()
-	for _, command := range everyCommandOfBerth() {
+	for _, command := range allCommands() {
 		want := ""
 		if strings.HasPrefix(command.CommandPath(), "berth baremetal") {
 			want = "baremetal"
 		}
 		if got := connect.ServiceType(command); got != want {
-			t.Errorf("%s asks for the service type %q", command.CommandPath(), got)
+			t.Errorf("service type of %s = %q, want %q", command.CommandPath(), got, want)
 		}
 	}
 	if connect.ServiceType(&cobra.Command{}) != "" {
-		t.Error("a command that says nothing has a type")
+		t.Error("a command without annotation has a service type")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// hosts creates providers that have one VCPU each.
+// hosts creates providers with one VCPU each.
 func hosts(t *testing.T, environ []string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -37,20 +37,20 @@ func TestCLI_CandidateListManyProviders_ShowsAllNames(t *testing.T) {
 	got := runCommand(t, environ, "candidate", "list", "--resources", "VCPU:1", "--limit", "0")
 	for _, name := range names {
 		if strings.Count(got.stdout, " "+name+" ") != 1 {
-			t.Errorf("%s is not there once:\n%s", name, got.stdout)
+			t.Errorf("%s does not occur exactly once:\n%s", name, got.stdout)
 		}
 	}
 	if requests := strings.Count(got.stderr, "berth: GET "); requests != 2 {
-		t.Errorf("%d requests:\n%s", requests, got.stderr)
+		t.Errorf("requests = %d, want 2:\n%s", requests, got.stderr)
 	}
 }
 
-// rival acts right after candidates were told, before they can be claimed.
-type rival struct {
+// competitor is a transport that calls act between the response with the candidates and the claim.
+type competitor struct {
 	act func()
 }
 
-func (r rival) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r competitor) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if strings.HasSuffix(request.URL.Path, "/allocation_candidates") {
 		r.act()
@@ -61,20 +61,20 @@ func (r rival) RoundTrip(request *http.Request) (*http.Response, error) {
 func TestCLI_ClaimCandidateFull_TriesNextCandidate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		taken []string
-		want  string
+		full []string
+		want string
 	}{
-		"one is held by another consumer": {[]string{"compute-1"}, ""},
-		"the other is":                    {[]string{"compute-2"}, ""},
-		"both are taken by someone else":  {[]string{"compute-1", "compute-2"}, "no candidate claimed: concurrent claims used the free capacity of all 2 candidates; retry"},
+		"first candidate full":  {[]string{"compute-1"}, ""},
+		"second candidate full": {[]string{"compute-2"}, ""},
+		"both candidates full":  {[]string{"compute-1", "compute-2"}, "no candidate claimed: concurrent claims used the free capacity of all 2 candidates; retry"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := startService(t)
 			environ := []string{"BERTH_URL=" + url}
 			hosts(t, environ, "compute-1", "compute-2")
-			service, err := client.New(url, client.WithTransport(rival{func() {
-				for _, host := range test.taken {
+			service, err := client.New(url, client.WithTransport(competitor{func() {
+				for _, host := range test.full {
 					got := runCommand(t, environ, "allocation", "set", uuid.NewString(), "--on", host+"=VCPU:1", "--project=p", "--user=u", "--type=INSTANCE")
 					if got.code != frame.ExitOK {
 						t.Error(got.stderr)
@@ -85,14 +85,14 @@ func TestCLI_ClaimCandidateFull_TriesNextCandidate(t *testing.T) {
 				t.Fatal(err)
 			}
 			host := &frame.Frame{Stdout: io.Discard, Stderr: io.Discard}
-			asked := &apicommand.CandidateRequest{Asked: client.CandidateQuery{Resources: "VCPU:1", Limit: 10}}
-			err = apicommand.Claim(t.Context(), host, service, uuid.New(), asked, apicommand.OwnerFlags{Project: "p", User: "u", Kind: "INSTANCE"})
-			if said := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && said != test.want {
-				t.Errorf("the claim: %v", err)
+			request := &apicommand.CandidateRequest{Asked: client.CandidateQuery{Resources: "VCPU:1", Limit: 10}}
+			err = apicommand.Claim(t.Context(), host, service, uuid.New(), request, apicommand.OwnerFlags{Project: "p", User: "u", Kind: "INSTANCE"})
+			if text := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && text != test.want {
+				t.Errorf("error of the claim = %v, want %q", err, test.want)
 			}
-			for _, one := range []string{"compute-1", "compute-2"} {
-				if got := runCommand(t, environ, "usage", "show", one); got.stdout != "CLASS  USED\nVCPU      1\n" {
-					t.Errorf("%s: %s", one, got.stdout)
+			for _, provider := range []string{"compute-1", "compute-2"} {
+				if got := runCommand(t, environ, "usage", "show", provider); got.stdout != "CLASS  USED\nVCPU      1\n" {
+					t.Errorf("%s: %s", provider, got.stdout)
 				}
 			}
 		})

@@ -14,7 +14,7 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-// ran is one command line with what it printed.
+// ran is the result of a command line.
 type ran struct {
 	code           int
 	stdout, stderr string
@@ -35,20 +35,20 @@ func TestCLI_ExitCodesAndMessages_MatchTable(t *testing.T) {
 		code      int
 		stderr    string
 	}{
-		"help is fine":                         {[]string{"serve", "--help"}, frame.ExitOK, ""},
-		"no command shows the help":            {nil, frame.ExitOK, ""},
-		"a family alone shows its help":        {[]string{"db"}, frame.ExitOK, ""},
-		"an unknown command is a usage error":  {[]string{"serv"}, frame.ExitUsage, "berth: unknown command \"serv\" for \"berth\"\n\nDid you mean this?\n\tserve\n\nSee 'berth --help'.\n"},
-		"so is one in a family":                {[]string{"db", "frob"}, frame.ExitUsage, "berth: unknown command \"frob\" for \"berth db\"\nSee 'berth db --help'.\n"},
-		"so is an unknown flag":                {[]string{"config", "--bogus"}, frame.ExitUsage, "berth: unknown flag: --bogus\nSee 'berth config --help'.\n"},
-		"so is a word too many":                {[]string{"version", "x"}, frame.ExitUsage, "berth: unknown command \"x\" for \"berth version\"\nSee 'berth version --help'.\n"},
-		"so is a format that does not exist":   {[]string{"version", "-o", "xml"}, frame.ExitUsage, "berth: output: \"xml\" (flag --output) is not one of the choices; write table or json\n"},
-		"so is a microversion that is not":     {[]string{"openapi", "--microversion=1.40"}, frame.ExitUsage, "berth: microversion: \"1.40\" (flag --microversion) is not a microversion of this service; write one from 1.0 to 1.39, or latest\n"},
-		"so is one of the other API":           {[]string{"openapi", "--api=baremetal", "--microversion=1.0"}, frame.ExitUsage, "berth: microversion: \"1.0\" (flag --microversion) is not a microversion of this service; write one from 1.1 to 1.82, or latest\n"},
-		"so is an API that is not":             {[]string{"openapi", "--api=compute"}, frame.ExitUsage, "berth: api: \"compute\" (flag --api) is not an API of this service; write placement or baremetal\n"},
-		"so are flags that exclude each other": {[]string{"openapi", "--all=x", "--output=y"}, frame.ExitUsage, "berth: all: \"x\" (flag --all) writes every document to a file of its own; leave --microversion and --output out\n"},
-		"one wrong setting is one line":        {[]string{"serve", "--migrate=x"}, frame.ExitUsage, "berth: migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n"},
-		"several are listed under one heading": {[]string{"config", "--migrate=x", "--log-format=y"}, frame.ExitUsage, "berth: 2 settings are invalid:\n  migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n  log-format: \"y\" (flag --log-format) is not one of the choices; write one of text, json, oslo\n"},
+		"help":                       {[]string{"serve", "--help"}, frame.ExitOK, ""},
+		"no command prints the help": {nil, frame.ExitOK, ""},
+		"a command with subcommands prints its help": {[]string{"db"}, frame.ExitOK, ""},
+		"unknown command":               {[]string{"serv"}, frame.ExitUsage, "berth: unknown command \"serv\" for \"berth\"\n\nDid you mean this?\n\tserve\n\nSee 'berth --help'.\n"},
+		"unknown subcommand":            {[]string{"db", "frob"}, frame.ExitUsage, "berth: unknown command \"frob\" for \"berth db\"\nSee 'berth db --help'.\n"},
+		"unknown flag":                  {[]string{"config", "--bogus"}, frame.ExitUsage, "berth: unknown flag: --bogus\nSee 'berth config --help'.\n"},
+		"unexpected argument":           {[]string{"version", "x"}, frame.ExitUsage, "berth: unknown command \"x\" for \"berth version\"\nSee 'berth version --help'.\n"},
+		"unknown format":                {[]string{"version", "-o", "xml"}, frame.ExitUsage, "berth: output: \"xml\" (flag --output) is not one of the choices; write table or json\n"},
+		"unknown microversion":          {[]string{"openapi", "--microversion=1.40"}, frame.ExitUsage, "berth: microversion: \"1.40\" (flag --microversion) is not a microversion of this service; write one from 1.0 to 1.39, or latest\n"},
+		"microversion of the other API": {[]string{"openapi", "--api=baremetal", "--microversion=1.0"}, frame.ExitUsage, "berth: microversion: \"1.0\" (flag --microversion) is not a microversion of this service; write one from 1.1 to 1.82, or latest\n"},
+		"unknown API":                   {[]string{"openapi", "--api=compute"}, frame.ExitUsage, "berth: api: \"compute\" (flag --api) is not an API of this service; write placement or baremetal\n"},
+		"conflicting flags":             {[]string{"openapi", "--all=x", "--output=y"}, frame.ExitUsage, "berth: all: \"x\" (flag --all) writes every document to a file of its own; leave --microversion and --output out\n"},
+		"one invalid setting":           {[]string{"serve", "--migrate=x"}, frame.ExitUsage, "berth: migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n"},
+		"several invalid settings":      {[]string{"config", "--migrate=x", "--log-format=y"}, frame.ExitUsage, "berth: 2 settings are invalid:\n  migrate: \"x\" (flag --migrate) is neither true nor false; write true or false\n  log-format: \"y\" (flag --log-format) is not one of the choices; write one of text, json, oslo\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +57,7 @@ func TestCLI_ExitCodesAndMessages_MatchTable(t *testing.T) {
 				t.Errorf("exit code %d, standard error %q", got.code, got.stderr)
 			}
 			if test.code == frame.ExitOK && !strings.Contains(got.stdout, "Usage:") {
-				t.Errorf("no help: %q", got.stdout)
+				t.Errorf("standard output lacks the help: %q", got.stdout)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestCLI_Config_PrintsOriginsAndMasksPasswords(t *testing.T) {
 		"log-format":   {"text", "default"},
 	} {
 		if byName[name] != want {
-			t.Errorf("%s is %q, want %q", name, byName[name], want)
+			t.Errorf("%s = %q, want %q", name, byName[name], want)
 		}
 	}
 	if len(byName) != len(new(config.Settings).Table()) || document.Database != "postgres://u:***@h/d" {
@@ -100,10 +100,10 @@ func TestCLI_Config_PrintsOriginsAndMasksPasswords(t *testing.T) {
 	}
 	table := runCommand(t, environ, "config")
 	if strings.Contains(table.stdout+got.stdout, "hunter2") {
-		t.Error("the password was printed")
+		t.Error("the output contains the password")
 	}
 	if !strings.Contains(table.stdout, "\nDatabase: postgres://u:***@h/d\n") {
-		t.Errorf("the table does not name the database:\n%s", table.stdout)
+		t.Errorf("the table lacks the database:\n%s", table.stdout)
 	}
 }
 
@@ -124,19 +124,19 @@ func TestCLI_OpenAPI_PrintsSameAsFiles(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(directory, "1.*.json"))
 	if err != nil || len(files) != len(microversion.All()) {
-		t.Errorf("%d files, %v", len(files), err)
+		t.Errorf("files = %d, want %d; %v", len(files), len(microversion.All()), err)
 	}
-	machines := t.TempDir()
-	if got := runCommand(t, nil, "openapi", "--api", "baremetal", "--all", machines); got.code != frame.ExitOK {
+	baremetalDir := t.TempDir()
+	if got := runCommand(t, nil, "openapi", "--api", "baremetal", "--all", baremetalDir); got.code != frame.ExitOK {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
 	for version, of := range map[string]string{"1.1": "1.1", "1.82": "1.82", "latest": "1.82", "1.81": "1.77"} {
-		written, err := os.ReadFile(filepath.Join(machines, of+".json"))
+		written, err := os.ReadFile(filepath.Join(baremetalDir, of+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := runCommand(t, nil, "openapi", "--api=baremetal", "--microversion", version); got.stdout != string(written) {
-			t.Errorf("%s of Bare Metal is not that of %s: %d, %s", version, of, got.code, got.stderr)
+			t.Errorf("document of Bare Metal %s differs from that of %s: exit code %d, %s", version, of, got.code, got.stderr)
 		}
 	}
 	for _, version := range []string{"1.0", "1.39"} {

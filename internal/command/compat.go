@@ -8,45 +8,46 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// TranslateOldCommand turns a command line of OpenStack Placement into one of ours, where the
-// program is called by its name: a symbolic link placement-manage or placement-status
-// keeps scripts alive. There the options that every command takes come first, and the
-// file of OpenStack Placement is read without being named, so that no such script ever
-// looks at another database.
+// TranslateOldCommand translates a command line of OpenStack Placement if the program is called
+// placement-manage or placement-status, for example by a symbolic link. It returns other command
+// lines unchanged. In OpenStack Placement the global options precede the command. Without an option
+// for the configuration or the database, the command line gets --config-file with the file of
+// OpenStack Placement, so that scripts use the same database as before.
 func TranslateOldCommand(program string, arguments, environ []string) []string {
-	var own []string
+	var command []string
 	switch filepath.Base(program) {
 	case "placement-manage":
 	case "placement-status":
-		own = []string{"status"}
+		command = []string{"status"}
 	default:
 		return arguments
 	}
 	if slices.Equal(arguments, []string{"--version"}) {
 		return []string{"version"}
 	}
-	var last []string
+	var globals []string
 	for len(arguments) > 0 && strings.HasPrefix(arguments[0], "-") {
-		name, _, whole := strings.Cut(arguments[0], "=")
+		name, _, hasValue := strings.Cut(arguments[0], "=")
 		switch {
 		case name == "--debug", name == "-d":
-			last = append(last, "--log-level=debug")
+			globals = append(globals, "--log-level=debug")
 		case name == "--nodebug":
-		case (name == "--config-file" || name == "--config-dir") && !whole && len(arguments) > 1:
-			last = append(last, arguments[:2]...)
+		case (name == "--config-file" || name == "--config-dir") && !hasValue && len(arguments) > 1:
+			globals = append(globals, arguments[:2]...)
 			arguments = arguments[1:]
 		default:
-			last = append(last, arguments[0])
+			globals = append(globals, arguments[0])
 		}
 		arguments = arguments[1:]
 	}
-	whole := slices.Concat(own, arguments, last)
-	if len(own)+len(arguments) > 1 && !namesConfiguration(whole, frame.Environment(environ)) {
-		whole = append(whole, "--config-file="+defaultPlacementConf)
+	translated := slices.Concat(command, arguments, globals)
+	if len(command)+len(arguments) > 1 && !namesConfiguration(translated, frame.Environment(environ)) {
+		translated = append(translated, "--config-file="+defaultPlacementConf)
 	}
-	return whole
+	return translated
 }
 
+// namesConfiguration reports whether an option or a variable names a configuration or a database.
 func namesConfiguration(arguments []string, variables map[string]string) bool {
 	byVariable := slices.ContainsFunc([]string{"BERTH_CONFIG_FILE", "BERTH_CONFIG_DIR", "OS_PLACEMENT_CONFIG_DIR", "BERTH_DATABASE_URL", "BERTH_DATABASE_URL_FILE"},
 		func(name string) bool { return variables[name] != "" })

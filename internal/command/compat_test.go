@@ -24,7 +24,7 @@ func TestCLI_PlacementCommandLines_Translated(t *testing.T) {
 	} {
 		words := strings.Fields(line)
 		if got := TranslateOldCommand(words[0], words[1:], nil); !slices.Equal(got, strings.Fields(want)) {
-			t.Errorf("%s becomes %q, want %q", line, got, want)
+			t.Errorf("translation of %q = %q, want %q", line, got, want)
 		}
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// completed are the words that a shell would offer after a command line.
+// completed returns the completions after a command line.
 func completed(t *testing.T, environ []string, words ...string) []string {
 	t.Helper()
 	got := runCommand(t, environ, append([]string{"__complete"}, words...)...)
-	var offered []string
+	var completions []string
 	for line := range strings.Lines(got.stdout) {
 		if word := strings.TrimSpace(line); !strings.HasPrefix(word, ":") && word != "" {
 			word, _, _ = strings.Cut(word, "\t")
-			offered = append(offered, word)
+			completions = append(completions, word)
 		}
 	}
-	return offered
+	return completions
 }
 
 func TestCLI_Completion_ListsServerNames(t *testing.T) {
@@ -62,7 +62,7 @@ func TestCLI_Completion_ListsServerNames(t *testing.T) {
 			words = append(words, "")
 		}
 		if got := strings.Join(completed(t, environ, words...), " "); got != want {
-			t.Errorf("%q offers %q, want %q", line, got, want)
+			t.Errorf("completions of %q = %q, want %q", line, got, want)
 		}
 	}
 }
@@ -70,9 +70,9 @@ func TestCLI_Completion_ListsServerNames(t *testing.T) {
 func TestCLI_CompletionServiceUnreachable_PrintsNothing(t *testing.T) {
 	t.Parallel()
 	for name, environ := range map[string][]string{
-		"no listener":         {"BERTH_URL=http://127.0.0.1:1"},
-		"a setting is wrong":  {"BERTH_URL=nowhere"},
-		"the token is no use": {"BERTH_URL=" + startService(t), "BERTH_TOKEN=unknown"},
+		"no listener":     {"BERTH_URL=http://127.0.0.1:1"},
+		"invalid setting": {"BERTH_URL=nowhere"},
+		"invalid token":   {"BERTH_URL=" + startService(t), "BERTH_TOKEN=unknown"},
 	} {
 		got := runCommand(t, environ, "__complete", "provider", "show", "")
 		if got.code != frame.ExitOK || got.stdout != ":4\n" || strings.Contains(got.stderr, "berth:") {

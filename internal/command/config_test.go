@@ -9,8 +9,8 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// TestCLI_ConfigOfFile_MatchesGolden holds what `berth config` says of a file against a golden copy: the
-// warnings, and the settings that are not at their defaults.
+// TestCLI_ConfigOfFile_MatchesGolden compares the output of `berth config` with a golden file: the
+// warnings, and the settings without a default value.
 func TestCLI_ConfigOfFile_MatchesGolden(t *testing.T) {
 	t.Parallel()
 	got := runCommand(t, []string{"BERTH_LOG_FORMAT=json", "BERTH_KEYSTONE_PASSWORD="}, "config", "--config-file", "testdata/placement.conf", "--cors-max-age=5m")

@@ -76,10 +76,10 @@ func TestCLI_ServerCertificate_VerifiedUnlessInsecure(t *testing.T) {
 	if err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: listening.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for flag, fine := range map[string]bool{"--ca-cert=" + trusted: true, "--insecure": true, "--timeout=30s": false} {
+	for flag, valid := range map[string]bool{"--ca-cert=" + trusted: true, "--insecure": true, "--timeout=30s": false} {
 		got := runCommand(t, []string{"BERTH_URL=" + listening.URL}, "aggregate", "list", "00000000-0000-4000-8000-000000000001", flag)
 		reached := strings.Contains(got.stderr, `provider "00000000-0000-4000-8000-000000000001" not found`)
-		if reached != fine || !fine && !strings.Contains(got.stderr, "certificate") {
+		if reached != valid || !valid && !strings.Contains(got.stderr, "certificate") {
 			t.Errorf("%s: %s", flag, got.stderr)
 		}
 	}
@@ -88,7 +88,7 @@ func TestCLI_ServerCertificate_VerifiedUnlessInsecure(t *testing.T) {
 func TestCLI_ConcurrentEdits_AllApplied(t *testing.T) {
 	t.Parallel()
 	environ := []string{"BERTH_URL=" + startService(t)}
-	// One less than there are attempts: each failure is the success of another client.
+	// One less than the maximum number of attempts: each conflict is a successful write of another client.
 	names := []string{"CUSTOM_A", "CUSTOM_B", "CUSTOM_C", "CUSTOM_D"}
 	hosts(t, environ, append([]string{"host"}, names...)...)
 	runCommand(t, environ, append([]string{"trait", "create"}, names...)...)
@@ -109,9 +109,9 @@ func TestCLI_ConcurrentEdits_AllApplied(t *testing.T) {
 	writers.Wait()
 	got := runCommand(t, environ, "provider", "trait", "list", "host")
 	if got.stdout != "TRAIT\nCUSTOM_A\nCUSTOM_B\nCUSTOM_C\nCUSTOM_D\n" {
-		t.Errorf("the provider has %s", got.stdout)
+		t.Errorf("traits of the provider:\n%s", got.stdout)
 	}
 	if got := runCommand(t, environ, "allocation", "show", consumer); strings.Count(got.stdout, "VCPU") != len(names) {
-		t.Errorf("the consumer has %s", got.stdout)
+		t.Errorf("allocations of the consumer:\n%s", got.stdout)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/berthd/berth/server/postgres"
 )
 
-var updateSessions = flag.Bool("update", false, "write what the commands of testdata/sessions really print into the files")
+var updateSessions = flag.Bool("update", false, "write the output of the commands in testdata/sessions to the files")
 
 // startService serves an empty database and returns its URL.
 func startService(t *testing.T) string {
@@ -32,10 +32,10 @@ func startBaremetal(t *testing.T) string {
 	return started.Listen(t).URL
 }
 
-// changing matches what differs from one run to the next.
-var changing = []struct {
-	pattern *regexp.Regexp
-	shown   string
+// variableTexts are the patterns of texts that differ between runs, and their replacements.
+var variableTexts = []struct {
+	pattern     *regexp.Regexp
+	replacement string
 }{
 	{regexp.MustCompile(`req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "req-…"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`), "http://SERVICE"},
@@ -44,9 +44,8 @@ var changing = []struct {
 	{regexp.MustCompile(`20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?`), "TIME"},
 }
 
-// asWritten is how a session shows a command that was run: what it printed, then
-// what it said on standard error behind "! ", then an exit code other than 0
-// behind "? ".
+// asWritten returns the result of a command in the format of sessions: standard output, standard error
+// with the prefix "! ", and an exit code other than 0 with the prefix "? ".
 func asWritten(got ran) string {
 	var text strings.Builder
 	text.WriteString(got.stdout)
@@ -56,14 +55,14 @@ func asWritten(got ran) string {
 	if got.code != frame.ExitOK {
 		fmt.Fprintf(&text, "? %d\n", got.code)
 	}
-	shown := text.String()
-	for _, one := range changing {
-		shown = one.pattern.ReplaceAllString(shown, one.shown)
+	result := text.String()
+	for _, variable := range variableTexts {
+		result = variable.pattern.ReplaceAllString(result, variable.replacement)
 	}
-	return shown
+	return result
 }
 
-// splitWords splits a command line at blanks that are not in single quotes.
+// splitWords splits a command line at white space outside single quotes.
 func splitWords(line string) []string {
 	var words []string
 	for i, part := range strings.Split(line, "'") {
@@ -76,9 +75,9 @@ func splitWords(line string) []string {
 	return words
 }
 
-// TestCLI_RecordedSessions_PrintRecordedOutput runs the files of testdata/sessions: command lines
-// behind "$ berth ", each followed by what it prints. Lines with # are for people.
-// Every file has an empty service of its own.
+// TestCLI_RecordedSessions_PrintRecordedOutput runs the files of testdata/sessions: command lines with
+// the prefix "$ berth ", each followed by its output. Lines with # are comments. Each file starts with
+// an empty server.
 func TestCLI_RecordedSessions_PrintRecordedOutput(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/sessions/*.txt")
@@ -103,14 +102,14 @@ func TestCLI_RecordedSessions_PrintRecordedOutput(t *testing.T) {
 				want, comment := cutComment(rest)
 				got := asWritten(runCommand(t, environ, splitWords(line)...))
 				if got != want && !*updateSessions {
-					t.Errorf("$ berth %s\nprints\n%sand the file says\n%s", line, got, want)
+					t.Errorf("$ berth %s\nprints\n%swant\n%s", line, got, want)
 				}
 				fmt.Fprintf(&written, "$ berth %s\n%s%s", line, got, comment)
 			}
 			if *updateSessions {
 				head, _, _ := strings.Cut("\n"+string(read), "\n$ berth ")
-				whole := strings.TrimPrefix(head+"\n"+written.String(), "\n")
-				if err := os.WriteFile(file, []byte(whole), 0o644); err != nil {
+				session := strings.TrimPrefix(head+"\n"+written.String(), "\n")
+				if err := os.WriteFile(file, []byte(session), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -118,8 +117,7 @@ func TestCLI_RecordedSessions_PrintRecordedOutput(t *testing.T) {
 	}
 }
 
-// cutComment separates the output of a step from the lines for people before the
-// next one.
+// cutComment splits the output of a step from the comments before the next step.
 func cutComment(text string) (output, comment string) {
 	if at := strings.Index("\n"+text, "\n#"); at >= 0 {
 		return text[:at], text[at:]

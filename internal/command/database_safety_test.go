@@ -9,8 +9,8 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// The databases of the tests are local, so a name stands for one that is not: it leads
-// nowhere, and the warning comes before the attempt.
+// TestSettings_DatabaseAcrossNetwork_WarnsAtStart uses a host name that does not resolve, because the
+// databases of the tests are local. The commands log the warning before they connect.
 func TestSettings_DatabaseAcrossNetwork_WarnsAtStart(t *testing.T) {
 	t.Parallel()
 	const remote = "postgres://u:hunter2@berth.invalid/d?connect_timeout=1"

@@ -9,8 +9,7 @@ import (
 	"github.com/berthd/berth/internal/test/testfile"
 )
 
-// migrationTable is what OpenStack Placement prints when nothing is left to do; scripts
-// look for its words.
+// migrationTable is the output of OpenStack Placement if no rows remain; scripts match its text.
 const migrationTable = `+-----------------------------+-------------+-----------+
 |          Migration          | Total Found | Completed |
 +-----------------------------+-------------+-----------+
@@ -28,11 +27,11 @@ func TestCLI_OnlineDataMigrations_NothingToMigrate(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"everything at once": {[]string{"online-data-migrations", full}, 0, "Running batches of 50 until complete\n" + migrationTable, ""},
-		"in portions":        {[]string{"online_data_migrations", "--max-count=50", full}, 0, migrationTable, ""},
-		"in none":            {[]string{"online-data-migrations", "--max-count=0", full}, 127, "", `berth: max-count: "0" (flag --max-count) is not a whole number above 0; write digits only` + "\n"},
-		"in words":           {[]string{"online-data-migrations", "--max-count", "x", full}, 127, "", `berth: max-count: "x" (flag --max-count) is not a whole number above 0; write digits only` + "\n"},
-		"without a schema":   {[]string{"online-data-migrations", "--max-count=1", empty}, 2, "", "berth: the database schema is older than this berth requires; run 'berth db sync' first\n"},
+		"no maximum": {[]string{"online-data-migrations", full}, 0, "Running batches of 50 until complete\n" + migrationTable, ""},
+		"maximum 50": {[]string{"online_data_migrations", "--max-count=50", full}, 0, migrationTable, ""},
+		"maximum 0":  {[]string{"online-data-migrations", "--max-count=0", full}, 127, "", `berth: max-count: "0" (flag --max-count) is not a whole number above 0; write digits only` + "\n"},
+		"no number":  {[]string{"online-data-migrations", "--max-count", "x", full}, 127, "", `berth: max-count: "x" (flag --max-count) is not a whole number above 0; write digits only` + "\n"},
+		"no schema":  {[]string{"online-data-migrations", "--max-count=1", empty}, 2, "", "berth: the database schema is older than this berth requires; run 'berth db sync' first\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,8 +12,8 @@ import (
 	"github.com/berthd/berth/server/audit"
 )
 
-// A ship with a deck that shares its seats, a boat, and a passenger.
-const soundWorld = `
+// consistentRows are a provider with a sharing child, another provider, a consumer and a node.
+const consistentRows = `
 	INSERT INTO resource_classes (id, name) VALUES (20000, 'CUSTOM_SEAT');
 	INSERT INTO traits (id, name) VALUES (30000, 'MISC_SHARES_VIA_AGGREGATE');
 	INSERT INTO aggregates (id, uuid) VALUES (40, 'a0000000-0000-4000-8000-000000000040');
@@ -35,19 +35,19 @@ const soundWorld = `
 	INSERT INTO node_allocations (uuid, node_id, state, resource_class)
 	VALUES ('f0000000-0000-4000-8000-000000000001', 1, 'active', 'boat');`
 
-// damage is a change of the tables that bypasses constraints and triggers.
-type damage struct {
+// corruption is a change of the tables that bypasses constraints and triggers.
+type corruption struct {
 	statements string
-	// check names it, found are its sentences; several checks may find the same thing.
+	// found are the sentences of the findings by check; several checks may find the same row.
 	found map[string][]string
-	// changed is the difference that a repair leaves to the sound world. What a
-	// snapshot does not show is looked at by the check afterwards.
+	// changed is the difference between the repaired and the consistent rows. The check after the repair
+	// covers columns that are not in a snapshot.
 	changed []string
-	// stays: it cannot be repaired.
-	stays bool
+	// isPermanent is true for a corruption that cannot be repaired.
+	isPermanent bool
 }
 
-var damages = map[string]damage{
+var corruptions = map[string]corruption{
 	"a sum that is wrong": {
 		statements: "UPDATE inventories SET used = 5",
 		found:      map[string][]string{"wrong_used": {"inventory of class 20000 on provider 2 has used 5, but its allocations sum to 4"}},
@@ -120,57 +120,57 @@ var damages = map[string]damage{
 		changed:    []string{"~ consumers{id: 1} generation: 3 -> 1"},
 	},
 	"a parent that is gone": {
-		statements: "UPDATE resource_providers SET parent_id = 9 WHERE id = 2",
-		found:      map[string][]string{"missing_parents": {"provider 2 has parent 9, which does not exist"}},
-		stays:      true,
+		statements:  "UPDATE resource_providers SET parent_id = 9 WHERE id = 2",
+		found:       map[string][]string{"missing_parents": {"provider 2 has parent 9, which does not exist"}},
+		isPermanent: true,
 	},
 	"a loop": {
-		statements: "UPDATE resource_providers SET root_id = 3, parent_id = 2 WHERE id = 1",
-		found:      map[string][]string{"parent_cycles": {"provider 1 is its own ancestor", "provider 2 is its own ancestor"}},
-		stays:      true,
+		statements:  "UPDATE resource_providers SET root_id = 3, parent_id = 2 WHERE id = 1",
+		found:       map[string][]string{"parent_cycles": {"provider 1 is its own ancestor", "provider 2 is its own ancestor"}},
+		isPermanent: true,
 	},
 	"an inventory that is gone": {
-		statements: "DELETE FROM inventories",
-		found:      map[string][]string{"allocations_inventory": {"consumer 1 has an allocation of class 20000 on provider 2, which has no inventory of it"}},
-		stays:      true,
+		statements:  "DELETE FROM inventories",
+		found:       map[string][]string{"allocations_inventory": {"consumer 1 has an allocation of class 20000 on provider 2, which has no inventory of it"}},
+		isPermanent: true,
 	},
 	"a provider that is gone": {
 		statements: "DELETE FROM resource_providers WHERE id = 2; DELETE FROM provider_generations WHERE provider_id = 2;" +
 			"DELETE FROM provider_traits WHERE provider_id = 2; DELETE FROM provider_aggregates WHERE provider_id = 2",
-		found: map[string][]string{"allocations_inventory": {"consumer 1 has an allocation of class 20000 on provider 2, which does not exist"}},
-		stays: true,
+		found:       map[string][]string{"allocations_inventory": {"consumer 1 has an allocation of class 20000 on provider 2, which does not exist"}},
+		isPermanent: true,
 	},
 	"a consumer that is gone": {
-		statements: "DELETE FROM consumers",
-		found:      map[string][]string{"allocations_consumer": {"consumer 1 has an allocation of class 20000 on provider 2 and does not exist"}},
-		stays:      true,
+		statements:  "DELETE FROM consumers",
+		found:       map[string][]string{"allocations_consumer": {"consumer 1 has an allocation of class 20000 on provider 2 and does not exist"}},
+		isPermanent: true,
 	},
 	"a class that is gone": {
-		statements: "DELETE FROM resource_classes WHERE id = 20000",
-		found:      map[string][]string{"missing_classes": {"provider 2 has inventory of class 20000, which does not exist"}},
-		stays:      true,
+		statements:  "DELETE FROM resource_classes WHERE id = 20000",
+		found:       map[string][]string{"missing_classes": {"provider 2 has inventory of class 20000, which does not exist"}},
+		isPermanent: true,
 	},
 	"a project that is gone": {
-		statements: "DELETE FROM projects",
-		found:      map[string][]string{"missing_owners": {"consumer 1 has project 1, user 1 and type none, and one of them does not exist"}},
-		stays:      true,
+		statements:  "DELETE FROM projects",
+		found:       map[string][]string{"missing_owners": {"consumer 1 has project 1, user 1 and type none, and one of them does not exist"}},
+		isPermanent: true,
 	},
 	"a node with another instance": {
-		statements: "UPDATE nodes SET instance_uuid = NULL",
-		found:      map[string][]string{"node_instances": {"node 1 has instance none, and allocation f0000000-0000-4000-8000-000000000001"}},
-		stays:      true,
+		statements:  "UPDATE nodes SET instance_uuid = NULL",
+		found:       map[string][]string{"node_instances": {"node 1 has instance none, and allocation f0000000-0000-4000-8000-000000000001"}},
+		isPermanent: true,
 	},
 	"a node with too many traits": {
-		statements: "INSERT INTO node_traits SELECT 1, 'CUSTOM_' || n FROM generate_series(1, 51) AS n",
-		found:      map[string][]string{"node_traits": {"node 1 has 51 traits"}},
-		stays:      true,
+		statements:  "INSERT INTO node_traits SELECT 1, 'CUSTOM_' || n FROM generate_series(1, 51) AS n",
+		found:       map[string][]string{"node_traits": {"node 1 has 51 traits"}},
+		isPermanent: true,
 	},
 }
 
-// execute changes a database; past means past constraints and triggers.
-func execute(t *testing.T, db *dbtest.DB, past bool, statements string) {
+// execute executes statements, without constraints and triggers if bypass is true.
+func execute(t *testing.T, db *dbtest.DB, bypass bool, statements string) {
 	t.Helper()
-	if past {
+	if bypass {
 		statements = "SET LOCAL session_replication_role = replica; " + statements
 	}
 	if _, err := db.Pool.Exec(t.Context(), statements); err != nil {
@@ -178,15 +178,15 @@ func execute(t *testing.T, db *dbtest.DB, past bool, statements string) {
 	}
 }
 
-// sentences are the findings by check.
+// sentences returns the sentences of the findings by check.
 func sentences(results []audit.Result) map[string][]string {
-	made := map[string][]string{}
+	byCheck := map[string][]string{}
 	for _, result := range results {
 		for _, found := range result.Findings {
-			made[result.Name] = append(made[result.Name], found.Sentence)
+			byCheck[result.Name] = append(byCheck[result.Name], found.Sentence)
 		}
 	}
-	return made
+	return byCheck
 }
 
 func equal(a, b map[string][]string) bool {
@@ -207,14 +207,14 @@ func keysOf(of map[string][]string) func(yield func(string) bool) {
 
 func TestCLI_DBCheckAndRepair_FindAndFixCorruptions(t *testing.T) {
 	t.Parallel()
-	for name, of := range damages {
+	for name, of := range corruptions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := dbtest.New(t)
-			execute(t, db, false, soundWorld)
-			sound := dbtest.Snapshot(t, db)
+			execute(t, db, false, consistentRows)
+			consistent := dbtest.Snapshot(t, db)
 			execute(t, db, true, of.statements)
-			broken := dbtest.Snapshot(t, db)
+			corrupted := dbtest.Snapshot(t, db)
 
 			var checked admin.CheckDocument
 			got := runCommand(t, nil, "db", "check", "--output=json", "--database-url", db.URL)
@@ -226,25 +226,25 @@ func TestCLI_DBCheckAndRepair_FindAndFixCorruptions(t *testing.T) {
 			}
 
 			shown := runCommand(t, nil, "db", "repair", "--database-url", db.URL)
-			if changes := broken.Diff(dbtest.Snapshot(t, db)); changes != nil || shown.code != frame.ExitFailed {
-				t.Errorf("to look changed %q, exit code %d: %s", changes, shown.code, shown.stderr)
+			if changes := corrupted.Diff(dbtest.Snapshot(t, db)); changes != nil || shown.code != frame.ExitFailed {
+				t.Errorf("changes without --yes = %q, exit code %d: %s", changes, shown.code, shown.stderr)
 			}
 
 			repaired := runCommand(t, nil, "db", "repair", "--yes", "--database-url", db.URL)
 			again := runCommand(t, nil, "db", "check", "--database-url", db.URL)
-			if of.stays {
+			if of.isPermanent {
 				if repaired.code != frame.ExitFailed || !strings.Contains(repaired.stdout, "cannot be repaired: ") {
 					t.Errorf("exit code %d: %s%s", repaired.code, repaired.stdout, repaired.stderr)
 				}
-				if changes := broken.Diff(dbtest.Snapshot(t, db)); changes != nil {
-					t.Errorf("what cannot be repaired was changed: %q", changes)
+				if changes := corrupted.Diff(dbtest.Snapshot(t, db)); changes != nil {
+					t.Errorf("changes of a failed repair = %q, want none", changes)
 				}
 				return
 			}
 			if repaired.code != frame.ExitOK || again.code != frame.ExitOK {
 				t.Errorf("exit codes %d and %d: %s%s", repaired.code, again.code, repaired.stderr, again.stdout)
 			}
-			if changes := sound.Diff(dbtest.Snapshot(t, db)); !slices.Equal(changes, of.changed) {
+			if changes := consistent.Diff(dbtest.Snapshot(t, db)); !slices.Equal(changes, of.changed) {
 				t.Errorf("got  %q\nwant %q", changes, of.changed)
 			}
 		})
@@ -254,12 +254,12 @@ func TestCLI_DBCheckAndRepair_FindAndFixCorruptions(t *testing.T) {
 func TestCLI_DBCheckList_EachHasCorruptionTest(t *testing.T) {
 	t.Parallel()
 	for _, check := range audit.Checks() {
-		isTried := false
-		for _, of := range damages {
-			isTried = isTried || of.found[check.Name] != nil
+		isTested := false
+		for _, of := range corruptions {
+			isTested = isTested || of.found[check.Name] != nil
 		}
-		if !isTried {
-			t.Errorf("no damage is found by %s", check.Name)
+		if !isTested {
+			t.Errorf("no corruption for %s", check.Name)
 		}
 		if (check.RepairAction == "") == (check.ManualAction == "") {
 			t.Errorf("%s needs exactly one of repair and manual action", check.Name)
@@ -270,7 +270,7 @@ func TestCLI_DBCheckList_EachHasCorruptionTest(t *testing.T) {
 func TestCLI_DBRepair_PrintsPlanFirst(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
-	execute(t, db, false, soundWorld)
+	execute(t, db, false, consistentRows)
 	clean := runCommand(t, nil, "db", "repair", "--database-url", db.URL)
 	if clean.code != frame.ExitOK || clean.stdout != "No inconsistent rows in 17 checks.\n" {
 		t.Errorf("exit code %d: %s%s", clean.code, clean.stdout, clean.stderr)
@@ -297,7 +297,7 @@ missing_owners (1): cannot be repaired: the project and user of the consumer are
 func TestCLI_DBCheckWithLimit_ShowsSomeCountsAll(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
-	execute(t, db, false, soundWorld)
+	execute(t, db, false, consistentRows)
 	execute(t, db, false, `INSERT INTO consumers (uuid, generation, project_id, user_id)
 		SELECT ('d0000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 1, 1, 1 FROM generate_series(1, 250) AS n`)
 	got := runCommand(t, nil, "db", "check", "--most=2", "--database-url", db.URL)

@@ -22,19 +22,19 @@ func TestCLI_DBCommands_EmptyDatabaseToMigrated(t *testing.T) {
 	}
 	empty := status()
 	if empty.State != "outdated" || empty.Version != 0 || len(empty.Pending) == 0 {
-		t.Errorf("an empty database: %+v", empty)
+		t.Errorf("status of an empty database = %+v", empty)
 	}
-	refused := runCommand(t, nil, "serve", "--listen=127.0.0.1:0", "--migrate=false", "--data-dir", dataDir)
-	if refused.code != frame.ExitFailed || !strings.Contains(refused.stderr, "run 'berth db migrate'") {
-		t.Errorf("serving without a schema: exit code %d, %s", refused.code, refused.stderr)
+	failed := runCommand(t, nil, "serve", "--listen=127.0.0.1:0", "--migrate=false", "--data-dir", dataDir)
+	if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, "run 'berth db migrate'") {
+		t.Errorf("serve without a schema: exit code %d, %s", failed.code, failed.stderr)
 	}
 	for _, alias := range []string{"migrate", "sync"} {
 		if got := runCommand(t, nil, "db", alias, "--data-dir", dataDir); got.code != frame.ExitOK {
 			t.Fatalf("%s: exit code %d, %s", alias, got.code, got.stderr)
 		}
 	}
-	full := status()
-	if full.State != "up to date" || full.Version != full.Latest || len(full.Pending) != 0 || full.InstalledFunctions != full.KnownFunctions {
-		t.Errorf("a migrated database: %+v", full)
+	migrated := status()
+	if migrated.State != "up to date" || migrated.Version != migrated.Latest || len(migrated.Pending) != 0 || migrated.InstalledFunctions != migrated.KnownFunctions {
+		t.Errorf("status of a migrated database = %+v", migrated)
 	}
 }

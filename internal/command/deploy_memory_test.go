@@ -20,7 +20,7 @@ func TestSettings_Unit_LimitsMemory(t *testing.T) {
 	}
 	for _, limit := range []string{"MemoryHigh", "MemoryMax"} {
 		if !regexp.MustCompile(`(?m)^` + limit + `=[0-9]+[MG]$`).Match(text) {
-			t.Errorf("the unit has no %s=", limit)
+			t.Errorf("the unit lacks %s=", limit)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestSettings_Manifests_LimitMemory(t *testing.T) {
 		}
 		decoder := yaml.NewDecoder(bytes.NewReader(text))
 		for {
-			var one struct {
+			var manifest struct {
 				Spec struct {
 					Template struct {
 						Spec struct {
@@ -52,12 +52,12 @@ func TestSettings_Manifests_LimitMemory(t *testing.T) {
 					} `yaml:"template"`
 				} `yaml:"spec"`
 			}
-			if err := decoder.Decode(&one); errors.Is(err, io.EOF) {
+			if err := decoder.Decode(&manifest); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			for _, c := range one.Spec.Template.Spec.Containers {
+			for _, c := range manifest.Spec.Template.Spec.Containers {
 				if c.Resources.Limits["memory"] == "" || c.Resources.Requests["memory"] == "" {
 					t.Errorf("%s: container %s has no memory request and limit", name, c.Name)
 				}

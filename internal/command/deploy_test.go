@@ -20,7 +20,7 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// container is the part of a manifest that berth has a say in.
+// container is the part of a container in a manifest that the tests check.
 type container struct {
 	Args []string `yaml:"args"`
 	Env  []struct {
@@ -82,19 +82,19 @@ func manifests(t *testing.T) []manifest {
 		}
 		decoder := yaml.NewDecoder(bytes.NewReader(text))
 		for {
-			var one manifest
-			if err := decoder.Decode(&one); errors.Is(err, io.EOF) {
+			var document manifest
+			if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			all = append(all, one)
+			all = append(all, document)
 		}
 	}
 	return all
 }
 
-// isVariable tells whether a name in a container is a setting's.
+// isVariable reports whether name is the environment variable of a setting.
 func isVariable(name string) bool {
 	return slices.ContainsFunc(new(config.Settings).Table(), func(row setting.Setting) bool { return row.Env() == name })
 }
@@ -103,31 +103,31 @@ func TestDocs_Manifests_NameExistingSettings(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]bool{}
 	environ := []string{"BERTH_DATABASE_URL=postgres://berth@db/berth"}
-	for _, one := range manifests(t) {
-		kinds[one.Kind] = true
-		for _, values := range []map[string]string{one.Data, one.StringData} {
+	for _, document := range manifests(t) {
+		kinds[document.Kind] = true
+		for _, values := range []map[string]string{document.Data, document.StringData} {
 			for name, value := range values {
 				if name == "placement.conf" {
 					continue
 				}
 				if !isVariable(name) {
-					t.Errorf("%s: %s is no setting", one.Kind, name)
+					t.Errorf("%s: %s is not a setting", document.Kind, name)
 				}
 				environ = append(environ, name+"="+value)
 			}
 		}
-		for _, container := range one.Spec.Template.Spec.Containers {
+		for _, container := range document.Spec.Template.Spec.Containers {
 			checkContainer(t, &container)
 		}
 	}
 	for _, kind := range []string{"Deployment", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "Job"} {
 		if !kinds[kind] {
-			t.Errorf("there is no %s", kind)
+			t.Errorf("the manifests lack a %s", kind)
 		}
 	}
-	// Keystone's are in the file; here is what the variables say by themselves.
+	// Without the file, which has the settings of Keystone, the variables must be valid.
 	if _, _, err := loaded(t, config.ForServer, []string{"--allow-insecure-noauth2"}, environ); err != nil {
-		t.Errorf("the variables: %v", err)
+		t.Errorf("invalid variables: %v", err)
 	}
 }
 
@@ -135,15 +135,15 @@ func checkContainer(t *testing.T, c *container) {
 	t.Helper()
 	for _, variable := range c.Env {
 		if !isVariable(variable.Name) {
-			t.Errorf("%s is no setting", variable.Name)
+			t.Errorf("%s is not a setting", variable.Name)
 		}
 	}
 	if !c.Security.ReadOnly {
-		t.Errorf("%q may write to its image", c.Args)
+		t.Errorf("%q: the root file system is not read-only", c.Args)
 	}
 	command, rest, err := rootCommand((&frame.Frame{})).Find(c.Args)
 	if err != nil || command.RunE == nil {
-		t.Fatalf("%q is no command: %v", c.Args, err)
+		t.Fatalf("%q is not a command: %v", c.Args, err)
 	}
 	if err := command.ParseFlags(rest); err != nil && !errors.Is(err, pflag.ErrHelp) {
 		t.Errorf("%q: %v", c.Args, err)
@@ -158,36 +158,36 @@ func checkContainer(t *testing.T, c *container) {
 			return port.Name == probe.Get.Port
 		})
 		if probe.Get.Path != want || !named {
-			t.Errorf("a probe asks %s of port %q, want %s", probe.Get.Path, probe.Get.Port, want)
+			t.Errorf("probe of %s on port %q, want %s on a named port", probe.Get.Path, probe.Get.Port, want)
 		}
 	}
 }
 
-// TestSettings_Manifests_SpoolIsWritable: the file systems of images and units are
-// read-only, so answers that wait for clients need a directory of their own.
+// TestSettings_Manifests_SpoolIsWritable checks that the spool has a writable directory, because the
+// root file systems of images and units are read-only.
 func TestSettings_Manifests_SpoolIsWritable(t *testing.T) {
 	t.Parallel()
 	dir, mounted, limited := "", false, false
-	for _, one := range manifests(t) {
-		if named := one.Data["BERTH_SPOOL_DIR"]; named != "" {
+	for _, document := range manifests(t) {
+		if named := document.Data["BERTH_SPOOL_DIR"]; named != "" {
 			dir = named
 		}
 	}
-	for _, one := range manifests(t) {
-		for _, container := range one.Spec.Template.Spec.Containers {
+	for _, document := range manifests(t) {
+		for _, container := range document.Spec.Template.Spec.Containers {
 			for _, mount := range container.Mounts {
 				if mount.Path != dir || mount.ReadOnly {
 					continue
 				}
 				mounted = true
-				for _, volume := range one.Spec.Template.Spec.Volumes {
+				for _, volume := range document.Spec.Template.Spec.Volumes {
 					limited = limited || volume.Name == mount.Name && volume.EmptyDir.SizeLimit != ""
 				}
 			}
 		}
 	}
 	if dir == "" || !mounted || !limited {
-		t.Errorf("directory %q, mounted for writing: %t, with a limit: %t", dir, mounted, limited)
+		t.Errorf("directory = %q, mounted writable = %t, limited = %t; want a directory, true, true", dir, mounted, limited)
 	}
 	unit, err := os.ReadFile("../../docs/deploy/berth.service")
 	if err != nil {
@@ -200,12 +200,12 @@ func TestSettings_Manifests_SpoolIsWritable(t *testing.T) {
 	}
 }
 
-// TestDocs_ManifestProbes_Return200 asks a server what the manifests ask.
+// TestDocs_ManifestProbes_Return200 sends the requests of the probes to a server.
 func TestDocs_ManifestProbes_Return200(t *testing.T) {
 	t.Parallel()
 	b := setupServe(t, "--database-url", dbtest.NewEmpty(t).URL)
-	for _, one := range manifests(t) {
-		for _, c := range one.Spec.Template.Spec.Containers {
+	for _, document := range manifests(t) {
+		for _, c := range document.Spec.Template.Spec.Containers {
 			for _, probe := range []probe{c.Startup, c.Liveness, c.Readiness} {
 				if probe.Get.Path == "" {
 					continue
@@ -223,24 +223,24 @@ func TestDocs_ManifestProbes_Return200(t *testing.T) {
 	}
 }
 
-// TestDocs_SystemdUnit_NamesExistingCommandAndSettings reads the command line and the variables of the unit.
+// TestDocs_SystemdUnit_NamesExistingCommandAndSettings parses the command line and the variables of the unit.
 func TestDocs_SystemdUnit_NamesExistingCommandAndSettings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/deploy/berth.service")
 	if err != nil {
 		t.Fatal(err)
 	}
-	started := false
+	hasExecStart := false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(strings.TrimPrefix(line, "#"))
 		if name, _, ok := strings.Cut(line, "="); ok && strings.HasPrefix(name, "BERTH_") && !isVariable(name) {
-			t.Errorf("%s is no setting", name)
+			t.Errorf("%s is not a setting", name)
 		}
 		words, ok := strings.CutPrefix(line, "ExecStart=/usr/bin/berth ")
 		if !ok {
 			continue
 		}
-		started = true
+		hasExecStart = true
 		command, rest, err := rootCommand((&frame.Frame{})).Find(strings.Fields(words))
 		if err != nil || command.Name() != "serve" {
 			t.Fatalf("%q: %v", words, err)
@@ -249,7 +249,7 @@ func TestDocs_SystemdUnit_NamesExistingCommandAndSettings(t *testing.T) {
 			t.Errorf("%q: %v", words, err)
 		}
 	}
-	if !started {
-		t.Error("there is no ExecStart")
+	if !hasExecStart {
+		t.Error("the unit lacks ExecStart")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/berthd/berth/internal/setting"
 )
 
-// loaded is config.Read for a command line and an environment.
+// loaded returns the result of config.Read for a command line and an environment.
 func loaded(t *testing.T, widest setting.Scope, arguments, environ []string) (*config.Settings, []string, error) {
 	t.Helper()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -19,16 +19,15 @@ import (
 func manCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "man [COMMAND...]",
-		Short: "Print a manual page, or write all of them",
-		Long: `Print the manual page of a command, that of berth itself if none is named, or write the
-pages of all commands into a directory. The pages are made from the same text as
---help. Two runs of one berth write the same bytes: the date in them is the one given
-by SOURCE_DATE_EPOCH, and none if it is not set.`,
+		Short: "Print or write manual pages",
+		Long: `Print the manual page of a command, by default that of berth, or write the pages of all
+commands to a directory. The pages have the text of --help. The output is reproducible:
+its date is that of SOURCE_DATE_EPOCH; without the variable the pages have no date.`,
 		Example: `  berth man | man -l -
   berth man provider list | man -l -
   berth man --all /usr/local/share/man/man1`,
 	}
-	directory := command.Flags().String("all", "", "`directory` to write the pages of all commands to")
+	directory := command.Flags().String("all", "", "`directory` for the pages of all commands")
 	command.ValidArgsFunction = func(c *cobra.Command, written []string, typed string) ([]string, cobra.ShellCompDirective) {
 		at, rest, err := c.Root().Find(written)
 		if err != nil || len(rest) > 0 {
@@ -49,15 +48,15 @@ by SOURCE_DATE_EPOCH, and none if it is not set.`,
 		}
 		if *directory != "" {
 			if len(arguments) > 0 {
-				return frame.WrongFlag("all", *directory, "writes the pages of all commands", "name no command, or leave --all out")
+				return frame.WrongFlag("all", *directory, "conflicts with a command", "omit one of them")
 			}
 			return writeMan(f, c.Root(), header, *directory)
 		}
-		wanted, rest, err := c.Root().Find(arguments)
+		found, rest, err := c.Root().Find(arguments)
 		if err != nil || len(rest) > 0 {
-			return frame.WrongArgument("command", strings.Join(arguments, " "), "is no command of berth", "see 'berth --help'")
+			return frame.WrongArgument("command", strings.Join(arguments, " "), "is not a command of berth", "see 'berth --help'")
 		}
-		page, err := manPage(wanted, header)
+		page, err := manPage(found, header)
 		if err != nil {
 			return err
 		}
@@ -67,8 +66,8 @@ by SOURCE_DATE_EPOCH, and none if it is not set.`,
 	return command
 }
 
-// manHeader is what all pages share. The date comes from the variable that
-// reproducible builds use; the day of the build would make every build differ.
+// manHeader returns the header of all pages. Its date is that of SOURCE_DATE_EPOCH, because the date
+// of the build would make builds irreproducible.
 func manHeader(f *frame.Frame) (doc.GenManHeader, error) {
 	header := doc.GenManHeader{Section: "1", Source: "berth " + version.This().Version, Manual: "Berth"}
 	text := frame.Environment(f.Environ)["SOURCE_DATE_EPOCH"]
@@ -77,27 +76,27 @@ func manHeader(f *frame.Frame) (doc.GenManHeader, error) {
 	}
 	epoch, err := time.ParseDuration(text + "s")
 	if err != nil {
-		return header, frame.InputErrors{&frame.InputError{Setting: "SOURCE_DATE_EPOCH", Value: text, Origin: "environment SOURCE_DATE_EPOCH", Rule: frame.Rule{Broken: "is no number of seconds", Remedy: "write the seconds since 1970, or unset it"}}}
+		return header, frame.InputErrors{&frame.InputError{Setting: "SOURCE_DATE_EPOCH", Value: text, Origin: "environment SOURCE_DATE_EPOCH", Rule: frame.Rule{Broken: "is not a number of seconds", Remedy: "write the seconds since 1970, or unset the variable"}}}
 	}
 	date := time.Unix(0, 0).UTC().Add(epoch)
 	header.Date = &date
 	return header, nil
 }
 
-// manPage makes the page of one command.
+// manPage returns the page of one command.
 func manPage(command *cobra.Command, header doc.GenManHeader) ([]byte, error) {
 	command.DisableAutoGenTag = true
 	header.Title = strings.ToUpper(pageName(command))
-	dated := header.Date != nil
-	if !dated {
-		// The library takes the present day where there is none; it is cut out again.
+	hasDate := header.Date != nil
+	if !hasDate {
+		// The library defaults to the current date. This one is removed below.
 		header.Date = new(time.Unix(0, 0).UTC())
 	}
 	var page bytes.Buffer
 	if err := doc.GenMan(command, &header, &page); err != nil {
-		return nil, fmt.Errorf("making the page of %s: %w", command.CommandPath(), err)
+		return nil, fmt.Errorf("cannot generate the page of %s: %w", command.CommandPath(), err)
 	}
-	if dated {
+	if hasDate {
 		return page.Bytes(), nil
 	}
 	return bytes.Replace(page.Bytes(), []byte(`"Jan 1970"`), []byte(`""`), 1), nil
@@ -107,12 +106,12 @@ func pageName(command *cobra.Command) string {
 	return strings.ReplaceAll(command.CommandPath(), " ", "-")
 }
 
-// writeMan writes a page for each command, named such as berth-provider-list.1.
+// writeMan writes a page for each command to the directory, such as berth-provider-list.1.
 func writeMan(f *frame.Frame, root *cobra.Command, header doc.GenManHeader, directory string) error {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err
 	}
-	commands := everyCommand(root)
+	commands := availableCommands(root)
 	for _, command := range commands {
 		page, err := manPage(command, header)
 		if err != nil {
@@ -122,16 +121,16 @@ func writeMan(f *frame.Frame, root *cobra.Command, header doc.GenManHeader, dire
 			return err
 		}
 	}
-	return f.Printf("wrote %d pages into %s", len(commands), directory)
+	return f.Printf("wrote %d pages to %s", len(commands), directory)
 }
 
-// everyCommand lists the commands that help shows, parents before children.
-func everyCommand(command *cobra.Command) []*cobra.Command {
+// availableCommands returns the commands that the help lists, parents before children.
+func availableCommands(command *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{command}
 	children := slices.Clone(command.Commands())
 	for _, child := range children {
 		if child.IsAvailableCommand() {
-			all = append(all, everyCommand(child)...)
+			all = append(all, availableCommands(child)...)
 		}
 	}
 	return all

@@ -14,12 +14,12 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// everyCommandOfBerth are the commands as a user would find them.
-func everyCommandOfBerth() []*cobra.Command {
+// allCommands returns the available commands of berth, including those of cobra.
+func allCommands() []*cobra.Command {
 	root := rootCommand((&frame.Frame{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Signals: frame.SystemSignals}))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	return everyCommand(root)
+	return availableCommands(root)
 }
 
 func TestCLI_ManPages_CoverCommandsAndFlags(t *testing.T) {
@@ -29,7 +29,7 @@ func TestCLI_ManPages_CoverCommandsAndFlags(t *testing.T) {
 		t.Fatalf("exit code %d: %s", got.code, got.stderr)
 	}
 	var pages []string
-	for _, command := range everyCommandOfBerth() {
+	for _, command := range allCommands() {
 		name := pageName(command) + ".1"
 		pages = append(pages, name)
 		read, err := os.ReadFile(filepath.Join(directory, name))
@@ -39,19 +39,19 @@ func TestCLI_ManPages_CoverCommandsAndFlags(t *testing.T) {
 		}
 		page := strings.ReplaceAll(string(read), `\-`, "-")
 		if !strings.Contains(page, `"Nov 2023"`) {
-			t.Errorf("%s has not the date of SOURCE_DATE_EPOCH", name)
+			t.Errorf("%s lacks the date of SOURCE_DATE_EPOCH", name)
 		}
-		named := func(flag *pflag.Flag) {
+		checkFlag := func(flag *pflag.Flag) {
 			if !flag.Hidden && !strings.Contains(page, "--"+flag.Name) {
-				t.Errorf("%s does not name --%s", name, flag.Name)
+				t.Errorf("%s lacks --%s", name, flag.Name)
 			}
 		}
-		command.NonInheritedFlags().VisitAll(named)
-		command.InheritedFlags().VisitAll(named)
+		command.NonInheritedFlags().VisitAll(checkFlag)
+		command.InheritedFlags().VisitAll(checkFlag)
 	}
 	found, err := filepath.Glob(filepath.Join(directory, "*"))
 	if err != nil || len(found) != len(pages) {
-		t.Errorf("%d pages for %d commands, %v", len(found), len(pages), err)
+		t.Errorf("pages = %d, want %d; %v", len(found), len(pages), err)
 	}
 }
 
@@ -62,20 +62,20 @@ func TestCLI_ManPage_PrintedWithoutDate(t *testing.T) {
 		t.Errorf("exit code %d, %.200q", got.code, got.stdout)
 	}
 	if again := runCommand(t, nil, "man", "provider", "list"); again.stdout != got.stdout {
-		t.Error("a second run writes something else")
+		t.Error("the output of the second run differs")
 	}
 }
 
 func TestCLI_Commands_HaveHelpAndExamples(t *testing.T) {
 	t.Parallel()
-	theirs := []string{"berth completion", "berth help"} // cobra's own
-	for _, command := range everyCommandOfBerth() {
+	generated := []string{"berth completion", "berth help"} // by cobra
+	for _, command := range allCommands() {
 		path := command.CommandPath()
-		if slices.ContainsFunc(theirs, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+		if slices.ContainsFunc(generated, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
 			continue
 		}
 		if command.Short == "" || command.Long == "" || command.Example == "" {
-			t.Errorf("%s lacks a short or a long text, or an example", path)
+			t.Errorf("%s lacks Short, Long or Example", path)
 		}
 		for line := range strings.Lines(command.Long) {
 			if len([]rune(line)) > 96 && !strings.Contains(line, "://") {
@@ -84,7 +84,7 @@ func TestCLI_Commands_HaveHelpAndExamples(t *testing.T) {
 		}
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
 			if flag.Usage == "" {
-				t.Errorf("%s does not explain --%s", path, flag.Name)
+				t.Errorf("%s: --%s has no help", path, flag.Name)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/berthd/berth/internal/test/testfile"
 )
 
-// ask sends a request at a microversion and returns status, headers and body.
-func (b *servedBundle) ask(t *testing.T, method, path, version, body string, headers ...string) (int, http.Header, string) {
+// send sends a request with a microversion and returns the status, headers and body of the response.
+func (b *servedBundle) send(t *testing.T, method, path, version, body string, headers ...string) (int, http.Header, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
 	if err != nil {
@@ -32,16 +32,15 @@ func (b *servedBundle) ask(t *testing.T, method, path, version, body string, hea
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode, response.Header, string(answer)
+	return response.StatusCode, response.Header, string(text)
 }
 
-// TestSettings_ServeFromPlacementConf_OptionsApplied shows what the service does with what only a file says: who
-// owns what is allocated without an owner, what browsers may do, and the settings in the
-// log.
+// TestSettings_ServeFromPlacementConf_OptionsApplied checks options that only the file sets: the owner
+// of allocations without an owner, CORS, and the origins of settings in the log.
 func TestSettings_ServeFromPlacementConf_OptionsApplied(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
@@ -72,29 +71,29 @@ sync_on_startup = false
 		{"PUT", "/resource_providers/" + provider + "/inventories", "1.7", `{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}`, 200},
 		{"PUT", "/allocations/" + consumer, "1.7", `{"allocations": [{"resource_provider": {"uuid": "` + provider + `"}, "resources": {"VCPU": 1}}]}`, 204},
 	} {
-		if status, _, body := b.ask(t, call.method, call.path, call.version, call.body); status != call.status {
+		if status, _, body := b.send(t, call.method, call.path, call.version, call.body); status != call.status {
 			t.Fatalf("%s %s: %d %s", call.method, call.path, status, body)
 		}
 	}
-	_, _, body := b.ask(t, "GET", "/allocations/"+consumer, "1.12", "")
+	_, _, body := b.send(t, "GET", "/allocations/"+consumer, "1.12", "")
 	body = strings.ReplaceAll(body, " ", "")
 	if !strings.Contains(body, `"project_id":"old-project"`) || !strings.Contains(body, `"user_id":"old-user"`) {
-		t.Errorf("who owns it: %s", body)
+		t.Errorf("owner of the allocations: %s", body)
 	}
 
 	const origin = "https://horizon.example.org"
-	_, preflight, _ := b.ask(t, "OPTIONS", "/resource_providers", "1.0", "", "Origin", origin, "Access-Control-Request-Method", "GET")
-	_, refused, _ := b.ask(t, "OPTIONS", "/resource_providers", "1.0", "", "Origin", origin, "Access-Control-Request-Method", "PUT")
-	_, simple, _ := b.ask(t, "GET", "/resource_providers", "1.0", "", "Origin", origin)
+	_, preflight, _ := b.send(t, "OPTIONS", "/resource_providers", "1.0", "", "Origin", origin, "Access-Control-Request-Method", "GET")
+	_, denied, _ := b.send(t, "OPTIONS", "/resource_providers", "1.0", "", "Origin", origin, "Access-Control-Request-Method", "PUT")
+	_, simple, _ := b.send(t, "GET", "/resource_providers", "1.0", "", "Origin", origin)
 	if preflight.Get("Access-Control-Allow-Methods") != "GET" || preflight.Values("Access-Control-Max-Age") != nil ||
 		preflight.Values("Access-Control-Allow-Credentials") != nil {
-		t.Errorf("a preflight: %v", preflight)
+		t.Errorf("headers of a preflight request = %v", preflight)
 	}
-	if refused.Values("Access-Control-Allow-Origin") != nil {
-		t.Errorf("a method that is not allowed: %v", refused)
+	if denied.Values("Access-Control-Allow-Origin") != nil {
+		t.Errorf("headers for a denied method = %v", denied)
 	}
 	if simple.Get("Access-Control-Expose-Headers") != "X-Mine" || simple.Get("Access-Control-Allow-Origin") != origin {
-		t.Errorf("a simple request: %v", simple)
+		t.Errorf("headers of a simple request = %v", simple)
 	}
 
 	b.signals <- syscall.SIGTERM

@@ -14,7 +14,7 @@ import (
 func TestCLI_Plan_PrintsPageDetailsAndJSON(t *testing.T) {
 	t.Parallel()
 	dataDir := privateDirectory(t)
-	b := setupServe(t, "--data-dir", dataDir) // also makes the standard names
+	b := setupServe(t, "--data-dir", dataDir) // also creates the standard names
 	defer func() { <-b.exit }()
 	defer close(b.signals)
 
@@ -30,7 +30,7 @@ func TestCLI_Plan_PrintsPageDetailsAndJSON(t *testing.T) {
 		"Index Only Scan using resource_providers_roots_idx", "Buffers: ",
 	} {
 		if details.code != frame.ExitOK || !strings.Contains(details.stdout, part) {
-			t.Errorf("%q is not in the details: exit code %d: %s%s", part, details.code, details.stdout, details.stderr)
+			t.Errorf("the details lack %q: exit code %d: %s%s", part, details.code, details.stdout, details.stderr)
 		}
 	}
 	document := runCommand(t, nil, "plan", "--data-dir", dataDir, "--output=json", "--microversion=1.29", "/traits")

@@ -15,7 +15,7 @@ import (
 	"github.com/berthd/berth/server/policy"
 )
 
-// policyDirectory makes a directory of files.
+// policyDirectory creates a directory with files, given by name and text.
 func policyDirectory(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -117,17 +117,17 @@ placement:usages  yes    yes      yes     no                no           scope  
 	got = runCommand(t, nil, "policy", "check", "--all", "--output=json")
 	var all map[string]map[string]string
 	if err := json.Unmarshal([]byte(got.stdout), &all); err != nil || len(all) != len(policy.New(policy.Options{EnforceScope: true}).Rules()) {
-		t.Errorf("%v: %d rules", err, len(all))
+		t.Errorf("rules = %d, %v", len(all), err)
 	}
 	if row := all[policy.Reshape]; row["admin"] != "no" || row["service"] != "yes" || row["reader_elsewhere"] != "no" {
-		t.Errorf("reshapes: %v", row)
+		t.Errorf("row of %s = %v", policy.Reshape, row)
 	}
 }
 
 func TestPolicy_List_ShowsOriginsAndOperations(t *testing.T) {
 	t.Parallel()
 	dir := policyDirectory(t, map[string]string{"p.yaml": "\"own\": \"role:own\"\n\"placement:usages\": [[\"role:a b\"], [\"rule:own\"]]\n"})
-	got := runCommand(t, []string{"BERTH_POLICY_FILE=" + dir + "/p.yaml", "BERTH_LISTEN=of no matter"}, "policy", "list", "--output=json")
+	got := runCommand(t, []string{"BERTH_POLICY_FILE=" + dir + "/p.yaml", "BERTH_LISTEN=unused"}, "policy", "list", "--output=json")
 	var document struct {
 		Rules []admin.PolicyRow
 		Files []string
@@ -139,23 +139,23 @@ func TestPolicy_List_ShowsOriginsAndOperations(t *testing.T) {
 	for _, row := range document.Rules {
 		rows[row.Name] = row
 		if row.Default != "" && strings.Contains(row.Name, ":") && len(row.Operations) == 0 {
-			t.Errorf("%s rules nothing", row.Name)
+			t.Errorf("%s has no operations", row.Name)
 		}
 	}
 	usages := rows[policy.Usages]
 	if usages.Check != `[["role:a b"], ["rule:own"]]` || usages.Origin() != dir+"/p.yaml:2" || usages.Default != "rule:admin_or_project_reader_or_service_api" ||
 		len(usages.Operations) != 1 || usages.Operations[0].Path != "/usages" {
-		t.Errorf("%+v", usages)
+		t.Errorf("row of %s = %+v", policy.Usages, usages)
 	}
 	if own := rows["own"]; own.Check != "role:own" || own.Line != 1 || own.Default != "" {
-		t.Errorf("%+v", own)
+		t.Errorf("row of own = %+v", own)
 	}
 	if base := rows[policy.ServiceAPI]; base.Check != "role:service" || base.Deprecated != "role:admin" || base.Origin() != "default" {
-		t.Errorf("%+v", base)
+		t.Errorf("row of %s = %+v", policy.ServiceAPI, base)
 	}
 	table := runCommand(t, nil, "policy", "list")
 	if line := regexp.MustCompile(`(?m)^placement:traits:update +default +rule:admin_or_service_api +PUT /traits/\{name\}$`); !line.MatchString(table.stdout) {
-		t.Error(table.stdout)
+		t.Errorf("the table lacks the row of placement:traits:update:\n%s", table.stdout)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestPolicy_Sample_IsEquivalentPolicyFile(t *testing.T) {
 		"\n# With enforce-new-defaults=false this check also authorizes: role:admin\n#\"service_api\": \"role:service\"\n",
 	} {
 		if !strings.Contains(sample, part) {
-			t.Errorf("%q is not in\n%s", part, sample)
+			t.Errorf("the sample lacks %q:\n%s", part, sample)
 		}
 	}
 	bare := policyDirectory(t, map[string]string{"as-is.yaml": sample, "all.yaml": strings.ReplaceAll(sample, "\n#\"", "\n\"")})
@@ -188,7 +188,7 @@ func TestPolicy_Sample_IsEquivalentPolicyFile(t *testing.T) {
 				want = "role:own"
 			}
 			if r.Check != want {
-				t.Errorf("%s: %s is %s", name, r.Name, r.Check)
+				t.Errorf("%s: check of %s = %s, want %s", name, r.Name, r.Check, want)
 			}
 		}
 	}
@@ -206,22 +206,22 @@ func TestPolicy_Files_FoundInSearchPath(t *testing.T) {
 		code      int
 		stderr    string
 	}{
-		"beside the configuration file":       {map[string]string{"placement.conf": conf, "policy.yaml": deny}, []string{"--config-file", "DIR/placement.conf"}, nil, "!", 0, ""},
-		"as JSON":                             {map[string]string{"placement.conf": conf, "policy.json": `{"placement:traits:list": "!"}`}, []string{"--config-file", "DIR/placement.conf"}, nil, "!", 0, ""},
-		"in policy.d":                         {map[string]string{"placement.conf": conf, "policy.d/x": deny}, []string{"--config-file", "DIR/placement.conf"}, nil, "!", 0, ""},
-		"where the configuration file says":   {map[string]string{"placement.conf": conf + "[oslo_policy]\npolicy_file = mine.yaml\n", "policy.yaml": deny, "mine.yaml": other}, []string{"--config-file", "DIR/placement.conf"}, nil, "role:other", 0, ""},
-		"in the directories that it names":    {map[string]string{"placement.conf": conf + "[oslo_policy]\npolicy_dirs = a.d\npolicy_dirs = b.d\n", "a.d/x": deny, "b.d/x": other}, []string{"--config-file", "DIR/placement.conf"}, nil, "role:other", 0, ""},
-		"a file it names need not exist":      {map[string]string{"placement.conf": conf + "[oslo_policy]\npolicy_file = mine.yaml\n"}, []string{"--config-file", "DIR/placement.conf"}, nil, "rule:admin_or_service_api", 0, "mine.yaml (file DIR/placement.conf:6 [oslo_policy]policy_file) does not exist, so Berth reads no rules from it\n"},
-		"a flag wins":                         {map[string]string{"placement.conf": conf, "policy.yaml": deny, "mine.yaml": other}, []string{"--config-file", "DIR/placement.conf", "--policy-file", "DIR/mine.yaml"}, nil, "role:other", 0, ""},
-		"a variable names one":                {map[string]string{"mine.yaml": other}, nil, []string{"BERTH_POLICY_FILE=DIR/mine.yaml"}, "role:other", 0, ""},
-		"an empty flag names none":            {map[string]string{"placement.conf": conf, "policy.yaml": deny}, []string{"--config-file", "DIR/placement.conf", "--policy-file="}, nil, "rule:admin_or_service_api", 0, ""},
-		"one that a flag names has to be":     {nil, []string{"--policy-file", "DIR/none.yaml"}, nil, "", frame.ExitFailed, "none.yaml does not exist; create it, or remove the setting to use the default rules\n"},
-		"so has one that a variable names":    {nil, nil, []string{"BERTH_POLICY_FILE=DIR/none.yaml"}, "", frame.ExitFailed, "none.yaml does not exist; create it, or remove the setting to use the default rules\n"},
-		"so may directories":                  {map[string]string{"x": ""}, []string{"--policy-dirs", "DIR/none.d"}, nil, "rule:admin_or_service_api", 0, "none.d (flag --policy-dirs) does not exist, so Berth reads no rules from it\n"},
-		"beside the last of several files":    {map[string]string{"dist/dist.conf": conf, "etc/placement.conf": "[api]\n", "etc/policy.yaml": deny, "dist/policy.yaml": other}, []string{"--config-file", "DIR/dist/dist.conf", "--config-file", "DIR/etc/placement.conf"}, nil, "!", 0, ""},
-		"beside the first where it is there":  {map[string]string{"dist/dist.conf": conf, "etc/placement.conf": "[api]\n", "dist/policy.d/x": deny}, []string{"--config-file", "DIR/dist/dist.conf", "--config-file", "DIR/etc/placement.conf"}, nil, "!", 0, ""},
-		"what lies about decides nothing":     {nil, nil, nil, "rule:admin_or_service_api", 0, ""},
-		"warnings are told and do not refuse": {map[string]string{"mine.yaml": "placement:traits:list: foo"}, []string{"--policy-file", "DIR/mine.yaml"}, nil, "foo", 0, `"foo" has no colon, so it never matches; write role:foo or rule:foo` + "\n"},
+		"directory of the configuration file":           {map[string]string{"placement.conf": conf, "policy.yaml": deny}, []string{"--config-file", "DIR/placement.conf"}, nil, "!", 0, ""},
+		"policy.json":                                   {map[string]string{"placement.conf": conf, "policy.json": `{"placement:traits:list": "!"}`}, []string{"--config-file", "DIR/placement.conf"}, nil, "!", 0, ""},
+		"policy.d":                                      {map[string]string{"placement.conf": conf, "policy.d/x": deny}, []string{"--config-file", "DIR/placement.conf"}, nil, "!", 0, ""},
+		"policy_file of the configuration file":         {map[string]string{"placement.conf": conf + "[oslo_policy]\npolicy_file = mine.yaml\n", "policy.yaml": deny, "mine.yaml": other}, []string{"--config-file", "DIR/placement.conf"}, nil, "role:other", 0, ""},
+		"policy_dirs of the configuration file":         {map[string]string{"placement.conf": conf + "[oslo_policy]\npolicy_dirs = a.d\npolicy_dirs = b.d\n", "a.d/x": deny, "b.d/x": other}, []string{"--config-file", "DIR/placement.conf"}, nil, "role:other", 0, ""},
+		"missing policy_file of the configuration file": {map[string]string{"placement.conf": conf + "[oslo_policy]\npolicy_file = mine.yaml\n"}, []string{"--config-file", "DIR/placement.conf"}, nil, "rule:admin_or_service_api", 0, "mine.yaml (file DIR/placement.conf:6 [oslo_policy]policy_file) does not exist, so Berth reads no rules from it\n"},
+		"flag over the default":                         {map[string]string{"placement.conf": conf, "policy.yaml": deny, "mine.yaml": other}, []string{"--config-file", "DIR/placement.conf", "--policy-file", "DIR/mine.yaml"}, nil, "role:other", 0, ""},
+		"environment variable":                          {map[string]string{"mine.yaml": other}, nil, []string{"BERTH_POLICY_FILE=DIR/mine.yaml"}, "role:other", 0, ""},
+		"empty flag":                                    {map[string]string{"placement.conf": conf, "policy.yaml": deny}, []string{"--config-file", "DIR/placement.conf", "--policy-file="}, nil, "rule:admin_or_service_api", 0, ""},
+		"missing file of a flag":                        {nil, []string{"--policy-file", "DIR/none.yaml"}, nil, "", frame.ExitFailed, "none.yaml does not exist; create it, or remove the setting to use the default rules\n"},
+		"missing file of an environment variable":       {nil, nil, []string{"BERTH_POLICY_FILE=DIR/none.yaml"}, "", frame.ExitFailed, "none.yaml does not exist; create it, or remove the setting to use the default rules\n"},
+		"missing directory":                             {map[string]string{"x": ""}, []string{"--policy-dirs", "DIR/none.d"}, nil, "rule:admin_or_service_api", 0, "none.d (flag --policy-dirs) does not exist, so Berth reads no rules from it\n"},
+		"directory of the last configuration file":      {map[string]string{"dist/dist.conf": conf, "etc/placement.conf": "[api]\n", "etc/policy.yaml": deny, "dist/policy.yaml": other}, []string{"--config-file", "DIR/dist/dist.conf", "--config-file", "DIR/etc/placement.conf"}, nil, "!", 0, ""},
+		"directory of the first configuration file":     {map[string]string{"dist/dist.conf": conf, "etc/placement.conf": "[api]\n", "dist/policy.d/x": deny}, []string{"--config-file", "DIR/dist/dist.conf", "--config-file", "DIR/etc/placement.conf"}, nil, "!", 0, ""},
+		"no configuration file":                         {nil, nil, nil, "rule:admin_or_service_api", 0, ""},
+		"warning":                                       {map[string]string{"mine.yaml": "placement:traits:list: foo"}, []string{"--policy-file", "DIR/mine.yaml"}, nil, "foo", 0, `"foo" has no colon, so it never matches; write role:foo or rule:foo` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -239,7 +239,7 @@ func TestPolicy_Files_FoundInSearchPath(t *testing.T) {
 				t.Fatalf("exit code %d: %s", got.code, got.stderr)
 			}
 			if test.code == frame.ExitOK && !strings.Contains(got.stdout, `"name": "placement:traits:list",`+"\n      \"check\": \""+test.want+`"`) {
-				t.Errorf("want %s in %s", test.want, got.stdout)
+				t.Errorf("check of placement:traits:list is not %q:\n%s", test.want, got.stdout)
 			}
 		})
 	}
@@ -254,7 +254,7 @@ func TestPolicy_BrokenFile_ServeExitsBeforeStart(t *testing.T) {
 		t.Errorf("exit code %d: %s", got.code, got.stderr)
 	}
 	if _, err := os.Stat(data); err == nil {
-		t.Error("it made a database before")
+		t.Error("the server created a database")
 	}
 }
 
@@ -264,7 +264,7 @@ func TestPolicy_FileChangedWhileServing_Applied(t *testing.T) {
 	b := setupServe(t, "--data-dir", privateDirectory(t), "--policy-file", dir+"/p.yaml")
 	defer func() { <-b.exit }()
 	defer close(b.signals)
-	may := func() int {
+	status := func() int {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/traits", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -272,22 +272,22 @@ func TestPolicy_FileChangedWhileServing_Applied(t *testing.T) {
 		request.Header.Set("X-Auth-Token", "u")
 		request.Header.Set("X-Roles", "reader")
 		request.Header.Set("OpenStack-API-Version", "placement 1.39")
-		answer, err := http.DefaultClient.Do(request)
+		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.Body.Close()
-		return answer.StatusCode
+		response.Body.Close()
+		return response.StatusCode
 	}
-	if got := may(); got != http.StatusForbidden {
-		t.Errorf("at first: %d", got)
+	if got := status(); got != http.StatusForbidden {
+		t.Errorf("status before the change = %d, want %d", got, http.StatusForbidden)
 	}
 	if err := os.WriteFile(dir+"/p.yaml", []byte("placement:traits:list: role:reader\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); may() != http.StatusOK; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); status() != http.StatusOK; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the change is never seen")
+			t.Fatal("the server did not apply the change")
 		}
 	}
 }

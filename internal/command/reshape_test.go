@@ -35,13 +35,13 @@ providers:
   compute-1_gpu0: {traits: [CUSTOM_A100]}
 `
 
-// gpuHosts is a database with two hosts whose VGPUs are used, reachable both ways.
+// gpuHosts is a database with two hosts with allocated VGPUs, and a server of the database.
 type gpuHosts struct {
 	t        *testing.T
 	database string
 	url      string
 	client   *client.Client
-	plan     string // a file
+	plan     string // path of the plan
 }
 
 func newGPUHosts(t *testing.T) *gpuHosts {
@@ -80,18 +80,19 @@ func (h *gpuHosts) write(path, text string) {
 	}
 }
 
-// online and offline run the command in its two ways.
+// online runs the command with requests to the server.
 func (h *gpuHosts) online(arguments ...string) ran {
 	h.t.Helper()
 	return runCommand(h.t, nil, append([]string{"reshape", "--url", h.url}, arguments...)...)
 }
 
+// offline runs the command on the database.
 func (h *gpuHosts) offline(arguments ...string) ran {
 	h.t.Helper()
 	return runCommand(h.t, nil, append([]string{"reshape", "--offline", "--log-level=error", "--database-url", h.database}, arguments...)...)
 }
 
-// want compares what a command did, with uuids that are made up left out.
+// want compares the result of a command.
 func (h *gpuHosts) want(got ran, code int, stdout, stderr string) {
 	h.t.Helper()
 	if got.code != code || got.stdout != stdout || got.stderr != stderr {
@@ -99,7 +100,7 @@ func (h *gpuHosts) want(got ran, code int, stdout, stderr string) {
 	}
 }
 
-// text is the tree of compute-1 as JSON, without what changes with every write.
+// text returns the tree of compute-1 as JSON without generations, which each write changes.
 func (h *gpuHosts) text() string {
 	h.t.Helper()
 	got := runCommand(h.t, nil, "tree", "compute-1", "--output=json", "--url", h.url)
@@ -122,22 +123,22 @@ func TestReshape_PreviewApplyUndo_RestoresTree(t *testing.T) {
 			shown := reshape(h.plan)
 			if shown.code != frame.ExitOK || shown.stderr != "" || !strings.HasSuffix(shown.stdout, "Nothing was done; --apply does it.\n") ||
 				!strings.Contains(shown.stdout, "compute-1_gpu0") || h.text() != before {
-				t.Fatalf("the preview: exit code %d, %s\n%s", shown.code, shown.stderr, shown.stdout)
+				t.Fatalf("preview: exit code %d, %s\n%s", shown.code, shown.stderr, shown.stdout)
 			}
 			done := reshape(h.plan, "--apply", "--yes")
-			back := strings.TrimSuffix(h.plan, ".yaml") + ".undo.yaml"
-			if want := "compute-1: done.\nTo undo: berth reshape " + back + "\n"; done.code != frame.ExitOK || !strings.HasSuffix(done.stdout, want) {
+			undoPlan := strings.TrimSuffix(h.plan, ".yaml") + ".undo.yaml"
+			if want := "compute-1: done.\nTo undo: berth reshape " + undoPlan + "\n"; done.code != frame.ExitOK || !strings.HasSuffix(done.stdout, want) {
 				t.Fatalf("exit code %d, %s\n%s", done.code, done.stderr, done.stdout)
 			}
 			if text := h.text(); !strings.Contains(text, "CUSTOM_A100") || strings.Count(text, `"VGPU"`) != 2 {
-				t.Errorf("after it\n%s", text)
+				t.Errorf("tree after the reshape:\n%s", text)
 			}
 			h.want(reshape(h.plan, "--apply", "--yes"), frame.ExitOK, "compute-1: nothing to do.\n", "")
-			if undone := reshape(back, "--apply", "--yes"); undone.code != frame.ExitOK {
+			if undone := reshape(undoPlan, "--apply", "--yes"); undone.code != frame.ExitOK {
 				t.Errorf("undo plan: %s", undone.stderr)
 			}
 			if text := h.text(); text != before {
-				t.Errorf("undone to\n%s\nwas\n%s", text, before)
+				t.Errorf("tree after the undo plan:\n%s\nwant\n%s", text, before)
 			}
 		})
 	}
@@ -148,16 +149,16 @@ func TestReshape_UndoPlanFileExists_NotOverwritten(t *testing.T) {
 	h := newGPUHosts(t)
 	stem := strings.TrimSuffix(h.plan, ".yaml") + ".undo"
 	h.write(stem+".yaml", "precious")
-	refused := h.online(h.plan, "--apply", "--yes", "--undo-plan", stem+".yaml")
-	h.want(refused, frame.ExitUsage, "", "berth: undo-plan: \""+stem+".yaml\" (flag --undo-plan) exists, and may be the undo plan of an earlier run; name another file\n")
+	failed := h.online(h.plan, "--apply", "--yes", "--undo-plan", stem+".yaml")
+	h.want(failed, frame.ExitUsage, "", "berth: undo-plan: \""+stem+".yaml\" (flag --undo-plan) exists, and may be the undo plan of an earlier run; name another file\n")
 	if done := h.online(h.plan, "--apply", "--yes"); done.code != frame.ExitOK || !strings.Contains(done.stdout, stem+"-2.yaml\n") {
 		t.Fatalf("exit code %d, %s", done.code, done.stderr)
 	}
-	if kept, err := os.ReadFile(stem + ".yaml"); err != nil || string(kept) != "precious" {
-		t.Errorf("%q, %v", kept, err)
+	if existing, err := os.ReadFile(stem + ".yaml"); err != nil || string(existing) != "precious" {
+		t.Errorf("text of the existing file = %q, %v", existing, err)
 	}
 	if written, err := os.ReadFile(stem + "-2.yaml"); err != nil || !strings.HasPrefix(string(written), "# Undoes "+h.plan) {
-		t.Errorf("%q, %v", written, err)
+		t.Errorf("text of the undo plan = %q, %v", written, err)
 	}
 }
 
@@ -165,9 +166,9 @@ func TestReshape_UndoPlanNotWritable_NothingChanged(t *testing.T) {
 	t.Parallel()
 	h := newGPUHosts(t)
 	before := h.text()
-	refused := h.online(h.plan, "--apply", "--yes", "--undo-plan", filepath.Join(t.TempDir(), "no", "such", "directory.yaml"))
-	if refused.code != frame.ExitFailed || !strings.Contains(refused.stderr, "cannot write the undo plan; nothing was changed") || h.text() != before {
-		t.Errorf("exit code %d, %s", refused.code, refused.stderr)
+	failed := h.online(h.plan, "--apply", "--yes", "--undo-plan", filepath.Join(t.TempDir(), "no", "such", "directory.yaml"))
+	if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, "cannot write the undo plan; nothing was changed") || h.text() != before {
+		t.Errorf("exit code %d, %s", failed.code, failed.stderr)
 	}
 }
 
@@ -176,17 +177,17 @@ func TestReshape_OneHostInvalid_NoHostChanged(t *testing.T) {
 	h := newGPUHosts(t)
 	before := h.text()
 	h.write(h.plan, gpuPlan+"---\nroot: compute-2\nmoves: [{class: VGPU, to: {compute-2_gpu0: {total: 4}}}]\n")
-	refused := h.offline(h.plan, "--apply", "--yes")
-	for _, wanted := range []string{"consumer cccccccc-0000-4000-8000-000000000003 has 1 VGPU of compute-2, and the plan does not say where they go", "nothing was done: 1 of 2 failed"} {
-		if refused.code != frame.ExitFailed || !strings.Contains(refused.stderr, wanted) {
-			t.Errorf("exit code %d, %s", refused.code, refused.stderr)
+	failed := h.offline(h.plan, "--apply", "--yes")
+	for _, want := range []string{"consumer cccccccc-0000-4000-8000-000000000003 has 1 VGPU of compute-2, and the plan does not say where they go", "nothing was done: 1 of 2 failed"} {
+		if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, want) {
+			t.Errorf("exit code %d, %s", failed.code, failed.stderr)
 		}
 	}
 	if h.text() != before {
-		t.Error("something was done")
+		t.Error("the tree changed")
 	}
 	if shown := h.offline(h.plan); shown.code != frame.ExitFailed || !strings.Contains(shown.stdout, "compute-1_gpu0") || !strings.Contains(shown.stderr, "berth: 1 of 2 failed") {
-		t.Errorf("the preview: exit code %d, %s\n%s", shown.code, shown.stderr, shown.stdout)
+		t.Errorf("preview: exit code %d, %s\n%s", shown.code, shown.stderr, shown.stdout)
 	}
 	if done := h.offline(h.plan, "--apply", "--yes", "--host", "compute-1"); done.code != frame.ExitOK || h.text() == before {
 		t.Errorf("one host: exit code %d, %s", done.code, done.stderr)
@@ -199,24 +200,24 @@ func TestReshape_FailsHalfway_PrintsUndoCommand(t *testing.T) {
 	before := h.text()
 	h.write(h.plan, strings.Replace(gpuPlan, "CUSTOM_A100", "NO_SUCH_TRAIT", 1))
 	failed := h.online(h.plan, "--apply", "--yes")
-	back := strings.TrimSuffix(h.plan, ".yaml") + ".undo.yaml"
+	undoPlan := strings.TrimSuffix(h.plan, ".yaml") + ".undo.yaml"
 	if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, "NO_SUCH_TRAIT") ||
-		!strings.HasSuffix(failed.stdout, "Should a part of it have been done, this leads back: berth reshape "+back+"\n") {
+		!strings.HasSuffix(failed.stdout, "Should a part of it have been done, this leads back: berth reshape "+undoPlan+"\n") {
 		t.Fatalf("exit code %d, %s\n%s", failed.code, failed.stderr, failed.stdout)
 	}
-	if undone := h.online(back, "--apply", "--yes"); undone.code != frame.ExitOK || h.text() != before {
+	if undone := h.online(undoPlan, "--apply", "--yes"); undone.code != frame.ExitOK || h.text() != before {
 		t.Errorf("undo plan: exit code %d, %s\n%s", undone.code, undone.stderr, h.text())
 	}
 	h.write(h.plan, gpuPlan)
 	if done := h.online(h.plan, "--apply", "--yes"); done.code != frame.ExitOK {
-		t.Errorf("the way on: exit code %d, %s", done.code, done.stderr)
+		t.Errorf("apply after the undo: exit code %d, %s", done.code, done.stderr)
 	}
 }
 
 func TestReshape_OutputJSON_IsOneDocument(t *testing.T) {
 	t.Parallel()
 	h := newGPUHosts(t)
-	ask := func(arguments ...string) (document hostcommand.ReshapeDocument) {
+	run := func(arguments ...string) (document hostcommand.ReshapeDocument) {
 		t.Helper()
 		got := h.online(append(arguments, "--output=json", h.plan)...)
 		if err := json.Unmarshal([]byte(got.stdout), &document); got.code != frame.ExitOK || err != nil {
@@ -224,17 +225,17 @@ func TestReshape_OutputJSON_IsOneDocument(t *testing.T) {
 		}
 		return document
 	}
-	shown := ask()
+	shown := run()
 	if host := shown.Hosts[0]; host.Name != "compute-1" || host.UUID != treeID(1) || !host.Reshape || host.Applied ||
 		len(host.Changes.Providers) != 3 || len(host.Changes.Moves) != 3 || shown.Inverse != nil {
-		t.Errorf("the preview: %+v", shown)
+		t.Errorf("preview: %+v", shown)
 	}
-	done := ask("--apply", "--yes")
+	done := run("--apply", "--yes")
 	if !done.Hosts[0].Applied || done.Inverse == nil || !strings.HasSuffix(*done.Inverse, ".undo.yaml") {
-		t.Errorf("done: %+v", done)
+		t.Errorf("document after --apply = %+v", done)
 	}
-	if again := ask("--apply", "--yes"); again.Hosts[0].Applied || again.Hosts[0].Reshape || again.Inverse != nil {
-		t.Errorf("again: %+v", again)
+	if again := run("--apply", "--yes"); again.Hosts[0].Applied || again.Hosts[0].Reshape || again.Inverse != nil {
+		t.Errorf("document after the second --apply = %+v", again)
 	}
 }
 
@@ -252,7 +253,7 @@ func TestReshape_OfflineFromLocalHardware_AppliesLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	if root := record.Allocations[treeID(2)]; len(record.Allocations) != 2 || root["VCPU"] != 0 || root["VGPU"] != 1 {
-		t.Errorf("the VCPUs did not move: %v", record.Allocations)
+		t.Errorf("the reshape did not move the VCPUs: %v", record.Allocations)
 	}
 }
 
@@ -260,16 +261,16 @@ func TestReshape_OfflineWhileServerRuns_Rejected(t *testing.T) {
 	t.Parallel()
 	h, dataDir := newGPUHosts(t), privateDirectory(t)
 	served := setupServe(t, "--data-dir", dataDir)
-	refused := runCommand(t, nil, "reshape", "--offline", "--data-dir", dataDir, h.plan)
-	if refused.code != frame.ExitFailed || !strings.Contains(refused.stderr, "stop that process") {
-		t.Errorf("exit code %d, %s", refused.code, refused.stderr)
+	failed := runCommand(t, nil, "reshape", "--offline", "--data-dir", dataDir, h.plan)
+	if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, "stop that process") {
+		t.Errorf("exit code %d, %s", failed.code, failed.stderr)
 	}
 	served.signals <- os.Interrupt
 	<-served.exit
 	empty := privateDirectory(t)
 	nothing := runCommand(t, nil, "reshape", "--offline", "--data-dir", empty, h.plan)
 	if _, err := os.Stat(empty); nothing.code != frame.ExitUsage || !strings.Contains(nothing.stderr, "holds no database") || !os.IsNotExist(err) {
-		t.Errorf("exit code %d, %s; the directory: %v", nothing.code, nothing.stderr, err)
+		t.Errorf("exit code %d, %s; directory: %v", nothing.code, nothing.stderr, err)
 	}
 	missing := runCommand(t, nil, "reshape", "--offline", "--log-level=error", "--data-dir", dataDir, h.plan)
 	h.want(missing, frame.ExitFailed, "", "berth: "+h.plan+": provider \"compute-1\" not found\n")
@@ -288,14 +289,14 @@ func TestReshape_InvalidPlanOrFlags_RejectedBeforeRequest(t *testing.T) {
 		arguments []string
 		stderr    string
 	}{
-		"no plan":              {nil, "plan: \"\" (argument) is missing; name a file, or ask this machine with --layout or --agent-config"},
-		"a plan that is wrong": {[]string{bad}, bad + ":4: \"form\" is not a key of a move; the keys are class, as, from, keep, to, consumers"},
-		"a file that is not":   {[]string{bad + ".x"}, "open " + bad + ".x: no such file or directory"},
-		"both":                 {[]string{good, "--layout=numa"}, "layout: \"numa\" (flag --layout) asks this machine, and there is a plan; leave one of them out"},
-		"no terminal":          {[]string{good, "--apply"}, "apply: \"true\" (flag --apply) asks for a confirmation, and standard input is not a terminal; add --yes"},
-		"yes to nothing":       {[]string{good, "--yes"}, "yes: \"true\" (flag --yes) agrees to nothing; add --apply"},
-		"a strange layout":     {[]string{"--layout=round"}, "layout: \"round\" (flag --layout) is not one of the choices; write flat or numa"},
-		"a strange format":     {[]string{good, "-o", "xml"}, "output: \"xml\" (flag --output) is not one of the choices; write table or json"},
+		"no plan":               {nil, "plan: \"\" (argument) is missing; name a file, or ask this machine with --layout or --agent-config"},
+		"invalid plan":          {[]string{bad}, bad + ":4: \"form\" is not a key of a move; the keys are class, as, from, keep, to, consumers"},
+		"missing file":          {[]string{bad + ".x"}, "open " + bad + ".x: no such file or directory"},
+		"plan and layout":       {[]string{good, "--layout=numa"}, "layout: \"numa\" (flag --layout) asks this machine, and there is a plan; leave one of them out"},
+		"no terminal":           {[]string{good, "--apply"}, "apply: \"true\" (flag --apply) asks for a confirmation, and standard input is not a terminal; add --yes"},
+		"--yes without --apply": {[]string{good, "--yes"}, "yes: \"true\" (flag --yes) agrees to nothing; add --apply"},
+		"unknown layout":        {[]string{"--layout=round"}, "layout: \"round\" (flag --layout) is not one of the choices; write flat or numa"},
+		"unknown format":        {[]string{good, "-o", "xml"}, "output: \"xml\" (flag --output) is not one of the choices; write table or json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

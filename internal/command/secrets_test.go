@@ -8,8 +8,8 @@ import (
 	"github.com/berthd/berth/internal/test/testfile"
 )
 
-// What cannot be used may hold a password all the same, in places where only the program
-// that it was written for finds it.
+// TestSettings_UnusableConnection_PasswordHidden checks connections that berth cannot parse or use, in
+// which the password may be anywhere.
 func TestSettings_UnusableConnection_PasswordHidden(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
@@ -31,18 +31,18 @@ func TestSettings_UnusableConnection_PasswordHidden(t *testing.T) {
 
 func TestSettings_KeystonePassword_Masked(t *testing.T) {
 	t.Parallel()
-	got := runCommand(t, signingIn("BERTH_KEYSTONE_APPLICATION_CREDENTIAL_SECRET=open"), "config")
+	got := runCommand(t, keystoneEnviron("BERTH_KEYSTONE_APPLICATION_CREDENTIAL_SECRET=open"), "config")
 	if all := got.stdout + got.stderr; strings.Contains(all, "sesame") || strings.Contains(all, "open\n") || !strings.Contains(all, "***") {
-		t.Errorf("berth config prints\n%s", all)
+		t.Errorf("output of berth config:\n%s", all)
 	}
-	got = runCommand(t, signingIn("BERTH_KEYSTONE_AUTH_URL=http://u:sesame@k/v3", "BERTH_KEYSTONE_WWW_AUTHENTICATE_URI=http://k:5000/v3"), "config")
+	got = runCommand(t, keystoneEnviron("BERTH_KEYSTONE_AUTH_URL=http://u:sesame@k/v3", "BERTH_KEYSTONE_WWW_AUTHENTICATE_URI=http://k:5000/v3"), "config")
 	if all := got.stdout + got.stderr; got.code != frame.ExitUsage || strings.Contains(all, "sesame") || !strings.Contains(all, "http://k:5000/v3") {
-		t.Errorf("with a password in an address, exit code %d: berth config prints\n%s", got.code, all)
+		t.Errorf("password in a URL: exit code %d, output of berth config:\n%s", got.code, all)
 	}
 }
 
-// signingIn is an environment with all that --auth keystone needs.
-func signingIn(more ...string) []string {
+// keystoneEnviron returns an environment with the required settings of --auth keystone.
+func keystoneEnviron(more ...string) []string {
 	return append([]string{"BERTH_AUTH=keystone", "BERTH_KEYSTONE_AUTH_URL=http://k:5000/v3", "BERTH_KEYSTONE_USERNAME=berth",
 		"BERTH_KEYSTONE_PASSWORD=sesame", "BERTH_KEYSTONE_PROJECT_NAME=service"}, more...)
 }

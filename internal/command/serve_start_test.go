@@ -10,7 +10,7 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// busyPort is an address that something listens on already.
+// busyPort returns an address that is in use.
 func busyPort(t *testing.T) string {
 	t.Helper()
 	return silentListener(t)
@@ -25,7 +25,7 @@ func TestCLI_PortBusy_EmbeddedDatabaseIsNotMade(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", flag, got.code, got.stderr)
 		}
 		if _, err := os.Stat(dataDir); !os.IsNotExist(err) {
-			t.Errorf("%s: %s was made: %v", flag, dataDir, err)
+			t.Errorf("%s: the server created %s: %v", flag, dataDir, err)
 		}
 	}
 }
@@ -49,10 +49,10 @@ func TestCLI_FatalError_IsInLogFile(t *testing.T) {
 		code      int
 		want      string
 	}{
-		"the port is busy":     {[]string{"--listen", busyPort(t)}, frame.ExitFailed, "cannot listen on"},
-		"no certificate":       {[]string{"--tls-cert=/missing", "--tls-key=/missing"}, frame.ExitFailed, "/missing"},
-		"a setting is wrong":   {[]string{"--max-requests=many"}, frame.ExitUsage, "max-requests"},
-		"two settings are too": {[]string{"--max-queued-requests=many", "--database-url=mysql://u:hunter2@h/d"}, frame.ExitUsage, "database-url"},
+		"port in use":          {[]string{"--listen", busyPort(t)}, frame.ExitFailed, "cannot listen on"},
+		"missing certificate":  {[]string{"--tls-cert=/missing", "--tls-key=/missing"}, frame.ExitFailed, "/missing"},
+		"invalid setting":      {[]string{"--max-requests=many"}, frame.ExitUsage, "max-requests"},
+		"two invalid settings": {[]string{"--max-queued-requests=many", "--database-url=mysql://u:hunter2@h/d"}, frame.ExitUsage, "database-url"},
 	} {
 		file := filepath.Join(t.TempDir(), "berth.log")
 		got := runCommand(t, nil, append([]string{"serve", "--log-file", file, "--log-format=json", "--data-dir", privateDirectory(t)}, test.arguments...)...)

@@ -15,7 +15,8 @@ import (
 	"github.com/berthd/berth/internal/test/capture"
 )
 
-// silentListener accepts connections, as the kernel does, and never says a word.
+// silentListener returns the address of a listener that never sends data. The kernel accepts its
+// connections.
 func silentListener(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,7 +27,7 @@ func silentListener(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// servedBundle is `berth serve` inside the test.
+// servedBundle is `berth serve` in the process of the test.
 type servedBundle struct {
 	url     string
 	greeted []string
@@ -53,14 +54,14 @@ func setupServe(t *testing.T, arguments ...string) servedBundle {
 	}
 	go io.Copy(io.Discard, stdout)
 	if len(b.greeted) < 4 {
-		t.Fatalf("exit code %d before it served: %s", <-b.exit, b.stderr)
+		t.Fatalf("exit code %d before the server listened: %s", <-b.exit, b.stderr)
 	}
 	b.url = strings.TrimPrefix(b.greeted[0], "Berth is listening on ")
 	return b
 }
 
-// privateDirectory is a directory that the account of an embedded PostgreSQL can
-// reach: testing makes the one above for the owner only.
+// privateDirectory returns a directory that the account of an embedded PostgreSQL can access, because
+// testing creates the parent directory for the owner only.
 func privateDirectory(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -92,16 +93,16 @@ func TestServer_EmptyDataDir_StartsAndServes(t *testing.T) {
 		t.Errorf("status %d, body %q, error %v", response.StatusCode, body, err)
 	}
 
-	// The same data cannot be served twice.
+	// A second server on the same data directory fails.
 	second := runCommand(t, nil, "serve", "--listen=127.0.0.1:0", "--data-dir", dataDir)
 	if second.code != frame.ExitFailed || !strings.Contains(second.stderr, "in use by another berth") {
-		t.Errorf("a second one: exit code %d, %s", second.code, second.stderr)
+		t.Errorf("second server: exit code %d, %s", second.code, second.stderr)
 	}
 
-	// Those that only read may look at it meanwhile.
-	looked := runCommand(t, nil, "db", "version", "--data-dir", dataDir)
-	if looked.code != frame.ExitOK || strings.TrimSpace(looked.stdout) == "0" {
-		t.Errorf("looking at it: exit code %d, %q, %s", looked.code, looked.stdout, looked.stderr)
+	// Commands that only read succeed while the server runs.
+	version := runCommand(t, nil, "db", "version", "--data-dir", dataDir)
+	if version.code != frame.ExitOK || strings.TrimSpace(version.stdout) == "0" {
+		t.Errorf("db version: exit code %d, %q, %s", version.code, version.stdout, version.stderr)
 	}
 
 	b.signals <- syscall.SIGTERM
@@ -119,8 +120,7 @@ func TestServer_SignalDuringStartup_ExitsCleanly(t *testing.T) {
 	signals <- syscall.SIGTERM
 	stderr := new(capture.Text)
 	f := frame.Frame{Stdout: io.Discard, Stderr: stderr, Signals: func() (<-chan os.Signal, func()) { return signals, func() {} }}
-	// The flag names a database that never answers, so that only the
-	// signal can end the start.
+	// The database never responds, so that only the signal can end the start.
 	listener := silentListener(t)
 	code := Run(t.Context(), &f, []string{"serve", "--listen=127.0.0.1:0", "--database-url=postgres://u@" + listener + "/d?sslmode=disable"})
 	if code != frame.ExitOK || !strings.Contains(stderr.String(), "stopped before the service was ready") {

@@ -19,18 +19,18 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// otlpCollector takes traces as a collector does, and keeps the spans by name.
+// otlpCollector is an OTLP collector that stores the received spans.
 type otlpCollector struct {
 	*httptest.Server
 	mutex sync.Mutex
-	// parents are by name the names of the spans above, "" for none.
-	ids, above map[string]string
-	service    string
+	// names maps span IDs to names, parents span names to the IDs of the parents; "": no parent.
+	names, parents map[string]string
+	service        string
 }
 
 func newCollector(t *testing.T) *otlpCollector {
 	t.Helper()
-	c := &otlpCollector{ids: map[string]string{}, above: map[string]string{}}
+	c := &otlpCollector{names: map[string]string{}, parents: map[string]string{}}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		var sent collector.ExportTraceServiceRequest
@@ -38,43 +38,43 @@ func newCollector(t *testing.T) *otlpCollector {
 			err = proto.Unmarshal(body, &sent)
 		}
 		if err != nil || r.URL.Path != "/v1/traces" {
-			http.Error(w, "what is this?", http.StatusBadRequest)
+			http.Error(w, "not an OTLP request", http.StatusBadRequest)
 			return
 		}
-		c.keep(&sent)
+		c.add(&sent)
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	}))
 	t.Cleanup(c.Close)
 	return c
 }
 
-func (c *otlpCollector) keep(sent *collector.ExportTraceServiceRequest) {
+func (c *otlpCollector) add(sent *collector.ExportTraceServiceRequest) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, resource := range sent.GetResourceSpans() {
-		for _, about := range resource.GetResource().GetAttributes() {
-			if about.GetKey() == "service.name" {
-				c.service = about.GetValue().GetStringValue()
+		for _, attribute := range resource.GetResource().GetAttributes() {
+			if attribute.GetKey() == "service.name" {
+				c.service = attribute.GetValue().GetStringValue()
 			}
 		}
 		for _, scope := range resource.GetScopeSpans() {
 			for _, span := range scope.GetSpans() {
-				c.ids[string(span.GetSpanId())] = span.GetName()
-				c.above[span.GetName()] = string(span.GetParentSpanId())
+				c.names[string(span.GetSpanId())] = span.GetName()
+				c.parents[span.GetName()] = string(span.GetParentSpanId())
 			}
 		}
 	}
 }
 
-// parent is the name of the span above one, "?" if that one is not there.
+// parent returns the name of the parent of a span, "" for a root span, or "?" for an unknown span.
 func (c *otlpCollector) parent(name string) string {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	above, ok := c.above[name]
+	id, ok := c.parents[name]
 	if !ok {
 		return "?"
 	}
-	return c.ids[above]
+	return c.names[id]
 }
 
 func askAs(t *testing.T, url string, headers ...string) (int, string) {
@@ -108,13 +108,13 @@ func TestTracing_Shutdown_ExportsPendingSpans(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, b.stderr)
 	}
 	if collector.parent("resource-class-list") != "" || collector.parent("ResourceClassList") != "resource-class-list" || collector.service != "berth" {
-		t.Errorf("the spans are %q, of the service %q", collector.above, collector.service)
+		t.Errorf("parents of spans = %q, service = %q", collector.parents, collector.service)
 	}
 }
 
 func TestTracing_CollectorHangs_RequestsNotDelayed(t *testing.T) {
 	t.Parallel()
-	// One that takes connections and never answers is the worst.
+	// A collector that accepts connections and never responds blocks the exporter longest.
 	b := setupServe(t, "--database-url", dbtest.New(t).URL, "--trace-endpoint", "http://"+silentListener(t), "--baremetal-backend=off")
 	start := time.Now()
 	for range 20 {
@@ -123,7 +123,7 @@ func TestTracing_CollectorHangs_RequestsNotDelayed(t *testing.T) {
 		}
 	}
 	if took := time.Since(start); took > 3*time.Second {
-		t.Errorf("20 requests took %s", took)
+		t.Errorf("duration of 20 requests = %s, want at most 3s", took)
 	}
 	stopping := time.Now()
 	b.signals <- syscall.SIGTERM
@@ -131,10 +131,10 @@ func TestTracing_CollectorHangs_RequestsNotDelayed(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, b.stderr)
 	}
 	if took := time.Since(stopping); took > serve.TraceFlushTimeout+2*time.Second {
-		t.Errorf("it took %s to stop", took)
+		t.Errorf("duration of the shutdown = %s", took)
 	}
 	if !strings.Contains(b.stderr.String(), "cannot export traces") && !strings.Contains(b.stderr.String(), "cannot export the last traces") {
-		t.Errorf("the log does not say that they are lost: %s", b.stderr)
+		t.Errorf("the log lacks the failed export: %s", b.stderr)
 	}
 }
 
@@ -147,16 +147,16 @@ func TestReadiness_SchemaOutdated_Returns503(t *testing.T) {
 		t.Errorf("status %d: %s", status, body)
 	}
 	if status, _ := askAs(t, b.url+"/metrics"); status != http.StatusUnauthorized {
-		t.Errorf("metrics in public: %d", status)
+		t.Errorf("status of the public /metrics = %d, want %d", status, http.StatusUnauthorized)
 	}
 	if status, body := askAs(t, admin+"/metrics"); status != http.StatusOK || !strings.Contains(body, "berth_postgres_up 1") {
-		t.Errorf("metrics for those who watch: %d", status)
+		t.Errorf("status of /metrics on the admin address = %d", status)
 	}
 	if _, err := db.Pool.Exec(t.Context(),
 		"DELETE FROM berth_migration WHERE version_id = (SELECT max(version_id) FROM berth_migration)"); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(1100 * time.Millisecond) // an answer holds for a second
+	time.Sleep(1100 * time.Millisecond) // the server caches the result for one second
 	for _, url := range []string{b.url, admin} {
 		if status, body := askAs(t, url+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"schema":"outdated"`) {
 			t.Errorf("%s: status %d: %s", url, status, body)

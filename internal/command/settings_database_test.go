@@ -18,8 +18,8 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// heldTable keeps a table locked until a statement has waited for it for half a second.
-func heldTable(t *testing.T, db *dbtest.DB, table string) (released <-chan error) {
+// lockTable locks a table until a statement has waited half a second for it.
+func lockTable(t *testing.T, db *dbtest.DB, table string) (released <-chan error) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), db.URL)
 	if err != nil {
@@ -32,7 +32,7 @@ func heldTable(t *testing.T, db *dbtest.DB, table string) (released <-chan error
 	go func() {
 		defer conn.Close(context.WithoutCancel(t.Context()))
 		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			// Statistics are read once in a transaction.
+			// PostgreSQL caches statistics during a transaction.
 			var waits bool
 			if _, err := conn.Exec(t.Context(), "SELECT pg_stat_clear_snapshot()"); err != nil {
 				done <- err
@@ -54,8 +54,8 @@ func heldTable(t *testing.T, db *dbtest.DB, table string) (released <-chan error
 	return done
 }
 
-// TestLocks_RoleHasShortTimeouts_MaintenanceSucceeds: limits of the role are for
-// requests.
+// TestLocks_RoleHasShortTimeouts_MaintenanceSucceeds checks that maintenance commands override the
+// timeouts of the role, which are for requests.
 func TestLocks_RoleHasShortTimeouts_MaintenanceSucceeds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -87,7 +87,7 @@ func TestLocks_RoleHasShortTimeouts_MaintenanceSucceeds(t *testing.T) {
 				"ALTER ROLE CURRENT_USER"+in+" SET idle_in_transaction_session_timeout = '200ms'"); err != nil {
 				t.Fatal(err)
 			}
-			released := heldTable(t, db, test.table)
+			released := lockTable(t, db, test.table)
 			got := test.run(t, db.URL)
 			if err := <-released; err != nil {
 				t.Error(err)
@@ -99,9 +99,8 @@ func TestLocks_RoleHasShortTimeouts_MaintenanceSucceeds(t *testing.T) {
 	}
 }
 
-// TestLocks_ServerIsBusy_ConnectionsStayWithinBudget counts all sessions of a server
-// whose pool is full of requests that wait, while it is watched and clients wait for
-// allocations.
+// TestLocks_ServerIsBusy_ConnectionsStayWithinBudget counts the sessions of a server while requests
+// wait for all connections of its pool, and clients scrape metrics, probe and wait for node allocations.
 func TestLocks_ServerIsBusy_ConnectionsStayWithinBudget(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
@@ -120,17 +119,17 @@ func TestLocks_ServerIsBusy_ConnectionsStayWithinBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	var asking sync.WaitGroup
+	var clients sync.WaitGroup
 	send := func(method, path, body string) {
-		asking.Go(func() {
+		clients.Go(func() {
 			for ctx.Err() == nil {
 				r, _ := http.NewRequestWithContext(ctx, method, b.url+path, strings.NewReader(body))
 				r.Header.Set("X-Auth-Token", "admin")
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.0")
-				if answer, err := http.DefaultClient.Do(r); err == nil {
-					io.Copy(io.Discard, answer.Body)
-					answer.Body.Close()
+				if response, err := http.DefaultClient.Do(r); err == nil {
+					io.Copy(io.Discard, response.Body)
+					response.Body.Close()
 				}
 			}
 		})
@@ -142,34 +141,34 @@ func TestLocks_ServerIsBusy_ConnectionsStayWithinBudget(t *testing.T) {
 		send("GET", "/metrics", "")
 		send("GET", "/readyz", "")
 	}
-	var most, foreign int64
+	var maxOwn, maxForeign int64
 	for full := 0; full < 100; time.Sleep(20 * time.Millisecond) {
-		var ours, strange, waiting int64
+		var own, foreign, waiting int64
 		if err := db.Pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE application_name = 'berth/busy'),
 				count(*) FILTER (WHERE application_name NOT IN ('berth/busy', '')), count(*) FILTER (WHERE wait_event_type = 'Lock')
-			FROM pg_stat_activity WHERE datname = current_database()`).Scan(&ours, &strange, &waiting); err != nil {
+			FROM pg_stat_activity WHERE datname = current_database()`).Scan(&own, &foreign, &waiting); err != nil {
 			t.Fatal(err)
 		}
-		most, foreign = max(most, ours), max(foreign, strange)
+		maxOwn, maxForeign = max(maxOwn, own), max(maxForeign, foreign)
 		if waiting > 0 {
 			full++
 		}
 		select {
 		case <-b.exit:
-			t.Fatalf("the server ended: %s", b.stderr)
+			t.Fatalf("the server exited: %s", b.stderr)
 		default:
 		}
 	}
 	end()
-	asking.Wait()
+	clients.Wait()
 	if err := holder.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("at most %d sessions, of %d", most, budget)
-	if most < pool || most > budget || foreign != 0 {
-		t.Errorf("got %d sessions of the server and %d of other names, want %d to %d and none", most, foreign, pool, budget)
+	t.Logf("maximum of sessions = %d, budget = %d", maxOwn, budget)
+	if maxOwn < pool || maxOwn > budget || maxForeign != 0 {
+		t.Errorf("sessions of the server = %d, of other applications = %d; want %d to %d, and 0", maxOwn, maxForeign, pool, budget)
 	}
 	if want := fmt.Sprintf("application_name=berth/busy max_total=%d max_pool=%d", budget, pool); !strings.Contains(b.stderr.String(), want) {
-		t.Errorf("%q is not in the log: %s", want, b.stderr)
+		t.Errorf("the log lacks %q: %s", want, b.stderr)
 	}
 }

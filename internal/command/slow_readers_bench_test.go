@@ -16,17 +16,17 @@ import (
 	"github.com/google/uuid"
 )
 
-var slowRounds = flag.Int("slowreaders.rounds", 0, "how many rounds TestLimits_SlowReaders_Latency measures; 0: none")
+var slowRounds = flag.Int("slowreaders.rounds", 0, "number of rounds of TestLimits_SlowReaders_Latency; 0 skips it")
 
-// fastClients send one request after the other.
+// fastClients is the number of clients that send requests without a pause.
 const fastClients = 4
 
-// latencies are those of the fast requests of one phase.
+// latencies are the latencies of the fast requests of one phase.
 type latencies struct{ get, put []time.Duration }
 
-// TestLimits_SlowReaders_Latency measures fast GETs and PUTs alone and beside slow
-// readers that hold their answers, in turns. It asserts nothing about time: the figures
-// are for docs/decisions/0010-bounded-answers.md. Run it with 'make bench-slow-readers'.
+// TestLimits_SlowReaders_Latency measures fast GETs and PUTs, alternately without and with slow readers
+// of large responses. It does not check the latencies, which are for
+// docs/decisions/0010-bounded-answers.md. Run it with 'make bench-slow-readers'.
 func TestLimits_SlowReaders_Latency(t *testing.T) {
 	if *slowRounds == 0 {
 		t.Skip("-slowreaders.rounds is 0")
@@ -38,28 +38,28 @@ func TestLimits_SlowReaders_Latency(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
+		var provider string
+		if err := rows.Scan(&provider); err != nil {
 			t.Fatal(err)
 		}
-		providers = append(providers, one)
+		providers = append(providers, provider)
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
-	c.measure(providers, 2*time.Second) // warm
+	c.measure(providers, 2*time.Second) // warm-up
 	var p99 [2]struct{ get, put []time.Duration }
 	for range *slowRounds {
-		for beside := range 2 {
+		for phase := range 2 {
 			wait, end := func() {}, func() {}
-			if beside == 1 {
-				wait, end = c.hold()
+			if phase == 1 {
+				wait, end = c.startReaders()
 			}
 			found := c.measure(providers, *slowFor)
 			end()
 			wait()
-			p99[beside].get = append(p99[beside].get, quantile(found.get))
-			p99[beside].put = append(p99[beside].put, quantile(found.put))
+			p99[phase].get = append(p99[phase].get, quantile(found.get))
+			p99[phase].put = append(p99[phase].put, quantile(found.put))
 		}
 	}
 	for name, pair := range map[string][2][]time.Duration{"GET": {p99[0].get, p99[1].get}, "PUT": {p99[0].put, p99[1].put}} {
@@ -69,12 +69,12 @@ func TestLimits_SlowReaders_Latency(t *testing.T) {
 	}
 }
 
-// hold starts slow readers and waits until all of their answers are complete.
-func (c *crowd) hold() (wait, end func()) {
+// startReaders starts slow readers and waits until the server has completed their responses.
+func (c *crowd) startReaders() (wait, end func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	var all sync.WaitGroup
 	for i := range *slowReaders {
-		conn, err := c.open("unix", c.socket, largeAnswers[i%len(largeAnswers)])
+		conn, err := c.open("unix", c.socket, largeResponses[i%len(largeResponses)])
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -84,20 +84,20 @@ func (c *crowd) hold() (wait, end func()) {
 			trickle(ctx, conn, 100*time.Millisecond)
 		})
 	}
-	c.until("all answers wait for their readers", func() bool { return c.metric("berth_http_answers_writing") >= float64(*slowReaders) })
+	c.until("the server writes all responses", func() bool { return c.metric("berth_http_answers_writing") >= float64(*slowReaders) })
 	return all.Wait, cancel
 }
 
-// measure sends fast requests for some time.
-func (c *crowd) measure(providers []string, lasting time.Duration) (all latencies) {
+// measure sends fast requests for a duration.
+func (c *crowd) measure(providers []string, duration time.Duration) (all latencies) {
 	c.t.Helper()
 	var mutex sync.Mutex
 	var clients sync.WaitGroup
-	over := time.Now().Add(lasting)
+	end := time.Now().Add(duration)
 	for range fastClients {
 		clients.Go(func() {
 			var own latencies
-			for time.Now().Before(over) {
+			for time.Now().Before(end) {
 				provider := providers[rand.IntN(len(providers))]
 				own.get = append(own.get, c.timed(http.MethodGet, "/resource_providers/"+provider, "", http.StatusOK))
 				own.put = append(own.put, c.timed(http.MethodPut, "/allocations/"+uuid.NewString(), fmt.Sprintf(
@@ -113,6 +113,7 @@ func (c *crowd) measure(providers []string, lasting time.Duration) (all latencie
 	return all
 }
 
+// timed sends a request and returns its latency.
 func (c *crowd) timed(method, path, body string, want ...int) time.Duration {
 	start := time.Now()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, c.url+path, strings.NewReader(body))
@@ -123,19 +124,19 @@ func (c *crowd) timed(method, path, body string, want ...int) time.Duration {
 	for name, value := range map[string]string{"X-Auth-Token": "admin", "X-Roles": "admin,service", "OpenStack-API-Version": "placement 1.28", "Content-Type": "application/json"} {
 		r.Header.Set(name, value)
 	}
-	answer, err := c.client.Do(r)
+	response, err := c.client.Do(r)
 	if err != nil {
 		c.t.Error(err)
 		return 0
 	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil || !slices.Contains(want, answer.StatusCode) {
-		c.t.Errorf("%s %s: status %d, %v", method, path, answer.StatusCode, err)
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil || !slices.Contains(want, response.StatusCode) {
+		c.t.Errorf("%s %s: status %d, %v", method, path, response.StatusCode, err)
 	}
 	return time.Since(start)
 }
 
-// quantile is the time within which 99 of 100 were answered.
+// quantile returns the 99th percentile.
 func quantile(of []time.Duration) time.Duration {
 	slices.Sort(of)
 	return of[len(of)*99/100]

@@ -25,12 +25,12 @@ import (
 )
 
 var (
-	slowReaders   = flag.Int("slowreaders.count", 100, "how many slow readers there are")
-	slowFor       = flag.Duration("slowreaders.for", 5*time.Second, "how long slow readers are renewed")
-	slowProviders = flag.Int("slowreaders.providers", 2000, "how many providers an answer has")
+	slowReaders   = flag.Int("slowreaders.count", 100, "number of slow readers")
+	slowFor       = flag.Duration("slowreaders.for", 5*time.Second, "duration of the test with slow readers")
+	slowProviders = flag.Int("slowreaders.providers", 2000, "number of providers in a response")
 )
 
-// manyProviders are providers with an inventory each.
+// manyProviders inserts providers with one inventory each.
 const manyProviders = `
 	WITH made AS (
 		INSERT INTO resource_providers (id, uuid, name, root_id) OVERRIDING SYSTEM VALUE
@@ -50,25 +50,25 @@ type crowd struct {
 	client *http.Client
 }
 
-// setupCrowd serves providers on TCP and on a Unix socket, whose buffers are small.
+// setupCrowd starts a server with many providers on TCP and on a Unix socket, which has small buffers.
 func setupCrowd(t *testing.T, arguments ...string) *crowd {
 	t.Helper()
 	c := &crowd{t: t, db: dbtest.NewEmpty(t), socket: testfile.SocketPath(t), client: http.DefaultClient}
 	c.servedBundle = setupServe(t, append([]string{"--database-url", c.db.URL, "--listen", "127.0.0.1:0,unix:" + c.socket}, arguments...)...)
 	c.url, _, _ = strings.Cut(c.url, ", ")
-	c.more(1, *slowProviders)
+	c.insertProviders(1, *slowProviders)
 	return c
 }
 
-// largeAnswers are the requests whose answers grow with the cloud.
-var largeAnswers = []string{"/allocation_candidates?resources=VCPU:1", "/resource_providers"}
+// largeResponses are the paths of requests whose responses grow with the number of providers.
+var largeResponses = []string{"/allocation_candidates?resources=VCPU:1", "/resource_providers"}
 
 func head(path string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin\r\nX-Roles: admin,service\r\n" +
 		"OpenStack-API-Version: placement 1.39\r\n\r\n"
 }
 
-// open sends a request and reads nothing yet.
+// open sends a request without reading the response.
 func (c *crowd) open(network, address, path string) (net.Conn, error) {
 	dialer := net.Dialer{}
 	conn, err := dialer.DialContext(c.t.Context(), network, address)
@@ -87,12 +87,12 @@ func (c *crowd) open(network, address, path string) (net.Conn, error) {
 	return conn, err
 }
 
-// trickle reads a little at a time, until the context ends or the server has had enough.
-// It returns how much it has read.
+// trickle reads 512 bytes per pause until the context ends or the server closes the connection. It
+// returns the number of bytes.
 func trickle(ctx context.Context, conn net.Conn, pause time.Duration) (read int) {
-	little := make([]byte, 512)
+	chunk := make([]byte, 512)
 	for ctx.Err() == nil {
-		n, err := conn.Read(little)
+		n, err := conn.Read(chunk)
 		if read += n; err != nil {
 			return read
 		}
@@ -104,24 +104,24 @@ func trickle(ctx context.Context, conn net.Conn, pause time.Duration) (read int)
 	return read
 }
 
-// readSlowly keeps as many slow readers as are wanted, each of them renewed after some
-// seconds, until the context ends.
+// readSlowly runs slowReaders slow readers until the context ends. Each one reconnects after some
+// seconds.
 func (c *crowd) readSlowly(ctx context.Context, network, address string) (wait func()) {
-	renewed := max(6*time.Second, *slowFor/3)
+	lifetime := max(6*time.Second, *slowFor/3)
 	var all sync.WaitGroup
 	for i := range *slowReaders {
 		all.Go(func() {
 			for n := i; ctx.Err() == nil; n++ {
-				conn, err := c.open(network, address, largeAnswers[n%len(largeAnswers)])
+				conn, err := c.open(network, address, largeResponses[n%len(largeResponses)])
 				if err != nil {
 					if ctx.Err() == nil {
-						c.t.Errorf("a slow reader: %v", err)
+						c.t.Errorf("slow reader: %v", err)
 					}
 					return
 				}
 				stop := context.AfterFunc(ctx, func() { conn.Close() })
-				if _, err := conn.Read(make([]byte, 1)); err == nil { // its life begins with its answer
-					life, end := context.WithTimeout(ctx, renewed+rand.N(renewed))
+				if _, err := conn.Read(make([]byte, 1)); err == nil { // the lifetime starts with the response
+					life, end := context.WithTimeout(ctx, lifetime+rand.N(lifetime))
 					trickle(life, conn, 100*time.Millisecond)
 					end()
 				}
@@ -133,7 +133,7 @@ func (c *crowd) readSlowly(ctx context.Context, network, address string) (wait f
 	return all.Wait
 }
 
-// get sends a request that is answered soon; status 0 and the error if it is not.
+// get sends a request with a timeout of one minute. After an error the status is 0 and the body its text.
 func (c *crowd) get(path string) (status int, body string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
@@ -144,19 +144,19 @@ func (c *crowd) get(path string) (status int, body string) {
 	}
 	r.Header.Set("X-Auth-Token", "admin")
 	r.Header.Set("X-Roles", "admin,service")
-	answer, err := c.client.Do(r)
+	response, err := c.client.Do(r)
 	if err != nil {
 		return 0, err.Error()
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return 0, err.Error()
 	}
-	return answer.StatusCode, string(text)
+	return response.StatusCode, string(text)
 }
 
-// metric is the value of a sample of /metrics, -1 if there is none.
+// metric returns the value of a sample of /metrics, or -1 without the sample.
 func (c *crowd) metric(sample string) float64 {
 	c.t.Helper()
 	_, text := c.get("/metrics")
@@ -172,27 +172,26 @@ func (c *crowd) metric(sample string) float64 {
 	return -1
 }
 
-// until waits for something that has to happen, for as long as a busy machine may need.
-func (c *crowd) until(what string, happens func() bool) {
+// until waits for a condition, with a timeout for a busy machine.
+func (c *crowd) until(description string, condition func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(time.Minute + 5**slowFor); !happens(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute + 5**slowFor); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			c.t.Fatalf("%s: not in time", what)
+			c.t.Fatalf("timeout while waiting until %s", description)
 		}
 	}
 }
 
-// idleInTransaction counts the sessions that hold a transaction open without working on
-// it. Between two statements of a request that takes a moment.
+// idleInTransaction counts the sessions that have been idle in a transaction for 2 seconds. Between two
+// statements of a request they are idle for a shorter time.
 const idleInTransaction = `
 	SELECT count(*) FROM pg_stat_activity
 	WHERE datname = current_database() AND state = 'idle in transaction' AND clock_timestamp() - state_change > interval '2 seconds'`
 
-const conductorSilence = `SELECT extract(epoch FROM max(clock_timestamp() - updated_at))::float8 FROM conductors`
+const heartbeatAge = `SELECT extract(epoch FROM max(clock_timestamp() - updated_at))::float8 FROM conductors`
 
-// TestLimits_SlowReaders_HoldNoConnection has readers that take a few bytes at a time of
-// large answers, many more than there are connections to the database. With
-// -slowreaders.for=1m -slowreaders.providers=20000 it is the whole attack.
+// TestLimits_SlowReaders_HoldNoConnection runs more slow readers of large responses than the server has
+// database connections. With -slowreaders.for=1m -slowreaders.providers=20000 it is a full-size attack.
 func TestLimits_SlowReaders_HoldNoConnection(t *testing.T) {
 	t.Parallel()
 	c := setupCrowd(t, "--db-max-connections", "8", "--baremetal-heartbeat-interval", "1s", "--baremetal-heartbeat-timeout", "10s",
@@ -201,22 +200,22 @@ func TestLimits_SlowReaders_HoldNoConnection(t *testing.T) {
 	wait := c.readSlowly(ctx, "unix", c.socket)
 	defer wait()
 	defer end()
-	c.until("most answers wait for their readers", func() bool { return c.metric("berth_http_answers_writing") > float64(*slowReaders)/2 })
+	c.until("the server writes most responses", func() bool { return c.metric("berth_http_answers_writing") > float64(*slowReaders)/2 })
 
-	var slowest, longest time.Duration
-	looks, silence := 0, 0.0
-	for over := time.Now().Add(*slowFor); time.Now().Before(over); time.Sleep(200 * time.Millisecond) {
-		looks++
+	var slowestGet, slowestProbe time.Duration
+	samples, maxAge := 0, 0.0
+	for end := time.Now().Add(*slowFor); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		samples++
 		var idle int
-		var quiet float64
+		var age float64
 		if err := c.db.Pool.QueryRow(t.Context(), idleInTransaction).Scan(&idle); err != nil || idle > 0 {
 			t.Errorf("%d sessions are idle in transaction (%v)", idle, err)
 		}
-		if err := c.db.Pool.QueryRow(t.Context(), conductorSilence).Scan(&quiet); err != nil || quiet > 10 {
-			t.Errorf("the conductor is silent for %.1f s (%v)", quiet, err)
+		if err := c.db.Pool.QueryRow(t.Context(), heartbeatAge).Scan(&age); err != nil || age > 10 {
+			t.Errorf("age of the heartbeat = %.1f s (%v)", age, err)
 		}
-		silence = max(silence, quiet)
-		for path, took := range map[string]*time.Duration{"/resource_providers?name=host%201": &slowest, "/readyz": &longest} {
+		maxAge = max(maxAge, age)
+		for path, took := range map[string]*time.Duration{"/resource_providers?name=host%201": &slowestGet, "/readyz": &slowestProbe} {
 			start := time.Now()
 			if status, body := c.get(path); status != http.StatusOK {
 				t.Errorf("%s: status %d, %s", path, status, body)
@@ -225,77 +224,77 @@ func TestLimits_SlowReaders_HoldNoConnection(t *testing.T) {
 		}
 	}
 	writing, inFile := c.metric("berth_http_answers_writing"), c.metric(`berth_spool_answers_total{place="file"}`)
-	t.Logf("%d looks: slowest GET %v, slowest probe %v, longest silence of the conductor %.1f s; %.0f answers being written, %.0f went to files",
-		looks, slowest, longest, silence, writing, inFile)
+	t.Logf("%d samples: slowest GET %v, slowest probe %v, maximum age of the heartbeat %.1f s; %.0f responses in writing, %.0f in files",
+		samples, slowestGet, slowestProbe, maxAge, writing, inFile)
 	if inFile < 1 {
-		t.Error("no answer was in a file")
+		t.Error("the spool wrote no response to a file")
 	}
 	end()
 	wait()
-	c.until("nothing is left of the answers", func() bool {
+	c.until("the spool is empty", func() bool {
 		return c.metric(`berth_spool_bytes{place="memory"}`) == 0 && c.metric(`berth_spool_bytes{place="file"}`) == 0
 	})
 }
 
-// TestLimits_SlowReaders_HoldNoPlace has more slow readers than requests may run.
+// TestLimits_SlowReaders_HoldNoPlace runs more slow readers than --max-requests.
 func TestLimits_SlowReaders_HoldNoPlace(t *testing.T) {
 	t.Parallel()
 	c := setupCrowd(t, "--max-requests", "2", "--max-queued-requests", "20", "--queue-timeout", "1m")
 	for range 6 {
-		conn, err := c.open("unix", c.socket, largeAnswers[0])
+		conn, err := c.open("unix", c.socket, largeResponses[0])
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
 	}
-	c.until("all answers wait for their readers", func() bool { return c.metric("berth_http_answers_writing") == 6 })
+	c.until("the server writes all responses", func() bool { return c.metric("berth_http_answers_writing") == 6 })
 	if status, body := c.get("/resource_providers?name=host%201"); status != http.StatusOK {
 		t.Errorf("status %d, %s", status, body)
 	}
 }
 
-// TestLimits_ReaderStalled_ConnectionEnds has clients that read nothing, and others that
-// read steadily and slowly, on each kind of connection.
+// TestLimits_ReaderStalled_ConnectionEnds runs a client that reads nothing and one that reads slowly, on
+// TCP and on a Unix socket.
 func TestLimits_ReaderStalled_ConnectionEnds(t *testing.T) {
 	t.Parallel()
-	// An answer of 12 MB is more than the kernel takes at once.
-	const enough = 20000
+	// A response of 12 MB exceeds the socket buffers of the kernel.
+	const count = 20000
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()
 			c := setupCrowd(t, "--write-stall-timeout", "3s")
-			if *slowProviders < enough {
-				c.more(*slowProviders+1, enough)
+			if *slowProviders < count {
+				c.insertProviders(*slowProviders+1, count)
 			}
 			address := c.socket
 			if network == "tcp" {
 				address = strings.TrimPrefix(c.url, "http://")
 			}
-			living, err := c.open(network, address, largeAnswers[1])
+			slow, err := c.open(network, address, largeResponses[1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer living.Close()
+			defer slow.Close()
 			ctx, end := context.WithCancel(t.Context())
 			read := make(chan int, 1)
-			go func() { read <- trickle(ctx, living, 20*time.Millisecond) }()
+			go func() { read <- trickle(ctx, slow, 20*time.Millisecond) }()
 
-			silent, err := c.open(network, address, largeAnswers[1])
+			stalled, err := c.open(network, address, largeResponses[1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer silent.Close()
-			c.until("the silent one is cut off", func() bool { return c.metric(`berth_http_answers_cut_total{reason="stalled"}`) == 1 })
+			defer stalled.Close()
+			c.until("the server closes the stalled connection", func() bool { return c.metric(`berth_http_answers_cut_total{reason="stalled"}`) == 1 })
 			if writing := c.metric("berth_http_answers_writing"); writing != 1 {
-				t.Errorf("%v answers are being written, want that of the slow reader only", writing)
+				t.Errorf("responses in writing = %v, want 1", writing)
 			}
 			before := c.metric(`berth_http_answers_cut_total{reason="stalled"}`)
 			time.Sleep(4 * time.Second)
 			if after := c.metric(`berth_http_answers_cut_total{reason="stalled"}`); after != before {
-				t.Errorf("a client that reads slowly was cut off")
+				t.Error("the server closed the connection of the slow reader")
 			}
 			end()
-			living.Close()
+			slow.Close()
 			if got := <-read; got == 0 {
 				t.Error("the slow reader read nothing")
 			}
@@ -303,8 +302,8 @@ func TestLimits_ReaderStalled_ConnectionEnds(t *testing.T) {
 	}
 }
 
-// more makes providers with these numbers.
-func (c *crowd) more(first, last int) {
+// insertProviders inserts providers with the numbers first to last.
+func (c *crowd) insertProviders(first, last int) {
 	c.t.Helper()
 	if _, err := c.db.Pool.Exec(c.t.Context(), manyProviders, first, last); err != nil {
 		c.t.Fatal(err)
@@ -314,8 +313,8 @@ func (c *crowd) more(first, last int) {
 	}
 }
 
-// TestLimits_StreamStalled_StreamEnds: over HTTP/2 the connection goes on while one of
-// its streams waits for a client that takes nothing of it.
+// TestLimits_StreamStalled_StreamEnds checks that the server ends a stalled HTTP/2 stream and keeps the
+// other streams of the connection.
 func TestLimits_StreamStalled_StreamEnds(t *testing.T) {
 	t.Parallel()
 	authority, directory := authority.New(t), t.TempDir()
@@ -331,35 +330,35 @@ func TestLimits_StreamStalled_StreamEnds(t *testing.T) {
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10},
 	}}
 	defer c.client.CloseIdleConnections()
-	ask := func() io.ReadCloser {
+	send := func() io.ReadCloser {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url+"/resource_providers", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header.Set("X-Auth-Token", "admin")
-		answer, err := c.client.Do(r)
+		response, err := c.client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answer.ProtoMajor != 2 {
-			t.Fatalf("the server speaks %s", answer.Proto)
+		if response.ProtoMajor != 2 {
+			t.Fatalf("protocol = %s, want HTTP/2", response.Proto)
 		}
-		return answer.Body
+		return response.Body
 	}
-	stalled, living := ask(), ask()
+	stalled, slow := send(), send()
 	defer stalled.Close()
-	defer living.Close()
-	c.until("the stream that nothing is read of is ended", func() bool {
-		if _, err := io.CopyN(io.Discard, living, 512); err != nil {
-			t.Fatalf("a stream that is read slowly: %v", err)
+	defer slow.Close()
+	c.until("the server ends the stalled stream", func() bool {
+		if _, err := io.CopyN(io.Discard, slow, 512); err != nil {
+			t.Fatalf("slow stream: %v", err)
 		}
 		return c.metric(`berth_http_answers_cut_total{reason="stalled"}`) == 1
 	})
 	if _, err := io.Copy(io.Discard, stalled); err == nil {
-		t.Error("the answer that was cut off looks whole")
+		t.Error("the stalled stream ended without an error")
 	}
-	if _, err := io.Copy(io.Discard, living); err != nil {
-		t.Errorf("the other stream: %v", err)
+	if _, err := io.Copy(io.Discard, slow); err != nil {
+		t.Errorf("slow stream: %v", err)
 	}
 }
 
@@ -369,34 +368,34 @@ func TestLimits_SpoolDirUnusable_StartFailsOrWarns(t *testing.T) {
 	failed := runCommand(t, nil, "serve", "--listen=127.0.0.1:0", "--database-url", "postgres://nowhere.invalid/x", "--spool-dir", missing)
 	for _, want := range []string{missing, "--spool-dir", "no such file or directory", "--spool-max-bytes 0"} {
 		if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, want) {
-			t.Errorf("exit code %d, %q does not say %q", failed.code, failed.stderr, want)
+			t.Errorf("exit code %d, %q lacks %q", failed.code, failed.stderr, want)
 		}
 	}
 }
 
-// TestLimits_LargeAnswer_IsWhole reads an answer that is in a file to its end.
+// TestLimits_LargeAnswer_IsWhole reads a response from a spool file to its end.
 func TestLimits_LargeAnswer_IsWhole(t *testing.T) {
 	t.Parallel()
 	c := setupCrowd(t, "--spool-memory", "1048576", "--spool-dir", t.TempDir())
 	const count = 6000
 	if *slowProviders < count {
-		c.more(*slowProviders+1, count)
+		c.insertProviders(*slowProviders+1, count)
 	}
-	conn, err := c.open("unix", c.socket, largeAnswers[0])
+	conn, err := c.open("unix", c.socket, largeResponses[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil || strings.Count(string(body), `"allocations"`) != max(count, *slowProviders) || !slices.Equal(answer.TransferEncoding, []string{"chunked"}) {
-		t.Errorf("%v: %d bytes, %d candidates, %q", err, len(body), strings.Count(string(body), `"allocations"`), answer.TransferEncoding)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || strings.Count(string(body), `"allocations"`) != max(count, *slowProviders) || !slices.Equal(response.TransferEncoding, []string{"chunked"}) {
+		t.Errorf("%v: %d bytes, %d candidates, %q", err, len(body), strings.Count(string(body), `"allocations"`), response.TransferEncoding)
 	}
 	if files := c.metric(`berth_spool_answers_total{place="file"}`); files != 1 {
-		t.Errorf("%v answers went to files", files)
+		t.Errorf("responses in files = %v, want 1", files)
 	}
 }

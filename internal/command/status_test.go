@@ -14,7 +14,7 @@ import (
 	"github.com/berthd/berth/internal/test/testfile"
 )
 
-// report is what upgrade-check prints as JSON.
+// report is the JSON document of upgrade-check.
 type report struct {
 	Name   string
 	Checks []struct {
@@ -24,17 +24,17 @@ type report struct {
 	}
 }
 
-// notFine are the checks of a report that did not pass, as "check: result: details".
-func notFine(t *testing.T, text string) []string {
+// failedChecks returns the checks of a report that did not succeed, as "check: result: details".
+func failedChecks(t *testing.T, text string) []string {
 	t.Helper()
 	var r report
 	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Name != "Upgrade Check Results" {
 		t.Fatalf("%v: %q", err, text)
 	}
 	list := []string{}
-	for _, one := range r.Checks {
-		if one.Result != 0 {
-			list = append(list, one.Check+": "+admin.Result(one.Result).String()+": "+*one.Details)
+	for _, check := range r.Checks {
+		if check.Result != 0 {
+			list = append(list, check.Check+": "+admin.Result(check.Result).String()+": "+*check.Details)
 		}
 	}
 	return list
@@ -60,8 +60,8 @@ func TestCLI_UpgradeCheckReady_AllSucceed(t *testing.T) {
 	}
 	for _, words := range [][]string{{"status", "upgrade", "check", "--json"}, {"status", "upgrade-check", "--output=json"}} {
 		got := runCommand(t, []string{"BERTH_DATABASE_URL=" + db.URL}, words...)
-		if bad := notFine(t, got.stdout); got.code != frame.ExitOK || len(bad) > 0 {
-			t.Errorf("%v: exit code %d, %q", words, got.code, bad)
+		if failed := failedChecks(t, got.stdout); got.code != frame.ExitOK || len(failed) > 0 {
+			t.Errorf("%v: exit code %d, %q", words, got.code, failed)
 		}
 	}
 }
@@ -89,24 +89,24 @@ func TestCLI_UpgradeCheckProblems_ReportedAsFailure(t *testing.T) {
 		code      int
 		begins    []string
 	}{
-		"an empty database":      {empty, nil, 2, []string{"Database Schema: Failure: the schema is at version 0 with SQL functions 0, this berth has version"}},
-		"that of the Python one": {foreign, nil, 2, []string{"Database Schema: Failure: this is the database of another Placement service"}},
-		"an import that stopped": {importing, nil, 2, []string{"Interrupted Import: Failure: the import of mysql://h/placement has not finished"}},
-		"rules in JSON":          {full, []string{"--policy-file", filepath.Join(directory, "rules.json")}, 2, []string{"Policy File JSON to YAML Migration: Failure: " + directory}},
-		"rules that are broken":  {full, []string{"--policy-file", filepath.Join(directory, "broken.yaml")}, 2, []string{"Policy Files: Failure: "}},
-		"wrong settings":         {full, []string{"--migrate=x", "--log-level=y"}, 2, []string{`Settings: Failure: migrate: "x" (flag --migrate) is neither`}},
-		"a password that cannot be read": {full, []string{"--auth=keystone", "--keystone-auth-url=http://k/v3", "--keystone-username=u",
+		"empty database":                  {empty, nil, 2, []string{"Database Schema: Failure: the schema is at version 0 with SQL functions 0, this berth has version"}},
+		"database of OpenStack Placement": {foreign, nil, 2, []string{"Database Schema: Failure: this is the database of another Placement service"}},
+		"interrupted import":              {importing, nil, 2, []string{"Interrupted Import: Failure: the import of mysql://h/placement has not finished"}},
+		"policy in JSON":                  {full, []string{"--policy-file", filepath.Join(directory, "rules.json")}, 2, []string{"Policy File JSON to YAML Migration: Failure: " + directory}},
+		"invalid policy":                  {full, []string{"--policy-file", filepath.Join(directory, "broken.yaml")}, 2, []string{"Policy Files: Failure: "}},
+		"invalid settings":                {full, []string{"--migrate=x", "--log-level=y"}, 2, []string{`Settings: Failure: migrate: "x" (flag --migrate) is neither`}},
+		"unreadable password": {full, []string{"--auth=keystone", "--keystone-auth-url=http://k/v3", "--keystone-username=u",
 			"--keystone-project-name=p", "--keystone-password-file=/missing"}, 2, []string{"Settings: Failure: keystone-password-file: open /missing"}},
-		"a certificate that cannot be read": {full, []string{"--tls-cert=/missing", "--tls-key=/missing"}, 2, []string{"Settings: Failure: "}},
-		"an unknown group": {full, []string{"--auth=noauth2", "--config-file", filepath.Join(directory, "p.conf")}, 1,
+		"unreadable certificate": {full, []string{"--tls-cert=/missing", "--tls-key=/missing"}, 2, []string{"Settings: Failure: "}},
+		"unknown group": {full, []string{"--auth=noauth2", "--config-file", filepath.Join(directory, "p.conf")}, 1,
 			[]string{"Settings: Warning: " + filepath.Join(directory, "p.conf") + ":2: the group [placment] is unknown"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := runCommand(t, []string{"BERTH_DATABASE_URL=" + test.db.URL}, append([]string{"status", "upgrade-check", "--json"}, test.arguments...)...)
-			bad := notFine(t, got.stdout)
-			if got.code != test.code || !slices.EqualFunc(bad, test.begins, strings.HasPrefix) {
-				t.Errorf("exit code %d, %q, %s", got.code, bad, got.stderr)
+			failed := failedChecks(t, got.stdout)
+			if got.code != test.code || !slices.EqualFunc(failed, test.begins, strings.HasPrefix) {
+				t.Errorf("exit code %d, %q, %s", got.code, failed, got.stderr)
 			}
 		})
 	}
@@ -128,6 +128,6 @@ func TestCLI_UpgradeCheckImpossible_ExitsWithOwnCode(t *testing.T) {
 		t.Errorf("exit code %d, %q, %s", got.code, got.stdout, got.stderr)
 	}
 	if got := runCommand(t, nil, "status", "upgrade-check", "--nix"); got.code != frame.ExitUsage {
-		t.Errorf("a wrong command line: exit code %d", got.code)
+		t.Errorf("invalid command line: exit code %d, want %d", got.code, frame.ExitUsage)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// These tests set variables of the whole process and send it signals, so that they
-// cannot run beside others.
+// These tests set environment variables of the process and send it signals, so they cannot run in
+// parallel with others.
 
 func TestSystemd_Serve_NotifiesStatus(t *testing.T) {
 	database := dbtest.NewEmpty(t).URL
@@ -30,13 +30,13 @@ func TestSystemd_Serve_NotifiesStatus(t *testing.T) {
 		start = append(start, capture.Lines(t, from, "READY=1")...)
 	}
 	if !strings.Contains(strings.Join(start, "\n"), "STATUS=Serving on "+b.url) && !strings.Contains(strings.Join(capture.Lines(t, from, "STATUS="), "\n"), b.url) {
-		t.Errorf("at the start it heard %q", start)
+		t.Errorf("notifications at start = %q", start)
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	if reloading := capture.Lines(t, from, "MONOTONIC_USEC="); !slices.Contains(reloading, "RELOADING=1") {
-		t.Errorf("on the reload it heard %q", reloading)
+		t.Errorf("notifications on reload = %q", reloading)
 	}
 	capture.Lines(t, from, "READY=1")
 	b.signals <- syscall.SIGTERM
@@ -46,7 +46,7 @@ func TestSystemd_Serve_NotifiesStatus(t *testing.T) {
 	}
 }
 
-// TestKeystone_SIGHUP_EmptiesTheTokenCache serves beside a Keystone that counts.
+// TestKeystone_SIGHUP_EmptiesTheTokenCache counts the token validations of a fake Keystone.
 func TestKeystone_SIGHUP_EmptiesTheTokenCache(t *testing.T) {
 	var validations atomic.Int64
 	expires := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
@@ -63,34 +63,34 @@ func TestKeystone_SIGHUP_EmptiesTheTokenCache(t *testing.T) {
 	defer keystone.Close()
 	b := setupServe(t, "--database-url", dbtest.NewEmpty(t).URL, "--auth=keystone", "--keystone-auth-url="+keystone.URL+"/v3",
 		"--keystone-username=berth", "--keystone-password=sesame", "--keystone-project-name=service", "--keystone-token-formats=any")
-	ask := func() {
+	send := func() {
 		t.Helper()
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/resource_providers", http.NoBody)
 		r.Header.Set("X-Auth-Token", "t")
-		answer, err := http.DefaultClient.Do(r)
+		response, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answer.Body.Close(); answer.StatusCode != http.StatusOK {
-			t.Errorf("the answer is %d", answer.StatusCode)
+		if response.Body.Close(); response.StatusCode != http.StatusOK {
+			t.Errorf("status = %d, want %d", response.StatusCode, http.StatusOK)
 		}
 	}
-	ask()
-	ask()
+	send()
+	send()
 	if got := validations.Load(); got != 1 {
-		t.Errorf("%d validations, want 1", got)
+		t.Errorf("validations = %d, want 1", got)
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); !strings.Contains(b.stderr.String(), "emptied the token cache"); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the log is %s", b.stderr)
+			t.Fatalf("the server did not empty the token cache: %s", b.stderr)
 		}
 	}
-	ask()
+	send()
 	if got := validations.Load(); got != 2 {
-		t.Errorf("%d validations, want 2", got)
+		t.Errorf("validations = %d, want 2", got)
 	}
 	b.signals <- syscall.SIGTERM
 	if code := <-b.exit; code != frame.ExitOK {

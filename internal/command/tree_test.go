@@ -17,12 +17,12 @@ import (
 	"github.com/berthd/berth/internal/test/servertest"
 )
 
-// forestService is a real service with two hosts and a storage that one of them
-// may use. It counts the requests that it answers at the same time.
+// forestService is a server with two hosts and a sharing provider for one of them. It counts its
+// requests and the maximum of concurrent ones.
 type forestService struct {
-	url            string
-	client         *client.Client
-	requests, most atomic.Int64
+	url                     string
+	client                  *client.Client
+	requests, maxConcurrent atomic.Int64
 }
 
 func treeID(n int) uuid.UUID {
@@ -40,8 +40,8 @@ func serveForest(t *testing.T) *forestService {
 		served.requests.Add(1)
 		running := now.Add(1)
 		defer now.Add(-1)
-		for most := served.most.Load(); running > most && !served.most.CompareAndSwap(most, running); {
-			most = served.most.Load()
+		for maximum := served.maxConcurrent.Load(); running > maximum && !served.maxConcurrent.CompareAndSwap(maximum, running); {
+			maximum = served.maxConcurrent.Load()
 		}
 		handler.ServeHTTP(w, r)
 	}))
@@ -50,11 +50,11 @@ func serveForest(t *testing.T) *forestService {
 	if served.client, err = client.New(listening.URL); err != nil {
 		t.Fatal(err)
 	}
-	served.plant(t)
+	served.createTrees(t)
 	return served
 }
 
-func (s *forestService) plant(t *testing.T) {
+func (s *forestService) createTrees(t *testing.T) {
 	t.Helper()
 	s.provider(t, 1, "compute-1", 0, client.Inventories{"DISK_GB": {Total: 1800, Reserved: new(int32(50))}}, "COMPUTE_NODE", "HW_CPU_X86_AVX2")
 	s.provider(t, 2, "compute-1_numa0", 1, client.Inventories{
@@ -84,19 +84,19 @@ func (s *forestService) plant(t *testing.T) {
 
 func (s *forestService) provider(t *testing.T, n int, name string, parent int, inventories client.Inventories, traits ...string) {
 	t.Helper()
-	above := uuid.Nil
+	parentID := uuid.Nil
 	if parent != 0 {
-		above = treeID(parent)
+		parentID = treeID(parent)
 	}
-	made, err := s.client.ProviderCreate(t.Context(), name, treeID(n), above)
+	created, err := s.client.ProviderCreate(t.Context(), name, treeID(n), parentID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, generation, err := s.client.InventoryReplace(t.Context(), made.UUID, made.Generation, inventories)
+	_, generation, err := s.client.InventoryReplace(t.Context(), created.UUID, created.Generation, inventories)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.client.ProviderTraitReplace(t.Context(), made.UUID, generation, traits); err != nil {
+	if _, _, err := s.client.ProviderTraitReplace(t.Context(), created.UUID, generation, traits); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -104,7 +104,7 @@ func (s *forestService) provider(t *testing.T, n int, name string, parent int, i
 func TestCLI_TreeOfHost_Printed(t *testing.T) {
 	t.Parallel()
 	s := serveForest(t)
-	const picture = `compute-1                         gen 3   c0ffee00-5ca1-4b1e-8000-000000000001
+	const drawing = `compute-1                         gen 3   c0ffee00-5ca1-4b1e-8000-000000000001
 │  DISK_GB       ░░░░░░░░       0/1750    (0/1.71 TiB), reserved 50
 │  traits  COMPUTE_NODE HW_CPU_X86_AVX2
 │  aggregates  5b1e0001…
@@ -118,7 +118,7 @@ func TestCLI_TreeOfHost_Printed(t *testing.T) {
 `
 	for _, host := range []string{"compute-1", "compute-1_pci_0000:41:00.0", treeID(2).String()} {
 		got := runCommand(t, nil, "tree", host, "--url", s.url)
-		if got.code != frame.ExitOK || got.stdout != picture || got.stderr != "" {
+		if got.code != frame.ExitOK || got.stdout != drawing || got.stderr != "" {
 			t.Errorf("%s: exit code %d, %s\n%s", host, got.code, got.stderr, got.stdout)
 		}
 	}
@@ -131,7 +131,7 @@ func TestCLI_TreeOfHost_Printed(t *testing.T) {
 	}
 }
 
-// roots are the names of the trees in a text.
+// roots returns the names of the root providers in a drawing.
 func roots(text string) (names []string) {
 	for _, row := range strings.Split(text, "\n") {
 		if row != "" && row[0] < 0x80 && row[0] != ' ' {
@@ -149,22 +149,22 @@ func TestCLI_TreeFilters_SelectTrees(t *testing.T) {
 		want      []string
 		stderr    string
 	}{
-		"all":                     {nil, []string{"compute-1", `compute-10\x1b[2J`, "storage"}, ""},
-		"a few":                   {[]string{"--limit=2"}, []string{"compute-1", `compute-10\x1b[2J`}, "berth: showing 2 of 3 trees\n"},
-		"with a trait":            {[]string{"--trait=HW_NUMA_ROOT"}, []string{"compute-1"}, ""},
-		"with one of two traits":  {[]string{"--trait=in:HW_NUMA_ROOT,MISC_SHARES_VIA_AGGREGATE"}, []string{"compute-1", "storage"}, ""},
-		"in an aggregate":         {[]string{"--aggregate=" + storageAggregate.String()}, []string{"compute-1", "storage"}, ""},
-		"both must hold for one":  {[]string{"--aggregate=" + storageAggregate.String(), "--trait=HW_NUMA_ROOT"}, nil, "berth: no trees found\n"},
-		"with what is shared":     {[]string{"compute-1", "--sharing"}, []string{"compute-1", "storage_pool"}, ""},
-		"shared and drawn anyway": {[]string{"--sharing"}, []string{"compute-1", `compute-10\x1b[2J`, "storage"}, ""},
+		"all":               {nil, []string{"compute-1", `compute-10\x1b[2J`, "storage"}, ""},
+		"limit":             {[]string{"--limit=2"}, []string{"compute-1", `compute-10\x1b[2J`}, "berth: showing 2 of 3 trees\n"},
+		"trait":             {[]string{"--trait=HW_NUMA_ROOT"}, []string{"compute-1"}, ""},
+		"any of two traits": {[]string{"--trait=in:HW_NUMA_ROOT,MISC_SHARES_VIA_AGGREGATE"}, []string{"compute-1", "storage"}, ""},
+		"aggregate":         {[]string{"--aggregate=" + storageAggregate.String()}, []string{"compute-1", "storage"}, ""},
+		"aggregate and trait of different providers": {[]string{"--aggregate=" + storageAggregate.String(), "--trait=HW_NUMA_ROOT"}, nil, "berth: no trees found\n"},
+		"sharing provider of another tree":           {[]string{"compute-1", "--sharing"}, []string{"compute-1", "storage_pool"}, ""},
+		"sharing provider in a drawn tree":           {[]string{"--sharing"}, []string{"compute-1", `compute-10\x1b[2J`, "storage"}, ""},
 	} {
 		got := runCommand(t, nil, append([]string{"tree", "--url", s.url}, test.arguments...)...)
 		if got.code != frame.ExitOK || fmt.Sprint(roots(got.stdout)) != fmt.Sprint(test.want) || got.stderr != test.stderr {
 			t.Errorf("%s: exit code %d, %q, trees %q\n%s", name, got.code, got.stderr, roots(got.stdout), got.stdout)
 		}
 	}
-	if most := s.most.Load(); most > apicommand.MaxConcurrentReads {
-		t.Errorf("%d requests at once, at most %d are meant", most, apicommand.MaxConcurrentReads)
+	if maximum := s.maxConcurrent.Load(); maximum > apicommand.MaxConcurrentReads {
+		t.Errorf("concurrent requests = %d, want at most %d", maximum, apicommand.MaxConcurrentReads)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestCLI_TreeOutputFormats_Printed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if vcpu := document.Trees[0].Children[0].Inventories["VCPU"]; vcpu.Capacity != 120 || vcpu.Used != 88 {
-		t.Errorf("%+v", document)
+		t.Errorf("document = %+v", document)
 	}
 }
 
@@ -202,15 +202,15 @@ func TestCLI_TreeInvalidRequest_Explained(t *testing.T) {
 		code      int
 		stderr    []string
 	}{
-		"an unknown host":           {[]string{"compute-2"}, frame.ExitFailed, []string{`provider "compute-2" not found`, "compute-1"}},
-		"an unknown uuid":           {[]string{treeID(77).String()}, frame.ExitFailed, []string{"not found", treeID(77).String()}},
-		"an unknown trait":          {[]string{"--trait=HW_NUMA"}, frame.ExitFailed, []string{"HW_NUMA"}},
-		"an unknown format":         {[]string{"--output=table"}, frame.ExitUsage, []string{`output: "table" (flag --output) is not one of the choices; write text, json, dot or svg`}},
-		"an unknown color":          {[]string{"--color=red"}, frame.ExitUsage, []string{"write auto, always or never"}},
-		"a negative limit":          {[]string{"--limit=-1"}, frame.ExitUsage, []string{"or 0 for no limit"}},
-		"a host and a filter":       {[]string{"compute-1", "--trait=HW_NUMA_ROOT"}, frame.ExitUsage, []string{"conflicts with HOST"}},
-		"a host and an aggregate":   {[]string{"compute-1", "--aggregate=x"}, frame.ExitUsage, []string{"conflicts with HOST"}},
-		"a service that is not one": {[]string{"--url=" + s.url + "/nowhere"}, frame.ExitFailed, []string{"berth: "}},
+		"an unknown host":         {[]string{"compute-2"}, frame.ExitFailed, []string{`provider "compute-2" not found`, "compute-1"}},
+		"an unknown uuid":         {[]string{treeID(77).String()}, frame.ExitFailed, []string{"not found", treeID(77).String()}},
+		"an unknown trait":        {[]string{"--trait=HW_NUMA"}, frame.ExitFailed, []string{"HW_NUMA"}},
+		"an unknown format":       {[]string{"--output=table"}, frame.ExitUsage, []string{`output: "table" (flag --output) is not one of the choices; write text, json, dot or svg`}},
+		"an unknown color":        {[]string{"--color=red"}, frame.ExitUsage, []string{"write auto, always or never"}},
+		"a negative limit":        {[]string{"--limit=-1"}, frame.ExitUsage, []string{"or 0 for no limit"}},
+		"a host and a filter":     {[]string{"compute-1", "--trait=HW_NUMA_ROOT"}, frame.ExitUsage, []string{"conflicts with HOST"}},
+		"a host and an aggregate": {[]string{"compute-1", "--aggregate=x"}, frame.ExitUsage, []string{"conflicts with HOST"}},
+		"not a server of the API": {[]string{"--url=" + s.url + "/nowhere"}, frame.ExitFailed, []string{"berth: "}},
 	} {
 		got := runCommand(t, nil, append([]string{"tree", "--url", s.url}, test.arguments...)...)
 		if got.code != test.code || got.stdout != "" {
@@ -237,13 +237,13 @@ func TestCLI_TreeProviderDeletedDuringRead_Omitted(t *testing.T) {
 	}
 	tree, err := reader.Tree(t.Context(), trees[1])
 	if err != nil || len(tree.Nodes) != 0 {
-		t.Errorf("%+v, %v", tree, err)
+		t.Errorf("tree = %+v, %v; want no nodes", tree, err)
 	}
 }
 
 func TestCLI_TreeHelp_ShowsGeneratedExample(t *testing.T) {
 	t.Parallel()
-	some := draw.Forest{
+	forest := draw.Forest{
 		Nodes: []client.Node{
 			{UUID: treeID(1), Name: "compute-17", Generation: new(int64(7)), Traits: []string{"COMPUTE_NODE", "HW_CPU_X86_AVX2"},
 				Inventories: client.Inventories{"DISK_GB": {Total: 1800, Reserved: new(int32(50))}},
@@ -253,11 +253,11 @@ func TestCLI_TreeHelp_ShowsGeneratedExample(t *testing.T) {
 		},
 		Usages: map[uuid.UUID]client.Resources{treeID(1): {"DISK_GB": 640}, treeID(2): {"PCPU": 16, "VCPU": 88}},
 	}
-	var picture strings.Builder
-	if err := draw.Text(&picture, some, draw.Style{Usages: true, UUIDs: true}); err != nil {
+	var drawing strings.Builder
+	if err := draw.Text(&drawing, forest, draw.Style{Usages: true, UUIDs: true}); err != nil {
 		t.Fatal(err)
 	}
-	indented := "  " + strings.ReplaceAll(strings.TrimSpace(picture.String()), "\n", "\n  ")
+	indented := "  " + strings.ReplaceAll(strings.TrimSpace(drawing.String()), "\n", "\n  ")
 	if help := runCommand(t, nil, "tree", "--help").stdout; !strings.Contains(help, indented+"\n\n") {
 		t.Errorf("the help lacks\n%s", indented)
 	}

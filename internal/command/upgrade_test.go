@@ -92,7 +92,7 @@ func TestMigration_NewerSchema_OldServerServes(t *testing.T) {
 		}
 		status, err := set.Status(t.Context(), db.URL)
 		if err != nil || status.Version != 99999 || !status.UpToDate() {
-			t.Errorf("%q: the database is at %+v, %v", arguments, status, err)
+			t.Errorf("%q: status of the database = %+v, %v", arguments, status, err)
 		}
 		b.signals <- syscall.SIGTERM
 		if code := <-b.exit; code != frame.ExitOK {
