@@ -1,4 +1,5 @@
-// Package authority makes certificates for tests, and the authority that signs them. It is for tests only.
+// Package authority creates a certificate authority and its certificates for tests. It is for tests
+// only.
 package authority
 
 import (
@@ -14,7 +15,7 @@ import (
 	"time"
 )
 
-// Authority is one that signs certificates for a test.
+// Authority is a certificate authority of one test.
 type Authority struct {
 	t    *testing.T
 	Cert *x509.Certificate
@@ -55,14 +56,14 @@ func (a *Authority) sign(template *x509.Certificate, key *ecdsa.PrivateKey) []by
 	return der
 }
 
-// Pool holds the authority.
+// Pool returns a pool with the certificate of the authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.Cert)
 	return pool
 }
 
-// Pair is a certificate with its key in PEM, for 127.0.0.1 and for clients.
+// Pair returns a certificate for 127.0.0.1, for servers and clients, and its key, both in PEM.
 func (a *Authority) Pair(name string) (cert, key []byte) {
 	a.t.Helper()
 	own := newKey(a.t)

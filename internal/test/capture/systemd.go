@@ -1,5 +1,5 @@
-// Package capture collects what a process under test writes, and what it tells a service manager.
-// It is for tests only.
+// Package capture records the output of a process under test, and its notifications to systemd. It
+// is for tests only.
 package capture
 
 import (
@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// NotifySocket is what systemd listens on. It is set for the whole process, so
-// that these tests cannot run beside others.
+// NotifySocket listens on a socket as systemd does and sets NOTIFY_SOCKET. The variable is set for
+// the whole process, so these tests cannot run in parallel with others.
 func NotifySocket(t *testing.T) *net.UnixConn {
 	t.Helper()
-	// A path in the usual directory can be too long for a socket.
+	// A path in t.TempDir can exceed the limit for sockets.
 	t.Chdir(t.TempDir())
 	path := "notify"
 	listening, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -33,7 +33,7 @@ func NotifySocket(t *testing.T) *net.UnixConn {
 	return listening
 }
 
-// Lines collects the lines until one begins with the text.
+// Lines returns the received lines up to the first one with the prefix until.
 func Lines(t *testing.T, from *net.UnixConn, until string) []string {
 	t.Helper()
 	var lines []string
@@ -44,7 +44,7 @@ func Lines(t *testing.T, from *net.UnixConn, until string) []string {
 	for {
 		length, err := from.Read(message)
 		if err != nil {
-			t.Fatalf("no %q came after %q: %v", until, lines, err)
+			t.Fatalf("received no %q after %q: %v", until, lines, err)
 		}
 		for line := range strings.SplitSeq(string(message[:length]), "\n") {
 			lines = append(lines, line)

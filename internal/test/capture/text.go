@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Text collects what several goroutines write.
+// Text is a buffer that is safe for concurrent writes.
 type Text struct {
 	mutex sync.Mutex
 	text  bytes.Buffer

@@ -10,8 +10,7 @@ import (
 	"github.com/berthd/berth/server/audit"
 )
 
-// Inconsistencies are what must never be in a database between two transactions, one
-// sentence each: what `berth db check` would find.
+// Inconsistencies returns one sentence for each inconsistency that `berth db check` finds.
 func Inconsistencies(ctx context.Context, db *DB) (sentences []string, err error) {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, db.Pool, options, func(tx pgx.Tx) error {
@@ -26,12 +25,11 @@ func Inconsistencies(ctx context.Context, db *DB) (sentences []string, err error
 	return sentences, err
 }
 
-// Audit fails the test for everything in the database that contradicts itself:
-// sums of allocations, consumers without any, roots that are not the topmost
-// ancestor, nodes that are not those of their allocations.
+// Audit fails the test for each inconsistency in the database: wrong sums of allocations, consumers
+// without allocations, wrong roots, and nodes that differ from their node allocations.
 func Audit(t testing.TB, db *DB) {
 	t.Helper()
-	// Also called at the end of a test, when its own context is over.
+	// The context of the test has ended if Audit is called during its cleanup.
 	found, err := Inconsistencies(context.WithoutCancel(t.Context()), db)
 	for _, sentence := range found {
 		t.Errorf("audit: %s", sentence)
@@ -41,10 +39,10 @@ func Audit(t testing.TB, db *DB) {
 	}
 }
 
-// guards make the database refuse a generation that falls, a change of a node or
-// port that keeps its revision, and an inventory of which more is used than before
-// though it is full: a write that tried would fail, however short the moment.
-const guards = `
+// invariantTriggers are triggers that reject writes that decrease a generation, change a node or
+// port without a new revision, or increase the usage of an inventory beyond its capacity. They also
+// find violations that a later statement would repair.
+const invariantTriggers = `
 CREATE FUNCTION refuse_falling_generation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE EXCEPTION 'generation in % falls from % to %', TG_TABLE_NAME, OLD.generation, NEW.generation;
@@ -72,7 +70,7 @@ CREATE TRIGGER inventories_overfull BEFORE UPDATE ON inventories FOR EACH ROW
 CREATE TRIGGER consumers_fall BEFORE UPDATE ON consumers
 	FOR EACH ROW WHEN (NEW.generation <= OLD.generation) EXECUTE FUNCTION refuse_falling_generation();`
 
-// NewWithInvariantTriggers is New with a Guard.
+// NewWithInvariantTriggers is New with AddInvariantTriggers.
 func NewWithInvariantTriggers(t testing.TB) *DB {
 	t.Helper()
 	db := New(t)
@@ -80,12 +78,12 @@ func NewWithInvariantTriggers(t testing.TB) *DB {
 	return db
 }
 
-// AddInvariantTriggers makes writes fail that let a generation fall, keep a revision or fill an
-// inventory beyond its capacity, and audits the database at the end of the test.
+// AddInvariantTriggers adds triggers that reject writes that decrease a generation, keep a revision
+// or exceed a capacity. It audits the database at the end of the test.
 func AddInvariantTriggers(t testing.TB, db *DB) {
 	t.Helper()
-	if _, err := db.Pool.Exec(t.Context(), guards); err != nil {
-		t.Fatalf("guard the generations: %v", err)
+	if _, err := db.Pool.Exec(t.Context(), invariantTriggers); err != nil {
+		t.Fatalf("cannot add the invariant triggers: %v", err)
 	}
 	t.Cleanup(func() { Audit(t, db) })
 }

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// A root with a child that has an inventory with an allocation: all is well.
-const soundPlace = `
+// consistentRows are a root with a child, an inventory with an allocation, and a node with a node
+// allocation.
+const consistentRows = `
 	INSERT INTO resource_classes (id, name) VALUES (20000, 'CUSTOM_SEAT');
 	INSERT INTO resource_providers (id, uuid, name, root_id, parent_id) OVERRIDING SYSTEM VALUE
 	VALUES (1, gen_random_uuid(), 'ship', 1, NULL), (2, gen_random_uuid(), 'deck', 1, 1), (3, gen_random_uuid(), 'boat', 3, NULL);
@@ -24,21 +25,21 @@ const soundPlace = `
 	INSERT INTO node_allocations (uuid, node_id, state, resource_class)
 	VALUES ('a0000000-0000-4000-8000-000000000001', 1, 'active', 'boat');`
 
-// listener notes what an audit says of a test instead of failing it.
-type listener struct {
+// recorder records the errors of an audit instead of failing the test.
+type recorder struct {
 	testing.TB
-	said []string
+	errors []string
 }
 
-func (l *listener) Helper() {}
+func (l *recorder) Helper() {}
 
-func (l *listener) Errorf(_ string, args ...any) {
+func (l *recorder) Errorf(_ string, args ...any) {
 	for _, arg := range args {
 		if text, ok := arg.(string); ok {
-			l.said = append(l.said, text)
+			l.errors = append(l.errors, text)
 			continue
 		}
-		l.said = append(l.said, "an error")
+		l.errors = append(l.errors, "an error")
 	}
 }
 
@@ -49,26 +50,26 @@ func TestCluster_ConsistencyCheck_NamesEveryInconsistency(t *testing.T) {
 		want       []string
 	}{
 		"none": {"SELECT 1", nil},
-		"a sum that is wrong": {
+		"a wrong sum": {
 			"UPDATE inventories SET used = 5",
 			[]string{"inventory of class 20000 on provider 2 has used 5, but its allocations sum to 4"},
 		},
-		"a sum of nothing": {
+		"a sum without allocations": {
 			"DELETE FROM allocations",
 			[]string{
 				"inventory of class 20000 on provider 2 has used 4, but its allocations sum to 0",
 				"consumer 1 has no allocations",
 			},
 		},
-		"a root that is not the topmost": {
+		"a wrong root": {
 			"UPDATE resource_providers SET root_id = 3 WHERE id = 2",
 			[]string{"provider 2 has root 3, not 1"},
 		},
-		"a child that moved without its inventories": {
+		"a child with another root than its inventories": {
 			"UPDATE resource_providers SET root_id = 3, parent_id = 3 WHERE id = 2",
 			[]string{"inventory of class 20000 on provider 2 has root 1, not 3"},
 		},
-		"a loop": {
+		"a parent cycle": {
 			"UPDATE resource_providers SET root_id = 3, parent_id = 2 WHERE id = 1",
 			[]string{"provider 1 is its own ancestor", "provider 2 is its own ancestor"},
 		},
@@ -76,11 +77,11 @@ func TestCluster_ConsistencyCheck_NamesEveryInconsistency(t *testing.T) {
 			"DELETE FROM provider_generations WHERE provider_id = 3",
 			[]string{"provider 3 has no generation"},
 		},
-		"a consumer that was never written": {
+		"a consumer without a generation": {
 			"UPDATE consumers SET generation = 0",
 			[]string{"consumer 1 has generation 0"},
 		},
-		"a node that another instance has than its allocation": {
+		"a node with another instance than its node allocation": {
 			"UPDATE nodes SET instance_uuid = 'b0000000-0000-4000-8000-000000000001'",
 			[]string{"node 1 has instance b0000000-0000-4000-8000-000000000001, and allocation a0000000-0000-4000-8000-000000000001"},
 		},
@@ -96,14 +97,14 @@ func TestCluster_ConsistencyCheck_NamesEveryInconsistency(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := New(t)
-			execute(t, db, soundPlace)
+			execute(t, db, consistentRows)
 			execute(t, db, c.statements)
-			heard := &listener{TB: t}
-			Audit(heard, db)
-			slices.Sort(heard.said)
+			recorded := &recorder{TB: t}
+			Audit(recorded, db)
+			slices.Sort(recorded.errors)
 			slices.Sort(c.want)
-			if !slices.Equal(heard.said, c.want) {
-				t.Errorf("got  %q\nwant %q", heard.said, c.want)
+			if !slices.Equal(recorded.errors, c.want) {
+				t.Errorf("got  %q\nwant %q", recorded.errors, c.want)
 			}
 		})
 	}
@@ -112,7 +113,7 @@ func TestCluster_ConsistencyCheck_NamesEveryInconsistency(t *testing.T) {
 func TestCluster_InvariantTriggers_RejectFallingGeneration(t *testing.T) {
 	t.Parallel()
 	db := New(t)
-	execute(t, db, soundPlace)
+	execute(t, db, consistentRows)
 	AddInvariantTriggers(t, db)
 	for _, statement := range []string{
 		"UPDATE provider_generations SET generation = generation + 1",
@@ -136,11 +137,11 @@ func TestCluster_InvariantTriggers_RejectFallingGeneration(t *testing.T) {
 func TestCluster_InvariantTriggers_RejectExceededCapacity(t *testing.T) {
 	t.Parallel()
 	db := New(t)
-	execute(t, db, soundPlace)
+	execute(t, db, consistentRows)
 	AddInvariantTriggers(t, db)
 	for _, statement := range []string{
 		"UPDATE inventories SET used = 10",
-		"UPDATE inventories SET total = 2", // may be lowered under what is used
+		"UPDATE inventories SET total = 2", // may be less than used
 		"UPDATE inventories SET used = 9",
 		"UPDATE inventories SET used = 4",
 	} {
@@ -157,7 +158,7 @@ func TestCluster_InvariantTriggers_RejectExceededCapacity(t *testing.T) {
 func TestCluster_InvariantTriggers_RejectUnchangedRevision(t *testing.T) {
 	t.Parallel()
 	db := New(t)
-	execute(t, db, soundPlace)
+	execute(t, db, consistentRows)
 	AddInvariantTriggers(t, db)
 	for _, table := range []string{"nodes", "ports"} {
 		execute(t, db, "UPDATE "+table+" SET revision = revision + 1, updated_at = now()")

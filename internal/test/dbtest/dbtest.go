@@ -1,10 +1,9 @@
-// Package dbtest gives every test a database of its own: a clone of a template
-// that is migrated once, on a server that is started once and shared by the
-// test processes of all packages. It also compares the contents of a database
-// before and after, so that a test asserts the whole change.
+// Package dbtest creates a database for each test: a clone of a template that is migrated once, on
+// a server that the test processes of all packages share. It also compares the contents of a
+// database before and after, so that a test can check all changes.
 //
-// It is imported by tests only. It is not a mock and not a fixture: what is in
-// the template is what production has after its first start.
+// It is for tests only. It is neither a mock nor a fixture: the template has the contents of a
+// production database after the first start.
 package dbtest
 
 import (
@@ -27,80 +26,80 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Preparation is what comes after the migrations when a template is made, such
-// as the standard traits and resource classes.
+// Preparation is the step after the migrations of a template, such as adding the standard traits
+// and resource classes.
 type Preparation struct {
-	// Key changes whenever Run would leave other rows behind. Templates with
-	// different keys are different templates.
+	// Key identifies the rows that Run adds. Templates with different keys are different templates.
 	Key string
-	// Run fills the migrated database at the address.
+	// Run adds rows to the migrated database.
 	Run func(ctx context.Context, databaseURL string) error
 }
 
-// Prepare is set by the tests of a package, in an init function or TestMain,
-// before the first call of New. It is a variable because the store, which
-// knows what to do, is tested with this package and cannot be imported by it.
+// Prepare is the preparation of templates. A package sets it in an init function or TestMain,
+// before the first call of New. It is a variable because the tests of the store, which has the
+// preparation, import this package.
 var Prepare Preparation
 
-// DB is a database that belongs to one test.
+// DB is a database of one test.
 type DB struct {
 	// Name is the name of the database.
 	Name string
-	// URL is where the code under test connects to.
+	// URL is the URL for the code under test.
 	URL string
-	// Pool is for the test's own look at the database. It is small.
+	// Pool is a small pool for the queries of the test.
 	Pool *pgxpool.Pool
 }
 
-// poolSize keeps hundreds of parallel tests within the server's connections.
+// poolSize is the number of connections of a pool. It is small, because hundreds of tests run in
+// parallel on one server.
 const poolSize = 4
 
-// New gives the test a fresh database with the embedded schema, prepared by
-// Prepare. It is dropped when the test ends.
+// New creates a database with the embedded schema and the rows of Prepare. It drops the database
+// when the test ends.
 func New(t testing.TB) *DB {
 	t.Helper()
 	s, err := setUp()
 	if err != nil {
-		t.Fatalf("set up the test databases: %v", err)
+		t.Fatalf("cannot set up the test databases: %v", err)
 	}
 	return s.create(t, s.template)
 }
 
-// NewEmpty gives the test a database without any schema.
+// NewEmpty creates a database without a schema.
 func NewEmpty(t testing.TB) *DB {
 	t.Helper()
 	s, err := connectServer()
 	if err != nil {
-		t.Fatalf("connect to the server of the test databases: %v", err)
+		t.Fatalf("cannot connect to the server of the test databases: %v", err)
 	}
 	return s.create(t, "template0")
 }
 
-// server is where this process makes its databases.
+// server is the server on which this process creates its databases.
 type server struct {
 	url      string
 	admin    *pgxpool.Pool
 	template string
-	set      *migrate.Set // what the template is made of
+	set      *migrate.Set // schema of the template
 	users    *os.File     // the lock that keeps the server up; nil for a server that another program started
-	keeper   *exec.Cmd    // the keeper, if it was started here
+	keeper   *exec.Cmd    // the keeper, if this process has started it
 }
 
 var created atomic.Int64
 
-// noSuchDatabase is the SQLSTATE of PostgreSQL for it.
+// noSuchDatabase is the SQLSTATE for a database that does not exist.
 const noSuchDatabase = "3D000"
 
-// create makes a database with a name that says whose it is, sets what
-// production sets on its database, and drops it after the test.
+// create creates a database whose name contains the process ID, applies the settings of production
+// databases, and drops it after the test.
 //
-// Copying files is the fastest way here; it is the only one before PostgreSQL 15.
+// FILE_COPY is the fastest strategy here, and the only one before PostgreSQL 15.
 func (s *server) create(t testing.TB, template string) *DB {
 	t.Helper()
 	var how string
 	if err := s.admin.QueryRow(t.Context(), "SELECT CASE WHEN current_setting('server_version_num')::int >= 150000 "+
 		"THEN 'STRATEGY FILE_COPY' ELSE '' END").Scan(&how); err != nil {
-		t.Fatalf("ask the server for its version: %v", err)
+		t.Fatalf("cannot query the version of the server: %v", err)
 	}
 	name := fmt.Sprintf("t_%d_%d", os.Getpid(), created.Add(1))
 	quoted := pgx.Identifier{name}.Sanitize()
@@ -108,31 +107,31 @@ func (s *server) create(t testing.TB, template string) *DB {
 	_, err := s.admin.Exec(t.Context(), clone)
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) && failed.Code == noSuchDatabase && s.set != nil {
-		// Tests of other work trees needed the room.
+		// Tests of another work tree dropped the template, see maxTemplates.
 		if _, err = ensureTemplate(t.Context(), s, *s.set, Prepare); err == nil {
 			_, err = s.admin.Exec(t.Context(), clone)
 		}
 	}
 	if err != nil {
-		t.Fatalf("create a test database: %v", err)
+		t.Fatalf("cannot create a test database: %v", err)
 	}
 	db := &DB{Name: name, URL: databaseURL(s.url, name)}
 	t.Cleanup(func() {
 		if db.Pool != nil {
 			db.Pool.Close()
 		}
-		// FORCE, because a test that failed may leave connections behind.
+		// FORCE closes connections that a failed test has left open.
 		if _, err := s.admin.Exec(context.Background(), "DROP DATABASE "+quoted+" WITH (FORCE)"); err != nil {
-			t.Errorf("drop a test database: %v", err)
+			t.Errorf("cannot drop a test database: %v", err)
 		}
 	})
 	if _, err := s.admin.Exec(t.Context(), "ALTER DATABASE "+quoted+" SET plan_cache_mode = force_generic_plan; "+
 		"ALTER DATABASE "+quoted+" SET jit = off"); err != nil {
-		t.Fatalf("set up a test database: %v", err)
+		t.Fatalf("cannot configure a test database: %v", err)
 	}
 	pool, err := newPool(t.Context(), db.URL)
 	if err != nil {
-		t.Fatalf("connect to a test database: %v", err)
+		t.Fatalf("cannot connect to a test database: %v", err)
 	}
 	db.Pool = pool
 	return db
@@ -147,7 +146,7 @@ func newPool(ctx context.Context, at string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// databaseURL is the address of another database on the same server.
+// databaseURL returns the URL of another database on the same server.
 func databaseURL(server, database string) string {
 	at, err := url.Parse(server)
 	if err != nil {
@@ -157,10 +156,9 @@ func databaseURL(server, database string) string {
 	return at.String()
 }
 
-// ServerVariable names the environment variable with the address of a server
-// to use instead of a private one: a postgres URL of a role that may create
-// databases. The server must not be shared with another machine, because
-// databases of processes that are not alive here are dropped.
+// ServerVariable is the name of the environment variable with the URL of a server that replaces the
+// private one. Its role must have CREATEDB. Only this machine may use the server, because dbtest
+// drops the databases of processes that do not run on it.
 const ServerVariable = "BERTH_TEST_DATABASE_URL"
 
 var connectServer = sync.OnceValues(func() (*server, error) {
@@ -193,7 +191,7 @@ var setUp = sync.OnceValues(func() (*server, error) {
 	return &withTemplate, err
 })
 
-// templateName covers everything that decides on the contents.
+// templateName returns a name with a hash of the migrations and the preparation.
 func templateName(set migrate.Set, prepare Preparation) (string, error) {
 	hash, err := set.Hash()
 	if err != nil {
@@ -203,5 +201,5 @@ func templateName(set migrate.Set, prepare Preparation) (string, error) {
 	return "tpl_" + hex.EncodeToString(sum[:8]), nil
 }
 
-// quiet is where the migrations of templates report to.
+// quiet is the logger of the migrations of templates; it discards all messages.
 var quiet = slog.New(slog.DiscardHandler)

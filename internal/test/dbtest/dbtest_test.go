@@ -25,7 +25,7 @@ func TestCluster_TestDatabases_AreIsolated(t *testing.T) {
 			t.Parallel()
 			db := New(t)
 			before := Snapshot(t, db)
-			// The same key in both: neither sees the other's row.
+			// Both databases use the same key.
 			execute(t, db, "INSERT INTO traits (id, name) VALUES (77, 'CUSTOM_"+strings.ToUpper(name)+"')")
 			want := []string{"+ traits{id: 77, name: CUSTOM_" + strings.ToUpper(name) + ", created_at: set, updated_at: null}"}
 			if got := before.Diff(Snapshot(t, db)); !slices.Equal(got, want) {
@@ -54,7 +54,7 @@ func TestCluster_TestDatabase_HasProductionSettingsAndIsDropped(t *testing.T) {
 				t.Errorf("%s: got %q, %v, want %q", setting, got, err, want)
 			}
 		}
-		// A connection that the test forgets must not keep the database.
+		// A leaked connection must not prevent the drop.
 		if _, err := pgx.Connect(t.Context(), db.URL); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestCluster_TestDatabase_HasProductionSettingsAndIsDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if exists(t, s, name) {
-		t.Errorf("%s must be gone", name)
+		t.Errorf("database %s exists after the test", name)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestCluster_TestTemplate_CreatedOncePerContent(t *testing.T) {
 		}
 	})
 	if runs != 1 {
-		t.Errorf("prepared %d times", runs)
+		t.Errorf("runs of the preparation = %d, want 1", runs)
 	}
 	db := ours.create(t, ours.template)
 	if got, want := Snapshot(t, db).Rows("cargo"), []string{"cargo{name: tea}"}; !slices.Equal(got, want) {
@@ -125,7 +125,7 @@ func TestCluster_TestTemplate_CreatedOncePerContent(t *testing.T) {
 	}
 	other, err := templateName(set, Preparation{Key: "coffee"})
 	if err != nil || other == ours.template {
-		t.Errorf("another preparation needs another template: %s, %v", other, err)
+		t.Errorf("template of another preparation = %s, %v; want another name", other, err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestCluster_TestDatabasesOfDeadProcess_Dropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A process that has certainly ended.
+	// A process that has exited.
 	ended := exec.Command(os.Args[0], "-test.list", "^$")
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestCluster_TestDatabasesOfDeadProcess_Dropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	// The lock keeps another test process from doing it at the same time.
+	// The lock prevents concurrent drops by another test process.
 	if _, err := conn.Exec(t.Context(), "SELECT pg_advisory_lock($1)", housekeepingKey); err != nil {
 		t.Fatal(err)
 	}
@@ -158,12 +158,11 @@ func TestCluster_TestDatabasesOfDeadProcess_Dropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if exists(t, s, left) || !exists(t, s, mine.Name) {
-		t.Errorf("left behind: %v, of this process: %v", exists(t, s, left), exists(t, s, mine.Name))
+		t.Errorf("database of the dead process exists = %v, of this process = %v; want false, true", exists(t, s, left), exists(t, s, mine.Name))
 	}
 }
 
-// newBase is a directory for a keeper of the test's own, which the server's
-// account can enter.
+// newBase returns a directory for a keeper of the test that the account of the server can access.
 func newBase(t *testing.T) base {
 	t.Helper()
 	dir := t.TempDir()
@@ -173,7 +172,7 @@ func newBase(t *testing.T) base {
 	return base(dir)
 }
 
-// quick is how often keepers look for users in tests.
+// quick is the interval at which keepers check for users in tests.
 const quick = keeperInterval / 500
 
 func useQuick(t *testing.T, b base) *server {
@@ -190,12 +189,12 @@ func TestCluster_TestServerUnused_Stops(t *testing.T) {
 	b := newBase(t)
 	first, second := useQuick(t, b), useQuick(t, b)
 	if second.url != first.url || second.keeper != nil {
-		t.Fatalf("a second process must share the server: %+v", second)
+		t.Fatalf("server of the second process = %+v, want that of the first", second)
 	}
 	var inUse *cluster.InUseError
 	if _, err := cluster.Open(t.Context(), cluster.Options{Dir: b.cluster(), BinDir: os.Getenv(BinariesVariable)}); !errors.As(err, &inUse) ||
 		inUse.PID != first.keeper.Process.Pid {
-		t.Errorf("the keeper must own the cluster: %v", err)
+		t.Errorf("cluster.Open: %v, want an InUseError with the keeper", err)
 	}
 	if err := errors.Join(first.users.Close(), second.users.Close()); err != nil {
 		t.Fatal(err)
@@ -204,7 +203,7 @@ func TestCluster_TestServerUnused_Stops(t *testing.T) {
 		t.Errorf("the keeper failed: %v", err)
 	}
 	if _, err := reach(t.Context(), b); err == nil {
-		t.Error("the server must be gone")
+		t.Error("the server runs after the keeper has stopped")
 	}
 }
 
@@ -218,7 +217,7 @@ func TestCluster_TestServerDaemonKilled_Replaced(t *testing.T) {
 	_ = first.keeper.Wait()
 	second := useQuick(t, b)
 	if second.keeper == nil || second.url != first.url {
-		t.Fatalf("a new keeper must adopt the server: %+v", second)
+		t.Fatalf("second server = %+v, want the first with a new keeper", second)
 	}
 	if err := errors.Join(first.users.Close(), second.users.Close()); err != nil {
 		t.Fatal(err)

@@ -2,15 +2,14 @@ package dbtest
 
 import "strings"
 
-// Diff says in lines how a later state differs from this one, table by table
-// in the order of their names:
+// Diff returns the differences from this state to a later one as lines, sorted by table name:
 //
 //   - allocations{id: 7, consumer_id: 3, ...}
 //     ~ provider_generations{provider_id: 1} generation: 0 -> 1
 //   - inventories{provider_id: 1, class_id: 0, total: 10, ...}
 //
-// Rows that are gone come first, then changed ones, then new ones, each in the
-// order of their keys. It is nil when nothing has changed.
+// Deleted rows come first, then changed rows, then new rows, each sorted by key. The result is nil
+// without differences.
 func (s *State) Diff(later *State) []string {
 	var lines []string
 	after := map[string]table{}
@@ -46,7 +45,7 @@ func (t table) diff(later table) []string {
 	}
 	for _, row := range later.rows {
 		identity := later.identity(row)
-		// Of several equal rows without a key, the last ones are the new ones.
+		// Of several equal rows without a key, the last ones count as new.
 		if left := remaining[identity]; len(left) > 0 && &left[0][0] == &row[0] {
 			remaining[identity] = left[1:]
 			added = append(added, "+ "+later.whole(row))
@@ -64,8 +63,8 @@ func (t table) byIdentity() map[string][][]string {
 	return rows
 }
 
-// changes compares the columns that both tables have; a table may have been
-// migrated in between.
+// changes compares the columns that both tables have, because a migration may have changed the
+// table.
 func (t table) changes(before []string, later table, after []string) string {
 	values := map[string]string{}
 	for i, column := range later.columns {

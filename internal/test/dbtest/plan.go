@@ -10,12 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// NumberedUUID returns the uuid of row n of a kind, two hexadecimal digits, in data that a test's SQL generates.
+// NumberedUUID returns the UUID of row n in data that the SQL of a test generates. kind is two
+// hexadecimal digits.
 func NumberedUUID(kind string, n int) uuid.UUID {
 	return uuid.MustParse(fmt.Sprintf("%s000000-0000-4000-8000-%012x", kind, n))
 }
 
-// PlanNode is one node of a plan.
+// PlanNode is one node of a query plan.
 type PlanNode struct {
 	Type     string     `json:"Node Type"`
 	Relation string     `json:"Relation Name"`
@@ -24,7 +25,7 @@ type PlanNode struct {
 	Plans    []PlanNode `json:"Plans"`
 }
 
-// Walk visits the nodes that were executed.
+// Walk calls visit for each executed node.
 func (n *PlanNode) Walk(visit func(*PlanNode)) {
 	if n.Loops == 0 {
 		return
@@ -35,7 +36,7 @@ func (n *PlanNode) Walk(visit func(*PlanNode)) {
 	}
 }
 
-// Explain runs a query as a prepared statement, with a plan_cache_mode, and returns its plan.
+// Explain executes a query as a prepared statement, with a plan_cache_mode, and returns its plan.
 func Explain(t *testing.T, conn *pgx.Conn, mode, query string, arguments ...string) *PlanNode {
 	t.Helper()
 	var encoded []byte

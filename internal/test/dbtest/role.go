@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// Role creates a role that may log in and nothing else, and returns its name and the address
-// of the database for it. The suffix tells several roles of a test apart. At the end of the
-// test the role is dropped, with what it owns in the database.
+// Role creates a role with no privilege except login, and returns its name and the URL of the
+// database for it. The suffix distinguishes several roles of a test. At the end of the test it
+// drops the role and the objects that the role owns in the database.
 func Role(t testing.TB, db *DB, suffix string) (role, databaseURL string) {
 	t.Helper()
 	role = db.Name + "_" + suffix
 	if _, err := db.Pool.Exec(t.Context(), "CREATE ROLE "+role+" LOGIN PASSWORD 'x'"); err != nil {
-		t.Fatalf("create the role %s: %v", role, err)
+		t.Fatalf("cannot create the role %s: %v", role, err)
 	}
 	t.Cleanup(func() {
 		if _, err := db.Pool.Exec(context.WithoutCancel(t.Context()), "DROP OWNED BY "+role+" CASCADE; DROP ROLE "+role); err != nil {
-			t.Errorf("drop the role %s: %v", role, err)
+			t.Errorf("cannot drop the role %s: %v", role, err)
 		}
 	})
 	at, err := url.Parse(db.URL)

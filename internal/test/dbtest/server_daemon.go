@@ -19,28 +19,30 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The server for tests is run by a keeper: a detached process, started from the first test binary that needs the
-// server, which stops the server when it has not been used for a while. Every test process holds a shared lock on one
-// file for as long as it lives; the keeper stops the server only while it holds that lock alone. A later test binary
-// starts another keeper.
+// A keeper runs the server for tests. It is a detached process that the first test binary starts,
+// and it stops the server after an idle time. Each test process holds a shared lock on a file; the
+// keeper stops the server only while it has the exclusive lock. A later test binary starts another
+// keeper.
 const (
-	// daemonVariable makes a test binary a keeper of the named directory.
+	// daemonVariable is the environment variable that makes a test binary the keeper of a
+	// directory.
 	daemonVariable = "BERTH_DBTEST_KEEPER"
-	// intervalVariable is how often that keeper looks for users.
+	// intervalVariable is the environment variable with the interval at which the keeper checks for
+	// users.
 	intervalVariable = "BERTH_DBTEST_KEEPER_INTERVAL"
-	// keeperInterval times idleRounds is how long the server stays up unused.
+	// keeperInterval times idleRounds is the idle time after which the keeper stops the server.
 	keeperInterval = 5 * time.Second
 	idleRounds     = 12
-	// startTimeout bounds the wait for a server.
+	// startTimeout is the maximum wait for a server.
 	startTimeout = 90 * time.Second
-	// retryInterval is the pause after a keeper that could not start.
+	// retryInterval is the pause after a keeper that failed to start.
 	retryInterval = 500 * time.Millisecond
-	// keeperReady is what a keeper reports when its server is up.
+	// keeperReady is the report of a keeper whose server accepts connections.
 	keeperReady = "ready"
 )
 
-// serverSettings trade durability for speed: data lost in a crash is created again. Autovacuum would give some runs
-// other statistics, and so other plans, than the next.
+// serverSettings reduce durability for speed, because tests create lost data again. Autovacuum is
+// off, because it would change the statistics, and so the plans, between runs.
 var serverSettings = map[string]string{
 	"fsync":                           "off",
 	"synchronous_commit":              "off",
@@ -67,14 +69,15 @@ func (b base) urlFile() string    { return filepath.Join(string(b), "url") }
 func (b base) logFile() string    { return filepath.Join(string(b), "keeper.log") }
 func (b base) cluster() string    { return filepath.Join(string(b), "cluster") }
 
-// init takes over the process when it was started as a keeper: there is no
-// main function to do it in.
+// init runs the keeper if this process was started as one, because a test binary has no main
+// function of its own.
 func init() {
 	dir := os.Getenv(daemonVariable)
 	if dir == "" {
 		return
 	}
-	// The server would inherit the file, and a reader of the report would wait for the end of the server.
+	// The server must not inherit the file, because the reader of the report waits until all
+	// processes have closed it.
 	const reportFD = 3
 	syscall.CloseOnExec(reportFD)
 	report := os.NewFile(reportFD, "report")
@@ -86,7 +89,7 @@ func init() {
 	os.Exit(0)
 }
 
-// runDaemon runs the server until no process has used it for a while.
+// runDaemon runs the server until no process has used it for the idle time.
 func runDaemon(b base, report *os.File) error {
 	interval, err := time.ParseDuration(os.Getenv(intervalVariable))
 	if err != nil {
@@ -107,7 +110,7 @@ func runDaemon(b base, report *os.File) error {
 	}
 	users, keeper, err := announce(b, c.URL(), report)
 	if err == nil {
-		// Both locks last until the server is gone.
+		// Both locks are held until the server has stopped.
 		defer users.Close()
 		defer keeper.Close()
 		err = awaitIdle(ctx, users, interval, c.Exited())
@@ -115,8 +118,8 @@ func runDaemon(b base, report *os.File) error {
 	return errors.Join(err, c.Close(context.Background()))
 }
 
-// announce tells everybody where the server is. It returns the lock of the
-// users, not taken yet, and that of the keeper.
+// announce writes the URL of the server to a file. It returns the lock file of the users, unlocked,
+// and that of the keeper, locked.
 func announce(b base, at string, report *os.File) (users, keeper *os.File, err error) {
 	if keeper, err = flock(b.keeperLock(), syscall.LOCK_EX); err != nil {
 		return nil, nil, err
@@ -131,8 +134,8 @@ func announce(b base, at string, report *os.File) (users, keeper *os.File, err e
 	return users, keeper, report.Close()
 }
 
-// awaitIdle returns after several rounds in a row without users. It keeps the lock on the file: a process that wants to
-// use the server waits until it has stopped, and starts another one.
+// awaitIdle returns after idleRounds consecutive checks without users. It keeps the lock: a process
+// that needs the server waits until it has stopped, and starts another one.
 func awaitIdle(ctx context.Context, users *os.File, interval time.Duration, exited <-chan struct{}) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -141,7 +144,7 @@ func awaitIdle(ctx context.Context, users *os.File, interval time.Duration, exit
 		case <-ctx.Done():
 			return nil
 		case <-exited:
-			return errors.New("the server has ended")
+			return errors.New("the server has exited")
 		case <-ticker.C:
 		}
 		if err := syscall.Flock(int(users.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
@@ -157,7 +160,7 @@ func awaitIdle(ctx context.Context, users *os.File, interval time.Duration, exit
 	}
 }
 
-// privateServer is the shared server, which is started when it does not run.
+// privateServer returns the shared server of this account, and starts it if it does not run.
 func privateServer(ctx context.Context) (*server, error) {
 	dir, err := baseDir()
 	if err != nil {
@@ -166,13 +169,14 @@ func privateServer(ctx context.Context) (*server, error) {
 	return use(ctx, base(dir), keeperInterval)
 }
 
-// BinariesVariable names the environment variable with the directory of the PostgreSQL
-// programs that the private server runs. Unset: the newest installation on the machine.
+// BinariesVariable is the name of the environment variable with the directory of the PostgreSQL
+// programs of the private server. Default: the newest installation on the machine.
 const BinariesVariable = "BERTH_TEST_POSTGRES_BINARIES"
 
-// baseDir is in the cache of the account. Root's server runs as another
-// account, which cannot enter root's home. Programs that BinariesVariable names have a
-// directory for each major version, so that servers of several versions run at the same time.
+// baseDir returns the directory in the cache of the account. For root it is elsewhere, because the
+// server runs under another account, which cannot access the home directory of root. Programs of
+// BinariesVariable have one directory for each major version, so that servers of several versions
+// can run at the same time.
 func baseDir() (string, error) {
 	name := "berth-test"
 	if dir := os.Getenv(BinariesVariable); dir != "" {
@@ -192,8 +196,8 @@ func baseDir() (string, error) {
 	return filepath.Join(cache, name), nil
 }
 
-// use registers this process as a user of the server, for as long as the lock
-// of the result is open, and makes sure that the server is up.
+// use takes the shared lock, which makes this process a user until the lock file of the result is
+// closed, and starts the server unless it runs.
 func use(ctx context.Context, b base, interval time.Duration) (*server, error) {
 	if err := os.MkdirAll(string(b), 0o755); err != nil {
 		return nil, err
@@ -214,7 +218,7 @@ func use(ctx context.Context, b base, interval time.Duration) (*server, error) {
 	return s, nil
 }
 
-// start starts a keeper, unless another process gets there first.
+// start starts a keeper, unless another process has started one.
 func start(ctx context.Context, b base, interval time.Duration) (at string, keeper *exec.Cmd, err error) {
 	lock, err := flock(b.startLock(), syscall.LOCK_EX)
 	if err != nil {
@@ -225,8 +229,8 @@ func start(ctx context.Context, b base, interval time.Duration) (at string, keep
 		if at, err := reach(ctx, b); err == nil {
 			return at, keeper, nil
 		}
-		// A keeper that is starting for a process that was killed makes ours
-		// fail; by the next round its server is up.
+		// This keeper fails if a killed process has left one that is still starting. That server
+		// accepts connections in a later round.
 		if keeper, err = startKeeper(b, interval); err == nil {
 			continue
 		}
@@ -238,9 +242,8 @@ func start(ctx context.Context, b base, interval time.Duration) (at string, keep
 	}
 }
 
-// reach tells where the server is that was announced last, if it is up and has
-// a keeper. A server whose keeper was killed would run for ever; the next
-// keeper adopts it.
+// reach returns the URL of the announced server if it accepts connections and has a keeper. A
+// server without a keeper would never stop; the next keeper adopts it.
 func reach(ctx context.Context, b base) (at string, err error) {
 	kept, err := held(b.keeperLock())
 	if err != nil {
@@ -260,7 +263,7 @@ func reach(ctx context.Context, b base) (at string, err error) {
 	return string(text), conn.Close(ctx)
 }
 
-// held reports whether another process has an exclusive lock.
+// held reports whether another process has the exclusive lock.
 func held(path string) (bool, error) {
 	file, err := flock(path, syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -272,8 +275,9 @@ func held(path string) (bool, error) {
 	return false, file.Close()
 }
 
-// startKeeper starts a keeper and waits for its report. The keeper must share nothing with this process: `go test`
-// waits until no process has its output open, and the signals of a terminal are not for the keeper.
+// startKeeper starts a keeper and waits for its report. The keeper shares no output with this
+// process, because `go test` waits until all processes have closed it. It does not receive the
+// signals of the terminal.
 func startKeeper(b base, interval time.Duration) (*exec.Cmd, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -305,8 +309,8 @@ func startKeeper(b base, interval time.Duration) (*exec.Cmd, error) {
 	}
 	text, err := io.ReadAll(report)
 	if err == nil && strings.TrimSpace(string(text)) != keeperReady {
-		err = fmt.Errorf("start a server for the tests: %s", strings.TrimSpace(string(text)))
-		_ = keeper.Wait() // it has reported, so it ends
+		err = fmt.Errorf("cannot start a server for the tests: %s", strings.TrimSpace(string(text)))
+		_ = keeper.Wait() // it exits after the report
 	}
 	return keeper, err
 }
@@ -328,7 +332,7 @@ func flock(path string, how int) (*os.File, error) {
 	return file, nil
 }
 
-// replaceFile never shows half of its text to a reader.
+// replaceFile replaces a file atomically.
 func replaceFile(path, text string) error {
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
 		return err

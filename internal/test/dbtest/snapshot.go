@@ -12,23 +12,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// State is what was in all tables of a database at one moment. The books of
-// the migrations are left out, and so are generated columns and those that
-// triggers keep, whose values follow from the others; Audit checks the latter.
+// State is the contents of all tables of a database in one snapshot. It excludes the tables of the
+// migrations, generated columns, and columns that triggers derive from others; Audit checks the
+// latter.
 type State struct {
 	tables []table // by name
 }
 
-// table is one table's rows, in the order of their keys.
+// table is one table with its rows, sorted by key.
 type table struct {
 	name    string
 	columns []string
-	key     []int // places of the key columns; all columns without a key
+	key     []int // positions of the key columns; all columns without a key
 	rows    [][]string
 }
 
-// Snapshot reads all rows of all tables in one transaction. Times become "set",
-// because a test cannot know them; whether they are null stays visible.
+// Snapshot reads all rows of all tables in one transaction. It replaces timestamps by "set",
+// because a test cannot predict them; nulls remain.
 func Snapshot(t testing.TB, db *DB) *State {
 	t.Helper()
 	state := &State{}
@@ -47,13 +47,13 @@ func Snapshot(t testing.TB, db *DB) *State {
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("take a snapshot of the database: %v", err)
+		t.Fatalf("cannot take a snapshot of the database: %v", err)
 	}
 	return state
 }
 
-// describeTables lists the tables of the application with their columns and
-// the places of their keys.
+// describeTables returns the tables of the application with their columns and the positions of the
+// key columns.
 func describeTables(ctx context.Context, tx pgx.Tx) ([]table, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT class.relname, attribute.attname,
@@ -99,7 +99,7 @@ func (t *table) read(ctx context.Context, tx pgx.Tx) error {
 	selected := make([]string, len(t.columns))
 	for i, column := range t.columns {
 		quoted := pgx.Identifier{column}.Sanitize()
-		// The type decides, not the name: every timestamp is volatile.
+		// The type decides, because every timestamp differs between runs.
 		selected[i] = "CASE WHEN pg_typeof(" + quoted + ") = 'timestamptz'::regtype AND " + quoted +
 			" IS NOT NULL THEN 'set' ELSE " + quoted + "::text END"
 	}
@@ -128,8 +128,8 @@ func (t *table) read(ctx context.Context, tx pgx.Tx) error {
 
 var plainValue = regexp.MustCompile(`^[A-Za-z0-9_.:+/@-]+$`)
 
-// render writes a value so that it cannot be mistaken: text that is empty, has
-// unusual characters or reads like a null is quoted.
+// render returns an unambiguous text of a value: it quotes texts that are empty, contain special
+// characters or look like null.
 func render(value *string) string {
 	switch {
 	case value == nil:
@@ -141,7 +141,7 @@ func render(value *string) string {
 	}
 }
 
-// Tables are the names of all tables, sorted.
+// Tables returns the sorted names of all tables.
 func (s *State) Tables() []string {
 	names := make([]string, len(s.tables))
 	for i, t := range s.tables {
@@ -150,8 +150,7 @@ func (s *State) Tables() []string {
 	return names
 }
 
-// Rows are the rows of one table, in the order of their keys, in the form in
-// which Diff shows them; nil for a table that does not exist.
+// Rows returns the rows of one table, sorted by key, in the form of Diff; nil for an unknown table.
 func (s *State) Rows(name string) []string {
 	i := slices.IndexFunc(s.tables, func(t table) bool { return t.name == name })
 	if i < 0 {
@@ -164,7 +163,7 @@ func (s *State) Rows(name string) []string {
 	return rows
 }
 
-// whole renders a row with all its columns.
+// whole returns the text of a row with all columns.
 func (t table) whole(row []string) string {
 	fields := make([]string, len(row))
 	for i, value := range row {
@@ -173,7 +172,7 @@ func (t table) whole(row []string) string {
 	return t.name + "{" + strings.Join(fields, ", ") + "}"
 }
 
-// identity renders the key of a row.
+// identity returns the text of the key of a row.
 func (t table) identity(row []string) string {
 	fields := make([]string, len(t.key))
 	for i, place := range t.key {

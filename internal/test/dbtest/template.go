@@ -16,12 +16,11 @@ import (
 // the letters of "dbtest".
 const housekeepingKey int64 = 0x646274657374
 
-// keptTemplates is how many templates stay: work trees with different schemas
-// may be tested at the same time.
-const keptTemplates = 8
+// maxTemplates is the maximum number of templates. Work trees with different schemas may run tests
+// at the same time.
+const maxTemplates = 8
 
-// ensureTemplate makes the template unless another process has made it, and
-// returns its name.
+// ensureTemplate creates the template unless it exists, and returns its name.
 func ensureTemplate(ctx context.Context, s *server, set migrate.Set, prepare Preparation) (string, error) {
 	name, err := templateName(set, prepare)
 	if err != nil {
@@ -31,9 +30,9 @@ func ensureTemplate(ctx context.Context, s *server, set migrate.Set, prepare Pre
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close(ctx) // gives the lock back
+	defer conn.Close(ctx) // releases the lock
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", housekeepingKey); err != nil {
-		return "", fmt.Errorf("wait for another test process: %w", err)
+		return "", fmt.Errorf("cannot lock the templates: %w", err)
 	}
 	if err := dropDeadClones(ctx, conn); err != nil {
 		return "", err
@@ -50,13 +49,13 @@ func ensureTemplate(ctx context.Context, s *server, set migrate.Set, prepare Pre
 		return "", err
 	}
 	if err := makeTemplate(ctx, conn, s.url, name, set, prepare); err != nil {
-		return "", fmt.Errorf("make the template of the test databases: %w", err)
+		return "", fmt.Errorf("cannot create the template of the test databases: %w", err)
 	}
 	return name, nil
 }
 
-// makeTemplate works under another name until the template is complete, so
-// that a template that exists can be trusted.
+// makeTemplate creates the template under a temporary name and renames it when it is complete, so
+// that an existing template is complete.
 func makeTemplate(ctx context.Context, conn *pgx.Conn, at, name string, set migrate.Set, prepare Preparation) error {
 	partial := "new" + name
 	quoted := pgx.Identifier{partial}.Sanitize()
@@ -74,8 +73,7 @@ func makeTemplate(ctx context.Context, conn *pgx.Conn, at, name string, set migr
 			return err
 		}
 	}
-	// A clone fails while anything is connected to its template, autovacuum
-	// included.
+	// PostgreSQL cannot clone a template with connections, including those of autovacuum.
 	for _, statement := range []string{
 		"ALTER DATABASE " + quoted + " ALLOW_CONNECTIONS false",
 		"ALTER DATABASE " + quoted + " RENAME TO " + pgx.Identifier{name}.Sanitize(),
@@ -94,7 +92,7 @@ func dropDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 
 var cloneName = regexp.MustCompile(`^t_([0-9]+)_[0-9]+$`)
 
-// dropDeadClones drops what killed test processes left behind.
+// dropDeadClones drops the databases of killed test processes.
 func dropDeadClones(ctx context.Context, conn *pgx.Conn) error {
 	names, err := databasesLike(ctx, conn, `t\_%`)
 	if err != nil {
@@ -110,7 +108,7 @@ func dropDeadClones(ctx context.Context, conn *pgx.Conn) error {
 			continue
 		}
 		if err := dropDatabase(ctx, conn, name); err != nil {
-			return fmt.Errorf("drop a database left behind: %w", err)
+			return fmt.Errorf("cannot drop the database of a dead process: %w", err)
 		}
 	}
 	return nil
@@ -118,16 +116,16 @@ func dropDeadClones(ctx context.Context, conn *pgx.Conn) error {
 
 func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// dropOldTemplates makes room for a new one. The age of a database is not
-// recorded, but its oid grows.
+// dropOldTemplates drops the oldest templates. PostgreSQL does not record the age of a database,
+// but its OID increases.
 func dropOldTemplates(ctx context.Context, conn *pgx.Conn) error {
 	names, err := databasesLike(ctx, conn, `tpl\_%`)
 	if err != nil {
 		return err
 	}
-	for len(names) >= keptTemplates {
+	for len(names) >= maxTemplates {
 		if err := dropDatabase(ctx, conn, names[0]); err != nil {
-			return fmt.Errorf("drop an old template: %w", err)
+			return fmt.Errorf("cannot drop an old template: %w", err)
 		}
 		names = names[1:]
 	}

@@ -26,8 +26,8 @@ type scenarioSettings struct {
 	RandomizeCandidates bool     `yaml:"randomize_candidates"`
 }
 
-// ForScenario makes a server on a database with the settings of a file. Settings that the file does not
-// contain are the defaults of berth serve.
+// ForScenario starts a server on a database with the settings of a file. Settings that the file
+// does not contain are the defaults of berth serve.
 func ForScenario(t testing.TB, file *scenario.File, db *dbtest.DB, log *slog.Logger) *Server {
 	t.Helper()
 	const zero = "00000000-0000-0000-0000-000000000000"

@@ -1,8 +1,8 @@
-// Package servertest starts a server for a test: a database, a store on it, and the
-// handler of both APIs, with the defaults of berth serve.
+// Package servertest starts a server for a test: a database, a store on it, and the handler of both
+// APIs, with the defaults of berth serve.
 //
-// It is not for the tests of the store and of what is below it: package dbtest makes
-// their databases. Package storetest adds the standard names to them.
+// It is not for tests of the store and of lower packages: package dbtest creates their databases.
+// Package storetest adds the standard names to them.
 package servertest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// Options are those of New. The zero value is a server with a new database that has the
+// Options are the options of New. The zero value is a server with a new database that has the
 // invariant triggers, four connections, and no Bare Metal API.
 type Options struct {
 	// DB is the database; nil: a new one with the invariant triggers.
@@ -44,7 +44,7 @@ type Server struct {
 	Admin http.Handler
 }
 
-// New makes a server. It fails the test if that is not possible.
+// New starts a server. It fails the test after an error.
 func New(t testing.TB, options Options) *Server {
 	t.Helper()
 	made := &Server{DB: options.DB}
@@ -70,8 +70,8 @@ func New(t testing.TB, options Options) *Server {
 	return made
 }
 
-// Handlers returns the handlers of a server on a store. Its options are the defaults of
-// berth serve without a log, which change may change; nil changes nothing.
+// Handlers returns the handlers of a server on a store. Its options are the defaults of berth serve
+// without a log. change modifies them; nil modifies nothing.
 func Handlers(on *store.Store, change func(*server.Options)) server.Handlers {
 	options := server.Defaults(on, slog.New(slog.DiscardHandler))
 	options.Bodies.Max = 1 << 20
@@ -81,7 +81,7 @@ func Handlers(on *store.Store, change func(*server.Options)) server.Handlers {
 	return server.New(options)
 }
 
-// Listen serves a handler on loopback until the test ends.
+// Listen serves a handler on a loopback address until the test ends.
 func Listen(t testing.TB, handler http.Handler) *httptest.Server {
 	t.Helper()
 	listening := httptest.NewServer(handler)
@@ -89,7 +89,7 @@ func Listen(t testing.TB, handler http.Handler) *httptest.Server {
 	return listening
 }
 
-// Listen serves the handler on loopback until the test ends.
+// Listen serves the public handler on a loopback address until the test ends.
 func (s *Server) Listen(t testing.TB) *httptest.Server {
 	t.Helper()
 	return Listen(t, s.Handler)

@@ -1,4 +1,4 @@
-// Package testfile makes files and paths for tests. It is for tests only.
+// Package testfile creates files and paths for tests. It is for tests only.
 package testfile
 
 import (
@@ -7,20 +7,20 @@ import (
 	"testing"
 )
 
-// Write is a new file with a text and a mode.
+// Write creates a file with a text and a mode, and returns its path.
 func Write(t *testing.T, text string, mode os.FileMode) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, []byte(text), mode); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(name, mode); err != nil { // whatever the umask is
+	if err := os.Chmod(name, mode); err != nil { // regardless of the umask
 		t.Fatal(err)
 	}
 	return name
 }
 
-// PlacementConf writes a configuration file and returns its name.
+// PlacementConf creates a placement.conf and returns its path.
 func PlacementConf(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "placement.conf")
@@ -30,7 +30,8 @@ func PlacementConf(t *testing.T, text string) string {
 	return path
 }
 
-// SocketPath is short enough for the kernel, which the usual directory may not be.
+// SocketPath returns a path for a Unix socket. It is shorter than the limit of the kernel, which
+// paths in t.TempDir may exceed.
 func SocketPath(t *testing.T) string {
 	t.Helper()
 	directory, err := os.MkdirTemp("", "b")
