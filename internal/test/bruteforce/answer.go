@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Answer is everything that may be answered to a query.
+// Answer is the set of all correct responses to a query.
 type Answer struct {
-	// Refused says why the answer is 400; empty if it is 200.
+	// Refused is the reason of a 400; empty: the status is 200.
 	Refused string
-	// Candidates are all there are. Below 1.34 they have no mappings and may look
-	// the same.
+	// Candidates are all candidates. Below 1.34 they have no mappings, so that several may be
+	// equal.
 	Candidates []Candidate
-	// Limit is how many of them are shown at most; 0: all.
+	// Limit is the maximum number of candidates in the response; 0: no limit.
 	Limit int
 
 	deployment *Deployment
@@ -23,15 +23,15 @@ type Answer struct {
 	minor      int
 }
 
-// Candidate is one way to satisfy all groups at once, with providers by name.
+// Candidate is one solution of all groups, with providers by name.
 type Candidate struct {
 	// Allocations are amounts by provider and class.
 	Allocations map[string]map[string]int64
-	// Mappings are the providers of each suffix, sorted; nil below 1.34.
+	// Mappings are the sorted providers of each suffix; nil below 1.34.
 	Mappings map[string][]string
 }
 
-// String is the notation of the contract: cn{VCPU:1} + ss{DISK_GB:10} [”→cn+ss].
+// String returns the notation of the contract: cn{VCPU:1} + ss{DISK_GB:10} [”→cn+ss].
 func (c Candidate) String() string {
 	var uses []string
 	for _, provider := range slices.Sorted(maps.Keys(c.Allocations)) {
@@ -54,22 +54,21 @@ func (c Candidate) String() string {
 
 func (c Candidate) compare(other Candidate) int { return strings.Compare(c.String(), other.String()) }
 
-// Summary describes a provider beside candidates. What an old version leaves out
-// is nil.
+// Summary is the summary of one provider. Members that an old version omits are nil.
 type Summary struct {
 	Resources map[string]Level
 	Traits    []string
-	// Root is a name, and so is Parent: empty for a root. Below 1.29 they are nil.
+	// Root and Parent are names; Parent is empty for a root. Below 1.29 they are nil.
 	Parent, Root *string
 }
 
-// Level is how much of a class is used.
+// Level is the capacity and usage of a class.
 type Level struct {
 	Capacity float64
 	Used     int64
 }
 
-// String is for comparing and showing.
+// String returns a text for comparisons and messages.
 func (s Summary) String() string {
 	var words []string
 	for _, class := range slices.Sorted(maps.Keys(s.Resources)) {
@@ -88,8 +87,9 @@ func (s Summary) String() string {
 	return strings.Join(words, " ")
 }
 
-// Summaries are those that belong to some of the candidates, by provider
-// (docs/contract/allocation-candidates.md#response): all members of every tree from which a candidate takes something.
+// Summaries returns the summaries for some of the candidates, by provider
+// (docs/contract/allocation-candidates.md#response): of all members of every tree from which a
+// candidate uses a provider.
 func (a *Answer) Summaries(kept []Candidate) map[string]Summary {
 	var roots []*Provider
 	for _, candidate := range kept {
@@ -104,9 +104,9 @@ func (a *Answer) Summaries(kept []Candidate) map[string]Summary {
 	return shown
 }
 
-// isSummarized leaves out, below 1.29 and where there are trees, who is in none of
-// the candidates. OpenStack Placement also counts those that a limit cuts off
-// (docs/contract/allocation-candidates.md#microversions-below-129).
+// isSummarized reports whether a response has the summary of a provider. Below 1.29, if the
+// deployment has trees, it omits providers that no candidate uses. OpenStack Placement also counts
+// candidates beyond the limit (docs/contract/allocation-candidates.md#microversions-below-129).
 func (a *Answer) isSummarized(provider *Provider, kept []Candidate) bool {
 	uses := func(candidate Candidate) bool { return candidate.Allocations[provider.Name] != nil }
 	return a.minor >= 29 || !a.deployment.hasTrees() || slices.ContainsFunc(kept, uses)
@@ -116,7 +116,7 @@ func (a *Answer) summary(provider *Provider) Summary {
 	made := Summary{Resources: map[string]Level{}}
 	for class, inventory := range provider.Inventories {
 		if a.minor >= 27 || a.request.wants(class) {
-			// Adding 0 makes 0 of the -0 to which -0.5 is truncated.
+			// Adding 0 converts -0, to which -0.5 is truncated, to 0.
 			made.Resources[class] = Level{math.Trunc(inventory.capacity()) + 0, provider.Used[class]}
 		}
 	}
@@ -129,7 +129,7 @@ func (a *Answer) summary(provider *Provider) Summary {
 	return made
 }
 
-// wants tells whether any group asks for a class.
+// wants reports whether any group requests a class.
 func (r *request) wants(class string) bool {
 	return slices.ContainsFunc(r.groups, func(g *group) bool { return g.resources[class] > 0 })
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Ask finds the complete answer to a query at a minor version, from 10 to 39.
+// Ask returns the complete answer to a query at a minor version from 10 to 39.
 func (d *Deployment) Ask(rawQuery string, minor int) *Answer {
 	answer := &Answer{deployment: d, minor: minor}
 	asked, err := parse(rawQuery, minor)
@@ -36,7 +36,7 @@ func (d *Deployment) Ask(rawQuery string, minor int) *Answer {
 	return answer
 }
 
-// mayAnchor tells whether a root satisfies root_required.
+// mayAnchor reports whether a root satisfies root_required.
 func (s *search) mayAnchor(root *Provider) bool {
 	return isSubset(s.request.rootRequired, root.Traits) &&
 		!slices.ContainsFunc(s.request.rootForbidden, root.hasTrait)
@@ -50,8 +50,7 @@ func (s *search) allSolutions(anchor *Provider) [][]solution {
 	return each
 }
 
-// product yields every way to take one element of each list; none, if a list is
-// empty.
+// product yields all combinations of one element of each list; none if a list is empty.
 func product[T any](lists [][]T) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		var extend func(chosen []T, rest [][]T) bool
@@ -70,7 +69,7 @@ func product[T any](lists [][]T) iter.Seq[[]T] {
 	}
 }
 
-// isAcceptable checks what binds the groups together
+// isAcceptable checks the constraints between groups
 // (docs/contract/allocation-candidates.md#combining-groups).
 func (s *search) isAcceptable(combination []solution) bool {
 	if s.request.policy == "isolate" && !areIsolated(combination) {
@@ -89,7 +88,7 @@ func (s *search) isAcceptable(combination []solution) bool {
 	return true
 }
 
-// areIsolated tells whether all suffixed groups have providers of their own.
+// areIsolated reports whether no two suffixed groups use the same provider.
 func areIsolated(combination []solution) bool {
 	taken := map[*Provider]bool{}
 	for _, chosen := range combination {
@@ -104,8 +103,7 @@ func areIsolated(combination []solution) bool {
 	return true
 }
 
-// shareSubtree tells whether one of the providers that satisfy the groups is at or
-// above all of them.
+// shareSubtree reports whether one of the providers of the groups is an ancestor of all others.
 func (s *search) shareSubtree(combination []solution, suffixes []string) bool {
 	var providers []*Provider
 	for _, chosen := range combination {
@@ -124,7 +122,7 @@ type part struct {
 	class    string
 }
 
-// sums adds up what the groups take from the same place.
+// sums adds the amounts of all groups for each class of each provider.
 func sums(combination []solution) map[part]int64 {
 	summed := map[part]int64{}
 	for _, chosen := range combination {
@@ -135,7 +133,7 @@ func sums(combination []solution) map[part]int64 {
 	return summed
 }
 
-// merge makes a candidate of one solution for each group.
+// merge returns the candidate of one solution for each group.
 func merge(combination []solution) Candidate {
 	merged := Candidate{Allocations: map[string]map[string]int64{}, Mappings: map[string][]string{}}
 	for of, sum := range sums(combination) {
@@ -155,8 +153,8 @@ func merge(combination []solution) Candidate {
 	return merged
 }
 
-// shapeForVersion leaves out what is not in the answers of an old version. Mappings
-// go last: candidates that differ in nothing else stay two.
+// shapeForVersion removes the members that an old version lacks. It removes mappings last, so that
+// candidates that differ only in mappings remain two.
 func (a *Answer) shapeForVersion() {
 	if a.minor < 29 {
 		a.Candidates = slices.DeleteFunc(a.Candidates, a.usesATreeTwice)
@@ -169,13 +167,13 @@ func (a *Answer) shapeForVersion() {
 	slices.SortFunc(a.Candidates, Candidate.compare)
 }
 
-// usesATreeTwice tells whether two providers of a candidate have the same root
+// usesATreeTwice reports whether two providers of a candidate have the same root
 // (docs/contract/allocation-candidates.md#microversions-below-129).
 func (a *Answer) usesATreeTwice(candidate Candidate) bool {
 	return len(a.rootsOf(candidate)) < len(candidate.Allocations)
 }
 
-// rootsOf are the roots of the providers that a candidate uses, each once.
+// rootsOf returns the roots of the providers of a candidate, without duplicates.
 func (a *Answer) rootsOf(candidate Candidate) []*Provider {
 	var roots []*Provider
 	for name := range maps.Keys(candidate.Allocations) {

@@ -1,57 +1,56 @@
-// Package bruteforce is a second opinion on GET /allocation_candidates: the rules
-// of docs/contract/allocation-candidates.md, followed to the letter over a handful
-// of providers in memory. Tests ask it and the server the same and compare.
+// Package bruteforce is a second implementation of GET /allocation_candidates: it follows the rules
+// of docs/contract/allocation-candidates.md literally, with a few providers in memory. Tests
+// compare its results with those of the server.
 //
-// It tries everything and leaves nothing out, so that a rule can be found in one
-// place and read beside the contract's sentence. It imports nothing of ours: a
-// mistake must be made twice to go unnoticed. Where the contract marks a behaviour
-// as a bug, what is meant holds here.
+// It tries all combinations without optimization, so that each rule is in one place next to the
+// reference to the contract. It imports no other package of this module, so that a mistake in one
+// implementation is not shared. Where the contract marks a behavior as a bug, this package
+// implements the intended behavior.
 //
-// It is not for production, which has more providers than can be tried one by one,
-// and not for malformed queries: it knows which combinations of parameters are
-// refused, but not the grammar's fine print, and it takes every name of a class or
-// trait to exist.
+// It is not for production, which has too many providers for brute force. It is not for malformed
+// queries: it rejects invalid combinations of parameters, but does not check the whole grammar, and
+// it assumes that every class and trait exists.
 package bruteforce
 
 import (
 	"slices"
 )
 
-// Sharing is the trait of a provider that serves trees of other providers.
+// Sharing is the trait of sharing providers.
 const Sharing = "MISC_SHARES_VIA_AGGREGATE"
 
-// Deployment is all there is to choose from.
+// Deployment is the set of all providers.
 type Deployment struct {
 	Providers []*Provider
-	// Aggregates are short names of aggregates by uuid, for people to read.
+	// Aggregates are short names of aggregates by UUID, for the notation.
 	Aggregates map[string]string
 }
 
 // Provider is a resource provider. Its name is unique.
 type Provider struct {
 	UUID, Name string
-	// Parent is the parent's name; empty for a root.
+	// Parent is the name of the parent; empty for a root.
 	Parent string
 	// Inventories and Used are by resource class.
 	Inventories map[string]Inventory
 	Used        map[string]int64
 	Traits      []string
-	// Aggregates are uuids.
+	// Aggregates are UUIDs.
 	Aggregates []string
 }
 
-// Inventory is what a provider has of one class.
+// Inventory is the inventory of one class.
 type Inventory struct {
 	Total, Reserved            int64
 	MinUnit, MaxUnit, StepSize int64
 	Ratio                      float64
 }
 
-// capacity is not rounded: that the sum of integers stays below it is the same as
-// that it stays below the truncated one.
+// capacity is not rounded: a sum of integers is at most the capacity exactly if it is at most the
+// truncated capacity.
 func (i Inventory) capacity() float64 { return float64(i.Total-i.Reserved) * i.Ratio }
 
-// HasRoomFor tells whether a provider could serve so much of a class in one group
+// HasRoomFor reports whether a provider can serve an amount of a class in one group
 // (docs/contract/allocation-candidates.md#capacity).
 func (p *Provider) HasRoomFor(class string, amount int64) bool {
 	inventory, exists := p.Inventories[class]
@@ -61,8 +60,8 @@ func (p *Provider) HasRoomFor(class string, amount int64) bool {
 		amount%inventory.StepSize == 0
 }
 
-// hasRoomForSum tells whether several groups together may take so much: each has
-// been checked alone, and neither min_unit nor step_size is asked again.
+// hasRoomForSum reports whether the sum of several groups fits the capacity and max_unit. It does
+// not check min_unit and step_size, which HasRoomFor has checked for each group.
 func (p *Provider) hasRoomForSum(class string, sum int64) bool {
 	inventory, exists := p.Inventories[class]
 	return exists && float64(p.Used[class]+sum) <= inventory.capacity() && sum <= inventory.MaxUnit
@@ -70,12 +69,12 @@ func (p *Provider) hasRoomForSum(class string, sum int64) bool {
 
 func (p *Provider) hasTrait(name string) bool { return slices.Contains(p.Traits, name) }
 
-// isInAnyOf tells whether a provider itself is in one of some aggregates.
+// isInAnyOf reports whether a provider is a member of one of the aggregates.
 func (p *Provider) isInAnyOf(aggregates []string) bool {
 	return slices.ContainsFunc(aggregates, func(uuid string) bool { return slices.Contains(p.Aggregates, uuid) })
 }
 
-// Find returns the provider with a uuid, or nil.
+// Find returns the provider with a UUID, or nil.
 func (d *Deployment) Find(uuid string) *Provider {
 	for _, provider := range d.Providers {
 		if provider.UUID == uuid {
@@ -95,7 +94,7 @@ func (d *Deployment) Named(name string) *Provider {
 	return nil
 }
 
-// Root is the topmost ancestor of a provider: itself, if it has no parent.
+// Root returns the root of a provider.
 func (d *Deployment) Root(provider *Provider) *Provider {
 	for provider.Parent != "" {
 		provider = d.Named(provider.Parent)
@@ -103,12 +102,12 @@ func (d *Deployment) Root(provider *Provider) *Provider {
 	return provider
 }
 
-// Roots are the providers without a parent.
+// Roots returns the providers without a parent.
 func (d *Deployment) Roots() []*Provider {
 	return slices.DeleteFunc(slices.Clone(d.Providers), func(p *Provider) bool { return p.Parent != "" })
 }
 
-// isAtOrAbove tells whether a provider is another one or an ancestor of it.
+// isAtOrAbove reports whether a provider is the other one or its ancestor.
 func (d *Deployment) isAtOrAbove(above, provider *Provider) bool {
 	for provider != above {
 		if provider.Parent == "" {
@@ -119,12 +118,12 @@ func (d *Deployment) isAtOrAbove(above, provider *Provider) bool {
 	return true
 }
 
-// hasTrees tells whether any provider has a parent.
+// hasTrees reports whether any provider has a parent.
 func (d *Deployment) hasTrees() bool { return len(d.Roots()) < len(d.Providers) }
 
-// Anchors are the roots for which a provider may serve
-// (docs/contract/allocation-candidates.md#anchors-and-sharing-providers): its own, and
-// for a sharing provider the root of everyone who is in an aggregate with it.
+// Anchors returns the roots for which a provider may serve
+// (docs/contract/allocation-candidates.md#anchors-and-sharing-providers): its own root, and for a
+// sharing provider the roots of all members of its aggregates.
 func (d *Deployment) Anchors(provider *Provider) []*Provider {
 	anchors := []*Provider{d.Root(provider)}
 	if !provider.hasTrait(Sharing) {

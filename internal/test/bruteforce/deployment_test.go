@@ -11,13 +11,13 @@ import (
 	"github.com/berthd/berth/internal/test/bruteforce"
 )
 
-// The names that random deployments and queries are made of.
+// The names in random deployments and queries.
 var (
 	allTraits     = []string{"HW_CPU_X86_AVX2", "HW_NUMA_ROOT", "CUSTOM_FAST", "CUSTOM_RAID", "STORAGE_DISK_SSD"}
 	allAggregates = []string{"A", "B", "C", "D"}
 )
 
-// odds say how often a provider of a kind has each class.
+// odds are the percentages with which a provider of a kind has each class.
 type odds []struct {
 	class   string
 	percent int
@@ -30,7 +30,7 @@ var (
 	partOdds = odds{
 		{"VCPU", 40}, {"MEMORY_MB", 25}, {"DISK_GB", 15}, {"SRIOV_NET_VF", 55}, {"VGPU", 35}, {"CUSTOM_GOLD", 20},
 	}
-	// likeOdds are those of parts that are much alike.
+	// likeOdds are the odds of providers that resemble each other.
 	likeOdds = odds{
 		{"VCPU", 85}, {"MEMORY_MB", 75}, {"DISK_GB", 10}, {"SRIOV_NET_VF", 85}, {"VGPU", 10}, {"CUSTOM_GOLD", 10},
 	}
@@ -39,16 +39,16 @@ var (
 	}
 )
 
-// mostProviders keeps what is tried by brute force within reason.
-const mostProviders = 9
+// maxProviders limits the size of a deployment, and so the time of the brute force.
+const maxProviders = 9
 
-// world is a deployment that shows itself in the contract's notation.
+// world is a deployment whose text is the notation of the contract.
 type world struct{ *bruteforce.Deployment }
 
 func (w world) GoString() string { return "\n" + w.String() }
 
-// worlds draws deployments: one to four trees of up to three levels, of which some
-// providers share.
+// worlds draws deployments: one to four trees of up to three levels, some of them with sharing
+// providers.
 var worlds = rapid.Custom(func(t *rapid.T) world {
 	d := generator{t}
 	drawn := world{&bruteforce.Deployment{Aggregates: map[string]string{}}}
@@ -57,13 +57,13 @@ var worlds = rapid.Custom(func(t *rapid.T) world {
 	}
 	trees := pick(d, 2, 3, 1, 4, 3)
 	for tree := range trees {
-		left := mostProviders - len(drawn.Providers) - (trees - 1 - tree)
+		left := maxProviders - len(drawn.Providers) - (trees - 1 - tree)
 		drawn.drawTree(d, fmt.Sprintf("t%d", tree), &left)
 	}
 	return drawn
 })
 
-// drawTree draws a root and what is below it, as long as providers are left.
+// drawTree draws a root and its descendants, up to the maximum number of providers.
 func (w world) drawTree(d generator, name string, left *int) {
 	isPool := d.chance(30)
 	parts := pick(d, partOdds, likeOdds)
@@ -85,7 +85,7 @@ func (w world) drawTree(d generator, name string, left *int) {
 	}
 }
 
-// draw makes one provider.
+// draw draws one provider.
 func (w world) draw(d generator, name, parent string, shares bool, odds odds) *bruteforce.Provider {
 	provider := &bruteforce.Provider{
 		UUID: bruteforce.ID(name), Name: name, Parent: parent,
@@ -116,7 +116,7 @@ func (w world) draw(d generator, name, parent string, shares bool, odds odds) *b
 	return provider
 }
 
-// drawInventory draws an ordinary one, or one with something odd about it.
+// drawInventory draws an inventory with default values, or with one unusual value.
 func drawInventory(d generator) bruteforce.Inventory {
 	drawn := bruteforce.NewInventory(pick[int64](d, 4, 8, 2, 16, 1, 100))
 	if !d.chance(30) {
@@ -153,7 +153,7 @@ func TestCandidates_BruteforceNotation_RoundTrips(t *testing.T) {
 	})
 }
 
-// names are of all providers for which a condition holds.
+// names returns the names of all providers that match a condition.
 func (w world) names(holds func(*bruteforce.Provider) bool) []string {
 	var found []string
 	for _, provider := range w.Providers {
@@ -164,7 +164,7 @@ func (w world) names(holds func(*bruteforce.Provider) bool) []string {
 	return found
 }
 
-// aggregatesOf are short names.
+// aggregatesOf returns the short names of the aggregates of a provider.
 func (w world) aggregatesOf(provider *bruteforce.Provider) []string {
 	var found []string
 	for _, uuid := range provider.Aggregates {
@@ -173,10 +173,10 @@ func (w world) aggregatesOf(provider *bruteforce.Provider) []string {
 	return found
 }
 
-// without leaves elements out.
+// without returns a list without some elements.
 func without(list, excluded []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(element string) bool { return slices.Contains(excluded, element) })
 }
 
-// braced is the form of names that Expand replaces.
+// braced returns a name in the form that Expand replaces.
 func braced(names []string) string { return "{" + strings.Join(names, "},{") + "}" }

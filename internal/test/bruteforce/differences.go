@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// ServerAnswer is what a server has answered, to be compared with what it may answer.
+// ServerAnswer is a response of the server, for a comparison with the correct ones.
 type ServerAnswer struct {
 	Candidates []Candidate
 	Summaries  map[string]Summary
 }
 
-// Differences tells what is wrong with what a server shows, a line each.
+// Differences returns one line for each difference between the response and the correct ones.
 func (a *Answer) Differences(shown *ServerAnswer) []string {
 	if a.Refused != "" {
 		return []string{"not refused: " + a.Refused}
 	}
 	lines := a.wrongCandidates(shown.Candidates)
 	if len(lines) > 0 {
-		return lines // the summaries can only be wrong as well
+		return lines // the summaries depend on the candidates
 	}
 	wanted := a.Summaries(shown.Candidates)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
@@ -38,8 +38,8 @@ func (a *Answer) Differences(shown *ServerAnswer) []string {
 	return lines
 }
 
-// wrongCandidates compares multisets. If there are more candidates than the limit,
-// any of them may be shown, but as many as it allows.
+// wrongCandidates compares multisets. With more candidates than the limit, the response may have
+// any of them, but exactly as many as the limit.
 func (a *Answer) wrongCandidates(shown []Candidate) []string {
 	left := map[string]int{}
 	for _, candidate := range a.Candidates {

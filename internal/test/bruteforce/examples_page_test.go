@@ -12,7 +12,7 @@ var updatePage = flag.Bool("update", false, "rewrite the page of worked examples
 
 const pagePath = "../../../docs/contract/allocation-candidates-examples.md"
 
-// pageHead has ´ for the code marks of Markdown.
+// pageHead is the head of the page, with ´ in place of the backquotes of Markdown.
 const pageHead = `# Worked examples of allocation candidates
 
 <!-- Generated from internal/test/bruteforce/testdata/examples.yaml by

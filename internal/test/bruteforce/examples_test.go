@@ -15,14 +15,14 @@ import (
 	"github.com/berthd/berth/internal/test/bruteforce"
 )
 
-// section is a deployment and its examples.
+// section is a deployment with its examples.
 type section struct {
 	Title      string
 	Deployment string
 	Examples   []example
 }
 
-// example is a query with every candidate that it returns.
+// example is a query with all its candidates.
 type example struct {
 	Number     int
 	Query      string
@@ -35,10 +35,10 @@ type example struct {
 	Why, Differs string
 }
 
-// files are the files of examples, with the number of examples in each.
+// files maps the files of examples to their number of examples.
 var files = map[string]int{"examples.yaml": 95, "further.yaml": 28}
 
-// readExamples reads the sections of all files.
+// readExamples parses the sections of all files.
 func readExamples(t *testing.T) []section {
 	t.Helper()
 	var all []section
@@ -87,8 +87,7 @@ func (s section) parse(t *testing.T) *bruteforce.Deployment {
 	return deployment
 }
 
-// expect compares candidates and summaries, in whatever order they are, with those
-// of the example.
+// expect compares candidates and summaries with those of the example, in any order.
 func (e example) expect(t *testing.T, candidates []bruteforce.Candidate, summaries map[string]bruteforce.Summary) {
 	t.Helper()
 	var found []string
@@ -141,8 +140,8 @@ func TestCandidates_BruteforceExamples_MatchServer(t *testing.T) {
 	}
 }
 
-// try asks the server of a setting. All but the refusals are also compared with
-// what the rules give: the examples say nothing of levels, traits and parents.
+// try sends the query of an example to the server of a setting. It also compares each status 200
+// with the brute force, because the examples do not contain usages, traits and parents.
 func (e example) try(t *testing.T, server *bundle, deployment *bruteforce.Deployment, at int) {
 	t.Helper()
 	answer := server.get(at, e.Query, e.Minor)
@@ -151,7 +150,7 @@ func (e example) try(t *testing.T, server *bundle, deployment *bruteforce.Deploy
 		if answer.Code == http.StatusBadRequest {
 			code, detail = decodeFailure(t, answer.Body.Bytes())
 		}
-		// Below 1.23 there are no codes.
+		// Below 1.23 errors have no codes.
 		if answer.Code != http.StatusBadRequest || e.Minor >= 23 && code != e.Refused.Code || !strings.Contains(detail, e.Refused.Detail) {
 			t.Errorf("%s at 1.%d, %s: %d %s %s\nnot 400 %s %s", e.Query, e.Minor, settings[at].name,
 				answer.Code, code, detail, e.Refused.Code, e.Refused.Detail)

@@ -6,14 +6,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// generator draws for generators. It draws bits, because rapid's own numbers come out
-// small more often than not, and odds would not be what they say. All zeros is the
-// smallest: the first of a list, and nothing special happens.
+// generator draws values for generators. It draws bits, because the numbers of rapid are biased to
+// small values, which would distort the odds. All zero bits are the smallest value: the first of a
+// list, without unusual values.
 type generator struct{ *rapid.T }
 
 var bit = rapid.Bool()
 
-// below is a number from 0 to n-1.
+// below returns a number from 0 to n-1.
 func (d generator) below(n int) int {
 	drawn := 0
 	for range bits.Len(uint(n)) + 3 {
@@ -25,13 +25,13 @@ func (d generator) below(n int) int {
 	return drawn % n
 }
 
-// chance is true in so many of a hundred cases.
+// chance returns true with a probability in percent.
 func (d generator) chance(percent int) bool { return d.below(100) >= 100-percent }
 
-// pick takes one of a list, the first when shrunk.
+// pick returns an element of a list; the shrunk value is the first.
 func pick[T any](d generator, list ...T) T { return list[d.below(len(list))] }
 
-// some takes each element with the same odds.
+// some returns a subset with the same probability for each element.
 func some[T any](d generator, percent int, list ...T) []T {
 	var taken []T
 	for _, element := range list {

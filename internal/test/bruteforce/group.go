@@ -5,36 +5,37 @@ import (
 	"slices"
 )
 
-// solution is one way to satisfy one group at one anchor.
+// solution is one solution of one group at one anchor.
 type solution struct {
 	group *group
 	uses  []use
-	// providers satisfy the group: one for a suffixed group, any number without.
+	// providers are the providers of the group: one for a suffixed group, any number for the
+	// unsuffixed one.
 	providers []*Provider
 }
 
-// use is what a group takes from a provider.
+// use is an amount of a class on a provider for a group.
 type use struct {
 	provider *Provider
 	class    string
 	amount   int64
 }
 
-// search is a request to a deployment.
+// search is a query on a deployment.
 type search struct {
 	*Deployment
 	request *request
 }
 
-// reaches tells whether a provider may be part of what has a certain anchor.
+// reaches reports whether a candidate with the anchor may use a provider.
 func (s *search) reaches(anchor, provider *Provider) bool {
 	return slices.Contains(s.Anchors(provider), anchor)
 }
 
-// isForeign tells whether a provider is in another tree than the anchor's.
+// isForeign reports whether a provider is in another tree than the anchor.
 func (s *search) isForeign(anchor, provider *Provider) bool { return s.Root(provider) != anchor }
 
-// solutions are all ways to satisfy a group at an anchor.
+// solutions returns all solutions of a group at an anchor.
 func (s *search) solutions(g *group, anchor *Provider) []solution {
 	if g.suffix == "" {
 		return s.spread(g, anchor)
@@ -42,9 +43,9 @@ func (s *search) solutions(g *group, anchor *Provider) []solution {
 	return s.single(g, anchor)
 }
 
-// single finds the providers that satisfy a suffixed group each by itself
-// (docs/contract/allocation-candidates.md#suffixed-groups). The other conditions also
-// bind a group without resources.
+// single returns the providers that satisfy a suffixed group
+// (docs/contract/allocation-candidates.md#suffixed-groups). The constraints other than resources
+// also apply to a group without resources.
 func (s *search) single(g *group, anchor *Provider) []solution {
 	var found []solution
 	for _, provider := range s.Providers {
@@ -71,14 +72,14 @@ func (s *search) satisfiesAlone(g *group, provider *Provider) bool {
 		(g.inTree == "" || s.isInTreeOf(provider, g.inTree))
 }
 
-// isInTreeOf tells whether a provider is in the tree to which the provider with a
-// uuid belongs. An unknown uuid belongs to none.
+// isInTreeOf reports whether a provider is in the tree of the provider with a UUID. An unknown UUID
+// is in no tree.
 func (s *search) isInTreeOf(provider *Provider, uuid string) bool {
 	member := s.Find(uuid)
 	return member != nil && s.Root(member) == s.Root(provider)
 }
 
-// isMember tells whether a provider satisfies all member_of parameters itself.
+// isMember reports whether a provider satisfies all member_of parameters.
 func isMember(provider *Provider, g *group) bool {
 	for _, anyOf := range g.memberOf {
 		if !provider.isInAnyOf(anyOf) {
@@ -88,8 +89,8 @@ func isMember(provider *Provider, g *group) bool {
 	return true
 }
 
-// haveTraits tells whether providers have together what is required, and none of
-// them what is forbidden.
+// haveTraits reports whether the providers together have all required traits, and none of them has
+// a forbidden trait.
 func haveTraits(providers []*Provider, g *group) bool {
 	for _, provider := range providers {
 		for _, trait := range g.forbidden {
@@ -109,8 +110,7 @@ func haveTraits(providers []*Provider, g *group) bool {
 	return true
 }
 
-// spread tries all ways to serve the classes of the unsuffixed group, each from one
-// of the providers that are eligible for it
+// spread returns all solutions of the unsuffixed group: each class on one of the eligible providers
 // (docs/contract/allocation-candidates.md#unsuffixed-group).
 func (s *search) spread(g *group, anchor *Provider) []solution {
 	eligible := [][]use{}
@@ -133,8 +133,7 @@ func (s *search) spread(g *group, anchor *Provider) []solution {
 	return found
 }
 
-// isEligible tells whether a provider may contribute to the unsuffixed group at an
-// anchor, whatever of.
+// isEligible reports whether a provider may serve any class of the unsuffixed group at an anchor.
 func (s *search) isEligible(g *group, anchor, provider *Provider) bool {
 	switch {
 	case !s.reaches(anchor, provider):
@@ -149,7 +148,7 @@ func (s *search) isEligible(g *group, anchor, provider *Provider) bool {
 	return isMember(provider, g) || isMember(anchor, g)
 }
 
-// contributing are the providers of uses, each once.
+// contributing returns the providers of uses, without duplicates.
 func contributing(uses []use) []*Provider {
 	var providers []*Provider
 	for _, each := range uses {

@@ -10,11 +10,11 @@ import (
 	"github.com/berthd/berth/internal/test/bruteforce"
 )
 
-// consumer is who uses whatever is used in a deployment.
+// consumer is the consumer of all allocations in a deployment.
 const consumer = "00000000-0000-4000-8000-000000000001"
 
-// load replaces what is in the database by a deployment, in one round trip: this
-// is done hundreds of times. Names of classes, traits and aggregates stay.
+// load replaces the contents of the database by a deployment in one round trip, because tests do
+// this hundreds of times. It keeps the names of classes, traits and aggregates.
 func (b *bundle) load(deployment *bruteforce.Deployment) error {
 	batch := &pgx.Batch{}
 	for _, table := range []string{
@@ -29,7 +29,7 @@ func (b *bundle) load(deployment *bruteforce.Deployment) error {
 	return pgx.BeginFunc(b.ctx, b.db.Pool, func(tx pgx.Tx) error { return tx.SendBatch(b.ctx, batch).Close() })
 }
 
-// queueNames makes what a deployment, or a random question, refers to by name.
+// queueNames inserts the names in a deployment or a random query.
 func queueNames(batch *pgx.Batch, deployment *bruteforce.Deployment) {
 	classes, traits := []string{"CUSTOM_GOLD"}, slices.Clone(allTraits)
 	for _, provider := range deployment.Providers {
@@ -50,9 +50,8 @@ func queueNames(batch *pgx.Batch, deployment *bruteforce.Deployment) {
 
 func isUsed(provider *bruteforce.Provider) bool { return len(provider.Used) > 0 }
 
-// queueProviders numbers the providers in the order of their uuids, so that
-// parents have no smaller ids than their children, and trees no ranges of their
-// own.
+// queueProviders numbers the providers in the order of their UUIDs, so that a parent may have a
+// greater ID than its children, and the IDs of trees interleave.
 func queueProviders(batch *pgx.Batch, deployment *bruteforce.Deployment) {
 	var uuids, names, roots []string
 	var parents []*string
@@ -77,7 +76,7 @@ FROM given JOIN given AS root ON root.uuid = given.root LEFT JOIN given AS paren
 	batch.Queue("INSERT INTO provider_generations (provider_id, generation, updated_at) SELECT id, 1, now() FROM resource_providers")
 }
 
-// pairs are two columns.
+// pairs are the rows of two columns.
 type pairs struct{ left, right []string }
 
 func (p *pairs) add(left, right string) {

@@ -21,8 +21,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// What fails is reduced here, see reduce, and shown in full. Flags that are given
-	// win, since they are parsed later.
+	// The function reduce shrinks failing cases instead of rapid, and the tests print them in full.
+	// Flags on the command line take precedence, because they are parsed later.
 	if err := errors.Join(flag.Set("rapid.shrinktime", "1ns"), flag.Set("rapid.nofailfile", "true")); err != nil {
 		slog.Error("rapid's flags", "error", err)
 		os.Exit(1)
@@ -30,17 +30,17 @@ func TestMain(m *testing.M) {
 	storetest.Main(m)
 }
 
-// setting is how a server is told to answer. Only the most candidates it finds
-// changes what may be answered.
+// setting is the configuration of a server. Only the maximum number of candidates changes the
+// correct responses.
 type setting struct {
 	name     string
 	strategy string
 	random   bool
-	// most is -1 for all.
+	// most is the maximum number of candidates; -1: no maximum.
 	most int
 }
 
-// settings are those that the answers are compared at.
+// settings are the configurations of the compared servers.
 var settings = []setting{
 	{"depth-first", "depth-first", false, -1},
 	{"breadth-first", "breadth-first", false, -1},
@@ -50,7 +50,7 @@ var settings = []setting{
 	{"breadth-first, at most 2", "breadth-first", false, 2},
 }
 
-// apply puts what a setting cuts off into an answer.
+// apply applies the maximum of a setting to an answer.
 func (s setting) apply(answer *bruteforce.Answer) *bruteforce.Answer {
 	if s.most > 0 && (answer.Limit == 0 || s.most < answer.Limit) {
 		answer.Limit = s.most
@@ -58,9 +58,9 @@ func (s setting) apply(answer *bruteforce.Answer) *bruteforce.Answer {
 	return answer
 }
 
-// bundle is a database of its own, and a server on it for each of the settings.
+// bundle is a database with one server for each setting.
 type bundle struct {
-	// ctx ends with the test, which is not the one that rapid runs.
+	// ctx ends with the test, because rapid passes another one.
 	ctx      context.Context
 	db       *dbtest.DB
 	handlers []http.Handler
@@ -81,7 +81,7 @@ func setup(t testing.TB) *bundle {
 	return made
 }
 
-// get asks the server of a setting for candidates.
+// get sends a candidate query to the server of a setting.
 func (b *bundle) get(setting int, query string, minor int) *httptest.ResponseRecorder {
 	request := httptest.NewRequestWithContext(b.ctx, http.MethodGet, "/allocation_candidates?"+bruteforce.Expand(query), nil)
 	request.Header.Set("X-Auth-Token", "admin")
@@ -91,7 +91,7 @@ func (b *bundle) get(setting int, query string, minor int) *httptest.ResponseRec
 	return recorder
 }
 
-// failure is the body of an answer of 400.
+// failure is the body of a 400.
 type failure struct {
 	Errors []struct {
 		Code   string `json:"code"`
@@ -103,7 +103,7 @@ func decodeFailure(t testing.TB, body []byte) (code, detail string) {
 	t.Helper()
 	var read failure
 	if err := json.Unmarshal(body, &read); err != nil || len(read.Errors) != 1 {
-		t.Fatalf("no error in %s: %v", body, err)
+		t.Fatalf("body %s has no error: %v", body, err)
 	}
 	return read.Errors[0].Code, read.Errors[0].Detail
 }

@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// ID is the uuid of a provider or aggregate that is known by a name.
+// ID returns the UUID of a named provider or aggregate.
 func ID(name string) string {
 	sum := sha1.Sum([]byte(name))
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// sharingShort stands for Sharing in the notation.
+// sharingShort is the abbreviation of Sharing in the notation.
 const sharingShort = "SHARES"
 
-// Unlimited is the max_unit of an inventory that sets none.
+// Unlimited is the default max_unit of an inventory.
 const Unlimited = 1<<31 - 1
 
-// NewInventory has nothing special about it.
+// NewInventory returns an inventory with default values.
 func NewInventory(total int64) Inventory {
 	return Inventory{Total: total, MinUnit: 1, MaxUnit: Unlimited, StepSize: 1, Ratio: 1}
 }
 
-// ParseDeployment reads the notation of the contract's worked examples: a tree by
-// indentation, a provider a line, and lines of what is used.
+// ParseDeployment parses the notation of the worked examples in the contract: trees by indentation,
+// one line per provider, and lines with usages.
 //
 //	cn  VCPU=4(reserved=1) MEMORY_MB=64  traits:CUSTOM_FAST  aggs:A,B
 //	  nic  SRIOV_NET_VF=8
@@ -65,7 +65,7 @@ func ParseDeployment(text string) (*Deployment, error) {
 	return parsed, nil
 }
 
-// readUsed reads the rest of a line such as "used: p VCPU:4 DISK_GB:1".
+// readUsed parses the rest of a line such as "used: p VCPU:4 DISK_GB:1".
 func (d *Deployment) readUsed(words []string) error {
 	provider := d.Named(words[0])
 	if provider == nil {
@@ -82,7 +82,7 @@ func (d *Deployment) readUsed(words []string) error {
 	return nil
 }
 
-// readWord reads one quality of a provider.
+// readWord parses one inventory, trait list or aggregate list of a provider.
 func (d *Deployment) readWord(provider *Provider, word string) error {
 	if list, ok := strings.CutPrefix(word, "traits:"); ok {
 		for trait := range strings.SplitSeq(list, ",") {
@@ -132,12 +132,12 @@ func (i *Inventory) readOption(option string) (err error) {
 	return err
 }
 
-// fields are those of integers that are left out where they are usual.
+// fields are the integer fields that the notation omits at their default values.
 func (i *Inventory) fields() map[string]*int64 {
 	return map[string]*int64{"reserved": &i.Reserved, "min_unit": &i.MinUnit, "max_unit": &i.MaxUnit, "step_size": &i.StepSize}
 }
 
-// String writes the notation that ParseDeployment reads.
+// String returns the notation that ParseDeployment parses.
 func (d *Deployment) String() string {
 	var b strings.Builder
 	var write func(parent, indent string)
@@ -163,7 +163,7 @@ func (d *Deployment) String() string {
 	return b.String()
 }
 
-// line describes one provider.
+// line returns the line of one provider.
 func (d *Deployment) line(provider *Provider) string {
 	words := []string{provider.Name}
 	for _, class := range slices.Sorted(maps.Keys(provider.Inventories)) {
@@ -182,7 +182,7 @@ func (d *Deployment) line(provider *Provider) string {
 	return strings.Join(words, "  ")
 }
 
-// String leaves out what is usual.
+// String omits default values.
 func (i Inventory) String() string {
 	usual := NewInventory(i.Total)
 	var options []string
@@ -200,7 +200,7 @@ func (i Inventory) String() string {
 	return fmt.Sprintf("%d(%s)", i.Total, strings.Join(options, ","))
 }
 
-// Expand replaces {name} in a query by the uuid of what has the name.
+// Expand replaces {name} in a query by the UUID of the provider or aggregate.
 func Expand(query string) string {
 	for {
 		before, rest, found := strings.Cut(query, "{")

@@ -10,35 +10,34 @@ import (
 	"strings"
 )
 
-// request is a query in the terms of the contract.
+// request is a parsed query.
 type request struct {
-	// groups are in the order of their first appearance.
+	// groups are in the order of first appearance.
 	groups []*group
-	// policy is "none", "isolate", or empty if it was not given.
+	// policy is "none", "isolate", or empty if not set.
 	policy   string
 	subtrees [][]string
 	// rootRequired and rootForbidden are traits of the anchor.
 	rootRequired, rootForbidden []string
-	// limit is 0 if there is none.
+	// limit is 0 without a limit.
 	limit int
 }
 
-// group is one suffix; that of the unsuffixed group is empty.
+// group is one request group; the suffix of the unsuffixed group is empty.
 type group struct {
 	suffix    string
 	resources map[string]int64
-	// required are sets of traits: any one of each.
+	// required are sets of traits, of each of which any one is required.
 	required  [][]string
 	forbidden []string
-	// memberOf are sets of aggregates: any one of each.
+	// memberOf are sets of aggregates, of each of which any one is required.
 	memberOf    [][]string
 	notMemberOf []string
-	// inTree is a provider's uuid; empty if it was not given.
+	// inTree is the UUID of a provider; empty if not set.
 	inTree string
 }
 
-// grouped are the parameters that may carry a suffix, and since when there are
-// such parameters at all.
+// grouped are the parameters that may have a suffix, with the minor version that adds each.
 var grouped = []struct {
 	name  string
 	since int
@@ -49,7 +48,7 @@ var (
 	suffixes = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 )
 
-// parse reads a query and refuses the combinations that the contract refuses
+// parse parses a query and rejects the combinations that the contract rejects
 // (docs/contract/allocation-candidates.md#order-of-validation).
 func parse(rawQuery string, minor int) (*request, error) {
 	parsed := &request{}
@@ -68,7 +67,7 @@ func parse(rawQuery string, minor int) (*request, error) {
 	return parsed, parsed.check(minor)
 }
 
-// read takes in one parameter.
+// read parses one parameter.
 func (r *request) read(name, value string, isFirst bool, minor int) error {
 	switch {
 	case name == "limit" && minor >= 16:
@@ -112,7 +111,7 @@ func (r *request) read(name, value string, isFirst bool, minor int) error {
 	return r.readGrouped(name, value, minor)
 }
 
-// readGrouped takes in a parameter that belongs to a group.
+// readGrouped parses a parameter of a group.
 func (r *request) readGrouped(name, value string, minor int) error {
 	for _, parameter := range grouped {
 		suffix, isIt := strings.CutPrefix(name, parameter.name)
@@ -139,7 +138,7 @@ func (r *request) readGrouped(name, value string, minor int) error {
 	return fmt.Errorf("unknown parameter %s", name)
 }
 
-// group finds or makes the group of a suffix.
+// group returns the group of a suffix, and creates it if necessary.
 func (r *request) group(suffix string) *group {
 	for _, g := range r.groups {
 		if g.suffix == suffix {
@@ -151,8 +150,8 @@ func (r *request) group(suffix string) *group {
 	return made
 }
 
-// readResources replaces: of a repeated parameter the last counts, and so it is
-// with a repeated class.
+// readResources parses resources. The last of several parameters counts, and the last of several
+// amounts of a class.
 func (g *group) readResources(value string) error {
 	g.resources = map[string]int64{}
 	for element := range strings.SplitSeq(value, ",") {
@@ -166,8 +165,7 @@ func (g *group) readResources(value string) error {
 	return nil
 }
 
-// readRequired adds to what other parameters of the name require; before 1.39 it
-// replaces them.
+// readRequired parses required. Several parameters add up; before 1.39 the last one counts.
 func (g *group) readRequired(value string, minor int) error {
 	if minor < 39 {
 		g.required, g.forbidden = nil, nil
@@ -215,7 +213,7 @@ func (g *group) readMemberOf(value string, minor int) error {
 	return nil
 }
 
-// check refuses what is wrong with the query as a whole.
+// check rejects queries that are invalid as a whole.
 func (r *request) check(minor int) error {
 	for _, trait := range r.rootRequired {
 		if slices.Contains(r.rootForbidden, trait) {
@@ -242,8 +240,8 @@ func (r *request) check(minor int) error {
 	return nil
 }
 
-// checkResourceless is about groups without resources: refused before 1.36, then
-// to be named by a same_subtree.
+// checkResourceless checks groups without resources. Before 1.36 they are invalid; later a
+// same_subtree must name them.
 func (r *request) checkResourceless(minor int) error {
 	some, mentioned := false, map[string]bool{}
 	for _, suffix := range slices.Concat(r.subtrees...) {
@@ -265,7 +263,7 @@ func (r *request) checkResourceless(minor int) error {
 	return nil
 }
 
-// isSubset tells whether all elements of a set are in another.
+// isSubset reports whether all elements of a set are in another.
 func isSubset(set, of []string) bool {
 	return !slices.ContainsFunc(set, func(element string) bool { return !slices.Contains(of, element) })
 }

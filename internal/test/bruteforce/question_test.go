@@ -11,22 +11,22 @@ import (
 	"github.com/berthd/berth/internal/test/bruteforce"
 )
 
-// question is what is asked of a deployment.
+// question is a query and the server to which it is sent.
 type question struct {
-	// query names providers and aggregates as {name}.
+	// query contains providers and aggregates as {name}.
 	query string
 	minor int
-	// setting is which of the servers is asked.
+	// setting is the index of the server.
 	setting int
 }
 
-// GoString is how rapid shows it.
+// GoString returns the text for messages of rapid.
 func (q question) GoString() string {
 	return fmt.Sprintf("GET /allocation_candidates?%s @1.%d, %s", q.query, q.minor, settings[q.setting].name)
 }
 
-// questions draws queries with an eye on a deployment, since a query that knows
-// nothing of it has no candidates.
+// questions draws queries for a deployment. Queries that ignore the deployment would rarely have
+// candidates.
 func questions(w world, minors []int) *rapid.Generator[question] {
 	return rapid.Custom(func(t *rapid.T) question {
 		a := &queryGenerator{generator: generator{t}, world: w}
@@ -46,24 +46,24 @@ func questions(w world, minors []int) *rapid.Generator[question] {
 	})
 }
 
-// queryGenerator draws one query. It has a root in mind, and for each group a provider that
-// would do.
+// queryGenerator draws one query. It selects a root, and for each group a provider that satisfies
+// it.
 type queryGenerator struct {
 	generator
 	world
 	minor int
-	// anchor is the root, and reach what may serve it.
+	// anchor is the root, reach the providers that may serve it.
 	anchor *bruteforce.Provider
 	reach  []*bruteforce.Provider
 	params []string
-	// suffixes are those of the suffixed groups so far; resourceless some of them.
+	// suffixes are the suffixes of the groups so far; resourceless is a subset.
 	suffixes, resourceless []string
 }
 
 func (a *queryGenerator) add(name, value string) { a.params = append(a.params, name+"="+value) }
 
-// shuffled is any order of the parameters. Repeated ones whose last value counts
-// mean something else in another order, which is well.
+// shuffled returns the parameters in random order. The order changes the meaning of repeated
+// parameters of which the last one counts, which is intended.
 func (a *queryGenerator) shuffled() []string {
 	left, order := slices.Clone(a.params), []string(nil)
 	for len(left) > 0 {
@@ -74,7 +74,7 @@ func (a *queryGenerator) shuffled() []string {
 	return order
 }
 
-// ask draws the groups, then what binds them together.
+// ask draws the groups, then the constraints between them.
 func (a *queryGenerator) ask() {
 	suffixed := 0
 	if a.minor >= 25 {
@@ -107,8 +107,8 @@ func (a *queryGenerator) ask() {
 	}
 }
 
-// subtree is a provider of the anchor's tree, best one with children, and all that
-// is below it, the provider itself most of all.
+// subtree returns a provider of the tree of the anchor, preferably one with children, and its
+// descendants. The provider itself is the most frequent element.
 func (a *queryGenerator) subtree() []*bruteforce.Provider {
 	inTree := func(p *bruteforce.Provider) bool { return a.Root(p) == a.anchor }
 	top := a.Named(pick(a.generator, a.names(inTree)...))
@@ -126,7 +126,7 @@ func (a *queryGenerator) subtree() []*bruteforce.Provider {
 	return found
 }
 
-// newSuffix draws one that is not taken. Suffixes are words from 1.33 on.
+// newSuffix draws an unused suffix. From 1.33 on suffixes may be words.
 func (a *queryGenerator) newSuffix() string {
 	all := []string{"1", "2", "3", "11"}
 	if a.minor >= 33 {
@@ -137,7 +137,7 @@ func (a *queryGenerator) newSuffix() string {
 	return suffix
 }
 
-// unsuffixed draws a group that several providers serve.
+// unsuffixed draws a group that several providers may serve.
 func (a *queryGenerator) unsuffixed() {
 	from := a.reach
 	if a.minor >= 31 && a.chance(15) {
@@ -156,7 +156,7 @@ func (a *queryGenerator) unsuffixed() {
 	a.qualities("", chosen, 35)
 }
 
-// suffixed draws a group that one provider serves, with one in mind.
+// suffixed draws a group for a selected provider.
 func (a *queryGenerator) suffixed(provider *bruteforce.Provider) {
 	suffix, wanted := a.newSuffix(), map[string]int64{}
 	for range pick(a.generator, 1, 1, 2) {
@@ -170,7 +170,7 @@ func (a *queryGenerator) suffixed(provider *bruteforce.Provider) {
 	}
 }
 
-// withoutResources draws a group that asks for anything but resources.
+// withoutResources draws a group with constraints other than resources.
 func (a *queryGenerator) withoutResources(provider *bruteforce.Provider) {
 	suffix, before := a.newSuffix(), len(a.params)
 	a.resourceless = append(a.resourceless, suffix)
@@ -183,7 +183,7 @@ func (a *queryGenerator) withoutResources(provider *bruteforce.Provider) {
 	}
 }
 
-// repeatGroup asks for the same as another group, under a new suffix.
+// repeatGroup repeats the constraints of another group with a new suffix.
 func (a *queryGenerator) repeatGroup() {
 	from, suffix := pick(a.generator, a.suffixes...), a.newSuffix()
 	for _, param := range slices.Clone(a.params) {
@@ -224,7 +224,7 @@ func (a *queryGenerator) resources(suffix string, wanted map[string]int64) {
 	a.add("resources"+suffix, strings.Join(list, ","))
 }
 
-// roomy is a provider that can serve anything, or rarely any provider.
+// roomy returns a provider with free capacity, or rarely any provider.
 func (a *queryGenerator) roomy(from []*bruteforce.Provider) *bruteforce.Provider {
 	roomy := slices.DeleteFunc(slices.Clone(from), func(p *bruteforce.Provider) bool { return len(served(p)) == 0 })
 	if len(roomy) == 0 || a.chance(4) {
@@ -233,7 +233,7 @@ func (a *queryGenerator) roomy(from []*bruteforce.Provider) *bruteforce.Provider
 	return pick(a.generator, roomy...)
 }
 
-// served are the classes for which a provider has room.
+// served returns the classes of which a provider has free capacity.
 func served(provider *bruteforce.Provider) []string {
 	var classes []string
 	for _, class := range slices.Sorted(maps.Keys(provider.Inventories)) {
@@ -244,14 +244,14 @@ func served(provider *bruteforce.Provider) []string {
 	return classes
 }
 
-// fitting are amounts for which a provider has room.
+// fitting returns amounts that fit the free capacity of a provider.
 func fitting(provider *bruteforce.Provider, class string) []int64 {
 	return slices.DeleteFunc([]int64{1, 2, 3, 4, 6, 8, 12, 28, 29}, func(amount int64) bool {
 		return !provider.HasRoomFor(class, amount)
 	})
 }
 
-// class is one that a provider can serve, or rarely any.
+// class returns a class that a provider can serve, or rarely any class.
 func (a *queryGenerator) class(provider *bruteforce.Provider) string {
 	if classes := served(provider); len(classes) > 0 && !a.chance(4) {
 		return pick(a.generator, classes...)
@@ -259,8 +259,8 @@ func (a *queryGenerator) class(provider *bruteforce.Provider) string {
 	return pick(a.generator, hostOdds...).class
 }
 
-// amount is one for which a provider has room, or rarely any. Small ones leave more
-// to choose from, and large ones show how sums are checked.
+// amount returns an amount that a provider can serve, or rarely any amount. Small amounts permit
+// more candidates; large amounts test the checks of sums.
 func (a *queryGenerator) amount(provider *bruteforce.Provider, class string) int64 {
 	amounts := fitting(provider, class)
 	switch {

@@ -11,12 +11,12 @@ import (
 	"github.com/berthd/berth/internal/test/bruteforce"
 )
 
-// questionsPerDeployment spares loads. rapid draws 100 deployments in each of two
-// parts, so these are 2000 cases; -rapid.checks or RAPID_CHECKS says how many
-// deployments instead: 500 make 10,000 cases.
+// questionsPerDeployment is the number of queries per load of the database. rapid draws 100
+// deployments in each of two parts, so these are 2000 cases. -rapid.checks or RAPID_CHECKS sets the
+// number of deployments: 500 are 10,000 cases.
 const questionsPerDeployment = 10
 
-// parts are drawn side by side, each on a database of its own.
+// parts are the parallel parts of the test, each with its own database and minor versions.
 var parts = []struct {
 	name   string
 	minors []int
@@ -25,7 +25,7 @@ var parts = []struct {
 	{"at all versions", versions()},
 }
 
-// versions are all that have candidates, the newest first.
+// versions are all minor versions with candidates, the newest first.
 func versions() []int {
 	var minors []int
 	for minor := 39; minor >= 10; minor-- {
@@ -34,13 +34,13 @@ func versions() []int {
 	return minors
 }
 
-// trial is a deployment and what is asked of it.
+// trial is a deployment with its queries.
 type trial struct {
 	world     world
 	questions []question
 }
 
-// GoString keeps rapid from showing what is reduced before it is shown.
+// GoString returns an empty text, so that rapid does not print a case before reduce has shrunk it.
 func (t trial) GoString() string {
 	return fmt.Sprintf("%d questions to %d providers", len(t.questions), len(t.world.Providers))
 }
@@ -55,7 +55,7 @@ func trials(minors []int) *rapid.Generator[trial] {
 	})
 }
 
-// enough is from how many cases on their distribution is no matter of luck.
+// enough is the minimum number of cases whose distribution the test checks.
 const enough = 400
 
 func TestCandidates_RandomQueries_MatchBruteforce(t *testing.T) {
@@ -71,13 +71,13 @@ func TestCandidates_RandomQueries_MatchBruteforce(t *testing.T) {
 		}
 	})
 	if shown.cases < enough {
-		t.Logf("%d cases are too few to ask what they have shown", shown.cases)
+		t.Logf("skipping the check of the distribution: %d cases are too few", shown.cases)
 		return
 	}
 	shown.check(t)
 }
 
-// TestCandidates_RandomQueries_CoverEveryRule needs no server: it is about the questions.
+// TestCandidates_RandomQueries_CoverEveryRule checks the generator of queries without a server.
 func TestCandidates_RandomQueries_CoverEveryRule(t *testing.T) {
 	t.Parallel()
 	shown := newTally()
@@ -94,7 +94,7 @@ func TestCandidates_RandomQueries_CoverEveryRule(t *testing.T) {
 	}
 }
 
-// try asks the server and the rules, and fails where they differ.
+// try compares the server with the brute force, and fails on a difference.
 func (b *bundle) try(t *rapid.T, drawn trial, shown *tally) {
 	if err := b.load(drawn.world.Deployment); err != nil {
 		t.Fatalf("%#v\n%v", drawn.world, err)
@@ -112,12 +112,12 @@ func (b *bundle) try(t *rapid.T, drawn trial, shown *tally) {
 		if expected, reduced := b.compare(w, q); reduced != nil {
 			t.Fatalf("%#v\n%#v\n%s\n%s", w, q, strings.Join(reduced, "\n"), listed(expected.Candidates))
 		}
-		t.Fatalf("not every time, of %#v:\n%#v\n%s", drawn.world, q, strings.Join(wrong, "\n"))
+		t.Fatalf("intermittent difference with %#v:\n%#v\n%s", drawn.world, q, strings.Join(wrong, "\n"))
 	}
 }
 
-// fails tells whether the server is wrong about a case. One that shuffles is asked
-// several times.
+// fails reports whether the server is wrong about a case. It repeats the query to a server that
+// shuffles candidates.
 func (b *bundle) fails(w world, q question) bool {
 	if b.load(w.Deployment) != nil {
 		return false
@@ -130,8 +130,7 @@ func (b *bundle) fails(w world, q question) bool {
 	return false
 }
 
-// compare asks both. It returns what the rules give, and what is wrong with what the
-// server says.
+// compare returns the answer of the brute force, and the differences of the response of the server.
 func (b *bundle) compare(w world, q question) (expected *bruteforce.Answer, wrong []string) {
 	expected = settings[q.setting].apply(w.Ask(bruteforce.Expand(q.query), q.minor))
 	answer := b.get(q.setting, q.query, q.minor)
@@ -148,7 +147,7 @@ func (b *bundle) compare(w world, q question) (expected *bruteforce.Answer, wron
 	return expected, expected.Differences(shown)
 }
 
-// listed shows candidates, if they are few.
+// listed returns candidates as text, if they are few.
 func listed(candidates []bruteforce.Candidate) string {
 	var lines strings.Builder
 	fmt.Fprintf(&lines, "%d candidates are right", len(candidates))

@@ -9,9 +9,8 @@ import (
 	"github.com/berthd/berth/internal/test/bruteforce"
 )
 
-// reduce leaves out of a case whatever can be left out so that it still fails. It
-// works on what people read, the notation and the query: rapid would have to work on
-// thousands of drawn bits, and stop long before nothing is left to leave out.
+// reduce removes all parts of a case that are not necessary for its failure. It works on the
+// notation and the query, because rapid would shrink thousands of drawn bits and stop early.
 func reduce(w world, q question, fails func(world, question) bool) (world, question) {
 	for smaller := true; smaller; {
 		smaller = false
@@ -32,8 +31,8 @@ func reduce(w world, q question, fails func(world, question) bool) (world, quest
 	return w, q
 }
 
-// shorterDeployments are all that lack one provider, quality or use. Some have
-// children without a parent, which are not read.
+// shorterDeployments returns the deployments without one provider, property or usage. Some have
+// children without a parent, which ParseDeployment rejects.
 func shorterDeployments(text string) iter.Seq[string] {
 	lines := slices.Collect(strings.Lines(text))
 	return func(yield func(string) bool) {
@@ -53,15 +52,15 @@ func shorterDeployments(text string) iter.Seq[string] {
 	}
 }
 
-// isAboveAnother tells whether the next line is a child of a line's provider, or
-// something refers to it.
+// isAboveAnother reports whether the next line is a child of the provider of a line, or another
+// line refers to it.
 func isAboveAnother(lines []string, i int) bool {
 	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 	return i+1 < len(lines) && indent(lines[i+1]) > indent(lines[i])
 }
 
-// shorterLines lack a word, an element of a list, or what is unusual of an
-// inventory.
+// shorterLines returns the line without a word, without an element of a list, or with a default
+// value in an inventory.
 func shorterLines(line string) iter.Seq[string] {
 	indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
 	words := strings.Fields(line)
@@ -90,7 +89,7 @@ func shorterLines(line string) iter.Seq[string] {
 	}
 }
 
-// shorterLists lack one of several elements.
+// shorterLists returns the lists without one of several elements.
 func shorterLists(list string) iter.Seq[string] {
 	elements := strings.Split(list, ",")
 	return func(yield func(string) bool) {
@@ -102,8 +101,8 @@ func shorterLists(list string) iter.Seq[string] {
 	}
 }
 
-// simplerQuestions lack a parameter or an element of one, or are asked of the first
-// server or at the newest version.
+// simplerQuestions returns the query without a parameter or an element, for the first server, or at
+// the newest version.
 func simplerQuestions(q question) iter.Seq[question] {
 	params := strings.Split(q.query, "&")
 	return func(yield func(question) bool) {
@@ -143,7 +142,7 @@ used: t0 VCPU:1
 		t.Fatal(err)
 	}
 	q := question{query: "resources=VCPU:1,VGPU:1&required=!CUSTOM_RAID&limit=3", minor: 20, setting: 1}
-	// As if everything were right but for children with VGPU in aggregate B.
+	// The fake failure occurs for children with VGPU in aggregate B.
 	w, q := reduce(world{deployment}, q, func(w world, q question) bool {
 		at := w.Named("t0a")
 		return strings.Contains(q.query, "VGPU:1") && at != nil && at.Parent != "" &&

@@ -13,18 +13,19 @@ import (
 // feature is a property that random cases must have, because otherwise they prove nothing.
 type feature struct {
 	name string
-	// perThousand is how many of a thousand cases with candidates show it at least.
+	// perThousand is the minimum number of cases with the feature per thousand cases with
+	// candidates.
 	perThousand int
 	shows       func(w world, q question, answer *bruteforce.Answer) bool
 }
 
-// matching finds cases by their query. A suffix may follow each name.
+// matching returns a feature of the query. A suffix may follow each name.
 func matching(pattern string) func(world, question, *bruteforce.Answer) bool {
 	compiled := regexp.MustCompile(pattern)
 	return func(_ world, q question, _ *bruteforce.Answer) bool { return compiled.MatchString("&" + q.query) }
 }
 
-// features are those of the grammar, and of the rules.
+// features are the features of the grammar and of the rules.
 var features = []feature{
 	{"several classes in the unsuffixed group", 100, matching(`&resources=[^&]*,`)},
 	{"suffixed groups", 200, matching(`&resources[^=&]+=`)},
@@ -74,10 +75,10 @@ func below(minor int) func(world, question, *bruteforce.Answer) bool {
 	return func(_ world, q question, _ *bruteforce.Answer) bool { return q.minor < minor }
 }
 
-// classPattern finds the classes in what resources asks for.
+// classPattern matches the classes in a resources parameter.
 var classPattern = regexp.MustCompile(`[A-Z_]+`)
 
-// matchingBoth finds cases where two parameters name the same class.
+// matchingBoth returns a feature: two parameters contain the same class.
 func matchingBoth(one, other string) func(world, question, *bruteforce.Answer) bool {
 	first, second := regexp.MustCompile(one), regexp.MustCompile(other)
 	return func(_ world, q question, _ *bruteforce.Answer) bool {
@@ -94,7 +95,7 @@ func matchingBoth(one, other string) func(world, question, *bruteforce.Answer) b
 	}
 }
 
-// groups are the parameters of each suffix, in alphabetical order.
+// groups returns the parameters of each suffix, in alphabetical order.
 func (q question) groups() map[string][]string {
 	found := map[string][]string{}
 	for param := range strings.SplitSeq(q.query, "&") {
@@ -111,7 +112,7 @@ func (q question) groups() map[string][]string {
 	return found
 }
 
-// hasRepeated finds a group with several parameters of a kind.
+// hasRepeated returns a feature: a group has several parameters of a kind.
 func hasRepeated(kind string) func(world, question, *bruteforce.Answer) bool {
 	return func(_ world, q question, _ *bruteforce.Answer) bool {
 		for _, params := range q.groups() {
@@ -143,7 +144,7 @@ func hasExcludingGroup(_ world, q question, _ *bruteforce.Answer) bool {
 	return hasGroup(q, regexp.MustCompile(`^(required|member_of)=![^!]*$`).MatchString)
 }
 
-// hasGroup tells whether all parameters of some group are of a kind.
+// hasGroup reports whether all parameters of some group are of a kind.
 func hasGroup(q question, isOfKind func(param string) bool) bool {
 	for _, params := range q.groups() {
 		if !slices.ContainsFunc(params, func(param string) bool { return !isOfKind(param) }) {
@@ -157,7 +158,8 @@ func isCut(_ world, _ question, answer *bruteforce.Answer) bool {
 	return answer.Limit > 0 && answer.Limit < len(answer.Candidates)
 }
 
-// usesSeveralTrees: only a sharing provider makes that possible.
+// usesSeveralTrees reports whether a candidate uses several trees, which requires a sharing
+// provider.
 func usesSeveralTrees(w world, _ question, answer *bruteforce.Answer) bool {
 	return slices.ContainsFunc(answer.Candidates, func(c bruteforce.Candidate) bool { return len(w.rootsOf(c)) > 1 })
 }
@@ -182,7 +184,7 @@ func (w world) rootsOf(candidate bruteforce.Candidate) map[*bruteforce.Provider]
 	return roots
 }
 
-// addsUp: some class of some candidate is the sum of what two groups want.
+// addsUp reports whether a class of a candidate is the sum of the amounts of two groups.
 func addsUp(_ world, q question, answer *bruteforce.Answer) bool {
 	return slices.ContainsFunc(answer.Candidates, func(c bruteforce.Candidate) bool {
 		taken := 0
@@ -201,7 +203,7 @@ func addsUp(_ world, q question, answer *bruteforce.Answer) bool {
 	})
 }
 
-// tally counts what cases have shown. Several tests may fill it at a time.
+// tally counts the features of cases. It is safe for concurrent use.
 type tally struct {
 	sync.Mutex
 	cases, refused, withCandidates int
@@ -231,20 +233,20 @@ func (c *tally) count(w world, q question, answer *bruteforce.Answer) {
 	}
 }
 
-// check fails if too few of the cases show something.
+// check fails the test for each feature with too few cases.
 func (c *tally) check(t *testing.T) {
 	t.Helper()
-	t.Logf("%d cases, %d with candidates, %d refused", c.cases, c.withCandidates, c.refused)
+	t.Logf("cases = %d, with candidates = %d, invalid = %d", c.cases, c.withCandidates, c.refused)
 	if c.withCandidates*2 < c.cases {
-		t.Errorf("only %d of %d cases have candidates", c.withCandidates, c.cases)
+		t.Errorf("cases with candidates = %d of %d, want more", c.withCandidates, c.cases)
 	}
 	if c.refused*20 > c.cases {
-		t.Errorf("%d of %d cases are refused", c.refused, c.cases)
+		t.Errorf("invalid cases = %d of %d, want fewer", c.refused, c.cases)
 	}
 	for _, feature := range features {
 		t.Logf("%6d  %s", c.seen[feature.name], feature.name)
 		if least := c.withCandidates * feature.perThousand / 1000; c.seen[feature.name] < least {
-			t.Errorf("%s: only %d cases, not %d", feature.name, c.seen[feature.name], least)
+			t.Errorf("%s: cases = %d, want at least %d", feature.name, c.seen[feature.name], least)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/berthd/berth/internal/test/bruteforce"
 )
 
-// qualities draws what else a group asks of the providers it has in mind.
+// qualities draws the constraints of a group other than resources.
 func (a *queryGenerator) qualities(suffix string, providers []*bruteforce.Provider, percent int) {
 	if a.minor >= 17 && a.chance(percent) {
 		a.traits(suffix, providers)
@@ -18,8 +18,8 @@ func (a *queryGenerator) qualities(suffix string, providers []*bruteforce.Provid
 	}
 }
 
-// traits draws required ones, each from a provider in mind, and forbidden ones, best such that other providers have
-// them.
+// traits draws required traits, each from a selected provider, and forbidden traits, preferably of
+// other providers.
 func (a *queryGenerator) traits(suffix string, providers []*bruteforce.Provider) {
 	var present, elements []string
 	for _, provider := range providers {
@@ -46,7 +46,7 @@ func (a *queryGenerator) traits(suffix string, providers []*bruteforce.Provider)
 	}
 }
 
-// unwanted is a trait to forbid that is none of some, if there is any.
+// unwanted returns a trait that none of the providers has, if there is one.
 func (a *queryGenerator) unwanted(present []string) []string {
 	absent, elsewhere := without(allTraits, present), []string(nil)
 	for _, provider := range a.reach {
@@ -61,7 +61,7 @@ func (a *queryGenerator) unwanted(present []string) []string {
 	return nil
 }
 
-// addTraits spreads traits over parameters. Before 1.39 only the last of several
+// addTraits distributes traits over parameters. Before 1.39 only the last of several parameters
 // counts.
 func (a *queryGenerator) addTraits(suffix string, elements []string) {
 	if len(elements) == 0 {
@@ -82,7 +82,8 @@ func (a *queryGenerator) addTraits(suffix string, elements []string) {
 	}
 }
 
-// aggregates draws those that a group's provider must be in, and those that it must not. No provider is in Z.
+// aggregates draws required and forbidden aggregates of the provider of a group. No provider is in
+// Z.
 func (a *queryGenerator) aggregates(suffix string, providers []*bruteforce.Provider) {
 	near := a.aggregatesOf(providers[a.below(len(providers))])
 	if suffix == "" {
@@ -103,8 +104,8 @@ func (a *queryGenerator) aggregates(suffix string, providers []*bruteforce.Provi
 	}
 }
 
-// notMemberOf forbids aggregates in which the providers in mind are not, best such
-// that others around them are: their roots and the anchor.
+// notMemberOf forbids aggregates without the selected providers, preferably aggregates of their
+// roots or of the anchor.
 func (a *queryGenerator) notMemberOf(suffix string, providers []*bruteforce.Provider, near []string) {
 	far := without(append(slices.Clone(allAggregates), "Z"), near)
 	var around []string
@@ -120,7 +121,7 @@ func (a *queryGenerator) notMemberOf(suffix string, providers []*bruteforce.Prov
 	a.add("member_of"+suffix, "!"+a.anyOf(pick(a.generator, far...), far))
 }
 
-// anyOf is an aggregate, alone or in a list with others.
+// anyOf returns an aggregate, alone or in a list with others.
 func (a *queryGenerator) anyOf(name string, others []string) string {
 	if !a.chance(45) {
 		return "{" + name + "}"
@@ -128,7 +129,7 @@ func (a *queryGenerator) anyOf(name string, others []string) string {
 	return "in:" + braced(append(some(a.generator, 30, append(others, "Z")...), name))
 }
 
-// bind draws what is asked of the groups together and of the root.
+// bind draws the constraints between groups and of the root.
 func (a *queryGenerator) bind(isTied bool) {
 	switch {
 	case len(a.suffixes) > 1 && !a.chance(2):
@@ -153,8 +154,7 @@ func (a *queryGenerator) bind(isTied bool) {
 	}
 }
 
-// rootTraits draws root_required, best so that the anchor has it and other roots do
-// not.
+// rootTraits draws root_required, preferably satisfied by the anchor and not by other roots.
 func (a *queryGenerator) rootTraits() {
 	absent := without(allTraits, a.anchor.Traits)
 	elements := some(a.generator, 50, a.anchor.Traits...)

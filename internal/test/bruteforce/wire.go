@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// wireAnswer is a body of 200; whatever it does not name is an error.
+// wireAnswer is the body of a 200; other members are an error.
 type wireAnswer struct {
 	Requests []struct {
 		Allocations json.RawMessage      `json:"allocations"`
@@ -26,7 +26,7 @@ type wireAnswer struct {
 	} `json:"provider_summaries"`
 }
 
-// wireUse is an element of allocations; before 1.12 it names its provider.
+// wireUse is an element of allocations; before 1.12 it contains its provider.
 type wireUse struct {
 	Provider *struct {
 		UUID string `json:"uuid"`
@@ -34,8 +34,8 @@ type wireUse struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
-// Decode reads the body of an answer of a minor version, and finds fault with
-// whatever that version does not have.
+// Decode parses the body of a response at a minor version. Members that the version lacks are
+// errors.
 func (d *Deployment) Decode(body []byte, minor int) (*ServerAnswer, error) {
 	var read wireAnswer
 	if err := decodeStrictly(body, &read); err != nil {
@@ -94,7 +94,7 @@ func decodeStrictly(body []byte, into any) error {
 	return nil
 }
 
-// integral insists on digits: 10.0 is not how a capacity is written.
+// integral parses an integer without a fraction, because 10.0 is not a valid capacity.
 func integral(number json.Number) (float64, error) {
 	for i, digit := range number {
 		if (digit < '0' || digit > '9') && (digit != '-' || i > 0) {
@@ -111,7 +111,7 @@ func (d *Deployment) nameOf(uuid string) (string, error) {
 	return "", fmt.Errorf("no provider has uuid %q", uuid)
 }
 
-// decodeCandidate reads allocations in the form of their version.
+// decodeCandidate parses allocations in the form of their version.
 func (d *Deployment) decodeCandidate(allocations json.RawMessage, mappings *map[string][]string, minor int) (Candidate, error) {
 	uses := map[string]wireUse{}
 	if minor >= 12 {
@@ -164,13 +164,13 @@ func (d *Deployment) decodeMappings(mappings *map[string][]string, into *Candida
 			}
 			names = append(names, name)
 		}
-		slices.Sort(names) // their order says nothing
+		slices.Sort(names) // their order is undefined
 		into.Mappings[suffix] = names
 	}
 	return nil
 }
 
-// decodePlace reads where in its tree a provider is. A root's parent is null.
+// decodePlace parses the root and the parent of a provider. The parent of a root is null.
 func (d *Deployment) decodePlace(parent json.RawMessage, root *string) (parentName, rootName *string, err error) {
 	if parent != nil {
 		parentName = new(string)

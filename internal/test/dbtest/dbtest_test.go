@@ -245,8 +245,8 @@ func TestCluster_TestTemplateDropped_Recreated(t *testing.T) {
 	execute(t, New(t), "INSERT INTO traits (id, name) VALUES (77, 'CUSTOM_GOLD')")
 }
 
-// A private server has the version of the programs that BinariesVariable names, in a
-// directory of its own.
+// TestSettings_PostgresBinariesVariable_StartsThatVersion checks that a private server runs the
+// programs of BinariesVariable, in a separate directory.
 func TestSettings_PostgresBinariesVariable_StartsThatVersion(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv(BinariesVariable)

@@ -15,31 +15,31 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Views are the ways to look at a history.
+// Views are the options of Check.
 type Views struct {
-	// Timeout bounds the search in one view of one part of the history.
+	// Timeout limits the search in one view.
 	Timeout time.Duration
-	// Directory is where pictures of what nothing explains are written.
+	// Directory is the directory for the visualizations of unexplained views.
 	Directory string
 }
 
-// view is a part of the history with what it is held against.
+// view is a part of the history with its sequential model.
 type view struct {
 	name  string
 	model porcupine.Model
 	calls []*Call
 }
 
-// Findings are what is wrong with a history, a sentence for each part of it.
+// Findings are the results of Check, one sentence per view.
 type Findings struct {
-	// Unexplained are the parts that no order explains.
+	// Unexplained are the views without a valid sequential order.
 	Unexplained []string
-	// Undecided are the parts in which the search was not done in time. They prove
-	// neither that the service is right nor that it is not.
+	// Undecided are the views whose search reached the timeout. They prove neither correctness nor
+	// a violation.
 	Undecided []string
 }
 
-// Check looks at a history in all ways. It fails if a picture cannot be written.
+// Check checks a history in all views. It returns an error if it cannot write a visualization.
 func (v Views) Check(calls []*Call) (Findings, error) {
 	findings := Findings{Unexplained: unexplained(calls)}
 	parts := views(calls)
@@ -72,9 +72,10 @@ func (v Views) check(part *view) (Findings, error) {
 		return Findings{}, nil
 	case porcupine.Unknown:
 		return Findings{Undecided: []string{fmt.Sprintf(
-			"%s: whether an order explains the %d calls was not found out in %s", part.name, len(part.calls), v.Timeout)}}, nil
+			"%s: the search for an order of the %d calls did not end in %s", part.name, len(part.calls), v.Timeout)}}, nil
 	}
-	// What is needed for a picture takes longer, so it is collected only now.
+	// Porcupine collects the data for a visualization only in a second run, because that takes
+	// longer.
 	_, information := porcupine.CheckOperationsVerbose(part.model, operations, v.Timeout)
 	path := filepath.Join(v.Directory, part.name+".html")
 	if err := os.MkdirAll(v.Directory, 0o755); err != nil {
@@ -87,8 +88,7 @@ func (v Views) check(part *view) (Findings, error) {
 		"%s: no order explains the %d calls; %s shows them", part.name, len(part.calls), path)}}, nil
 }
 
-// unexplained are the answers that no service should give, whatever the order; some of
-// them.
+// unexplained returns the first responses that are wrong in every order.
 func unexplained(calls []*Call) (findings []string) {
 	const most = 10
 	for _, call := range calls {
@@ -99,7 +99,7 @@ func unexplained(calls []*Call) (findings []string) {
 	return findings
 }
 
-// views cuts a history into its parts.
+// views returns the views of a history.
 func views(calls []*Call) []view {
 	var districts []*Partition
 	byDistrict := map[*Partition][]*Call{}
@@ -125,7 +125,7 @@ func views(calls []*Call) []view {
 	return made
 }
 
-// whoWasWhere are the consumers that any call names on a place.
+// whoWasWhere returns the consumers for which a call sets allocations, by provider.
 func whoWasWhere(calls []*Call) (been [providers][consumers]bool) {
 	for _, call := range calls {
 		for _, one := range wants(call.Operation) {
@@ -139,10 +139,10 @@ func whoWasWhere(calls []*Call) (been [providers][consumers]bool) {
 	return been
 }
 
-// never is the end of a call whose answer was lost.
+// never is the end of a call whose response was lost.
 const never = time.Duration(math.MaxInt64)
 
-// operations are the calls in the form of porcupine, in lanes in which no two overlap.
+// operations returns the calls in the form of porcupine, in lanes of calls that do not overlap.
 func (v *view) operations() []porcupine.Operation {
 	calls := slices.Clone(v.calls)
 	slices.SortStableFunc(calls, func(a, b *Call) int { return cmp.Compare(a.Start, b.Start) })
@@ -163,10 +163,10 @@ func (v *view) operations() []porcupine.Operation {
 	return made
 }
 
-// step says whether an answer can be given in a state, and which state comes of it.
+// step reports whether a response is valid in a state, and returns the state after the call.
 type step[S comparable] func(now S, call *Call, answer *Answer) (S, bool)
 
-// accepted is the answer of a call whose own answer was lost, if it did happen.
+// accepted is the response of an executed call whose real response was lost.
 var accepted = &Answer{Observed: unseen()}
 
 func modelOf[S comparable](of step[S]) porcupine.Model {
@@ -206,7 +206,7 @@ func consumerStep(c int) step[Consumer] {
 	}
 }
 
-// wholeStep asks all parts; each must explain the answer at this moment.
+// wholeStep applies the steps of all providers and consumers; each must explain the response.
 func wholeStep(now State, call *Call, answer *Answer) (State, bool) {
 	if answer.Reason == Unexplained || !call.Operation.whole(&now, answer) {
 		return now, false

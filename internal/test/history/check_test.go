@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// told writes histories by hand: one call after the other, unless they are said to be
-// at once.
+// told builds a history: one call after the other, unless atOnce makes them overlap.
 type told struct {
 	district *Partition
 	calls    []*Call
@@ -47,7 +46,7 @@ func no(reason Reason, place, class int) func(*Answer) {
 	return func(a *Answer) { a.Status, a.Reason, a.Provider, a.Class = http.StatusConflict, reason, place, class }
 }
 
-// begin is a history with two providers of 8 VCPUs.
+// begin returns a history with two providers of 8 VCPUs.
 func begin() *told {
 	h := &told{district: NewDistrict(0)}
 	for p := range 2 {
@@ -57,7 +56,7 @@ func begin() *told {
 	return h
 }
 
-// taking is a claim of so many VCPUs of the two providers.
+// taking returns a claim of VCPUs on the two providers.
 func taking(consumer int, given int64, amounts ...int64) Operation {
 	one := want{consumer: consumer, given: given}
 	for p, amount := range amounts {
@@ -66,7 +65,7 @@ func taking(consumer int, given int64, amounts ...int64) Operation {
 	return claim{takes{wants: []want{one}}}
 }
 
-// sees is what a look at a consumer or provider tells.
+// seesConsumer returns a change of a response: the allocations of a consumer and its generation.
 func seesConsumer(generation int64, amounts ...int64) func(*Answer) {
 	return func(a *Answer) {
 		a.Observed.Generation = generation
@@ -85,7 +84,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 	usages := func(p int) Operation { return getUsages{at(p)} }
 	for name, c := range map[string]struct {
 		history *told
-		// against are the parts that nothing explains.
+		// against are the views without a valid order.
 		against []string
 	}{
 		"one claim after the other": {history: begin().
@@ -96,11 +95,11 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			history: begin().say(taking(0, 0, 5), yes).say(taking(0, 1, 3), yes).say(taking(0, 1, 4), yes),
 			against: []string{"district-0-consumer-0", "district-0"},
 		},
-		"no room where there is some": {
+		"exceeded capacity with enough free capacity": {
 			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 3), no(CapacityExceeded, 0, 0)),
 			against: []string{"district-0-place-0", "district-0"},
 		},
-		"no room at a moment in which there was none": {history: begin().
+		"exceeded capacity during another claim": {history: begin().
 			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(CapacityExceeded, 0, 0)).say(deleteAllocations{who: 0}, yes).atOnce(3)},
 		"room where there is none": {
 			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 4), yes),
@@ -152,8 +151,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 	}
 }
 
-// reading makes the looks of the last four calls, of which the first is a claim, one
-// after the other while that runs.
+// reading makes the last three calls, which read, follow one another during the claim before them.
 func (h *told) reading() *told {
 	last := h.calls[len(h.calls)-4:]
 	for i, call := range last[1:] {
@@ -182,7 +180,7 @@ func TestHistory_Unexplained_WritesVisualization(t *testing.T) {
 	}
 	for _, call := range h.calls {
 		if call.Operation.concerns(0, [consumers]bool{}) && !strings.Contains(string(picture), call.describe()) {
-			t.Errorf("the picture of %d bytes does not show %q", len(picture), call.describe())
+			t.Errorf("the visualization of %d bytes lacks %q", len(picture), call.describe())
 		}
 	}
 }
@@ -194,7 +192,7 @@ func TestHistory_CheckTimeout_ReportsUndecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	if findings.Unexplained != nil || len(findings.Undecided) == 0 ||
-		!strings.Contains(findings.Undecided[0], "was not found out in 1ns") {
+		!strings.Contains(findings.Undecided[0], "did not end in 1ns") {
 		t.Errorf("got %q", findings)
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// want is what one consumer is to have.
+// want is the requested allocations of one consumer.
 type want struct {
 	consumer int
-	// given is the generation that the client knows; 0: it knows of no consumer.
+	// given is the consumer generation in the request; 0: a new consumer.
 	given int64
 	has   [providers]Amounts
 }
 
-// takes is what requests have in common that say what consumers are to have.
+// takes is the part of a request that sets the allocations of consumers.
 type takes struct {
 	nothing
 	wants []want
@@ -48,7 +48,7 @@ func (w takes) of(c int) bool {
 	return false
 }
 
-// document is the body by consumer.
+// document returns the body, by consumer.
 func (w takes) document(d *Partition) map[string]any {
 	made := map[string]any{}
 	for _, one := range w.wants {
@@ -76,7 +76,7 @@ func (w takes) document(d *Partition) map[string]any {
 	return made
 }
 
-// judge says what of a class of a provider the wants break; empty: nothing.
+// judge returns the rule that the requested amounts of a class on a provider violate; empty: none.
 func (w takes) judge(p, class int, now *Provider) Reason {
 	var had, wanted int64
 	offer := now.Inventories[class]
@@ -100,8 +100,8 @@ func (w takes) judge(p, class int, now *Provider) Reason {
 	return ""
 }
 
-// breaks says whether the wants break a certain rule. Of two that they break, the
-// first in the order of the request is named, so that both can be right.
+// breaks reports whether the requested amounts violate a rule. If they violate two, the server may
+// report either, because it reports the first in the order of the request.
 func (w takes) breaks(p, class int, now *Provider, reason Reason) bool {
 	if !now.Exists || class < 0 {
 		return false
@@ -115,8 +115,9 @@ func (w takes) breaks(p, class int, now *Provider, reason Reason) bool {
 	return found == reason
 }
 
-// take is a provider after the wants; false: they do not fit. Its generation rises if
-// it is named, or was used by a consumer that is gone now.
+// take returns the provider after the claim, or false if a rule rejects it. The generation of a
+// provider increases if the request contains it, or if it was used by a consumer without requested
+// allocations.
 func (w takes) take(p int, now Provider) (Provider, bool) {
 	rises := false
 	for class := range classes {
@@ -160,10 +161,10 @@ func (w takes) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
 			}
 			return Consumer{Generation: now.Generation + 1, ByProvider: one.has}, isKnown
 		case ConsumerGenerationConflict:
-			// Which of several it was is not said.
+			// The error does not name the consumer, if there are several.
 			return now, len(w.wants) > 1 || !isKnown && a.Expected == now.Generation
 		case ProviderNotFound, NoInventory, WrongUnits, CapacityExceeded:
-			return now, isKnown // which is looked at first
+			return now, isKnown // the server checks the generation first
 		}
 		return now, a.Reason == RetriesExhausted
 	}
@@ -190,7 +191,7 @@ func (w takes) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// claim is PUT /allocations/{consumer} for one consumer and POST for several.
+// claim is PUT /allocations/{consumer} for one consumer and POST /allocations for several.
 type claim struct{ takes }
 
 func (w claim) request(d *Partition) request {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Recorder notes all calls to one service.
+// Recorder records all calls to one server.
 type Recorder struct {
-	// URL is the service; HTTP sends the requests.
+	// URL is the URL of the server; HTTP sends the requests.
 	URL  string
 	HTTP *http.Client
 
@@ -24,12 +24,12 @@ type Recorder struct {
 	calls []*Call
 }
 
-// NewRecorder begins a history.
+// NewRecorder returns a recorder of a new history.
 func NewRecorder(url string, with *http.Client) *Recorder {
 	return &Recorder{URL: url, HTTP: with, began: time.Now()}
 }
 
-// Calls are all that were made so far.
+// Calls returns all calls so far.
 func (r *Recorder) Calls() []*Call {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -47,24 +47,25 @@ func unseen() Observed {
 	return seen
 }
 
-// Client is one of many that send requests. It remembers what it was told, and acts
-// on that, right or wrong.
+// Client is one of the concurrent clients. It chooses requests from the responses that it has
+// received, which may be outdated.
 type Client struct {
 	Number    int
 	Recorder  *Recorder
 	Partition *Partition
-	// Dice decide what it does.
+	// Dice is the random generator of the client.
 	Dice *rand.Rand
-	// Cut is how many of a thousand writes lose their connection before the answer.
+	// Cut is the number of writes per thousand whose connection the client closes before the
+	// response.
 	Cut int
-	// Favours is what it does more often than the rest.
+	// Favours is the kind of request that the client sends more often.
 	Favours Bias
 
 	memory State
 }
 
-// Do sends one request and notes it with its answer. A question whose answer is lost
-// is not noted: it changed nothing and told nothing.
+// Do sends one request and records it with its response. It does not record a read without a
+// response, which neither changes nor shows anything.
 func (c *Client) Do(ctx context.Context, operation Operation) (*Call, error) {
 	call := &Call{Client: c.Number, Partition: c.Partition, Operation: operation}
 	sent := operation.request(c.Partition)
@@ -127,8 +128,8 @@ func (c *Client) send(ctx context.Context, sent request) (status int, raw []byte
 	return answer.StatusCode, raw, err
 }
 
-// remember takes over what an answer tells. After a refusal for a generation the
-// client knows only that it knew nothing; it will look when it wants to.
+// remember stores the state that a response shows. After a generation conflict the client keeps its
+// outdated state until it reads again.
 func (c *Client) remember(call *Call) {
 	if call.Answer.Lost || call.Answer.Reason != "" {
 		return

@@ -5,18 +5,18 @@ import (
 	"net/http"
 )
 
-// The floor under a history. No moment for itself is right in every state, so an order
-// may well explain a service that accepts hardly anything; but that shows little.
+// The minimum coverage of a history. RetriesExhausted is valid in every state, so an order may
+// explain a server that rejects almost all writes, which proves little.
 const (
-	// enough is how often each kind of request must have been accepted.
+	// enough is the minimum number of accepted requests of each kind.
 	enough = 3
-	// perBusy is for how many writes one may find no moment for itself, and one at all.
-	// A service that is right begins about four of a thousand writes again, each up to
-	// three times, so that next to none gets so far.
+	// perBusy is the number of writes per RetriesExhausted, of which one is always permitted. A
+	// correct server retries about four of a thousand writes, each up to three times, so that
+	// almost none exhausts its retries.
 	perBusy = 1000
 )
 
-// Coverage is what came of all requests of one kind.
+// Coverage is the number of requests of one kind by result.
 type Coverage struct {
 	Kind                                   string
 	Sent, Accepted, RetriesExhausted, Lost int
@@ -25,7 +25,7 @@ type Coverage struct {
 }
 
 func (t Coverage) String() string {
-	return fmt.Sprintf("%s: %d sent, %d accepted, %d found no moment for themselves, %d lost",
+	return fmt.Sprintf("%s: %d sent, %d accepted, %d exhausted their retries, %d lost",
 		t.Kind, t.Sent, t.Accepted, t.RetriesExhausted, t.Lost)
 }
 
@@ -66,8 +66,8 @@ func likeness(of Operation) string {
 	return made
 }
 
-// Tallies counts the calls by kind, also those kinds of which there are none. A kind
-// that is not listed above is an error.
+// Tallies returns the coverage of each kind in tallied, including kinds without calls. A call of
+// another kind is an error.
 func Tallies(calls []*Call) ([]Coverage, error) {
 	made := make([]Coverage, len(tallied))
 	numbers := map[string]int{}
@@ -78,7 +78,7 @@ func Tallies(calls []*Call) ([]Coverage, error) {
 	for _, call := range calls {
 		number, known := numbers[likeness(call.Operation)]
 		if !known {
-			return nil, fmt.Errorf("a kind of request that is not counted: %s", call.Operation)
+			return nil, fmt.Errorf("unknown kind of request: %s", call.Operation)
 		}
 		count := &made[number]
 		count.Sent++
@@ -94,8 +94,8 @@ func Tallies(calls []*Call) ([]Coverage, error) {
 	return made, nil
 }
 
-// Undercovered returns a sentence for each kind of request that was accepted too seldom, and
-// one if too many of all writes found no moment for themselves.
+// Undercovered returns a sentence for each kind with too few accepted requests, and one if too many
+// writes exhausted their retries.
 func Undercovered(tallies []Coverage) (findings []string) {
 	writes := Coverage{Kind: "all writes"}
 	for _, count := range tallies {
@@ -110,7 +110,7 @@ func Undercovered(tallies []Coverage) (findings []string) {
 		}
 	}
 	if most := 1 + writes.Sent/perBusy; writes.RetriesExhausted > most {
-		findings = append(findings, fmt.Sprintf("%s; at most %d may find none", writes, most))
+		findings = append(findings, fmt.Sprintf("%s; at most %d may exhaust them", writes, most))
 	}
 	return findings
 }

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// busy is how a write ends that found no moment for itself.
+// busy is the response of a write that exhausted its retries.
 func busy(a *Answer) { a.Status, a.Reason = http.StatusConflict, RetriesExhausted }
 
-// ofEachKind is a history in which each kind of request was accepted so often.
+// ofEachKind returns a history with a number of accepted calls of each kind.
 func ofEachKind(times int) *told {
 	h := &told{district: NewDistrict(0)}
 	for _, one := range tallied {
@@ -39,15 +39,15 @@ func TestHistory_Coverage_ReportsUndercoveredOperations(t *testing.T) {
 			history: ofEachKind(enough).sayOften(1000, taking(0, 0, 1), yes).sayOften(2, deleteAllocations{}, busy)},
 		"two of few": {
 			history: ofEachKind(enough).sayOften(2, deleteAllocations{}, busy),
-			thin:    []string{"all writes: 44 sent, 42 accepted, 2 found no moment for themselves, 0 lost; at most 1 may find none"},
+			thin:    []string{"all writes: 44 sent, 42 accepted, 2 exhausted their retries, 0 lost; at most 1 may exhaust them"},
 		},
 		"a kind that is always too busy, or lost": {
 			history: ofEachKind(enough).without(reparentProvider{}).say(reparentProvider{}, busy).say(reparentProvider{}, lost).say(reparentProvider{}, no(Loop, 0, 0)),
-			thin:    []string{"new parent: 3 sent, 0 accepted, 1 found no moment for themselves, 1 lost; at least 3 must be accepted"},
+			thin:    []string{"new parent: 3 sent, 0 accepted, 1 exhausted their retries, 1 lost; at least 3 must be accepted"},
 		},
 		"a kind that was never sent": {
 			history: ofEachKind(enough).without(changeInventory{method: http.MethodPut}),
-			thin:    []string{"change of an inventory: 0 sent, 0 accepted, 0 found no moment for themselves, 0 lost; at least 3 must be accepted"},
+			thin:    []string{"change of an inventory: 0 sent, 0 accepted, 0 exhausted their retries, 0 lost; at least 3 must be accepted"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestHistory_Coverage_ReportsUndercoveredOperations(t *testing.T) {
 	}
 }
 
-// without removes the calls of the kind of an operation.
+// without removes the calls of the same kind as an operation.
 func (h *told) without(operation Operation) *told {
 	h.calls = slices.DeleteFunc(h.calls, func(c *Call) bool { return likeness(c.Operation) == likeness(operation) })
 	return h
@@ -72,6 +72,6 @@ func (h *told) without(operation Operation) *told {
 func TestHistory_UncountedOperation_ReturnsError(t *testing.T) {
 	t.Parallel()
 	if _, err := Tallies((&told{}).say(changeInventory{method: http.MethodHead}, yes).calls); err == nil {
-		t.Error("it was counted")
+		t.Error("Tallies accepted an unknown kind")
 	}
 }

@@ -8,33 +8,33 @@ import (
 	"strings"
 )
 
-// Reason is why a request was refused.
+// Reason is the reason of an error response.
 type Reason string
 
-// The reasons that the rules of the API give.
+// The reasons that the rules of the API define.
 const (
-	ProviderNotFound           Reason = "no such provider"
-	NoShape                    Reason = "no such provider to reshape"
-	ProviderGenerationConflict Reason = "another generation of the provider"
-	ConsumerGenerationConflict Reason = "another generation of the consumer"
+	ProviderNotFound           Reason = "provider not found"
+	NoShape                    Reason = "provider to reshape not found"
+	ProviderGenerationConflict Reason = "provider generation conflict"
+	ConsumerGenerationConflict Reason = "consumer generation conflict"
 	NoInventory                Reason = "no inventory of the class"
-	WrongUnits                 Reason = "against the units of the inventory"
-	CapacityExceeded           Reason = "no room"
+	WrongUnits                 Reason = "violates the units of the inventory"
+	CapacityExceeded           Reason = "capacity exceeded"
 	InUse                      Reason = "inventory in use"
 	InventoryExists            Reason = "inventory exists"
-	NoConsumer                 Reason = "no such consumer"
-	HasChildren                Reason = "providers below"
+	NoConsumer                 Reason = "consumer not found"
+	HasChildren                Reason = "provider has children"
 	HasAllocations             Reason = "provider in use"
 	Exists                     Reason = "provider exists"
-	NoParent                   Reason = "no such parent"
-	Loop                       Reason = "below itself"
-	// RetriesExhausted says nothing of the state: the service gave up after some attempts.
-	RetriesExhausted Reason = "no moment for itself"
-	// Unexplained is every other answer; no order explains it.
+	NoParent                   Reason = "parent not found"
+	Loop                       Reason = "parent cycle"
+	// RetriesExhausted does not depend on the state: the server gave up after its last attempt.
+	RetriesExhausted Reason = "retries exhausted"
+	// Unexplained is the reason of all other errors; they are wrong in every order.
 	Unexplained Reason = "unexplained"
 )
 
-// phrases are by what clients know the reasons, the more special ones first.
+// phrases are the statuses and texts of the reasons, the most specific first.
 var phrases = []struct {
 	status int
 	text   string
@@ -63,8 +63,7 @@ var phrases = []struct {
 	{http.StatusNotFound, "Resource provider '", ProviderNotFound},
 }
 
-// namesPlace says whether a refusal for the reason is of use only if it says for
-// which of several providers.
+// namesPlace reports whether an error with this reason must name one of several providers.
 func (r Reason) namesPlace() bool {
 	switch r {
 	case ProviderNotFound, NoShape, NoInventory, WrongUnits, CapacityExceeded, InUse:
@@ -75,8 +74,8 @@ func (r Reason) namesPlace() bool {
 
 var expected = regexp.MustCompile(`expected (\d+|null) but got`)
 
-// refusal reads why a request was refused. One that is about several providers is to
-// be told which.
+// refusal parses an error response. If the request concerns several providers, the error must name
+// the provider.
 func refusal(d *Partition, status int, body []byte, severalPlaces bool) Answer {
 	var document struct {
 		Errors []struct{ Detail string }

@@ -12,10 +12,10 @@ import (
 	berthsql "github.com/berthd/berth/sql"
 )
 
-// edit takes a lock or a check out of a function.
+// edit is a replacement in the text of an SQL function that removes a lock or a check.
 type edit struct{ function, old, new string }
 
-// detector is what must find a fault, at least.
+// detector is a check that must detect a mutation.
 type detector string
 
 const (
@@ -24,29 +24,29 @@ const (
 	byDeadlock detector = "deadlock" // PostgreSQL aborted writes in a lock cycle
 )
 
-// pause stands where a lock was. It gives what should not happen the time to happen.
+// pause replaces a lock, and widens the window for a race.
 const pause = "PERFORM pg_sleep(0.004);"
 
-// window is a longer pause, for what seldom meets.
+// window is a longer pause, for rare races.
 const window = "PERFORM pg_sleep(0.03);"
 
-// longWindow is for what meets hardly ever.
+// longWindow is the longest pause, for very rare races.
 const longWindow = "PERFORM pg_sleep(0.1);"
 
-// checkMove and moved are the first and the last of what the locks of a move are for.
+// checkMove and moved are the first and the last statement that the locks of re-parenting protect.
 const (
 	checkMove = "PERFORM provider_reparent_check(p_uuid, v_id, v_old_parent, p_parent, v_parent,\n            p_may_reparent);"
 	moved     = "UPDATE inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);"
 )
 
-// longWay has every claim go the way of those for several consumers and providers.
+// longWay disables the path for claims of one consumer on one provider.
 var longWay = edit{"allocation_replace", "IF cardinality(p_consumers) = 1 AND", "IF false AND"}
 
-// raise is how a claim on one provider holds it.
+// raise is the statement with which a claim on one provider locks it.
 const raise = "UPDATE provider_generations SET generation = generation + 1, updated_at = now()\n    WHERE provider_id = v_provider;"
 
-// mutations are mistakes that could be made in the functions. Each is what this package
-// is for, so each has to be found.
+// mutations are possible mistakes in the SQL functions. The tests of this package must detect each
+// of them.
 var mutations = map[string]struct {
 	edits   []edit
 	by      detector
@@ -117,11 +117,11 @@ var mutations = map[string]struct {
 	}, byAudit, history.Anything},
 }
 
-// statementNumber is the comment that numbers a statement, which the edits leave out.
+// statementNumber matches the comment with the number of a statement, which the edits omit.
 var statementNumber = regexp.MustCompile(` /\* \w+ \d+/\d+ \*/`)
 
-// applyMutation puts the edits into the functions of one database. Text that is not there
-// any more is no fault.
+// applyMutation installs the edited functions in one database. It fails the test if a function does
+// not contain the text to replace.
 func applyMutation(t *testing.T, db *dbtest.DB, edits []edit) {
 	t.Helper()
 	edited := map[string]string{}
@@ -136,7 +136,7 @@ func applyMutation(t *testing.T, db *dbtest.DB, edits []edit) {
 		}
 		text = statementNumber.ReplaceAllString(text, "")
 		if strings.Count(text, one.old) != 1 {
-			t.Fatalf("%s does not have once %q", one.function, one.old)
+			t.Fatalf("%s does not contain exactly once %q", one.function, one.old)
 		}
 		edited[one.function] = strings.Replace(text, one.old, one.new, 1)
 	}
@@ -147,7 +147,7 @@ func applyMutation(t *testing.T, db *dbtest.DB, edits []edit) {
 	}
 }
 
-// rounds bounds how often a fault gets the chance to show.
+// rounds is the maximum number of histories per mutation.
 const rounds = 120
 
 func TestHistory_Mutations_AllDetected(t *testing.T) {
@@ -161,7 +161,7 @@ func TestHistory_Mutations_AllDetected(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("not found by %s in %d rounds", fault.by, rounds)
+			t.Errorf("not detected by %s in %d rounds", fault.by, rounds)
 		})
 	}
 }

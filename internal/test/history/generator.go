@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// CreateProviders makes the first providers of a district: two roots with a child each, all
-// with some inventory.
+// CreateProviders creates the first providers of a district: two roots with one child each, all
+// with inventories.
 func (c *Client) CreateProviders(ctx context.Context) error {
 	for p, parent := range []int{none, none, 0, 1} {
 		for _, operation := range []Operation{
@@ -21,7 +21,7 @@ func (c *Client) CreateProviders(ctx context.Context) error {
 	return nil
 }
 
-// ReadAll asks for everything, as the last client of a history.
+// ReadAll sends all reads, as the last client of a history.
 func (c *Client) ReadAll(ctx context.Context) error {
 	var operations []Operation
 	for p := range providers {
@@ -40,7 +40,7 @@ func (c *Client) ReadAll(ctx context.Context) error {
 
 func at(p int) onPlace { return onPlace{at: p} }
 
-// acts are what a client may do next, by how often it does.
+// acts are the requests of a client, with their relative frequency.
 var acts = []struct {
 	weight int
 	draw   func(*Client, context.Context) (Operation, error)
@@ -77,17 +77,17 @@ var acts = []struct {
 	}},
 }
 
-// Bias is what a client does every other time, for what else would seldom meet.
+// Bias is a kind of request that clients send every other time, for races that are rare otherwise.
 type Bias int
 
-// The favourites: none, to move a provider, to release what a consumer has.
+// The kinds: none, re-parenting, deletion of allocations.
 const (
 	Anything Bias = iota
 	Moves
 	Releases
 )
 
-// RandomStep does one thing at random.
+// RandomStep sends one random request.
 func (c *Client) RandomStep(ctx context.Context) error {
 	if c.Favours != Anything && c.Dice.IntN(2) == 0 {
 		var operation Operation = deleteAllocations{who: c.Dice.IntN(consumers)}
@@ -116,7 +116,7 @@ func (c *Client) RandomStep(ctx context.Context) error {
 
 func (c *Client) anywhere() onPlace { return at(c.Dice.IntN(providers)) }
 
-// known is a provider's generation: mostly a fresh one, else what is remembered.
+// known returns the generation of a provider: mostly a fresh one, otherwise the last known one.
 func (c *Client) known(ctx context.Context, of onPlace) (int64, error) {
 	if c.Dice.IntN(3) > 0 {
 		if _, err := c.Do(ctx, getInventories{of}); err != nil {
@@ -142,8 +142,8 @@ func (c *Client) drawOffers() (made [len(classes)]Inventory) {
 	return made
 }
 
-// drawWant is what a consumer is to have: something of one or two providers, at
-// times nothing.
+// drawWant draws the requested allocations of a consumer: on one or two providers, or, if mayGo is
+// true, sometimes none.
 func (c *Client) drawWant(ctx context.Context, who int, mayGo bool) (want, error) {
 	if c.Dice.IntN(3) > 0 {
 		if _, err := c.Do(ctx, getAllocations{who: who}); err != nil {
@@ -209,9 +209,9 @@ func (c *Client) drawTraits(ctx context.Context) (Operation, error) {
 	return replaceTraits{onPlace: of, given: given, traits: uint8(c.Dice.IntN(1 << len(traits)))}, err
 }
 
-// drawReshape gives one or two providers other inventories and two consumers other
-// allocations, or none any. Half of the consumers keep what they have, for which there
-// is room more often. Consumers come first: generations of providers age sooner.
+// drawReshape draws new inventories of one or two providers, and sometimes new allocations of two
+// consumers. Half of the consumers keep their allocations, which fit more often. It reads consumers
+// first, because provider generations become stale sooner.
 func (c *Client) drawReshape(ctx context.Context) (Operation, error) {
 	made := reshape{}
 	var err error

@@ -6,43 +6,41 @@
 // A history consists of districts: some providers and some consumers that are independent of all others, so that each
 // district is a separate history. It is checked in three ways.
 //
-// By provider, and by consumer. A request that is about several of them is then cut
-// into what it means for each: a claim on two providers is, for each provider, "this
-// consumer has so much of you now, and you have one generation more", and for the
-// consumer "this is all you have". What a consumer loses elsewhere by it is not in
-// the request, so each claim is also an event, "this consumer has nothing of you any
-// more", of every provider on which the consumer was ever named. A refusal concerns
-// whom it names: no room is a statement about one provider. If one order explains
-// the whole history, then the same order, less what is about others, explains each
-// part; so a part that nothing explains proves a mistake. The converse does not
-// hold: each part may have an order of its own.
+// By provider, and by consumer. A request that concerns several of them is split into its effect on
+// each. For each provider, a claim on two providers sets the amounts of this consumer and
+// increments the generation. For the consumer, it sets all allocations. The request does not
+// contain the allocations that the consumer loses on other providers. Each claim is therefore also
+// an event of every provider on which a request ever named the consumer. An error concerns only the
+// provider that it names: an exceeded capacity is a statement about one provider. If one order
+// explains the whole history, the same order without the other parts explains each part. A part
+// without an order therefore proves a violation. The converse is false: each part may have another
+// order.
 //
-// As a whole. The same pieces put together: a request is explained only if all its
-// parts can be, at one and the same moment. That finds claims that are seen half
-// done, which the parts alone do not show. It takes longer where many clients meet.
+// As a whole. All parts of a request must be explained at the same position of one order. This
+// detects partially visible claims, which the parts alone do not show. It takes longer if many
+// clients use the same providers.
 //
-// Answers that refuse are part of the history: no room is right only if there was none at some moment meanwhile, and a
-// stale generation only if it was stale. A request whose response was lost may have been executed at any time after it
-// began, or never; in the second case it comes last in the order, after all reads.
+// Errors are part of the history: an exceeded capacity is valid only if the capacity was exceeded
+// at some moment during the request, and a generation conflict only if the generation was stale. A
+// request whose response was lost may have been executed at any time after its start, or never; in
+// the second case it comes last in the order, after all reads.
 //
-// A test records two histories of some seconds. For longer ones, or to send the same
-// requests again, as far as the scheduler allows:
+// A test records two histories of some seconds. For longer ones, or to repeat the same requests as
+// far as the scheduler permits:
 //
 //	go test ./internal/test/history -run TestHistory_ConcurrentClients -v -history.duration=10m -history.seed=7
 //
-// That the judgement can be trusted is shown by faults that are planted into the SQL
-// functions of a test's own database: a lock or a check less, and it has to be found.
-// Three locks are not among them, because chance would have to wait too long for what
-// they prevent. Those of roots that are copied (provider_lock_root, reshape_lock) keep a
-// new child or inventory from taking the root of a tree that moves at that moment; of
-// the first, TestLocks_ConcurrentTreeChanges_ConsistentOutcome in package store finds the absence. That of
-// the providers whose consumer leaves (allocation_delete) keeps two writes from
-// waiting for each other's inventories; no test is known to notice its absence.
+// Mutation tests show that the checks detect violations: they remove a lock or a check from the SQL
+// functions of a test database. Three locks have no mutation, because a random race would take too
+// long. Shared locks of roots (provider_lock_root, reshape_lock) prevent that a new child or
+// inventory copies the root of a tree during a re-parenting. For the first,
+// TestLocks_ConcurrentTreeChanges_ConsistentOutcome in package store detects its absence. The lock
+// of the providers of a deleted consumer (allocation_delete) prevents a deadlock of two writes on
+// inventories; no test detects its absence.
 //
-// A history in which hardly anything was accepted shows little, whatever explains it:
-// see Thin.
+// A history with few accepted requests proves little; see Undercovered.
 //
-// It is for tests only. It is not a load generator: it says nothing of speed.
+// It is for tests only. It is not a load generator and does not measure speed.
 package history
 
 import (
@@ -52,22 +50,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// The size of a district. Small numbers make clients meet.
+// The size of a district. It is small, so that clients use the same providers and consumers.
 const (
 	providers = 4
 	consumers = 5
 )
 
-// classes are those that providers may have.
+// classes are the resource classes of the providers.
 var classes = [...]string{"VCPU", "MEMORY_MB"}
 
-// traits are those that providers may have, one bit each.
+// traits are the traits of the providers, one bit each.
 var traits = [...]string{"HW_CPU_X86_VMX", "HW_CPU_X86_AVX2", "STORAGE_DISK_SSD"}
 
-// none is the place, class or consumer of which nothing is said.
+// none is the number of a missing provider, class or consumer.
 const none = -1
 
-// Partition is a part of the world with names of its own.
+// Partition is a district: a set of providers and consumers that is independent of others.
 type Partition struct {
 	Number    int
 	providers [providers]uuid.UUID
@@ -75,7 +73,7 @@ type Partition struct {
 	numbers   map[string]int
 }
 
-// NewDistrict names what is in a district. The same number gives the same names.
+// NewDistrict returns a district with UUIDs that depend only on its number.
 func NewDistrict(number int) *Partition {
 	d := &Partition{Number: number, numbers: map[string]int{}}
 	for p := range providers {
@@ -97,39 +95,39 @@ func (d *Partition) number(id string) int {
 	return none
 }
 
-// Call is one request and what came of it.
+// Call is one request with its response.
 type Call struct {
 	Client    int
 	Partition *Partition
 	Operation Operation
 	Answer    Answer
-	// Start and End are times since the recording began, on the clients' clock.
+	// Start and End are durations since the start of the recording, on the clock of the clients.
 	Start, End time.Duration
 }
 
-// Answer is what a client was told.
+// Answer is a response.
 type Answer struct {
-	// Lost: the connection broke before an answer came.
+	// Lost is true if the connection failed before the response.
 	Lost   bool
 	Status int
-	// Reason is why the request was refused; empty: it was not.
+	// Reason is the reason of an error response; empty: success.
 	Reason Reason
-	// Place, Class and Expected are what the refusal names.
+	// Provider, Class and Expected are the values that the error contains.
 	Provider, Class int
 	Expected        int64
-	// Detail is the refusal in words.
+	// Detail is the text of the error.
 	Detail   string
 	Observed Observed
 }
 
-// Observed is what an accepted answer tells, as far as the request asks for it.
+// Observed is the state that a successful response shows.
 type Observed struct {
-	// Generation is that of the provider or consumer; none: not in the response.
+	// Generation is the generation of the provider or consumer; none: not in the response.
 	Generation  int64
 	Inventories [len(classes)]Inventory
-	// Used is by class; none for a class that is not listed.
+	// Used is the usage by class; none for a class that is not in the response.
 	Used [len(classes)]int64
-	// ByConsumer is what consumers have of a provider; Generations are theirs.
+	// ByConsumer are the allocations on a provider; Generations are those of the consumers.
 	ByConsumer  [consumers]Amounts
 	Generations [consumers]int64
 	// ByProvider are the allocations of a consumer; PlaceGenerations are those of the providers, none for one that is
@@ -140,32 +138,33 @@ type Observed struct {
 	Traits           uint8
 }
 
-// Operation is what a client asks for. Its methods say what an answer to it means.
+// Operation is a request with its sequential model.
 type Operation interface {
 	fmt.Stringer
-	// request is what is sent.
+	// request returns the HTTP request.
 	request(d *Partition) request
-	// read takes what an accepted answer tells from its body.
+	// read parses the body of a successful response.
 	read(d *Partition, body []byte, seen *Observed) error
-	// concerns says whether a provider has to do with it. been are the consumers that
-	// were ever named on that provider.
+	// concerns reports whether the operation concerns a provider. been are the consumers that a
+	// request ever named on that provider.
 	concerns(p int, been [consumers]bool) bool
-	// of says whether a consumer has to do with it.
+	// of reports whether the operation concerns a consumer.
 	of(c int) bool
-	// place says whether the answer can be given while a provider is so, and how the
-	// provider is afterwards.
+	// place reports whether the response is valid in a state of a provider, and returns the state
+	// after the operation.
 	place(p int, now Provider, a *Answer) (Provider, bool)
-	// consumer says the same of a consumer.
+	// consumer does the same for a consumer.
 	consumer(c int, now Consumer, a *Answer) (Consumer, bool)
-	// whole says whether the answer can be given, as far as that takes several of them.
+	// whole reports whether the response is valid, for rules that concern several providers or
+	// consumers.
 	whole(now *State, a *Answer) bool
 }
 
-// describe is a call in one line.
+// describe returns a call in one line.
 func (c *Call) describe() string {
 	switch {
 	case c.Answer.Lost:
-		return c.Operation.String() + ": no answer"
+		return c.Operation.String() + ": no response"
 	case c.Answer.Reason != "":
 		return fmt.Sprintf("%s: %d %s", c.Operation, c.Answer.Status, c.Answer.Detail)
 	default:

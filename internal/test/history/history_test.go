@@ -25,48 +25,48 @@ import (
 func TestMain(m *testing.M) { storetest.Main(m) }
 
 var (
-	duration = flag.Duration("history.duration", 5*time.Second, "how long each history is recorded")
-	seed     = flag.Uint64("history.seed", uint64(time.Now().UnixNano()), "what decides on the requests")
+	duration = flag.Duration("history.duration", 5*time.Second, "duration of each history")
+	seed     = flag.Uint64("history.seed", uint64(time.Now().UnixNano()), "seed of the random requests")
 )
 
-// clients is how many send requests at the same time.
+// clients is the number of concurrent clients.
 const clients = 64
 
-// traffic says what happens in a history.
+// traffic is the configuration of a history.
 type traffic struct {
 	districts int
 	seed      uint64
 	lasts     time.Duration
-	// cut is how many of a thousand writes lose their connection.
+	// cut is the number of writes per thousand whose connection the client closes.
 	cut int
-	// favours is what clients do more often than the rest.
+	// favours is the kind of request that clients send more often.
 	favours history.Bias
-	// guarded: writes that a guard of package dbtest refuses fail.
+	// guarded adds the invariant triggers of package dbtest.
 	guarded bool
-	// whole: it lasts longer, up to eight times, if it would be thin otherwise.
+	// whole extends the history up to eight times if its coverage is too low.
 	whole bool
-	// pictures is where those of what nothing explains are written.
+	// pictures is the directory of the visualizations.
 	pictures string
 }
 
-// verdict is what was found wrong with a history and what it left behind.
+// verdict is the result of a history.
 type verdict struct {
 	calls []*history.Call
 	history.Findings
-	// inconsistencies are those of the database.
+	// inconsistencies are those in the database afterwards.
 	inconsistencies []string
-	// deadlocks is what PostgreSQL counted, retried what the store did.
+	// deadlocks is the number that PostgreSQL counted, retried the number of retries of the store.
 	deadlocks, retried int64
 	checking           time.Duration
 }
 
-// by says whether something is found; an undecided search found nothing.
+// by reports whether a detector has found a violation; an undecided search has not.
 func (v *verdict) by(how detector) bool {
 	return how == byHistory && v.Unexplained != nil || how == byAudit && v.inconsistencies != nil ||
 		how == byDeadlock && v.deadlocks > 0
 }
 
-// String is short: of each finder the first finding.
+// String returns the number of findings and the first one, by detector.
 func (v *verdict) String() string {
 	first := func(of []string) string {
 		if len(of) == 0 {
@@ -78,7 +78,7 @@ func (v *verdict) String() string {
 		len(v.calls), first(v.Unexplained), first(v.Undecided), first(v.inconsistencies), v.deadlocks)
 }
 
-// run records a history on a database of its own and looks at what came of it.
+// run records a history on a new database and checks it.
 func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
 	t.Helper()
 	db := dbtest.New(t)
@@ -106,8 +106,8 @@ func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
 	return made
 }
 
-// deadlocks is what the database has counted. A session tells when it ends, so this
-// looks until only the test's own are left.
+// deadlocks returns the number of deadlocks in the statistics of the database. A session reports
+// its statistics when it ends, so the function waits until only sessions of the test remain.
 func deadlocks(t *testing.T, db *dbtest.DB) (count int64) {
 	t.Helper()
 	for sessions := int32(-1); sessions != db.Pool.Stat().TotalConns(); {
@@ -123,7 +123,7 @@ func deadlocks(t *testing.T, db *dbtest.DB) (count int64) {
 	return count
 }
 
-// record lets 64 clients act for a while and returns all that they did and saw.
+// record runs the clients for a duration and returns their calls.
 func (wanted traffic) record(t *testing.T, url string) []*history.Call {
 	t.Helper()
 	connections := &http.Transport{MaxIdleConnsPerHost: clients}
@@ -165,8 +165,8 @@ func (wanted traffic) record(t *testing.T, url string) []*history.Call {
 	return recorder.Calls()
 }
 
-// wait lets a history last as long as it is to. A machine that has much else to do gets
-// the time that it takes for requests of each kind to be accepted.
+// wait sleeps for the duration of the history. On a busy machine it waits longer, until the
+// coverage is sufficient.
 func (wanted traffic) wait(t *testing.T, recorder *history.Recorder) {
 	const most, between = 8, 100 * time.Millisecond
 	time.Sleep(wanted.lasts)
@@ -185,8 +185,8 @@ func tallies(t *testing.T, calls []*history.Call) []history.Coverage {
 	return counted
 }
 
-// pictures outlive a test that fails: what clients saw cannot be had again. They are
-// among the test's artifacts, where those are kept.
+// pictures returns a directory that remains after a failed test, because the history is not
+// reproducible. It is among the artifacts of the test, if go test keeps them.
 func pictures(t *testing.T) string {
 	t.Helper()
 	if kept := flag.Lookup("test.artifacts"); kept != nil && kept.Value.String() == "true" {
@@ -195,7 +195,7 @@ func pictures(t *testing.T) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("berth-history-%d-%s", *seed, filepath.Base(t.Name())))
 }
 
-// summary counts the answers.
+// summary returns the number of responses by result.
 func summary(calls []*history.Call) string {
 	accepted, lost := 0, 0
 	refused := map[history.Reason]int{}
@@ -231,7 +231,7 @@ func TestHistory_ConcurrentClients_Linearizable(t *testing.T) {
 				t.Error(finding)
 			}
 			if found.deadlocks > 0 {
-				t.Errorf("%d deadlocks", found.deadlocks)
+				t.Errorf("deadlocks = %d, want 0", found.deadlocks)
 			}
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// record is an inventory on the wire.
+// record is the JSON of an inventory.
 type record struct {
 	Total    int32   `json:"total"`
 	Reserved int32   `json:"reserved"`
@@ -15,7 +15,7 @@ type record struct {
 	Ratio    float64 `json:"allocation_ratio"`
 }
 
-// records are the offers by class.
+// records returns the inventories as JSON, by class.
 func records(offers [len(classes)]Inventory) map[string]record {
 	made := map[string]record{}
 	for class, offer := range offers {
@@ -101,13 +101,13 @@ func (w deleteInventories) place(_ int, now Provider, a *Answer) (Provider, bool
 
 func (w deleteInventories) String() string { return fmt.Sprintf("place %d offers nothing", w.at) }
 
-// changeInventory is POST /resource_providers/{provider}/inventories, PUT …/{class}, and
-// DELETE …/{class}, by its method.
+// changeInventory is POST /resource_providers/{provider}/inventories, PUT …/{class} or DELETE
+// …/{class}, depending on its method.
 type changeInventory struct {
 	onPlace
 	method string
 	class  int
-	given  int64     // of PUT; else none
+	given  int64     // of PUT; otherwise none
 	offer  Inventory // not of DELETE
 }
 
@@ -186,7 +186,7 @@ func (w replaceTraits) request(d *Partition) request {
 	return request{"PUT", w.path(d, "/traits"), map[string]any{"resource_provider_generation": w.given, "traits": names}}
 }
 
-// readTraits reads names into bits.
+// readTraits converts names to bits.
 func readTraits(raw []byte, seen *Observed) error {
 	read, err := body[struct {
 		Generation int64 `json:"resource_provider_generation"`
@@ -196,7 +196,7 @@ func readTraits(raw []byte, seen *Observed) error {
 	for _, name := range read.Traits {
 		bit := slices.Index(traits[:], name)
 		if bit < 0 {
-			return fmt.Errorf("trait %q was never used", name)
+			return fmt.Errorf("unknown trait %q", name)
 		}
 		seen.Traits |= 1 << bit
 	}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// request is what is sent: a method, a path, and a body that becomes JSON, if any.
+// request is an HTTP request: a method, a path, and a body that is encoded as JSON.
 type request struct {
 	method, path string
 	body         any
 }
 
-// nothing is embedded by operations without further conditions.
+// nothing is embedded in operations without further conditions.
 type nothing struct{}
 
 func (nothing) read(*Partition, []byte, *Observed) error { return nil }
@@ -22,7 +22,7 @@ func (nothing) consumer(_ int, now Consumer, _ *Answer) (Consumer, bool) { retur
 
 func (nothing) whole(*State, *Answer) bool { return true }
 
-// onPlace is embedded by operations on one provider.
+// onPlace is embedded in operations on one provider.
 type onPlace struct {
 	nothing
 	at int
@@ -34,8 +34,9 @@ func (w onPlace) path(d *Partition, rest string) string {
 	return "/resource_providers/" + d.providers[w.at].String() + rest
 }
 
-// refused reports whether the reason of an error response applies, for reasons that all requests on a provider share;
-// known is false for another reason. given is the generation that the client sent, none without one.
+// refused reports whether the reason of an error response applies, for the reasons that all
+// requests on a provider share. known is false for other reasons. given is the generation in the
+// request, or none.
 func (w onPlace) refused(now *Provider, given int64, a *Answer) (holds, known bool) {
 	switch a.Reason {
 	case ProviderNotFound:
@@ -48,12 +49,12 @@ func (w onPlace) refused(now *Provider, given int64, a *Answer) (holds, known bo
 	return false, false
 }
 
-// fits says whether a generation that was told is that of the state.
+// fits reports whether the response has no generation or this one.
 func (s *Observed) fits(generation int64) bool {
 	return s.Generation == none || s.Generation == generation
 }
 
-// body reads JSON.
+// body decodes JSON.
 func body[T any](raw []byte) (read T, err error) {
 	if err := json.Unmarshal(raw, &read); err != nil {
 		return read, fmt.Errorf("%w in %s", err, raw)
@@ -61,17 +62,17 @@ func body[T any](raw []byte) (read T, err error) {
 	return read, nil
 }
 
-// classNumber is the number of a class by its name.
+// classNumber returns the number of a class.
 func classNumber(name string) (int, error) {
 	for class := range classes {
 		if classes[class] == name {
 			return class, nil
 		}
 	}
-	return none, fmt.Errorf("class %q was never used", name)
+	return none, fmt.Errorf("unknown class %q", name)
 }
 
-// readAmounts reads amounts by class into the places of their numbers.
+// readAmounts converts amounts by class name to amounts by class number.
 func readAmounts(from map[string]int64, into *[len(classes)]int64) error {
 	for name, amount := range from {
 		class, err := classNumber(name)

@@ -24,7 +24,7 @@ func (w getAllocations) read(d *Partition, raw []byte, seen *Observed) error {
 	for id, of := range read.Allocations {
 		p := d.number(id)
 		if p == none {
-			return fmt.Errorf("provider %s was never made", id)
+			return fmt.Errorf("unknown provider %s", id)
 		}
 		seen.PlaceGenerations[p] = of.Generation
 		if err == nil {
@@ -68,7 +68,7 @@ func (w getProviderAllocations) read(d *Partition, raw []byte, seen *Observed) e
 	for id, of := range read.Allocations {
 		c := d.number(id)
 		if c == none {
-			return fmt.Errorf("consumer %s was never made", id)
+			return fmt.Errorf("unknown consumer %s", id)
 		}
 		seen.Generations[c] = of.Generation
 		if err == nil {
@@ -78,7 +78,7 @@ func (w getProviderAllocations) read(d *Partition, raw []byte, seen *Observed) e
 	return err
 }
 
-// of: the generations of consumers are told as well, but only of those who are there.
+// of returns true, because the response contains the generations of the consumers with allocations.
 func (w getProviderAllocations) of(int) bool { return true }
 
 func (w getProviderAllocations) place(_ int, now Provider, a *Answer) (Provider, bool) {

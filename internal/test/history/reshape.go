@@ -2,7 +2,7 @@ package history
 
 import "fmt"
 
-// shape is what a reshape gives a provider.
+// shape is the new inventories of a provider.
 type shape struct {
 	at     int
 	given  int64
@@ -27,7 +27,7 @@ func (w reshape) request(d *Partition) request {
 
 func (w reshape) of(c int) bool { return w.takes.of(c) }
 
-// shape is that of a provider, nil if it keeps its own.
+// shape returns the shape of a provider; nil without new inventories.
 func (w reshape) shape(p int) *shape {
 	for i := range w.shapes {
 		if w.shapes[i].at == p {
@@ -41,8 +41,8 @@ func (w reshape) concerns(p int, been [consumers]bool) bool {
 	return w.shape(p) != nil || w.takes.concerns(p, been)
 }
 
-// union is a provider with its old and its new inventories, between the first and
-// the last step; its generation has risen if there are new ones.
+// union returns a provider with its old and its new inventories, which is its state between the
+// first and the last step. Its generation is incremented if there are new ones.
 func (s *shape) union(now Provider) Provider {
 	rises := false
 	for class, offer := range s.offers {
@@ -73,7 +73,7 @@ func (w reshape) place(p int, now Provider, a *Answer) (Provider, bool) {
 	case RetriesExhausted:
 		return now, true
 	}
-	// Everything else is looked at when the generations have been found right.
+	// The server checks the generations before all other rules.
 	if !now.Exists || now.Generation != of.given {
 		return now, false
 	}
@@ -93,7 +93,7 @@ func (w reshape) place(p int, now Provider, a *Answer) (Provider, bool) {
 func (w reshape) consumer(c int, now Consumer, a *Answer) (Consumer, bool) {
 	switch a.Reason {
 	case NoShape, ProviderGenerationConflict:
-		return now, true // which are looked at before
+		return now, true // the server checks them before
 	case InUse:
 		_, isKnown := w.takes.consumer(c, now, &Answer{})
 		return now, isKnown

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Inventory is an inventory; without a total there is none.
+// Inventory is an inventory; a total of 0 means that it does not exist.
 type Inventory struct {
 	Total, Reserved, MinUnit, MaxUnit, StepSize int32
 	Ratio                                       float64
@@ -14,25 +14,25 @@ type Inventory struct {
 
 func (o Inventory) capacity() float64 { return float64(o.Total-o.Reserved) * o.Ratio }
 
-// Amounts are by class.
+// Amounts are amounts by class.
 type Amounts [len(classes)]int64
 
-// Provider is what is known of a provider at a moment. The zero value does not exist.
-// All states are plain values, so that two are the same exactly if they are equal.
+// Provider is the state of a provider. The zero value does not exist. States contain no pointers,
+// so that == compares them.
 type Provider struct {
 	Exists     bool
 	Generation int64
 	// Parent is the parent; none for a root.
 	Parent int
-	// Children are the providers below, one bit each.
+	// Children are the children, one bit each.
 	Children uint8
-	// Traits are one bit each.
+	// Traits are the traits, one bit each.
 	Traits      uint8
 	Inventories [len(classes)]Inventory
 	ByConsumer  [consumers]Amounts
 }
 
-// used is how much of a class is taken.
+// used returns the usage of a class.
 func (s *Provider) used(class int) (sum int64) {
 	for c := range s.ByConsumer {
 		sum += s.ByConsumer[c][class]
@@ -40,10 +40,10 @@ func (s *Provider) used(class int) (sum int64) {
 	return sum
 }
 
-// inUse says whether anything is taken.
+// inUse reports whether the provider has allocations.
 func (s *Provider) inUse() bool { return s.ByConsumer != [consumers]Amounts{} }
 
-// inUseBut says whether anything is taken of other classes than those offered.
+// inUseBut reports whether the provider has allocations of a class without a new inventory.
 func (s *Provider) inUseBut(offers [len(classes)]Inventory) bool {
 	for class := range offers {
 		if offers[class].Total == 0 && s.used(class) > 0 {
@@ -53,19 +53,19 @@ func (s *Provider) inUseBut(offers [len(classes)]Inventory) bool {
 	return false
 }
 
-// Consumer is what is known of a consumer. Without a generation it does not exist.
+// Consumer is the state of a consumer. With the generation 0 it does not exist.
 type Consumer struct {
 	Generation int64
 	ByProvider [providers]Amounts
 }
 
-// State is a whole district.
+// State is the state of a district.
 type State struct {
 	Places    [providers]Provider
 	Consumers [consumers]Consumer
 }
 
-// root returns the root of a provider; none if there is a cycle or a gap.
+// root returns the root of a provider; none after a parent cycle or a missing parent.
 func (s *State) root(p int) int {
 	for range providers {
 		if p < 0 || !s.Places[p].Exists {
@@ -79,7 +79,7 @@ func (s *State) root(p int) int {
 	return none
 }
 
-// isBelow says whether a provider is another, or below it.
+// isBelow reports whether a provider is another one or its descendant.
 func (s *State) isBelow(p, above int) bool {
 	for range providers {
 		if p == above {
@@ -93,7 +93,7 @@ func (s *State) isBelow(p, above int) bool {
 	return true
 }
 
-// String is for people who look at a history that nothing explains.
+// String returns the state for visualizations.
 func (s Provider) String() string {
 	if !s.Exists {
 		return "does not exist"

@@ -2,7 +2,7 @@ package history
 
 import "fmt"
 
-// inTree is embedded by operations that change the tree: every provider may lose a child.
+// inTree is embedded in operations that change the tree, because every provider may lose a child.
 type inTree struct{ onPlace }
 
 func (inTree) concerns(int, [consumers]bool) bool { return true }
@@ -21,7 +21,7 @@ func readProvider(d *Partition, raw []byte, seen *Observed) error {
 	return err
 }
 
-// fitsTree says whether the root that was told is that of the state.
+// fitsTree reports whether the root in the response is that of the state.
 func (w inTree) fitsTree(now *State, a *Answer) bool {
 	return a.Reason != "" || a.Observed.Generation == none || now.root(w.at) == a.Observed.Root
 }
@@ -49,7 +49,7 @@ func (w getProvider) String() string { return fmt.Sprintf("look at place %d", w.
 // createProvider is POST /resource_providers.
 type createProvider struct {
 	inTree
-	parent int // none: a root
+	parent int // none for a root
 }
 
 func (w createProvider) request(d *Partition) request {
@@ -77,13 +77,13 @@ func (w createProvider) place(p int, now Provider, a *Answer) (Provider, bool) {
 	case NoParent:
 		return now, p != w.parent || !now.Exists
 	case Exists:
-		return now, now.Exists // the parent is looked at before
+		return now, now.Exists // the server checks the parent before
 	}
 	return now, a.Reason == RetriesExhausted
 }
 
 func (w createProvider) whole(now *State, a *Answer) bool {
-	// Before and after it is below the same root.
+	// Before and after the operation it has the same root.
 	return a.Reason != "" || a.Observed.Generation == none || w.parent == none && a.Observed.Root == w.at ||
 		w.parent != none && now.root(w.parent) == a.Observed.Root
 }
@@ -93,7 +93,7 @@ func (w createProvider) String() string { return fmt.Sprintf("make place %d belo
 // reparentProvider is PUT /resource_providers/{provider} with a parent.
 type reparentProvider struct {
 	inTree
-	parent int // none: make it a root
+	parent int // none: it becomes a root
 }
 
 func (w reparentProvider) request(d *Partition) request {

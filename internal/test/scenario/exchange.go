@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Exchange is a request and its answer.
+// Exchange is a request and its response.
 type Exchange struct {
 	Method, Target string
-	// Sent are the request's headers.
+	// Sent are the headers of the request.
 	Sent http.Header
-	// Version is what the request asked for; empty: nothing.
+	// Version is the requested microversion; empty: none.
 	Version string
 
 	Status int
@@ -27,17 +27,17 @@ type Exchange struct {
 	JSON any
 }
 
-// usual are the headers of a request that says nothing else.
-var usual = map[string]string{"X-Auth-Token": "admin", "X-Roles": "admin,service"}
+// defaultHeaders are the headers of a request whose step sets none.
+var defaultHeaders = map[string]string{"X-Auth-Token": "admin", "X-Roles": "admin,service"}
 
-// versionHeader asks for a microversion of the service.
+// versionHeader is the header with the microversion of the service.
 const versionHeader, versionService = "OpenStack-API-Version", "placement"
 
-// newExchange makes the request of a step.
+// newExchange returns an exchange with the request of a step.
 func (n *names) newExchange(step *Step, version string, body []byte, hasBody bool) *Exchange {
 	method, target, _ := strings.Cut(step.Request, " ")
 	made := &Exchange{Method: method, Target: n.fill(target), Sent: http.Header{}, Version: version}
-	for name, value := range usual {
+	for name, value := range defaultHeaders {
 		made.Sent.Set(name, value)
 	}
 	if version != "" {
@@ -56,12 +56,12 @@ func (n *names) newExchange(step *Step, version string, body []byte, hasBody boo
 	return made
 }
 
-// responseTimeout is the maximum wait for one response, so that a server that hangs fails the step and not the whole
-// run.
+// responseTimeout is the maximum wait for one response, so that a server that hangs fails one step
+// instead of the whole run.
 const responseTimeout = 30 * time.Second
 
-// do sends the request byte by byte as the step spells it, which net/http's
-// client would not, and reads the answer.
+// do sends the bytes of the request as the step states them, which the client of net/http would
+// not, and reads the response.
 func (e *Exchange) do(ctx context.Context, address string, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
@@ -75,8 +75,8 @@ func (e *Exchange) do(ctx context.Context, address string, body []byte) error {
 			return err
 		}
 	}
-	// A server may answer before it has read all of the request; what it says
-	// counts, not that the rest could not be sent.
+	// A server may respond before it has read the whole request. The response counts; the error of
+	// sending the rest does not.
 	_, sendErr := conn.Write(append(e.head(address), body...))
 	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: e.Method})
 	if err != nil {
@@ -85,7 +85,7 @@ func (e *Exchange) do(ctx context.Context, address string, body []byte) error {
 	defer response.Body.Close()
 	e.Status, e.Header = response.StatusCode, response.Header
 	if response.ContentLength >= 0 {
-		// ReadResponse takes this one away from the headers of some answers.
+		// ReadResponse removes this header from some responses.
 		e.Header.Set("Content-Length", fmt.Sprint(response.ContentLength))
 	}
 	if e.Body, err = io.ReadAll(response.Body); err != nil {
@@ -117,7 +117,7 @@ func (e *Exchange) head(address string) []byte {
 	return []byte(out.String())
 }
 
-// failure is the code and the detail of the answer's only error.
+// failure returns the code and the detail of the only error in the response.
 func (e *Exchange) failure() (code *string, detail string, ok bool) {
 	object, _ := e.JSON.(map[string]any)
 	list, _ := object["errors"].([]any)

@@ -9,33 +9,32 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Expectations is a list of what an API promises: which request can be answered how,
-// at which microversions. It is written from the API's description, not from its
-// code, and every row of it must be seen in some scenario.
+// Expectations is a list of the documented responses of an API: for each kind of request and
+// microversion. It comes from the description of the API instead of its code, and some scenario
+// must show each row.
 type Expectations struct {
 	Groups []PromiseGroup
 }
 
-// PromiseGroup is what one kind of request can be answered with.
+// PromiseGroup is the responses to one kind of request.
 type PromiseGroup struct {
-	// Request is a method and a route, such as "GET /traits/{name}". The method *
-	// is any; the route (none) is every path that no route has, * is every path.
-	// Names behind a ?, joined by &, are parameters that the query must have.
+	// Request is a method and a route, such as "GET /traits/{name}". The method * is any method;
+	// the route (none) is every path without a route, * is every path. Names after a ?, joined by
+	// &, are parameters that the query must have.
 	Request string `yaml:"request"`
-	// Section of the description that the rows come from.
+	// Section is the section of the description with the rows.
 	Section string        `yaml:"section"`
 	Rows    []Expectation `yaml:"rows"`
 }
 
 // Expectation is one row: [versions, status, code, phrase], the last two optional.
 type Expectation struct {
-	// Versions is "1.4", "1.4-1.9", "1.4+", "any", or "none" for an answer that
-	// names no version.
+	// Versions is "1.4", "1.4-1.9", "1.4+", "any", or "none" for a response without a version.
 	Versions string
 	Status   int
-	// Code is the error's; empty: not looked at.
+	// Code is the code of the error; empty: not compared.
 	Code string
-	// Phrase stands in the error's detail, or in the body of another answer.
+	// Phrase is contained in the detail of the error, or in the body of another response.
 	Phrase string
 }
 
@@ -63,7 +62,7 @@ func (p Expectation) String() string {
 	return strings.TrimRight(fmt.Sprintf("%s -> %d %s %s", p.Versions, p.Status, p.Code, p.Phrase), " ")
 }
 
-// ParsePromises reads a list.
+// ParsePromises parses a list.
 func ParsePromises(text []byte) (*Expectations, error) {
 	list := &Expectations{}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -74,10 +73,10 @@ func ParsePromises(text []byte) (*Expectations, error) {
 	return list, nil
 }
 
-// endless is above all minor numbers.
+// endless is greater than all minor numbers.
 const endless = 1 << 20
 
-// minors are the first and last minor number of the row's versions.
+// minors returns the first and last minor number of the versions of the row.
 func (p Expectation) minors() (first, last int, ok bool) {
 	from, to, isRange := strings.Cut(p.Versions, "-")
 	if text, open := strings.CutSuffix(p.Versions, "+"); open {
@@ -91,14 +90,14 @@ func (p Expectation) minors() (first, last int, ok bool) {
 	return first, last, ok && first < last
 }
 
-// minor reads the N of 1.N.
+// minor parses the N of 1.N.
 func minor(version string) (int, bool) {
 	text, ok := strings.CutPrefix(version, "1.")
 	number, err := strconv.Atoi(text)
 	return number, ok && err == nil
 }
 
-// Satisfied tells whether an answer is one that the row promises.
+// Satisfied reports whether a response is the one of the row.
 func (p Expectation) Satisfied(e *Exchange) bool {
 	code, text, failed := e.failure()
 	if !failed {
@@ -120,14 +119,13 @@ func (p Expectation) covers(version string) bool {
 	return ok && first <= number && number <= last
 }
 
-// answeredVersion is what the answer says it speaks; empty: nothing.
+// answeredVersion returns the version in the response; empty: none.
 func answeredVersion(e *Exchange) string {
 	version, _ := strings.CutPrefix(e.Header.Get(versionHeader), versionService+" ")
 	return version
 }
 
-// matches tells whether a request is of the group's kind; routes are all that
-// there are.
+// matches reports whether a request is of the kind of the group; routes are all routes of the API.
 func (g PromiseGroup) matches(e *Exchange, routes []string) bool {
 	method, route, _ := strings.Cut(g.Request, " ")
 	route, params, _ := strings.Cut(route, "?")
@@ -148,7 +146,7 @@ func (g PromiseGroup) matches(e *Exchange, routes []string) bool {
 	return routeMatches(route, e.Target)
 }
 
-// hasParams tells whether the query has parameters of all these names.
+// hasParams reports whether the query has parameters with all names.
 func hasParams(target, names string) bool {
 	_, query, _ := strings.Cut(target, "?")
 	for name := range strings.SplitSeq(names, "&") {
@@ -164,7 +162,7 @@ func hasParams(target, names string) bool {
 	return true
 }
 
-// routeMatches compares segment by segment; a variable takes any but an empty one.
+// routeMatches compares by segment; a variable matches any segment that is not empty.
 func routeMatches(route, target string) bool {
 	path, _, _ := strings.Cut(target, "?")
 	want, got := strings.Split(route, "/"), strings.Split(path, "/")
@@ -180,7 +178,7 @@ func routeMatches(route, target string) bool {
 	return true
 }
 
-// Unsatisfied lists the rows that no exchange shows.
+// Unsatisfied returns the rows that no exchange shows.
 func (l *Expectations) Unsatisfied(seen []*Exchange, routes []string) []string {
 	var broken []string
 	for _, group := range l.Groups {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// answer is an exchange with one error, or a text for a body.
+// answer returns an exchange with one error, or with a text as body.
 func answer(method, target, version string, status int, body string) *Exchange {
 	made := &Exchange{Method: method, Target: target, Status: status, Header: http.Header{}, Body: []byte(body)}
 	if version != "" {

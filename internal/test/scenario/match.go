@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// parseJSON reads one value and nothing behind it. Numbers keep their spelling.
+// parseJSON parses one value without trailing data. Numbers keep their text.
 func parseJSON(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -30,7 +30,7 @@ func parseJSON(text []byte) (any, error) {
 
 const uuidForm = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 
-// placeholders are texts that stand for whatever has a form.
+// placeholders are texts that match any value of a form.
 var placeholders = map[string]func(got string) bool{
 	"<any>":    func(string) bool { return true },
 	"<uuid>":   regexp.MustCompile(`^` + uuidForm + `$`).MatchString,
@@ -43,7 +43,7 @@ func isDate(got string) bool {
 	return err == nil
 }
 
-// matchText compares a text with what is expected of it.
+// matchText compares a text with the expected text.
 func matchText(want, got string) bool {
 	if matches, ok := placeholders[want]; ok {
 		return matches(got)
@@ -51,8 +51,8 @@ func matchText(want, got string) bool {
 	return want == got
 }
 
-// compare lists in what a JSON value differs from the expected one. With part
-// set, objects may have more keys than expected.
+// compare returns the differences between a JSON value and the expected one. If part is true,
+// objects may have more members than expected.
 func compare(at string, want, got any, part bool) []string {
 	differs := []string{fmt.Sprintf("%s: got %s, want %s", at, compact(got), compact(want))}
 	switch want := want.(type) {
@@ -86,8 +86,8 @@ func compare(at string, want, got any, part bool) []string {
 	}
 }
 
-// sameNumber compares values and, since clients of typed languages see it,
-// whether the number is written as an integer.
+// sameNumber compares values, and whether the number is written as an integer, because clients in
+// typed languages distinguish them.
 func sameNumber(want, got json.Number) bool {
 	if strings.ContainsAny(string(want), ".eE") != strings.ContainsAny(string(got), ".eE") {
 		return false
@@ -115,7 +115,7 @@ func compareObjects(at string, want, got map[string]any, part bool) []string {
 	return differs
 }
 
-// more stands for any number of elements of a list.
+// more is the placeholder for any number of elements of a list.
 const more = "<more>"
 
 func compareLists(at string, want, got []any, part bool) []string {
@@ -136,7 +136,7 @@ func compareLists(at string, want, got []any, part bool) []string {
 	return differs
 }
 
-// matchSequence matches what stands between the gaps as early as it can.
+// matchSequence matches the elements between the placeholders at their first occurrence.
 func matchSequence(want, got []any, part bool) bool {
 	if len(want) == 0 {
 		return len(got) == 0
@@ -161,7 +161,7 @@ func sortedKeys(of map[string]any) []string {
 	return keys
 }
 
-// compact shows a value in a message.
+// compact returns a value as text for a message.
 func compact(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -170,7 +170,7 @@ func compact(value any) string {
 	return abridged(string(text))
 }
 
-// abridged keeps a message readable.
+// abridged shortens a text for a message.
 func abridged(text string) string {
 	const limit = 1500
 	if len(text) > limit {

@@ -12,17 +12,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// names are what $NAMES in a file stand for.
+// names are the values of $NAMES in a file.
 type names struct {
 	theme string
 	saved map[string]any
 }
 
-// space is the namespace of generated uuids.
+// space is the namespace of generated UUIDs.
 var space = uuid.MustParse("5ce7a810-0000-4000-8000-000000000000")
 
-// get is what a name stands for: what was saved under it, else a uuid that is
-// always the same for this name in this file, so that failures can be read twice.
+// get returns the saved value of a name. Otherwise it returns a UUID that depends only on the name
+// and the file, so that failures are reproducible.
 func (n *names) get(name string) any {
 	if value, ok := n.saved[name]; ok {
 		return value
@@ -32,16 +32,15 @@ func (n *names) get(name string) any {
 
 var nameForm = regexp.MustCompile(`\$[A-Z][A-Z0-9_]*`)
 
-// fill puts in the names of a text.
+// fill replaces the names in a text.
 func (n *names) fill(text string) string {
 	return nameForm.ReplaceAllStringFunc(text, func(name string) string {
 		return fmt.Sprint(n.get(name[1:]))
 	})
 }
 
-// json renders YAML as JSON: keys stay in their order, and numbers keep their
-// spelling, so that 10.0 can be sent. A text that is nothing but a name becomes
-// what was saved, which may be a number.
+// json converts YAML to JSON. Members keep their order and numbers their text, so that 10.0 can be
+// sent. A text that consists of a name becomes its saved value, which may be a number.
 func (n *names) json(node *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	err := n.write(&out, node)
@@ -110,7 +109,7 @@ func (n *names) writeString(out *bytes.Buffer, text string) error {
 	return nil
 }
 
-// save keeps parts of an answer for later steps.
+// save stores parts of a response for later steps.
 func (n *names) save(wanted map[string]string, answer any) error {
 	for name, at := range wanted {
 		value, err := walk(answer, at)
@@ -124,7 +123,7 @@ func (n *names) save(wanted map[string]string, answer any) error {
 
 var pathPart = regexp.MustCompile(`^(?:\.([^.\[\]]+)|\[([0-9]+)\])`)
 
-// walk follows a path such as $.versions[0].id.
+// walk returns the value at a path such as $.versions[0].id.
 func walk(value any, at string) (any, error) {
 	rest, ok := strings.CutPrefix(at, "$")
 	if !ok {

@@ -12,28 +12,28 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// Suite runs files against servers of one kind.
+// Suite is a set of files that run against servers of one kind.
 type Suite struct {
-	// Serve makes the server of a file.
+	// Serve starts the server of a file.
 	Serve func(t testing.TB, file *File) Server
-	// Always lists what is wrong with an answer whatever the step expects.
+	// Always returns what is wrong with a response regardless of the expectations of the step.
 	Always func(*Exchange) []string
 }
 
-// Server is what a file's requests go to.
+// Server is the server of a file.
 type Server struct {
 	Handler http.Handler
-	// DB is where its data is; nil: no step says what it changes.
+	// DB is the database of the server; nil: steps cannot expect changes.
 	DB *dbtest.DB
 }
 
-// Run runs the files at the same time, and returns what they saw when all have
-// ended. complete tells whether all ran, which a test filter may prevent.
+// Run runs the files in parallel and returns their exchanges when all have ended. complete reports
+// whether all steps ran, which a test filter may prevent.
 func (s *Suite) Run(t *testing.T, files []*File) (seen []*Exchange, complete bool) {
 	t.Helper()
 	var mutex sync.Mutex
 	ran := 0
-	// The group ends when its parallel subtests have.
+	// The group ends after its parallel subtests.
 	t.Run("files", func(t *testing.T) {
 		for _, file := range files {
 			t.Run(file.Theme, func(t *testing.T) {
@@ -49,14 +49,14 @@ func (s *Suite) Run(t *testing.T, files []*File) (seen []*Exchange, complete boo
 	return seen, ran == len(files)
 }
 
-// run is one file being run.
+// run is the execution of one file.
 type run struct {
 	suite   *Suite
 	file    *File
 	names   *names
 	address string
 	db      *dbtest.DB
-	// state is what is in the database, as long as it is known.
+	// state is the contents of the database, if known.
 	state *dbtest.State
 	seen  []*Exchange
 }
@@ -91,8 +91,8 @@ func (s *Suite) runFile(t *testing.T, file *File) []*Exchange {
 	return r.seen
 }
 
-// report makes a step a subtest. The step runs in any case: if a filter picks
-// another step, that one may build on this.
+// report reports a step as a subtest. The step runs even if a filter excludes it, because later
+// steps may depend on it.
 func (r *run) report(t *testing.T, name string, step *Step, version string) {
 	wrong := r.step(t, step, version)
 	t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func (r *run) report(t *testing.T, name string, step *Step, version string) {
 	})
 }
 
-// version is what a step asks for; empty: it says nothing.
+// version returns the requested microversion of a step; empty: none.
 func (r *run) version(step *Step) string {
 	wanted, given := optional(&step.Version)
 	if !given {
@@ -114,7 +114,7 @@ func (r *run) version(step *Step) string {
 	return *wanted
 }
 
-// step runs a step once and lists what is wrong.
+// step runs a step once and returns what is wrong.
 func (r *run) step(t *testing.T, step *Step, version string) []string {
 	var body []byte
 	hasBody := step.Raw != nil || step.Body.Kind != 0
@@ -146,8 +146,8 @@ func (r *run) step(t *testing.T, step *Step, version string) []string {
 	return wrong
 }
 
-// changes compares the database before and after. The state is kept for the next
-// step; a step that does not say what it changes leaves it unknown.
+// changes compares the database before and after a step. It keeps the state for the next step. A
+// step without expected changes leaves the state unknown.
 func (r *run) changes(t *testing.T, step *Step) []string {
 	before := r.state
 	r.state = nil
@@ -174,7 +174,7 @@ func bulleted(lines []string) string {
 	return out.String()
 }
 
-// check compares the answer with what is expected.
+// check compares the response with the expectations.
 func (r *run) check(step *Step, e *Exchange) []string {
 	var wrong []string
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// harbour is a small server that says what it was asked, and keeps ships.
+// harbour is a small server that returns the received request and stores ships.
 func harbour(t testing.TB, db *dbtest.DB) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -37,7 +37,7 @@ func harbour(t testing.TB, db *dbtest.DB) http.Handler {
 	})
 }
 
-// start makes a run of a file without running it.
+// start returns a run of a file that has not started.
 func start(t *testing.T, text string, db *dbtest.DB) *run {
 	t.Helper()
 	file, err := Parse("harbour", []byte("about: x\n"+text))

@@ -1,15 +1,14 @@
-// Package scenario runs files of HTTP requests with the answers that they must
-// get. A file is a story about one theme, written in YAML: each step sends a
-// request and states the status, the headers, the JSON and what changed in the
-// database. Every file has a server and a database of its own, so files run at
-// the same time, while the steps of a file run in order.
+// Package scenario runs files of HTTP requests with their expected responses. A file is a story
+// about one theme, written in YAML: each step sends a request and states the status, the headers,
+// the JSON and the changes in the database. Every file has its own server and database, so files
+// run in parallel, while the steps of a file run in order.
 //
-// A run also records every answer, so that a list of what the API promises can
-// be held against what the scenarios have seen (see Promises).
+// A run also records every response, so that a test can compare the documented responses of the API
+// with those of the scenarios (see Expectations).
 //
-// It is imported by tests only. It knows HTTP, JSON and the database's diff, but
-// nothing of the Placement API: what is true of every answer of an API is given
-// to it as a function. It is not for load or for concurrency, which need Go.
+// It is for tests only. It depends on HTTP, JSON and the diff of the database, but not on the
+// Placement API: the caller passes checks of all responses as a function. It is not for load or
+// concurrency, which need Go.
 package scenario
 
 import (
@@ -24,63 +23,62 @@ import (
 
 // File is one scenario file.
 type File struct {
-	// Theme is the file's name without its ending.
+	// Theme is the name of the file without its extension.
 	Theme string `yaml:"-"`
-	// About says in a sentence what the file shows.
+	// About is a sentence about the content of the file.
 	About string `yaml:"about"`
-	// Version is the microversion of the steps that name none.
+	// Version is the microversion of steps without one.
 	Version yaml.Node `yaml:"version"`
-	// Settings are the server's, for the function that makes it.
+	// Settings are the settings of the server, for the function that starts it.
 	Settings yaml.Node `yaml:"settings"`
-	// Values are names that stand for more than a generated uuid.
+	// Values are the names with a value other than a generated UUID.
 	Values map[string]Text `yaml:"values"`
-	// Given are requests that must succeed; they set the stage.
+	// Given are the preparing requests, which must succeed.
 	Given []Step `yaml:"given"`
 	Steps []Step `yaml:"steps"`
 }
 
-// Step is a request and what is expected of its answer. What is left out is not
-// checked, but for the status.
+// Step is a request and its expected response. Omitted members are not checked, except the status.
 type Step struct {
 	// Name is a sentence.
 	Name string `yaml:"name"`
-	// Request is the method, a space and the target, which is sent as it is.
+	// Request is the method, a space and the target, which is sent unchanged.
 	Request string `yaml:"request"`
-	// Version is the microversion to ask for; null sends no header.
+	// Version is the requested microversion; null sends no header.
 	Version yaml.Node `yaml:"version"`
-	// Headers are sent beside the usual ones or instead of them; null: not sent.
+	// Headers add to the default headers or replace them; null removes one.
 	Headers map[string]HeaderValues `yaml:"headers"`
-	// Body is sent as JSON, keys in their order; Raw is sent as it is.
+	// Body is sent as JSON with the members in order; Raw is sent unchanged.
 	Body yaml.Node `yaml:"body"`
 	Raw  *string   `yaml:"raw"`
 
 	Status int `yaml:"status"`
-	// JSON is the whole answer; JSONHas is a part of it.
+	// JSON is the whole body; JSONHas is a part of it.
 	JSON    yaml.Node `yaml:"json"`
 	JSONHas yaml.Node `yaml:"json_has"`
-	// Error is the only error in the answer.
+	// Error is the only error in the body.
 	Error *Failure `yaml:"error"`
-	// ResponseHeaders must have these values; null: there is no such header.
+	// ResponseHeaders are the values of headers; null: the header is absent.
 	ResponseHeaders map[string]*string `yaml:"response_headers"`
-	// Text is found in the body as it arrived.
+	// Text is contained in the received body.
 	Text Texts `yaml:"text"`
-	// Changes are what the step changed in the database, all of it.
+	// Changes are all changes of the step in the database.
 	Changes *[]string `yaml:"changes"`
-	// Save keeps parts of the answer under names for later steps.
+	// Save stores parts of the response under names for later steps.
 	Save map[string]string `yaml:"save"`
-	// Versions runs the step once at each of these microversions.
+	// Versions are microversions; the step runs once with each of them.
 	Versions []string `yaml:"versions"`
 }
 
-// Failure is an error as a step expects it.
+// Failure is an expected error.
 type Failure struct {
-	// Code is compared if it is given; null: there is none.
+	// Code is compared if it is set; null: the error has none.
 	Code yaml.Node `yaml:"code"`
 	// Phrase is contained in the detail.
 	Phrase string `yaml:"phrase"`
 }
 
-// Text is a string, or one that repeats another.
+// Text is a string, or a repeated string.
 type Text string
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -100,7 +98,7 @@ func (t *Text) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// Texts is one string or a list of them.
+// Texts is one string or a list of strings.
 type Texts []string
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -112,8 +110,8 @@ func (t *Texts) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*[]string)(t))
 }
 
-// HeaderValues are the values of one request header: one, several for a header
-// that is repeated, or none for one that is left out.
+// HeaderValues are the values of one request header: one, several for a repeated header, or none
+// for a removed header.
 type HeaderValues []string
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -127,7 +125,7 @@ func (h *HeaderValues) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// Load reads all files of a folder, in the order of their names.
+// Load reads all files of a directory, sorted by name.
 func Load(folder fs.FS) ([]*File, error) {
 	names, err := fs.Glob(folder, "*.yaml")
 	if err != nil {
@@ -148,8 +146,7 @@ func Load(folder fs.FS) ([]*File, error) {
 	return files, nil
 }
 
-// Parse reads one file. A key that is not known is an error, since what it was
-// meant to check would not be checked.
+// Parse parses one file. An unknown member is an error, because its check would not run.
 func Parse(theme string, text []byte) (*File, error) {
 	file := &File{Theme: theme}
 	if err := decode(text, file); err != nil {
@@ -177,8 +174,8 @@ func Parse(theme string, text []byte) (*File, error) {
 	return file, nil
 }
 
-// optional is the text of a scalar, nil for null. Numbers keep their spelling:
-// 1.10 is not 1.1. given tells null from what was left out.
+// optional returns the text of a scalar, nil for null. Numbers keep their text, because 1.10 is not
+// 1.1. given distinguishes null from an omitted member.
 func optional(node *yaml.Node) (text *string, given bool) {
 	if node.Kind == 0 {
 		return nil, false
@@ -195,8 +192,8 @@ func decode(text []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// DecodeSettings reads the file's settings into a struct that must know all of
-// them. Where the file has none, the struct stays as it is.
+// DecodeSettings decodes the settings of the file into a struct, which must have a field for each.
+// Without settings the struct is unchanged.
 func (f *File) DecodeSettings(into any) error {
 	if f.Settings.Kind == 0 {
 		return nil

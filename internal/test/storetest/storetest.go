@@ -1,8 +1,8 @@
-// Package storetest gives the databases of tests what a service finds after its
-// first start: the standard traits and resource classes.
+// Package storetest adds the standard traits and resource classes to the databases of tests, as the
+// first start of a server does.
 //
-// It is for tests whose package works on a store. Databases as such are package
-// dbtest's, which cannot know the store because the store is tested with it.
+// It is for tests of packages that use a store. Package dbtest creates the databases; it cannot
+// import the store, whose tests import it.
 package storetest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// Main is for the TestMain of a package; it does not return.
+// Main is the body of the TestMain of a package; it does not return.
 func Main(m *testing.M) {
 	dbtest.Prepare = dbtest.Preparation{Key: "standard names " + store.StandardNamesHash(), Run: sync}
 	os.Exit(m.Run())
