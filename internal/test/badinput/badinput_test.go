@@ -24,17 +24,18 @@ import (
 
 var (
 	requests = flag.Int("badinput.requests", 100_000, "number of requests that TestErrors_InvalidInput sends; with -short a tenth")
-	seed     = flag.Uint64("badinput.seed", 1, "what they are made from")
+	seed     = flag.Uint64("badinput.seed", 1, "seed of the random requests")
 )
 
-// enough requests are those after which each operation must have succeeded: those that
-// do least often succeed some twenty times then.
+// enough is the number of requests after which each operation must have succeeded. The rarest
+// operations succeed about twenty times then.
 const enough = 40_000
 
-// senders send at once. What each sends depends on the seed and its number only.
+// senders is the number of concurrent senders. The requests of each depend only on the seed and its
+// number.
 const senders = 8
 
-// tested is a handler on a database of its own.
+// tested is a handler with its own database.
 type tested struct {
 	t       *testing.T
 	db      *dbtest.DB
@@ -61,7 +62,7 @@ func newTested(t *testing.T, change func(*postgres.Options, *server.Options)) *t
 	return made
 }
 
-// lines is a log that several write to.
+// lines is a log that is safe for concurrent writes.
 type lines struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -79,7 +80,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// with are the lines that hold a text.
+// with returns the lines that contain a text.
 func (l *lines) with(text string) string {
 	var found []string
 	for line := range strings.SplitSeq(l.String(), "\n") {
@@ -90,10 +91,10 @@ func (l *lines) with(text string) string {
 	return strings.Join(found, "\n")
 }
 
-// TestErrors_InvalidInput_WellFormedWithoutInternals sends what no client
-// should, made from the documents of every version of both APIs, and looks at every
-// answer and at the database afterwards. `make badinput` sends 100,000. An operation that
-// never succeeded was not tested beyond its first checks.
+// TestErrors_InvalidInput_WellFormedWithoutInternals sends invalid requests, generated from the
+// documents of all versions of both APIs, and checks every response and the database afterwards.
+// `make badinput` sends 100,000. Each operation must succeed sometimes, because otherwise the
+// requests do not get beyond its first checks.
 func TestErrors_InvalidInput_WellFormedWithoutInternals(t *testing.T) {
 	t.Parallel()
 	count := *requests
@@ -103,8 +104,8 @@ func TestErrors_InvalidInput_WellFormedWithoutInternals(t *testing.T) {
 	all := byName(operations(t))
 	s := newTested(t, func(*postgres.Options, *server.Options) {})
 	dbtest.AddInvariantTriggers(t, s.db)
-	if refused := s.furnish(); refused != "" {
-		t.Fatal(refused)
+	if failure := s.furnish(); failure != "" {
+		t.Fatal(failure)
 	}
 	seen := &tally{statuses: map[int]int{}, sent: map[string]int{}, succeeded: map[string]int{}}
 	var sending sync.WaitGroup
@@ -113,7 +114,7 @@ func TestErrors_InvalidInput_WellFormedWithoutInternals(t *testing.T) {
 			d := dice{rand.New(rand.NewPCG(*seed, uint64(number)))}
 			for i := range count / senders {
 				if i%200 == 199 {
-					s.furnish() // what was deleted comes back
+					s.furnish() // creates deleted rows again
 				}
 				m := d.make(pick(d, pick(d, all)))
 				err := s.play(&m, number)
@@ -134,12 +135,12 @@ func TestErrors_InvalidInput_WellFormedWithoutInternals(t *testing.T) {
 	}
 	for _, same := range all {
 		if name := same[0].name(); seen.succeeded[name] == 0 {
-			t.Errorf("%s never succeeded in %d requests, so nothing beyond its first checks was tested", name, seen.sent[name])
+			t.Errorf("%s never succeeded in %d requests", name, seen.sent[name])
 		}
 	}
 }
 
-// send reads the request as net/http does, serves it and judges the answer.
+// send parses the request as net/http does, serves it and checks the response.
 func (s *tested) send(m *message, seen *tally) (err error) {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(m.wire())))
 	if err != nil {
@@ -152,7 +153,7 @@ func (s *tested) send(m *message, seen *tally) (err error) {
 	start := time.Now()
 	defer func() {
 		if value := recover(); value != nil {
-			err = fmt.Errorf("the answer was broken off: %v", value)
+			err = fmt.Errorf("the handler aborted the response: %v", value)
 		}
 	}()
 	s.handler.ServeHTTP(answer, r.WithContext(s.t.Context()))

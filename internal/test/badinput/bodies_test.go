@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// fragment is written into a body as it is, JSON or not.
+// fragment is text that a body contains unchanged, JSON or not.
 type fragment string
 
-// odd are values that no schema expects.
+// odd are values that no schema permits.
 var odd = []fragment{
 	`null`, `true`, `-1`, `0`, `2147483648`, `9223372036854775808`, `-9223372036854775809`, `1e400`, `1e-400`, `10.0`, `1.5`, `-0.0`, `1E+2`,
 	`99999999999999999999999999999999999999999999999999`, `NaN`, `01`, `0x10`, `""`, `" "`, `"\u0000"`, `"a\u0000b"`, `"\ud800"`, `"\ude00\ud83d"`,
@@ -21,8 +21,8 @@ var odd = []fragment{
 	fragment(strings.Repeat("[", 200) + strings.Repeat("]", 200)), fragment(strings.Repeat(`{"a":`, 600)), fragment(strings.Repeat("9", 3000)),
 }
 
-// write writes a value as JSON, fragments as they are. Members are in order, so that
-// a seed means one body.
+// write encodes a value as JSON, with fragments unchanged. Members are in order, so that a seed
+// always produces the same body.
 func write(to *bytes.Buffer, value any) {
 	switch value := value.(type) {
 	case fragment:
@@ -56,7 +56,7 @@ func write(to *bytes.Buffer, value any) {
 	}
 }
 
-// spoil changes one place of a value.
+// spoil changes one part of a value.
 func (d dice) spoil(value any) any {
 	if d.chance(25) {
 		return pick(d, odd)
@@ -87,7 +87,7 @@ func (d dice) spoil(value any) any {
 		}
 		at := d.IntN(len(changed))
 		if d.chance(20) {
-			return append(changed, changed[at]) // twice
+			return append(changed, changed[at]) // repeated
 		}
 		changed[at] = d.spoil(changed[at])
 		return changed
@@ -95,7 +95,7 @@ func (d dice) spoil(value any) any {
 	return pick(d, odd)
 }
 
-// spoilText changes the bytes of a body.
+// spoilText changes bytes of a body.
 func (d dice) spoilText(text []byte) []byte {
 	at := 0
 	if len(text) > 0 {
@@ -110,7 +110,7 @@ func (d dice) spoilText(text []byte) []byte {
 		return append(slices.Clone(text), pick(d, []string{"x", "{}", "\x00", ",", "]"})...)
 	case 3:
 		return append([]byte("\xef\xbb\xbf"), text...)
-	case 4: // a member twice
+	case 4: // a repeated member
 		return bytes.Replace(text, []byte("{"), []byte(`{"uuid": 1, "uuid": 2, `), 1)
 	case 5:
 		return bytes.Repeat(text, 2)

@@ -13,9 +13,8 @@ import (
 	"github.com/berthd/berth/server/postgres"
 )
 
-// garages are six hundred providers with one way to park, and after them a tree with
-// twelve places.
-const garages = `
+// manyPlaces are six hundred providers with one inventory, and after them a tree with twelve.
+const manyPlaces = `
 	INSERT INTO resource_classes (id, name) VALUES (20000, 'CUSTOM_PLACE');
 	INSERT INTO resource_providers (id, uuid, name, root_id) OVERRIDING SYSTEM VALUE
 	SELECT n, gen_random_uuid(), 'garage ' || n, n FROM generate_series(1, 601) AS n;
@@ -25,12 +24,12 @@ const garages = `
 	INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, used)
 	SELECT n, 20000, least(n, 601), 100, 0, 1, 100, 1, 1, 0 FROM generate_series(1, 613) AS n WHERE n <> 601`
 
-// TestCandidates_BudgetExceededMidStream_AbortsResponse: what is found out after a part of
-// the answer was made is an error as any other.
+// TestCandidates_BudgetExceededMidStream_AbortsResponse checks that an error after a part of the
+// response has been generated is returned as any other error.
 func TestCandidates_BudgetExceededMidStream_AbortsResponse(t *testing.T) {
 	t.Parallel()
 	s := newTested(t, func(_ *postgres.Options, options *server.Options) { options.Placement.Candidates.Budget = 100_000 })
-	if _, err := s.db.Pool.Exec(t.Context(), garages); err != nil {
+	if _, err := s.db.Pool.Exec(t.Context(), manyPlaces); err != nil {
 		t.Fatal(err)
 	}
 	target := "/allocation_candidates?group_policy=none"
@@ -46,7 +45,7 @@ func TestCandidates_BudgetExceededMidStream_AbortsResponse(t *testing.T) {
 	if answer.Code != http.StatusBadRequest || !json.Valid(answer.Body.Bytes()) || !strings.Contains(answer.Body.String(), "more than 100000 combinations") {
 		t.Errorf("status %d: %.500s", answer.Code, answer.Body)
 	}
-	if length := answer.Header().Get("Last-Modified"); length != "" {
-		t.Errorf("the error has the header of the answer: Last-Modified: %s", length)
+	if modified := answer.Header().Get("Last-Modified"); modified != "" {
+		t.Errorf("Last-Modified of the error = %s, want none", modified)
 	}
 }

@@ -9,18 +9,17 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// conductors: the first works, in this process. The second says nothing, so that some
-// nodes stay on their way and have a driver which this process does not know.
+// conductors are two conductors. The first runs in this process. The second only has a row, so that
+// some nodes stay in transient states and have a driver that this process lacks.
 var conductors = []string{"berth-1", "berth-2"}
 
-// drivers are what each conductor has, in the same order.
+// drivers are the drivers of the conductors, in the same order.
 var drivers = []string{conductor.FakeHardware, "manual-management"}
 
-// heartbeatTimeout is longer than any test: the second conductor counts as alive.
+// heartbeatTimeout exceeds the duration of all tests, so that the second conductor counts as alive.
 const heartbeatTimeout = 24 * time.Hour
 
-// conduct starts the first conductor, until the end of the test, and registers the
-// second.
+// conduct starts the first conductor until the end of the test, and registers the second.
 func (s *tested) conduct(data *store.Store, log *slog.Logger) {
 	s.t.Helper()
 	if err := data.ConductorRegister(s.t.Context(), conductors[1], drivers[1:]); err != nil {
@@ -41,7 +40,7 @@ func (s *tested) conduct(data *store.Store, log *slog.Logger) {
 	s.t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			s.t.Errorf("the conductor: %v", err)
+			s.t.Errorf("conductor.Run: %v", err)
 		}
 	})
 }

@@ -15,25 +15,25 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// operation is one of the operations of one document.
+// operation is one operation of one document.
 type operation struct {
 	api     string // placement or request.Baremetal
 	version string
 	method  string
 	path    string
 	params  []*openapi3.Parameter
-	// body is nil where none is documented.
+	// body is nil if the document has none.
 	body    *openapi3.Schema
 	example any
-	// statuses are those documented.
+	// statuses are the documented statuses.
 	statuses map[string]bool
 }
 
-// name is the same in every document.
+// name returns the name, which is the same in every document.
 func (o *operation) name() string { return o.method + " " + o.path }
 
-// byName puts together what the documents of all versions say about one operation, so
-// that those which only a few have are not asked for less often.
+// byName groups the operations of all documents by name, so that operations in few documents are as
+// frequent as others.
 func byName(all []operation) (grouped [][]operation) {
 	places := map[string]int{}
 	for _, one := range all {
@@ -47,7 +47,7 @@ func byName(all []operation) (grouped [][]operation) {
 	return grouped
 }
 
-// operations are those of every document, in an order that is the same each time.
+// operations returns the operations of all documents in a fixed order.
 func operations(t testing.TB) []operation {
 	t.Helper()
 	all, err := readOnce()
@@ -57,7 +57,7 @@ func operations(t testing.TB) []operation {
 	return all
 }
 
-// readOnce reads the documents for all tests, since they share the compiled patterns.
+// readOnce reads the documents once for all tests, because they share the compiled patterns.
 var readOnce = sync.OnceValues(func() ([]operation, error) {
 	type name struct {
 		api     string

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// scenes are, by operation, the steps that bring about what the operation's example takes for granted. They are for
-// operations whose example names a generation, which luck rarely meets, or several, which it never does. The ids are
-// the first of each kind, which are those of the examples; each sender has the scene under ids of its own, so that
-// requests of other senders do not change it.
+// scenes are the steps that create the resources in the example of an operation. They are for
+// operations whose example contains a generation, which random requests rarely match, or several,
+// which they never match. The examples contain the first ID of each type. Each sender creates the
+// scene with its own IDs, so that requests of other senders do not change it.
 var scenes = map[string][]step{
 	"PUT /resource_providers/{uuid}/inventories":                  slices.Concat(cleared, host, another),
 	"PUT /resource_providers/{uuid}/inventories/{resource_class}": slices.Concat(cleared, host, another),
@@ -27,7 +27,7 @@ var (
 		{"DELETE", "/resource_providers/" + providers[1], ""},
 		{"DELETE", "/resource_providers/" + providers[0], ""},
 	}
-	// host is a provider at the generation 3, with a node below it that is at 0.
+	// host creates a provider with the generation 3, and a child with the generation 0.
 	host = []step{
 		{"POST", "/resource_providers", fmt.Sprintf(`{"name": "host %s", "uuid": %[1]q}`, providers[0])},
 		{"POST", "/resource_providers", fmt.Sprintf(`{"name": "node %s", "uuid": %[1]q, "parent_provider_uuid": %q}`, providers[1], providers[0])},
@@ -37,19 +37,19 @@ var (
 			fmt.Sprintf(`{"resource_provider_generation": 1, "aggregates": [%q]}`, aggregates[0])},
 		{"PUT", "/resource_providers/" + providers[0] + "/traits", `{"resource_provider_generation": 2, "traits": ["HW_CPU_X86_VMX"]}`},
 	}
-	// another write brings the host to the generation of the examples, 4.
+	// another write sets the host to the generation of the examples, 4.
 	another = []step{
 		{"PUT", "/resource_providers/" + providers[0] + "/traits", `{"resource_provider_generation": 3, "traits": ["HW_CPU_X86_AVX2"]}`},
 	}
-	// instance does so, too. It is at the generation 1 itself.
+	// instance does the same, and creates a consumer with the generation 1.
 	instance = []step{
 		{"PUT", "/allocations/" + consumers[0], fmt.Sprintf(`{"allocations": {%q: {"resources": {"VCPU": 2, "MEMORY_MB": 2048}}},
 			"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`, providers[0])},
 	}
 )
 
-// play makes the scene of a request that is an example, spoiled or not, and has the
-// request name the sender's ids. Only what is to be deleted may be missing.
+// play creates the scene of a request from an example, spoiled or not, and replaces the IDs in the
+// request by those of the sender. Only resources to delete may be missing.
 func (s *tested) play(m *message, sender int) error {
 	if m.scene == nil {
 		return nil
@@ -58,7 +58,7 @@ func (s *tested) play(m *message, sender int) error {
 	for _, one := range m.scene {
 		status, err := s.take(step{one.method, own.Replace(one.target), own.Replace(one.body)})
 		if err != nil && (status != http.StatusNotFound || one.method != http.MethodDelete) {
-			return fmt.Errorf("the scene can't be made: %w", err)
+			return fmt.Errorf("cannot create the scene: %w", err)
 		}
 	}
 	m.target, m.body = own.Replace(m.target), []byte(own.Replace(string(m.body)))

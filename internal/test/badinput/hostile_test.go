@@ -25,7 +25,7 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// program is a `berth serve` of its own process, whose memory can be measured.
+// program is `berth serve` in a separate process, whose memory the test measures.
 type program struct {
 	t       *testing.T
 	db      *dbtest.DB
@@ -34,22 +34,22 @@ type program struct {
 	log     *lines
 }
 
-// Limits of the program under test: what it takes at once, and for how long.
+// Limits of the program under test.
 const (
 	allowedTime = 2 * time.Second
-	// The time for the head of a request, which is no setting.
+	// headTime is the timeout for the head of a request, which is not a setting.
 	headTime = 10 * time.Second
-	// mostMemory is what the process may have had at any time, with a database that
-	// is another process. It starts with some 40 MB.
-	mostMemory = 512 << 20
-	// late is how much later than its limit something may end on a busy machine: less
-	// than the time that the server has for an answer beyond that for the request.
+	// maxMemory is the maximum memory of the process at any time, without the database, which is
+	// another process. It starts with about 40 MB.
+	maxMemory = 512 << 20
+	// late is the tolerance of timeouts on a busy machine. It is less than the time that the server
+	// has for a response after the timeout of the request.
 	late = 4 * time.Second
-	// grace is the time after a limit for which a test waits for the response.
+	// grace is the time after a timeout for which a test waits for the response.
 	grace = 20 * time.Second
 )
 
-// built is the program's file, built once for all tests.
+// built returns the path of the program, which is built once for all tests.
 var built = sync.OnceValues(func() (string, error) {
 	directory, err := os.MkdirTemp("", "berth-badinput-")
 	if err != nil {
@@ -64,7 +64,7 @@ var built = sync.OnceValues(func() (string, error) {
 	return file, nil
 })
 
-// removal takes what was built away.
+// removal deletes the built program.
 var removal = func() {}
 
 func TestMain(m *testing.M) {
@@ -100,21 +100,21 @@ func newProgram(t *testing.T, flags ...string) *program {
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM)
 		if err := command.Wait(); err != nil {
-			t.Errorf("berth serve ended with %v: %.3000s", err, p.log)
+			t.Errorf("berth serve exited with %v: %.3000s", err, p.log)
 		}
 	})
 	reader := bufio.NewReader(output)
 	line, err := reader.ReadString('\n')
 	found := greeting.FindStringSubmatch(line)
 	if found == nil {
-		t.Fatalf("berth serve said %q, %v: %s", line, err, p.log)
+		t.Fatalf("output of berth serve = %q, %v: %s", line, err, p.log)
 	}
 	p.address = found[1]
 	go io.Copy(io.Discard, reader)
 	return p
 }
 
-// peak is the most memory that the process has had.
+// peak returns the maximum memory of the process so far.
 func (p *program) peak() int64 {
 	p.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.Pid))
@@ -129,27 +129,27 @@ func (p *program) peak() int64 {
 	return kilobytes << 10
 }
 
-// wantSmall wants the process never to have been large.
+// wantSmall checks the maximum memory of the process.
 func (p *program) wantSmall() {
 	p.t.Helper()
 	peak := p.peak()
-	p.t.Logf("the process has had %d MB at most", peak>>20)
-	if peak > mostMemory {
-		p.t.Error("that is too much")
+	p.t.Logf("maximum memory of the process = %d MB", peak>>20)
+	if peak > maxMemory {
+		p.t.Errorf("maximum memory = %d MB, want less than %d", peak>>20, maxMemory>>20)
 	}
 }
 
-// reply is an answer with its body, and how long it took.
+// reply is a response with its body and latency.
 type reply struct {
 	*http.Response
 	body string
 	took time.Duration
-	// target is the beginning of what was asked for.
+	// target is the first part of the request target.
 	target string
 }
 
-// say writes bytes to a connection and reads one answer, of which there may be none.
-// What keeps it from being connected is none of the errors that end a connection.
+// say writes bytes to a connection and reads one response, if there is one. An error of the connect
+// is none of the errors that end a connection.
 func (p *program) say(within time.Duration, parts ...io.Reader) (reply, error) {
 	p.t.Helper()
 	line := make([]byte, 64)
@@ -171,7 +171,7 @@ func (p *program) say(within time.Duration, parts ...io.Reader) (reply, error) {
 	go func() {
 		for _, part := range parts {
 			if _, err := io.Copy(conn, part); err != nil {
-				return // the server has had enough
+				return // the server closed the connection
 			}
 		}
 	}()
@@ -182,18 +182,18 @@ func (p *program) say(within time.Duration, parts ...io.Reader) (reply, error) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if errors.Is(err, syscall.ECONNRESET) {
-		err = nil // the answer was there; what was sent too much is thrown away
+		err = nil // the response is complete; the rest of the request is not necessary
 	}
 	return reply{answer, string(body), time.Since(start), target}, err
 }
 
-// expect says a request and wants a status and a text of a handler, in the form that
-// every error has, within the time that a request may take, and some.
+// expect sends a request and checks the status, the form and a text of the response of a handler,
+// and that it arrives within the request timeout plus the tolerance.
 func (p *program) expect(status int, text string, parts ...io.Reader) reply {
 	p.t.Helper()
 	answer, err := p.say(allowedTime+grace, parts...)
 	if err != nil {
-		p.t.Errorf("no answer after %s: %v", answer.took, err)
+		p.t.Errorf("no response after %s: %v", answer.took, err)
 		return answer
 	}
 	if err := answer.wellFormed(); err != nil {
@@ -205,22 +205,22 @@ func (p *program) expect(status int, text string, parts ...io.Reader) reply {
 	return answer
 }
 
-// refused says what no handler is asked about: net/http answers with a line of plain
-// text, knows no request id, and ends the connection.
+// refused sends a request that net/http rejects before a handler: it responds with one line of
+// plain text without a request ID, and closes the connection.
 func (p *program) refused(status int, text string, parts ...io.Reader) {
 	p.t.Helper()
 	answer, err := p.say(allowedTime+grace, parts...)
 	switch {
 	case err != nil:
-		p.t.Errorf("no answer after %s: %v", answer.took, err)
+		p.t.Errorf("no response after %s: %v", answer.took, err)
 	case answer.StatusCode != status || answer.body != text || !answer.Close:
 		p.t.Errorf("status %d and %.600q, want %d and %q", answer.StatusCode, answer.body, status, text)
 	case answer.Header.Get("Content-Type") != "text/plain; charset=utf-8" || answer.Header.Get("X-Openstack-Request-Id") != "":
-		p.t.Errorf("net/http does not answer like that: %v", answer.Header)
+		p.t.Errorf("headers = %v, want those of net/http", answer.Header)
 	}
 }
 
-// wellFormed says what is wrong with the answer of a handler, whatever its status.
+// wellFormed returns what is wrong with the response of a handler, regardless of its status.
 func (r reply) wellFormed() error {
 	id := r.Header.Get("X-Openstack-Request-Id")
 	recorded := httptest.NewRecorder()
@@ -230,27 +230,27 @@ func (r reply) wellFormed() error {
 	leak := inside.FindString(r.body)
 	switch {
 	case !requestID.MatchString(id) || len(r.Header.Values("X-Openstack-Request-Id")) != 1:
-		return fmt.Errorf("status %d: the request id is %q", r.StatusCode, id)
+		return fmt.Errorf("status %d: request ID = %q", r.StatusCode, id)
 	case r.StatusCode < http.StatusBadRequest:
 		return judgeSuccess(recorded, r.body)
 	case leak != "":
-		return fmt.Errorf("the answer tells %q: %.600q", leak, r.body)
+		return fmt.Errorf("the response contains the internal text %q: %.600q", leak, r.body)
 	case strings.HasPrefix(r.target, "/v1/"):
 		return judgeBaremetal(recorded, id, r.body)
 	}
 	return judgePlacement(recorded, id, r.body)
 }
 
-// overdue: the request was given up when its time was over, not before and not long
-// after, and the client is told that and when to come back.
+// overdue reports whether the server aborted the request after its timeout, within the tolerance, and
+// responded with an error and Retry-After.
 func (r reply) overdue() bool {
 	after, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	return r.StatusCode == http.StatusServiceUnavailable && err == nil && after >= 1 &&
 		strings.Contains(r.body, "took longer than the server allows") && r.took >= allowedTime && r.took <= allowedTime+late
 }
 
-// wantEnded: the connection was ended as it should be, not before its time and not
-// long after it.
+// wantEnded checks how the connection ended, and that it ended after its timeout, within the
+// tolerance.
 func (p *program) wantEnded(after time.Duration, ended func(reply, error) error, answer reply, err error) {
 	p.t.Helper()
 	if wrong := ended(answer, err); wrong != nil {
@@ -261,7 +261,7 @@ func (p *program) wantEnded(after time.Duration, ended func(reply, error) error,
 	}
 }
 
-// endedWithTheReason says what is wrong where a body did not come to its end.
+// endedWithTheReason returns what is wrong with the response to an incomplete body.
 func (r reply) endedWithTheReason(err error) error {
 	switch {
 	case err != nil:
@@ -272,9 +272,9 @@ func (r reply) endedWithTheReason(err error) error {
 	return r.wellFormed()
 }
 
-// endedWithoutAWord says what is wrong where a head did not come to its end: the
-// server closes the connection. When it had not read all that was sent by then, the
-// client's system may call that a reset.
+// endedWithoutAWord returns what is wrong after an incomplete head. The server closes the
+// connection without a response. If it has not read all sent bytes, the system of the client may
+// report a reset.
 func (r reply) endedWithoutAWord(err error) error {
 	switch {
 	case err == nil:
@@ -285,7 +285,7 @@ func (r reply) endedWithoutAWord(err error) error {
 	return err
 }
 
-// head is the beginning of a request of an administrator.
+// head returns the head of a request of an administrator.
 func head(method, target string, headers ...string) string {
 	return method + " " + target + " HTTP/1.1\r\nHost: berth\r\nX-Auth-Token: admin\r\nX-Roles: admin,service\r\n" +
 		"OpenStack-API-Version: placement 1.39, baremetal 1.82\r\nConnection: close\r\nContent-Type: application/json\r\n" +
@@ -296,7 +296,7 @@ func withBody(method, target string, body []byte) []io.Reader {
 	return []io.Reader{strings.NewReader(head(method, target, "Content-Length: "+strconv.Itoa(len(body)))), bytes.NewReader(body)}
 }
 
-// forever is a body without end, in chunks of 64 KiB or as it comes.
+// forever is an endless body, in chunks of 64 KiB or raw.
 func forever(limit int64, chunked bool) io.Reader {
 	piece := bytes.Repeat([]byte(" "), 1<<16)
 	if chunked {
@@ -316,7 +316,7 @@ func (r *repeating) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// drip gives a byte now and then.
+// drip returns one byte per interval.
 type drip struct {
 	every time.Duration
 	ctx   context.Context

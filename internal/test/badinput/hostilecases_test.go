@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// TestLimits_HostileClient_BoundedTimeAndMemory sends what is meant to hurt over TCP to
-// the program as it is installed. Everything ends in time and in an answer that says
-// why, or in what net/http says before a handler is asked; the process stays small and
-// serves others meanwhile.
+// TestLimits_HostileClient_BoundedTimeAndMemory sends attacks over TCP to the installed program.
+// Each ends within its timeout with an error that states the reason, or with the response of
+// net/http before a handler. The memory of the process stays bounded, and it serves other clients.
 func TestLimits_HostileClient_BoundedTimeAndMemory(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, "--request-timeout="+allowedTime.String(), "--allocation-candidates-max-combinations=200000", "--log-level=error")
@@ -48,7 +47,7 @@ var hostile = map[string]func(*program){
 	"a body shorter than it is said to be": shortBody,
 }
 
-// furnishTree makes a tree with sixteen devices on which eight groups have 16^8 ways.
+// furnishTree creates a tree with sixteen devices, on which eight groups have 16^8 combinations.
 func (p *program) furnishTree() {
 	const root = "c0ffee00-5ca1-4b1e-8000-000000000001"
 	p.expect(http.StatusOK, root, withBody("POST", "/resource_providers", fmt.Appendf(nil, `{"name": "root", "uuid": %q}`, root))...)
@@ -82,7 +81,7 @@ func hugeBody(p *program) {
 	p.expect(http.StatusNotFound, "The resource could not be found.", strings.NewReader(head("POST", "/ponies", fmt.Sprint("Content-Length: ", size))), forever(size, false))
 }
 
-// atOnce runs something many times at once.
+// atOnce runs a function several times in parallel.
 func atOnce(times int, run func()) {
 	var all sync.WaitGroup
 	for range times {
@@ -106,8 +105,8 @@ func shortBody(p *program) {
 	p.wantEnded(after, reply.endedWithTheReason, answer, err)
 }
 
-// dripped begins a request many times at once, goes on with a byte a second, and wants
-// each to be ended in time and as it should be. Others are served meanwhile.
+// dripped starts several requests in parallel, continues them with one byte per second, and checks
+// that each ends within its timeout. The server serves other requests during that time.
 func (p *program) dripped(times int, after time.Duration, ended func(reply, error) error, begin *strings.Reader) {
 	p.t.Helper()
 	text, err := io.ReadAll(begin)
@@ -125,9 +124,9 @@ func (p *program) dripped(times int, after time.Duration, ended func(reply, erro
 	})
 }
 
-// manyGroups asks for ten thousand groups of a tree that has sixteen devices of 1000.
-// With little time the answer to any of the questions may be that there is none left:
-// how far a machine gets in it is the machine's. With enough there is one answer each.
+// manyGroups requests ten thousand groups on a tree with sixteen devices of 1000. With a short
+// timeout each query may return a timeout, depending on the machine. With a long timeout each query
+// has one correct response.
 func manyGroups(p *program) {
 	patient := newProgram(p.t, "--request-timeout="+time.Minute.String(), "--allocation-candidates-max-combinations=200000", "--log-level=error")
 	patient.furnishTree()
@@ -171,15 +170,15 @@ func longQuery(p *program) {
 	for _, path := range []string{"/resource_providers", "/allocation_candidates", "/v1/nodes", "/docs"} {
 		p.refused(http.StatusRequestHeaderFieldsTooLarge, tooLargeHead, strings.NewReader(head("GET", path+"?name="+strings.Repeat("x", 1<<20))))
 	}
-	// As much as fits is read.
+	// The server reads a query up to the maximum size.
 	p.expect(http.StatusBadRequest, "Invalid query string parameters: Additional properties are not allowed ('a' was unexpected)",
 		strings.NewReader(head("GET", "/resource_providers?"+strings.Repeat("a=1&", 50_000))))
 }
 
 const tooLargeHead = "431 Request Header Fields Too Large"
 
-// hugeIntegers sends numbers beyond 64 bits. A number that rounds to an integer is one, as in OpenStack Placement, and
-// an overflow is the largest number.
+// hugeIntegers sends numbers beyond 64 bits. As in OpenStack Placement, a number that rounds to an
+// integer is valid, and an overflow is the maximum.
 func hugeIntegers(p *program) {
 	const root = "/resource_providers/c0ffee00-5ca1-4b1e-8000-000000000001/inventories"
 	digits := strings.Repeat("9", 1_000_000)
@@ -219,7 +218,7 @@ func noText(p *program) {
 		"/resource_providers?name=%00": `400 parameter \"name\" contains the NUL character (%00)`, "/resource_providers?%ff=1": "400 a parameter name is not UTF-8",
 		"/allocation_candidates?resources=%00:1": `400 parameter \"resources\" contains the NUL character (%00)`,
 		"/usages?project_id=%00":                 `400 parameter \"project_id\" contains the NUL character (%00)`,
-		// What is no name of a node is a mistake, not a node that is missing.
+		// An invalid node name is an error, as opposed to a missing node.
 		"/v1/nodes/%00": "400 Expected a logical name or UUID but received \ufffd.", "/v1/nodes/%ff": "400 Expected a logical name or UUID but received \ufffd.",
 		"/v1/nodes?owner=%00": `400 parameter \\\"owner\\\" contains the NUL character (%00)`, "/v1/nodes?owner=%ff": `400 the value of parameter \\\"owner\\\" is not UTF-8`,
 	} {
@@ -251,8 +250,8 @@ func manyHeaders(p *program) {
 	p.expect(http.StatusOK, `"resource_providers"`, strings.NewReader(head("GET", "/resource_providers", few)))
 }
 
-// endless: without a limit the answer would have 16^8 candidates. The same question
-// with a limit is an ordinary one.
+// endless sends a query that without a limit would have 16^8 candidates. With a limit the query is
+// valid.
 func endless(p *program) {
 	query := "/allocation_candidates?group_policy=none"
 	for i := range 8 {
@@ -261,10 +260,10 @@ func endless(p *program) {
 	for range 4 {
 		answer := p.expect(http.StatusBadRequest, "more than 200000 combinations of providers would have to be tried, which is the setting allocation-candidates-max-combinations",
 			strings.NewReader(head("GET", query)))
-		p.t.Logf("refused after %s", answer.took)
+		p.t.Logf("rejected after %s", answer.took)
 	}
 	answer := p.expect(http.StatusOK, `"allocation_requests":[{`, strings.NewReader(head("GET", query+"&limit=1000")))
-	p.t.Logf("answered with a limit after %s", answer.took)
+	p.t.Logf("response with a limit after %s", answer.took)
 }
 
 func notHTTP(p *program) {

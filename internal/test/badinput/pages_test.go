@@ -10,8 +10,8 @@ import (
 	"github.com/berthd/berth/server/postgres"
 )
 
-// TestDocs_BrowserPages_SendSecurityHeaders: everything below /docs, missing pages included. The headers keep a browser
-// from guessing the content type.
+// TestDocs_BrowserPages_SendSecurityHeaders checks the pages below /docs, including missing pages.
+// The headers prevent that a browser guesses the content type.
 func TestDocs_BrowserPages_SendSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	s := newTested(t, func(*postgres.Options, *server.Options) {})
@@ -23,7 +23,7 @@ func TestDocs_BrowserPages_SendSecurityHeaders(t *testing.T) {
 		s.handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
 		headers := answer.Header()
 		if headers.Get("X-Content-Type-Options") != "nosniff" || len(headers.Values("Set-Cookie")) != 0 || headers.Get("Server") != "" {
-			t.Errorf("%s: %v", path, headers)
+			t.Errorf("%s: headers = %v", path, headers)
 		}
 		if !page {
 			continue
@@ -39,7 +39,7 @@ func TestDocs_BrowserPages_SendSecurityHeaders(t *testing.T) {
 		}
 		for name, want := range map[string]string{"Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin"} {
 			if got := headers.Get(name); got != want {
-				t.Errorf("%s: %s is %q", path, name, got)
+				t.Errorf("%s: %s = %q", path, name, got)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// message is a request as it goes over the wire.
+// message is one request.
 type message struct {
 	of      operation
 	method  string
@@ -21,11 +21,11 @@ type message struct {
 	headers [][2]string
 	body    []byte
 	chunked bool
-	// scene are steps to take before.
+	// scene are the steps before the request.
 	scene []step
 }
 
-// oddTexts go into paths, queries and headers.
+// oddTexts are unusual texts for paths, queries and headers.
 var oddTexts = []string{
 	"", " ", "0", "-1", "00", "1e3", "2147483648", "99999999999999999999999999", "1.5", "NaN", "None", "null", "true", "\x00", "a\x00b", "\xff", "\xc3(",
 	"\xed\xa0\x80", "é", "٣", "’", "%", "'", `"`, "' OR 1=1 --", "; DROP TABLE x", "$1", "{}", "[]", "in:", "!in:", "!", ",", ",,", ":", "VCPU", "VCPU:",
@@ -34,10 +34,10 @@ var oddTexts = []string{
 	strings.Repeat("x", 256), strings.Repeat("A", 5000), strings.Repeat("VCPU:1,", 300), strings.Repeat("é", 700),
 }
 
-// oddEscapes are written into a target as they are.
+// oddEscapes are escape sequences that a target contains unchanged.
 var oddEscapes = []string{"%zz", "%", "%f", "%00", "%ff", "%c3%28", "%2f", "%2e%2e", "%u0041", "&&", "==", "&=", ";", "#", "%25%30%30", "?", "+", "%26a=1"}
 
-// named are what there may be of each kind.
+// named are the possible values of each path parameter.
 var named = map[string][]string{
 	"{uuid}": providers, "{consumer_uuid}": consumers, "{resource_class}": {"VCPU", "MEMORY_MB", "CUSTOM_BAREMETAL"},
 	"{name}": {"CUSTOM_GOLD", "CUSTOM_BAREMETAL", "VCPU", "HW_CPU_X86_VMX"}, "{trait}": {"CUSTOM_GOLD", "HW_CPU_X86_VMX"},
@@ -87,14 +87,14 @@ func (d dice) escaped(text string) string {
 	return escaped
 }
 
-// query gives parameters, some of them missing, doubled or odd.
+// query returns parameters, some of them missing, repeated or invalid.
 func (d dice) query(of operation) string {
 	var pairs []string
 	for _, param := range of.params {
 		if param.In != "query" || !param.Required && d.chance(65) {
 			continue
 		}
-		if members, ok := param.Example.(map[string]any); ok { // each is a parameter
+		if members, ok := param.Example.(map[string]any); ok { // each member is a parameter
 			for _, name := range slices.Sorted(maps.Keys(members)) {
 				pairs = append(pairs, d.pair(name, func() string { return fmt.Sprint(members[name]) }))
 			}
@@ -137,8 +137,8 @@ func (d dice) pair(name string, valid func() string) string {
 	return url.QueryEscape(name) + "=" + url.QueryEscape(valid())
 }
 
-// body is empty where none is documented, but for some. One that is made from the
-// example comes with the example's scene.
+// body returns the body of a request: usually none if the document has none. A body from the
+// example has the scene of the example.
 func (d dice) body(of operation) (body []byte, scene []step) {
 	if of.body == nil && !d.chance(3) || d.chance(2) {
 		return nil, nil
@@ -201,7 +201,7 @@ func (d dice) headers(of operation, hasBody bool) (made [][2]string) {
 	return made
 }
 
-// wire is the request in bytes.
+// wire returns the bytes of the request.
 func (m *message) wire() []byte {
 	var to bytes.Buffer
 	fmt.Fprintf(&to, "%s %s HTTP/1.1\r\nHost: berth.example\r\n", m.method, m.target)
@@ -219,7 +219,7 @@ func (m *message) wire() []byte {
 	return to.Bytes()
 }
 
-// curl is a command that sends the same to a server on this machine.
+// curl returns a command that sends the request to a server on this machine.
 func (m *message) curl() string {
 	command := []string{"curl", "-sS", "-i", "--path-as-is", "--globoff", "-X", shell(m.method)}
 	for _, header := range m.headers {
@@ -238,7 +238,7 @@ func (m *message) curl() string {
 	return strings.Join(append(command, "http://127.0.0.1:8778"+shell(m.target)), " ")
 }
 
-// shell quotes for bash. A NUL, which no argument can hold, stays visible.
+// shell quotes an argument for bash. It shows a NUL, which arguments cannot contain.
 func shell(text string) string {
 	quoted := strconv.QuoteToASCII(text)
 	if quoted == `"`+text+`"` && !strings.Contains(text, "'") {

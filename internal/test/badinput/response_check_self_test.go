@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestErrors_ResponseChecker_DetectsBadResponses: answers that must not be, and two that may.
+// TestErrors_ResponseChecker_DetectsBadResponses checks invalid responses, and two valid ones.
 func TestErrors_ResponseChecker_DetectsBadResponses(t *testing.T) {
 	t.Parallel()
 	const id = "req-0a1b2c3d-0000-4000-8000-00000000abcd"

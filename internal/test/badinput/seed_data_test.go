@@ -8,14 +8,14 @@ import (
 	"net/http/httptest"
 )
 
-// step is a request which the dice did not make.
+// step is a request that is not random.
 type step struct{ method, target, body string }
 
-// ready does what a conductor would take its time for.
+// ready sets new nodes to available without waiting for a conductor.
 const ready = "UPDATE nodes SET provision_state = 'available', power_state = 'power off', revision = revision + 1 WHERE provision_state = 'enroll'"
 
-// furnishing are requests that make what others name. The last of the nodes, rack-7, is
-// the one of the documents' examples.
+// furnishing are the requests that create the resources of the random requests. The last node,
+// rack-7, is the node in the examples of the documents.
 var furnishing = func() (steps []step) {
 	steps = append(steps, step{"PUT", "/traits/CUSTOM_GOLD", ""}, step{"PUT", "/resource_classes/CUSTOM_BAREMETAL", ""})
 	for i, id := range providers {
@@ -41,7 +41,8 @@ var furnishing = func() (steps []step) {
 		step{"POST", "/v1/allocations", fmt.Sprintf(`{"resource_class": "baremetal", "uuid": %q}`, consumers[0])})
 }()
 
-// furnish fills the database. The first time, everything has to succeed.
+// furnish sends the furnishing requests and returns the failed ones. The first time all must
+// succeed.
 func (s *tested) furnish() (refused string) {
 	s.t.Helper()
 	for _, one := range furnishing {
@@ -58,8 +59,8 @@ func (s *tested) furnish() (refused string) {
 	return refused
 }
 
-// take sends a step as an administrator, at the newest versions. What is refused is an
-// error too, with the status.
+// take sends a step as an administrator with the newest versions. An error response is an error,
+// too; it returns the status.
 func (s *tested) take(one step) (status int, err error) {
 	m := message{method: one.method, target: one.target, body: []byte(one.body), headers: [][2]string{
 		{"X-Auth-Token", "admin"}, {"X-Roles", "admin,service"}, {"Content-Type", "application/json"},

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestErrors_GeneratorSeed_ReproducesRequests, whatever the answers to those before: a failure
-// that names its seed can be had again.
+// TestErrors_GeneratorSeed_ReproducesRequests checks that requests depend only on the seed, so that
+// a failure is reproducible.
 func TestErrors_GeneratorSeed_ReproducesRequests(t *testing.T) {
 	t.Parallel()
 	all := byName(operations(t))
@@ -16,13 +16,13 @@ func TestErrors_GeneratorSeed_ReproducesRequests(t *testing.T) {
 	for i := range 2000 {
 		m, again, other := one.make(pick(one, pick(one, all))), same.make(pick(same, pick(same, all))), another.make(pick(another, pick(another, all)))
 		if !bytes.Equal(m.wire(), again.wire()) || len(m.scene) != len(again.scene) {
-			t.Fatalf("request %d is\n%q\nand then\n%q", i, m.wire(), again.wire())
+			t.Fatalf("request %d =\n%q\nwith the same seed\n%q", i, m.wire(), again.wire())
 		}
 		if !bytes.Equal(m.wire(), other.wire()) {
 			differ++
 		}
 	}
 	if differ < 1900 {
-		t.Errorf("of 2000 requests, another seed made only %d others", differ)
+		t.Errorf("different requests with another seed = %d of 2000, want more", differ)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// tally is how many answers of each status there were, and how often each operation was
-// asked for and succeeded. The status 0 stands for what net/http refuses before any
-// handler is asked.
+// tally is the number of responses by status, and of requests and successes by operation. The
+// status 0 stands for requests that net/http rejects before a handler.
 type tally struct {
 	mutex     sync.Mutex
 	statuses  map[int]int
@@ -23,8 +22,8 @@ type tally struct {
 	wrong     int
 }
 
-// note counts an answer. A request with another method than its operation's is none of
-// that operation.
+// note counts a response. A request with another method than that of its operation does not count
+// for the operation.
 func (s *tally) note(m *message, status int, took time.Duration) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -39,7 +38,7 @@ func (s *tally) note(m *message, status int, took time.Duration) {
 	}
 }
 
-// fails says whether to report one more.
+// fails reports whether the test should report another failure.
 func (s *tally) fails() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -47,7 +46,7 @@ func (s *tally) fails() bool {
 	return s.wrong <= 20
 }
 
-// String names the operations that succeeded least: they are the next to need a hint.
+// String lists the operations with the fewest successes, which need more hints.
 func (s *tally) String() string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

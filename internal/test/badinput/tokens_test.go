@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Secrets, none of which may be anywhere but in the requests that carry them.
+// Secrets, which only the requests that send them may contain.
 const (
 	tokenOfUser    = "gAAAAABuserSECRETuserSECRET"
 	tokenOfService = "gAAAAABserviceSECRETservice"
@@ -21,9 +21,9 @@ const (
 	otherSecret    = "otherSECRETother"
 )
 
-// TestLog_AllFormats_NeverContainTokens asks everything of a program that logs as much as it can, in
-// each of its formats, and sends traces; with tokens and other secrets in every header
-// that could hold some, good ones and bad ones.
+// TestLog_AllFormats_NeverContainTokens sends requests with valid and invalid tokens and other
+// secrets in all possible headers to a program that logs at the lowest level, in each format, and
+// exports traces.
 func TestLog_AllFormats_NeverContainTokens(t *testing.T) {
 	t.Parallel()
 	keystone := httptest.NewServer(http.HandlerFunc(validateToken))
@@ -47,8 +47,8 @@ func TestLog_AllFormats_NeverContainTokens(t *testing.T) {
 	}
 }
 
-// tellSecrets sends requests that succeed, that are refused for various reasons, and
-// that are no HTTP.
+// tellSecrets sends requests that succeed, requests with several errors, and requests that are not
+// HTTP.
 func (p *program) tellSecrets() {
 	secrets := "X-Service-Token: " + tokenOfService + "\r\nX-Subject-Token: " + otherSecret + "\r\nAuthorization: Bearer " + otherSecret +
 		"\r\nCookie: session=" + otherSecret + "\r\nX-Storage-Token: " + otherSecret + "\r\nX-Service-Identity: " + otherSecret +
@@ -77,25 +77,25 @@ func (p *program) tellSecrets() {
 	all.Wait()
 	if answer := p.expect(http.StatusOK, "", strings.NewReader("GET /resource_providers HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n"+
 		"X-Auth-Token: "+tokenOfUser+"\r\n\r\n")); answer.Response == nil {
-		p.t.Fatal("the token was not accepted, so this test says nothing")
+		p.t.Fatal("the server rejected the valid token")
 	}
 }
 
-// wantNoSecret holds a text to having none of the secrets, and something it must have.
+// wantNoSecret checks that a text contains none of the secrets, and contains a required text.
 func (p *program) wantNoSecret(what, text, must string) {
 	p.t.Helper()
 	if !strings.Contains(text, must) {
-		p.t.Errorf("%s does not mention %q: %.1000s", what, must, text)
+		p.t.Errorf("%s lacks %q: %.1000s", what, must, text)
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if strings.Contains(line, "SECRET") {
-			p.t.Errorf("%s holds a secret: %.1000s", what, line)
+			p.t.Errorf("%s contains a secret: %.1000s", what, line)
 			return
 		}
 	}
 }
 
-// waitFor waits for what happens in the background.
+// waitFor waits for a condition of background work.
 func (p *program) waitFor(happened func() bool) {
 	p.t.Helper()
 	for range 300 {
@@ -104,10 +104,10 @@ func (p *program) waitFor(happened func() bool) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	p.t.Error("it did not happen within half a minute")
+	p.t.Error("timeout after 30 s")
 }
 
-// validateToken is the part of Keystone that validates one token.
+// validateToken is a fake Keystone that validates one token.
 func validateToken(w http.ResponseWriter, r *http.Request) {
 	const until = `"expires_at": "2999-01-01T00:00:00.000000Z", "issued_at": "2026-01-01T00:00:00.000000Z", "methods": ["password"], "catalog": []`
 	switch {

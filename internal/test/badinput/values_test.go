@@ -12,16 +12,16 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// dice make a request. The same seed makes the same requests.
+// dice is the random generator of requests. The same seed produces the same requests.
 type dice struct{ *rand.Rand }
 
 func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 
 func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
 
-// What requests name is little, so that they meet each other. The examples of the
-// documents name some of it too: the first of each kind, but the last of the nodes, which
-// has a provider's uuid there.
+// The IDs in requests. There are few, so that requests use the same resources. The examples of the
+// documents contain the first ID of each type, except for nodes: there they contain the last one,
+// which is the UUID of a provider.
 var (
 	providers  = numbered("c0ffee00-5ca1-4b1e-8000-%012d", 6)
 	consumers  = numbered("1d5ecafe-0000-4000-8000-%012d", 6)
@@ -38,14 +38,14 @@ func numbered(format string, count int) (all []string) {
 	return all
 }
 
-// words fit this or that pattern of the documents.
+// words are texts that match some pattern of the documents.
 var words = []string{
 	"VCPU", "MEMORY_MB", "CUSTOM_GOLD", "CUSTOM_BAREMETAL", "HW_CPU_X86_VMX", "INSTANCE", "host-1", "host-2", "host-3", "rack-7",
 	"add", "replace", "remove", "/extra/a", "/name", "/extra/list/-", "manual-management", "manage", "provide", "available", "power on",
 	"52:54:00:00:00:01", "52:54:00:00:00:02", "_A", "uuid", "name", "2026-01-02T03:04:05Z", "true", "1",
 }
 
-// hints are values for members and parameters whose schema only says that they are texts.
+// hints are values of members and parameters for which the schema permits any text.
 var hints = map[string][]string{
 	"driver": drivers, "node": named["{node}"], "node_uuid": nodes, "resource_class": {"baremetal", "gold"},
 	"address": numbered("52:54:00:00:02:%02d", 30), "parent_provider_uuid": providers, "resources": {"VCPU:1", "MEMORY_MB:16"},
@@ -53,7 +53,7 @@ var hints = map[string][]string{
 	"path":   {"/extra/a", "/extra/b", "/extra/list/-"},
 }
 
-// member is a value for a member or a parameter of a name.
+// member returns a value of a named member or parameter.
 func (d dice) member(name string, schema *openapi3.Schema, depth int) any {
 	if known := hints[name]; known != nil && schema != nil && schema.Type.Includes("string") && d.chance(60) {
 		word, pattern := pick(d, known), patterns[schema.Pattern]
@@ -64,10 +64,10 @@ func (d dice) member(name string, schema *openapi3.Schema, depth int) any {
 	return d.valid(schema, depth)
 }
 
-// limit of nesting, since schemas may hold themselves.
+// deepest is the maximum depth of nesting, because schemas may be recursive.
 const deepest = 6
 
-// valid is a value that fits a schema, or nearly.
+// valid returns a value that matches a schema, with rare exceptions.
 func (d dice) valid(schema *openapi3.Schema, depth int) any {
 	switch {
 	case schema == nil || depth > deepest:
@@ -140,7 +140,7 @@ func (d dice) object(schema *openapi3.Schema, depth int) map[string]any {
 	return made
 }
 
-// number is small: such are generations and amounts that fit.
+// number returns a small number, which may match a generation or fit an inventory.
 func (d dice) number(schema *openapi3.Schema) int64 {
 	least := int64(0)
 	if schema.Min != nil {
@@ -162,7 +162,7 @@ func (d dice) text(schema *openapi3.Schema) string {
 	return d.matching(schema.Pattern)
 }
 
-// matching finds a word or an id; a pattern that none fits gets any.
+// matching returns a word or an ID that matches a pattern, or any word if none does.
 func (d dice) matching(pattern string) string {
 	of := words
 	if d.chance(50) {
@@ -181,7 +181,7 @@ func (d dice) matching(pattern string) string {
 	return "CUSTOM_" + strconv.Itoa(d.IntN(8))
 }
 
-// patterns are those of the documents, compiled once.
+// patterns are the compiled patterns of the documents.
 var patterns = map[string]*regexp.Regexp{}
 
 func compilePatterns(schema *openapi3.Schema, seen map[*openapi3.Schema]bool) {

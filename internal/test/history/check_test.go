@@ -91,7 +91,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(CapacityExceeded, 0, 0)).say(taking(1, 0, 3), yes).
 			say(taking(0, 0, 1), func(a *Answer) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 1 }).
 			say(usages(0), seesUsed(3, 8)).say(getAllocations{who: 0}, seesConsumer(1, 5))},
-		"two claims by one generation": {
+		"two claims with the same consumer generation": {
 			history: begin().say(taking(0, 0, 5), yes).say(taking(0, 1, 3), yes).say(taking(0, 1, 4), yes),
 			against: []string{"district-0-consumer-0", "district-0"},
 		},
@@ -101,38 +101,38 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 		},
 		"exceeded capacity during another claim": {history: begin().
 			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(CapacityExceeded, 0, 0)).say(deleteAllocations{who: 0}, yes).atOnce(3)},
-		"room where there is none": {
+		"a claim beyond the capacity": {
 			history: begin().say(taking(0, 0, 5), yes).say(taking(1, 0, 4), yes),
 			against: []string{"district-0-place-0", "district-0"},
 		},
-		"a generation that did not rise": {
+		"a generation that did not increase": {
 			history: begin().say(taking(0, 0, 5), yes).say(usages(0), seesUsed(1, 5)),
 			against: []string{"district-0-place-0", "district-0"},
 		},
-		"a generation that is called stale and is not": {
+		"a generation conflict with the current generation": {
 			history: begin().say(taking(0, 0, 5), func(a *Answer) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 0 }),
 			against: []string{"district-0-consumer-0", "district-0"},
 		},
-		"what was read before is read again": {
+		"a stale read": {
 			history: begin().say(taking(0, 0, 5), yes).say(usages(0), seesUsed(2, 5)).say(usages(0), seesUsed(1, 0)),
 			against: []string{"district-0-place-0", "district-0"},
 		},
-		"a claim that is seen half done": {
+		"a partially visible claim": {
 			history: begin().say(taking(0, 0, 5, 5), yes).say(usages(0), seesUsed(2, 5)).say(usages(1), seesUsed(1, 0)).
 				say(getAllocations{who: 0}, seesConsumer(1, 5, 5)).atOnce(4).reading(),
 			against: []string{"district-0"},
 		},
-		"a lost claim that happened":       {history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(2, 5))},
-		"a lost claim that never happened": {history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(1, 0))},
-		"a lost claim that happened later": {history: begin().say(taking(0, 0, 5), lost).
+		"a lost claim that was executed":     {history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(2, 5))},
+		"a lost claim that was not executed": {history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(1, 0))},
+		"a lost claim that was executed later": {history: begin().say(taking(0, 0, 5), lost).
 			say(usages(0), seesUsed(1, 0)).say(usages(0), seesUsed(2, 5))},
-		"a lost claim that happened twice": {
+		"a lost claim that was executed twice": {
 			history: begin().say(taking(0, 0, 5), lost).say(usages(0), seesUsed(3, 5)),
 			against: []string{"district-0-place-0", "district-0"},
 		},
-		"an answer that is none": {
+		"an unexpected status": {
 			history: begin().say(deleteAllocations{who: 0}, func(a *Answer) { a.Status, a.Reason = http.StatusInternalServerError, Unexplained }),
-			against: []string{"district 0: consumer 0 leaves: 500 ", "district-0-consumer-0", "district-0"},
+			against: []string{"district 0: delete the allocations of consumer 0: 500 ", "district-0-consumer-0", "district-0"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

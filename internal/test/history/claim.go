@@ -186,7 +186,7 @@ func (w takes) whole(now *State, a *Answer) bool {
 func (w takes) String() string {
 	var parts []string
 	for _, one := range w.wants {
-		parts = append(parts, fmt.Sprintf("consumer %d at %d takes %s", one.consumer, one.given, describeHas(one.has)))
+		parts = append(parts, fmt.Sprintf("consumer %d at %d claims %s", one.consumer, one.given, describeHas(one.has)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -237,4 +237,6 @@ func (w deleteAllocations) consumer(_ int, now Consumer, a *Answer) (Consumer, b
 	return now, a.Reason == RetriesExhausted
 }
 
-func (w deleteAllocations) String() string { return fmt.Sprintf("consumer %d leaves", w.who) }
+func (w deleteAllocations) String() string {
+	return fmt.Sprintf("delete the allocations of consumer %d", w.who)
+}

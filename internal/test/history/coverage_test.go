@@ -33,19 +33,19 @@ func TestHistory_Coverage_ReportsUndercoveredOperations(t *testing.T) {
 		history *told
 		thin    []string
 	}{
-		"each kind accepted often enough": {history: ofEachKind(enough)},
-		"one write too busy":              {history: ofEachKind(enough).say(deleteAllocations{}, busy)},
-		"two of a thousand writes too busy": {
+		"sufficient coverage":             {history: ofEachKind(enough)},
+		"one write exhausted its retries": {history: ofEachKind(enough).say(deleteAllocations{}, busy)},
+		"two of a thousand writes exhausted their retries": {
 			history: ofEachKind(enough).sayOften(1000, taking(0, 0, 1), yes).sayOften(2, deleteAllocations{}, busy)},
-		"two of few": {
+		"two of few writes exhausted their retries": {
 			history: ofEachKind(enough).sayOften(2, deleteAllocations{}, busy),
 			thin:    []string{"all writes: 44 sent, 42 accepted, 2 exhausted their retries, 0 lost; at most 1 may exhaust them"},
 		},
-		"a kind that is always too busy, or lost": {
+		"a kind without accepted requests": {
 			history: ofEachKind(enough).without(reparentProvider{}).say(reparentProvider{}, busy).say(reparentProvider{}, lost).say(reparentProvider{}, no(Loop, 0, 0)),
 			thin:    []string{"new parent: 3 sent, 0 accepted, 1 exhausted their retries, 1 lost; at least 3 must be accepted"},
 		},
-		"a kind that was never sent": {
+		"a kind without requests": {
 			history: ofEachKind(enough).without(changeInventory{method: http.MethodPut}),
 			thin:    []string{"change of an inventory: 0 sent, 0 accepted, 0 exhausted their retries, 0 lost; at least 3 must be accepted"},
 		},

@@ -52,18 +52,18 @@ var mutations = map[string]struct {
 	by      detector
 	favours history.Bias // what clients do more often
 }{
-	"a claim holds none of its providers": {[]edit{
+	"a claim does not lock its providers": {[]edit{
 		longWay,
 		{"allocation_replace", "PERFORM allocation_lock_providers(v_locked.ids, v_named.providers);", pause},
 	}, byDeadlock, history.Anything},
-	"a claim reads what is used before it holds the inventory": {[]edit{
+	"a claim reads the usage before it locks the inventory": {[]edit{
 		longWay,
 		{"allocation_replace", "PERFORM allocation_lock_providers(v_locked.ids, v_named.providers);", pause},
 		{"allocation_apply", "(total - reserved) * allocation_ratio - used\n",
 			"(total - reserved) * allocation_ratio - (SELECT stale.used FROM inventories AS stale " +
 				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL)\n"},
 	}, byHistory, history.Anything},
-	"a claim adds to what was used a moment ago": {[]edit{
+	"a claim writes a stale usage": {[]edit{
 		longWay,
 		{"allocation_replace", "PERFORM allocation_lock_providers(v_locked.ids, v_named.providers);", pause},
 		{"allocation_apply", "SET used = used + v_added[i] - v_released[i]",
@@ -71,48 +71,48 @@ var mutations = map[string]struct {
 				"WHERE stale.provider_id = v_providers[i] AND stale.class_id = v_classes[i] AND pg_sleep(0.004) IS NOT NULL) " +
 				"+ v_added[i] - v_released[i])"},
 	}, byAudit, history.Anything},
-	"a claim on one provider adds to what was used a moment ago": {[]edit{
+	"a claim on one provider writes a stale usage": {[]edit{
 		{"allocation_claim", raise, pause},
 		{"allocation_claim", "SET used = used +",
 			"SET used = (SELECT stale.used FROM inventories AS stale WHERE stale.provider_id = v_provider " +
 				"AND stale.class_id = inventories.class_id AND pg_sleep(0.03) IS NOT NULL) +"},
 		{"allocation_claim", "RETURN true;", raise + " RETURN true;"},
 	}, byAudit, history.Anything},
-	"a claim on one provider leaves its generation": {[]edit{
+	"a claim on one provider does not increment its generation": {[]edit{
 		{"allocation_claim", raise, "PERFORM FROM provider_generations WHERE provider_id = v_provider FOR NO KEY UPDATE;"},
 	}, byHistory, history.Anything},
-	"a claim has a consumer whose generation is not compared": {[]edit{
+	"a claim does not compare the consumer generation": {[]edit{
 		{"consumer_check_generation", "IF (p_actual[i] < 0) <> p_unseen[i] OR p_actual[i] >= 0 AND p_actual[i] <> p_given[i] THEN", "IF false THEN"},
 	}, byHistory, history.Anything},
-	"a claim compares the generation of a consumer that it does not hold": {[]edit{
+	"a claim compares the consumer generation without a lock": {[]edit{
 		{"consumer_lock", "WHERE consumer.uuid = p_uuids[v_position] FOR NO KEY UPDATE;", "WHERE consumer.uuid = p_uuids[v_position];"},
 		{"consumer_check_generation", "FOR i IN 1 .. cardinality(p_uuids) LOOP", pause + " FOR i IN 1 .. cardinality(p_uuids) LOOP"},
 	}, byHistory, history.Anything},
-	"inventories are replaced whatever the generation": {[]edit{
+	"replacing inventories does not compare the provider generation": {[]edit{
 		{"inventory_replace", "provider_lock(p_provider, p_generation, true, false)", "provider_lock(p_provider, NULL, true, false)"},
 	}, byHistory, history.Anything},
-	"a provider's generation is compared before its lock is had": {[]edit{
+	"the provider generation is compared before the lock": {[]edit{
 		{"provider_lock", "WHERE generation_row.provider_id = provider_lock.provider_id FOR NO KEY UPDATE;",
 			"WHERE generation_row.provider_id = provider_lock.provider_id; " + pause},
 	}, byHistory, history.Anything},
-	"a reshape holds none of its providers": {[]edit{
+	"a reshape does not lock its providers": {[]edit{
 		{"reshape_lock", "PERFORM allocation_lock_providers(p_consumers, v_locked);", pause},
 	}, byHistory, history.Anything},
-	"who leaves gives nothing back": {[]edit{
+	"deleting allocations does not reduce the usage": {[]edit{
 		{"allocation_delete", "SET used = used - v_row.used", "SET used = used"},
 	}, byHistory, history.Anything},
-	"traits change and the generation does not": {[]edit{
+	"replacing traits does not increment the generation": {[]edit{
 		{"provider_traits_replace", "CASE WHEN v_written > 0 THEN provider_bump_generation(v_locked.provider_id) ELSE v_locked.generation END", "v_locked.generation"},
 	}, byHistory, history.Anything},
-	"a provider moves between trees that it does not hold": {[]edit{
+	"re-parenting does not lock the trees": {[]edit{
 		{"provider_reparent_lock", "WHERE root.id = v_root FOR NO KEY UPDATE;", "WHERE root.id = v_root;"},
 		{"provider_update", checkMove, checkMove + window},
 		{"provider_reparent", moved, moved + window},
 	}, byAudit, history.Moves},
-	"who leaves does not hold itself": {[]edit{
+	"deleting allocations does not lock the consumer": {[]edit{
 		{"allocation_delete", "WHERE consumer.uuid = p_consumer FOR UPDATE;", "WHERE consumer.uuid = p_consumer; " + longWindow},
 	}, byHistory, history.Releases},
-	"a provider moves and leaves its inventories behind": {[]edit{
+	"re-parenting does not update the roots of inventories": {[]edit{
 		{"provider_reparent", moved, ""},
 	}, byAudit, history.Anything},
 }

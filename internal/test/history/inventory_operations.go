@@ -99,7 +99,9 @@ func (w deleteInventories) place(_ int, now Provider, a *Answer) (Provider, bool
 	return now, true
 }
 
-func (w deleteInventories) String() string { return fmt.Sprintf("place %d offers nothing", w.at) }
+func (w deleteInventories) String() string {
+	return fmt.Sprintf("delete the inventories of provider %d", w.at)
+}
 
 // changeInventory is POST /resource_providers/{provider}/inventories, PUT …/{class} or DELETE
 // …/{class}, depending on its method.

@@ -47,7 +47,9 @@ func (w getAllocations) consumer(_ int, now Consumer, a *Answer) (Consumer, bool
 	return now, a.Reason == "" && now == Consumer{Generation: a.Observed.Generation, ByProvider: a.Observed.ByProvider}
 }
 
-func (w getAllocations) String() string { return fmt.Sprintf("look at consumer %d", w.who) }
+func (w getAllocations) String() string {
+	return fmt.Sprintf("read the allocations of consumer %d", w.who)
+}
 
 // getProviderAllocations is GET /resource_providers/{provider}/allocations.
 type getProviderAllocations struct{ onPlace }
@@ -96,7 +98,9 @@ func (w getProviderAllocations) consumer(c int, now Consumer, a *Answer) (Consum
 	return now, now.ByProvider[w.at] == a.Observed.ByConsumer[c] && (told == 0 || told == now.Generation)
 }
 
-func (w getProviderAllocations) String() string { return fmt.Sprintf("look who is on place %d", w.at) }
+func (w getProviderAllocations) String() string {
+	return fmt.Sprintf("read the allocations on provider %d", w.at)
+}
 
 // getInventories is GET /resource_providers/{provider}/inventories.
 type getInventories struct{ onPlace }
@@ -116,7 +120,9 @@ func (w getInventories) place(_ int, now Provider, a *Answer) (Provider, bool) {
 	return now, a.Reason == "" && now.Exists && now.Generation == a.Observed.Generation && now.Inventories == a.Observed.Inventories
 }
 
-func (w getInventories) String() string { return fmt.Sprintf("look what place %d offers", w.at) }
+func (w getInventories) String() string {
+	return fmt.Sprintf("read the inventories of provider %d", w.at)
+}
 
 // getUsages is GET /resource_providers/{provider}/usages.
 type getUsages struct{ onPlace }
@@ -147,7 +153,7 @@ func (w getUsages) place(_ int, now Provider, a *Answer) (Provider, bool) {
 	return now, a.Reason == "" && now.Exists && now.Generation == a.Observed.Generation
 }
 
-func (w getUsages) String() string { return fmt.Sprintf("look how much of place %d is used", w.at) }
+func (w getUsages) String() string { return fmt.Sprintf("read the usages of provider %d", w.at) }
 
 // getTraits is GET /resource_providers/{provider}/traits.
 type getTraits struct{ onPlace }
@@ -163,4 +169,4 @@ func (w getTraits) place(_ int, now Provider, a *Answer) (Provider, bool) {
 	return now, a.Reason == "" && now.Exists && now.Generation == a.Observed.Generation && now.Traits == a.Observed.Traits
 }
 
-func (w getTraits) String() string { return fmt.Sprintf("look which traits place %d has", w.at) }
+func (w getTraits) String() string { return fmt.Sprintf("read the traits of provider %d", w.at) }

@@ -44,7 +44,7 @@ func (w getProvider) place(_ int, now Provider, a *Answer) (Provider, bool) {
 
 func (w getProvider) whole(now *State, a *Answer) bool { return inTree(w).fitsTree(now, a) }
 
-func (w getProvider) String() string { return fmt.Sprintf("look at place %d", w.at) }
+func (w getProvider) String() string { return fmt.Sprintf("read provider %d", w.at) }
 
 // createProvider is POST /resource_providers.
 type createProvider struct {
@@ -88,7 +88,9 @@ func (w createProvider) whole(now *State, a *Answer) bool {
 		w.parent != none && now.root(w.parent) == a.Observed.Root
 }
 
-func (w createProvider) String() string { return fmt.Sprintf("make place %d below %d", w.at, w.parent) }
+func (w createProvider) String() string {
+	return fmt.Sprintf("create provider %d with the parent %d", w.at, w.parent)
+}
 
 // reparentProvider is PUT /resource_providers/{provider} with a parent.
 type reparentProvider struct {
@@ -176,4 +178,4 @@ func (w deleteProvider) place(p int, now Provider, a *Answer) (Provider, bool) {
 	return now, a.Reason == RetriesExhausted
 }
 
-func (w deleteProvider) String() string { return fmt.Sprintf("remove place %d", w.at) }
+func (w deleteProvider) String() string { return fmt.Sprintf("delete provider %d", w.at) }
