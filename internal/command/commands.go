@@ -1,7 +1,7 @@
 // Package command assembles the commands of berth and runs a command line.
 //
-// It is not for what a command does: packages admin, apicommand, config, hostcommand, serve and
-// version have the commands.
+// It is not for the commands themselves: they are in the packages admin, apicommand, config,
+// hostcommand, serve and version.
 package command
 
 import (

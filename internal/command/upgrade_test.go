@@ -16,8 +16,8 @@ import (
 	berthsql "github.com/berthd/berth/sql"
 )
 
-// nextVersion is what this program brings, with one migration and one function more,
-// and the next number for the functions.
+// nextVersion returns the schema of this program with one more migration, one more SQL function and
+// the next version of the functions.
 func nextVersion(t *testing.T) migrate.Set {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -48,8 +48,9 @@ func nextVersion(t *testing.T) migrate.Set {
 	return set
 }
 
-// TestMigration_NewerSchema_OldServerServes: it applies nothing, is ready, and claims;
-// also if it starts only then, as one does that crashes during a rolling upgrade.
+// TestMigration_NewerSchema_OldServerServes checks that a server with an older schema version
+// applies no migration, is ready and processes claims, with and without --migrate. This is a
+// restart during a rolling upgrade.
 func TestMigration_NewerSchema_OldServerServes(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range [][]string{nil, {"--migrate=false"}} {
