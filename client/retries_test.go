@@ -215,7 +215,7 @@ func TestClient_CallCanceled_ReturnsImmediately(t *testing.T) {
 	if !errors.Is(err, errCut) {
 		t.Errorf("%v, want what happened when the caller gave up", err)
 	}
-	// A write that was cancelled before it was sent has not been done.
+	// A write that was canceled before it was sent has not been done.
 	_, _, err = client.InventoryReplace(ctx, id(1), 1, nil)
 	wantErrors(t, err)
 	if !errors.Is(err, context.Canceled) {

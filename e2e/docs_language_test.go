@@ -29,8 +29,14 @@ var (
 		"the old service", "the ground moved", "the way back", "begun again", "begins? again", "leftovers?",
 		"contradictions?", "obstacles?", "vouch(?:es|ing)?", "apex", "circles?", "endurance",
 	}
+	// britishWords are spellings that American English does not have.
+	britishWords = []string{
+		"behaviours?", "colours?", "favours?", "favourites?", "neighbours?", "cancell(?:ed|ing)", "labell(?:ed|ing)", "centred?",
+		"licences?", "catalogues?", "whilst", "analys(?:e|es|ed|ing)",
+		"(?:author|custom|final|initial|material|maxim|minim|normal|optim|organ|priorit|random|recogn|serial|summar|synchron|util)is(?:e|es|ed|ing|ation|ations)",
+	}
 	forbidden = regexp.MustCompile(
-		`\b(?:` + strings.Join(append(slices.Clone(forbiddenWords), glossaryWords...), "|") + `)\b`)
+		`\b(?:` + strings.Join(slices.Concat(forbiddenWords, glossaryWords, britishWords), "|") + `)\b`)
 )
 
 // languageTypes are the types of files with text for people. Generated files repeat the text of their sources.

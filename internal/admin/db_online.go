@@ -84,7 +84,7 @@ func printDataMigrations(out io.Writer) error {
 	for _, name := range dataMigrations {
 		rows = append(rows, []string{name, "0", "0"})
 	}
-	_, err := io.WriteString(out, framed(rows, centred))
+	_, err := io.WriteString(out, framed(rows, centered))
 	return err
 }
 
@@ -114,7 +114,7 @@ func framed(rows [][]string, align func(cell string, width int) string) string {
 	return text.String() + rule + "\n"
 }
 
-func centred(cell string, width int) string {
+func centered(cell string, width int) string {
 	left := (width - len(cell)) / 2
 	return strings.Repeat(" ", left) + cell + strings.Repeat(" ", width-len(cell)-left)
 }

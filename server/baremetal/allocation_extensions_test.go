@@ -47,8 +47,8 @@ func TestNodeAllocation_ExtensionVersion_StandardAPIUnchanged(t *testing.T) {
 	s.get("/v1/allocations/a", extendedVersion).wants(http.StatusOK).is(made.body)
 	s.createExtended(map[string]any{"resource_class": "gold", "name": "a"}).refuses(http.StatusConflict, "An allocation with name a already exists.")
 	s.createExtended(nil).refuses(http.StatusBadRequest, "The resource_class field is mandatory when not backfilling")
-	s.createExtended(map[string]any{"resource_class": "gold", "colour": 1}).invalid(
-		"JSON does not validate: Additional properties are not allowed ('colour' was unexpected)")
+	s.createExtended(map[string]any{"resource_class": "gold", "color": 1}).invalid(
+		"JSON does not validate: Additional properties are not allowed ('color' was unexpected)")
 	s.send(http.MethodPost, "/v1/allocations", "baremetal 1.57, berth 1.0", map[string]any{"resource_class": "gold", "node": "a"}).invalid(
 		"JSON does not validate: Additional properties are not allowed ('node' was unexpected)")
 	s.get("/v1/allocations", "baremetal 1.51, berth 1.0").wants(http.StatusNotFound)

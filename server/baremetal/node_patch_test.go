@@ -90,7 +90,7 @@ func TestNode_PatchInvalidStep_ChangesNothing(t *testing.T) {
 	s := newService(t)
 	id := s.machine(map[string]any{"extra": map[string]any{"a": 1}})
 	for _, name := range []string{
-		"allocation_uuid", "traits", "provision_state", "power_state", "uuid", "links", "created_at", "last_error", "maintenance_reason", "colour",
+		"allocation_uuid", "traits", "provision_state", "power_state", "uuid", "links", "created_at", "last_error", "maintenance_reason", "color",
 	} {
 		s.patched(id, `[{"op": "add", "path": "/extra/b", "value": 1}, {"op": "add", "path": "/`+name+`", "value": "x"}]`).
 			refuses(http.StatusBadRequest, "Cannot patch /"+name+". Only the following can be updated: "+allPatchable)

@@ -120,7 +120,7 @@ func TestNode_InvalidProvisionRequest_Returns400(t *testing.T) {
 	} {
 		s.send(http.MethodPut, path, "1.82", body).refuses(http.StatusBadRequest, want)
 	}
-	for _, body := range []string{``, `{}`, `{"target": null}`, `{"target": 1}`, `{"target": "manage", "colour": 1}`} {
+	for _, body := range []string{``, `{}`, `{"target": null}`, `{"target": 1}`, `{"target": "manage", "color": 1}`} {
 		s.send(http.MethodPut, path, "1.82", body).wants(http.StatusBadRequest)
 	}
 	s.send(http.MethodPut, "/v1/nodes/rack-8/states/provision", "1.82", `{"target": "manage"}`).

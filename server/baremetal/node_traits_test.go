@@ -58,7 +58,7 @@ func TestNode_InvalidTrait_Returns400(t *testing.T) {
 		s.send(http.MethodPut, path+"/"+name, "1.82", nil).refuses(http.StatusBadRequest, want)
 		s.send(http.MethodPut, path, "1.82", map[string]any{"traits": []string{"CUSTOM_A", name}}).refuses(http.StatusBadRequest, want)
 	}
-	for _, body := range []string{``, `{}`, `[]`, `{"traits": null}`, `{"traits": [1]}`, `{"traits": [], "colour": 1}`} {
+	for _, body := range []string{``, `{}`, `[]`, `{"traits": null}`, `{"traits": [1]}`, `{"traits": [], "color": 1}`} {
 		s.send(http.MethodPut, path, "1.82", body).wants(http.StatusBadRequest)
 	}
 	s.get(path, "1.82").shows(map[string]any{"traits": []string{}})

@@ -28,7 +28,7 @@ func TestNode_ValidateFakeDriver_AllInterfacesPass(t *testing.T) {
 	s.get("/v1/nodes/validate?node=rack-8", "1.82").refuses(http.StatusNotFound, "Node rack-8 could not be found.")
 	s.get("/v1/nodes/validate?node=rack-7", "1.4").refuses(http.StatusNotFound, "Node rack-7 could not be found.")
 	s.get("/v1/nodes/validate", "1.82").refuses(http.StatusBadRequest, "The argument node is missing: the uuid or the name of a node.")
-	s.get("/v1/nodes/rack-7/validate?colour=red", "1.82").refuses(http.StatusBadRequest, "Unexpected arguments: colour")
+	s.get("/v1/nodes/rack-7/validate?color=red", "1.82").refuses(http.StatusBadRequest, "Unexpected arguments: color")
 	if _, err := s.store.NodeUpdate(t.Context(), id, func(n *store.Node) error { n.Driver = "redfish"; return nil }); err != nil {
 		t.Fatal(err)
 	}

@@ -213,7 +213,7 @@ func TestNode_InvalidCreate_Rejected(t *testing.T) {
 	} {
 		s.send(http.MethodPost, "/v1/nodes", "1.82", body).refuses(http.StatusBadRequest, want)
 	}
-	for _, name := range []string{"provision_state", "traits", "power_state", "protected", "allocation_uuid", "links", "colour"} {
+	for _, name := range []string{"provision_state", "traits", "power_state", "protected", "allocation_uuid", "links", "color"} {
 		s.send(http.MethodPost, "/v1/nodes", "1.82", map[string]any{"driver": fakeDriver, name: nil}).
 			invalid("JSON does not validate: Additional properties are not allowed ('" + name + "' was unexpected)")
 	}

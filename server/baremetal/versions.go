@@ -39,7 +39,7 @@ func API() *route.API {
 		Errors: reflect.TypeFor[apierr.Baremetal](),
 		Usual: route.Failure{
 			Name: "unexpected-arguments", When: "The query string has an argument that the operation does not have.",
-			Fault: fault.New(fault.Invalid, "Unexpected arguments: colour"),
+			Fault: fault.New(fault.Invalid, "Unexpected arguments: color"),
 		},
 		UsualName: "UnexpectedArguments",
 		Denied: func(ctx context.Context) any {

@@ -60,7 +60,7 @@ func TestCandidates_SeededTrees_OrderedLimitedAndCancelable(t *testing.T) {
 			"randomized candidates differ each time":              candidatesAreShuffled,
 			"limited candidates are a prefix of all candidates":   candidatesAreAPrefix,
 			"randomized candidates without a limit are complete":  candidatesAreAllThere,
-			"a canceled query is canceled in PostgreSQL":          func(t *testing.T, _ *candidates.Search) { candidatesAreCancelled(t, made) },
+			"a canceled query is canceled in PostgreSQL":          func(t *testing.T, _ *candidates.Search) { candidatesAreCanceled(t, made) },
 			"closing an unread result releases the connection":    candidatesAreLeft,
 			"the largest limit equals no limit":                   candidatesAreAllUnderAnyLimit,
 		} {
@@ -181,7 +181,7 @@ func candidatesAreAllUnderAnyLimit(t *testing.T, s *candidates.Search) {
 	}
 }
 
-func candidatesAreCancelled(t *testing.T, made *dbtest.DB) {
+func candidatesAreCanceled(t *testing.T, made *dbtest.DB) {
 	pool, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL + "&application_name=leaver", MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)

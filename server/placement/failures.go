@@ -32,7 +32,7 @@ var (
 
 var invalidQuery = route.Fails(fault.Invalid, "invalid-query",
 	"A query parameter does not exist at this microversion, or its value violates the schema.",
-	"Invalid query string parameters: %s", "Additional properties are not allowed ('colour' was unexpected)")
+	"Invalid query string parameters: %s", "Additional properties are not allowed ('color' was unexpected)")
 
 // staleProvider returns the failure of a write with an outdated provider generation.
 func staleProvider(format string, values ...any) route.Failure {

@@ -145,7 +145,7 @@ func fail(span trace.Span, err error) {
 		kind = refused.Code
 		span.SetAttributes(attribute.String("db.response.status_code", refused.Code))
 	} else if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		kind = "cancelled"
+		kind = "canceled"
 	}
 	span.SetAttributes(attribute.String("error.type", kind))
 	// A rule violation of the SQL functions is a result and no failure.
@@ -217,7 +217,7 @@ func sqlState(err error) string {
 		return refused.Code
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return "cancelled"
+		return "canceled"
 	}
 	return "error"
 }

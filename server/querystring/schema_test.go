@@ -87,9 +87,9 @@ func TestQuery_SchemaViolation_ErrorMatchesContract(t *testing.T) {
 			`'x' is not a 'uuid' Failed validating 'format' in schema['properties']['in_tree']:  {"format":"uuid","type":"string"}  On instance['in_tree']:  'x'`,
 		},
 		{
-			"a parameter of no family", candidates, "resources=a&colour=b",
-			`'colour' does not match any of the regexes: '^required([1-9][0-9]*)?$', '^resources([1-9][0-9]*)?$' ` +
-				`Failed validating 'additionalProperties' in schema:  ` + candidatesDoc + `  On instance:  {'colour': 'b', 'resources': 'a'}`,
+			"a parameter of no family", candidates, "resources=a&color=b",
+			`'color' does not match any of the regexes: '^required([1-9][0-9]*)?$', '^resources([1-9][0-9]*)?$' ` +
+				`Failed validating 'additionalProperties' in schema:  ` + candidatesDoc + `  On instance:  {'color': 'b', 'resources': 'a'}`,
 		},
 		{
 			"parameters of no family", candidates, "resources01&resources_A",

@@ -154,7 +154,7 @@ var (
 	malformedJSON = Fails(fault.Invalid, "malformed-json", "The body is not valid JSON.",
 		"Malformed JSON: %s", "unexpected end of the document: line 1 column 1")
 	InvalidBody = Fails(fault.Invalid, "invalid-body", "The body violates its schema.",
-		"JSON does not validate: %s", "Additional properties are not allowed ('colour' was unexpected)")
+		"JSON does not validate: %s", "Additional properties are not allowed ('color' was unexpected)")
 )
 
 // Failures returns the operation's own failures, then those of every write and every body, and then the one that all

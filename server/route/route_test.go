@@ -23,7 +23,7 @@ import (
 // Box is the resource of the API in these tests.
 type Box struct {
 	Name   string  `json:"name"`
-	Colour *string `json:"colour,omitempty" since:"5"`
+	Color *string `json:"color,omitempty" since:"5"`
 	Shape  *string `json:"shape,omitempty" since:"7,unknown"`
 }
 
@@ -97,9 +97,9 @@ func TestMicroversion_BodyMember_AcceptedSinceItsVersion(t *testing.T) {
 		text    string
 	}{
 		{4, `{"name": "a"}`, 200, `{"name":"a"}`},
-		{4, `{"name": "a", "colour": "red"}`, 406, "The field colour can be sent from version 1.5 on; this request is of version 1.4."},
-		{4, `{"name": "a", "colour": null}`, 406, "The field colour can be sent from version 1.5 on; this request is of version 1.4."},
-		{5, `{"name": "a", "colour": "red"}`, 200, `{"name":"a","colour":"red"}`},
+		{4, `{"name": "a", "color": "red"}`, 406, "The field color can be sent from version 1.5 on; this request is of version 1.4."},
+		{4, `{"name": "a", "color": null}`, 406, "The field color can be sent from version 1.5 on; this request is of version 1.4."},
+		{5, `{"name": "a", "color": "red"}`, 200, `{"name":"a","color":"red"}`},
 		{6, `{"name": "a", "shape": "round"}`, 400, "JSON does not validate: Additional properties are not allowed ('shape' was unexpected)"},
 		{8, `{"name": "a", "shape": "round"}`, 200, `{"name":"a","shape":"round"}`},
 		{9, `[]`, 400, "JSON does not validate: [] is not of type 'object'"},
@@ -154,8 +154,8 @@ func TestOpenAPI_DocumentOfVersion_HasItsMembers(t *testing.T) {
 		members []string
 	}{
 		1: {"1.1", []string{"name"}}, 4: {"1.1", []string{"name"}},
-		5: {"1.5", []string{"colour", "name"}}, 6: {"1.5", []string{"colour", "name"}},
-		7: {"1.7", []string{"colour", "name", "shape"}}, 9: {"1.7", []string{"colour", "name", "shape"}},
+		5: {"1.5", []string{"color", "name"}}, 6: {"1.5", []string{"color", "name"}},
+		7: {"1.7", []string{"color", "name", "shape"}}, 9: {"1.7", []string{"color", "name", "shape"}},
 	} {
 		raw, err := table.Document(version)
 		if err != nil {

@@ -61,7 +61,7 @@ def paths(token):
     yield from ('/', '/resource_providers', '/resource_classes', '/traits', '/usages', '/allocation_candidates', '/nothing')
     for filtering in ('name=tall', 'name=host%2Cwith%3Dsigns%2Bmore', 'uuid=' + providers[0], 'in_tree=' + providers[-1],
                       'member_of=20000000-0000-4000-8000-000000000001', 'resources=VCPU:4', 'required=HW_NUMA_ROOT',
-                      'required=!CUSTOM_QUIET', 'required=CUSTOM_NONE', 'resources=VCPU:0', 'uuid=x', 'colour=red'):
+                      'required=!CUSTOM_QUIET', 'required=CUSTOM_NONE', 'resources=VCPU:0', 'uuid=x', 'color=red'):
         yield '/resource_providers?' + filtering
     for provider in [*providers, unknown]:
         for part in ('', '/inventories', '/usages', '/traits', '/aggregates', '/allocations', '/inventories/VCPU', '/inventories/NONE'):

@@ -65,7 +65,7 @@ func (b *bench) describe(ctx context.Context) (string, error) {
 }
 
 // cloud measures all queries on one cloud: without statistics, with them, and then at
-// rising utilisation.
+// rising utilization.
 func (b *bench) cloud(ctx context.Context, of shape, trees int, asked []query) (err error) {
 	s, err := build(ctx, b.Rig, of, trees)
 	if err != nil {
@@ -81,7 +81,7 @@ func (b *bench) cloud(ctx context.Context, of shape, trees int, asked []query) (
 	}
 	defer s.close()
 	used := 0
-	for _, at := range rising(b.settings.utilisations, trees) {
+	for _, at := range rising(b.settings.utilizations, trees) {
 		begun := time.Now()
 		if err := exhaust(ctx, s.conn, used, at.exhaustedTrees(trees)); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (b *bench) empty(ctx context.Context, s *cloudDB, asked []query) error {
 
 // ordinary measures one query beside F, and its other measurements. A failure is a
 // result too; only an interruption ends the run.
-func (b *bench) ordinary(ctx context.Context, s *cloudDB, of query, at utilisation, free int) error {
+func (b *bench) ordinary(ctx context.Context, s *cloudDB, of query, at utilization, free int) error {
 	about := result{Query: of.name, Trees: s.trees, Used: at.String(), singleSize: s.shape.trees > 0}
 	rounds, err := b.check(ctx, s, of, free, &about)
 	if err != nil {
@@ -186,7 +186,7 @@ func (b *bench) measureRandomOrder(ctx context.Context, s *cloudDB, of query, ab
 
 // unlimited compares all candidates with one pass over their rows.
 func (b *bench) unlimited(ctx context.Context, s *cloudDB, of query) result {
-	about := result{Query: of.name, Trees: s.trees, Used: utilisation{}.String()}.as(noLimit)
+	about := result{Query: of.name, Trees: s.trees, Used: utilization{}.String()}.as(noLimit)
 	rounds, err := b.check(ctx, s, of, s.trees, &about)
 	if err != nil {
 		return about.failed(err)

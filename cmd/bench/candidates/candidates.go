@@ -1,5 +1,5 @@
 // Package candidates measures allocation candidate queries on clouds of growing size, at
-// several utilisations, beside baselines of the same run, and prints which targets are
+// several utilizations, beside baselines of the same run, and prints which targets are
 // met.
 //
 // Every result is a ratio of alternating measurements. The baseline is F, a net/http
@@ -32,7 +32,7 @@ import (
 
 type settings struct {
 	sizes          []int
-	utilisations   []utilisation
+	utilizations   []utilization
 	only           []string
 	rounds         int
 	length         time.Duration
@@ -43,12 +43,12 @@ type settings struct {
 // Command is 'bench candidates'.
 func Command() *cobra.Command {
 	var s settings
-	var sizes, utilisations, only string
+	var sizes, utilizations, only string
 	command := &cobra.Command{
 		Use:   "candidates",
 		Short: "Measure allocation candidate queries on clouds of growing size",
 		Long: `Measure allocation candidate queries beside a baseline, on clouds of 1,000 to
-100,000 provider trees and at several utilisations. Print which targets are met: a
+100,000 provider trees and at several utilizations. Print which targets are met: a
 missed target is not an error, a wrong number of candidates is. The database is
 private and is removed at the end; 100,000 trees need about 2 GB of disk and memory.
 
@@ -56,7 +56,7 @@ private and is removed at the end; 100,000 trees need about 2 GB of disk and mem
   go run ./cmd/bench candidates --only nested,pci-8 --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := s.parse(sizes, utilisations, only); err != nil {
+			if err := s.parse(sizes, utilizations, only); err != nil {
 				return err
 			}
 			debug.SetGCPercent(400) // as berth serve does
@@ -65,7 +65,7 @@ private and is removed at the end; 100,000 trees need about 2 GB of disk and mem
 	}
 	flags := command.Flags()
 	flags.StringVar(&sizes, "sizes", "1000,10000,100000", "numbers of trees, separated by commas")
-	flags.StringVar(&utilisations, "utilisation", "0,50,99,full",
+	flags.StringVar(&utilizations, "utilization", "0,50,99,full",
 		"percentages of trees without free capacity, separated by commas; full: all trees except three")
 	flags.StringVar(&only, "only", "", "names of the queries or shapes to measure, separated by commas (default: all)")
 	flags.IntVar(&s.rounds, "rounds", 5, "number of rounds of each pair; the result is their median")
@@ -77,7 +77,7 @@ private and is removed at the end; 100,000 trees need about 2 GB of disk and mem
 }
 
 // parse reads the flags that are lists and checks the rest.
-func (s *settings) parse(sizes, utilisations, only string) error {
+func (s *settings) parse(sizes, utilizations, only string) error {
 	for word := range strings.SplitSeq(sizes, ",") {
 		size, err := strconv.Atoi(word)
 		if err != nil || size < 10 {
@@ -87,7 +87,7 @@ func (s *settings) parse(sizes, utilisations, only string) error {
 	}
 	slices.Sort(s.sizes)
 	var err error
-	if s.utilisations, err = parseUtilisations(utilisations); err != nil {
+	if s.utilizations, err = parseUtilizations(utilizations); err != nil {
 		return err
 	}
 	if only != "" {

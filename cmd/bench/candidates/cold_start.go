@@ -64,7 +64,7 @@ func (b *bench) measureColdOnce(ctx context.Context, s *cloudDB, c *coldStart) e
 
 // warmStart measures the same query with statistics and compares.
 func (b *bench) warmStart(ctx context.Context, s *cloudDB, c coldStart) []result {
-	about := result{Query: c.query.name, Trees: s.trees, Used: utilisation{}.String()}
+	about := result{Query: c.query.name, Trees: s.trees, Used: utilization{}.String()}
 	if c.err != nil {
 		return []result{about.as(coldFirst).failed(c.err)}
 	}

@@ -47,7 +47,7 @@ func TestBench_LoadedCloud_EqualsOneMadeByRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			used := 0
-			for _, at := range []utilisation{{}, {percent: 50}, {allButThree: true}} {
+			for _, at := range []utilization{{}, {percent: 50}, {allButThree: true}} {
 				if err := exhaust(t.Context(), conn, used, at.exhaustedTrees(trees)); err != nil {
 					t.Fatal(err)
 				}

@@ -17,8 +17,8 @@ const (
 	labelGap              float64 = 15
 )
 
-// Colours that can be told apart on white and on black.
-var plotColours = []string{
+// Colors that can be told apart on white and on black.
+var plotColors = []string{
 	"#4e79a7", "#e8852b", "#d9534f", "#3fa7a0", "#59a14f", "#c9a227", "#a86fa1", "#ef7f92", "#9c755f", "#7d8da1",
 }
 
@@ -42,7 +42,7 @@ type series struct {
 type point struct{ trees, milliseconds float64 }
 
 // plot draws sizes against latencies of one client, both on scales of powers of
-// ten: a line for each query at its worst utilisation, and one for F.
+// ten: a line for each query at its worst utilization, and one for F.
 func plot(of []result) string {
 	lines := seriesOf(of)
 	if len(lines) == 0 {
@@ -53,7 +53,7 @@ func plot(of []result) string {
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img">`+"\n", plotWidth, plotHeight)
 	fmt.Fprintf(&out, "<title>Latency of allocation candidates by size of the cloud</title>\n<style>%s</style>\n", plotStyle)
 	fmt.Fprintf(&out, `<text class="title" x="%d" y="24">GET /allocation_candidates: median latency, one client</text>`+"\n", plotLeft)
-	fmt.Fprintf(&out, `<text x="%d" y="42">each query at its slowest utilisation; dashed: F, an HTTP handler with one SELECT 1</text>`+"\n", plotLeft)
+	fmt.Fprintf(&out, `<text x="%d" y="42">each query at its slowest utilization; dashed: F, an HTTP handler with one SELECT 1</text>`+"\n", plotLeft)
 	chart.grid(&out)
 	for i, line := range lines {
 		chart.draw(&out, line, i)
@@ -63,7 +63,7 @@ func plot(of []result) string {
 	return out.String()
 }
 
-// seriesOf takes the slowest utilisation of each query and size. F is the median of
+// seriesOf takes the slowest utilization of each query and size. F is the median of
 // what was measured beside the queries.
 func seriesOf(of []result) []series {
 	var lines []series
@@ -151,13 +151,13 @@ func grouped(number float64) string {
 
 // draw draws a line. Lines beyond the number of colors repeat them, dotted.
 func (a axes) draw(out *strings.Builder, line series, number int) {
-	colour, class := plotColours[number%len(plotColours)], "line"
-	if number >= len(plotColours) {
+	color, class := plotColors[number%len(plotColors)], "line"
+	if number >= len(plotColors) {
 		class = "line again"
 	}
-	stroke := ` stroke="` + colour + `"`
+	stroke := ` stroke="` + color + `"`
 	if line.baseline {
-		class, stroke, colour = "line baseline", "", "#888"
+		class, stroke, color = "line baseline", "", "#888"
 	}
 	fmt.Fprintf(out, `<path class="%s"%s d="`, class, stroke)
 	for i, at := range line.points {
@@ -169,7 +169,7 @@ func (a axes) draw(out *strings.Builder, line series, number int) {
 	}
 	out.WriteString("\"/>\n")
 	for _, at := range line.points {
-		fmt.Fprintf(out, `<circle cx="%.1f" cy="%.1f" r="2.6" fill="%s"/>`+"\n", a.x(at.trees), a.y(at.milliseconds), colour)
+		fmt.Fprintf(out, `<circle cx="%.1f" cy="%.1f" r="2.6" fill="%s"/>`+"\n", a.x(at.trees), a.y(at.milliseconds), color)
 	}
 }
 
@@ -177,15 +177,15 @@ func (a axes) draw(out *strings.Builder, line series, number int) {
 // it be.
 func (a axes) labels(out *strings.Builder, lines []series) {
 	type label struct {
-		name, colour      string
+		name, color      string
 		fromX, fromY, atY float64
 	}
 	var all []label
 	for i, line := range lines {
 		last := line.points[len(line.points)-1]
-		one := label{line.name, plotColours[i%len(plotColours)], a.x(last.trees), a.y(last.milliseconds), a.y(last.milliseconds)}
+		one := label{line.name, plotColors[i%len(plotColors)], a.x(last.trees), a.y(last.milliseconds), a.y(last.milliseconds)}
 		if line.baseline {
-			one.colour = "#888"
+			one.color = "#888"
 		}
 		all = append(all, one)
 	}
@@ -204,7 +204,7 @@ func (a axes) labels(out *strings.Builder, lines []series) {
 	}
 	for _, one := range all {
 		fmt.Fprintf(out, `<path d="M%.1f %.1f L%d %.1f H%d" fill="none" stroke="%s" stroke-opacity="0.5"/>`+"\n",
-			one.fromX+4, one.fromY, plotRight+26, one.atY, plotRight+32, one.colour)
-		fmt.Fprintf(out, `<text x="%d" y="%.1f" style="fill: %s">%s</text>`+"\n", plotRight+36, one.atY+4, one.colour, html.EscapeString(one.name))
+			one.fromX+4, one.fromY, plotRight+26, one.atY, plotRight+32, one.color)
+		fmt.Fprintf(out, `<text x="%d" y="%.1f" style="fill: %s">%s</text>`+"\n", plotRight+36, one.atY+4, one.color, html.EscapeString(one.name))
 	}
 }

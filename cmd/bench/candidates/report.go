@@ -63,10 +63,10 @@ func (r report) table(to io.Writer) error {
 	return out.Flush()
 }
 
-// row is what the latencies of one query at one utilisation have in common.
+// row is what the latencies of one query at one utilization have in common.
 type row struct{ query, used string }
 
-// latencies has a row for each query and utilisation, and a column for each size.
+// latencies has a row for each query and utilization, and a column for each size.
 func (r report) latencies(out io.Writer) {
 	var rows []row
 	var sizes []int

@@ -3,7 +3,7 @@ package candidates
 import "slices"
 
 // target is the required value of a figure at the largest size measured, at every
-// utilisation.
+// utilization.
 type target struct {
 	name string
 	of   kind

@@ -11,16 +11,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// utilisation is the share of trees without free capacity: a percentage, or all trees
+// utilization is the share of trees without free capacity: a percentage, or all trees
 // except three.
-type utilisation struct {
+type utilization struct {
 	percent     int
 	allButThree bool
 }
 
 const allButThree = "all but three"
 
-func (u utilisation) String() string {
+func (u utilization) String() string {
 	if u.allButThree {
 		return allButThree
 	}
@@ -28,32 +28,32 @@ func (u utilisation) String() string {
 }
 
 // exhaustedTrees returns how many of the trees have no free capacity.
-func (u utilisation) exhaustedTrees(trees int) int {
+func (u utilization) exhaustedTrees(trees int) int {
 	if u.allButThree {
 		return trees - 3
 	}
 	return trees * u.percent / 100
 }
 
-func parseUtilisations(text string) ([]utilisation, error) {
-	var all []utilisation
+func parseUtilizations(text string) ([]utilization, error) {
+	var all []utilization
 	for word := range strings.SplitSeq(text, ",") {
 		if word == "full" {
-			all = append(all, utilisation{allButThree: true})
+			all = append(all, utilization{allButThree: true})
 			continue
 		}
 		percent, err := strconv.Atoi(word)
 		if err != nil || percent < 0 || percent > 99 {
-			return nil, fmt.Errorf("invalid utilisation %q: a percentage below 100, or \"full\" for all trees except three", word)
+			return nil, fmt.Errorf("invalid utilization %q: a percentage below 100, or \"full\" for all trees except three", word)
 		}
-		all = append(all, utilisation{percent: percent})
+		all = append(all, utilization{percent: percent})
 	}
 	return all, nil
 }
 
-// rising sorts utilisations by the number of exhausted trees.
-func rising(all []utilisation, trees int) []utilisation {
-	return slices.SortedStableFunc(slices.Values(all), func(a, b utilisation) int {
+// rising sorts utilizations by the number of exhausted trees.
+func rising(all []utilization, trees int) []utilization {
+	return slices.SortedStableFunc(slices.Values(all), func(a, b utilization) int {
 		return cmp.Compare(a.exhaustedTrees(trees), b.exhaustedTrees(trees))
 	})
 }

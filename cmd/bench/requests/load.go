@@ -24,7 +24,7 @@ func numbered(kind byte, n int64) string {
 // aggregate each, ten consumers on each provider, and room for everything that the
 // measurements claim. The consumers are there because plans made for an empty table
 // read all of it, and connections keep such plans, those of foreign keys among them,
-// until the table is analysed again: a service that is in use has none.
+// until the table is analyzed again: a service that is in use has none.
 func (p *benchEnv) load(ctx context.Context, providers int) error {
 	for _, statement := range []string{
 		`INSERT INTO aggregates (uuid) VALUES ('a99e0000-0000-4000-8000-000000000001')`,

@@ -22,7 +22,7 @@ export async function refused(): Promise<void> {
   // @ts-expect-error the provider in the path is missing
   await placement.GET("/resource_providers/{uuid}", { params: { header } });
   // @ts-expect-error there is no such parameter
-  await placement.GET("/resource_providers", { params: { header, query: { colour: "blue" } } });
+  await placement.GET("/resource_providers", { params: { header, query: { color: "blue" } } });
   // @ts-expect-error a parameter that must be given is missing
   await placement.GET("/usages", { params: { header, query: {} } });
   // @ts-expect-error it is one of two words
@@ -53,7 +53,7 @@ export async function refused(): Promise<void> {
   // openapi-fetch takes a literal body with more members than it has, so these are
   // refused where a body is declared.
   // @ts-expect-error there is no such property
-  const provider: Schemas["ProviderCreate"] = { name: "compute-1", colour: "blue" };
+  const provider: Schemas["ProviderCreate"] = { name: "compute-1", color: "blue" };
   await placement.POST("/resource_providers", { params: { header }, body: provider });
   // @ts-expect-error there is no such property
   const record: Schemas["InventoryRecord"] = { total: 8, free: 8 };

@@ -58,8 +58,8 @@ type Client struct {
 	// Cut is the number of writes per thousand whose connection the client closes before the
 	// response.
 	Cut int
-	// Favours is the kind of request that the client sends more often.
-	Favours Bias
+	// Favors is the kind of request that the client sends more often.
+	Favors Bias
 
 	memory State
 }

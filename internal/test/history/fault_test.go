@@ -50,7 +50,7 @@ const raise = "UPDATE provider_generations SET generation = generation + 1, upda
 var mutations = map[string]struct {
 	edits   []edit
 	by      detector
-	favours history.Bias // what clients do more often
+	favors history.Bias // what clients do more often
 }{
 	"a claim does not lock its providers": {[]edit{
 		longWay,
@@ -154,7 +154,7 @@ func TestHistory_Mutations_AllDetected(t *testing.T) {
 	for name, fault := range mutations {
 		t.Run(name, func(t *testing.T) {
 			for round := range rounds {
-				wanted := traffic{districts: 8, seed: *seed + uint64(round), lasts: 700 * time.Millisecond, favours: fault.favours, pictures: t.TempDir()}
+				wanted := traffic{districts: 8, seed: *seed + uint64(round), lasts: 700 * time.Millisecond, favors: fault.favors, pictures: t.TempDir()}
 				found := wanted.run(t, fault.edits)
 				if found.by(fault.by) {
 					t.Logf("round %d, seed %d: %s", round, wanted.seed, found)

@@ -89,9 +89,9 @@ const (
 
 // RandomStep sends one random request.
 func (c *Client) RandomStep(ctx context.Context) error {
-	if c.Favours != Anything && c.Dice.IntN(2) == 0 {
+	if c.Favors != Anything && c.Dice.IntN(2) == 0 {
 		var operation Operation = deleteAllocations{who: c.Dice.IntN(consumers)}
-		if c.Favours == Moves {
+		if c.Favors == Moves {
 			operation = reparentProvider{inTree{c.anywhere()}, c.Dice.IntN(providers+1) - 1}
 		}
 		_, err := c.Do(ctx, operation)

@@ -39,8 +39,8 @@ type traffic struct {
 	lasts     time.Duration
 	// cut is the number of writes per thousand whose connection the client closes.
 	cut int
-	// favours is the kind of request that clients send more often.
-	favours history.Bias
+	// favors is the kind of request that clients send more often.
+	favors history.Bias
 	// guarded adds the invariant triggers of package dbtest.
 	guarded bool
 	// whole extends the history up to eight times if its coverage is too low.
@@ -133,7 +133,7 @@ func (wanted traffic) record(t *testing.T, url string) []*history.Call {
 	client := func(number, district int) *history.Client {
 		return &history.Client{
 			Number: number, Recorder: recorder, Partition: districts[district],
-			Dice: rand.New(rand.NewPCG(wanted.seed, uint64(number))), Cut: wanted.cut, Favours: wanted.favours,
+			Dice: rand.New(rand.NewPCG(wanted.seed, uint64(number))), Cut: wanted.cut, Favors: wanted.favors,
 		}
 	}
 	for i := range districts {
