@@ -11,7 +11,7 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// What the service takes for fields that are left to it.
+// Defaults of the Placement API for omitted fields of an inventory.
 const (
 	defaultRatio    = 1.0
 	defaultReserved = 0
@@ -19,19 +19,19 @@ const (
 	defaultMaxUnit  = math.MaxInt32
 )
 
-// inventoryUsage is what a provider has of one class and how much of it is used.
+// inventoryUsage is the inventory of one class on a provider, with its usage.
 type inventoryUsage struct {
 	class  string
 	record client.InventoryRecord
-	// missing: consumers use a class of which the provider has no inventory.
+	// missing is set if consumers hold allocations of the class, but the provider has no inventory of it.
 	missing bool
-	// used is what consumers have; counted tells whether that is known.
+	// used is the sum of the allocations. It is valid only if counted is set.
 	used    int64
 	counted bool
 }
 
-// holdings are sorted by class.
-func (b *treeNode) holdings() []inventoryUsage {
+// inventoryUsages returns the inventories and usages of a provider, sorted by class.
+func (b *treeNode) inventoryUsages() []inventoryUsage {
 	var all []inventoryUsage
 	for class, record := range b.Inventories {
 		all = append(all, inventoryUsage{class: class, record: record, used: b.usages[class], counted: b.usages != nil})
@@ -45,7 +45,7 @@ func (b *treeNode) holdings() []inventoryUsage {
 	return all
 }
 
-// valueOr is what the service takes when nothing is said.
+// valueOr returns the value of an optional field, or its default.
 func valueOr[T any](field *T, fallback T) T {
 	if field == nil {
 		return fallback
@@ -57,7 +57,7 @@ func (h inventoryUsage) total() int64    { return int64(h.record.Total) }
 func (h inventoryUsage) reserved() int64 { return int64(valueOr(h.record.Reserved, defaultReserved)) }
 func (h inventoryUsage) ratio() float64  { return valueOr(h.record.AllocationRatio, defaultRatio) }
 
-// capacity is how much consumers may have altogether.
+// capacity returns (total - reserved) * allocation_ratio, rounded down.
 func (h inventoryUsage) capacity() int64 {
 	allowed := float64(h.total()-h.reserved()) * h.ratio()
 	switch {
@@ -70,8 +70,7 @@ func (h inventoryUsage) capacity() int64 {
 	}
 }
 
-// fill is the part of the capacity that is used, from 0 to 1; 1 also for more than
-// all of it.
+// fill returns the used fraction of the capacity, from 0 to 1. It is 1 if the usage is over capacity.
 func (h inventoryUsage) fill() float64 {
 	switch capacity := h.capacity(); {
 	case h.used <= 0:
@@ -83,7 +82,7 @@ func (h inventoryUsage) fill() float64 {
 	}
 }
 
-// level sorts fills into those that need no look, some, and a hard one.
+// level returns the level of the usage, which selects the color of a bar.
 func (h inventoryUsage) level() level {
 	switch fill := h.fill(); {
 	case h.used > h.capacity():
@@ -106,22 +105,22 @@ const (
 	over
 )
 
-// cells tells how many of so many cells a bar fills. Something is never drawn as
-// nothing, and not quite everything never as everything.
-func (h inventoryUsage) cells(of int) int {
+// cells returns the number of filled cells of a bar. Any usage fills at least one cell, and only a usage of the whole
+// capacity fills all of them.
+func (h inventoryUsage) cells(length int) int {
 	fill := h.fill()
-	switch cells := int(math.Round(fill * float64(of))); {
+	switch cells := int(math.Round(fill * float64(length))); {
 	case fill > 0 && cells == 0:
 		return 1
-	case fill < 1 && cells == of:
-		return of - 1
+	case fill < 1 && cells == length:
+		return length - 1
 	default:
 		return cells
 	}
 }
 
-// notes say, in few words, what a bar cannot: readable units, and whatever is not
-// as the service would choose.
+// notes returns the texts beside a bar: the amount in readable units, the amount over capacity, and the fields that
+// differ from their defaults.
 func (h inventoryUsage) notes() []string {
 	if h.missing {
 		return []string{"no inventory"}
@@ -132,9 +131,9 @@ func (h inventoryUsage) notes() []string {
 		add("(%s)", unit)
 	}
 	if h.counted && h.used > h.capacity() {
-		add("over by %d", h.used-h.capacity())
+		add("over capacity by %d", h.used-h.capacity())
 	}
-	// Without a ratio, the total is seen from what is reserved.
+	// With a ratio of 1, the total is the sum of the capacity and reserved.
 	if h.counted && h.ratio() != defaultRatio {
 		add("total %d", h.total())
 	}
@@ -147,12 +146,13 @@ func (h inventoryUsage) notes() []string {
 	return append(notes, h.unitNotes()...)
 }
 
+// unitNotes returns the notes on min_unit, max_unit and step_size.
 func (h inventoryUsage) unitNotes() []string {
 	var notes []string
 	if unit := valueOr(h.record.MinUnit, defaultUnit); unit != defaultUnit {
 		notes = append(notes, fmt.Sprintf("min_unit %d", unit))
 	}
-	// Most owners name everything they have as the most that one may take.
+	// Clients often set max_unit to the total, so it is worth a note only below the total.
 	if unit := valueOr(h.record.MaxUnit, defaultMaxUnit); int64(unit) < h.total() {
 		notes = append(notes, fmt.Sprintf("max_unit %d", unit))
 	}
@@ -162,7 +162,7 @@ func (h inventoryUsage) unitNotes() []string {
 	return notes
 }
 
-// ratioText always has a point, so that a ratio is not taken for an amount.
+// ratioText formats a ratio. It always has a decimal point, which distinguishes a ratio from an amount.
 func ratioText(ratio float64) string {
 	text := strconv.FormatFloat(ratio, 'g', 6, 64)
 	if strings.ContainsAny(text, ".eIN") {
@@ -171,16 +171,15 @@ func ratioText(ratio float64) string {
 	return text + ".0"
 }
 
-// scale is the readable form of the amounts of some classes.
+// scale is a series of readable units for the classes with one suffix.
 type scale struct {
 	suffix string
 	step   float64
 	units  []string
 }
 
-// scales know a class by the end of its name; that of the standard classes and of
-// custom ones made like them tells the unit. The services that made the names mean
-// binary units by MB and GB.
+// scales lists the scales by suffix of the class. The suffix names the unit of standard classes, and of custom classes
+// that follow their pattern. Nova and Placement mean binary units by MB and GB.
 var scales = []scale{
 	{"_MB", 1024, []string{"MiB", "GiB", "TiB", "PiB"}},
 	{"_GB", 1024, []string{"GiB", "TiB", "PiB", "EiB"}},
@@ -188,7 +187,8 @@ var scales = []scale{
 	{"_KILOPACKET_PER_SEC", 1000, []string{"kpacket/s", "Mpacket/s", "Gpacket/s"}},
 }
 
-// readable is such as "4 of 64 GiB", or empty where the number says it already.
+// readable returns the amounts in a larger unit, for example "4/64 GiB". It is empty if the class has no scale or the
+// amount is below the next unit.
 func (h inventoryUsage) readable() string {
 	shown := h.capacity()
 	if !h.counted {
@@ -207,7 +207,7 @@ func (h inventoryUsage) readable() string {
 	return ""
 }
 
-// fit finds the unit in which the amount is a small number.
+// fit returns the largest unit in which the amount is at least 1, and the divisor for it.
 func (s scale) fit(amount int64) (divisor float64, unit string) {
 	divisor, unit = 1, s.units[0]
 	for _, larger := range s.units[1:] {
@@ -219,7 +219,7 @@ func (s scale) fit(amount int64) (divisor float64, unit string) {
 	return divisor, unit
 }
 
-// scaled has three digits, or more where the whole number has more.
+// scaled formats a quotient with three significant digits, or with all digits of its integer part.
 func scaled(amount int64, divisor float64) string {
 	value := float64(amount) / divisor
 	digits := 2
@@ -239,7 +239,7 @@ func scaled(amount int64, divisor float64) string {
 	return text
 }
 
-// classes are the keys of inventories, sorted.
+// classes returns the sorted keys of inventories.
 func classes(inventories client.Inventories) []string {
 	return slices.Sorted(maps.Keys(inventories))
 }

@@ -23,7 +23,7 @@ func TestCLI_TreeCapacity_MatchesServer(t *testing.T) {
 		math.MaxInt64: overcommitted(math.MaxInt32, 0, math.MaxFloat32),
 	} {
 		if got := (inventoryUsage{record: record}).capacity(); got != want {
-			t.Errorf("%+v has a capacity of %d, want %d", record, got, want)
+			t.Errorf("capacity of %+v = %d, want %d", record, got, want)
 		}
 	}
 }
@@ -39,7 +39,7 @@ func TestCLI_TreeBar_FullOnlyAtCapacity(t *testing.T) {
 	} {
 		h := inventoryUsage{record: client.InventoryRecord{Total: 1000}, used: test.used, counted: true}
 		if h.cells(10) != test.cells || h.level() != test.level {
-			t.Errorf("%d of 1000 fills %d of 10 at level %d", test.used, h.cells(10), h.level())
+			t.Errorf("%d of 1000: %d of 10 cells at level %d, want %d at level %d", test.used, h.cells(10), h.level(), test.cells, test.level)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestCLI_TreeAmounts_ShownWithUnits(t *testing.T) {
 	} {
 		h := inventoryUsage{class: test.class, used: test.used, counted: test.counted, record: client.InventoryRecord{Total: test.total}}
 		if got := h.readable(); got != test.want {
-			t.Errorf("%d of %d %s reads %q, want %q", test.used, test.total, test.class, got, test.want)
+			t.Errorf("%d of %d %s = %q, want %q", test.used, test.total, test.class, got, test.want)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestCLI_TreeNames_SortedNaturally(t *testing.T) {
 	slices.Reverse(got)
 	slices.SortFunc(got, CompareNames)
 	if !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
+		t.Errorf("sorted names = %q, want %q", got, want)
 	}
 }
 
@@ -87,15 +87,14 @@ func TestCLI_TreeLongLists_ShowOmittedCount(t *testing.T) {
 	items := strings.Fields(strings.Repeat("CUSTOM_TRAIT ", 1200))
 	got := shorten(items, 40, 2)
 	if last := got[len(got)-1]; last != "+1,195 more" || len(wrap(got, 40, " ")) != 2 {
-		t.Errorf("%d rows: %q", len(wrap(got, 40, " ")), got)
+		t.Errorf("%d rows, want 2 that end with +1,195 more: %q", len(wrap(got, 40, " ")), got)
 	}
 	if got := shorten(items[:6], 40, 2); len(got) != 6 {
-		t.Errorf("six fit, and got %q", got)
+		t.Errorf("items = %q, want all six", got)
 	}
 }
 
-// anyForest has few names and parents, so that two of them have much in common,
-// and some nodes form parent cycles.
+// anyForest draws a forest from few names and parents, so that two forests overlap and some nodes form parent cycles.
 func anyForest(t *rapid.T) Forest {
 	var forest Forest
 	for n := range rapid.IntRange(0, 6).Draw(t, "nodes") {
@@ -125,17 +124,17 @@ func TestCLI_DiffReversed_IsInverse(t *testing.T) {
 		}
 		back := Compare(y, x).Providers
 		if len(back) != len(seen) {
-			t.Fatalf("%d changes there and %d back", len(seen), len(back))
+			t.Fatalf("%d changes from x to y, %d from y to x", len(seen), len(back))
 		}
 		for _, change := range back {
 			there := seen[change.UUID]
 			if opposite[change.Change] != there.Change || fmt.Sprint(change.Traits.Added) != fmt.Sprint(there.Traits.Removed) ||
 				len(change.Inventories) != len(there.Inventories) {
-				t.Fatalf("there %+v, back %+v", there, change)
+				t.Fatalf("from x to y: %+v, from y to x: %+v", there, change)
 			}
 		}
 		if lines := strings.Count(drawnText(t, x, Style{}), " gen "); lines != len(x.Nodes) {
-			t.Fatalf("%d of %d providers are drawn", lines, len(x.Nodes))
+			t.Fatalf("%d of %d providers drawn", lines, len(x.Nodes))
 		}
 	})
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// Style is how text is drawn.
+// Style is the set of options for text output.
 type Style struct {
-	// Color paints with the escape sequences of ANSI terminals.
+	// Color adds the escape sequences of ANSI terminals.
 	Color bool
-	// Width is how many columns there are; 0 stands for 80. Lines are broken to fit,
-	// but nothing is cut off: a long name makes a long line.
+	// Width is the number of columns of the terminal; 0: 80. Lines are wrapped, but no name is truncated: a long name
+	// makes a long line.
 	Width int
-	// ASCII draws with letters that every terminal has, and escapes all others.
+	// ASCII draws with ASCII characters only, and escapes all others.
 	ASCII bool
-	// Usages, with bars, are shown where the forest has them.
+	// Usages shows usages with bars, if the forest has them.
 	Usages bool
-	// UUIDs shows those of the providers, and those of aggregates in full.
+	// UUIDs shows the UUIDs of providers.
 	UUIDs bool
-	// All traits are shown, however many there are.
+	// All shows all traits, and with UUIDs the full UUIDs of aggregates.
 	All bool
 }
 
 const (
 	defaultWidth = 80
-	// minColumns is what is left to write in below any number of levels.
+	// minColumns is the minimum width of the output, for terminals that are narrower.
 	minColumns = 36
 )
 
@@ -39,7 +39,7 @@ func (s Style) columns() int {
 	return max(s.Width, minColumns)
 }
 
-// paint is the number of an ANSI attribute; empty for none.
+// paint is the number of an ANSI attribute; empty: none.
 type paint string
 
 const (
@@ -52,15 +52,16 @@ const (
 	cyan   paint = "36"
 )
 
-// span is a piece of a line in one colour.
+// span is a part of a line in one color.
 type span struct {
 	text  string
 	paint paint
 }
 
-// line is what stands beside each other. Its texts are harmless already.
+// line is a sequence of spans. Their texts are escaped already.
 type line []span
 
+// cells returns the width of the line in terminal cells.
 func (l line) cells() int {
 	n := 0
 	for _, s := range l {
@@ -69,17 +70,17 @@ func (l line) cells() int {
 	return n
 }
 
-// with copies, because lines that go on from the same beginning share it.
+// with returns a copy of the line with more spans, because several lines share one prefix.
 func (l line) with(more ...span) line {
 	return append(append(make(line, 0, len(l)+len(more)), l...), more...)
 }
 
-// to pads up to a column; at least two blanks stand between texts.
-func (l line) to(column int) line {
+// padTo returns the line padded to a column, with at least two spaces.
+func (l line) padTo(column int) line {
 	return l.with(span{strings.Repeat(" ", max(column-l.cells(), 2)), plain})
 }
 
-// glyphs are what trees and bars are made of.
+// glyphs is the set of characters for the lines of trees and for bars.
 type glyphs struct {
 	fork, last, down, blank string
 	full, empty             string
@@ -97,7 +98,7 @@ var (
 	}
 )
 
-// canvas writes lines. Like bufio.Writer it keeps the first error for the end.
+// canvas is a writer of lines. Like bufio.Writer, it returns the first error at Flush.
 type canvas struct {
 	out *bufio.Writer
 	Style
@@ -112,10 +113,10 @@ func newCanvas(w io.Writer, style Style) *canvas {
 	return c
 }
 
-// safe makes a text of the network fit for a line.
+// safe escapes control characters in a text from the network.
 func (c *canvas) safe(text string) string { return terminal.Escape(text, c.ASCII) }
 
-// put writes one line without blanks at its end.
+// put writes a line without trailing spaces.
 func (c *canvas) put(l line) {
 	for len(l) > 0 && strings.TrimRight(l[len(l)-1].text, " ") == "" {
 		l = l[:len(l)-1]
@@ -135,8 +136,8 @@ func (c *canvas) put(l line) {
 	c.out.WriteByte('\n')
 }
 
-// list writes items after a beginning, and goes on below the first of them where
-// the line is full. The second and later lines begin with indent.
+// list writes start and then items, wrapped to the width. Later lines begin with indent and are aligned with the first
+// item.
 func (c *canvas) list(start, indent line, items []string, separator string, p paint) {
 	column := start.cells()
 	rows := wrap(items, max(c.columns()-column, minColumns/2), separator)
@@ -151,7 +152,7 @@ func (c *canvas) list(start, indent line, items []string, separator string, p pa
 	}
 }
 
-// wrap fills rows of a width with items; one that is wider has a row alone.
+// wrap joins items to rows of at most the given width. An item that is wider has a row of its own.
 func wrap(items []string, columns int, separator string) []string {
 	var rows []string
 	used := 0
@@ -171,8 +172,8 @@ func wrap(items []string, columns int, separator string) []string {
 	return rows
 }
 
-// shorten leaves out items at the end so that the rest fits into so many rows, and
-// says how many.
+// shorten omits items at the end so that the rest fits into the given number of rows. The last item is then the number
+// of omitted ones.
 func shorten(items []string, columns, rows int) []string {
 	with := func(n int) []string {
 		if n == len(items) {

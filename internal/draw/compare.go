@@ -10,63 +10,63 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// What can become of a provider, or of an inventory record.
+// Kinds of change of a provider or an inventory.
 const (
 	Added   = "added"
 	Removed = "removed"
 	Changed = "changed"
 )
 
-// Changes are what differs between two forests.
+// Changes is the difference between two forests.
 type Changes struct {
-	// Providers are those that differ, parents before children.
+	// Providers lists the changed providers, parents before children.
 	Providers []ProviderChange `json:"providers"`
-	// Moves are what became of allocations, by consumer.
+	// Moves lists the changes of allocations, by consumer.
 	Moves []Move `json:"moves"`
 
-	// all holds both forests in one: every provider at its place of afterwards, and
-	// removed ones at their old.
+	// all is the union of both forests. Providers have their position in the later forest; removed ones keep their
+	// position in the earlier forest.
 	all Forest
-	// old holds the providers of before.
+	// old maps UUIDs to the providers of the earlier forest.
 	old map[uuid.UUID]client.Node
 }
 
-// ProviderChange tells one provider that came, went, or is not as it was. The
-// generation is not compared: it tells that there was a write, not what it wrote.
+// ProviderChange is a provider that is added, removed or changed. Compare ignores the generation: it shows that a write
+// happened, not what the write changed.
 type ProviderChange struct {
 	Change string     `json:"change"`
 	UUID   uuid.UUID  `json:"uuid"`
 	Name   string     `json:"name"`
 	Parent *uuid.UUID `json:"parent_provider_uuid"`
-	// Was is nil unless the name or the parent is another one.
+	// Was is nil unless the name or the parent changes.
 	Was         *Place               `json:"previous,omitempty"`
 	Inventories []InventoryChange    `json:"inventories"`
 	Traits      SetChange[string]    `json:"traits"`
 	Aggregates  SetChange[uuid.UUID] `json:"aggregates"`
 }
 
-// Place is where a provider was before, and under which name.
+// Place is the previous name and parent of a provider.
 type Place struct {
 	Name   string     `json:"name"`
 	Parent *uuid.UUID `json:"parent_provider_uuid"`
 }
 
-// InventoryChange tells what became of one record, field by field.
+// InventoryChange is an inventory that is added, removed or changed, with its changed fields.
 type InventoryChange struct {
 	Class  string        `json:"resource_class"`
 	Change string        `json:"change"`
 	Fields []FieldChange `json:"fields"`
 }
 
-// FieldChange has the name of the field in the API. From is nil in an added
-// record, and where the choice was left to the service; To is nil in a removed one.
+// FieldChange is the change of one field; Field is its name in the API. From is nil in an added inventory and for an
+// omitted field, which has its default. To is nil in a removed inventory.
 type FieldChange struct {
 	Field string   `json:"field"`
 	From  *float64 `json:"from"`
 	To    *float64 `json:"to"`
 }
 
-// SetChange is sorted; its lists are empty, not nil.
+// SetChange is the difference between two sets. Its lists are sorted, and empty instead of nil.
 type SetChange[T any] struct {
 	Added   []T `json:"added"`
 	Removed []T `json:"removed"`
@@ -74,8 +74,8 @@ type SetChange[T any] struct {
 
 func (s SetChange[T]) empty() bool { return len(s.Added) == 0 && len(s.Removed) == 0 }
 
-// Compare finds what differs. A field of an inventory record that the later forest
-// leaves to the service counts as unchanged.
+// Compare returns the changes between two forests. A field of an inventory that the later forest omits counts as
+// unchanged.
 func Compare(before, after Forest) *Changes {
 	old, now := byID(before.Nodes), byID(after.Nodes)
 	changes := &Changes{
@@ -101,9 +101,10 @@ func Compare(before, after Forest) *Changes {
 	return changes
 }
 
-// Empty tells that nothing differs.
+// Empty reports whether there are no changes.
 func (c *Changes) Empty() bool { return len(c.Providers) == 0 && len(c.Moves) == 0 }
 
+// byID returns the nodes by UUID.
 func byID(nodes []client.Node) map[uuid.UUID]client.Node {
 	all := make(map[uuid.UUID]client.Node, len(nodes))
 	for _, node := range nodes {
@@ -112,6 +113,8 @@ func byID(nodes []client.Node) map[uuid.UUID]client.Node {
 	return all
 }
 
+// compareProvider returns the change of a provider. existed and exists report whether the earlier and the later forest
+// have it.
 func compareProvider(was, is client.Node, existed, exists bool) (change ProviderChange, differs bool) {
 	shown := is
 	change.Change = Changed
@@ -134,6 +137,7 @@ func compareProvider(was, is client.Node, existed, exists bool) (change Provider
 
 func compareIDs(x, y uuid.UUID) int { return slices.Compare(x[:], y[:]) }
 
+// parentOf returns the UUID of the parent; nil for a root.
 func parentOf(node client.Node) *uuid.UUID {
 	if node.Parent == uuid.Nil {
 		return nil
@@ -141,22 +145,23 @@ func parentOf(node client.Node) *uuid.UUID {
 	return &node.Parent
 }
 
-// compareSets takes sorted lists.
+// compareSets returns the difference between two sorted lists.
 func compareSets[T comparable](was, is []T, compare func(x, y T) int) SetChange[T] {
 	change := SetChange[T]{Added: []T{}, Removed: []T{}}
-	for _, one := range was {
-		if _, stays := slices.BinarySearchFunc(is, one, compare); !stays {
-			change.Removed = append(change.Removed, one)
+	for _, member := range was {
+		if _, kept := slices.BinarySearchFunc(is, member, compare); !kept {
+			change.Removed = append(change.Removed, member)
 		}
 	}
-	for _, one := range is {
-		if _, known := slices.BinarySearchFunc(was, one, compare); !known {
-			change.Added = append(change.Added, one)
+	for _, member := range is {
+		if _, existed := slices.BinarySearchFunc(was, member, compare); !existed {
+			change.Added = append(change.Added, member)
 		}
 	}
 	return change
 }
 
+// compareInventories returns the changed inventories, sorted by class.
 func compareInventories(was, is client.Inventories) []InventoryChange {
 	changes := []InventoryChange{}
 	both := maps.Clone(was)
@@ -183,14 +188,14 @@ func compareInventories(was, is client.Inventories) []InventoryChange {
 	return changes
 }
 
-// field is one of an inventory record's: its name, its value if it is given, and
-// what the service takes else.
+// field is a field of an inventory: its name, its value or nil if it is omitted, and its default.
 type field struct {
 	name     string
 	value    *float64
 	fallback float64
 }
 
+// fields returns the fields of an inventory in a fixed order.
 func fields(record *client.InventoryRecord) []field {
 	if record == nil {
 		record = &client.InventoryRecord{}
@@ -212,8 +217,8 @@ func number(value *int32) *float64 {
 	return new(float64(*value))
 }
 
-// fieldChanges lists all that is given of an added or removed record, and of one
-// that stays what is not as it was.
+// fieldChanges returns the changed fields of an inventory. For an added or removed inventory, whose was or is is nil, it
+// returns all fields that are set.
 func fieldChanges(was, is *client.InventoryRecord) []FieldChange {
 	changes := []FieldChange{}
 	later := fields(is)

@@ -12,13 +12,12 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// Text draws the changes: the trees with changed providers and their ancestors,
-// marked + for added, - for removed, ~ for changed and nothing for unchanged; then
-// the allocations of each consumer that move. Without a change it writes one line.
+// Text draws the trees that have changed providers, without unchanged branches, and then the changed allocations of
+// each consumer. It marks lines with + for added, - for removed and ~ for changed. Without changes it writes one line.
 func (c *Changes) Text(w io.Writer, style Style) error {
 	d := &difference{canvas: newCanvas(w, style), Changes: c, byID: map[uuid.UUID]*ProviderChange{}, names: map[uuid.UUID]string{}}
 	if c.Empty() {
-		d.put(line{{"Nothing differs.", plain}})
+		d.put(line{{"No differences.", plain}})
 		return d.out.Flush()
 	}
 	for i, change := range c.Providers {
@@ -46,7 +45,7 @@ func (c *Changes) Text(w io.Writer, style Style) error {
 	return d.out.Flush()
 }
 
-// gutterCells is how wide the column of marks is.
+// gutterCells is the width of the column of marks.
 const gutterCells = 2
 
 // difference is a canvas for changes.
@@ -58,12 +57,13 @@ type difference struct {
 	nameEnd int
 }
 
-// mark is how a kind of change is shown.
+// mark is the sign and color of a kind of change.
 type mark struct {
 	sign  string
 	paint paint
 }
 
+// markOf returns the mark of a kind of change; of no change for any other text.
 func markOf(change string) mark {
 	switch change {
 	case Added:
@@ -77,16 +77,16 @@ func markOf(change string) mark {
 	}
 }
 
+// gutter returns the line with the mark in front of it.
 func (m mark) gutter(rest line) line { return line{{m.sign, m.paint}}.with(rest...) }
 
-// prune keeps the branches that lead to a change.
+// prune removes the branches without a change. It reports whether the tree has a change.
 func (d *difference) prune(b *treeNode) bool {
 	b.children = slices.DeleteFunc(b.children, func(child *treeNode) bool { return !d.prune(child) })
 	return len(b.children) > 0 || d.byID[b.UUID] != nil
 }
 
-// provider draws one and those below, like picture.provider with a mark before
-// each line.
+// provider draws a provider and its descendants like picture.provider, with a mark before each line.
 func (d *difference) provider(b *treeNode, head, base line) {
 	body := base.with(span{d.bodyGlyph(b), dim})
 	change := d.byID[b.UUID]
@@ -96,7 +96,7 @@ func (d *difference) provider(b *treeNode, head, base line) {
 	} else {
 		m := markOf(change.Change)
 		d.heading(b, d.nameEnd+2, m.gutter(head), m.gutter(body), m.paint, d.generations(b))
-		d.place(change, body)
+		d.previousPlace(change, body)
 		d.inventories(b, change, body)
 		d.sets(change, body)
 	}
@@ -109,7 +109,7 @@ func (d *difference) provider(b *treeNode, head, base line) {
 	}
 }
 
-// generations shows both where they differ.
+// generations returns the generation of a provider, or both generations if they differ.
 func (d *difference) generations(b *treeNode) string {
 	was, existed := d.old[b.UUID]
 	if !existed || was.Generation == nil || b.Generation == nil || *was.Generation == *b.Generation {
@@ -118,24 +118,24 @@ func (d *difference) generations(b *treeNode) string {
 	return fmt.Sprintf("gen %d %s %d", *was.Generation, d.arrow, *b.Generation)
 }
 
-// place tells where a provider that was renamed or moved comes from.
-func (d *difference) place(change *ProviderChange, body line) {
+// previousPlace draws the previous name and parent of a provider that is renamed or re-parented.
+func (d *difference) previousPlace(change *ProviderChange, body line) {
 	if change.Was == nil {
 		return
 	}
 	m := markOf(Changed)
 	if was := change.Was.Name; was != change.Name {
-		d.put(m.gutter(body).with(span{"was named " + d.safe(was), m.paint}))
+		d.put(m.gutter(body).with(span{"previous name: " + d.safe(was), m.paint}))
 	}
 	switch was, is := change.Was.Parent, change.Parent; {
 	case was == nil && is != nil:
-		d.put(m.gutter(body).with(span{"was a root", m.paint}))
+		d.put(m.gutter(body).with(span{"previous parent: none", m.paint}))
 	case was != nil && (is == nil || *was != *is):
-		d.put(m.gutter(body).with(span{"was below " + d.name(*was, true), m.paint}))
+		d.put(m.gutter(body).with(span{"previous parent: " + d.name(*was, true), m.paint}))
 	}
 }
 
-// name is a provider's, before or afterwards; its uuid if it is in neither forest.
+// name returns the name of a provider in the earlier or later forest, or its UUID if neither forest has it.
 func (d *difference) name(id uuid.UUID, before bool) string {
 	if node, existed := d.old[id]; before && existed {
 		return d.safe(node.Name)
@@ -146,6 +146,7 @@ func (d *difference) name(id uuid.UUID, before bool) string {
 	return id.String()
 }
 
+// inventories draws the changed inventories of a provider.
 func (d *difference) inventories(b *treeNode, change *ProviderChange, body line) {
 	column := 0
 	for _, one := range change.Inventories {
@@ -153,7 +154,7 @@ func (d *difference) inventories(b *treeNode, change *ProviderChange, body line)
 	}
 	for _, one := range change.Inventories {
 		m := markOf(one.Change)
-		start := m.gutter(body).with(span{d.safe(one.Class), m.paint}).to(column)
+		start := m.gutter(body).with(span{d.safe(one.Class), m.paint}).padTo(column)
 		var items []string
 		switch one.Change {
 		case Changed:
@@ -175,7 +176,7 @@ func (d *difference) inventories(b *treeNode, change *ProviderChange, body line)
 	}
 }
 
-// field is such as "total 32 → 64".
+// field returns the text of a changed field, for example "total 32 → 64".
 func (d *difference) field(f FieldChange) string {
 	name := strings.TrimPrefix(f.Field, "allocation_")
 	text := func(value *float64) string {
@@ -191,11 +192,11 @@ func (d *difference) field(f FieldChange) string {
 	return name + " " + text(f.From) + " " + d.arrow + " " + text(f.To)
 }
 
-// sets tells which traits and aggregates came and went.
+// sets draws the added and removed traits and aggregates of a provider.
 func (d *difference) sets(change *ProviderChange, body line) {
 	show := func(label, change string, items func(column int) []string) {
 		m := markOf(change)
-		start := m.gutter(body).with(span{label, m.paint}).to(0)
+		start := m.gutter(body).with(span{label, m.paint}).padTo(0)
 		if all := items(start.cells()); len(all) > 0 {
 			d.list(start, m.gutter(body), all, " ", m.paint)
 		}
@@ -206,7 +207,7 @@ func (d *difference) sets(change *ProviderChange, body line) {
 	show("aggregates", Added, func(int) []string { return d.aggregates(change.Aggregates.Added) })
 }
 
-// moves lists, consumer by consumer, what is elsewhere afterwards.
+// moves draws the changed allocations of each consumer. first is set if no tree is drawn above them.
 func (d *difference) moves(first bool) {
 	if len(d.Moves) == 0 {
 		return
@@ -218,7 +219,7 @@ func (d *difference) moves(first bool) {
 	amountCells, classCells := 0, 0
 	for _, m := range d.Moves {
 		amountCells = max(amountCells, len(strconv.FormatInt(m.Amount, 10)))
-		classCells = max(classCells, terminal.Cells(d.what(m)))
+		classCells = max(classCells, terminal.Cells(d.classText(m)))
 	}
 	var last uuid.UUID
 	for i, m := range d.Moves {
@@ -227,26 +228,26 @@ func (d *difference) moves(first bool) {
 			last = m.Consumer
 		}
 		amount := strconv.FormatInt(m.Amount, 10)
-		start := line{{"    " + pad(amountCells-len(amount)) + amount + " " + d.what(m), plain}}
-		d.list(start.to(5+amountCells+classCells+2), line{{"    ", plain}}, d.way(m), " ", cyan)
+		start := line{{"    " + pad(amountCells-len(amount)) + amount + " " + d.classText(m), plain}}
+		d.list(start.padTo(5+amountCells+classCells+2), line{{"    ", plain}}, d.providersText(m), " ", cyan)
 	}
 }
 
-func (d *difference) what(m Move) string {
+// classText returns the class of a move, or both classes if the class changes.
+func (d *difference) classText(m Move) string {
 	if m.Becomes == "" {
 		return d.safe(m.Class)
 	}
 	return d.safe(m.Class) + " " + d.arrow + " " + d.safe(m.Becomes)
 }
 
-// way is where something comes from and goes to, in pieces that may be broken
-// apart.
-func (d *difference) way(m Move) []string {
+// providersText returns the providers of a move as parts between which a line may be wrapped.
+func (d *difference) providersText(m Move) []string {
 	switch {
 	case m.From == nil:
-		return []string{"claimed on", d.name(*m.To, false)}
+		return []string{"added on", d.name(*m.To, false)}
 	case m.To == nil:
-		return []string{"given up on", d.name(*m.From, true)}
+		return []string{"removed from", d.name(*m.From, true)}
 	case *m.From == *m.To:
 		return []string{"on", d.name(*m.To, false)}
 	default:
@@ -254,11 +255,11 @@ func (d *difference) way(m Move) []string {
 	}
 }
 
-// Summary counts the changes in one line without a full stop, such as "2 providers
-// added, 1 changed; 3 allocations of 2 consumers move".
+// Summary returns the numbers of changes in one line without a period, for example "2 providers added, 1 changed; 3
+// allocations of 2 consumers move".
 func (c *Changes) Summary() string {
 	if c.Empty() {
-		return "nothing differs"
+		return "no differences"
 	}
 	counts := map[string]int{}
 	for _, change := range c.Providers {
@@ -290,7 +291,7 @@ func (c *Changes) Summary() string {
 	return summary + plural(len(c.Moves), "allocation") + " of " + plural(len(consumers), "consumer") + " " + verb
 }
 
-// verb is "move" where every amount just goes to another provider.
+// verb returns "move" if all changes of allocations are from one provider to another, otherwise "change".
 func (c *Changes) verb() string {
 	for _, m := range c.Moves {
 		if m.From == nil || m.To == nil || m.Becomes != "" {
@@ -300,6 +301,7 @@ func (c *Changes) verb() string {
 	return "move"
 }
 
+// plural returns a number with its noun.
 func plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

@@ -23,7 +23,7 @@ func consumer(allocations map[uuid.UUID]client.Resources) *client.Consumer {
 	return &client.Consumer{Allocations: allocations, Type: "INSTANCE"}
 }
 
-// reshape is a root that had all virtual GPUs and gives them to its two cards.
+// reshape returns a root with all virtual GPUs, and the same root after they moved to child providers for its two cards.
 func reshape() (before, after Forest) {
 	root := node(1, "compute-17", 0, client.Inventories{
 		"VCPU": overcommitted(32, 2, 4), "MEMORY_MB": overcommitted(262144, 8192, 1), "VGPU": record(8),
@@ -48,7 +48,7 @@ func reshape() (before, after Forest) {
 	return before, after
 }
 
-// everything has each kind of change once.
+// everything returns two forests that differ by each kind of change.
 func everything() (before, after Forest) {
 	before, after = numaHost(), numaHost()
 	edit := func(name string) *client.Node {
@@ -101,8 +101,8 @@ func TestCLI_DiffEqualTrees_PrintsOneLine(t *testing.T) {
 	after.Nodes[0].Inventories["VGPU"] = client.InventoryRecord{Total: 16}
 	before.Allocations, _ = reshapeAllocations()
 	after.Allocations, _ = reshapeAllocations()
-	if got := drawnDifference(t, before, after, Style{}); got != "Nothing differs.\n" {
-		t.Errorf("a generation and fields that are left to the service count as changes:\n%s", got)
+	if got := drawnDifference(t, before, after, Style{}); got != "No differences.\n" {
+		t.Errorf("a generation and omitted fields count as changes:\n%s", got)
 	}
 	changes := Compare(before, after)
 	var document strings.Builder
@@ -110,7 +110,7 @@ func TestCLI_DiffEqualTrees_PrintsOneLine(t *testing.T) {
 		t.Fatal(changes, err)
 	}
 	if got := strings.Join(strings.Fields(document.String()), ""); got != `{"providers":[],"moves":[]}` {
-		t.Errorf("as JSON it is %s", got)
+		t.Errorf("JSON = %s, want empty lists", got)
 	}
 }
 

@@ -14,13 +14,12 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// dotBar is how wide a bar is, in points.
+// dotBar is the width of a bar in points.
 const dotBar = 80
 
-// DOT writes the forest as a graph for Graphviz: a box for each provider with its
-// inventory and bars, arrows from parents to children, and dashed lines from
-// sharing providers to those who may use them. Traits are left out, since they would
-// hide everything else; the tooltips have them.
+// DOT writes the forest as a graph for Graphviz. It has a box for each provider with its inventories and bars, arrows
+// from parents to children, and dashed lines from sharing providers to the providers in their aggregates. Traits are in
+// the tooltips only, because they would make the boxes too large.
 func DOT(w io.Writer, forest Forest) error {
 	out := bufio.NewWriter(w)
 	out.WriteString(`digraph providers {
@@ -39,7 +38,7 @@ func DOT(w io.Writer, forest Forest) error {
 		})
 	}
 	for _, sharing := range all {
-		if !sharing.shares() {
+		if !sharing.isSharing() {
 			continue
 		}
 		for _, user := range all {
@@ -53,6 +52,7 @@ func DOT(w io.Writer, forest Forest) error {
 	return out.Flush()
 }
 
+// commonAggregate returns the first aggregate that both providers are in.
 func commonAggregate(x, y *treeNode) (uuid.UUID, bool) {
 	for _, id := range sortedIDs(x.Aggregates) {
 		if slices.Contains(y.Aggregates, id) {
@@ -62,20 +62,20 @@ func commonAggregate(x, y *treeNode) (uuid.UUID, bool) {
 	return uuid.Nil, false
 }
 
-// quote makes a string of the DOT language. Backslashes begin escapes there, some
-// of which insert names, so all are doubled.
+// quote returns a string literal of the DOT language. It doubles backslashes, because they begin escape sequences there.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(terminal.Escape(text, false)) + `"`
 }
 
-// markup makes text fit to stand in HTML-like labels and in XML.
+// markup escapes text for HTML-like labels and for XML.
 func markup(text string) string { return html.EscapeString(terminal.Escape(text, false)) }
 
+// tooltip returns the UUID and the traits of a provider.
 func (b *treeNode) tooltip() string {
 	return strings.Join(append([]string{b.UUID.String()}, sorted(b.Traits)...), " ")
 }
 
-// color is that of the bars in graphs and pages.
+// color returns the color of a bar in DOT output.
 func (l level) color() string {
 	switch l {
 	case low:
@@ -87,11 +87,12 @@ func (l level) color() string {
 	}
 }
 
+// dotLabel returns the HTML-like label of a provider: a table with a row for each class.
 func (b *treeNode) dotLabel() string {
 	var label strings.Builder
 	label.WriteString(`<table border="1" color="#8c959f" bgcolor="#ffffff" style="rounded" cellborder="0" cellspacing="2" cellpadding="2">`)
 	fmt.Fprintf(&label, `<tr><td align="left" colspan="3"><b>%s</b></td></tr>`, markup(b.Name))
-	for _, h := range b.holdings() {
+	for _, h := range b.inventoryUsages() {
 		used, capacity := h.numbers(true)
 		numbers := capacity
 		if h.counted {
@@ -107,7 +108,7 @@ func (b *treeNode) dotLabel() string {
 	return label.String()
 }
 
-// dotBar is a table of two cells; Graphviz refuses a cell without width.
+// dotBar returns a table of up to two cells. Graphviz rejects a cell of width 0.
 func (h inventoryUsage) dotBar() string {
 	if !h.counted {
 		return ""

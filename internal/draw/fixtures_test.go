@@ -12,9 +12,9 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-var update = flag.Bool("update", false, "write the golden files again")
+var update = flag.Bool("update", false, "write the golden files")
 
-// checkGolden compares a picture with the golden file.
+// checkGolden compares output with a golden file.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -29,11 +29,11 @@ func checkGolden(t *testing.T, name, got string) {
 		t.Fatalf("%v; run go test with -update to write it", err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs; look at it and run go test with -update. Now it is\n%s", file, got)
+		t.Errorf("%s differs; run go test with -update and review the diff. Got\n%s", file, got)
 	}
 }
 
-// id makes readable uuids.
+// id returns a UUID that ends with a decimal number.
 func id(n int) uuid.UUID {
 	return uuid.MustParse(fmt.Sprintf("c0ffee00-5ca1-4b1e-8000-%012d", n))
 }
@@ -63,8 +63,7 @@ var processorTraits = []string{
 	"HW_CPU_X86_FMA3", "HW_CPU_X86_SSE42", "HW_CPU_X86_VMX",
 }
 
-// numaHost is a machine with two NUMA nodes, of which one has a GPU of two
-// functions, and a network card.
+// numaHost returns a host with two NUMA nodes: one has a GPU with two functions, the other a network card.
 func numaHost() Forest {
 	aggregates := []uuid.UUID{uuid.MustParse("5b1e0001-0000-4000-8000-00000000a001"), uuid.MustParse("7a9e4c12-0000-4000-8000-00000000a002")}
 	root := node(1, "compute-17", 0, client.Inventories{"DISK_GB": overcommitted(1800, 50, 1)}, processorTraits...)
@@ -95,7 +94,7 @@ func numaHost() Forest {
 	}
 }
 
-// oddForest has whatever a picture could stumble over.
+// oddForest returns a forest with control characters, markup, a missing parent, a parent cycle and usage over capacity.
 func oddForest() Forest {
 	wild := node(12, "wild\x1b[31m\n\u202ename", 11, client.Inventories{"CUSTOM_\x1b]0;x\a": record(4)}, "CUSTOM_\u200bHIDDEN", `<b>&"quoted"\`)
 	fresh := node(13, "計算ノード-日本", 11, client.Inventories{"VCPU": {Total: 8}})

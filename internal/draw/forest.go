@@ -10,30 +10,28 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Forest is what is drawn: any number of trees. Its nodes may come in any order;
-// children are drawn below their parents, sorted by name, numbers within names by
-// value. A node whose parent is not there is drawn as a root.
+// Forest is a set of provider trees. Nodes may have any order: children are drawn below their parents, in the order of
+// CompareNames. A node whose parent is not in the forest is drawn as a root.
 type Forest struct {
 	Nodes []client.Node
-	// Usages are what consumers have, by provider. A provider that is missing here
-	// is drawn without.
+	// Usages maps providers to their usages. A provider without an entry is drawn without usages.
 	Usages map[uuid.UUID]client.Resources
-	// Allocations are used by Compare only, and may be nil.
+	// Allocations is read by Compare only, and may be nil.
 	Allocations client.Allocations
 }
 
-// treeNode is one node with what stands below it.
+// treeNode is a node with its children.
 type treeNode struct {
 	client.Node
-	// usages is nil where they are not known.
+	// usages is nil if unknown.
 	usages   client.Resources
 	children []*treeNode
-	// cut: its parent is not in the picture.
-	cut bool
+	// detached is set if the node has a parent that is not drawn above it.
+	detached bool
 }
 
-// trees arranges the nodes. Every node is in exactly one place of the result, also
-// if parents are missing or form a parent cycle, which no server returns.
+// trees returns the roots of the trees. Each node appears exactly once, even if parents are missing or form a parent
+// cycle, which no server returns.
 func (f Forest) trees() []*treeNode {
 	all := make(map[uuid.UUID]*treeNode, len(f.Nodes))
 	for _, node := range f.Nodes {
@@ -46,41 +44,42 @@ func (f Forest) trees() []*treeNode {
 	slices.SortFunc(sorted, func(x, y *treeNode) int {
 		return cmp.Or(CompareNames(x.Name, y.Name), slices.Compare(x.UUID[:], y.UUID[:]))
 	})
-	below := make(map[uuid.UUID][]*treeNode, len(all))
+	childrenOf := make(map[uuid.UUID][]*treeNode, len(all))
 	var roots []*treeNode
 	for _, b := range sorted {
 		if _, known := all[b.Parent]; known && b.Parent != b.UUID {
-			below[b.Parent] = append(below[b.Parent], b)
+			childrenOf[b.Parent] = append(childrenOf[b.Parent], b)
 			continue
 		}
-		b.cut = b.Parent != uuid.Nil
+		b.detached = b.Parent != uuid.Nil
 		roots = append(roots, b)
 	}
 	placed := make(map[*treeNode]bool, len(all))
 	for _, root := range roots {
-		place(root, below, placed)
+		attachChildren(root, childrenOf, placed)
 	}
 	for _, b := range sorted {
 		if !placed[b] {
-			b.cut = true
+			b.detached = true
 			roots = append(roots, b)
-			place(b, below, placed)
+			attachChildren(b, childrenOf, placed)
 		}
 	}
 	return roots
 }
 
-func place(b *treeNode, below map[uuid.UUID][]*treeNode, placed map[*treeNode]bool) {
+// attachChildren adds the descendants of a node that are not placed yet.
+func attachChildren(b *treeNode, childrenOf map[uuid.UUID][]*treeNode, placed map[*treeNode]bool) {
 	placed[b] = true
-	for _, child := range below[b.UUID] {
+	for _, child := range childrenOf[b.UUID] {
 		if !placed[child] {
 			b.children = append(b.children, child)
-			place(child, below, placed)
+			attachChildren(child, childrenOf, placed)
 		}
 	}
 }
 
-// walk visits top-down.
+// walk calls visit for a node and its descendants, parents before children.
 func (b *treeNode) walk(depth int, visit func(b *treeNode, depth int)) {
 	visit(b, depth)
 	for _, child := range b.children {
@@ -88,10 +87,11 @@ func (b *treeNode) walk(depth int, visit func(b *treeNode, depth int)) {
 	}
 }
 
-// shares tells whether the members of its aggregates may use what it has.
-func (b *treeNode) shares() bool { return slices.Contains(b.Traits, "MISC_SHARES_VIA_AGGREGATE") }
+// isSharing reports whether the node is a sharing provider.
+func (b *treeNode) isSharing() bool { return slices.Contains(b.Traits, "MISC_SHARES_VIA_AGGREGATE") }
 
-// CompareNames orders names as people do. It puts numa2 before numa10: runs of digits count by their value.
+// CompareNames compares names in natural order: runs of digits are compared by their value, so that numa2 comes before
+// numa10.
 func CompareNames(x, y string) int {
 	all, other := x, y
 	for x != "" && y != "" {
@@ -116,12 +116,12 @@ func leadingDigits(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
 }
 
-// sorted returns a sorted copy without repetition, so that pictures do not depend
-// on the order in which the caller collected the providers.
+// sorted returns a sorted copy without duplicates, so that the output does not depend on the order of the input.
 func sorted(texts []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
 
+// sortedIDs is like sorted, for UUIDs.
 func sortedIDs(ids []uuid.UUID) []uuid.UUID {
 	copied := slices.Clone(ids)
 	slices.SortFunc(copied, func(x, y uuid.UUID) int { return slices.Compare(x[:], y[:]) })

@@ -8,7 +8,7 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// The shapes of the package's comment.
+// Types of the JSON document that the package comment describes.
 type (
 	forestDocument struct {
 		Trees []providerDocument `json:"trees"`
@@ -35,8 +35,7 @@ type (
 	}
 )
 
-// JSON writes the forest in the shape of the package's comment. Names are as they
-// are; JSON escapes what is not plain text.
+// JSON writes the forest as the document in the package comment. JSON escapes the names.
 func JSON(w io.Writer, forest Forest) error {
 	document := forestDocument{Trees: []providerDocument{}}
 	for _, tree := range forest.trees() {
@@ -45,16 +44,17 @@ func JSON(w io.Writer, forest Forest) error {
 	return terminal.WriteJSON(w, document)
 }
 
-// JSON writes the changes in the shape of the package's comment.
+// JSON writes the changes as the document in the package comment.
 func (c *Changes) JSON(w io.Writer) error { return terminal.WriteJSON(w, c) }
 
+// document returns the document of a provider and its descendants.
 func (b *treeNode) document() providerDocument {
 	document := providerDocument{
 		UUID: b.UUID, Name: b.Name, Parent: parentOf(b.Node), Generation: b.Generation,
 		Inventories: map[string]inventoryDocument{}, Children: []providerDocument{},
 		Traits: append([]string{}, sorted(b.Traits)...), Aggregates: append([]uuid.UUID{}, sortedIDs(b.Aggregates)...),
 	}
-	for _, h := range b.holdings() {
+	for _, h := range b.inventoryUsages() {
 		one := inventoryDocument{
 			Total: h.record.Total, Reserved: h.record.Reserved, MinUnit: h.record.MinUnit, MaxUnit: h.record.MaxUnit,
 			StepSize: h.record.StepSize, AllocationRatio: h.record.AllocationRatio, Capacity: h.capacity(),

@@ -10,30 +10,29 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Move is an amount of one class that a consumer has elsewhere, or as another
-// class, afterwards.
+// Move is an amount of one class whose provider or class changes for a consumer.
 type Move struct {
 	Consumer uuid.UUID `json:"consumer_uuid"`
-	// Type is the consumer's, such as INSTANCE.
+	// Type is the consumer type, for example INSTANCE.
 	Type   string `json:"consumer_type"`
 	Class  string `json:"resource_class"`
 	Amount int64  `json:"amount"`
-	// From is nil for what was claimed in addition, To for what was given up.
+	// From is nil for an added amount, To for a removed one.
 	From *uuid.UUID `json:"from_provider_uuid"`
 	To   *uuid.UUID `json:"to_provider_uuid"`
-	// Becomes is the class afterwards, empty where it is the same.
+	// Becomes is the new class; empty: the same class.
 	Becomes string `json:"to_resource_class,omitempty"`
 }
 
-// share is how much more, or less, a consumer has of a class on a provider.
-type share struct {
+// delta is an amount of a class on a provider by which the allocation of a consumer increases or decreases.
+type delta struct {
 	provider uuid.UUID
 	class    string
 	amount   int64
 }
 
-// moves compares consumer by consumer; one that only one side has gave up, or
-// claimed, everything.
+// moves returns the changes of allocations, consumer by consumer. A consumer that only one side has lost or gained all
+// its allocations.
 func moves(before, after client.Allocations) []Move {
 	both := maps.Clone(before)
 	if both == nil {
@@ -42,14 +41,14 @@ func moves(before, after client.Allocations) []Move {
 	maps.Copy(both, after)
 	all := []Move{}
 	for _, consumer := range both.Consumers() {
-		lost, won := shares(before[consumer], after[consumer])
-		found := matchProviders(&lost, &won)
-		found = append(found, matchClasses(&lost, &won)...)
-		for _, one := range lost {
-			found = append(found, Move{Class: one.class, Amount: one.amount, From: &one.provider})
+		decreases, increases := deltas(before[consumer], after[consumer])
+		found := matchProviders(&decreases, &increases)
+		found = append(found, matchClasses(&decreases, &increases)...)
+		for _, d := range decreases {
+			found = append(found, Move{Class: d.class, Amount: d.amount, From: &d.provider})
 		}
-		for _, one := range won {
-			found = append(found, Move{Class: one.class, Amount: one.amount, To: &one.provider})
+		for _, d := range increases {
+			found = append(found, Move{Class: d.class, Amount: d.amount, To: &d.provider})
 		}
 		slices.SortStableFunc(found, func(x, y Move) int { return cmp.Compare(x.Class, y.Class) })
 		for i := range found {
@@ -71,48 +70,49 @@ func consumerType(was, is *client.Consumer) string {
 	}
 }
 
-// shares are sorted by class, then by provider; amounts are above zero.
-func shares(was, is *client.Consumer) (lost, won []share) {
-	type place struct {
+// deltas returns the decreases and increases of a consumer's allocations, sorted by class, then by provider. Amounts are
+// positive.
+func deltas(was, is *client.Consumer) (decreases, increases []delta) {
+	type key struct {
 		provider uuid.UUID
 		class    string
 	}
-	more := map[place]int64{}
+	sums := map[key]int64{}
 	count := func(consumer *client.Consumer, sign int64) {
 		if consumer == nil {
 			return
 		}
 		for provider, resources := range consumer.Allocations {
 			for class, amount := range resources {
-				more[place{provider, class}] += sign * amount
+				sums[key{provider, class}] += sign * amount
 			}
 		}
 	}
 	count(was, -1)
 	count(is, 1)
-	for at, amount := range more {
+	for at, amount := range sums {
 		switch {
 		case amount < 0:
-			lost = append(lost, share{at.provider, at.class, -amount})
+			decreases = append(decreases, delta{at.provider, at.class, -amount})
 		case amount > 0:
-			won = append(won, share{at.provider, at.class, amount})
+			increases = append(increases, delta{at.provider, at.class, amount})
 		}
 	}
-	for _, list := range [][]share{lost, won} {
-		slices.SortFunc(list, func(x, y share) int {
+	for _, list := range [][]delta{decreases, increases} {
+		slices.SortFunc(list, func(x, y delta) int {
 			return cmp.Or(cmp.Compare(x.class, y.class), compareIDs(x.provider, y.provider))
 		})
 	}
-	return lost, won
+	return decreases, increases
 }
 
-// matchProviders takes what went from one provider to another out of both lists.
-// Amounts of one class are alike, so any pairing is as true as another.
-func matchProviders(lost, won *[]share) []Move {
+// matchProviders pairs decreases and increases of one class to moves from provider to provider, and removes them from
+// both lists. Amounts of one class are interchangeable, so any pairing is correct.
+func matchProviders(decreases, increases *[]delta) []Move {
 	var found []Move
-	for i := range *lost {
-		for j := range *won {
-			from, to := &(*lost)[i], &(*won)[j]
+	for i := range *decreases {
+		for j := range *increases {
+			from, to := &(*decreases)[i], &(*increases)[j]
 			amount := min(from.amount, to.amount)
 			if from.class != to.class || amount == 0 {
 				continue
@@ -121,19 +121,19 @@ func matchProviders(lost, won *[]share) []Move {
 			from.amount, to.amount = from.amount-amount, to.amount-amount
 		}
 	}
-	dropEmpty(lost)
-	dropEmpty(won)
+	dropEmpty(decreases)
+	dropEmpty(increases)
 	return found
 }
 
-// matchClasses finds what became another class where it is: one class less and one
-// more on the same provider, by the same amount.
-func matchClasses(lost, won *[]share) []Move {
+// matchClasses pairs the only decrease and the only increase on a provider to a change of class, if their amounts are
+// equal, and removes them from both lists.
+func matchClasses(decreases, increases *[]delta) []Move {
 	var found []Move
-	for i := range *lost {
-		from := &(*lost)[i]
-		to := only(*won, from.provider)
-		if only(*lost, from.provider) != from || to == nil || to.amount != from.amount {
+	for i := range *decreases {
+		from := &(*decreases)[i]
+		to := only(*increases, from.provider)
+		if only(*decreases, from.provider) != from || to == nil || to.amount != from.amount {
 			continue
 		}
 		found = append(found, Move{
@@ -141,14 +141,14 @@ func matchClasses(lost, won *[]share) []Move {
 		})
 		from.amount, to.amount = 0, 0
 	}
-	dropEmpty(lost)
-	dropEmpty(won)
+	dropEmpty(decreases)
+	dropEmpty(increases)
 	return found
 }
 
-// only returns the one share on a provider, nil if there are none or several.
-func only(list []share, provider uuid.UUID) *share {
-	var found *share
+// only returns the delta on a provider; nil if there are none or several.
+func only(list []delta, provider uuid.UUID) *delta {
+	var found *delta
 	for i := range list {
 		if list[i].provider != provider {
 			continue
@@ -161,6 +161,7 @@ func only(list []share, provider uuid.UUID) *share {
 	return found
 }
 
-func dropEmpty(list *[]share) {
-	*list = slices.DeleteFunc(*list, func(s share) bool { return s.amount == 0 })
+// dropEmpty removes the deltas whose amount is 0.
+func dropEmpty(list *[]delta) {
+	*list = slices.DeleteFunc(*list, func(d delta) bool { return d.amount == 0 })
 }

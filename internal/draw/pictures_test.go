@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pictures are all forms of one forest.
+// pictures returns a forest in all formats except text.
 func pictures(t testing.TB, forest Forest) map[string]string {
 	t.Helper()
 	drawn := map[string]string{}
@@ -29,8 +29,8 @@ func TestCLI_TreeFormats_MatchGolden(t *testing.T) {
 	pool.Aggregates = withSharing.Nodes[3].Aggregates[:1]
 	withSharing.Nodes = append(withSharing.Nodes, pool)
 	for name, forest := range map[string]Forest{"numa": withSharing, "odd": oddForest(), "empty_forest": {}} {
-		for form, got := range pictures(t, forest) {
-			checkGolden(t, name+"."+form, got)
+		for format, got := range pictures(t, forest) {
+			checkGolden(t, name+"."+format, got)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func checkXML(t testing.TB, text string) {
 			return
 		}
 		if err != nil {
-			t.Fatalf("the SVG is no XML: %v\n%s", err, text)
+			t.Fatalf("invalid XML: %v\n%s", err, text)
 		}
 	}
 }

@@ -12,14 +12,15 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// FuzzPictures draws forests whose every text was chosen to do harm.
+// FuzzPictures draws forests whose texts are arbitrary, and checks that the output has no control characters or markup
+// from them.
 func FuzzPictures(f *testing.F) {
 	f.Add("compute-17", "VCPU", "HW_NUMA_ROOT", int64(3), int32(8), 1.5, 80, uint8(0))
 	f.Add("\x1b]0;title\a\u202e", "<b>&\"'\\", "\xff\xfe\u200d]]>", int64(-1), int32(0), -2.0, 3, uint8(1))
 	f.Add("計\u0301\u0301\u0301\u0301\u0301\n\\N", "-->", "}\"\\", int64(1)<<62, int32(-5), 1e300, 1000, uint8(255))
 	f.Fuzz(func(t *testing.T, name, class, trait string, used int64, total int32, ratio float64, width int, bits uint8) {
 		if ratio != ratio || ratio-ratio != 0 {
-			t.Skip("JSON, in which ratios come, has no such number")
+			t.Skip("JSON has neither NaN nor infinity")
 		}
 		before := hostile(name, class, trait, used, total, ratio)
 		after := hostile(class, trait, name, used/2, total/2, ratio+1)
@@ -28,9 +29,9 @@ func FuzzPictures(f *testing.F) {
 		}
 		checkTerminal(t, drawnText(t, before, style), style)
 		checkTerminal(t, drawnDifference(t, before, after, style), style)
-		for form, text := range pictures(t, before) {
+		for format, text := range pictures(t, before) {
 			checkTerminal(t, text, Style{})
-			switch form {
+			switch format {
 			case "svg":
 				checkXML(t, text)
 			case "json":
@@ -54,8 +55,8 @@ func hostile(name, class, trait string, used int64, total int32, ratio float64) 
 	}
 }
 
-// checkTerminal accepts visible characters, ends of lines, and our own colours if
-// they were asked for.
+// checkTerminal fails unless the text has only printable characters, newlines, and with Style.Color the escape
+// sequences of this package.
 func checkTerminal(t *testing.T, text string, style Style) {
 	t.Helper()
 	if style.Color {
@@ -65,7 +66,7 @@ func checkTerminal(t *testing.T, text string, style Style) {
 	}
 	for i, r := range text {
 		if r != '\n' && (!strconv.IsPrint(r) || unicode.Is(unicode.Cf, r)) || style.ASCII && r > '~' {
-			t.Fatalf("%q at %d of\n%q", r, i, text)
+			t.Fatalf("unexpected %q at offset %d of\n%q", r, i, text)
 		}
 	}
 }
@@ -82,11 +83,10 @@ func checkJSONName(t *testing.T, text, name string) {
 			return
 		}
 	}
-	t.Fatalf("no tree is called %q:\n%s", name, text)
+	t.Fatalf("no tree has the name %q:\n%s", name, text)
 }
 
-// checkQuotes follows the strings of DOT: they end where they should, and the
-// braces and brackets outside of them, and of labels, are ours.
+// checkQuotes fails unless quoted strings and HTML-like labels end on the line on which they begin.
 func checkQuotes(t *testing.T, text string) {
 	t.Helper()
 	for _, row := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -104,7 +104,7 @@ func checkQuotes(t *testing.T, text string) {
 			}
 		}
 		if quoted || depth != 0 {
-			t.Fatalf("quotes or labels are open at the end of\n%s", row)
+			t.Fatalf("unterminated string or label in\n%s", row)
 		}
 	}
 }

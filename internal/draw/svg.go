@@ -10,13 +10,13 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// svgStyle follows the reader's preference for light or dark.
+// svgStyle is the style sheet of the SVG. It follows the reader's preference for a light or dark color scheme.
 //
 //go:embed svg.css
 var svgStyle string
 
-// Measures of the SVG, in pixels. The columns of bars and numbers are the same for
-// all levels, so that bars can be compared across the picture.
+// Dimensions of the SVG in pixels. The columns of bars and numbers are the same for all levels, so that readers can
+// compare bars across the image.
 const (
 	svgWidth     = 960
 	svgMargin    = 20
@@ -32,15 +32,14 @@ const (
 	svgNoteRow   = 15
 	svgPillRow   = 21
 	svgGap       = 12
-	// Widths of letters: of the monospaced small one exactly, of the others about.
+	// Character widths: exact for the small monospaced font, estimates for the others.
 	svgSmall  = 6.02
 	svgLetter = 7.8
 	svgBold   = 8.4
 )
 
-// SVG draws the forest as a picture that stands alone: a card for each provider,
-// indented below its parent. Cards have all traits; what is too long for its place
-// is cut off and can be read by pointing at it.
+// SVG writes the forest as a standalone image with a card for each provider, indented below its parent. Cards have all
+// traits. Names that are too long are truncated; their tooltips have the full text.
 func SVG(w io.Writer, forest Forest) error {
 	var cards strings.Builder
 	s := &sheet{cards: &cards, y: svgMargin}
@@ -52,7 +51,7 @@ func SVG(w io.Writer, forest Forest) error {
 		s.provider(tree, svgMargin)
 	}
 	if len(trees) == 0 {
-		s.text(svgMargin, s.y+svgRow, "muted", "There are no providers.")
+		s.text(svgMargin, s.y+svgRow, "muted", "No resource providers.")
 		s.y += 2 * svgRow
 	}
 	out := bufio.NewWriter(w)
@@ -66,10 +65,10 @@ func SVG(w io.Writer, forest Forest) error {
 	return out.Flush()
 }
 
-// sheet is what is drawn so far and how far down it reaches.
+// sheet is the part of the image that is drawn so far.
 type sheet struct {
 	cards *strings.Builder
-	y     int
+	y     int // its lower end
 }
 
 func (s *sheet) add(format string, values ...any) { fmt.Fprintf(s.cards, format+"\n", values...) }
@@ -78,10 +77,10 @@ func (s *sheet) text(x, y int, class, text string) {
 	s.add(`<text class="%s" x="%d" y="%d">%s</text>`, class, x, y, markup(text))
 }
 
-// fitted is a text in so many pixels; one that is longer gets a tooltip.
-func (s *sheet) fitted(x, y int, class, text string, room int, letter float64) {
+// fitted draws a text in width pixels. It truncates a longer text and adds a tooltip.
+func (s *sheet) fitted(x, y int, class, text string, width int, letter float64) {
 	text = terminal.Escape(text, false)
-	short := cut(text, int(float64(room)/letter))
+	short := truncate(text, int(float64(width)/letter))
 	if short == text {
 		s.text(x, y, class, text)
 		return
@@ -89,21 +88,21 @@ func (s *sheet) fitted(x, y int, class, text string, room int, letter float64) {
 	s.add(`<text class="%s" x="%d" y="%d"><title>%s</title>%s</text>`, class, x, y, markup(text), markup(short))
 }
 
-// cut shortens to a number of cells.
-func cut(text string, room int) string {
-	if terminal.Cells(text) <= room {
+// truncate returns the text, or its beginning and an ellipsis if it has more than the given number of cells.
+func truncate(text string, cells int) string {
+	if terminal.Cells(text) <= cells {
 		return text
 	}
 	used := 0
 	for i, r := range text {
-		if used += terminal.RuneCells(r); used > room-1 {
+		if used += terminal.RuneCells(r); used > cells-1 {
 			return text[:i] + "…"
 		}
 	}
 	return text
 }
 
-// provider draws a card, those below it, and the lines between.
+// provider draws the cards of a provider and its descendants, and the lines between them.
 func (s *sheet) provider(b *treeNode, x int) {
 	top := s.y
 	s.cards.WriteString(`<g class="provider">` + "\n")
@@ -116,7 +115,7 @@ func (s *sheet) provider(b *treeNode, x int) {
 	bottom := inner.y
 	s.y = bottom + svgGap
 	for _, child := range b.children {
-		// Far down cards are no longer indented, or there would be no room in them.
+		// Deep levels share one indentation, so that their cards are wide enough.
 		to := min(x+svgIndent, svgDeepest)
 		if to > x {
 			s.add(`<path class="line" d="M%d %dV%dH%d"/>`, x+svgIndent/2, bottom, s.y+20, to)
@@ -125,7 +124,7 @@ func (s *sheet) provider(b *treeNode, x int) {
 	}
 }
 
-// body draws what stands in a card and moves y to its end.
+// body draws the content of a card and moves y to its end.
 func (s *sheet) body(b *treeNode, x int) {
 	generation := "not created yet"
 	if b.Generation != nil {
@@ -136,11 +135,11 @@ func (s *sheet) body(b *treeNode, x int) {
 	s.add(`<text class="muted end" x="%d" y="%d">%s</text>`, right, s.y+25, generation)
 	s.text(x, s.y+41, "uuid", b.UUID.String())
 	s.y += 50
-	if b.cut {
-		s.text(x, s.y+12, "muted", "below "+b.Parent.String()+", which is not shown")
+	if b.detached {
+		s.text(x, s.y+12, "muted", "parent (not shown): "+b.Parent.String())
 		s.y += svgRow
 	}
-	for _, h := range b.holdings() {
+	for _, h := range b.inventoryUsages() {
 		s.inventoryUsage(h, x)
 	}
 	s.y += 4
@@ -153,6 +152,7 @@ func (s *sheet) body(b *treeNode, x int) {
 	s.y += 6
 }
 
+// inventoryUsage draws the row of a class: its name, bar, numbers and notes.
 func (s *sheet) inventoryUsage(h inventoryUsage, x int) {
 	base := s.y + 14
 	s.fitted(x, base, "class", h.class, svgBar-x-10, svgLetter)
@@ -163,7 +163,7 @@ func (s *sheet) inventoryUsage(h inventoryUsage, x int) {
 		long := svgBarEnd - svgBar
 		s.add(`<rect class="empty" x="%d" y="%d" width="%d" height="9" rx="4.5"/>`, svgBar, base-9, long)
 		if filled := h.cells(long); filled > 0 {
-			// A bar that is rounded on both sides must not be shorter than its ends.
+			// Below 9 pixels, the rounded ends do not fit.
 			s.add(`<rect class="%s" x="%d" y="%d" width="%d" height="9" rx="4.5"><title>%.0f %%</title></rect>`,
 				h.level().class(), svgBar, base-9, max(filled, 9), h.fill()*100)
 		}
@@ -178,6 +178,7 @@ func (s *sheet) inventoryUsage(h inventoryUsage, x int) {
 	}
 }
 
+// class returns the CSS class of a bar.
 func (l level) class() string {
 	switch l {
 	case low:
@@ -189,12 +190,12 @@ func (l level) class() string {
 	}
 }
 
-// pills stand beside each other, as many as fit.
+// pills draws texts as rounded labels, in as many rows as they need.
 func (s *sheet) pills(texts []string, left int, class string) {
 	right := svgWidth - svgMargin - svgPadding
 	x := left
 	for _, text := range texts {
-		text = cut(terminal.Escape(text, false), int(float64(right-left-14)/svgSmall))
+		text = truncate(terminal.Escape(text, false), int(float64(right-left-14)/svgSmall))
 		long := int(float64(terminal.Cells(text))*svgSmall) + 14
 		if x > left && x+long > right {
 			x = left

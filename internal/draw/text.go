@@ -10,23 +10,22 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// Measures of the text form, in columns.
+// Dimensions of the text output in columns.
 const (
 	barCells, shortBarCells = 10, 8
-	// roomForBars is what is left for bars, numbers and notes beside the names of
-	// classes; a longer name pushes its own bar only.
-	roomForBars   = 54
+	// barColumns is the width that bars, numbers and notes have beside the names of classes. A longer name moves
+	// only its own bar.
+	barColumns    = 54
 	minBarColumns = 18
-	// numberCells are enough for the usual amounts; a longer one pushes its notes.
+	// numberCells is the width of a number. A longer number moves only its own notes.
 	numberCells = 6
-	// traitRows are shown unless all are asked for.
+	// traitRows is the number of rows of traits without Style.All.
 	traitRows = 2
 	uuidCells = 36
 )
 
-// Text draws the trees one below the other: a line for each provider with its
-// generation, below it a line for each class with how much of its capacity is
-// used, then traits and aggregates.
+// Text draws the trees. Each provider has a line with its generation, a line for each class with its usage and capacity,
+// and lines for its traits and aggregates.
 func Text(w io.Writer, forest Forest, style Style) error {
 	c := newCanvas(w, style)
 	for i, tree := range forest.trees() {
@@ -40,20 +39,20 @@ func Text(w io.Writer, forest Forest, style Style) error {
 	return c.out.Flush()
 }
 
-// picture is one tree with the columns that its lines share.
+// picture is the drawing of one tree, with the columns that its lines share.
 type picture struct {
 	*canvas
 	nameEnd, classEnd, usedCells, capacityCells int
 }
 
-// measure finds the columns. Each level is indented by one glyph, and what belongs
-// to a provider by one more than its name.
+// measure computes the columns. Each level is indented by one glyph, and the lines of a provider by one more than its
+// name.
 func (p *picture) measure(b *treeNode, depth int) {
 	b.walk(depth, func(b *treeNode, depth int) {
 		indent := len(boxGlyphs.blank) * depth
 		p.nameEnd = max(p.nameEnd, p.endOfName(b, indent))
-		for _, h := range b.holdings() {
-			if end := indent + len(p.blank) + terminal.Cells(p.safe(h.class)); end <= max(p.columns()-roomForBars, minBarColumns) {
+		for _, h := range b.inventoryUsages() {
+			if end := indent + len(p.blank) + terminal.Cells(p.safe(h.class)); end <= max(p.columns()-barColumns, minBarColumns) {
 				p.classEnd = max(p.classEnd, end)
 			}
 			used, capacity := h.numbers(p.Usages)
@@ -63,21 +62,20 @@ func (p *picture) measure(b *treeNode, depth int) {
 	})
 }
 
-// endOfName is where the name ends that stands after an indent; 0 if it is too long
-// for others to be aligned with it.
+// endOfName returns the column after an indented name; 0 for a long name, with which no other line is aligned.
 func (c *canvas) endOfName(b *treeNode, indent int) int {
 	end := indent + terminal.Cells(c.safe(b.Name))
-	room := c.columns() - len("  gen 00")
+	limit := c.columns() - len("  gen 00")
 	if c.UUIDs {
-		room -= uuidCells + 2
+		limit -= uuidCells + 2
 	}
-	if end > room {
+	if end > limit {
 		return 0
 	}
 	return end
 }
 
-// bar is how long bars are.
+// bar returns the length of bars.
 func (c *canvas) bar() int {
 	if c.columns() < 100 {
 		return shortBarCells
@@ -85,7 +83,7 @@ func (c *canvas) bar() int {
 	return barCells
 }
 
-// numbers are the two columns of a holding; without usages only the total is told.
+// numbers returns the texts of the usage and the capacity; without usages, the total only.
 func (h inventoryUsage) numbers(usages bool) (used, capacity string) {
 	if !usages || !h.counted {
 		return "", strconv.FormatInt(h.total(), 10)
@@ -93,20 +91,20 @@ func (h inventoryUsage) numbers(usages bool) (used, capacity string) {
 	return strconv.FormatInt(h.used, 10), strconv.FormatInt(h.capacity(), 10)
 }
 
-// provider draws one and those below. Head is what stands before its own name,
-// base what stands before the lines below it.
+// provider draws a provider and its descendants. head is the prefix of the line with its name, base that of the lines
+// below.
 func (p *picture) provider(b *treeNode, head, base line) {
 	body := base.with(span{p.bodyGlyph(b), dim})
 	p.heading(b, p.nameEnd+2, head, body, bold, b.generation())
-	if b.cut {
-		p.put(body.with(span{"below " + b.Parent.String() + ", which is not shown", dim}))
+	if b.detached {
+		p.put(body.with(span{"parent (not shown): " + b.Parent.String(), dim}))
 	}
-	for _, h := range b.holdings() {
+	for _, h := range b.inventoryUsages() {
 		p.inventoryUsage(h, body)
 	}
 	p.traits(b, body)
 	if len(b.Aggregates) > 0 {
-		start := body.with(span{"aggregates", dim}).to(0)
+		start := body.with(span{"aggregates", dim}).padTo(0)
 		p.list(start, body, p.aggregates(b.Aggregates), " ", dim)
 	}
 	for i, child := range b.children {
@@ -118,7 +116,7 @@ func (p *picture) provider(b *treeNode, head, base line) {
 	}
 }
 
-// bodyGlyph leads from a provider past its own lines to its children.
+// bodyGlyph returns the prefix of the lines of a provider: a vertical line if it has children.
 func (c *canvas) bodyGlyph(b *treeNode) string {
 	if len(b.children) > 0 {
 		return c.down
@@ -126,7 +124,7 @@ func (c *canvas) bodyGlyph(b *treeNode) string {
 	return c.blank
 }
 
-// generation says which one, and what a provider is that has none yet.
+// generation returns the text of the generation; "new" if the provider is not created yet.
 func (b *treeNode) generation() string {
 	if b.Generation == nil {
 		return "new"
@@ -134,16 +132,16 @@ func (b *treeNode) generation() string {
 	return "gen " + strconv.FormatInt(*b.Generation, 10)
 }
 
-// heading is the line of a provider itself: name, generation from a column on,
-// uuid. The last goes below where it does not fit.
+// heading draws the first line of a provider: its name, its generation at a column, and its UUID. A UUID that does not
+// fit has a line of its own.
 func (c *canvas) heading(b *treeNode, column int, head, body line, name paint, generation string) {
-	l := head.with(span{c.safe(b.Name), name}).to(column).with(span{generation, dim})
+	l := head.with(span{c.safe(b.Name), name}).padTo(column).with(span{generation, dim})
 	if !c.UUIDs {
 		c.put(l)
 		return
 	}
 	id := span{b.UUID.String(), dim}
-	if wide := l.to(column + len("gen 00  ")); wide.cells()+uuidCells <= c.columns() {
+	if wide := l.padTo(column + len("gen 00  ")); wide.cells()+uuidCells <= c.columns() {
 		c.put(wide.with(id))
 		return
 	}
@@ -151,13 +149,13 @@ func (c *canvas) heading(b *treeNode, column int, head, body line, name paint, g
 	c.put(body.with(id))
 }
 
-// inventoryUsage is the line of one class.
+// inventoryUsage draws the line of one class.
 func (p *picture) inventoryUsage(h inventoryUsage, body line) {
 	if !p.Usages {
 		h.counted = false
 	}
 	used, capacity := h.numbers(p.Usages)
-	l := body.with(span{p.safe(h.class), plain}).to(p.classEnd + 2)
+	l := body.with(span{p.safe(h.class), plain}).padTo(p.classEnd + 2)
 	bar := l.cells()
 	if h.counted {
 		length := p.bar()
@@ -179,13 +177,13 @@ func (p *picture) inventoryUsage(h inventoryUsage, body line) {
 	if h.counted {
 		l = l.with(span{pad(p.capacityCells - len(capacity)), plain})
 	}
-	l = l.to(0)
-	if room := p.columns() - l.cells(); room < terminal.Cells(notes[0])+1 || room < minColumns/2 && len(notes) > 1 {
+	l = l.padTo(0)
+	if free := p.columns() - l.cells(); free < terminal.Cells(notes[0])+1 || free < minColumns/2 && len(notes) > 1 {
 		p.put(l)
 		if p.columns()-bar < minColumns/2 {
 			bar = body.cells() + len(p.blank)
 		}
-		l = body.to(bar)
+		l = body.padTo(bar)
 	}
 	p.list(l, body, notes, ", ", dim)
 }
@@ -205,13 +203,12 @@ func (l level) paint() paint {
 
 func (p *picture) traits(b *treeNode, body line) {
 	if len(b.Traits) > 0 {
-		start := body.with(span{"traits", dim}).to(0)
+		start := body.with(span{"traits", dim}).padTo(0)
 		p.list(start, body, p.someTraits(sorted(b.Traits), start.cells()), " ", dim)
 	}
 }
 
-// someTraits are those that fit into a few rows from a column on, unless all are
-// asked for.
+// someTraits returns the traits that fit into traitRows rows from a column on; all of them with Style.All.
 func (c *canvas) someTraits(traits []string, column int) []string {
 	items := make([]string, len(traits))
 	for i, trait := range traits {
@@ -223,7 +220,7 @@ func (c *canvas) someTraits(traits []string, column int) []string {
 	return shorten(items, max(c.columns()-column, minColumns/2), traitRows)
 }
 
-// aggregates are told apart by their first digits, which leaves room.
+// aggregates returns the first eight digits of the UUIDs of aggregates, or the full UUIDs with Style.UUIDs and Style.All.
 func (c *canvas) aggregates(ids []uuid.UUID) []string {
 	var items []string
 	for _, id := range sortedIDs(ids) {

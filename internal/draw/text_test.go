@@ -36,7 +36,7 @@ func TestCLI_TreeText_MatchesGolden(t *testing.T) {
 	}
 }
 
-// failer is what tests and checks of properties have in common.
+// failer is the common part of testing.T and rapid.T.
 type failer interface {
 	Helper()
 	Fatal(...any)
