@@ -254,7 +254,7 @@ func TestSettings_PlacementConfReferences_Expanded(t *testing.T) {
 		t.Errorf("log %q, user %q, %v", settings.LogFile, settings.Placement.IncompleteUser, err)
 	}
 	_, path, _, err := fromConf(t, "[placement]\nincomplete_consumer_user_id = $me\n")
-	want := `incomplete-consumer-user-id: "$me" (file ` + path + `:2 [placement]incomplete_consumer_user_id) refers to $me, and there is no such option; write the value itself, or $$ for a dollar sign`
+	want := `incomplete-consumer-user-id: "$me" (file ` + path + `:2 [placement]incomplete_consumer_user_id) refers to $me, which is not a known option; write the value itself, or $$ for a dollar sign`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
@@ -265,7 +265,7 @@ func TestSettings_InvalidPlacementConf_ReportsLines(t *testing.T) {
 	_, path, _, err := fromConf(t, "[placement]\nmax_allocation_candidates = many\nrandomize_allocation_candidates = t\nnothing\n"+
 		"[placement_database]\nmax_overflow = x\n[keystone_authtoken]\npassword = $hunter2\n", "BERTH_KEYSTONE_PASSWORD=")
 	want := []string{
-		path + ":4: there is neither = nor :; write option = value, or # before a comment",
+		path + ":4: the line contains neither = nor :; write option = value, or # before a comment",
 		`keystone-password: "***" (file ` + path + `:8 [keystone_authtoken]password) contains a dollar sign, which starts a reference to an option, and the option does not exist; write the value itself, or $$ for a dollar sign`,
 		`max-allocation-candidates: "many" (file ` + path + `:2 [placement]max_allocation_candidates) is not a whole number from -1 to 2147483647; write -1, or digits without a unit`,
 		`randomize-allocation-candidates: "t" (file ` + path + `:3 [placement]randomize_allocation_candidates) is neither true nor false; write true or false`,

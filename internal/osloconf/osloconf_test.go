@@ -8,7 +8,7 @@ import (
 	"github.com/berthd/berth/internal/osloconf"
 )
 
-// values are the entries of a text as group.option=text.
+// values returns entries as group.option=text.
 func values(entries []osloconf.Entry) []string {
 	list := []string{}
 	for _, entry := range entries {
@@ -23,20 +23,20 @@ func TestOsloconf_LineForms_Parsed(t *testing.T) {
 		text string
 		want []string
 	}{
-		"comments stand at the start of a line":       {"#x\n;y\n[g]\n#a=1\na = x # y;z", []string{"g.a=x # y;z"}},
-		"an indented comment continues the value":     {"[g]\na = x\n  # y\nb = 1", []string{"g.a=x\n# y", "g.b=1"}},
-		"an indented assignment continues it too":     {"[g]\na = 1\n\tb = 2", []string{"g.a=1\nb = 2"}},
-		"a value may begin on the next line":          {"[g]\nl =\n  y,\n  z", []string{"g.l=\ny,\nz"}},
-		"an option may come again":                    {"[g]\na=1\n[h]\nb=2\n[g]\na=3", []string{"g.a=1", "h.b=2", "g.a=3"}},
-		"the first of : and = separates":              {"[g]\na: x = y\nb = y: z\na := 1", []string{"g.a=x = y", "g.b=y: z", "g.a== 1"}},
-		"quotes around a value are taken off":         {"[g]\na=\"x y\"\nb='z'\nc=\"x\nd=\"x'\ne=\"", []string{"g.a=x y", "g.b=z", "g.c=\"x", "g.d=\"x'", "g.e="}},
-		"quotes around several lines stay":            {"[g]\na = \"x\n  y\"", []string{"g.a=\"x\ny\""}},
-		"those around the first of several do not":    {"[g]\na = \"x\"\n  \"y\"", []string{"g.a=x\n\"y\""}},
-		"only blanks and tabs continue a value":       {"[g]\na = 1\n\fb = 2", []string{"g.a=1", "g.b=2"}},
-		"blanks around names and values do not count": {"[g]  \na b \t=\u00a0 x\x1f ", []string{"g.a b=x"}},
-		"blanks inside of brackets count":             {"[ g ]\na=1", []string{" g .a=1"}},
-		"lines may end as elsewhere":                  {"[g]\r\na = 1\r\n  y\rb = 2", []string{"g.a=1\ny", "g.b=2"}},
-		"an empty file has no options":                {"", []string{}},
+		"comment only at the start of a line":     {"#x\n;y\n[g]\n#a=1\na = x # y;z", []string{"g.a=x # y;z"}},
+		"indented comment continues the value":    {"[g]\na = x\n  # y\nb = 1", []string{"g.a=x\n# y", "g.b=1"}},
+		"indented assignment continues the value": {"[g]\na = 1\n\tb = 2", []string{"g.a=1\nb = 2"}},
+		"value begins on the next line":           {"[g]\nl =\n  y,\n  z", []string{"g.l=\ny,\nz"}},
+		"repeated option":                         {"[g]\na=1\n[h]\nb=2\n[g]\na=3", []string{"g.a=1", "h.b=2", "g.a=3"}},
+		"first : or = separates":                  {"[g]\na: x = y\nb = y: z\na := 1", []string{"g.a=x = y", "g.b=y: z", "g.a== 1"}},
+		"quotes around a value removed":           {"[g]\na=\"x y\"\nb='z'\nc=\"x\nd=\"x'\ne=\"", []string{"g.a=x y", "g.b=z", "g.c=\"x", "g.d=\"x'", "g.e="}},
+		"quotes around several lines kept":        {"[g]\na = \"x\n  y\"", []string{"g.a=\"x\ny\""}},
+		"quotes around the first line removed":    {"[g]\na = \"x\"\n  \"y\"", []string{"g.a=x\n\"y\""}},
+		"only spaces and tabs continue a value":   {"[g]\na = 1\n\fb = 2", []string{"g.a=1", "g.b=2"}},
+		"spaces around names and values ignored":  {"[g]  \na b \t=\u00a0 x\x1f ", []string{"g.a b=x"}},
+		"spaces inside brackets kept":             {"[ g ]\na=1", []string{" g .a=1"}},
+		"line ends of other systems":              {"[g]\r\na = 1\r\n  y\rb = 2", []string{"g.a=1\ny", "g.b=2"}},
+		"empty file":                              {"", []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,25 +53,25 @@ func TestOsloconf_InvalidLines_AllReported(t *testing.T) {
 	text := "a = 1\n b\n[g\n[]\n[g] x\n[g]\n  x\na = 1\n\n  y\nnothing\n= 2\nb = 3\n"
 	entries, err := osloconf.Parse("/etc/p.conf", []byte(text))
 	want := []string{
-		`/etc/p.conf:1: the option a stands before the first group; write a group such as [DEFAULT] above it`,
-		`/etc/p.conf:2: the line begins with a blank, which continues the value of the line before, and there is none; remove the blanks before it, or what separates it from its option: empty lines and comments end a value`,
-		`/etc/p.conf:3: the group "[g" does not end with ]; write [name] and nothing after it`,
-		`/etc/p.conf:4: the group has no name; write [name], such as [placement]`,
-		`/etc/p.conf:5: the group "[g] x" does not end with ]; write [name] and nothing after it`,
-		`/etc/p.conf:7: the line begins with a blank, which continues the value of the line before, and there is none; remove the blanks before it, or what separates it from its option: empty lines and comments end a value`,
-		`/etc/p.conf:10: the line begins with a blank, which continues the value of the line before, and there is none; remove the blanks before it, or what separates it from its option: empty lines and comments end a value`,
-		`/etc/p.conf:11: there is neither = nor :; write option = value, or # before a comment`,
-		`/etc/p.conf:12: there is no option before the =; write option = value`,
+		`/etc/p.conf:1: the option a precedes the first group header; write a group header, for example [DEFAULT], above it`,
+		`/etc/p.conf:2: an indented line continues a value, but no value precedes this line; remove the indentation, or the empty line or comment that ends the value above it`,
+		`/etc/p.conf:3: the group header "[g" does not end with ]; write only [name] on the line`,
+		`/etc/p.conf:4: the group header has no name; write [name], for example [placement]`,
+		`/etc/p.conf:5: the group header "[g] x" does not end with ]; write only [name] on the line`,
+		`/etc/p.conf:7: an indented line continues a value, but no value precedes this line; remove the indentation, or the empty line or comment that ends the value above it`,
+		`/etc/p.conf:10: an indented line continues a value, but no value precedes this line; remove the indentation, or the empty line or comment that ends the value above it`,
+		`/etc/p.conf:11: the line contains neither = nor :; write option = value, or # before a comment`,
+		`/etc/p.conf:12: the line has no option name before =; write option = value`,
 	}
 	if err == nil || err.Error() != strings.Join(want, "\n") {
-		t.Errorf("got\n%v", err)
+		t.Errorf("got\n%v\nwant\n%s", err, strings.Join(want, "\n"))
 	}
 	if got := values(entries); !reflect.DeepEqual(got, []string{"g.a=1", "g.b=3"}) {
-		t.Errorf("the other lines are %q", got)
+		t.Errorf("entries of the valid lines = %q", got)
 	}
 	_, err = osloconf.Parse("f", []byte("[g]\na=\xe9"))
-	if err == nil || err.Error() != "f:2: the file is not text in UTF-8 from here on; save it as UTF-8" {
-		t.Errorf("another encoding: %v", err)
+	if err == nil || err.Error() != "f:2: the file contains bytes that are not valid UTF-8; save it as UTF-8" {
+		t.Errorf("Latin-1 file: %v", err)
 	}
 }
 
@@ -82,10 +82,10 @@ func TestOsloconf_DuplicateOption_LastWins(t *testing.T) {
 		t.Errorf("got %+v, %t", got, ok)
 	}
 	if got, ok := osloconf.Last(entries, "DEFAULT", "b"); !ok || got.Text != "3" {
-		t.Errorf("DEFAULT is not default: got %+v, %t", got, ok)
+		t.Errorf("Last(DEFAULT) = %+v, %t, want the entry of DEFAULT, not of default", got, ok)
 	}
 	if _, ok := osloconf.Last(entries, "g", "A"); ok {
-		t.Error("options were compared without case")
+		t.Error("Last ignores the case of options")
 	}
 	if got := osloconf.Every(entries, "g", "a"); len(got) != 2 || got[0].Text != "1" {
 		t.Errorf("got %+v", got)
@@ -105,17 +105,17 @@ func TestOsloconf_References_Expanded(t *testing.T) {
 		"a$": "a$", "$1": "$1", "${c": "${c", "${}": "${}", "${ c }": "${ c }", "${a-b}": "${a-b}", "$é": "$é",
 	} {
 		if got, err := osloconf.Expand("g", text, lookup); err != nil || got != want {
-			t.Errorf("%s is %q, want %q, error %v", text, got, want, err)
+			t.Errorf("Expand(%s) = %q, want %q, error %v", text, got, want, err)
 		}
 	}
 	for text, want := range map[string]string{
-		"$nix":     "refers to $nix, and there is no such option",
-		"${h.c}":   "refers to ${h.c}, and there is no such option",
-		"a$c.x":    "refers to $c.x, and there is no such option",
-		"$c $loop": "refers to itself, directly or through others",
+		"$nix":     "refers to $nix, which is not a known option",
+		"${h.c}":   "refers to ${h.c}, which is not a known option",
+		"a$c.x":    "refers to $c.x, which is not a known option",
+		"$c $loop": "refers to itself, directly or through other options",
 	} {
 		if got, err := osloconf.Expand("g", text, lookup); err == nil || err.Error() != want || got != text {
-			t.Errorf("%s is %q, error %v", text, got, err)
+			t.Errorf("Expand(%s) = %q, error %v, want the error %q", text, got, err, want)
 		}
 	}
 }
@@ -128,13 +128,13 @@ func TestOsloconf_Booleans_Parsed(t *testing.T) {
 		"t": {}, "y": {}, "": {}, "maybe": {},
 	} {
 		if value, ok := osloconf.Bool(text); value != want[0] || ok != want[1] {
-			t.Errorf("%q is %t, %t", text, value, ok)
+			t.Errorf("Bool(%q) = %t, %t, want %t", text, value, ok, want)
 		}
 	}
 }
 
-// Whatever a file holds, it is read or refused by line; every value keeps to its rules
-// and can be written so that it is read back.
+// FuzzParse parses arbitrary files. Each entry has a group, an option and a valid line,
+// and parses to the same value after it is written again.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"[g]\na = 1\n", "a", "[g]\n a\n", "[g]\na=\"x\n b\"\n", "[g]\n=\n", "\xff", "[g]\na=$a\n", "[g]\r\na:1"} {
 		f.Add(seed)
@@ -144,7 +144,7 @@ func FuzzParse(f *testing.F) {
 		lines := 1 + strings.Count(text, "\n") + strings.Count(text, "\r")
 		for _, entry := range entries {
 			if entry.Group == "" || entry.Option == "" || entry.Line < 1 || entry.Line > lines {
-				t.Errorf("%q gives %+v", text, entry)
+				t.Errorf("Parse(%q) returns %+v", text, entry)
 			}
 			first, rest, _ := strings.Cut(entry.Text, "\n")
 			written := "[" + entry.Group + "]\n" + entry.Option + " = \"" + first + "\"\n"
@@ -153,7 +153,7 @@ func FuzzParse(f *testing.F) {
 			}
 			again, err := osloconf.Parse("f", []byte(written))
 			if err != nil || len(again) != 1 || again[0].Text != entry.Text || again[0].Option != entry.Option {
-				t.Errorf("%q of %q is read back as %+v, %v", written, text, again, err)
+				t.Errorf("%q of %q parses to %+v, %v", written, text, again, err)
 			}
 			_, _ = osloconf.Expand(entry.Group, entry.Text, func(group, option string) (string, bool) {
 				found, ok := osloconf.Last(entries, group, option)
@@ -161,7 +161,7 @@ func FuzzParse(f *testing.F) {
 			})
 		}
 		if err == nil && len(entries) == 0 && strings.Contains(text, "[g]\na=") && !strings.ContainsAny(text, "#;\"'") {
-			t.Errorf("%q gives nothing", text)
+			t.Errorf("Parse(%q) returns no entry", text)
 		}
 	})
 }

@@ -12,79 +12,79 @@ import (
 
 // Entry is one assignment of a file.
 type Entry struct {
-	// Group is written as in the file. Groups are compared without case, except
-	// that DEFAULT is written so.
+	// Group is spelled as in the file; SameGroup compares groups.
 	Group, Option string
-	// Text is the value without the blanks around its lines and without the quotes
-	// that enclose the first of them. The lines are joined by \n. It may still hold
-	// references.
+	// Text is the value: its lines, joined by \n, without surrounding spaces, and
+	// without the quotes around the first line. It may contain references.
 	Text string
-	// Path is the file, Line the line of the option's name, counted from 1.
+	// Path is the file. Line is the line with the option's name, counted from 1.
 	Path string
 	Line int
 }
 
-// SyntaxError is a line that cannot be read.
+// SyntaxError is an error in one line.
 type SyntaxError struct {
 	Path string
 	Line int
-	// Broken says what is wrong, Remedy what to write.
+	// Broken is the problem, Remedy the text to write instead.
 	Broken, Remedy string
 }
 
-// Error names file and line.
+// Error returns the file, the line, the problem and the remedy.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d: %s; %s", e.Path, e.Line, e.Broken, e.Remedy)
 }
 
-// Parse reads a file. The error joins a *SyntaxError for each line that cannot be
-// read; the entries are those of the others.
+// Parse parses the content of a file. The error joins a *SyntaxError for each invalid
+// line; the entries are those of the valid lines.
 func Parse(path string, content []byte) ([]Entry, error) {
 	p := parser{path: path}
 	if !utf8.Valid(content) {
-		p.refuse(lineOfBadByte(content), "the file is not text in UTF-8 from here on", "save it as UTF-8")
-		return nil, errors.Join(p.wrong...)
+		p.addError(lineOfBadByte(content), "the file contains bytes that are not valid UTF-8", "save it as UTF-8")
+		return nil, errors.Join(p.errs...)
 	}
-	// Files of other systems end their lines with \r\n or \r.
+	// Windows ends lines with \r\n.
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(content))
 	for line := range strings.SplitSeq(text, "\n") {
 		p.line++
 		p.read(line)
 	}
 	p.flush()
-	return p.entries, errors.Join(p.wrong...)
+	return p.entries, errors.Join(p.errs...)
 }
 
-// trim takes the blanks off both ends, the four separators of ASCII among them.
+// trim removes leading and trailing white space and, like Python, the four ASCII
+// separators.
 func trim(text string) string {
 	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f })
 }
 
+// lineOfBadByte returns the line of the first byte that is not valid UTF-8.
 func lineOfBadByte(content []byte) int {
-	good := 0
-	for good < len(content) {
-		r, size := utf8.DecodeRune(content[good:])
+	valid := 0
+	for valid < len(content) {
+		r, size := utf8.DecodeRune(content[valid:])
 		if r == utf8.RuneError && size == 1 {
 			break
 		}
-		good += size
+		valid += size
 	}
-	return 1 + bytes.Count(content[:good], []byte("\n"))
+	return 1 + bytes.Count(content[:valid], []byte("\n"))
 }
 
 type parser struct {
 	path  string
 	line  int
 	group string
-	// open is the assignment that an indented line would continue.
+	// open is the assignment that an indented line continues; nil: none.
 	open    *Entry
 	lines   []string
 	entries []Entry
-	wrong   []error
+	errs    []error
 }
 
-func (p *parser) refuse(line int, broken, remedy string) {
-	p.wrong = append(p.wrong, &SyntaxError{p.path, line, broken, remedy})
+func (p *parser) addError(line int, broken, remedy string) {
+	p.errs = append(p.errs, &SyntaxError{p.path, line, broken, remedy})
 }
 
 func (p *parser) read(line string) {
@@ -107,8 +107,8 @@ func (p *parser) read(line string) {
 
 func (p *parser) continueWith(trimmed string) {
 	if p.open == nil {
-		p.refuse(p.line, "the line begins with a blank, which continues the value of the line before, and there is none",
-			"remove the blanks before it, or what separates it from its option: empty lines and comments end a value")
+		p.addError(p.line, "an indented line continues a value, but no value precedes this line",
+			"remove the indentation, or the empty line or comment that ends the value above it")
 		return
 	}
 	p.lines = append(p.lines, trimmed)
@@ -118,9 +118,9 @@ func (p *parser) section(trimmed string) {
 	name, closed := strings.CutSuffix(trimmed[1:], "]")
 	switch {
 	case !closed:
-		p.refuse(p.line, fmt.Sprintf("the group %q does not end with ]", trimmed), "write [name] and nothing after it")
+		p.addError(p.line, fmt.Sprintf("the group header %q does not end with ]", trimmed), "write only [name] on the line")
 	case name == "":
-		p.refuse(p.line, "the group has no name", "write [name], such as [placement]")
+		p.addError(p.line, "the group header has no name", "write [name], for example [placement]")
 	default:
 		p.group = name
 	}
@@ -129,23 +129,23 @@ func (p *parser) section(trimmed string) {
 func (p *parser) assignment(trimmed string) {
 	at := strings.IndexAny(trimmed, ":=")
 	if at < 0 {
-		p.refuse(p.line, "there is neither = nor :", "write option = value, or # before a comment")
+		p.addError(p.line, "the line contains neither = nor :", "write option = value, or # before a comment")
 		return
 	}
 	option := trim(trimmed[:at])
 	if option == "" {
-		p.refuse(p.line, "there is no option before the "+trimmed[at:at+1], "write option = value")
+		p.addError(p.line, "the line has no option name before "+trimmed[at:at+1], "write option = value")
 		return
 	}
 	if p.group == "" {
-		p.refuse(p.line, "the option "+option+" stands before the first group", "write a group such as [DEFAULT] above it")
+		p.addError(p.line, "the option "+option+" precedes the first group header", "write a group header, for example [DEFAULT], above it")
 		return
 	}
 	p.open = &Entry{Group: p.group, Option: option, Path: p.path, Line: p.line}
 	p.lines = []string{unquote(trim(trimmed[at+1:]))}
 }
 
-// flush ends the assignment that is open.
+// flush adds the open assignment to the entries.
 func (p *parser) flush() {
 	if p.open == nil {
 		return
@@ -155,7 +155,7 @@ func (p *parser) flush() {
 	p.open = nil
 }
 
-// unquote takes off the quotes around a value. A value of one quote is empty.
+// unquote removes the quotes around a value. A single quote character is an empty value.
 func unquote(text string) string {
 	if text == `"` || text == "'" {
 		return ""
@@ -166,7 +166,8 @@ func unquote(text string) string {
 	return text
 }
 
-// SameGroup says whether two names are of one group.
+// SameGroup reports whether two names denote one group. It ignores case, except for
+// DEFAULT.
 func SameGroup(a, b string) bool {
 	if a == "DEFAULT" || b == "DEFAULT" {
 		return a == b
@@ -174,7 +175,7 @@ func SameGroup(a, b string) bool {
 	return strings.EqualFold(a, b)
 }
 
-// Last finds the entry that counts: the last of the last file.
+// Last returns the last entry of an option, which takes precedence.
 func Last(entries []Entry, group, option string) (Entry, bool) {
 	for _, entry := range slices.Backward(entries) {
 		if entry.Option == option && SameGroup(entry.Group, group) {
@@ -184,8 +185,7 @@ func Last(entries []Entry, group, option string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Every finds the entries of an option that may be given more than once, in their
-// order.
+// Every returns all entries of a repeatable option in order.
 func Every(entries []Entry, group, option string) []Entry {
 	var found []Entry
 	for _, entry := range entries {

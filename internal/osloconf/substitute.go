@@ -7,31 +7,32 @@ import (
 	"strings"
 )
 
-// reference finds what stands for something else: an escaped dollar sign, $name,
-// $group.name and both between braces. Any other dollar sign is an ordinary character.
+// reference matches an escaped dollar sign, $name, $group.name, ${name} and
+// ${group.name}. Any other dollar sign is an ordinary character.
 var reference = regexp.MustCompile(`\$\$|\\\$|\$[A-Za-z_][A-Za-z0-9_.]*|\$\{[A-Za-z_][A-Za-z0-9_.]*\}`)
 
-// mostReferences is how many references one value may need in all: those that refer to
-// two others each would otherwise never end.
-const mostReferences = 1000
+// maxReferences is the maximum number of references in the expansion of one value,
+// including nested ones. It ends the expansion of reference cycles, and of nested
+// references whose number grows exponentially.
+const maxReferences = 1000
 
-// Expand replaces the references in the text of a group. A name without a dot is
-// looked for in the group itself, then in DEFAULT. What known returns may hold
-// references in turn; false means that there is no such option, which is an error.
-func Expand(group, text string, known func(group, option string) (string, bool)) (string, error) {
-	e := expansion{known: known, left: mostReferences}
-	replaced := e.expand(group, text)
-	if e.wrong != nil {
-		return text, e.wrong
+// Expand replaces the references in a value of a group. It looks up a name without a dot
+// in the group itself, then in DEFAULT. The values that lookup returns may contain
+// references; if lookup returns false, Expand returns an error and the original text.
+func Expand(group, text string, lookup func(group, option string) (string, bool)) (string, error) {
+	e := expansion{lookup: lookup, left: maxReferences}
+	expanded := e.expand(group, text)
+	if e.err != nil {
+		return text, e.err
 	}
-	return replaced, nil
+	return expanded, nil
 }
 
+// expansion is the state of one Expand call.
 type expansion struct {
-	known func(group, option string) (string, bool)
-	left  int
-	// wrong is the first error.
-	wrong error
+	lookup func(group, option string) (string, bool)
+	left   int
+	err    error // the first one
 }
 
 func (e *expansion) expand(group, text string) string {
@@ -39,36 +40,37 @@ func (e *expansion) expand(group, text string) string {
 		if found == "$$" || found == `\$` {
 			return "$"
 		}
-		if e.wrong != nil {
+		if e.err != nil {
 			return ""
 		}
 		if e.left--; e.left < 0 {
-			e.wrong = errors.New("refers to itself, directly or through others")
+			e.err = errors.New("refers to itself, directly or through other options")
 			return ""
 		}
-		of, value, ok := e.find(group, strings.Trim(found, "${}"))
+		valueGroup, value, ok := e.find(group, strings.Trim(found, "${}"))
 		if !ok {
-			e.wrong = fmt.Errorf("refers to %s, and there is no such option", found)
+			e.err = fmt.Errorf("refers to %s, which is not a known option", found)
 			return ""
 		}
-		return e.expand(of, value)
+		return e.expand(valueGroup, value)
 	})
 }
 
-// find looks a name up, and says in which group its own references are looked for.
-func (e *expansion) find(group, name string) (of, value string, ok bool) {
+// find returns the value of a name, and the group to which the references in the value
+// are relative.
+func (e *expansion) find(group, name string) (valueGroup, value string, ok bool) {
 	if before, after, dotted := strings.Cut(name, "."); dotted {
-		value, ok = e.known(before, after)
+		value, ok = e.lookup(before, after)
 		return before, value, ok
 	}
-	if value, ok = e.known(group, name); ok {
+	if value, ok = e.lookup(group, name); ok {
 		return group, value, true
 	}
-	value, ok = e.known("DEFAULT", name)
+	value, ok = e.lookup("DEFAULT", name)
 	return "DEFAULT", value, ok
 }
 
-// Bool reads a boolean; ok is false for any other text.
+// Bool parses a boolean of oslo.config; ok is false for any other text.
 func Bool(text string) (value, ok bool) {
 	switch strings.ToLower(text) {
 	case "true", "1", "on", "yes":

@@ -27,20 +27,20 @@ type node struct {
 	Plans        []node  `json:"Plans"`
 }
 
-// total is the time of all loops in milliseconds, with the nodes below.
+// total returns the time of all loops in milliseconds, including child nodes.
 func (n *node) total() float64 { return n.TotalTime * n.Loops }
 
-// rows is the number of rows of all loops.
+// rows returns the number of rows of all loops.
 func (n *node) rows() int64 { return int64(n.Rows*n.Loops + 0.5) }
 
-// parts appends the rows of the common table expressions below a node that were executed.
+// parts appends the row counts of the executed common table expressions below a node.
 func (n *node) parts(known []Part) []Part {
 	for i := range n.Plans {
-		below := &n.Plans[i]
-		if name, ok := below.cte(); ok && below.Loops > 0 {
-			known = append(known, Part{name, below.rows()})
+		child := &n.Plans[i]
+		if name, ok := child.cte(); ok && child.Loops > 0 {
+			known = append(known, Part{name, child.rows()})
 		}
-		known = below.parts(known)
+		known = child.parts(known)
 	}
 	return known
 }
@@ -50,32 +50,32 @@ func (n *node) cte() (name string, ok bool) {
 	return strings.CutPrefix(n.Subplan, "CTE ")
 }
 
-// maxSlowest is how many nodes are named for each statement, and minShare the least share of its time.
+// maxSlowest is the maximum number of slow nodes of a statement; minShare is their minimum fraction of its time.
 const (
 	maxSlowest = 3
 	minShare   = 0.05
 )
 
-// slowest returns the nodes that took the most time by themselves.
+// slowest returns the nodes with the longest time without their child nodes.
 func (n *node) slowest() []NodeTime {
 	tables := map[string]float64{}
-	n.visit(func(below *node) {
-		if name, ok := below.cte(); ok {
-			tables[name] = below.total()
+	n.visit(func(visited *node) {
+		if name, ok := visited.cte(); ok {
+			tables[name] = visited.total()
 		}
 	})
 	var all []NodeTime
-	n.visit(func(below *node) {
-		if own := below.own(tables); own > minShare*n.total() {
-			all = append(all, NodeTime{Node: below.title(), Time: own, Rows: below.rows(), Loops: int64(below.Loops)})
+	n.visit(func(visited *node) {
+		if own := visited.own(tables); own > minShare*n.total() {
+			all = append(all, NodeTime{Node: visited.title(), Time: own, Rows: visited.rows(), Loops: int64(visited.Loops)})
 		}
 	})
 	slices.SortStableFunc(all, byTime)
 	return all[:min(maxSlowest, len(all))]
 }
 
-// own is the time of a node without the nodes below it. A common table expression hangs below one node and is executed
-// by the node that scans it.
+// own returns the time of a node without its child nodes. A common table expression is a child of one node, but the node
+// that scans it executes it.
 func (n *node) own(tables map[string]float64) float64 {
 	own := n.total() - tables[n.CTE]
 	for i := range n.Plans {
@@ -86,7 +86,7 @@ func (n *node) own(tables map[string]float64) float64 {
 	return own
 }
 
-// visit calls f for a node and all below it that were executed.
+// visit calls f for the executed nodes of the tree of n.
 func (n *node) visit(f func(*node)) {
 	if n.Loops > 0 {
 		f(n)
@@ -96,7 +96,7 @@ func (n *node) visit(f func(*node)) {
 	}
 }
 
-// title is what EXPLAIN prints of a node, without numbers.
+// title returns the line that EXPLAIN prints for a node, without numbers.
 func (n *node) title() string {
 	text := n.Type
 	if n.Type == "ModifyTable" {
@@ -116,20 +116,20 @@ func (n *node) title() string {
 	return text
 }
 
-// A sequential scan deserves a hint if it reads and drops many rows.
+// Limits above which a sequential scan gets a hint.
 const (
-	manyRows    = 1000
-	maxReadRate = 10 // rows read for each row returned
+	manyRows    = 1000 // rows removed by the filter
+	maxReadRate = 10   // rows read for each row returned
 )
 
-// hints appends what is unusual for a plan of Berth: its statements look rows up by keys.
+// hints appends a hint for each sequential scan that discards most of its rows. Berth's statements read rows by keys.
 func (n *node) hints(known []string) []string {
-	n.visit(func(below *node) {
-		dropped := below.Removed * below.Loops
-		if below.Type == "Seq Scan" && dropped > manyRows && dropped > maxReadRate*float64(below.rows()) {
+	n.visit(func(visited *node) {
+		dropped := visited.Removed * visited.Loops
+		if visited.Type == "Seq Scan" && dropped > manyRows && dropped > maxReadRate*float64(visited.rows()) {
 			known = append(known, fmt.Sprintf(
-				"a sequential scan of %s reads %d rows and returns %d; an index is expected here, so run ANALYZE and look again",
-				below.Relation, int64(dropped)+below.rows(), below.rows()))
+				"a sequential scan of %s reads %d rows and returns %d, where an index scan is expected; run ANALYZE and repeat the command",
+				visited.Relation, int64(dropped)+visited.rows(), visited.rows()))
 		}
 	})
 	return known

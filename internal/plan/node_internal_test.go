@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// scan is a plan with a common table expression that one node fills and another reads again.
+// scan is a plan with a common table expression that two nodes scan.
 const scan = `[{"Plan": {
 	"Node Type": "Nested Loop", "Actual Total Time": 10, "Actual Rows": 2, "Actual Loops": 1, "Shared Hit Blocks": 7,
 	"Plans": [
@@ -31,8 +31,8 @@ func TestCLI_PlanNodes_TimesWithoutNodesBelow(t *testing.T) {
 	if parts := []Part{{"found", 2}, {"result", 2}}; !slices.Equal(s.Parts, parts) {
 		t.Errorf("parts = %v, want %v", s.Parts, parts)
 	}
-	hints := []string{"a sequential scan of consumers reads 5002 rows and returns 2; " +
-		"an index is expected here, so run ANALYZE and look again"}
+	hints := []string{"a sequential scan of consumers reads 5002 rows and returns 2, " +
+		"where an index scan is expected; run ANALYZE and repeat the command"}
 	if !slices.Equal(s.Hints, hints) || s.Time != 11 || s.Planning != 0.5 || s.Buffers.Hit != 7 {
 		t.Errorf("statement = %+v, want the hints %q", s, hints)
 	}

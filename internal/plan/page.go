@@ -10,10 +10,10 @@ import (
 	"unicode"
 )
 
-// maxNested is how many statements inside the functions of one statement the page lists: the slowest.
+// maxNested is the maximum number of nested statements that the page lists for one statement.
 const maxNested = 12
 
-// WritePage writes the page for people: the request, and what each statement cost.
+// WritePage writes the report as text: the request, and the time, rows and buffers of each statement.
 func (r *Report) WritePage(to io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s (microversion %s)\n%d %s",
@@ -42,7 +42,7 @@ func (r *Report) WritePage(to io.Writer) error {
 	return err
 }
 
-// writeTable writes a row for each statement and for each one inside its functions.
+// writeTable writes a row for each statement and for its slowest nested statements.
 func (r *Report) writeTable(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\tSTATEMENT\tCALLS\tTIME\tPLANNING\tROWS\tBUFFERS HIT\tREAD\tDIRTIED")
@@ -83,11 +83,13 @@ func (s *Statement) slowestNested() []Nested {
 	return slowest
 }
 
+// columns returns the last four columns of a row, separated by tabs.
 func (m *Measured) columns() string {
 	return fmt.Sprintf("%d\t%d\t%d\t%d", m.Rows, m.Buffers.Hit, m.Buffers.Read, m.Buffers.Dirtied)
 }
 
-// writeSummary writes what the table has no place for. Nodes are those of statements that take a tenth of all time.
+// writeSummary writes the error, the rows of common table expressions and the hints of a statement. It lists the slowest
+// nodes if the statement takes at least a tenth of the total time.
 func (s *Statement) writeSummary(to io.Writer, number int, all float64) {
 	var lines []string
 	if s.Error != "" {
@@ -116,6 +118,7 @@ func (s *Statement) writeSummary(to io.Writer, number int, all float64) {
 	}
 }
 
+// rowsOfParts returns the row counts of the common table expressions and of the result.
 func (s *Statement) rowsOfParts() string {
 	text := "rows:"
 	for _, part := range s.Parts {
@@ -130,8 +133,8 @@ func (r *Report) WriteDetails(to io.Writer) error {
 	for i := range r.Statements {
 		s := &r.Statements[i]
 		fmt.Fprintf(&text, "\n== %d. %s\n\n%s\n", i+1, s.Name, s.SQL)
-		for place, argument := range s.Arguments {
-			fmt.Fprintf(&text, "\n$%d = %s", place+1, printable(argument))
+		for i, argument := range s.Arguments {
+			fmt.Fprintf(&text, "\n$%d = %s", i+1, printable(argument))
 		}
 		if s.Text != "" {
 			fmt.Fprintf(&text, "\n\n%s\n", printable(s.Text))
@@ -146,7 +149,7 @@ func (r *Report) WriteDetails(to io.Writer) error {
 	return err
 }
 
-// count writes a number with its noun.
+// count returns a number with its noun.
 func count[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -154,7 +157,7 @@ func count[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// printable replaces what could move the cursor of a terminal: a request and an error may contain anything.
+// printable replaces control characters: a request and an error may contain escape sequences for terminals.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {

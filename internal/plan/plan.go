@@ -1,8 +1,9 @@
-// Package plan shows how PostgreSQL executes one request. It sends the request to the handler of the service in this
-// process, records the statements that the handler sends, and executes the same statements with the same arguments
-// again on one connection, under EXPLAIN, in one transaction that is rolled back.
+// Package plan reports how PostgreSQL executes one request. It sends the request to the API handler in this process and
+// records the statements of the handler. It then executes them with EXPLAIN and the same arguments on another
+// connection, in one transaction, and rolls the transaction back.
 //
-// It is not for the meaning of requests or statements: the handler decides what is sent. It serves no clients.
+// It is not for the meaning of requests or statements: the handler decides which statements it sends. It serves no
+// clients.
 package plan
 
 import (
@@ -16,16 +17,16 @@ import (
 	"github.com/berthd/berth/server/migrate"
 )
 
-// Options are the database, and what a report contains.
+// Options selects the database and the content of a report.
 type Options struct {
-	// URL is a connection string as libpq takes it; empty: the PG* variables.
+	// URL is a connection string for libpq; empty: the PG* variables.
 	URL string
-	// DirectURL bypasses a connection pooler. The statements are explained there; empty: URL.
+	// DirectURL bypasses a connection pooler. EXPLAIN runs there; empty: URL.
 	DirectURL string
-	// Pooler is set if the service reaches the database through a pooler in transaction mode: it then leaves the
-	// planner settings to the database.
+	// Pooler is set if URL is that of a pooler in transaction mode. The session then does not set the planner settings,
+	// but uses those of the database.
 	Pooler bool
-	// Text adds the plans as EXPLAIN prints them, for which each statement is executed once more.
+	// Text adds the plans in EXPLAIN's text format. PostgreSQL executes each statement once more for it.
 	Text bool
 	// Log receives the cause of a response with status 500; nil discards it.
 	Log *slog.Logger
@@ -36,17 +37,17 @@ type Request struct {
 	Method string
 	// Target is the path with the query string.
 	Target string
-	// Microversion is a version of the API of the path, or latest, which is the default.
+	// Microversion is a microversion of the API of the path, or latest; empty: latest.
 	Microversion string
 	// Body is the JSON body of a claim.
 	Body []byte
 }
 
-// candidatePath is the path of a query string that is given alone.
+// candidatePath is the path for a query string without a path.
 const candidatePath = "/allocation_candidates"
 
-// ParseRequest reads "GET /usages?project_id=p", "/usages?project_id=p" or "resources=VCPU:1", which is a query for
-// allocation candidates.
+// ParseRequest parses "GET /usages?project_id=p", "/usages?project_id=p" or "resources=VCPU:1". The last form is a query
+// for allocation candidates.
 func ParseRequest(text string) (Request, error) {
 	text = strings.TrimSpace(text)
 	method, target, found := strings.Cut(text, " ")
@@ -83,7 +84,7 @@ func (r Request) isClaim() bool {
 	return r.Method == http.MethodPut && consumer || r.Method == http.MethodPost && path == "/allocations"
 }
 
-// CheckBody returns an error if the request lacks the body that it needs, or has one that it must not have.
+// CheckBody returns an error if a claim has no body, or another request has one.
 func (r Request) CheckBody() error {
 	switch {
 	case r.isClaim() && len(r.Body) == 0:
@@ -95,8 +96,8 @@ func (r Request) CheckBody() error {
 	return nil
 }
 
-// Explain serves the request twice, the first time to warm up the caches of the service, and explains the statements
-// of the second time. Nothing is committed. Its error names the response if the handler sends no statement.
+// Explain serves the request twice and explains the statements of the second time. The first time fills the caches of
+// the handler. Explain commits nothing. If the handler returns an error without a statement, Explain returns that error.
 func Explain(ctx context.Context, options Options, request Request) (*Report, error) {
 	if options.DirectURL == "" {
 		options.DirectURL = options.URL
@@ -115,7 +116,7 @@ func Explain(ctx context.Context, options Options, request Request) (*Report, er
 		return nil, err
 	}
 	if len(recorded) == 0 && report.Status >= http.StatusBadRequest {
-		return nil, fmt.Errorf("the service sends no statement for %s %s: it returns %d %s: %s",
+		return nil, fmt.Errorf("%s %s sends no SQL statement: the response is %d %s: %s",
 			request.Method, request.Target, report.Status, http.StatusText(report.Status), report.Detail)
 	}
 	session, err := newSession(ctx, options, request.isClaim())
@@ -134,8 +135,8 @@ func Explain(ctx context.Context, options Options, request Request) (*Report, er
 	return report, errors.Join(err, session.close())
 }
 
-// checkSchema returns an error if the database lacks migrations or functions. A role that may not read which ones
-// there are is not rejected.
+// checkSchema returns an error if the schema or the functions of the database are outdated. It returns nil if the role
+// has no permission to read their versions.
 func checkSchema(ctx context.Context, url string) error {
 	status, err := migrate.GetStatus(ctx, url)
 	if err != nil || status.Newer() || status.UpToDate() {

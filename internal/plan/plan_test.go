@@ -13,7 +13,7 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// hosts are 200 providers with cores and memory, and a consumer that has some of host 1.
+// hosts inserts 200 providers with inventories of VCPU and MEMORY_MB.
 const hosts = `
 INSERT INTO resource_providers (id, uuid, name, root_id) OVERRIDING SYSTEM VALUE
 SELECT n, ('aa000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'host-' || n, n FROM generate_series(1, 200) AS n;
@@ -28,7 +28,7 @@ var (
 	consumer = dbtest.NumberedUUID("cc", 1)
 )
 
-// claim is a body that asks for some VCPU of a provider.
+// claim returns the body of a claim of VCPU on the provider.
 func claim(amount int) []byte {
 	return fmt.Appendf(nil, `{"allocations": {"%s": {"resources": {"VCPU": %d}}}, "project_id": "p", "user_id": "u",
 		"consumer_generation": null, "consumer_type": "INSTANCE"}`, provider, amount)
@@ -95,7 +95,7 @@ func TestCLI_PlanOfCandidates_ExplainsWarmStatements(t *testing.T) {
 		"3 round trips, 4 statements", "3  CandidateWalkSimple", "rows: slots 1 roots 10", "$1 = '{VCPU}'",
 	} {
 		if !strings.Contains(page, part) {
-			t.Errorf("%q is not in:\n%s", part, page)
+			t.Errorf("page lacks %q:\n%s", part, page)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestCLI_PlanOfClaim_ChangesNothing(t *testing.T) {
 		if !slices.ContainsFunc(statement.Nested, func(n plan.Nested) bool {
 			return strings.Contains(n.SQL, "inventories SET used") && n.Calls == 1 && n.Buffers.Hit > 0
 		}) || len(statement.NestedText) == 0 || !strings.Contains(page, "Update on inventories") {
-			t.Errorf("%s: the update of the inventory is not shown:\n%s", test.request, page)
+			t.Errorf("%s: page lacks the update of the inventory:\n%s", test.request, page)
 		}
 	}
 	if changes := before.Diff(dbtest.Snapshot(t, db)); changes != nil {
@@ -155,7 +155,7 @@ func TestCLI_PlanOfClaim_ChangesNothing(t *testing.T) {
 	}
 }
 
-// newRole makes a role that may read and write rows, and returns the address of the database for it.
+// newRole creates a role with permission to read and write rows, and returns its database URL.
 func newRole(t *testing.T, db *dbtest.DB) (role, at string) {
 	t.Helper()
 	role = db.Name + "_plan"
@@ -194,11 +194,11 @@ func TestCLI_PlanWithoutAutoExplain_ReportsReason(t *testing.T) {
 	}
 	if !strings.Contains(report.NoNested, "auto_explain") ||
 		!strings.Contains(page, "\nStatements inside functions are not shown") {
-		t.Errorf("the reason is not reported: %q\n%s", report.NoNested, page)
+		t.Errorf("reason = %q, want auto_explain in it and a note on the page:\n%s", report.NoNested, page)
 	}
 }
 
-// TestCLI_PlanWithGrantedAutoExplain_ShowsFunctions does what docs/database-reference.md says.
+// TestCLI_PlanWithGrantedAutoExplain_ShowsFunctions runs the statements of docs/database-reference.md.
 func TestCLI_PlanWithGrantedAutoExplain_ShowsFunctions(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)

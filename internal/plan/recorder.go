@@ -12,25 +12,24 @@ import (
 	"github.com/berthd/berth/server/postgres"
 )
 
-// Recorded is a statement that was sent.
+// Recorded is a statement that the handler sent.
 type Recorded struct {
 	// Name is the name of the query in sql/queries.
 	Name string
-	// SQL is its text, without the line of its name.
+	// SQL is its text without the first line, which has the name.
 	SQL  string
 	Args []any
 }
 
-// Recorder is a tracer of the driver that keeps the generated queries, and counts round trips. It is safe for
-// concurrent use.
+// Recorder is a tracer for pgx that records the generated queries and counts round trips. It is safe for concurrent use.
 type Recorder struct {
 	mutex      sync.Mutex
 	statements []Recorded
 	roundTrips int
 }
 
-// Reset returns what was recorded since the last call, and forgets it. Round trips include the beginning and the end
-// of transactions, but not the preparation of statements, which a connection prepares once.
+// Reset returns the statements and round trips since the last call, and clears them. Round trips include the beginning
+// and the end of transactions. They exclude the preparation of statements, which happens once per connection.
 func (r *Recorder) Reset() (statements []Recorded, roundTrips int) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -39,7 +38,7 @@ func (r *Recorder) Reset() (statements []Recorded, roundTrips int) {
 	return statements, roundTrips
 }
 
-// TraceQueryStart records a statement that is sent alone.
+// TraceQueryStart records a single statement.
 func (r *Recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -53,7 +52,7 @@ func (r *Recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 // TraceQueryEnd does nothing.
 func (r *Recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// TraceBatchStart records statements that are sent together.
+// TraceBatchStart records the statements of a batch.
 func (r *Recorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -70,7 +69,7 @@ func (r *Recorder) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQue
 // TraceBatchEnd does nothing.
 func (r *Recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// add keeps a generated query. What begins or ends a transaction has no name and no plan.
+// add records a generated query. It ignores statements without a name, which begin or end a transaction.
 func (r *Recorder) add(sql string, args []any) {
 	if line, rest, named := strings.Cut(sql, "\n"); named && strings.HasPrefix(line, "-- name: ") {
 		r.statements = append(r.statements, Recorded{Name: postgres.QueryName(sql), SQL: strings.TrimSpace(rest), Args: args})
@@ -80,7 +79,7 @@ func (r *Recorder) add(sql string, args []any) {
 // Literals returns arguments as SQL literals of the types that a prepared statement expects.
 func Literals(types *pgtype.Map, oids []uint32, args []any) ([]string, error) {
 	if len(oids) != len(args) {
-		return nil, fmt.Errorf("the statement has %d parameters, and %d arguments were recorded", len(oids), len(args))
+		return nil, fmt.Errorf("the statement has %d parameters but %d recorded arguments", len(oids), len(args))
 	}
 	literals := make([]string, len(args))
 	for i, arg := range args {
@@ -97,7 +96,7 @@ func Literals(types *pgtype.Map, oids []uint32, args []any) ([]string, error) {
 	return literals, nil
 }
 
-// quote writes a text as a literal, whatever standard_conforming_strings is.
+// quote returns a text as an SQL literal that is valid with any value of standard_conforming_strings.
 func quote(text string) string {
 	escaped := strings.ReplaceAll(text, "'", "''")
 	if strings.Contains(text, `\`) {

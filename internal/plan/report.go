@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Report is how one request was served.
+// Report is the result of one request: its response and its statements.
 type Report struct {
 	Request      string `json:"request"`
 	Microversion string `json:"microversion"`
@@ -17,14 +17,14 @@ type Report struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 	Bytes  int    `json:"bytes"`
-	// RoundTrips is how often the request waits for the database.
+	// RoundTrips is the number of times that the request waits for the database.
 	RoundTrips int `json:"round_trips"`
 	// NoNested is the reason why the statements inside functions are not shown.
 	NoNested   string      `json:"nested_unavailable,omitempty"`
 	Statements []Statement `json:"statements"`
 }
 
-// Statement is one statement that was sent, as a DBA can send it too.
+// Statement is one statement of the request, with its arguments and its plan.
 type Statement struct {
 	// Name is the name of the query in sql/queries.
 	Name string `json:"name"`
@@ -36,55 +36,55 @@ type Statement struct {
 	Measured
 	// Planning is the time in milliseconds to get the plan on a connection that has executed the statement before.
 	Planning float64 `json:"planning_ms"`
-	// Parts are the rows of each common table expression, the result last.
+	// Parts has the row count of each common table expression; the last is the result.
 	Parts []Part `json:"parts,omitempty"`
-	// Text is the plan as EXPLAIN prints it, of another execution.
+	// Text is the plan of another execution in EXPLAIN's text format.
 	Text string `json:"text,omitempty"`
-	// Nested are the statements inside functions, in the order in which they were first executed.
+	// Nested lists the statements inside functions, in the order of their first execution.
 	Nested []Nested `json:"nested,omitempty"`
-	// NestedText are their plans as auto_explain prints them, one for each call, of another execution.
+	// NestedText has their plans of another execution in auto_explain's text format, one for each call.
 	NestedText []string `json:"nested_text,omitempty"`
 }
 
 // Nested is a statement inside a function or trigger.
 type Nested struct {
-	// Name is that in the comment of the statement, or its first words.
+	// Name is the name in the comment of the statement, or else its first words.
 	Name  string `json:"name"`
 	SQL   string `json:"sql"`
 	Calls int    `json:"calls"`
-	// Measured is of all calls together; its plan and nodes are those of the slowest call.
+	// Measured is the sum of all calls. Its plan and nodes are those of the slowest call.
 	Measured
 
 	slowest float64
 }
 
-// Measured is what an execution cost.
+// Measured is the cost and the plan of an execution.
 type Measured struct {
 	// Time is in milliseconds.
 	Time    float64 `json:"time_ms"`
 	Rows    int64   `json:"rows"`
 	Buffers Buffers `json:"buffers"`
-	// Slowest are the nodes of the plan that took the most time by themselves.
+	// Slowest lists the nodes with the longest time without their child nodes.
 	Slowest []NodeTime `json:"slowest_nodes,omitempty"`
-	// Hints name what is not expected in a plan of Berth.
+	// Hints lists unexpected sequential scans.
 	Hints []string        `json:"hints,omitempty"`
 	Plan  json.RawMessage `json:"plan,omitempty"`
 }
 
-// Buffers are pages of PostgreSQL: found in its cache, read from the operating system, changed.
+// Buffers counts pages of PostgreSQL: found in shared buffers, read from the operating system, and dirtied.
 type Buffers struct {
 	Hit     int64 `json:"hit"`
 	Read    int64 `json:"read"`
 	Dirtied int64 `json:"dirtied"`
 }
 
-// Part is how many rows a common table expression returned.
+// Part is the row count of a common table expression.
 type Part struct {
 	Name string `json:"name"`
 	Rows int64  `json:"rows"`
 }
 
-// NodeTime is a node of a plan and the time in milliseconds that it took without the nodes below it.
+// NodeTime is a node of a plan and its time in milliseconds without its child nodes.
 type NodeTime struct {
 	Node  string  `json:"node"`
 	Time  float64 `json:"time_ms"`
@@ -92,7 +92,7 @@ type NodeTime struct {
 	Loops int64   `json:"loops"`
 }
 
-// read reads what EXPLAIN (FORMAT JSON) returns.
+// read parses the output of EXPLAIN (FORMAT JSON).
 func (s *Statement) read(document []byte) error {
 	var plans []struct {
 		Plan      json.RawMessage
@@ -100,7 +100,7 @@ func (s *Statement) read(document []byte) error {
 		Execution float64 `json:"Execution Time"`
 	}
 	if err := json.Unmarshal(document, &plans); err != nil || len(plans) != 1 {
-		return fmt.Errorf("a plan that can't be read: %s: %w", document, err)
+		return fmt.Errorf("cannot parse the plan: %w: %s", err, document)
 	}
 	root, err := s.measure(plans[0].Plan)
 	if err != nil {
@@ -111,11 +111,11 @@ func (s *Statement) read(document []byte) error {
 	return nil
 }
 
-// measure reads a plan.
+// measure parses the plan of one statement.
 func (m *Measured) measure(plan json.RawMessage) (*node, error) {
 	root := &node{}
 	if err := json.Unmarshal(plan, root); err != nil {
-		return nil, fmt.Errorf("a plan that can't be read: %s: %w", plan, err)
+		return nil, fmt.Errorf("cannot parse the plan: %w: %s", err, plan)
 	}
 	m.Plan, m.Rows, m.Time = plan, root.rows(), root.total()
 	m.Buffers = Buffers{root.Hit, root.Read, root.Dirtied}
@@ -129,8 +129,8 @@ var (
 	spaces     = regexp.MustCompile(`\s+`)
 )
 
-// readNested reads messages of auto_explain, "1.5 ms  plan:" and a document, and adds those of one statement up. The
-// outer statement, which called the functions, has a plan of its own and is left out.
+// readNested parses messages of auto_explain, which are "1.5 ms  plan:" and a JSON document. It sums up the calls of
+// each statement. It omits the outer statement, which calls the functions and has its own plan.
 func readNested(outer string, messages []string) ([]Nested, error) {
 	var found []Nested
 	for _, message := range messages {
@@ -140,7 +140,7 @@ func readNested(outer string, messages []string) ([]Nested, error) {
 			Plan json.RawMessage
 		}
 		if err := json.Unmarshal([]byte(document), &logged); err != nil {
-			return nil, fmt.Errorf("a plan of auto_explain that can't be read: %w: %s", err, message)
+			return nil, fmt.Errorf("cannot parse a plan of auto_explain: %w: %s", err, message)
 		}
 		if logged.SQL == outer {
 			continue
@@ -159,7 +159,7 @@ func readNested(outer string, messages []string) ([]Nested, error) {
 	return found, nil
 }
 
-// add adds one call.
+// add adds the cost of one call.
 func (n *Nested) add(one Measured) {
 	n.Calls++
 	n.Time += one.Time
@@ -177,7 +177,7 @@ func (n *Nested) add(one Measured) {
 	}
 }
 
-// nameOf returns the name of a statement inside a function: that in its comment, or its beginning.
+// nameOf returns the name of a nested statement: the name in its comment, or else its first 49 characters.
 func nameOf(sql string) string {
 	if name := nestedName.FindStringSubmatch(sql); name != nil {
 		return name[1]
@@ -189,5 +189,5 @@ func nameOf(sql string) string {
 	return string(words)
 }
 
-// byTime sorts nodes, the slowest first.
+// byTime compares nodes by time, the slowest first.
 func byTime(a, b NodeTime) int { return cmp.Compare(b.Time, a.Time) }

@@ -19,11 +19,11 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// lockTimeout bounds the wait of a claim for row locks.
+// lockTimeout is the maximum time that a claim waits for row locks.
 const lockTimeout = 5 * time.Second
 
-// serve sends the request twice to a handler of the service, and returns the second response and the statements that
-// the handler sent for it. What a claim writes is rolled back.
+// serve sends the request twice to an API handler in this process. It returns the second response and its statements.
+// The transaction of a claim is rolled back.
 func serve(ctx context.Context, options Options, request Request) (*Report, []Recorded, error) {
 	recorder := &Recorder{}
 	data, err := store.Open(ctx, postgres.Options{
@@ -37,7 +37,7 @@ func serve(ctx context.Context, options Options, request Request) (*Report, []Re
 	both := server.Defaults(data, options.Log)
 	both.Baremetal = &baremetal.Options{}
 	service := inprocess.Serve(server.New(both).Public, options.Log)
-	defer func() { _ = service.Close() }() // the response was read
+	defer func() { _ = service.Close() }() // all responses are read
 	if _, err := send(ctx, service, request); err != nil {
 		return nil, nil, err
 	}
@@ -55,7 +55,7 @@ func serve(ctx context.Context, options Options, request Request) (*Report, []Re
 func send(ctx context.Context, service http.RoundTripper, request Request) (*Report, error) {
 	r, err := http.NewRequestWithContext(ctx, request.Method, inprocess.URL+request.Target, bytes.NewReader(request.Body))
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a path: %w", request.Target, err)
+		return nil, fmt.Errorf("invalid path %q: %w", request.Target, err)
 	}
 	version := cmp.Or(request.Microversion, microversion.Latest)
 	r.Header.Set("X-Auth-Token", "admin")

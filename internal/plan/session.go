@@ -13,18 +13,19 @@ import (
 	"github.com/berthd/berth/server/postgres"
 )
 
-// session is a connection with one transaction, in which statements are explained.
+// session is a connection with one transaction that executes EXPLAIN.
 type session struct {
 	conn *pgx.Conn
-	// text is set if each statement also has a plan as EXPLAIN prints it.
+	// text is set if the report has plans in EXPLAIN's text format.
 	text bool
-	// noNested is the reason why the statements inside functions are not shown; empty: they are.
+	// noNested is the reason why the statements inside functions are not shown; empty: they are shown.
 	noNested string
-	// notices are the plans that auto_explain sent for the statement at hand.
+	// notices has the plans that auto_explain sent for the current statement.
 	notices []string
 }
 
-// newSession connects as the service does, and begins the transaction. It is read-only unless writes is set.
+// newSession connects with the planner settings of the server and begins a transaction, which is read-only unless writes
+// is set.
 func newSession(ctx context.Context, options Options, writes bool) (*session, error) {
 	config, err := pgx.ParseConfig(options.DirectURL)
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *session) begin(ctx context.Context, writes bool) (err error) {
 // close ends the connection, and with it the transaction.
 func (s *session) close() error { return s.conn.Close(context.Background()) }
 
-// exec runs a statement whose text contains its values.
+// exec executes a statement without parameters.
 func (s *session) exec(ctx context.Context, statement string) error {
 	_, err := s.conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol)
 	return err
@@ -73,13 +74,13 @@ func (s *session) exec(ctx context.Context, statement string) error {
 
 const isAutoExplainLoaded = "SELECT EXISTS (SELECT FROM pg_settings WHERE name = 'auto_explain.log_nested_statements')"
 
-// loadAutoExplain prepares the session for traced. It returns the reason if the role may not, or if
-// PostgreSQL does not have the module.
+// loadAutoExplain loads and configures auto_explain for traced. It returns a reason if the role lacks the permission or
+// PostgreSQL lacks the module.
 func (s *session) loadAutoExplain(ctx context.Context) (reason string, err error) {
 	var reported *pgconn.PgError
 	if err := s.exec(ctx, "LOAD 'auto_explain'"); errors.As(err, &reported) {
-		// The module may be there already, through session_preload_libraries. Before it is, any role may set its
-		// parameters, without effect.
+		// session_preload_libraries may have loaded the module. SET cannot show this: without the module, it succeeds
+		// for any role and has no effect.
 		var loaded bool
 		if err := s.conn.QueryRow(ctx, isAutoExplainLoaded).Scan(&loaded); err != nil {
 			return "", err
@@ -90,7 +91,7 @@ func (s *session) loadAutoExplain(ctx context.Context) (reason string, err error
 	} else if err != nil {
 		return "", err
 	}
-	// At the level notice, plans go to this client and not into the log of the server.
+	// At the level notice, PostgreSQL sends plans to this client and does not log them.
 	for _, set := range []string{
 		"SET auto_explain.log_min_duration = -1", "SET auto_explain.log_nested_statements = on",
 		"SET auto_explain.log_analyze = on", "SET auto_explain.log_buffers = on", "SET auto_explain.log_timing = on",
@@ -106,8 +107,8 @@ func (s *session) loadAutoExplain(ctx context.Context) (reason string, err error
 	return "", nil
 }
 
-// explain executes a statement once without a plan, then with one. PostgreSQL has then planned it, and what it calls,
-// as on a connection that the service has used before.
+// explain executes a statement without EXPLAIN first, and then with it. The first execution fills the plan cache for the
+// statement and the functions that it calls, as on a used connection of the server.
 func (s *session) explain(ctx context.Context, recorded Recorded) (Statement, error) {
 	explained := Statement{Name: recorded.Name, SQL: recorded.SQL}
 	prepared, err := s.conn.Prepare(ctx, "explained", recorded.SQL)
@@ -139,7 +140,8 @@ func (s *session) explain(ctx context.Context, recorded Recorded) (Statement, er
 	return explained, s.conn.Deallocate(ctx, "explained")
 }
 
-// explainOuter adds the plans of a statement that succeeds. No other plan is made meanwhile, which would cost time.
+// explainOuter adds the plans of a statement that succeeds. auto_explain is off meanwhile, because it would add to the
+// measured time.
 func (s *session) explainOuter(ctx context.Context, explained *Statement, execute string) error {
 	document, err := s.plan(ctx, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+execute)
 	if err == nil && s.text {
@@ -151,8 +153,8 @@ func (s *session) explainOuter(ctx context.Context, explained *Statement, execut
 	return explained.read([]byte(document))
 }
 
-// explainNested adds the plans of the statements inside the functions that a statement calls. Those of a statement that
-// is rejected are the plans of what it executed before.
+// explainNested adds the plans of the nested statements. For a rejected statement, these are the nested statements
+// before the error.
 func (s *session) explainNested(ctx context.Context, explained *Statement, execute string) error {
 	if s.noNested != "" {
 		return nil
@@ -173,7 +175,7 @@ func (s *session) explainNested(ctx context.Context, explained *Statement, execu
 	return err
 }
 
-// traced executes a statement and returns the messages of auto_explain, also if PostgreSQL rejects the statement.
+// traced executes a statement and returns the messages of auto_explain, even if PostgreSQL rejects the statement.
 func (s *session) traced(ctx context.Context, setFormat, execute string) ([]string, error) {
 	s.notices = nil
 	_, err := s.trial(ctx, func() error {
@@ -187,8 +189,8 @@ func (s *session) traced(ctx context.Context, setFormat, execute string) ([]stri
 	return s.notices, err
 }
 
-// trial runs what is rolled back, also where it succeeds. rejected is what PostgreSQL answered, such as an SQLSTATE of
-// the functions.
+// trial calls run in a savepoint and always rolls back to it. rejected is the error of PostgreSQL, for example an
+// SQLSTATE of Berth's functions; err is any other error.
 func (s *session) trial(ctx context.Context, run func() error) (rejected *pgconn.PgError, err error) {
 	if err := s.exec(ctx, "SAVEPOINT trial"); err != nil {
 		return nil, err
@@ -199,7 +201,7 @@ func (s *session) trial(ctx context.Context, run func() error) (rejected *pgconn
 	return rejected, s.exec(ctx, "ROLLBACK TO SAVEPOINT trial")
 }
 
-// plan returns what EXPLAIN prints for a statement that has succeeded before.
+// plan returns the output of EXPLAIN for a statement that succeeds.
 func (s *session) plan(ctx context.Context, explain string) (text string, err error) {
 	rejected, err := s.trial(ctx, func() error {
 		rows, err := s.conn.Query(ctx, explain, pgx.QueryExecModeSimpleProtocol)

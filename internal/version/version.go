@@ -1,4 +1,4 @@
-// Package version knows which berth this is, and has the command that prints it.
+// Package version returns the version and build information of this program, and has `berth version`.
 //
 // It is not for versions of the APIs (package microversion) or of the schema (package migrate).
 package version
@@ -13,22 +13,22 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-// version is set by the linker (-X github.com/berthd/berth/internal/version.version=v1.2.3); `go install` and
-// `go run` leave it empty, and the build information answers instead.
+// version is set by the linker (-X github.com/berthd/berth/internal/version.version=v1.2.3). It is empty with
+// `go install` and `go run`; This then uses the build information.
 var version string
 
-// Build says which berth this is.
+// Build is the version and build information of the program.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	// The microversions of the Placement API.
+	// Oldest and Newest are the limits of the supported microversions of the Placement API.
 	Oldest string `json:"min_microversion"`
 	Newest string `json:"max_microversion"`
 }
 
-// This returns what the linker and the build information say of this program.
+// This returns the Build of this program.
 func This() Build {
 	served := microversion.All()
 	b := Build{
@@ -53,13 +53,14 @@ func This() Build {
 	return b
 }
 
-// Command makes `berth version`.
+// Command returns `berth version`.
 func Command(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Show which berth this is",
-		Long: `Show the version, the revision it was built from, the Go version and platform of
-the build, and the microversions of the Placement API that it serves.`,
+		Short: "Show the version of Berth",
+		Long: `Show the version of Berth, its source revision, the Go version and platform of the
+build, and the supported microversions of the Placement API. Exit codes: 0 printed,
+2 the command line is invalid.`,
 		Example: "  berth version\n  berth version --output json",
 		Args:    cobra.NoArgs,
 	}
