@@ -121,7 +121,7 @@ func TestReshape_PreviewApplyUndo_RestoresTree(t *testing.T) {
 			h := newGPUHosts(t)
 			reshape, before := run(h), h.text()
 			shown := reshape(h.plan)
-			if shown.code != frame.ExitOK || shown.stderr != "" || !strings.HasSuffix(shown.stdout, "Nothing was done; --apply does it.\n") ||
+			if shown.code != frame.ExitOK || shown.stderr != "" || !strings.HasSuffix(shown.stdout, "No changes applied; to apply them, add --apply.\n") ||
 				!strings.Contains(shown.stdout, "compute-1_gpu0") || h.text() != before {
 				t.Fatalf("preview: exit code %d, %s\n%s", shown.code, shown.stderr, shown.stdout)
 			}
@@ -244,10 +244,10 @@ func TestReshape_OfflineFromLocalHardware_AppliesLayout(t *testing.T) {
 	h := newGPUHosts(t)
 	machine := filepath.Join("..", "..", "agent", "host", "testdata", "machine-two-sockets.golden")
 	flags := []string{"--layout=numa", "--hardware-file", machine, "--host", "compute-2", "--consumers=fit"}
-	if done := h.offline(append(flags, "--apply", "--yes")...); done.code != frame.ExitOK || !strings.HasSuffix(done.stdout, "compute-2: done.\n") {
+	if done := h.offline(append(flags, "--apply", "--yes")...); done.code != frame.ExitOK || !strings.HasSuffix(done.stdout, "compute-2: reshaped.\n") {
 		t.Fatalf("exit code %d, %s\n%s", done.code, done.stderr, done.stdout)
 	}
-	h.want(h.offline(flags...), frame.ExitOK, "compute-2: nothing to do.\n", "")
+	h.want(h.offline(flags...), frame.ExitOK, "compute-2: no changes.\n", "")
 	record, err := h.client.AllocationList(t.Context(), uuid.MustParse("cccccccc-0000-4000-8000-000000000003"))
 	if err != nil {
 		t.Fatal(err)
@@ -311,10 +311,10 @@ func TestReshape_InvalidPlanOrFlags_RejectedBeforeRequest(t *testing.T) {
 func TestReshape_HostNotInPlan_Rejected(t *testing.T) {
 	t.Parallel()
 	h := newGPUHosts(t)
-	h.want(h.online(h.plan, "--host", "compute-2"), frame.ExitUsage, "", "berth: host: \"compute-2\" (flag --host) is not in the plan; the plan is for compute-1\n")
+	h.want(h.online(h.plan, "--host", "compute-2"), frame.ExitUsage, "", "berth: host: \"compute-2\" (flag --host) is not a host of the plan; choose from compute-1\n")
 	h.write(h.plan, "root: compute-1_child\nremove: [x]\n")
 	if _, err := h.client.ProviderCreate(t.Context(), "compute-1_child", treeID(9), treeID(1)); err != nil {
 		t.Fatal(err)
 	}
-	h.want(h.online(h.plan), frame.ExitFailed, "", "berth: compute-1_child is not a host: it stands in the tree of "+treeID(1).String()+"; name the root\n")
+	h.want(h.online(h.plan), frame.ExitFailed, "", "berth: compute-1_child is not a root provider: it belongs to the tree of "+treeID(1).String()+"; name the root\n")
 }

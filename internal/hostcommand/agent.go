@@ -59,12 +59,12 @@ invalid.`,
 	addAgentFlags(command.Flags())
 	command.Flags().AddFlagSet(connecting.PersistentFlags())
 	format := frame.OutputFlag(command)
-	command.Flags().Lookup("output").Usage = "output `format` of --dry-run: table (a picture) or json"
+	command.Flags().Lookup("output").Usage = "output `format` of --dry-run: table (a drawing of the tree) or json"
 	frame.CompleteChoices(command, "layout", string(host.Flat), string(host.NUMA))
 	frame.CompleteChoices(command, consumersFlag, "cgroup", "fit", "file:", "cgroup:")
 	frame.CompleteChoices(command, "log-format", "text", "json")
 	frame.CompleteChoices(command, "log-level", "debug", "info", "warn", "error")
-	frame.Family(command, surveyCommand(f))
+	frame.Family(command, hardwareCommand(f))
 	command.RunE = func(c *cobra.Command, _ []string) error {
 		if err := frame.CheckOutput(*format); err != nil {
 			return err
@@ -81,7 +81,7 @@ invalid.`,
 	return command
 }
 
-// prepareAgent prepares the three modes of the agent.
+// prepareAgent runs the agent in one of its modes: a preview, one reconciliation, or reconciliations until a signal.
 func prepareAgent(f *frame.Frame, c *cobra.Command, settings *agentSettings, format string) error {
 	log := open.Logger(&config.Settings{LogFormat: settings.logFormat, LogLevel: settings.logLevel}, f.Stderr)
 	config, err := settings.loadConfig()
@@ -133,26 +133,26 @@ func runAgent(ctx context.Context, f *frame.Frame, settings *agentSettings, log 
 		return err
 	}
 	defer closeMetrics()
-	supervised := &agentNotifier{SystemdNotifier: open.SystemdNotifier{Log: log}}
+	notifier := &agentNotifier{SystemdNotifier: open.SystemdNotifier{Log: log}}
 	var tracker *agent.Tracker
-	inStep := false
+	upToDate := false
 	tracker = newTracker(agent.Options{Attempts: int(settings.attempts), Log: log, Observe: func(pass agent.Reconciliation) {
 		metrics.observe(pass)
-		supervised.passed(pass, tracker.Fatal(pass.Err))
-		if !inStep && pass.Err == nil {
+		notifier.report(pass, tracker.Fatal(pass.Err))
+		if !upToDate && pass.Err == nil {
 			log.Info("the provider tree of this host is up to date", "providers", pass.Providers)
 		}
-		inStep = pass.Err == nil
+		upToDate = pass.Err == nil
 		log.Debug("reconciliation finished", "took", pass.Took, "attempts", pass.Attempts, "providers", pass.Providers, "reshaped", pass.Reshaped)
 	}})
 	defer frame.OnHangup(tracker.Trigger)()
 	ended := context.AfterFunc(stop.Asked, func() {
 		log.Info("stopping")
-		supervised.Stopping()
+		notifier.Stopping()
 		tracker.Stop()
 	})
 	defer ended() // an unexpected exit returns an error
-	go supervised.Watch(timeout, func(most time.Duration) bool { return time.Since(tracker.Progress()) < most })
+	go notifier.Watch(timeout, func(maxAge time.Duration) bool { return time.Since(tracker.Progress()) < maxAge })
 
 	err = tracker.Run(timeout, settings.interval)
 	if errors.Is(err, context.Canceled) && timeout.Err() != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-func surveyCommand(f *frame.Frame) *cobra.Command {
+// hardwareCommand returns `berth agent hardware`.
+func hardwareCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "hardware",
 		Short: "Show the hardware that the agent discovers",
@@ -33,13 +34,13 @@ codes: 0 printed, 1 failed, 2 the command line is invalid.`,
 		if err != nil {
 			return err
 		}
-		return frame.PrintAs(f.Stdout, *format, machine, surveyTable(machine))
+		return frame.PrintAs(f.Stdout, *format, machine, hardwareTable(machine))
 	}
 	return command
 }
 
-// surveyTable returns a summary of the hardware as a table.
-func surveyTable(machine *host.Machine) [][]string {
+// hardwareTable returns a summary of the hardware as a table.
+func hardwareTable(machine *host.Machine) [][]string {
 	rows := [][]string{{"PART", "FOUND"}}
 	add := func(part, format string, values ...any) {
 		rows = append(rows, []string{part, fmt.Sprintf(format, values...)})
@@ -76,6 +77,7 @@ func surveyTable(machine *host.Machine) [][]string {
 	return rows
 }
 
+// pagesText returns a suffix with the huge pages that are part of the memory.
 func pagesText(all []host.HugePages) string {
 	var parts []string
 	for _, pages := range all {
@@ -86,5 +88,5 @@ func pagesText(all []host.HugePages) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return ", of it " + strings.Join(parts, " and ")
+	return ", including " + strings.Join(parts, " and ")
 }

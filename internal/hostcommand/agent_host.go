@@ -70,22 +70,22 @@ func newHostDriver(ctx context.Context, settings *agentSettings, config *host.Co
 
 // readMachine reads the output of `berth agent hardware --output json`.
 func readMachine(path string) (*host.Machine, error) {
-	wrong := func(err error) error {
-		return frame.InputErrors{&frame.InputError{Setting: "hardware-file", Value: path, Origin: "flag --hardware-file", Rule: frame.Rule{Broken: fmt.Sprintf("holds no recorded machine (%v)", err), Remedy: "write one with 'berth agent hardware --output json'"}}}
+	invalid := func(err error) error {
+		return frame.InputErrors{&frame.InputError{Setting: "hardware-file", Value: path, Origin: "flag --hardware-file", Rule: frame.Rule{Broken: fmt.Sprintf("contains no recorded hardware (%v)", err), Remedy: "record hardware with 'berth agent hardware --output json'"}}}
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, wrong(err)
+		return nil, invalid(err)
 	}
 	machine := &host.Machine{}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(machine); err != nil {
-		return nil, wrong(err)
+		return nil, invalid(err)
 	}
 	if len(machine.CPUs) == 0 && machine.Sees(host.PartCPUs) {
-		// A host without processors would lose all its inventory.
-		return nil, wrong(errors.New("it has no processors, and does not say that they could not be seen"))
+		// The agent would delete the whole inventory of a host without CPUs.
+		return nil, invalid(errors.New("it has no CPUs, and does not list them as missing"))
 	}
 	return machine, nil
 }

@@ -28,6 +28,7 @@ type agentMetrics struct {
 	providers   prometheus.Gauge
 }
 
+// newAgentMetrics returns registered metrics, with a counter of 0 for each outcome.
 func newAgentMetrics() *agentMetrics {
 	m := &agentMetrics{
 		registry: prometheus.NewRegistry(),
@@ -60,6 +61,7 @@ func newAgentMetrics() *agentMetrics {
 	return m
 }
 
+// observe records a reconciliation.
 func (m *agentMetrics) observe(pass agent.Reconciliation) {
 	m.passes.WithLabelValues(outcomeOf(pass.Err)).Inc()
 	m.conflicts.Add(float64(pass.Conflicts))
@@ -78,7 +80,7 @@ const outcomeSuccess, outcomeFailed = "success", "failed"
 // outcomes maps errors to outcomes; the first match counts.
 var outcomes = []struct {
 	name string
-	of   error
+	err  error
 }{
 	{"reshape_conflict", client.ErrReshapeConflict},
 	{"reshape_failed", client.ErrReshapeFailed},
@@ -91,19 +93,20 @@ var outcomes = []struct {
 
 func outcomeNames() []string {
 	var names []string
-	for _, one := range outcomes {
-		names = append(names, one.name)
+	for _, outcome := range outcomes {
+		names = append(names, outcome.name)
 	}
 	return names
 }
 
+// outcomeOf returns the outcome of a reconciliation with an error, or nil.
 func outcomeOf(err error) string {
 	if err == nil {
 		return outcomeSuccess
 	}
-	for _, one := range outcomes {
-		if errors.Is(err, one.of) {
-			return one.name
+	for _, outcome := range outcomes {
+		if errors.Is(err, outcome.err) {
+			return outcome.name
 		}
 	}
 	return outcomeFailed

@@ -39,7 +39,7 @@ func previewAgent(ctx context.Context, f *frame.Frame, tracker *agent.Tracker, f
 	fmt.Fprintln(text)
 	switch {
 	case changes.Empty():
-		fmt.Fprintln(text, "The server has the same tree; there is nothing to write.")
+		fmt.Fprintln(text, "The server has the same tree; no changes are needed.")
 	case preview.Reshape:
 		fmt.Fprintln(text, "Difference from the server's tree, which requires a reshape (on startup only):")
 	default:
@@ -56,8 +56,8 @@ func previewAgent(ctx context.Context, f *frame.Frame, tracker *agent.Tracker, f
 }
 
 // previewJSON writes {"trees": […], "difference": {…}, "reshape": false}, with the
-// members as package draw describes them. The uuids of providers that do not exist
-// yet are other ones every time.
+// members that package draw documents. Providers that do not exist yet have random
+// UUIDs.
 func previewJSON(f *frame.Frame, preview *agent.Preview, after draw.Forest, changes *draw.Changes) error {
 	forest, difference := &bytes.Buffer{}, &bytes.Buffer{}
 	if err := errors.Join(draw.JSON(forest, after), changes.JSON(difference)); err != nil {

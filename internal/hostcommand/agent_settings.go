@@ -61,6 +61,7 @@ func (a *agentSettings) table() []setting.CommandSetting {
 	}
 }
 
+// agentSetting returns a setting with its BERTH_AGENT_ variable.
 func agentSetting(name, fallback string, value setting.Reader, help string) setting.CommandSetting {
 	return setting.CommandSetting{Setting: setting.Setting{Name: name, Fallback: fallback, Value: value, Help: help}, Environment: []string{agentVariable(name)}}
 }
@@ -78,17 +79,19 @@ func Variables() []string {
 	return names
 }
 
+// optionalUUID returns a reader for a UUID or an empty text.
 func optionalUUID(field *uuid.UUID) setting.Reader {
 	return setting.Reader{Kind: "uuid", Read: func(text string) *frame.Rule {
 		parsed, err := uuid.Parse(text)
 		if text != "" && (err != nil || parsed == uuid.Nil) {
-			return &frame.Rule{Broken: "is not the uuid of a provider", Remedy: "write one such as 5a1f0f3e-0b0c-4e5c-9d38-3e1f2c4b6a70, or leave it out"}
+			return &frame.Rule{Broken: "is not a UUID of a provider", Remedy: "write a UUID, for example 5a1f0f3e-0b0c-4e5c-9d38-3e1f2c4b6a70, or omit it"}
 		}
 		*field = parsed
 		return nil
 	}}
 }
 
+// layoutChoice returns a reader for a layout or an empty text.
 func layoutChoice(field *string) setting.Reader {
 	known := setting.OneOf(field, "", string(host.Flat), string(host.NUMA))
 	return setting.Reader{Kind: known.Kind, Read: func(text string) *frame.Rule {
@@ -99,6 +102,7 @@ func layoutChoice(field *string) setting.Reader {
 	}}
 }
 
+// addAgentFlags adds the flags of `berth agent`. Their help names their variables.
 func addAgentFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	for _, row := range new(agentSettings).table() {
@@ -124,7 +128,7 @@ func loadAgentSettings(flags *pflag.FlagSet, environ []string) (*agentSettings, 
 		}
 	}
 	origin := "flag --" + consumersFlag
-	settings.consumers, _ = flags.GetStringArray(consumersFlag) // the flag is ours
+	settings.consumers, _ = flags.GetStringArray(consumersFlag) // addAgentFlags defines it
 	if !flags.Changed(consumersFlag) {
 		origin = "environment " + agentVariable(consumersFlag)
 		settings.consumers = setting.SplitList(variables[agentVariable(consumersFlag)])
@@ -143,7 +147,7 @@ func loadAgentSettings(flags *pflag.FlagSet, environ []string) (*agentSettings, 
 	return settings, nil
 }
 
-// loadConfig reads the driver's configuration; flags take precedence.
+// loadConfig reads the driver's configuration, and sets the layout and the name of the host. Flags take precedence.
 func (a *agentSettings) loadConfig() (*host.Config, error) {
 	config := &host.Config{}
 	if a.config != "" {
@@ -166,14 +170,14 @@ func (a *agentSettings) loadConfig() (*host.Config, error) {
 }
 
 // identity returns --uuid, or else a UUID derived from the machine ID and the name. It hashes the
-// machine ID, as machine-id(5) requires. Hosts with different names on one machine, such as in
+// machine ID, as machine-id(5) requires. Hosts with different names on one machine, for example in
 // tests, have different UUIDs.
 func (a *agentSettings) identity() (uuid.UUID, error) {
 	if a.uuid != uuid.Nil {
 		return a.uuid, nil
 	}
-	for _, place := range []string{"etc/machine-id", "var/lib/dbus/machine-id"} {
-		content, err := os.ReadFile(filepath.Join(a.Root, place))
+	for _, path := range []string{"etc/machine-id", "var/lib/dbus/machine-id"} {
+		content, err := os.ReadFile(filepath.Join(a.Root, path))
 		if err != nil {
 			continue
 		}

@@ -28,9 +28,9 @@ func TestAgent_HostUUID_DerivedFromMachineIDAndName(t *testing.T) {
 	const machine = "3d1219c7c4c5404aaa1f6d2a48adfda4"
 	first := identity(machine, "cn1")
 	if first != identity(machine, "cn1") || first.Version() != 5 {
-		t.Errorf("the uuid is not the same twice: %s", first)
+		t.Errorf("UUID = %s, want the same version 5 UUID on each call", first)
 	}
 	if first == identity(machine, "cn2") || first == identity("4"+machine[1:], "cn1") {
-		t.Error("two hosts have the same uuid")
+		t.Error("two hosts have the same UUID")
 	}
 }

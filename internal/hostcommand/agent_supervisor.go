@@ -17,10 +17,10 @@ type agentNotifier struct {
 	ready sync.Once
 }
 
-// passed reports the result of a reconciliation. The agent is ready after the first one that is
-// not fatal, even if the server is unreachable: units ordered after the agent must be able to
-// start without the server.
-func (s *agentNotifier) passed(pass agent.Reconciliation, fatal bool) {
+// report sends the result of a reconciliation. The agent is ready after the first reconciliation
+// without a fatal error, even if the server is unreachable: units ordered after the agent must be
+// able to start without the server.
+func (s *agentNotifier) report(pass agent.Reconciliation, fatal bool) {
 	at := pass.Began.Add(pass.Took).Format("15:04:05")
 	switch {
 	case pass.Err == nil:

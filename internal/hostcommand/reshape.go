@@ -37,34 +37,33 @@ func Reshape(f *frame.Frame) *cobra.Command {
 		Use:   "reshape [PLAN]",
 		Short: "Move inventories and their allocations to other providers or classes",
 		Long: `Reshape provider trees under running workloads: move virtual GPUs from a host to its
-cards, CPUs and memory to NUMA nodes, VCPU to PCPU. Inventories and allocations change
-in one transaction.
+cards, CPUs and memory to NUMA nodes, VCPU to PCPU. Inventories and allocations of a
+host change in one transaction.
 
 PLAN is a YAML or JSON file with one document per host:
 
-  root: compute-1              # the host, by name or uuid
+  root: compute-1              # the host, by name or UUID
   moves:
     - class: VGPU
-      from: compute-1          # left out: the root
-      to:                      # missing ones are created below from
+      from: compute-1          # default: the root
+      to:                      # created below 'from' if missing
         compute-1_gpu0: {total: 2}
         compute-1_gpu1: {total: 2}
-      consumers:               # or all, spread (where room is), or a list of uuids
+      consumers:               # or all, spread (by free capacity), or a list of UUIDs
         6f0c1d8e-5a0b-4c6f-9d8a-3c1f6b0e7a21: {compute-1_gpu0: 1}
-    - {class: VCPU, as: PCPU, consumers: all}     # another class, in place
+    - {class: VCPU, as: PCPU, consumers: all}     # another class, same provider
   providers:
     compute-1_gpu0: {traits: [CUSTOM_A100]}
   remove: [compute-1_old]
 
-Without PLAN, --layout or --agent-config computes the tree from the hardware of this
-host, as 'berth agent' does.
+Without PLAN, the command computes the tree from the hardware of this host, as 'berth
+agent' does; this requires --layout or --agent-config.
 
-By default the command only prints the difference. With --apply it first writes an undo
-plan to a new file, and then reshapes. The command is idempotent, so you can repeat it
-after a failure.
+By default the command only prints the difference. With --apply it writes an undo plan
+to a new file, and then reshapes. The command is idempotent: repeat it after a failure.
 
-With --offline it works on the database while no server runs, with the database
-settings of 'berth serve'. Otherwise it sends requests to a server.
+With --offline it changes the database directly, with the database settings of 'berth
+serve', while no server runs. By default it sends requests to a server.
 
 Exit codes: 0 succeeded, 1 failed, 2 the command line, the plan or a setting is
 invalid.`,
@@ -123,29 +122,29 @@ func (w *reshapeOptions) check(c *cobra.Command, arguments []string) (*planfile.
 	if err := frame.CheckOutput(w.output); err != nil {
 		return nil, err
 	}
-	machine := ""
+	hardwareFlag := ""
 	for _, name := range []string{"layout", "agent-config", "hardware-file", "root", consumersFlag} {
 		if c.Flags().Changed(name) {
-			machine = name
+			hardwareFlag = name
 			break
 		}
 	}
 	switch {
-	case len(arguments) == 0 && machine == "":
-		return nil, frame.WrongArgument("plan", "", "is missing", "name a file, or ask this machine with --layout or --agent-config")
-	case len(arguments) == 1 && machine != "":
-		return nil, frame.WrongFlag(machine, c.Flags().Lookup(machine).Value.String(), "asks this machine, and there is a plan", "leave one of them out")
-	case machine != "" && w.inverse != "":
-		return nil, frame.WrongFlag("undo-plan", w.inverse, "cannot be written for this machine's own shape", "leave it out; the former --layout leads back")
+	case len(arguments) == 0 && hardwareFlag == "":
+		return nil, frame.WrongArgument("plan", "", "is missing", "name a plan file, or use the hardware of this host with --layout or --agent-config")
+	case len(arguments) == 1 && hardwareFlag != "":
+		return nil, frame.WrongFlag(hardwareFlag, c.Flags().Lookup(hardwareFlag).Value.String(), "selects the hardware of this host and contradicts PLAN", "omit one of them")
+	case hardwareFlag != "" && w.inverse != "":
+		return nil, frame.WrongFlag("undo-plan", w.inverse, "requires PLAN", "omit it; to undo the reshape, run the command with the previous --layout")
 	case w.apply && w.output == "json" && !w.yes:
-		return nil, frame.WrongFlag("output", w.output, "leaves no terminal for the confirmation", "add --yes to --apply")
+		return nil, frame.WrongFlag("output", w.output, "does not allow the confirmation of --apply", "add --yes")
 	case w.apply && !w.yes && !term.IsTerminal(int(os.Stdin.Fd())):
-		return nil, frame.WrongFlag("apply", "true", "asks for a confirmation, and standard input is not a terminal", "add --yes")
+		return nil, frame.WrongFlag("apply", "true", "requires a confirmation, but standard input is not a terminal", "add --yes")
 	case w.yes && !w.apply:
-		return nil, frame.WrongFlag("yes", "true", "agrees to nothing", "add --apply")
+		return nil, frame.WrongFlag("yes", "true", "has no effect without --apply", "add --apply")
 	}
-	if machine != "" {
-		return nil, w.checkMachine()
+	if hardwareFlag != "" {
+		return nil, w.checkHardwareFlags()
 	}
 	w.plan = arguments[0]
 	plan, err := planfile.Load(w.plan)
@@ -155,12 +154,13 @@ func (w *reshapeOptions) check(c *cobra.Command, arguments []string) (*planfile.
 	return plan, nil
 }
 
-func (w *reshapeOptions) checkMachine() error {
+// checkHardwareFlags validates the flags of a reshape without a plan, and sets the default source of NUMA nodes.
+func (w *reshapeOptions) checkHardwareFlags() error {
 	if broken := layoutChoice(&w.layout).Read(w.layout); broken != nil {
 		return frame.WrongFlag("layout", w.layout, broken.Broken, broken.Remedy)
 	}
 	if len(w.hosts) > 1 {
-		return frame.WrongFlag("host", w.hosts[1], "is a second host, and this machine is one", "name one")
+		return frame.WrongFlag("host", w.hosts[1], "is a second host, but --layout and --agent-config reshape one host", "name one host")
 	}
 	for _, text := range w.consumers {
 		if broken := checkConsumers(text); broken != nil {
@@ -173,15 +173,15 @@ func (w *reshapeOptions) checkMachine() error {
 	return nil
 }
 
-// reshapeOffline does it in this process. An embedded database that a service uses
-// is refused: offline is for when none runs.
+// reshapeOffline runs the API handler in this process. It returns an error if a server uses the
+// embedded database.
 func reshapeOffline(f *frame.Frame, c *cobra.Command, options *reshapeOptions, plan *planfile.Plan) error {
 	settings, err := config.Load(f, c, config.ForDatabase)
 	if err != nil {
 		return err
 	}
 	if settings.Embedded() && !cluster.Exists(settings.DataDir) {
-		return frame.WrongFlag("data-dir", settings.DataDir, "holds no database, so there is nothing to reshape", "name the directory that 'berth serve' uses, or a database with --database-url")
+		return frame.WrongFlag("data-dir", settings.DataDir, "contains no database", "name the data directory of 'berth serve', or a database with --database-url")
 	}
 	return open.OnDatabase(f, false, func(ctx context.Context, d *open.Database, log *slog.Logger) (err error) {
 		transport, err := inprocess.Open(ctx, inprocess.Options{
@@ -192,7 +192,7 @@ func reshapeOffline(f *frame.Frame, c *cobra.Command, options *reshapeOptions, p
 		}
 		defer func() {
 			if closed := transport.Close(); err == nil && closed != nil {
-				err = fmt.Errorf("closing the database: %w", closed)
+				err = fmt.Errorf("cannot close the database: %w", closed)
 			}
 		}()
 		service, err := client.New(inprocess.URL, client.WithTransport(transport), client.WithUserAgent("berth/"+version.This().Version), client.WithLogger(log))

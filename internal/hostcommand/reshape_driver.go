@@ -15,26 +15,26 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// driverFor finds the hosts and who says what shape they should have: the plan, or
-// this machine. All of them exist; a reshape creates no hosts.
-func (r *reshaping) driverFor(ctx context.Context) ([]*reshapedHost, error) {
+// findHosts returns the hosts to reshape with their drivers: the hosts of the plan, or this host.
+// It returns an error for a host that the server does not have, because a reshape creates no hosts.
+func (r *reshaping) findHosts(ctx context.Context) ([]*reshapedHost, error) {
 	if r.plan == nil {
-		return r.machineHost(ctx)
+		return r.thisHost(ctx)
 	}
 	var hosts []*reshapedHost
-	missing := slices.Clone(r.candidateRequest.hosts)
+	missing := slices.Clone(r.options.hosts)
 	for _, root := range r.plan.Roots() {
 		found, err := apicommand.FindProvider(ctx, r.service, root)
-		wanted := func(name string) bool {
+		isNamed := func(name string) bool {
 			return name == root || err == nil && (name == found.Name || name == found.UUID.String())
 		}
-		if len(r.candidateRequest.hosts) > 0 && !slices.ContainsFunc(r.candidateRequest.hosts, wanted) {
+		if len(r.options.hosts) > 0 && !slices.ContainsFunc(r.options.hosts, isNamed) {
 			continue
 		}
 		if err != nil {
-			return nil, frame.About(r.candidateRequest.plan, err)
+			return nil, frame.About(r.options.plan, err)
 		}
-		missing = slices.DeleteFunc(missing, wanted)
+		missing = slices.DeleteFunc(missing, isNamed)
 		host, err := newReshapedHost(found, &recordedPlan{plan: r.plan})
 		if err != nil {
 			return nil, err
@@ -42,29 +42,30 @@ func (r *reshaping) driverFor(ctx context.Context) ([]*reshapedHost, error) {
 		hosts = append(hosts, host)
 	}
 	if len(missing) > 0 {
-		return nil, frame.WrongFlag("host", missing[0], "is not in the plan", "the plan is for "+strings.Join(r.plan.Roots(), ", "))
+		return nil, frame.WrongFlag("host", missing[0], "is not a host of the plan", "choose from "+strings.Join(r.plan.Roots(), ", "))
 	}
 	all, byName := hostsByName(hosts)
 	if len(byName) < len(all) {
-		return nil, frame.InputErrors{errors.New(r.candidateRequest.plan + ": a host is in it by its name and by its uuid; write one document for each host")}
+		return nil, frame.InputErrors{errors.New(r.options.plan + ": the plan has two documents for one host, by its name and by its UUID; write one document per host")}
 	}
 	return hosts, nil
 }
 
+// newReshapedHost returns a host, or an error if the provider is not a root.
 func newReshapedHost(found api.Provider, driver agent.Driver) (*reshapedHost, error) {
 	if found.RootProviderUUID != found.UUID {
-		return nil, fmt.Errorf("%s is not a host: it stands in the tree of %s; name the root", found.Name, found.RootProviderUUID)
+		return nil, fmt.Errorf("%s is not a root provider: it belongs to the tree of %s; name the root", found.Name, found.RootProviderUUID)
 	}
 	return &reshapedHost{node: agent.Node{Name: found.Name, UUID: found.UUID}, driver: driver}, nil
 }
 
-// machineHost asks this machine, as `berth agent` does.
-func (r *reshaping) machineHost(ctx context.Context) ([]*reshapedHost, error) {
+// thisHost returns this host with the driver of `berth agent`.
+func (r *reshaping) thisHost(ctx context.Context) ([]*reshapedHost, error) {
 	settings := &agentSettings{
-		config: r.candidateRequest.config, layout: r.candidateRequest.layout, survey: r.candidateRequest.survey, Root: r.candidateRequest.root, consumers: r.candidateRequest.consumers,
+		config: r.options.config, layout: r.options.layout, survey: r.options.survey, Root: r.options.root, consumers: r.options.consumers,
 	}
-	if len(r.candidateRequest.hosts) > 0 {
-		settings.Name = r.candidateRequest.hosts[0]
+	if len(r.options.hosts) > 0 {
+		settings.Name = r.options.hosts[0]
 	}
 	config, err := settings.loadConfig()
 	if err != nil {
@@ -91,15 +92,16 @@ func (r *reshaping) machineHost(ctx context.Context) ([]*reshapedHost, error) {
 // not from those of the preview.
 type recordedPlan struct {
 	plan *planfile.Plan
-	file *inverseFile // nil in a preview
-	// before is the tree as it was loaded.
+	file *undoFile // nil in a preview
+	// before is the tree as the tracker loaded it.
 	before *client.ProviderTree
 }
 
-// UpdateProviderTree is the plan's.
+// UpdateProviderTree applies the plan to the tree. Except in a preview, it then saves the undo plan, before the tracker
+// sends a write.
 func (r *recordedPlan) UpdateProviderTree(ctx context.Context, tree *client.ProviderTree, nodeName string, allocations client.Allocations) error {
-	// The first call of an attempt is without allocations, and may edit the tree
-	// that the second gets.
+	// The first call of an attempt has no allocations, and may edit the tree
+	// of the second call.
 	if allocations == nil {
 		r.before = tree.Clone()
 	}
@@ -107,9 +109,9 @@ func (r *recordedPlan) UpdateProviderTree(ctx context.Context, tree *client.Prov
 	if err := r.plan.UpdateProviderTree(ctx, tree, nodeName, allocations); err != nil || r.file == nil {
 		return err
 	}
-	back, err := r.plan.Inverse(nodeName, r.before, had)
+	undo, err := r.plan.Inverse(nodeName, r.before, had)
 	if err != nil {
 		return err
 	}
-	return r.file.save(nodeName, back)
+	return r.file.save(nodeName, undo)
 }

@@ -23,24 +23,24 @@ import (
 // reshaping is one run of `berth reshape`.
 type reshaping struct {
 	*frame.Frame
-	service          *client.Client
-	candidateRequest *reshapeOptions
-	plan             *planfile.Plan // nil: this machine is asked
-	log              *slog.Logger
-	// back is the undo plan; nil if there is none.
-	back *inverseFile
+	service *client.Client
+	options *reshapeOptions
+	plan    *planfile.Plan // nil: the tree follows the hardware of this host
+	log     *slog.Logger
+	// undo is the file for the undo plan; nil: none.
+	undo *undoFile
 }
 
 func newReshaping(f *frame.Frame, service *client.Client, options *reshapeOptions, plan *planfile.Plan, log *slog.Logger) *reshaping {
-	return &reshaping{Frame: f, service: service, candidateRequest: options, plan: plan, log: log}
+	return &reshaping{Frame: f, service: service, options: options, plan: plan, log: log}
 }
 
-// reshapedHost is one host with what is to happen to it.
+// reshapedHost is a host with its driver and its changes.
 type reshapedHost struct {
 	node    agent.Node
 	driver  agent.Driver
 	tracker *agent.Tracker
-	// changes and reshape are what the preview says.
+	// changes and reshape are the result of the preview.
 	changes *draw.Changes
 	reshape bool
 	applied bool
@@ -49,26 +49,25 @@ type reshapedHost struct {
 // run prints the difference, and applies it with --apply. If the preview of one host fails, it
 // changes no host.
 func (r *reshaping) run(ctx context.Context) error {
-	if err := r.chooseInverse(); err != nil {
+	if err := r.chooseUndoFile(); err != nil {
 		return err
 	}
-	hosts, err := r.driverFor(ctx)
+	hosts, err := r.findHosts(ctx)
 	if err != nil {
 		return err
 	}
 	failed := r.preview(ctx, hosts)
-	if failed != nil && r.candidateRequest.apply {
-		return fmt.Errorf("nothing was done: %w", failed)
+	if failed != nil && r.options.apply {
+		return fmt.Errorf("no changes applied: %w", failed)
 	}
 	hosts = slices.DeleteFunc(hosts, func(host *reshapedHost) bool { return host.changes == nil })
-	if r.candidateRequest.output == "table" {
+	if r.options.output == "table" {
 		if err := r.show(hosts); err != nil {
 			return err
 		}
 	}
-	if r.candidateRequest.apply && anyDiffers(hosts) {
-		agreed, err := r.agreed()
-		if err != nil || !agreed {
+	if r.options.apply && hasChanges(hosts) {
+		if err := r.confirm(); err != nil {
 			return err
 		}
 		failed = r.apply(ctx, hosts)
@@ -76,7 +75,8 @@ func (r *reshaping) run(ctx context.Context) error {
 	return errors.Join(failed, r.report(hosts))
 }
 
-func anyDiffers(hosts []*reshapedHost) bool {
+// hasChanges reports whether any host has changes.
+func hasChanges(hosts []*reshapedHost) bool {
 	for _, host := range hosts {
 		if !host.changes.Empty() {
 			return true
@@ -85,7 +85,7 @@ func anyDiffers(hosts []*reshapedHost) bool {
 	return false
 }
 
-// hostsByName are also the arguments of ForEach.
+// hostsByName returns the names of the hosts in order, and the hosts by name.
 func hostsByName(hosts []*reshapedHost) (all []string, byName map[string]*reshapedHost) {
 	byName = map[string]*reshapedHost{}
 	for _, host := range hosts {
@@ -95,7 +95,7 @@ func hostsByName(hosts []*reshapedHost) (all []string, byName map[string]*reshap
 	return all, byName
 }
 
-// preview asks the drivers and writes nothing.
+// preview computes the changes of each host without any write.
 func (r *reshaping) preview(ctx context.Context, hosts []*reshapedHost) error {
 	all, byName := hostsByName(hosts)
 	return r.ForEach(all, func(name string) error {
@@ -115,7 +115,7 @@ func (r *reshaping) preview(ctx context.Context, hosts []*reshapedHost) error {
 	})
 }
 
-// show draws the differences.
+// show prints the changes of each host.
 func (r *reshaping) show(hosts []*reshapedHost) error {
 	variables := frame.Environment(r.Environ)
 	isTerminal, columns := terminal.Of(r.Stdout)
@@ -127,7 +127,7 @@ func (r *reshaping) show(hosts []*reshapedHost) error {
 			fmt.Fprintln(r.Stdout)
 		}
 		if host.changes.Empty() {
-			if err := r.Printf("%s: nothing to do.", host.node.Name); err != nil {
+			if err := r.Printf("%s: no changes.", host.node.Name); err != nil {
 				return err
 			}
 			continue
@@ -139,21 +139,21 @@ func (r *reshaping) show(hosts []*reshapedHost) error {
 	return nil
 }
 
-// agreed asks the person at the terminal.
-func (r *reshaping) agreed() (bool, error) {
-	if r.candidateRequest.yes {
-		return true, nil
+// confirm prompts on the terminal unless --yes is given. It returns an error unless the answer is "yes".
+func (r *reshaping) confirm() error {
+	if r.options.yes {
+		return nil
 	}
-	fmt.Fprint(r.Stderr, "\nDo this? Only 'yes' does it: ")
+	fmt.Fprint(r.Stderr, "\nApply these changes? Enter 'yes' to continue: ")
 	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil || strings.TrimSpace(answer) != "yes" {
-		return false, errors.New("reshape canceled: not confirmed; answer 'yes' or pass --yes")
+		return errors.New("reshape canceled: not confirmed; answer 'yes' or pass --yes")
 	}
-	return true, nil
+	return nil
 }
 
-// apply does what was shown, host by host. The trees are read again: a driver works
-// on what is there then, and the service refuses what was computed from less.
+// apply reshapes the hosts one after the other. It reads their trees again: the driver computes the changes from the
+// current state, and the server returns a generation conflict if that changes before the write.
 func (r *reshaping) apply(ctx context.Context, hosts []*reshapedHost) error {
 	all, byName := hostsByName(hosts)
 	return r.ForEach(all, func(name string) error {
@@ -162,7 +162,7 @@ func (r *reshaping) apply(ctx context.Context, hosts []*reshapedHost) error {
 			return nil
 		}
 		if plan, recorded := host.driver.(*recordedPlan); recorded {
-			plan.file = r.back
+			plan.file = r.undo
 		}
 		r.service.ClearCache()
 		if err := host.tracker.Update(ctx, true); err != nil {
@@ -184,42 +184,42 @@ type ReshapeDocument struct {
 type reshapeHostDocument struct {
 	Name string    `json:"name"`
 	UUID uuid.UUID `json:"uuid"`
-	// Reshape: inventory that may be in use has to be moved.
+	// Reshape is true if inventory that may be in use moves.
 	Reshape bool `json:"reshape"`
-	// Applied: the changes were made.
+	// Applied is true if the command made the changes.
 	Applied bool          `json:"applied"`
 	Changes *draw.Changes `json:"changes"`
 }
 
-// report says at the end what was done, and what to do next.
+// report prints the reshaped hosts, and the command that undoes or applies the changes.
 func (r *reshaping) report(hosts []*reshapedHost) error {
-	written := r.back != nil && r.back.written
-	if r.candidateRequest.output == "json" {
+	written := r.undo != nil && r.undo.written
+	if r.options.output == "json" {
 		document := ReshapeDocument{Hosts: []reshapeHostDocument{}}
 		for _, host := range hosts {
 			document.Hosts = append(document.Hosts, reshapeHostDocument{host.node.Name, host.node.UUID, host.reshape, host.applied, host.changes})
 		}
 		if written {
-			document.Inverse = &r.back.path
+			document.Inverse = &r.undo.path
 		}
-		return frame.PrintAs(r.Stdout, r.candidateRequest.output, document, nil)
+		return frame.PrintAs(r.Stdout, r.options.output, document, nil)
 	}
-	done := false
+	anyApplied := false
 	for _, host := range hosts {
 		if host.applied {
-			done = true
-			if err := r.Printf("%s: done.", host.node.Name); err != nil {
+			anyApplied = true
+			if err := r.Printf("%s: reshaped.", host.node.Name); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
-	case written && !done:
-		return r.Printf("Should a part of it have been done, this leads back: berth reshape %s", r.back.path)
+	case written && !anyApplied:
+		return r.Printf("If the server applied changes, undo them: berth reshape %s", r.undo.path)
 	case written:
-		return r.Printf("To undo: berth reshape %s", r.back.path)
-	case !r.candidateRequest.apply && anyDiffers(hosts):
-		return r.Printf("Nothing was done; --apply does it.")
+		return r.Printf("To undo: berth reshape %s", r.undo.path)
+	case !r.options.apply && hasChanges(hosts):
+		return r.Printf("No changes applied; to apply them, add --apply.")
 	}
 	return nil
 }

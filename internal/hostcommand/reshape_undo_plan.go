@@ -13,45 +13,45 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// inverseFile is the file with the undo plan of this run.
-type inverseFile struct {
+// undoFile is the file with the undo plan of this run.
+type undoFile struct {
 	path string
-	// of is the plan that it undoes.
-	of    string
-	hosts []string
-	plans map[string]*planfile.Plan
-	// claimed is the path once the file is ours.
-	claimed string
+	// source is the file of the plan that it undoes.
+	source string
+	hosts  []string
+	plans  map[string]*planfile.Plan
+	// created is the path after this run has created the file.
+	created string
 	written bool
 }
 
-// chooseInverse returns the path of a new file. It returns an error if --undo-plan names an
+// chooseUndoFile sets the path of a new file. It returns an error if --undo-plan names an
 // existing file, because that may be the only undo plan of an earlier run.
-func (r *reshaping) chooseInverse() error {
-	if r.plan == nil || !r.candidateRequest.apply {
+func (r *reshaping) chooseUndoFile() error {
+	if r.plan == nil || !r.options.apply {
 		return nil
 	}
-	r.back = &inverseFile{path: r.candidateRequest.inverse, of: r.candidateRequest.plan, plans: map[string]*planfile.Plan{}}
-	stem := strings.TrimSuffix(r.candidateRequest.plan, filepath.Ext(r.candidateRequest.plan)) + ".undo"
+	r.undo = &undoFile{path: r.options.inverse, source: r.options.plan, plans: map[string]*planfile.Plan{}}
+	stem := strings.TrimSuffix(r.options.plan, filepath.Ext(r.options.plan)) + ".undo"
 	for n := 2; ; n++ {
-		if r.back.path == "" {
-			r.back.path = stem + ".yaml"
+		if r.undo.path == "" {
+			r.undo.path = stem + ".yaml"
 		}
-		_, err := os.Lstat(r.back.path)
+		_, err := os.Lstat(r.undo.path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
-		case r.candidateRequest.inverse != "":
-			return frame.WrongFlag("undo-plan", r.candidateRequest.inverse, "exists, and may be the undo plan of an earlier run", "name another file")
+		case r.options.inverse != "":
+			return frame.WrongFlag("undo-plan", r.options.inverse, "exists, and may be the undo plan of an earlier run", "name another file")
 		}
-		r.back.path = fmt.Sprintf("%s-%d.yaml", stem, n)
+		r.undo.path = fmt.Sprintf("%s-%d.yaml", stem, n)
 	}
 }
 
-// save adds a host, or replaces it after a retry. The file is synced to disk before save returns.
-func (f *inverseFile) save(host string, plan *planfile.Plan) error {
+// save adds the undo plan of a host, or replaces it after a retry. It syncs the file to disk.
+func (f *undoFile) save(host string, plan *planfile.Plan) error {
 	if len(plan.Hosts) == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (f *inverseFile) save(host string, plan *planfile.Plan) error {
 		f.hosts = append(f.hosts, host)
 	}
 	f.plans[host] = plan
-	// The last host that was changed is the first to go back.
+	// The undo plan has the hosts in reverse order.
 	var all []*planfile.Plan
 	for _, name := range slices.Backward(f.hosts) {
 		all = append(all, f.plans[name])
@@ -69,24 +69,24 @@ func (f *inverseFile) save(host string, plan *planfile.Plan) error {
 		err = f.write(joined)
 	}
 	if err != nil && !f.written {
-		_ = os.Remove(f.claimed) // an empty file leads nowhere
+		_ = os.Remove(f.created) // it is empty
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write the undo plan; nothing was changed: %w", err)
+		return fmt.Errorf("cannot write the undo plan; no changes applied: %w", err)
 	}
 	f.written = true
 	return nil
 }
 
-func (f *inverseFile) write(plan *planfile.Plan) error {
-	// Before the file is claimed, a file of this name belongs to another run.
+// write replaces the content of the file atomically. The first call creates the file, and fails if it exists.
+func (f *undoFile) write(plan *planfile.Plan) error {
 	if !f.written {
-		claimed, err := os.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		created, err := os.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return err
 		}
-		f.claimed = f.path
-		if err := claimed.Close(); err != nil {
+		f.created = f.path
+		if err := created.Close(); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (f *inverseFile) write(plan *planfile.Plan) error {
 	if err != nil {
 		return err
 	}
-	err = plan.Encode(next, "Undoes "+f.of+". Written before that was carried out; see 'berth reshape --help'.")
+	err = plan.Encode(next, "Undo plan of "+f.source+", written before the reshape; see 'berth reshape --help'.")
 	err = errors.Join(err, next.Sync(), next.Close())
 	if err == nil {
 		err = os.Rename(next.Name(), f.path)
