@@ -11,11 +11,10 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// checkBounds finds what the service would refuse, and says it in the words of the
-// machine: a part that is larger, smaller or of another step than a provider gives,
-// and providers that would be too full.
+// checkBounds returns the errors that the server would return for the reshape, with the names of providers: amounts that
+// violate min_unit, max_unit or step_size, and usage over capacity.
 func (e *editor) checkBounds(before, after client.Allocations, gained map[uuid.UUID]client.Resources) error {
-	var wrong []error
+	var errs []error
 	for id, classes := range gained {
 		node, err := e.tree.Provider(id.String())
 		if err != nil {
@@ -31,41 +30,41 @@ func (e *editor) checkBounds(before, after client.Allocations, gained map[uuid.U
 				}
 				amount := record.Allocations[id][class]
 				used += amount
-				if broken := brokenBound(amount, node.Inventories[class]); amount > 0 && moved && broken != "" {
-					wrong = append(wrong, fmt.Errorf("consumer %s would have %d of %s on %s, which gives %s; divide it otherwise in a file of shares", consumer, amount, class, node.Name, broken))
+				if violated := violatedUnit(amount, node.Inventories[class]); amount > 0 && moved && violated != "" {
+					errs = append(errs, fmt.Errorf("consumer %s would have %d of %s on %s, which violates its %s; assign other shares with --consumers file:PATH", consumer, amount, class, node.Name, violated))
 				}
 			}
-			if room := capacity(node.Inventories[class]); used > room {
-				wrong = append(wrong, fmt.Errorf("%s would have to give %d of %s and has %d: give it more, raise its allocation ratio, reserve less, or move consumers away first",
-					node.Name, used, class, room))
+			if limit := capacity(node.Inventories[class]); used > limit {
+				errs = append(errs, fmt.Errorf("%s would have %d of %s allocated, over its capacity of %d: increase its total or allocation ratio, decrease reserved, or move consumers away first",
+					node.Name, used, class, limit))
 			}
 		}
 	}
-	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(wrong...)
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
 }
 
-// brokenBound says which bound of an inventory an amount breaks, empty if none.
-func brokenBound(amount int64, of client.InventoryRecord) string {
+// violatedUnit returns the unit of an inventory that an amount violates; empty if none.
+func violatedUnit(amount int64, inventory client.InventoryRecord) string {
 	switch {
-	case of.MaxUnit != nil && amount > int64(*of.MaxUnit):
-		return fmt.Sprintf("at most %d at once", *of.MaxUnit)
-	case of.MinUnit != nil && amount < int64(*of.MinUnit):
-		return fmt.Sprintf("at least %d at once", *of.MinUnit)
-	case of.StepSize != nil && *of.StepSize > 0 && amount%int64(*of.StepSize) != 0:
-		return fmt.Sprintf("multiples of %d", *of.StepSize)
+	case inventory.MaxUnit != nil && amount > int64(*inventory.MaxUnit):
+		return fmt.Sprintf("max_unit %d", *inventory.MaxUnit)
+	case inventory.MinUnit != nil && amount < int64(*inventory.MinUnit):
+		return fmt.Sprintf("min_unit %d", *inventory.MinUnit)
+	case inventory.StepSize != nil && *inventory.StepSize > 0 && amount%int64(*inventory.StepSize) != 0:
+		return fmt.Sprintf("step_size %d", *inventory.StepSize)
 	}
 	return ""
 }
 
-// capacity is how much of an inventory can be allocated.
-func capacity(of client.InventoryRecord) int64 {
-	room, ratio := int64(of.Total), 1.0
-	if of.Reserved != nil {
-		room -= int64(*of.Reserved)
+// capacity returns (total - reserved) * allocation_ratio.
+func capacity(inventory client.InventoryRecord) int64 {
+	available, ratio := int64(inventory.Total), 1.0
+	if inventory.Reserved != nil {
+		available -= int64(*inventory.Reserved)
 	}
-	if of.AllocationRatio != nil {
-		ratio = *of.AllocationRatio
+	if inventory.AllocationRatio != nil {
+		ratio = *inventory.AllocationRatio
 	}
-	return int64(min(float64(room)*ratio, 1<<62))
+	return int64(min(float64(available)*ratio, 1<<62))
 }

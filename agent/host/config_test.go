@@ -17,17 +17,17 @@ func TestAgent_ExampleConfig_Loads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if config.Node != "compute-17" || config.Layout != Flat || !slices.Equal(config.CPUs.Shared, []int{0, 1, 2, 3}) || len(config.CPUs.Dedicated) != 13 {
-		t.Errorf("%+v", config)
+		t.Errorf("config = %+v", config)
 	}
 	if *config.Disk.TotalGB != 900 || config.Reserved["VCPU"].sum() != 1 || config.Reserved["MEMORY_MB"].Amount != 512 {
-		t.Errorf("%+v", config)
+		t.Errorf("config = %+v", config)
 	}
 	if len(config.Devices) != 3 || config.Devices[0].MediatedType != "nvidia-63" || config.Providers["{node}"].Inventories["CUSTOM_LICENSE"].Total != 20 {
-		t.Errorf("%+v", config)
+		t.Errorf("config = %+v", config)
 	}
 }
 
-// TestAgent_ExampleConfig_CoversAllSettings goes through the fields of the configuration.
+// TestAgent_ExampleConfig_CoversAllSettings reads the fields of the configuration by reflection.
 func TestAgent_ExampleConfig_CoversAllSettings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/agent.example.yaml")
@@ -39,12 +39,12 @@ func TestAgent_ExampleConfig_CoversAllSettings(t *testing.T) {
 		for field := range kind.Fields() {
 			fields++
 			if name := field.Tag.Get("yaml"); name == "" || !strings.Contains(string(text), name+":") {
-				t.Errorf("%s of %s is not in the example", field.Name, kind)
+				t.Errorf("the example lacks %s of %s", field.Name, kind)
 			}
 		}
 	}
 	if fields < 18 {
-		t.Errorf("only %d fields", fields)
+		t.Errorf("fields = %d, want at least 18", fields)
 	}
 }
 
@@ -57,10 +57,10 @@ func TestAgent_EmptyConfig_UsesDefaults(t *testing.T) {
 			continue
 		}
 		if ratio, enforced := config.ratio(classVCPU); ratio != 4 || enforced {
-			t.Errorf("VCPU begins with %g, %t", ratio, enforced)
+			t.Errorf("ratio of VCPU = %g, enforced %t, want 4, false", ratio, enforced)
 		}
 		if config.reserved(classMemory, 4000).Amount != 512 || config.reserved(classMemory, 100).Amount != 100 || config.reserved(classVCPU, 4).Amount != 0 {
-			t.Errorf("%+v", config)
+			t.Errorf("config = %+v", config)
 		}
 	}
 }
@@ -68,34 +68,34 @@ func TestAgent_EmptyConfig_UsesDefaults(t *testing.T) {
 func TestAgent_InvalidConfig_ReportsLineOrSetting(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct{ text, wanted string }{
-		"an unknown setting":          {"node: a\nlayuot: flat\n", `line 2: there is no setting "layuot"`},
-		"an unknown one inside":       {"devices:\n  - vendor: \"8086\"\n    clas: \"02\"\n", `line 3: there is no setting "clas"`},
-		"a setting twice":             {"node: a\nnode: b\n", "line 2"},
-		"no YAML":                     {"node: [a\n", "line"},
-		"two documents":               {"node: a\n---\nnode: b\n", "more than one YAML document"},
-		"a layout":                    {"layout: round\n", `layout: "round" is neither flat nor numa`},
-		"a list of CPUs":              {"node: a\ncpus:\n  dedicated: 4-x\n", `line 3: CPU list "4-x"`},
-		"CPUs as a list":              {"cpus:\n  shared: [1, 2]\n", "line 2: a list of CPUs is a text"},
-		"a CPU twice":                 {"cpus: {shared: 0-3, dedicated: \"3\"}\n", "CPU 3 is both dedicated and shared"},
-		"an amount":                   {"reserved:\n  MEMORY_MB: much\n", `line 2: "much" is no amount`},
-		"a negative amount":           {"reserved:\n  MEMORY_MB: {0: -1}\n", "line 2: an amount that is reserved cannot be below 0"},
-		"a class that is not kept":    {"reserved: {VGPU: 1}\n", "reserved: of VGPU nothing can be kept back"},
-		"a disk of a node":            {"reserved: {DISK_GB: {0: 1}}\n", "reserved.DISK_GB: the disk belongs to no NUMA node"},
-		"a ratio":                     {"ratios: {VCPU: 0}\n", "ratios: VCPU: 0"},
-		"a size":                      {"disk: {total_gb: -1}\n", "disk.total_gb: -1"},
-		"a rule for everything":       {"devices: [{ignore: true}]\n", "devices, rule 1: it chooses nothing"},
-		"a pattern":                   {"devices: [{address: \"[\"}]\n", "devices, rule 1: address"},
-		"a device's class":            {"devices: [{vendor: \"8086\", resource_class: VCPU}]\n", `resource_class "VCPU"`},
-		"a trait":                     {"providers: {a: {traits: [fast]}}\n", `providers.a: trait "fast"`},
-		"inventory of one's own":      {"providers: {a: {inventories: {VCPU: {total: 1}}}}\n", "inventory of VCPU is what this agent finds out itself"},
-		"inventory of nothing":        {"providers: {a: {inventories: {CUSTOM_X: {}}}}\n", "the total has to be 1 or more"},
-		"an aggregate that's no uuid": {"providers: {a: {aggregates: [x]}}\n", "line 1: the aggregate \"x\" is no uuid"},
+		"unknown setting":            {"node: a\nlayuot: flat\n", `line 2: unknown setting "layuot"`},
+		"unknown nested setting":     {"devices:\n  - vendor: \"8086\"\n    clas: \"02\"\n", `line 3: unknown setting "clas"`},
+		"duplicate setting":          {"node: a\nnode: b\n", "line 2"},
+		"invalid YAML":               {"node: [a\n", "line"},
+		"two documents":              {"node: a\n---\nnode: b\n", "more than one YAML document"},
+		"unknown layout":             {"layout: round\n", `layout: "round" is neither flat nor numa`},
+		"invalid CPU list":           {"node: a\ncpus:\n  dedicated: 4-x\n", `line 3: CPU list "4-x"`},
+		"CPUs as a sequence":         {"cpus:\n  shared: [1, 2]\n", "line 2: a CPU list must be a text"},
+		"shared and dedicated CPU":   {"cpus: {shared: 0-3, dedicated: \"3\"}\n", "CPU 3 is both dedicated and shared"},
+		"invalid amount":             {"reserved:\n  MEMORY_MB: much\n", `line 2: "much" is not an amount`},
+		"negative amount":            {"reserved:\n  MEMORY_MB: {0: -1}\n", "line 2: a reserved amount cannot be negative"},
+		"class without reserved":     {"reserved: {VGPU: 1}\n", "reserved: VGPU cannot be reserved"},
+		"disk per NUMA node":         {"reserved: {DISK_GB: {0: 1}}\n", "reserved.DISK_GB: the disk belongs to no NUMA node"},
+		"ratio of 0":                 {"ratios: {VCPU: 0}\n", "ratios: VCPU: 0"},
+		"negative size":              {"disk: {total_gb: -1}\n", "disk.total_gb: -1"},
+		"rule without a condition":   {"devices: [{ignore: true}]\n", "devices, rule 1: the rule has no condition"},
+		"invalid pattern":            {"devices: [{address: \"[\"}]\n", "devices, rule 1: address"},
+		"class of CPUs for a device": {"devices: [{vendor: \"8086\", resource_class: VCPU}]\n", `resource_class "VCPU"`},
+		"invalid trait":              {"providers: {a: {traits: [fast]}}\n", `providers.a: invalid trait "fast"`},
+		"discovered inventory":       {"providers: {a: {inventories: {VCPU: {total: 1}}}}\n", "the agent discovers the inventory of VCPU"},
+		"total of 0":                 {"providers: {a: {inventories: {CUSTOM_X: {}}}}\n", "the total must be at least 1"},
+		"invalid aggregate":          {"providers: {a: {aggregates: [x]}}\n", "line 1: the aggregate \"x\" is not a UUID"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := ParseConfig([]byte(one.text))
 			if err == nil || !strings.Contains(err.Error(), one.wanted) || strings.Contains(err.Error(), "host.") {
-				t.Errorf("%v, not %s", err, one.wanted)
+				t.Errorf("error = %v, want %s", err, one.wanted)
 			}
 		})
 	}
@@ -110,11 +110,11 @@ func TestAgent_SeveralConfigErrors_AllReportedWithFile(t *testing.T) {
 	_, err := LoadConfig(file)
 	for _, wanted := range []string{file, "layout", "ratios", "CPU 1"} {
 		if err == nil || !strings.Contains(err.Error(), wanted) {
-			t.Errorf("%v does not tell of %s", err, wanted)
+			t.Errorf("error = %v, want %s in it", err, wanted)
 		}
 	}
 	if _, err := LoadConfig(file + ".none"); err == nil {
-		t.Error("a file that does not exist is no configuration")
+		t.Error("LoadConfig returns no error for a missing file")
 	}
 }
 
@@ -128,12 +128,12 @@ func TestAgent_CPUList_RoundTrips(t *testing.T) {
 			}
 		}
 		if read, err := ParseCPUs(formatCPUs(cpus)); err != nil || !slices.Equal(read, cpus) {
-			t.Fatalf("%v became %q and %v: %v", cpus, formatCPUs(cpus), read, err)
+			t.Fatalf("%v formatted as %q, parsed as %v: %v", cpus, formatCPUs(cpus), read, err)
 		}
 	}
 	for _, wrong := range []string{"1,,2", "a", "3-1", "-1", "1-", "0-99999999"} {
 		if cpus, err := ParseCPUs(wrong); err == nil {
-			t.Errorf("%q is %v", wrong, cpus)
+			t.Errorf("ParseCPUs(%q) = %v, want an error", wrong, cpus)
 		}
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// answers returns the shares of all consumers whose allocations have several destinations. The error names the unknown
-// consumers; the shares of the others are returned with it, so that all errors can be reported at once.
-func (e *editor) answers(ctx context.Context, moves []move, moving map[uuid.UUID]*movingAllocations, allocations client.Allocations) (answered, error) {
+// collectShares returns the shares of all consumers whose allocations have several destinations. The error names the
+// unknown consumers. The shares of known consumers are valid even then, so that the caller can report all errors.
+func (e *editor) collectShares(ctx context.Context, moves []move, moving map[uuid.UUID]*movingAllocations, allocations client.Allocations) (knownShares, error) {
 	have := map[uuid.UUID]client.Resources{}
 	for consumer, taken := range moving {
 		if len(taken.have) > 0 {
 			have[consumer] = maps.Clone(taken.have)
 		}
 	}
-	known, unknown := answered{}, slices.Collect(maps.Keys(have))
+	known, unknown := knownShares{}, slices.Collect(maps.Keys(have))
 	var err error
 	if source := e.driver.options.Consumers; source != nil && len(have) > 0 {
 		if known, unknown, err = consumers.CollectShares(ctx, source, have); err != nil {
@@ -35,10 +35,10 @@ func (e *editor) answers(ctx context.Context, moves []move, moving map[uuid.UUID
 	if e.driver.options.Fit {
 		for _, shares := range known {
 			for i := range shares {
-				shares[i].Device = e.named(shares[i].Device)
+				shares[i].Device = e.providerName(shares[i].Device)
 			}
 		}
-		fit := consumers.NewFit(e.room(moves, moving, allocations))
+		fit := consumers.NewFit(e.freeCapacity(moves, moving, allocations))
 		fitted, _, err := consumers.CollectShares(ctx, consumers.Chain{known, fit}, have)
 		return fitted, err
 	}
@@ -47,45 +47,45 @@ func (e *editor) answers(ctx context.Context, moves []move, moving map[uuid.UUID
 		list = append(list, fmt.Sprintf("%s (%s)", consumer, text(have[consumer])))
 	}
 	slices.Sort(list)
-	return known, fmt.Errorf("unknown devices of consumers whose allocations have to be divided: %s. "+
+	return known, fmt.Errorf("no source knows the devices of consumers whose allocations must be divided: %s. "+
 		"Name their shares in a file, or assign them by free capacity (--consumers fit)", strings.Join(list, ", "))
 }
 
-// answered is a source with the shares of an earlier query.
-type answered map[uuid.UUID][]consumers.Share
+// knownShares is a source with the shares of an earlier query.
+type knownShares map[uuid.UUID][]consumers.Share
 
-// Shares makes it a consumers.Source.
-func (a answered) Shares(_ context.Context, consumer uuid.UUID, _ client.Resources) ([]consumers.Share, bool, error) {
-	shares, known := a[consumer]
+// Shares implements consumers.Source.
+func (k knownShares) Shares(_ context.Context, consumer uuid.UUID, _ client.Resources) ([]consumers.Share, bool, error) {
+	shares, known := k[consumer]
 	return shares, known, nil
 }
 
-// room returns the free capacity of the destinations of divided allocations, by name of the provider, after all
-// undivided ones are placed.
-func (e *editor) room(moves []move, moving map[uuid.UUID]*movingAllocations, allocations client.Allocations) map[string]client.Resources {
+// freeCapacity returns the free capacity of the destinations of divided allocations, by name of the provider. It
+// subtracts the undivided allocations that move there.
+func (e *editor) freeCapacity(moves []move, moving map[uuid.UUID]*movingAllocations, allocations client.Allocations) map[string]client.Resources {
 	all := map[string]client.Resources{}
 	for _, one := range moves {
 		for _, to := range one.to {
 			_, has := to.at.inventories[one.class]
 			if len(one.to) == 1 || has && to.class != one.class {
-				continue // the other kind of CPU is for those who are known to have it
+				continue // only consumers that a source knows get the other CPU class
 			}
 			node, err := e.tree.Provider(to.at.name)
 			if err != nil {
-				continue // it was made a moment ago
+				continue // cannot happen: writeProviders has created it
 			}
-			left := capacity(node.Inventories[to.class])
+			free := capacity(node.Inventories[to.class])
 			for consumer, record := range allocations {
 				if taken, moves := moving[consumer]; moves {
 					record = taken.record
-					left -= taken.loads[to]
+					free -= taken.loads[to]
 				}
-				left -= record.Allocations[node.UUID][to.class]
+				free -= record.Allocations[node.UUID][to.class]
 			}
 			if all[to.at.name] == nil {
 				all[to.at.name] = client.Resources{}
 			}
-			all[to.at.name][one.class] = left
+			all[to.at.name][one.class] = free
 		}
 	}
 	return all

@@ -9,18 +9,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// CPUSet is a sorted list of CPUs; in YAML and JSON it is a text such as 4-15,20.
+// CPUSet is a sorted list of CPUs. In YAML and JSON it is a text in the kernel's list format, for example 4-15,20.
 type CPUSet []int
 
-// UnmarshalYAML reads the list. "none" is an empty one, which is not the same as
-// nothing, where nothing means a default.
+// UnmarshalYAML parses the list. "none" is an empty list, an empty text is nil.
 func (s *CPUSet) UnmarshalYAML(node *yaml.Node) error {
 	if node.Value == "none" {
 		*s = CPUSet{}
 		return nil
 	}
 	if node.Kind != yaml.ScalarNode {
-		return fmt.Errorf("line %d: a list of CPUs is a text such as 4-15,20", node.Line)
+		return fmt.Errorf("line %d: a CPU list must be a text, for example 4-15,20", node.Line)
 	}
 	cpus, err := ParseCPUs(node.Value)
 	if err != nil {
@@ -30,20 +29,20 @@ func (s *CPUSet) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// MarshalText writes the list.
+// MarshalText returns the list in the kernel's format.
 func (s CPUSet) MarshalText() ([]byte, error) { return []byte(formatCPUs(s)), nil }
 
-// UnmarshalText reads the list.
+// UnmarshalText parses a list in the kernel's format.
 func (s *CPUSet) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseCPUs(string(text))
 	return err
 }
 
-// maxCPUs bounds what a range may be unrolled to; the kernel's own limit is lower.
+// maxCPUs limits CPU numbers, and so the length of a list. The kernel's limit is lower.
 const maxCPUs = 1 << 16
 
-// ParseCPUs reads a list as the kernel writes it, such as "4-15,20": sorted,
-// without repetition, nil for an empty text.
+// ParseCPUs parses a list in the kernel's format, for example "4-15,20". It returns a sorted list without duplicates;
+// nil for an empty text.
 func ParseCPUs(list string) ([]int, error) {
 	var all []int
 	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
@@ -52,7 +51,7 @@ func ParseCPUs(list string) ([]int, error) {
 			if strings.TrimSpace(list) == "" {
 				return nil, nil
 			}
-			return nil, fmt.Errorf("CPU list %q: there is nothing between two commas; write such as 4-15,20", list)
+			return nil, fmt.Errorf("CPU list %q: an element is empty; write for example 4-15,20", list)
 		}
 		first, last, isRange := strings.Cut(part, "-")
 		if !isRange {
@@ -61,7 +60,7 @@ func ParseCPUs(list string) ([]int, error) {
 		from, err := strconv.Atoi(strings.TrimSpace(first))
 		to, err2 := strconv.Atoi(strings.TrimSpace(last))
 		if err != nil || err2 != nil || from < 0 || to < from || to >= maxCPUs {
-			return nil, fmt.Errorf("CPU list %q: %q is neither a number nor a range from a lower to a higher one; write such as 4-15,20", list, part)
+			return nil, fmt.Errorf("CPU list %q: %q is neither a CPU number nor an ascending range; write for example 4-15,20", list, part)
 		}
 		for cpu := from; cpu <= to; cpu++ {
 			all = append(all, cpu)
@@ -71,7 +70,7 @@ func ParseCPUs(list string) ([]int, error) {
 	return slices.Compact(all), nil
 }
 
-// formatCPUs is the reverse of ParseCPUs.
+// formatCPUs returns a list in the kernel's format.
 func formatCPUs(cpus []int) string {
 	var parts []string
 	for i := 0; i < len(cpus); {

@@ -11,61 +11,60 @@ import (
 	"github.com/jaypipes/ghw"
 )
 
-// SurveyOptions are the paths that Discover reads; the zero value is this machine.
+// SurveyOptions is the set of paths for Discover; the zero value selects this host.
 type SurveyOptions struct {
-	// Root is the mount point of the root file system of the machine, "/" if empty. In a container it may be /host, in
-	// a test a recorded machine.
+	// Root is the mount point of the root file system of the host; empty: "/". In a container it may be /host, in a test
+	// a directory with recorded hardware.
 	Root string
-	// DiskPath is a path on the file system with the disks of guests, below Root; "/" if empty.
+	// DiskPath is a path below Root on the file system with the disks of guests; empty: "/".
 	DiskPath string
 }
 
-// Discover returns the hardware of the machine. Parts that it cannot read are in Machine.Missing and are no error. It
-// returns only the error of the context.
+// Discover returns the hardware of the host. It lists parts that it cannot read in Machine.Missing, and returns an error
+// only if the context ends.
 func Discover(ctx context.Context, options SurveyOptions) (*Machine, error) {
-	look := discoverer{root: cmp.Or(options.Root, "/"), found: &Machine{}}
+	d := discoverer{root: cmp.Or(options.Root, "/"), found: &Machine{}}
 	for _, part := range []func(){
-		look.processors, look.memory, look.nodes,
-		func() { look.filesystem(cmp.Or(options.DiskPath, "/")) },
-		look.disks, look.devices, look.cards,
+		d.processors, d.memory, d.nodes,
+		func() { d.filesystem(cmp.Or(options.DiskPath, "/")) },
+		d.disks, d.devices, d.cards,
 	} {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		part()
 	}
-	return look.found, nil
+	return d.found, nil
 }
 
-// discoverer fills in a Machine.
+// discoverer is one run of Discover, which fills in a Machine.
 type discoverer struct {
 	root  string
 	found *Machine
 }
 
-// ghw are the options for ghw: the same root, no programs, no complaints on
-// standard error.
+// ghw returns the options for ghw: the same root, no external programs, no warnings on standard error.
 func (s discoverer) ghw() []any {
 	return []any{ghw.WithChroot(s.root), ghw.WithDisableTools(), ghw.WithDisableWarnings(), ghw.WithDisableTopology()}
 }
 
-// path is where something of the machine is.
+// path returns a path below the root.
 func (s discoverer) path(parts ...string) string {
 	return filepath.Join(append([]string{s.root}, parts...)...)
 }
 
-// processors takes sockets, cores and threads from ghw, which needs /sys, and the
-// bare count from /proc/cpuinfo where that is all there is.
+// processors reads sockets, cores and threads with ghw, which needs /sys. Without /sys it reads the list of processors
+// from /proc/cpuinfo.
 func (s discoverer) processors() {
 	listed := readCPUInfo(s.path("proc/cpuinfo"))
 	s.found.Architecture, s.found.Flags, s.found.Vendor = listed.architecture(), listed.flags, listed.vendor
 	info, err := ghw.CPU(s.ghw()...)
 	if err != nil || len(info.Processors) == 0 || info.TotalHardwareThreads == 0 {
 		if len(listed.ids) == 0 {
-			s.found.miss(PartCPUs, "neither /sys/devices/system/cpu nor /proc/cpuinfo lists processors")
+			s.found.miss(PartCPUs, "neither /sys/devices/system/cpu nor /proc/cpuinfo lists CPUs")
 			return
 		}
-		s.found.miss(PartTopology, "/sys/devices/system/cpu cannot be read, so cores and threads cannot be told apart; the processors are those of /proc/cpuinfo")
+		s.found.miss(PartTopology, "cannot read /sys/devices/system/cpu, so the cores of threads are unknown; the CPUs are those of /proc/cpuinfo")
 		for _, id := range listed.ids {
 			s.found.CPUs = append(s.found.CPUs, CPU{ID: id, Socket: -1, Core: -1, Node: -1})
 		}
@@ -90,19 +89,20 @@ func (s discoverer) processors() {
 	}
 }
 
-// memory takes the sum from ghw.
+// memory reads the total memory with ghw.
 func (s discoverer) memory() {
 	info, err := ghw.Memory(s.ghw()...)
 	if err != nil {
-		s.found.miss(PartMemory, "/proc/meminfo cannot be read: %v", err)
+		s.found.miss(PartMemory, "cannot read /proc/meminfo: %v", err)
 		return
 	}
 	s.found.MemoryMB = info.TotalUsableBytes >> 20
 }
 
+// disks reads the block devices with ghw, without removable, empty and virtual ones.
 func (s discoverer) disks() {
 	if _, err := os.ReadDir(s.path("sys/block")); err != nil {
-		s.found.miss(PartDisks, "/sys/block cannot be read: %v", reason(err))
+		s.found.miss(PartDisks, "cannot read /sys/block: %v", reason(err))
 		return
 	}
 	info, err := ghw.Block(s.ghw()...)
@@ -122,9 +122,10 @@ func (s discoverer) disks() {
 	}
 }
 
+// cards reads the network interfaces with ghw.
 func (s discoverer) cards() {
 	if _, err := os.ReadDir(s.path("sys/class/net")); err != nil {
-		s.found.miss(PartNICs, "/sys/class/net cannot be read: %v", reason(err))
+		s.found.miss(PartNICs, "cannot read /sys/class/net: %v", reason(err))
 		return
 	}
 	info, err := ghw.Network(s.ghw()...)

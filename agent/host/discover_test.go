@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write what was found into testdata")
+var update = flag.Bool("update", false, "write the golden files")
 
-// golden compares a text with a file of testdata.
+// golden compares a text with a golden file.
 func golden(t *testing.T, name, found string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")
@@ -32,7 +32,7 @@ func golden(t *testing.T, name, found string) {
 		t.Fatal(err)
 	}
 	if found != string(wanted) {
-		t.Errorf("%s differs (run with -update if that is right):\n%s\nwanted:\n%s", file, found, wanted)
+		t.Errorf("%s differs; run go test with -update and review the diff. Got\n%s\nwant\n%s", file, found, wanted)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestAgent_RecordedHardware_DiscoveryMatchesGolden(t *testing.T) {
 			}
 			again, err := json.MarshalIndent(read, "", "  ")
 			if err != nil || string(again) != string(written) {
-				t.Errorf("read back it is %s, %v", again, err)
+				t.Errorf("after a round trip through JSON: %s, %v", again, err)
 			}
 		})
 	}
@@ -67,26 +67,25 @@ func TestAgent_EmptySysfs_AllPartsReportedMissing(t *testing.T) {
 	}
 	for _, part := range []Part{PartCPUs, PartMemory, PartNodes, PartHugePages, PartFilesystem, PartDisks, PartDevices, PartNICs} {
 		if machine.Sees(part) {
-			t.Errorf("it claims to see the %s", part)
+			t.Errorf("Sees(%s) = true, want false", part)
 		}
 	}
 	for _, missing := range machine.Missing {
 		if len(missing.Why) < 20 || strings.Contains(missing.Why, os.TempDir()) {
-			t.Errorf("%s", missing)
+			t.Errorf("reason = %s, want at least 20 characters without the path of the root", missing)
 		}
 	}
 }
 
-// TestAgent_PartialNodeMemory_ScaledToTotal records a kernel that takes memory
-// into use bit by bit.
+// TestAgent_PartialNodeMemory_ScaledToTotal records a kernel that initializes memory gradually.
 func TestAgent_PartialNodeMemory_ScaledToTotal(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
 		blocks []int
 		wanted []int64
 	}{
-		"by blocks":              {[]int{24, 8}, []int64{24000, 8000}},
-		"as far as it is in use": {[]int{0, 0}, []int64{28000, 4000}},
+		"by memory blocks":      {[]int{24, 8}, []int64{24000, 8000}},
+		"by initialized memory": {[]int{0, 0}, []int64{28000, 4000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +106,7 @@ func TestAgent_PartialNodeMemory_ScaledToTotal(t *testing.T) {
 			}
 			for i, wanted := range one.wanted {
 				if found := machine.Nodes[i].MemoryMB; found != wanted {
-					t.Errorf("node %d has %d MiB, not %d", i, found, wanted)
+					t.Errorf("memory of node %d = %d MiB, want %d", i, found, wanted)
 				}
 			}
 		})
@@ -123,7 +122,7 @@ func TestAgent_ContextCanceled_DiscoveryReturnsError(t *testing.T) {
 	}
 }
 
-// TestAgent_LocalHost_DiscoveryIsPlausible looks at whatever it runs on.
+// TestAgent_LocalHost_DiscoveryIsPlausible discovers the hardware of the host that runs the test.
 func TestAgent_LocalHost_DiscoveryIsPlausible(t *testing.T) {
 	t.Parallel()
 	machine, err := Discover(t.Context(), SurveyOptions{})
@@ -131,15 +130,15 @@ func TestAgent_LocalHost_DiscoveryIsPlausible(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d CPUs in %d nodes, %d MiB, %d devices; missing: %v", len(machine.CPUs), len(machine.Nodes), machine.MemoryMB, len(machine.Devices), machine.Missing)
-	// The process may be confined to fewer CPUs than are online, never more.
+	// The CPU affinity of the process may exclude online CPUs.
 	if len(machine.CPUs) < runtime.NumCPU() {
-		t.Errorf("%d CPUs, and this process may use %d", len(machine.CPUs), runtime.NumCPU())
+		t.Errorf("%d CPUs, want at least the %d of this process", len(machine.CPUs), runtime.NumCPU())
 	}
 	if online, err := ParseCPUs(readLine("/sys/devices/system/cpu/online")); err == nil && online != nil && len(online) != len(machine.CPUs) {
-		t.Errorf("%d CPUs, and %v are online", len(machine.CPUs), online)
+		t.Errorf("%d CPUs, want the online CPUs %v", len(machine.CPUs), online)
 	}
 	if total := kernelMemoryMB(t); machine.MemoryMB < total*9/10 || machine.MemoryMB > total*11/10 {
-		t.Errorf("%d MiB, and the kernel says %d", machine.MemoryMB, total)
+		t.Errorf("memory = %d MiB, want about %d", machine.MemoryMB, total)
 	}
 	inNodes, memory := 0, int64(0)
 	for _, node := range machine.Nodes {
@@ -147,7 +146,7 @@ func TestAgent_LocalHost_DiscoveryIsPlausible(t *testing.T) {
 		memory += node.MemoryMB
 	}
 	if machine.Sees(PartNodes) && (inNodes != len(machine.CPUs) || memory < machine.MemoryMB*9/10 || memory > machine.MemoryMB*11/10) {
-		t.Errorf("the nodes have %d CPUs and %d MiB, the machine %d and %d", inNodes, memory, len(machine.CPUs), machine.MemoryMB)
+		t.Errorf("the NUMA nodes have %d CPUs and %d MiB, want %d and about %d", inNodes, memory, len(machine.CPUs), machine.MemoryMB)
 	}
 	if machine.Filesystem == nil || machine.Filesystem.TotalGB <= 0 {
 		t.Errorf("file system: %v", machine.Filesystem)

@@ -1,14 +1,14 @@
-// Package host is the driver for a Linux machine: it discovers the resources of the machine and edits the provider tree
-// of its node accordingly.
+// Package host has the driver for Linux hosts, which discovers the hardware of a host and edits its provider tree
+// accordingly.
 //
-// Discover reads the hardware from the kernel. A Config selects the resources to report, and a Layout their place in
-// the tree: all on the root (flat), or CPUs and memory on a provider for each NUMA node (numa). A Driver compares that
-// with the tree that it gets, edits the differences, and moves allocations together with inventory.
+// Discover reads the hardware from the kernel. A Config selects the resources to report. A Layout selects their
+// providers: the root for all (flat), or a provider per NUMA node for CPUs and memory (numa). A Driver compares the
+// desired tree with the current one, edits the differences, and moves allocations together with inventory.
 //
-// Packages, cores, threads, the sum of memory, disks and network cards come from ghw. The rest comes from /proc and
-// /sys: CPU flags, the NUMA nodes with their CPUs, memory and huge pages, PCI devices (ghw cannot list them without a
-// database of names), virtual functions, and mediated devices.
+// ghw reads sockets, cores, threads, the total memory, disks and network cards. This package reads the rest from /proc
+// and /sys: CPU flags, the NUMA nodes with their CPUs, memory and huge pages, PCI devices (ghw cannot list them without
+// a database of names), virtual functions, and mediated devices.
 //
-// It is not for requests to the service, which the tracker of package agent sends, and not for the devices of
-// consumers, which package consumers finds. It starts nothing, changes nothing on the machine, and needs no hypervisor.
+// It is not for requests to the server, which the tracker of package agent sends, nor for the devices of consumers,
+// which package consumers finds. It starts no process, changes nothing on the host, and needs no hypervisor.
 package host

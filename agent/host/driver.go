@@ -18,33 +18,33 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Options are the options of a Driver.
+// Options is the set of options of a Driver.
 type Options struct {
-	// Machine returns the hardware in every pass; nil calls Discover with the disk path of the Config.
+	// Machine returns the hardware for each reconciliation; nil: Discover with the disk path of the Config.
 	Machine func(context.Context) (*Machine, error)
-	// Config is the configuration of the operator; nil is an empty one.
+	// Config is the configuration by the operator; nil: an empty one.
 	Config *Config
 	// Layout overrides the layout of the Config unless it is empty.
 	Layout Layout
-	// Consumers finds the device that a consumer uses, for allocations that have to be divided. Nil knows no consumer.
+	// Consumers finds the devices of consumers whose allocations must be divided; nil: it knows no consumer.
 	Consumers consumers.Source
 	// Fit assigns consumers that Consumers does not know by free capacity.
 	Fit bool
-	// Log is the log for warnings; nil disables it.
+	// Log receives warnings; nil discards them.
 	Log *slog.Logger
 }
 
-// Driver is the agent.Driver for a Linux machine. On the root provider of the node, and on providers with names of its
-// NUMA nodes, it owns the classes and traits that it can discover. On providers with names of its PCI devices it owns
-// the whole inventory. It does not change the rest of a tree.
+// Driver is the agent.Driver for a Linux host. On the root provider, and on providers with names of its NUMA nodes, it
+// owns the classes and traits that it can discover. On providers with names of its PCI devices it owns the whole
+// inventory. It does not change the rest of a tree.
 type Driver struct {
 	options Options
 
-	mutex sync.Mutex
-	said  map[string]bool
+	mutex  sync.Mutex
+	warned map[string]bool // messages with their values
 }
 
-// New returns a driver. It reads nothing from the machine.
+// New returns a driver. It does not read the hardware yet.
 func New(options Options) *Driver {
 	if options.Config == nil {
 		options.Config = &Config{}
@@ -57,15 +57,15 @@ func New(options Options) *Driver {
 		disk := options.Config.Disk.Path
 		options.Machine = func(ctx context.Context) (*Machine, error) { return Discover(ctx, SurveyOptions{DiskPath: disk}) }
 	}
-	return &Driver{options: options, said: map[string]bool{}}
+	return &Driver{options: options, warned: map[string]bool{}}
 }
 
-// warn logs a warning once, although it applies to every pass.
+// warn logs a warning unless the driver has logged it before.
 func (d *Driver) warn(text string, values ...any) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	if whole := fmt.Sprint(text, values); !d.said[whole] {
-		d.said[whole] = true
+	if key := fmt.Sprint(text, values); !d.warned[key] {
+		d.warned[key] = true
 		d.options.Log.Warn(text, values...)
 	}
 }
@@ -78,7 +78,7 @@ func (d *Driver) UpdateProviderTree(ctx context.Context, tree *client.ProviderTr
 	if err != nil {
 		return err
 	}
-	wanted, err := newShape(machine, d.options.Config, d.options.Layout, nodeName)
+	wanted, err := newDesiredTree(machine, d.options.Config, d.options.Layout, nodeName)
 	if err != nil {
 		return err
 	}
@@ -93,28 +93,29 @@ func (d *Driver) UpdateProviderTree(ctx context.Context, tree *client.ProviderTr
 	if len(moves) > 0 && allocations == nil {
 		return fmt.Errorf("%s: %w", describe(moves), client.ErrReshapeNeeded)
 	}
-	if err := edit.places(); err != nil {
+	if err := edit.writeProviders(); err != nil {
 		return err
 	}
 	if len(moves) > 0 {
-		if err := edit.carry(ctx, moves, allocations); err != nil {
+		if err := edit.moveAllocations(ctx, moves, allocations); err != nil {
 			return fmt.Errorf("%w: %w", client.ErrReshapeFailed, err)
 		}
 	}
-	return edit.finish()
+	return edit.removeProviders()
 }
 
-// editor edits one tree once.
+// editor is one update of one tree.
 type editor struct {
 	driver *Driver
 	tree   *client.ProviderTree
 	wanted *desiredTree
-	// before are the providers of the node's tree as they were, parents first.
+	// before has the providers of the tree before the update, parents first.
 	before []client.Node
-	// nodes and devices match the names of the providers that the driver makes.
+	// nodes and devices match the names of the providers that the driver creates.
 	nodes, devices *regexp.Regexp
 }
 
+// newEditor returns an editor. It returns an error if a provider of another tree has the name of a desired provider.
 func newEditor(driver *Driver, tree *client.ProviderTree, wanted *desiredTree) (*editor, error) {
 	name := regexp.QuoteMeta(wanted.node)
 	e := &editor{
@@ -124,7 +125,7 @@ func newEditor(driver *Driver, tree *client.ProviderTree, wanted *desiredTree) (
 	}
 	below, err := tree.UUIDs(wanted.node)
 	if err != nil {
-		return nil, fmt.Errorf("the node's own provider: %w", err)
+		return nil, fmt.Errorf("root provider of the host: %w", err)
 	}
 	for _, id := range below {
 		node, err := tree.Provider(id.String())
@@ -133,17 +134,16 @@ func newEditor(driver *Driver, tree *client.ProviderTree, wanted *desiredTree) (
 		}
 		e.before = append(e.before, node)
 	}
-	for _, one := range wanted.places {
+	for _, one := range wanted.providers {
 		if found, err := tree.Provider(one.name); err == nil && !slices.Contains(below, found.UUID) {
-			return nil, fmt.Errorf("provider %q (%s) is not below %q, where this driver needs a provider of that name; rename or remove it", one.name, found.UUID, wanted.node)
+			return nil, fmt.Errorf("provider %q (%s) is not in the tree of %q, but the driver needs this name there; rename or delete it", one.name, found.UUID, wanted.node)
 		}
 	}
 	return e, nil
 }
 
-// previousKind is the kind of a provider that was there; ok is false for what is not the
-// driver's.
-func (e *editor) previousKind(node client.Node) (of kind, ok bool) {
+// previousKind returns the kind of an existing provider; owned is false if the driver did not create it.
+func (e *editor) previousKind(node client.Node) (of kind, owned bool) {
 	switch {
 	case node.Name == e.wanted.node:
 		return kindRoot, true
@@ -155,10 +155,10 @@ func (e *editor) previousKind(node client.Node) (of kind, ok bool) {
 	return 0, false
 }
 
-// places makes what is missing, puts everything below its parent, and writes
-// inventories, traits and aggregates.
-func (e *editor) places() error {
-	for _, one := range e.wanted.places {
+// writeProviders creates missing providers, re-parents misplaced ones, and sets their inventories, traits and
+// aggregates.
+func (e *editor) writeProviders() error {
+	for _, one := range e.wanted.providers {
 		if err := e.ensureProvider(one); err != nil {
 			return err
 		}
@@ -180,10 +180,10 @@ func (e *editor) places() error {
 	return nil
 }
 
-// ensureProvider creates the provider below its parent, or moves it there.
-func (e *editor) ensureProvider(one *place) error {
+// ensureProvider creates the provider, or re-parents it if it has another parent.
+func (e *editor) ensureProvider(one *desiredProvider) error {
 	if one.kind == kindRoot {
-		return nil // the driver does not own the position of the root
+		return nil // the driver does not own the parent of the root
 	}
 	if !e.tree.Exists(one.name) {
 		_, err := e.tree.NewChild(one.name, one.parent, uuid.Nil)
@@ -200,25 +200,25 @@ func (e *editor) ensureProvider(one *place) error {
 	return e.tree.Move(one.name, one.parent)
 }
 
-// inventories are what a provider should have: what others gave it, what the
-// configuration adds, and what the machine has there.
-func (e *editor) inventories(one *place, now client.Node, extra Extra) client.Inventories {
+// inventories returns the desired inventories of a provider: those that the driver does not own, those of the
+// configuration, and those of the hardware.
+func (e *editor) inventories(one *desiredProvider, now client.Node, extra Extra) client.Inventories {
 	all := client.Inventories{}
 	for class, record := range now.Inventories {
 		if _, wanted := one.inventories[class]; !wanted && (!e.wanted.manages(one.kind, class) || e.wanted.notDiscovered(class)) {
 			all[class] = record
 		}
 	}
-	for class, told := range extra.Inventories {
+	for class, configured := range extra.Inventories {
 		all[class] = client.InventoryRecord{
-			Total: told.Total, Reserved: told.Reserved, MinUnit: told.MinUnit, MaxUnit: told.MaxUnit,
-			StepSize: told.StepSize, AllocationRatio: told.AllocationRatio,
+			Total: configured.Total, Reserved: configured.Reserved, MinUnit: configured.MinUnit, MaxUnit: configured.MaxUnit,
+			StepSize: configured.StepSize, AllocationRatio: configured.AllocationRatio,
 		}
 	}
 	for class, record := range one.inventories {
-		_, stands := now.Inventories[class]
-		if class == classDisk && !stands && e.tree.HasSharingProvider(classDisk) {
-			continue // guests' disks are on the shared one; twice would be too many
+		_, exists := now.Inventories[class]
+		if class == classDisk && !exists && e.tree.HasSharingProvider(classDisk) {
+			continue // the sharing provider has the disks of guests
 		}
 		record.AllocationRatio = new(e.ratio(class, now))
 		all[class] = record
@@ -226,8 +226,8 @@ func (e *editor) inventories(one *place, now client.Node, extra Extra) client.In
 	return all
 }
 
-// ratio returns the ratio of the configuration; else that of the provider, or of another provider of the node from
-// which the class moves, so that a value changed in the service stays.
+// ratio returns the configured ratio of a class. Without one, it returns the current ratio of the provider, or of the
+// provider from which the class moves: this keeps a ratio that a client changed on the server.
 func (e *editor) ratio(class string, now client.Node) float64 {
 	ratio, enforced := e.driver.options.Config.ratio(class)
 	if enforced {
@@ -237,19 +237,19 @@ func (e *editor) ratio(class string, now client.Node) float64 {
 		return *present.AllocationRatio
 	}
 	for _, node := range e.before {
-		if _, ours := e.previousKind(node); ours && node.Inventories[class].AllocationRatio != nil {
+		if _, owned := e.previousKind(node); owned && node.Inventories[class].AllocationRatio != nil {
 			return *node.Inventories[class].AllocationRatio
 		}
 	}
 	return ratio
 }
 
-// extra is what the configuration adds to the provider.
+// extra returns the extras of a provider in the configuration.
 func (e *editor) extra(name string) Extra {
 	all := Extra{Inventories: map[string]Record{}}
-	told := e.driver.options.Config.Providers
-	for _, key := range slices.Sorted(maps.Keys(told)) {
-		if extra := told[key]; strings.ReplaceAll(key, "{node}", e.wanted.node) == name {
+	configured := e.driver.options.Config.Providers
+	for _, key := range slices.Sorted(maps.Keys(configured)) {
+		if extra := configured[key]; strings.ReplaceAll(key, "{node}", e.wanted.node) == name {
 			all.Traits = append(all.Traits, extra.Traits...)
 			all.Aggregates = append(all.Aggregates, extra.Aggregates...)
 			maps.Copy(all.Inventories, extra.Inventories)
@@ -258,22 +258,21 @@ func (e *editor) extra(name string) Extra {
 	return all
 }
 
-// finish takes the driver's providers away that are no longer wanted. What stands
-// below a NUMA node goes to the root first; one that still has inventory, which
-// is not the driver's, stays with it.
-func (e *editor) finish() error {
+// removeProviders removes the driver's providers that the desired tree lacks. It re-parents their children to the root
+// first. It keeps a provider that has inventory of other clients.
+func (e *editor) removeProviders() error {
 	for _, node := range slices.Backward(e.before) { // children before their parents
-		kind, ours := e.previousKind(node)
-		if !ours || kind == kindRoot || e.wanted.find(node.Name) != nil || kind == kindDevice && !e.wanted.machine.Sees(PartDevices) {
+		kind, owned := e.previousKind(node)
+		if !owned || kind == kindRoot || e.wanted.find(node.Name) != nil || kind == kindDevice && !e.wanted.machine.Sees(PartDevices) {
 			continue
 		}
-		left := maps.Collect(maps.All(node.Inventories))
-		maps.DeleteFunc(left, func(class string, _ client.InventoryRecord) bool {
+		foreign := maps.Collect(maps.All(node.Inventories))
+		maps.DeleteFunc(foreign, func(class string, _ client.InventoryRecord) bool {
 			return e.wanted.manages(kind, class) && !(kind == kindNode && e.wanted.notDiscovered(class))
 		})
-		if len(left) > 0 {
-			e.driver.warn("a provider is not needed any longer but has inventory that is not this agent's, so it stays", "provider", node.Name)
-			_, err := e.tree.UpdateInventory(node.Name, left, nil)
+		if len(foreign) > 0 {
+			e.driver.warn("keeping a provider that this host no longer has, because it has inventory of other clients", "provider", node.Name)
+			_, err := e.tree.UpdateInventory(node.Name, foreign, nil)
 			if err = errors.Join(err, e.tree.RemoveTraits(node.Name, e.wanted.managedTraits(kind)...)); err != nil {
 				return err
 			}
@@ -290,31 +289,30 @@ func (e *editor) finish() error {
 			return err
 		}
 	}
-	for told := range e.driver.options.Config.Providers {
-		if name := strings.ReplaceAll(told, "{node}", e.wanted.node); e.wanted.find(name) == nil {
-			e.driver.warn("the configuration gives something to a provider that this layout does not have", "provider", name)
+	for key := range e.driver.options.Config.Providers {
+		if name := strings.ReplaceAll(key, "{node}", e.wanted.node); e.wanted.find(name) == nil {
+			e.driver.warn("the configuration names a provider that this host does not have in this layout", "provider", name)
 		}
 	}
 	return nil
 }
 
-// manages tells whether inventory of the class on such a provider is the driver's. On
-// a device all is, whatever it is called: the class of a rule that was changed since
-// would offer one device twice.
+// manages reports whether the driver owns inventory of the class on a provider of a kind. It owns all inventory of
+// devices: with inventory of a previous rule left, a device would be reported twice.
 func (s *desiredTree) manages(of kind, class string) bool {
-	return of == kindDevice || standsOnNodes(class) || of == kindRoot && class == classDisk || s.offered(class)
+	return of == kindDevice || isNodeClass(class) || of == kindRoot && class == classDisk || s.hasDeviceOf(class)
 }
 
-// offered tells whether some device has the class.
-func (s *desiredTree) offered(class string) bool {
-	return slices.ContainsFunc(s.places, func(one *place) bool {
+// hasDeviceOf reports whether a device has inventory of the class.
+func (s *desiredTree) hasDeviceOf(class string) bool {
+	return slices.ContainsFunc(s.providers, func(one *desiredProvider) bool {
 		_, has := one.inventories[class]
 		return has && one.kind == kindDevice
 	})
 }
 
-// managedTraits are those that the driver gives to and takes from such a provider.
-// What cannot be seen now is not taken away.
+// managedTraits returns the traits that the driver adds to and removes from providers of a kind. It omits the traits of
+// parts that Discover could not read.
 func (s *desiredTree) managedTraits(of kind) []string {
 	if of == kindDevice {
 		return traitsOfDevices()

@@ -2,12 +2,12 @@ package host
 
 import "syscall"
 
-// filesystem asks the kernel, which neither /proc nor ghw replace: a file system
-// may be on something that is no disk.
+// filesystem reads the size of a file system with statfs. /proc and ghw do not have it for file systems that are not on
+// a disk.
 func (s discoverer) filesystem(path string) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(s.path(path), &stat); err != nil {
-		s.found.miss(PartFilesystem, "the file system of %s cannot be looked at: %v", path, err)
+		s.found.miss(PartFilesystem, "cannot read the size of the file system of %s: %v", path, err)
 		return
 	}
 	bytes := stat.Blocks * blockSize(&stat)

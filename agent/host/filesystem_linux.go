@@ -2,9 +2,8 @@ package host
 
 import "syscall"
 
-// blockSize is the unit that blocks are counted in. It is the fragment's size, which
-// file systems in user space set apart from the size that is best for reading; a file
-// system that has no fragments leaves it 0.
+// blockSize returns the unit of the block counts of statfs: the fragment size, which differs from the preferred I/O size
+// in some FUSE file systems. It is 0 in file systems without fragments, whose unit is the block size.
 func blockSize(stat *syscall.Statfs_t) uint64 {
 	if stat.Frsize > 0 {
 		return uint64(stat.Frsize)

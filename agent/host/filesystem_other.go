@@ -4,5 +4,5 @@ package host
 
 import "syscall"
 
-// blockSize lets the package be built where there are no machines for it.
+// blockSize makes the package compile on systems that the driver does not support.
 func blockSize(stat *syscall.Statfs_t) uint64 { return uint64(stat.Bsize) }

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// x86Flags are the standard traits of what the kernel lists as flags of an x86
-// processor. Flags that have no standard trait are not in it.
+// x86Flags maps the kernel's names of x86 CPU flags to standard traits. It omits flags without a standard trait.
 var x86Flags = map[string][]string{
 	"3dnow":            {"HW_CPU_X86_3DNOW"},
 	"abm":              {"HW_CPU_X86_ABM"},
@@ -58,7 +57,7 @@ var x86Flags = map[string][]string{
 	"sse4a":            {"HW_CPU_X86_SSE4A"},
 	"ssse3":            {"HW_CPU_X86_SSSE3"},
 	"stibp":            {"HW_CPU_X86_STIBP"},
-	// Virtualisation has two traits a vendor: one is older and asked for still.
+	// Virtualization has two traits per vendor: queries still use the older one, too.
 	"svm":        {"HW_CPU_X86_SVM", "HW_CPU_X86_AMD_SVM"},
 	"tbm":        {"HW_CPU_X86_TBM"},
 	"vaes":       {"HW_CPU_X86_AVX512VAES"},
@@ -68,15 +67,13 @@ var x86Flags = map[string][]string{
 	"xop":        {"HW_CPU_X86_XOP"},
 }
 
-// vendorFlags are flags which the kernel gives to processors of both vendors, and
-// for which each vendor has a trait of its own.
+// vendorFlags maps CPU flags that both vendors have to the trait of each vendor.
 var vendorFlags = map[string]map[string]string{
 	"GenuineIntel": {"ibrs": "HW_CPU_X86_INTEL_SPEC_CTRL", "ssbd": "HW_CPU_X86_INTEL_SSBD"},
 	"AuthenticAMD": {"ibpb": "HW_CPU_X86_AMD_IBPB", "ssbd": "HW_CPU_X86_AMD_SSBD"},
 }
 
-// armFlags are the kernel's names of what has a trait HW_CPU_AARCH64_ and the same
-// in upper case.
+// armFlags lists the ARM CPU features whose trait is HW_CPU_AARCH64_ and the name in upper case.
 var armFlags = []string{
 	"aes", "asimd", "asimddp", "asimdhp", "asimdrdm", "atomics", "cpuid", "crc32", "dcpop", "evtstrm",
 	"fcma", "fp", "fphp", "jscvt", "lrcpc", "pmull", "sha1", "sha2", "sha3", "sha512", "sm3", "sm4", "sve",
@@ -84,10 +81,10 @@ var armFlags = []string{
 
 const armPrefix = "HW_CPU_AARCH64_"
 
-// architectures are traits by Machine.Architecture.
+// architectures maps Machine.Architecture to traits.
 var architectures = map[string]string{"x86_64": "HW_ARCH_X86_64", "aarch64": "HW_ARCH_AARCH64"}
 
-// resolutions are those that have a standard trait, of HW_GPU_RESOLUTION_.
+// resolutions lists the display resolutions that have a standard trait.
 var resolutions = []string{
 	"W320H240", "W640H480", "W800H600", "W1024H600", "W1024H768", "W1152H864", "W1280H720", "W1280H768", "W1280H800",
 	"W1280H1024", "W1360H768", "W1366H768", "W1440H900", "W1600H900", "W1600H1200", "W1680H1050", "W1920H1080",
@@ -96,10 +93,10 @@ var resolutions = []string{
 
 const resolutionPrefix, headsPrefix = "HW_GPU_RESOLUTION_", "HW_GPU_MAX_DISPLAY_HEADS_"
 
-// displayHeads are the numbers of display heads that have a standard trait.
+// displayHeads lists the numbers of display heads that have a standard trait.
 var displayHeads = []int{1, 2, 4, 6, 8}
 
-// processorTraits are the standard traits of a machine's processors, sorted.
+// processorTraits returns the sorted standard traits of the CPUs of a host.
 func processorTraits(machine *Machine) []string {
 	var traits []string
 	if trait := architectures[machine.Architecture]; trait != "" {
@@ -125,7 +122,7 @@ func processorTraits(machine *Machine) []string {
 	return slices.Compact(traits)
 }
 
-// displayTraits are what the description of a mediated type promises, such as
+// displayTraits returns the traits in the description of a mediated device type, for example
 // "num_heads=4, framebuffer=1024M, max_resolution=3840x2160".
 func displayTraits(description string) []string {
 	var traits []string
@@ -146,9 +143,7 @@ func displayTraits(description string) []string {
 	return traits
 }
 
-// traitsOfProcessors are all that processorTraits may give, traitsOfDevices all that
-// devices may have without being told in the configuration. These, and those for
-// a provider's place, are the traits that a Driver also takes away.
+// traitsOfProcessors returns all traits that processorTraits may return.
 func traitsOfProcessors() []string {
 	all := slices.Collect(maps.Values(architectures))
 	for _, traits := range x86Flags {
@@ -165,6 +160,7 @@ func traitsOfProcessors() []string {
 	return slices.Compact(all)
 }
 
+// traitsOfDevices returns all traits that a device may have without a rule.
 func traitsOfDevices() []string {
 	all := []string{traitSRIOV}
 	for _, size := range resolutions {

@@ -15,7 +15,7 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// newTree returns the tree of a node without a description.
+// newTree returns a tree with an empty root provider.
 func newTree(t testing.TB) *client.ProviderTree {
 	t.Helper()
 	tree := client.NewProviderTree()
@@ -25,7 +25,7 @@ func newTree(t testing.TB) *client.ProviderTree {
 	return tree
 }
 
-// driverOf is a driver for a machine that does not change.
+// driverOf returns a driver for constant hardware.
 func driverOf(t testing.TB, machine *Machine, yaml string, options Options) *Driver {
 	t.Helper()
 	config, err := ParseConfig([]byte(yaml))
@@ -37,7 +37,7 @@ func driverOf(t testing.TB, machine *Machine, yaml string, options Options) *Dri
 	return New(options)
 }
 
-// apply runs a driver that has nothing to move.
+// apply updates the tree without allocations to move.
 func apply(t testing.TB, driver *Driver, tree *client.ProviderTree) {
 	t.Helper()
 	if err := driver.UpdateProviderTree(t.Context(), tree, "cn", nil); err != nil {
@@ -45,7 +45,7 @@ func apply(t testing.TB, driver *Driver, tree *client.ProviderTree) {
 	}
 }
 
-// drawn is a tree as text, without what differs from run to run.
+// drawn returns a tree as text without UUIDs of providers and generations.
 func drawn(tree *client.ProviderTree) string {
 	var text strings.Builder
 	depth := map[uuid.UUID]int{}
@@ -68,20 +68,20 @@ func drawn(tree *client.ProviderTree) string {
 	return text.String()
 }
 
-// recordText leaves out what is the service's default.
+// recordText returns an inventory as text without default values.
 func recordText(record client.InventoryRecord) string {
 	text := fmt.Sprint(record.Total)
 	if record.Reserved != nil && *record.Reserved != 0 {
 		text += fmt.Sprintf(" reserved %d", *record.Reserved)
 	}
 	if record.MaxUnit != nil && *record.MaxUnit != record.Total {
-		text += fmt.Sprintf(" at most %d", *record.MaxUnit)
+		text += fmt.Sprintf(" max_unit %d", *record.MaxUnit)
 	}
 	if record.StepSize != nil && *record.StepSize != 1 {
-		text += fmt.Sprintf(" in steps of %d from %d", *record.StepSize, *record.MinUnit)
+		text += fmt.Sprintf(" step_size %d min_unit %d", *record.StepSize, *record.MinUnit)
 	}
 	if record.AllocationRatio != nil && *record.AllocationRatio != 1 {
-		text += fmt.Sprintf(" times %g", *record.AllocationRatio)
+		text += fmt.Sprintf(" allocation_ratio %g", *record.AllocationRatio)
 	}
 	return text
 }
@@ -119,7 +119,7 @@ providers:
 			golden(t, "tree-"+name, first)
 			apply(t, driver, tree)
 			if again := drawn(tree); again != first {
-				t.Errorf("the second time it is\n%s", again)
+				t.Errorf("tree after a second update:\n%s", again)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestAgent_GeneratedTree_UsesStandardOrCustomNames(t *testing.T) {
 			for _, node := range tree.Nodes() {
 				for _, name := range append(sorted(node.Inventories), node.Traits...) {
 					if !known[name] && !strings.HasPrefix(name, customPrefix) {
-						t.Errorf("%s has %s", node.Name, name)
+						t.Errorf("%s has %s, want a standard or custom name", node.Name, name)
 					}
 				}
 			}
@@ -174,7 +174,7 @@ func TestAgent_ForeignTraitsAndInventories_Preserved(t *testing.T) {
 	golden(t, "tree-foreign-flat", strings.ReplaceAll(drawn(tree), aggregate.String(), "an aggregate"))
 }
 
-// do ends the test at the first error.
+// do fails the test on the first error.
 func do(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
@@ -182,7 +182,7 @@ func do(t testing.TB, errs ...error) {
 	}
 }
 
-// add gives a provider inventory of one more class.
+// add adds an inventory to a provider.
 func add(t testing.TB, tree *client.ProviderTree, name, class string, total int32) {
 	t.Helper()
 	node, err := tree.Provider(name)
@@ -210,15 +210,15 @@ func TestAgent_RatioSetByOperator_PreservedUnlessConfigured(t *testing.T) {
 	}
 	apply(t, driverOf(t, machine, "", Options{}), tree)
 	if ratio("cn") != 16 {
-		t.Errorf("it is %g", ratio("cn"))
+		t.Errorf("ratio = %g, want 16", ratio("cn"))
 	}
 	do(t, driverOf(t, machine, numa, Options{}).UpdateProviderTree(t.Context(), tree, "cn", client.Allocations{}))
 	if ratio("cn_NUMA1") != 16 {
-		t.Errorf("it did not move along: %g", ratio("cn_NUMA1"))
+		t.Errorf("ratio after the move = %g, want 16", ratio("cn_NUMA1"))
 	}
 	apply(t, driverOf(t, machine, numa+"ratios: {VCPU: 2}\n", Options{}), tree)
 	if ratio("cn_NUMA1") != 2 {
-		t.Errorf("it is %g, not as configured", ratio("cn_NUMA1"))
+		t.Errorf("ratio = %g, want the configured 2", ratio("cn_NUMA1"))
 	}
 }
 
@@ -246,7 +246,7 @@ func TestAgent_DeviceRemovedOrMoved_ProviderDeletedOrReparented(t *testing.T) {
 	}
 }
 
-// TestAgent_DeviceRuleChanged_OldClassRemoved: the driver owns the class of a removed rule.
+// TestAgent_DeviceRuleChanged_OldClassRemoved checks that the driver owns the class of a removed rule.
 func TestAgent_DeviceRuleChanged_OldClassRemoved(t *testing.T) {
 	t.Parallel()
 	const card = "cn_0000:3c:00.0"
@@ -271,7 +271,7 @@ func TestAgent_DeviceRuleChanged_OldClassRemoved(t *testing.T) {
 		{"ignore: true", nil},
 	} {
 		if got := has(one.rule); !slices.Equal(got, one.want) {
-			t.Errorf("%s: it has %q, want %q", one.rule, got, one.want)
+			t.Errorf("%s: classes = %q, want %q", one.rule, got, one.want)
 		}
 	}
 }
@@ -283,11 +283,11 @@ func TestAgent_UndiscoveredParts_TreeUnchanged(t *testing.T) {
 	before := drawn(tree)
 	blind := &Machine{}
 	for _, part := range []Part{PartCPUs, PartTopology, PartMemory, PartNodes, PartHugePages, PartFilesystem, PartDisks, PartDevices, PartNICs} {
-		blind.miss(part, "a test")
+		blind.miss(part, "test")
 	}
 	apply(t, driverOf(t, blind, "", Options{}), tree)
 	if after := drawn(tree); after != before {
-		t.Errorf("it became\n%s", after)
+		t.Errorf("the tree changed to\n%s", after)
 	}
 	err := driverOf(t, blind, numa, Options{}).UpdateProviderTree(t.Context(), tree, "cn", nil)
 	if err == nil || !strings.Contains(err.Error(), "use layout flat") {
@@ -311,25 +311,25 @@ func TestAgent_SharedDisk_NotReportedOnHost(t *testing.T) {
 func TestAgent_SettingsExceedHardware_Rejected(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct{ machine, yaml, wanted string }{
-		"a CPU that isn't there":   {"virtual", "cpus: {dedicated: 1-4}\n", "cpus.dedicated: this machine has no CPU 2-4, or it is offline; it has 0-1"},
-		"too much kept back":       {"virtual", "reserved: {MEMORY_MB: 99999}\n", "reserved.MEMORY_MB: 99999 is more than the 24000"},
-		"too much of one node":     {"two-sockets", numa + "reserved: {VCPU: {0: 9}}\n", "NUMA node 0 does not have 9"},
-		"a node that isn't there":  {"two-sockets", numa + "reserved: {VCPU: {7: 1}}\n", "NUMA node 7 does not have 1"},
-		"too much of the disk":     {"virtual", "reserved: {DISK_GB: 1001}\n", "reserved.DISK_GB: 1001 is more than the 1000"},
-		"nodes of a container":     {"container", numa, "/sys/devices/system/node cannot be read: no such file or directory); use layout flat"},
-		"a card and its functions": {"network", "devices: [{address: \"0000:af:*\"}]\n", "0000:af:00.0 and its virtual function 0000:af:02.0 are both offered"},
-		"a type it doesn't know":   {"graphics", "devices: [{vendor: \"10de\", mediated_type: nvidia-9}]\n", "cannot be divided into nvidia-9"},
-		"a type of a network card": {"network", "devices: [{product: \"37c8\", mediated_type: x}]\n", "mediated_type is for graphics cards"},
+		"missing CPU":              {"virtual", "cpus: {dedicated: 1-4}\n", "cpus.dedicated: CPUs 2-4 do not exist or are offline; online CPUs: 0-1"},
+		"reserved over total":      {"virtual", "reserved: {MEMORY_MB: 99999}\n", "reserved.MEMORY_MB: 99999 exceeds the total of 24000"},
+		"reserved over node total": {"two-sockets", numa + "reserved: {VCPU: {0: 9}}\n", "NUMA node 0 has less than 9"},
+		"missing NUMA node":        {"two-sockets", numa + "reserved: {VCPU: {7: 1}}\n", "NUMA node 7 has less than 1"},
+		"reserved over disk size":  {"virtual", "reserved: {DISK_GB: 1001}\n", "reserved.DISK_GB: 1001 exceeds the total of 1000"},
+		"NUMA in a container":      {"container", numa, "cannot read /sys/devices/system/node: no such file or directory); use layout flat"},
+		"physical and virtual":     {"network", "devices: [{address: \"0000:af:*\"}]\n", "rules report both 0000:af:00.0 and its virtual function 0000:af:02.0"},
+		"unknown mediated type":    {"graphics", "devices: [{vendor: \"10de\", mediated_type: nvidia-9}]\n", "has no mediated device type nvidia-9"},
+		"mediated network card":    {"network", "devices: [{product: \"37c8\", mediated_type: x}]\n", "mediated_type applies to GPUs only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tree := newTree(t)
 			err := driverOf(t, survey(t, one.machine), one.yaml, Options{}).UpdateProviderTree(t.Context(), tree, "cn", nil)
 			if err == nil || !strings.Contains(err.Error(), one.wanted) {
-				t.Errorf("%v, not %s", err, one.wanted)
+				t.Errorf("error = %v, want %s", err, one.wanted)
 			}
 			if text := drawn(tree); text != "cn\n" {
-				t.Errorf("the tree was edited:\n%s", text)
+				t.Errorf("the tree changed to\n%s", text)
 			}
 		})
 	}
@@ -373,7 +373,7 @@ func TestAgent_SuspiciousSettings_LoggedOnce(t *testing.T) {
 	}
 	for _, wanted := range []string{"device=0000:ca:00.0 types=2", "cpus=2-3,10-11", "provider=cn_NUMA0"} {
 		if strings.Count(log.String(), wanted) != 1 {
-			t.Errorf("not once %s:\n%s", wanted, log.String())
+			t.Errorf("want %s once in the log:\n%s", wanted, log.String())
 		}
 	}
 }
@@ -392,7 +392,7 @@ func TestAgent_ProviderNameInUse_ReturnsError(t *testing.T) {
 	tree := newTree(t)
 	do(t, tree.NewRoot("cn_NUMA0", uuid.New(), nil))
 	err := driverOf(t, survey(t, "virtual"), numa, Options{}).UpdateProviderTree(t.Context(), tree, "cn", nil)
-	if err == nil || !strings.Contains(err.Error(), `is not below "cn"`) {
+	if err == nil || !strings.Contains(err.Error(), `is not in the tree of "cn"`) {
 		t.Error(err)
 	}
 	if err := driverOf(t, survey(t, "virtual"), "", Options{}).UpdateProviderTree(t.Context(), tree, "missing", nil); !errors.Is(err, client.ErrNotFound) {

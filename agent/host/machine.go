@@ -5,33 +5,32 @@ import (
 	"slices"
 )
 
-// Machine is the result of Discover. Lists are sorted. A list is empty if there is nothing or if Discover could not
-// read it; Missing names the second case.
+// Machine is the hardware of a host. Lists are sorted. An empty list means that the host has no such part, or that
+// Discover could not read it and lists it in Missing.
 type Machine struct {
-	// Architecture is x86_64, aarch64, or empty if the kernel's list of
-	// processors does not show it.
+	// Architecture is x86_64 or aarch64; empty if /proc/cpuinfo does not show it.
 	Architecture string   `json:"architecture,omitempty"`
 	Sockets      []Socket `json:"sockets,omitempty"`
-	// CPUs are the logical processors that are online.
+	// CPUs lists the online logical CPUs.
 	CPUs []CPU `json:"cpus,omitempty"`
-	// Isolated are the CPUs that the scheduler of the kernel does not use.
+	// Isolated lists the CPUs that the kernel's scheduler does not use (isolcpus).
 	Isolated CPUSet `json:"isolated,omitempty"`
-	// Flags are the CPU flags that all processors have, with the names of the kernel.
+	// Flags lists the CPU flags that all CPUs have, by the kernel's names.
 	Flags []string `json:"flags,omitempty"`
-	// Vendor is a name such as GenuineIntel.
+	// Vendor is the CPU vendor, for example GenuineIntel.
 	Vendor string `json:"vendor,omitempty"`
-	// MemoryMB is the memory of the kernel in MiB, huge pages included.
+	// MemoryMB is the total memory in MiB, including huge pages.
 	MemoryMB int64 `json:"memory_mb,omitempty"`
-	// HugePages are those of the whole machine.
+	// HugePages lists the huge pages of the whole host.
 	HugePages []HugePages `json:"huge_pages,omitempty"`
 	Nodes     []Node      `json:"numa_nodes,omitempty"`
 	// Filesystem is the file system with the disks of guests.
 	Filesystem *Filesystem `json:"filesystem,omitempty"`
 	Disks      []Disk      `json:"disks,omitempty"`
 	NICs       []NIC       `json:"network_cards,omitempty"`
-	// Devices are the PCI devices, by address.
+	// Devices lists the PCI devices by address.
 	Devices []Device `json:"pci_devices,omitempty"`
-	// Missing are the parts that Discover could not read.
+	// Missing lists the parts that Discover could not read.
 	Missing []Missing `json:"missing,omitempty"`
 }
 
@@ -44,15 +43,15 @@ type Socket struct {
 	Threads int    `json:"threads"`
 }
 
-// CPU is a logical processor, a thread of a core.
+// CPU is a logical CPU: a thread of a core.
 type CPU struct {
 	ID int `json:"id"`
-	// Socket, Core and Node are -1 where unknown. A core's number is unique in
+	// Socket, Core and Node are -1 if unknown. The number of a core is unique in
 	// its socket only.
 	Socket int `json:"socket"`
 	Core   int `json:"core"`
 	Node   int `json:"numa_node"`
-	// Siblings are all threads of the core, this one included.
+	// Siblings lists all threads of the core, including this one.
 	Siblings CPUSet `json:"siblings,omitempty"`
 }
 
@@ -64,25 +63,25 @@ type Node struct {
 	HugePages []HugePages `json:"huge_pages,omitempty"`
 }
 
-// HugePages are the pages of one size that were set aside, in use or not.
+// HugePages is the number of huge pages of one size, whether in use or not.
 type HugePages struct {
 	SizeKB int64 `json:"size_kb"`
 	Total  int64 `json:"total"`
 }
 
-// Filesystem is the size of a file system, in GiB, rounded down.
+// Filesystem is the size of a file system in GiB, rounded down.
 type Filesystem struct {
 	Path    string `json:"path"`
 	TotalGB int64  `json:"total_gb"`
 }
 
-// Disk is a block device; virtual and empty ones are left out.
+// Disk is a block device. Discover omits virtual and empty ones.
 type Disk struct {
 	Name   string `json:"name"`
 	SizeGB int64  `json:"size_gb"`
-	// Type is ssd, hdd, or something else that does not matter here.
+	// Type is ssd, hdd or another type of ghw, which the driver ignores.
 	Type string `json:"type"`
-	// Bus is such as nvme, scsi or virtio.
+	// Bus is for example nvme, scsi or virtio.
 	Bus string `json:"bus"`
 }
 
@@ -96,7 +95,7 @@ type NIC struct {
 
 // Device is a PCI device or a function of one.
 type Device struct {
-	// Address is such as 0000:3b:00.0.
+	// Address is the PCI address, for example 0000:3b:00.0.
 	Address string `json:"address"`
 	// Vendor and Product have four hexadecimal digits, Class has six: the class,
 	// the subclass and the programming interface.
@@ -104,28 +103,28 @@ type Device struct {
 	Product string `json:"product"`
 	Class   string `json:"class"`
 	Driver  string `json:"driver,omitempty"`
-	// Node is the NUMA node that it is near to, -1 if none.
+	// Node is the NUMA node of the device; -1: none.
 	Node int `json:"numa_node"`
-	// BootVGA is the display that the machine started with, usually the one of
-	// its management controller.
+	// BootVGA is true for the display of the firmware, usually that of the
+	// management controller.
 	BootVGA bool `json:"boot_vga,omitempty"`
-	// TotalVFs is how many virtual functions the device can have, 0 if it knows
-	// none; VirtualFunctions are the addresses of those that exist.
+	// TotalVFs is the maximum number of virtual functions; 0 without SR-IOV.
+	// VirtualFunctions lists the addresses of the existing ones.
 	TotalVFs         int      `json:"total_vfs,omitempty"`
 	VirtualFunctions []string `json:"virtual_functions,omitempty"`
-	// PhysicalFunction is the address of the device whose virtual function this is.
+	// PhysicalFunction is the address of the physical function, if this is a virtual function.
 	PhysicalFunction string `json:"physical_function,omitempty"`
-	// MediatedTypes are the kinds of virtual devices that it can be divided into.
+	// MediatedTypes lists the mediated device types (mdev) of the device.
 	MediatedTypes []MediatedType `json:"mediated_types,omitempty"`
 }
 
-// MediatedType is one way of dividing a device.
+// MediatedType is a mediated device type of a device.
 type MediatedType struct {
-	// ID is the kernel's name, such as nvidia-63; Name is the vendor's.
+	// ID is the kernel's name, for example nvidia-63; Name is the vendor's.
 	ID          string `json:"id"`
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
-	// Available is how many more there can be, Existing how many there are.
+	// Available is the number of instances that can be created, Existing that of existing ones.
 	Available int64 `json:"available"`
 	Existing  int64 `json:"existing"`
 }
@@ -139,7 +138,7 @@ func (d Device) Network() bool { return len(d.Class) >= 2 && d.Class[:2] == "02"
 // Part is a part of a machine that Discover may be unable to read.
 type Part string
 
-// The parts of a machine that can be missing.
+// Parts of a machine that can be missing.
 const (
 	PartCPUs       Part = "cpus"
 	PartTopology   Part = "topology"
@@ -161,23 +160,22 @@ type Missing struct {
 
 func (m Missing) String() string { return fmt.Sprintf("%s: %s", m.Part, m.Why) }
 
-// Sees reports whether Discover could read the part. A Driver does not change the tree for a part that it could not
-// read.
+// Sees reports whether Discover could read the part. For other parts, a Driver leaves the tree unchanged.
 func (m *Machine) Sees(part Part) bool {
 	return !slices.ContainsFunc(m.Missing, func(missing Missing) bool { return missing.Part == part })
 }
 
-// miss notes that a part cannot be seen.
+// miss adds a part that Discover could not read.
 func (m *Machine) miss(part Part, why string, values ...any) {
 	m.Missing = append(m.Missing, Missing{Part: part, Why: fmt.Sprintf(why, values...)})
 }
 
-// hyperthreading tells whether some core has several threads.
+// hyperthreading reports whether a core has several threads.
 func (m *Machine) hyperthreading() bool {
 	return slices.ContainsFunc(m.CPUs, func(cpu CPU) bool { return len(cpu.Siblings) > 1 })
 }
 
-// device finds a device by its address.
+// device returns the device with an address.
 func (m *Machine) device(address string) (Device, bool) {
 	at := slices.IndexFunc(m.Devices, func(device Device) bool { return device.Address == address })
 	if at < 0 {
@@ -186,7 +184,7 @@ func (m *Machine) device(address string) (Device, bool) {
 	return m.Devices[at], true
 }
 
-// hugeMB is the memory, in MiB, that pages hold, of any size.
+// hugeMB returns the memory of huge pages of all sizes in MiB.
 func hugeMB(all []HugePages) int64 {
 	sum := int64(0)
 	for _, pages := range all {

@@ -13,17 +13,16 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// carry takes allocations along with the inventory that moves. What has only one
-// place to go to goes there; of the rest the source of consumers says who uses
-// what where. Either all is carried or nothing is changed.
-func (e *editor) carry(ctx context.Context, moves []move, allocations client.Allocations) error {
+// moveAllocations moves the allocations of the inventory that moves. If it has several destinations, the source of
+// consumers determines the shares of each. On an error it leaves the allocations unchanged.
+func (e *editor) moveAllocations(ctx context.Context, moves []move, allocations client.Allocations) error {
 	moving := map[uuid.UUID]*movingAllocations{}
 	for consumer, record := range allocations {
 		if taken := e.takeMoving(record, moves); taken != nil {
 			moving[consumer] = taken
 		}
 	}
-	answers, wrong := e.answers(ctx, moves, moving, allocations)
+	known, errs := e.collectShares(ctx, moves, moving, allocations)
 	after := client.Allocations{}
 	gained := map[uuid.UUID]client.Resources{}
 	for _, consumer := range allocations.Consumers() {
@@ -31,16 +30,16 @@ func (e *editor) carry(ctx context.Context, moves []move, allocations client.All
 		if taken == nil {
 			continue
 		}
-		if shares, known := answers[consumer]; known {
+		if shares, ok := known[consumer]; ok {
 			if err := e.divide(ctx, consumer, shares, taken); err != nil {
-				wrong = errors.Join(wrong, fmt.Errorf("consumer %s: %w", consumer, err))
+				errs = errors.Join(errs, fmt.Errorf("consumer %s: %w", consumer, err))
 			}
 		}
-		wrong = errors.Join(wrong, e.load(taken, gained))
+		errs = errors.Join(errs, e.addLoads(taken, gained))
 		after[consumer] = taken.record
 	}
-	if wrong != nil {
-		return wrong
+	if errs != nil {
+		return errs
 	}
 	if err := e.checkBounds(allocations, after, gained); err != nil {
 		return err
@@ -51,17 +50,17 @@ func (e *editor) carry(ctx context.Context, moves []move, allocations client.All
 	return nil
 }
 
-// movingAllocations is what is on the way of one consumer.
+// movingAllocations is the part of a consumer's allocations that moves.
 type movingAllocations struct {
-	record *client.Consumer
-	// have is what the source has to divide, and to says where it may go.
+	record *client.Consumer // without the moving allocations
+	// have is the amounts with several destinations, to has their destinations by class.
 	have client.Resources
 	to   map[string][]destination
-	// loads are what goes where.
+	// loads is the amounts by destination.
 	loads map[destination]int64
 }
 
-// takeMoving takes what moves out of a copy of the record; nil if nothing does.
+// takeMoving removes the moving allocations from a copy of the record; nil if there are none.
 func (e *editor) takeMoving(record *client.Consumer, moves []move) *movingAllocations {
 	c := &movingAllocations{record: record.Clone(), have: client.Resources{}, to: map[string][]destination{}, loads: map[destination]int64{}}
 	for provider, resources := range record.Allocations {
@@ -88,22 +87,22 @@ func (e *editor) takeMoving(record *client.Consumer, moves []move) *movingAlloca
 	return c
 }
 
-// divide loads what a consumer's source said. Where that is another sum than the
-// books have, it is right: the source looked at the machine.
+// divide adds the shares of a consumer to its loads. If their sum differs from the allocation, the shares are used and
+// a warning is logged, because the source reads the actual use.
 func (e *editor) divide(ctx context.Context, consumer uuid.UUID, shares []consumers.Share, c *movingAllocations) error {
 	got := client.Resources{}
 	for _, share := range shares {
 		for class, amount := range share.Resources {
-			booked, to, err := e.resolve(share.Device, class, c)
+			allocated, to, err := e.resolve(share.Device, class, c)
 			switch {
 			case err != nil:
 				return err
-			case booked == "":
-				continue // of a class that does not move
+			case allocated == "":
+				continue // the class does not move
 			case amount < 0 || amount > maxTotal:
-				return fmt.Errorf("its source says %d of %s on %s, which is no amount", amount, class, share.Device)
+				return fmt.Errorf("its source returns %d of %s on %s, which is not a valid amount", amount, class, share.Device)
 			case amount > 0:
-				got[booked] += amount
+				got[allocated] += amount
 				c.loads[to] += amount
 			}
 		}
@@ -111,41 +110,40 @@ func (e *editor) divide(ctx context.Context, consumer uuid.UUID, shares []consum
 	for class, amount := range c.have {
 		switch {
 		case got[class] == 0:
-			return fmt.Errorf("its source knows it, but not where its %d of %s are; complete its shares", amount, class)
+			return fmt.Errorf("its source returns no device for its %d of %s; complete its shares", amount, class)
 		case got[class] != amount:
-			e.driver.options.Log.WarnContext(ctx, "a consumer uses another amount than it has allocated; the allocation follows what it uses",
+			e.driver.options.Log.WarnContext(ctx, "a consumer uses another amount than it has allocated; setting the allocation to the used amount",
 				"consumer", consumer, "class", class, "allocated", amount, "used", got[class])
 		}
 	}
 	return nil
 }
 
-// resolve finds where a share of a class goes, and as part of which class of have.
-// A share may tell the kind of CPU; one that tells a kind that its place does not
-// have gets the other, as the move says.
-func (e *editor) resolve(device, class string, c *movingAllocations) (booked string, to destination, err error) {
+// resolve returns the destination of a share, and the class of c.have to which it belongs; empty if the class does not
+// move. A share may name VCPU or PCPU; if the provider has only the other one, the share becomes that class.
+func (e *editor) resolve(device, class string, c *movingAllocations) (allocated string, to destination, err error) {
 	other, _ := otherCPU(class)
 	switch _, has := c.have[class]; {
 	case has:
-		booked = class
+		allocated = class
 	case c.have[other] > 0 && slices.ContainsFunc(c.to[other], func(one destination) bool { return one.class == class }):
-		booked = other
+		allocated = other
 	default:
 		return "", to, nil
 	}
-	name := e.named(device)
+	name := e.providerName(device)
 	for _, want := range []string{class, other} {
-		for _, one := range c.to[booked] {
+		for _, one := range c.to[allocated] {
 			if one.at.name == name && one.class == want {
-				return booked, one, nil
+				return allocated, one, nil
 			}
 		}
 	}
-	return "", to, fmt.Errorf("its source has %s on %q, but no provider for that has the class; there are %s", class, device, names(c.to[booked]))
+	return "", to, fmt.Errorf("its source returns %s on %q, but the provider of this device has no such class; providers with it: %s", class, device, names(c.to[allocated]))
 }
 
-// named is the provider that a device of a share stands on.
-func (e *editor) named(device string) string {
+// providerName returns the name of the provider of a device in a share.
+func (e *editor) providerName(device string) string {
 	if number, is := strings.CutPrefix(device, "numa:"); is {
 		name := e.wanted.node + "_NUMA" + number
 		if e.wanted.find(name) == nil && e.driver.options.Layout != NUMA {
@@ -164,8 +162,8 @@ func (e *editor) named(device string) string {
 	return device
 }
 
-// load puts everything into the record and notes what providers gained.
-func (e *editor) load(c *movingAllocations, gained map[uuid.UUID]client.Resources) error {
+// addLoads adds the loads to the allocations in the record, and to the amounts that providers gain.
+func (e *editor) addLoads(c *movingAllocations, gained map[uuid.UUID]client.Resources) error {
 	for to, amount := range c.loads {
 		node, err := e.tree.Provider(to.at.name)
 		if err != nil {

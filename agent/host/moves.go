@@ -10,29 +10,29 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// move is inventory that stands where the wanted tree does not have it, and that
-// the wanted tree has elsewhere or under another class.
+// move is an inventory that the desired tree has on another provider or as another class.
 type move struct {
 	class string
 	// from is the provider that has it now.
 	from client.Node
-	// to are the places and classes that what is allocated of it may go to.
+	// to lists the possible destinations of its allocations.
 	to []destination
 }
 
+// destination is a provider and class for allocations.
 type destination struct {
-	at    *place
+	at    *desiredProvider
 	class string
 }
 
-// moves depends on the tree alone. Inventory without a destination is no move: it is gone from the machine, and the
-// service rejects its deletion while a consumer uses it. Inventory of devices never moves, since a device keeps its
-// provider.
+// moves returns the moves from the current to the desired tree, without regard to allocations. Inventory that the host
+// no longer has is not a move: the server denies its deletion while a consumer uses it. Inventory of devices never
+// moves, because a device keeps its provider.
 func (e *editor) moves() []move {
 	var found []move
 	for _, node := range e.before {
-		kind, ours := e.previousKind(node)
-		if !ours || kind == kindDevice {
+		kind, owned := e.previousKind(node)
+		if !owned || kind == kindDevice {
 			continue
 		}
 		wanted := e.wanted.find(node.Name)
@@ -40,11 +40,11 @@ func (e *editor) moves() []move {
 			if class == classDisk || !e.wanted.manages(kind, class) || e.wanted.notDiscovered(class) {
 				continue
 			}
-			stays := false
+			kept := false
 			if wanted != nil {
-				_, stays = wanted.inventories[class]
+				_, kept = wanted.inventories[class]
 			}
-			if to := e.destinations(class); len(to) > 0 && (!stays || e.divides(class)) {
+			if to := e.destinations(class); len(to) > 0 && (!kept || e.addsDedicated(class)) {
 				found = append(found, move{class: class, from: node, to: to})
 			}
 		}
@@ -55,21 +55,21 @@ func (e *editor) moves() []move {
 	return found
 }
 
-// divides tells whether the first CPUs become dedicated while others stay shared:
-// guests that are pinned to the former have VCPU and must get PCPU.
-func (e *editor) divides(class string) bool {
+// addsDedicated reports whether the class is VCPU and the first CPUs become dedicated. Guests that are pinned to them
+// have allocations of VCPU, which must become PCPU.
+func (e *editor) addsDedicated(class string) bool {
 	if class != classVCPU || len(e.wanted.providersOf(classPCPU)) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(e.before, func(node client.Node) bool {
-		_, ours := e.previousKind(node)
+		_, owned := e.previousKind(node)
 		_, has := node.Inventories[classPCPU]
-		return ours && has
+		return owned && has
 	})
 }
 
-// destinations are where allocations of a class may go. Where one kind of CPU is
-// wanted nowhere any longer, the other one takes its place.
+// destinations returns the possible destinations of allocations of a class. If the desired tree has only one of VCPU and
+// PCPU, that class replaces the other.
 func (e *editor) destinations(class string) []destination {
 	classes := []string{class}
 	other, isCPU := otherCPU(class)
@@ -77,7 +77,7 @@ func (e *editor) destinations(class string) []destination {
 	case !isCPU:
 	case len(e.wanted.providersOf(class)) == 0:
 		classes = []string{other}
-	case e.divides(class):
+	case e.addsDedicated(class):
 		classes = append(classes, other)
 	}
 	var all []destination
@@ -91,6 +91,7 @@ func (e *editor) destinations(class string) []destination {
 	return all
 }
 
+// otherCPU returns PCPU for VCPU and VCPU for PCPU; false for other classes.
 func otherCPU(class string) (string, bool) {
 	switch class {
 	case classVCPU:
@@ -101,7 +102,7 @@ func otherCPU(class string) (string, bool) {
 	return "", false
 }
 
-// describe says what moves, for a log.
+// describe returns the moves as text.
 func describe(moves []move) string {
 	var sentences []string
 	for _, one := range moves {
@@ -113,12 +114,12 @@ func describe(moves []move) string {
 			}
 			to = append(to, text)
 		}
-		sentences = append(sentences, fmt.Sprintf("%s of %s has to go to %s", one.class, one.from.Name, strings.Join(to, ", ")))
+		sentences = append(sentences, fmt.Sprintf("%s of %s must move to %s", one.class, one.from.Name, strings.Join(to, ", ")))
 	}
 	return strings.Join(sentences, "; ")
 }
 
-// find is the move of a class from a provider.
+// findMove returns the move of a class from a provider.
 func findMove(moves []move, from uuid.UUID, class string) (move, bool) {
 	at := slices.IndexFunc(moves, func(one move) bool { return one.from.UUID == from && one.class == class })
 	if at < 0 {

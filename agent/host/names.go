@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Classes that this driver gives inventory of, all of them standard ones.
+// Standard resource classes that the driver reports.
 const (
 	classVCPU   = "VCPU"
 	classPCPU   = "PCPU"
@@ -18,7 +18,7 @@ const (
 	classVF     = "SRIOV_NET_VF"
 )
 
-// Traits that are about a provider's place or kind, not about a processor's flag.
+// Standard traits of providers, besides those of CPU flags.
 const (
 	traitNUMARoot       = "HW_NUMA_ROOT"
 	traitHyperthreading = "HW_CPU_HYPERTHREADING"
@@ -29,17 +29,16 @@ const (
 
 const (
 	customPrefix = "CUSTOM_"
-	// longestName is what the service takes for a class or a trait.
-	longestName = 255
+	// maxNameLength is the maximum length of the name of a class or trait.
+	maxNameLength = 255
 )
 
-// validName is what the service takes for the name of a class or a trait.
+// validName matches valid names of classes and traits.
 var validName = regexp.MustCompile(`^[A-Z0-9_]+$`)
 
-// Custom makes a name for a custom resource class or trait out of words: upper
-// case, an underscore between two words and for every character that names cannot
-// have, and CUSTOM_ in front unless it is there. A name that would be too long
-// is cut and gets a hash of the whole, so that two long ones stay different.
+// Custom returns the name of a custom resource class or trait. It joins the words with underscores, converts them to
+// upper case, replaces invalid characters by underscores, and adds the prefix CUSTOM_ if it is missing. It truncates a
+// name that is too long and appends a hash, so that two long names stay different.
 func Custom(words ...string) string {
 	written := []byte(strings.ToUpper(strings.Join(words, "_")))
 	for i, letter := range written {
@@ -51,16 +50,16 @@ func Custom(words ...string) string {
 	if name == customPrefix {
 		name += "_"
 	}
-	if len(name) > longestName {
+	if len(name) > maxNameLength {
 		hash := sha256.Sum256([]byte(name))
 		tail := "_" + strings.ToUpper(hex.EncodeToString(hash[:4]))
-		name = name[:longestName-len(tail)] + tail
+		name = name[:maxNameLength-len(tail)] + tail
 	}
 	return name
 }
 
-// hugePagesClass is such as CUSTOM_MEMORY_HUGEPAGES_2MB, of which an inventory is in
-// MiB, like MEMORY_MB. Pages below a MiB have no class.
+// hugePagesClass returns the class of huge pages of a size, for example CUSTOM_MEMORY_HUGEPAGES_2MB. Its inventory is in
+// MiB like MEMORY_MB. Pages smaller than 1 MiB have no class.
 func hugePagesClass(sizeKB int64) (class string, known bool) {
 	switch {
 	case sizeKB >= 1<<20 && sizeKB%(1<<20) == 0:
@@ -71,10 +70,10 @@ func hugePagesClass(sizeKB int64) (class string, known bool) {
 	return "", false
 }
 
-// isHugePages tells whether a class is one of hugePagesClass.
+// isHugePages reports whether a class is one of hugePagesClass.
 func isHugePages(class string) bool { return hugePagesName.MatchString(class) }
 
 var hugePagesName = regexp.MustCompile(`^CUSTOM_MEMORY_HUGEPAGES_[0-9]+[MG]B$`)
 
-// pciClass is the class of a device that is none of the known kinds.
+// pciClass returns the default class of a device that is neither a GPU nor a virtual function of a network card.
 func pciClass(device Device) string { return Custom("PCI", device.Vendor, device.Product) }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// standard reads a list of names as the server has it.
+// standard reads a list of standard names.
 func standard(t testing.TB, file string) []string {
 	t.Helper()
 	content, err := os.ReadFile("../../server/store/names/" + file)
@@ -29,11 +29,11 @@ func TestAgent_DriverTraits_AreStandardTraits(t *testing.T) {
 	known := standard(t, "traits.json")
 	all := slices.Concat(traitsOfProcessors(), traitsOfDevices(), []string{traitNUMARoot, traitSSD, traitHDD})
 	if len(all) < 100 {
-		t.Fatalf("only %d traits", len(all))
+		t.Fatalf("%d traits, want more", len(all))
 	}
 	for _, trait := range all {
 		if !slices.Contains(known, trait) {
-			t.Errorf("%s is no standard trait", trait)
+			t.Errorf("%s is not a standard trait", trait)
 		}
 	}
 }
@@ -43,13 +43,12 @@ func TestAgent_DriverClasses_AreStandardClasses(t *testing.T) {
 	known := standard(t, "resource_classes.json")
 	for _, class := range []string{classVCPU, classPCPU, classMemory, classDisk, classPGPU, classVGPU, classVF} {
 		if !slices.Contains(known, class) {
-			t.Errorf("%s is no standard class", class)
+			t.Errorf("%s is not a standard class", class)
 		}
 	}
 }
 
-// TestAgent_StandardCPUTraits_KnownOrExcluded catches a trait that a
-// newer list of names has.
+// TestAgent_StandardCPUTraits_KnownOrExcluded detects new CPU traits in a newer list.
 func TestAgent_StandardCPUTraits_KnownOrExcluded(t *testing.T) {
 	t.Parallel()
 	excluded := []string{
@@ -65,7 +64,7 @@ func TestAgent_StandardCPUTraits_KnownOrExcluded(t *testing.T) {
 	known := traitsOfProcessors()
 	for _, trait := range standard(t, "traits.json") {
 		if strings.HasPrefix(trait, "HW_CPU_") && !slices.Contains(known, trait) && !slices.Contains(excluded, trait) {
-			t.Errorf("nothing gives %s", trait)
+			t.Errorf("no CPU flag maps to %s", trait)
 		}
 	}
 }
@@ -90,7 +89,7 @@ func TestAgent_CPUFlags_MapToVendorTraits(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
 			if found := processorTraits(&one.machine); !slices.Equal(found, one.wanted) {
-				t.Errorf("%v, not %v", found, one.wanted)
+				t.Errorf("traits = %v, want %v", found, one.wanted)
 			}
 		})
 	}
@@ -115,7 +114,7 @@ func TestAgent_HugePagesFrom1MiB_HaveResourceClass(t *testing.T) {
 	} {
 		class, known := hugePagesClass(size)
 		if class != wanted || known != (wanted != "") || known && !isHugePages(class) {
-			t.Errorf("%d kB: %q", size, class)
+			t.Errorf("class of %d kB = %q", size, class)
 		}
 	}
 }
@@ -132,12 +131,12 @@ func TestAgent_CustomNames_Normalized(t *testing.T) {
 		"CUSTOM_NVIDIA_GPU_0000_3": {"nvidia gpu", "0000:3"},
 	} {
 		if found := Custom(words...); found != wanted {
-			t.Errorf("%q: %s, not %s", words, found, wanted)
+			t.Errorf("Custom(%q) = %s, want %s", words, found, wanted)
 		}
 	}
 	long := strings.Repeat("x", 300)
-	if first, second := Custom(long, "a"), Custom(long, "b"); first == second || len(first) != longestName {
-		t.Errorf("%s and %s", first, second)
+	if first, second := Custom(long, "a"), Custom(long, "b"); first == second || len(first) != maxNameLength {
+		t.Errorf("long names = %s and %s", first, second)
 	}
 }
 
@@ -152,7 +151,7 @@ func FuzzCustomMakesAValidNameOfAnything(f *testing.F) {
 			t.Errorf("%q", name)
 		}
 		if again := Custom(name); again != name {
-			t.Errorf("%q becomes %q", name, again)
+			t.Errorf("Custom(%q) = %q, want the same name", name, again)
 		}
 	})
 }

@@ -11,19 +11,18 @@ import (
 	"strings"
 )
 
-// devices reads /sys itself. ghw lists no PCI device at all on a machine without a
-// file of the vendors' names, and knows neither virtual functions nor mediated
-// devices.
+// devices reads the PCI devices from /sys. ghw cannot replace it: it lists no devices on a host without pci.ids, and
+// reads neither virtual functions nor mediated devices.
 func (s discoverer) devices() {
 	const at = "sys/bus/pci/devices"
 	entries, err := os.ReadDir(s.path(at))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.ReadDir(s.path("sys/bus")); err == nil {
-			return // a machine without PCI, such as some virtual ones
+			return // no PCI bus, for example in a virtual machine
 		}
 	}
 	if err != nil {
-		s.found.miss(PartDevices, "/%s cannot be read: %v", at, reason(err))
+		s.found.miss(PartDevices, "cannot read /%s: %v", at, reason(err))
 		return
 	}
 	for _, entry := range entries {
@@ -46,12 +45,12 @@ func (s discoverer) devices() {
 	slices.SortFunc(s.found.Devices, func(a, b Device) int { return cmp.Compare(a.Address, b.Address) })
 }
 
-// hexadecimal is the number in the file, as digits: "0x8086" is "8086".
+// hexadecimal returns the number in a file without its prefix: "8086" for "0x8086".
 func hexadecimal(path string) string {
 	return strings.ToLower(strings.TrimPrefix(readLine(path), "0x"))
 }
 
-// target is the last part of where a link leads, empty if it is none.
+// target returns the base name of the target of a symbolic link; empty if the path is not a link.
 func target(link string) string {
 	to, err := os.Readlink(link)
 	if err != nil {
@@ -60,7 +59,7 @@ func target(link string) string {
 	return filepath.Base(to)
 }
 
-// virtualFunctions are the addresses behind virtfn0, virtfn1 and so on.
+// virtualFunctions returns the targets of the links virtfn0, virtfn1 and so on.
 func virtualFunctions(directory string) []string {
 	var all []string
 	for number := 0; ; number++ {
@@ -72,6 +71,7 @@ func virtualFunctions(directory string) []string {
 	}
 }
 
+// mediatedTypes returns the mediated device types in a directory; nil if it does not exist.
 func mediatedTypes(directory string) []MediatedType {
 	entries, err := os.ReadDir(directory)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// TestAgent_RandomConsumersFlatNUMAFlat_KeepsAllocations makes machines' trees with consumers that
-// use random parts of both nodes and have something elsewhere.
+// TestAgent_RandomConsumersFlatNUMAFlat_KeepsAllocations draws consumers that use random parts of both NUMA nodes and
+// have allocations in other trees.
 func TestAgent_RandomConsumersFlatNUMAFlat_KeepsAllocations(t *testing.T) {
 	t.Parallel()
 	surveyed := map[string]*Machine{"two-sockets": survey(t, "two-sockets"), "huge-pages": survey(t, "huge-pages")}
 	rapid.Check(t, func(r *rapid.T) {
 		yaml := rapid.SampledFrom([]string{"", dedicated, "reserved: {VCPU: 3, MEMORY_MB: 1001}\nratios: {VCPU: 16}\n"}).Draw(r, "settings")
 		b := &bundle{t: t, machine: surveyed[rapid.SampledFrom([]string{"two-sockets", "huge-pages"}).Draw(r, "machine")],
-			tree: newTree(t), allocations: client.Allocations{}, shares: answered{}}
+			tree: newTree(t), allocations: client.Allocations{}, shares: knownShares{}}
 		do(t, b.tree.NewRoot("nfs", uuid.New(), nil), b.tree.NewRoot("other", uuid.New(), nil))
 		apply(t, driverOf(t, b.machine, yaml, Options{}), b.tree)
 		expected := b.drawConsumers(r)
@@ -29,25 +29,24 @@ func TestAgent_RandomConsumersFlatNUMAFlat_KeepsAllocations(t *testing.T) {
 			do(t, b.reshape(numa+yaml, b.allocations))
 			for consumer, where := range expected {
 				if wanted := b.parse(where); !reflect.DeepEqual(b.allocations[consumer].Allocations, wanted) {
-					r.Fatalf("the consumer has %v, not %v", b.allocations[consumer].Allocations, wanted)
+					r.Fatalf("allocations = %v, want %v", b.allocations[consumer].Allocations, wanted)
 				}
 			}
 			if err := b.reshape(numa+yaml, nil); err != nil {
-				r.Fatalf("it is not settled: %v", err)
+				r.Fatalf("second update: %v", err)
 			}
 			do(t, b.reshape(yaml, b.allocations))
 			if !reflect.DeepEqual(b.allocations, flat) {
-				r.Fatalf("back it is %v, not %v", b.allocations, flat)
+				r.Fatalf("allocations after flat = %v, want %v", b.allocations, flat)
 			}
 			if back := drawn(b.tree); back != text {
-				r.Fatalf("back it is\n%s\nnot\n%s", back, text)
+				r.Fatalf("tree after flat =\n%s\nwant\n%s", back, text)
 			}
 		}
 	})
 }
 
-// drawConsumers makes consumers in the layout flat, tells the source where they are,
-// and returns what they should have in the layout numa.
+// drawConsumers draws consumers in the layout flat and their shares, and returns their allocations in the layout numa.
 func (b *bundle) drawConsumers(r *rapid.T) map[uuid.UUID][]string {
 	expected := map[uuid.UUID][]string{}
 	root, err := b.tree.Provider("cn")

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// recorded is the root of a machine's file system, as far as a survey reads it.
+// recorded is a directory with the files of a host that Discover reads.
 type recorded struct {
 	t    testing.TB
 	root string
-	// cpuinfo is written when the machine is read.
+	// cpuinfo is the content of /proc/cpuinfo.
 	cpuinfo strings.Builder
 }
 
@@ -45,13 +45,13 @@ func (r *recorded) link(path, to string) {
 	}
 }
 
-// processor lists one logical processor in /proc/cpuinfo only.
+// processor adds a logical CPU to /proc/cpuinfo only.
 func (r *recorded) processor(id int, vendor, flags string) {
 	fmt.Fprintf(&r.cpuinfo, "processor\t: %d\nvendor_id\t: %s\nmodel name\t: Recorded\nflags\t\t: %s\n\n", id, vendor, flags)
 	r.file("proc/cpuinfo", r.cpuinfo.String())
 }
 
-// sockets makes processors numbered as Linux does: first all cores' first threads.
+// sockets adds CPUs in the numbering of Linux: the first threads of all cores come first.
 func (r *recorded) sockets(sockets, cores, threads int, vendor, flags string) {
 	for id := range sockets * cores * threads {
 		socket, core := id%(sockets*cores)/cores, id%cores
@@ -123,7 +123,7 @@ func (r *recorded) disk(name string, gigabytes int64, rotational string) {
 
 const flagsOfXeon = "fpu ht lm nopl avx2 vmx ssbd"
 
-// twoSockets has a NUMA node for each of two sockets with hyperthreading.
+// twoSockets adds two sockets with hyperthreading and a NUMA node each.
 func twoSockets(r *recorded) {
 	r.sockets(2, 4, 2, "GenuineIntel", flagsOfXeon)
 	r.memory(131072)
@@ -134,7 +134,7 @@ func twoSockets(r *recorded) {
 	r.disk("sdb", 900, "0")
 }
 
-// machines are the recorded ones, by what is special about them.
+// machines has recorded hosts by their special feature.
 var machines = map[string]func(*recorded){
 	// virtual is a small virtual machine: one node, no threads, a virtual disk.
 	"virtual": func(r *recorded) {
@@ -146,16 +146,16 @@ var machines = map[string]func(*recorded){
 		r.disk("vda", 250, "1")
 	},
 	"two-sockets": twoSockets,
-	// network has a card with virtual functions near its second node, and one
-	// without any.
+	// network has a card with virtual functions on its second NUMA node, and a card
+	// without.
 	"network": func(r *recorded) {
 		twoSockets(r)
 		r.card("0000:af:00.0", "8086", "1572", 1, 64, "0000:af:02.0", "0000:af:02.1", "0000:af:02.2")
 		r.card("0000:3b:00.0", "8086", "158b", 0, 64)
 		r.pci("0000:3c:00.0", "8086", "37c8", "0b4000", 0)
 	},
-	// graphics has a card as a whole, one that is divided in one way, one that
-	// could be divided in two, and the display of the management controller.
+	// graphics has a GPU without mediated device types, one with one type, one with
+	// two, and the display of the management controller.
 	"graphics": func(r *recorded) {
 		twoSockets(r)
 		r.pci("0000:17:00.0", "10de", "20f1", "030200", 0)
@@ -166,7 +166,7 @@ var machines = map[string]func(*recorded){
 		r.divided(either, "nvidia-230", "num_heads=3, framebuffer=2048M, max_resolution=7680x4320", 8)
 		r.file(r.pci("0000:03:00.0", "102b", "0538", "030000", 0)+"boot_vga", "1")
 	},
-	// hugePages has pages of two sizes, unevenly.
+	// hugePages has huge pages of two sizes, in different numbers per NUMA node.
 	"huge-pages": func(r *recorded) {
 		twoSockets(r)
 		r.pages("sys/kernel/mm/hugepages", 2048, 6144)
@@ -176,7 +176,7 @@ var machines = map[string]func(*recorded){
 		r.pages("sys/devices/system/node/node1/hugepages", 2048, 2048)
 		r.pages("sys/devices/system/node/node1/hugepages", 1048576, 16)
 	},
-	// container has no /sys at all.
+	// container has no /sys.
 	"container": func(r *recorded) {
 		for id := range 3 {
 			r.processor(id, "AuthenticAMD", "fpu lm sse sse2 svm ibpb ssbd")
@@ -185,8 +185,8 @@ var machines = map[string]func(*recorded){
 	},
 }
 
-// survey makes and reads a recorded machine. Its file system is that of the test,
-// so it gets another size.
+// survey returns the hardware of a recorded host. It sets the size of the file system, because Discover reads that of
+// the test.
 func survey(t testing.TB, name string) *Machine {
 	t.Helper()
 	made := newRecorded(t)
@@ -196,7 +196,7 @@ func survey(t testing.TB, name string) *Machine {
 		t.Fatal(err)
 	}
 	if machine.Filesystem == nil {
-		t.Fatal("the file system of the test could not be seen")
+		t.Fatal("Discover did not read the file system")
 	}
 	machine.Filesystem.TotalGB = 1000
 	return machine

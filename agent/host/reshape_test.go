@@ -22,20 +22,20 @@ type bundle struct {
 	machine     *Machine
 	tree        *client.ProviderTree
 	allocations client.Allocations
-	// shares are what the consumers' source says.
-	shares answered
+	// shares is the source of consumers.
+	shares knownShares
 	log    bytes.Buffer
 }
 
-// setup makes the tree of a recorded machine as the settings want it.
+// setup returns the tree that the driver creates for recorded hardware.
 func setup(t testing.TB, machine, yaml string) *bundle {
 	t.Helper()
-	b := &bundle{t: t, machine: survey(t, machine), tree: newTree(t), allocations: client.Allocations{}, shares: answered{}}
+	b := &bundle{t: t, machine: survey(t, machine), tree: newTree(t), allocations: client.Allocations{}, shares: knownShares{}}
 	apply(t, driverOf(t, b.machine, yaml, Options{}), b.tree)
 	return b
 }
 
-// id is the uuid of a provider.
+// id returns the UUID of a provider.
 func (b *bundle) id(name string) uuid.UUID {
 	b.t.Helper()
 	node, err := b.tree.Provider(name)
@@ -43,7 +43,7 @@ func (b *bundle) id(name string) uuid.UUID {
 	return node.UUID
 }
 
-// consumer adds one; where is such as "cn VCPU 2".
+// consumer adds a consumer with allocations such as "cn VCPU 2".
 func (b *bundle) consumer(where ...string) uuid.UUID {
 	b.t.Helper()
 	id := uuid.New()
@@ -73,7 +73,7 @@ func split(t testing.TB, text string) (name, class string, amount int64) {
 	return name, class, amount
 }
 
-// uses tells the source where a consumer is; where is such as "numa:0 VCPU 2".
+// uses adds shares of a consumer such as "numa:0 VCPU 2" to the source.
 func (b *bundle) uses(consumer uuid.UUID, where ...string) {
 	b.t.Helper()
 	for _, one := range where {
@@ -82,39 +82,39 @@ func (b *bundle) uses(consumer uuid.UUID, where ...string) {
 	}
 }
 
-// reshape runs a driver with other settings.
+// reshape updates the tree with other settings.
 func (b *bundle) reshape(yaml string, allocations client.Allocations) error {
 	b.t.Helper()
 	options := Options{Consumers: b.shares, Log: slog.New(slog.NewTextHandler(&b.log, nil))}
 	return driverOf(b.t, b.machine, yaml, options).UpdateProviderTree(b.t.Context(), b.tree, "cn", allocations)
 }
 
-// has compares all that a consumer has.
+// has checks the allocations and the record of a consumer.
 func (b *bundle) has(consumer uuid.UUID, where ...string) {
 	b.t.Helper()
 	record := b.allocations[consumer]
 	if wanted := b.parse(where); !reflect.DeepEqual(record.Allocations, wanted) {
-		b.t.Errorf("the consumer has %v, not %v", record.Allocations, wanted)
+		b.t.Errorf("allocations = %v, want %v", record.Allocations, wanted)
 	}
 	if *record.Generation != 7 || record.ProjectID != "p" || record.UserID != "u" || record.Type != "INSTANCE" {
-		b.t.Errorf("the record became %+v", record)
+		b.t.Errorf("record = %+v, want generation 7, project p, user u and type INSTANCE", record)
 	}
 }
 
-// settled checks that the same driver has nothing to do any longer.
+// settled checks that another update changes nothing, and that the tree equals a new one.
 func (b *bundle) settled(yaml string) {
 	b.t.Helper()
 	before := drawn(b.tree)
 	if err := b.reshape(yaml, nil); err != nil {
-		b.t.Errorf("it is not settled: %v", err)
+		b.t.Errorf("second update: %v", err)
 	}
 	if after := drawn(b.tree); after != before {
-		b.t.Errorf("it is not settled:\n%s\n%s", before, after)
+		b.t.Errorf("the second update changed\n%s\nto\n%s", before, after)
 	}
 	fresh := newTree(b.t)
 	apply(b.t, driverOf(b.t, b.machine, yaml, Options{}), fresh)
 	if wanted := drawn(fresh); before != wanted {
-		b.t.Errorf("the tree is\n%s\nand a new one would be\n%s", before, wanted)
+		b.t.Errorf("tree =\n%s\nwant that of a new tree\n%s", before, wanted)
 	}
 }
 
@@ -123,13 +123,13 @@ func TestAgent_ReshapeNeeded_TreeUnchanged(t *testing.T) {
 	b := setup(t, "two-sockets", "")
 	before := drawn(b.tree)
 	err := b.reshape(numa, nil)
-	if !errors.Is(err, client.ErrReshapeNeeded) || !strings.Contains(err.Error(), "VCPU of cn has to go to cn_NUMA0, cn_NUMA1") {
+	if !errors.Is(err, client.ErrReshapeNeeded) || !strings.Contains(err.Error(), "VCPU of cn must move to cn_NUMA0, cn_NUMA1") {
 		t.Error(err)
 	}
 	if after := drawn(b.tree); after != before {
-		t.Errorf("it became\n%s", after)
+		t.Errorf("the tree changed to\n%s", after)
 	}
-	do(t, b.reshape(numa, b.allocations)) // without consumers there is nothing to ask
+	do(t, b.reshape(numa, b.allocations)) // without consumers it needs no source
 	b.settled(numa)
 }
 
@@ -182,7 +182,7 @@ func TestAgent_UnknownConsumers_NamedAndNothingMoved(t *testing.T) {
 	err := b.reshape(numa, b.allocations)
 	for _, wanted := range []string{first.String() + " (VCPU 4)", second.String() + " (MEMORY_MB 7)", "--consumers fit"} {
 		if !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), wanted) {
-			t.Errorf("%v does not tell of %s", err, wanted)
+			t.Errorf("error = %v, want %s in it", err, wanted)
 		}
 	}
 	if errors.Is(err, client.ErrReshapeNeeded) || strings.Contains(err.Error(), known.String()) || !reflect.DeepEqual(before, b.allocations) {
@@ -212,7 +212,7 @@ func TestAgent_ShareSumDiffersFromAllocation_UsedAndLogged(t *testing.T) {
 	b.has(one, "cn_NUMA0 VCPU 2", "cn_NUMA1 VCPU 1", "cn_NUMA0 MEMORY_MB 200")
 	for _, wanted := range []string{"class=VCPU allocated=4 used=3", "class=MEMORY_MB allocated=100 used=200", one.String()} {
 		if !strings.Contains(b.log.String(), wanted) {
-			t.Errorf("the log does not tell of %s: %s", wanted, b.log.String())
+			t.Errorf("the log lacks %s: %s", wanted, b.log.String())
 		}
 	}
 }
@@ -223,11 +223,11 @@ func TestAgent_InvalidConsumerShares_Rejected(t *testing.T) {
 		shares []string
 		wanted string
 	}{
-		"a node that isn't there": {[]string{"numa:7 VCPU 4"}, `its source has VCPU on "numa:7", but no provider for that has the class; there are cn_NUMA0, cn_NUMA1`},
-		"a stranger's name":       {[]string{"nfs VCPU 4"}, `on "nfs"`},
-		"an amount below nothing": {[]string{"numa:0 VCPU 5", "numa:1 VCPU -1"}, "-1 of VCPU on numa:1, which is no amount"},
-		"nothing of one class":    {[]string{"numa:0 MEMORY_MB 100"}, "not where its 4 of VCPU are"},
-		"nothing at all":          {[]string{"numa:0 VCPU 0"}, "not where its 4 of VCPU are"},
+		"missing NUMA node":     {[]string{"numa:7 VCPU 4"}, `its source returns VCPU on "numa:7", but the provider of this device has no such class; providers with it: cn_NUMA0, cn_NUMA1`},
+		"foreign provider":      {[]string{"nfs VCPU 4"}, `on "nfs"`},
+		"negative amount":       {[]string{"numa:0 VCPU 5", "numa:1 VCPU -1"}, "-1 of VCPU on numa:1, which is not a valid amount"},
+		"class without a share": {[]string{"numa:0 MEMORY_MB 100"}, "no device for its 4 of VCPU"},
+		"share of 0":            {[]string{"numa:0 VCPU 0"}, "no device for its 4 of VCPU"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,10 +237,10 @@ func TestAgent_InvalidConsumerShares_Rejected(t *testing.T) {
 			before := b.allocations.Clone()
 			err := b.reshape(numa, b.allocations)
 			if !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), one.wanted) || !strings.Contains(err.Error(), consumer.String()) {
-				t.Errorf("%v, not %s", err, one.wanted)
+				t.Errorf("error = %v, want %s", err, one.wanted)
 			}
 			if !reflect.DeepEqual(before, b.allocations) {
-				t.Error("something was moved all the same")
+				t.Error("the allocations changed")
 			}
 		})
 	}
@@ -248,27 +248,27 @@ func TestAgent_InvalidConsumerShares_Rejected(t *testing.T) {
 
 func TestAgent_ReshapeViolatesUnits_RejectedBeforeRequest(t *testing.T) {
 	t.Parallel()
-	t.Run("more than a node gives at once", func(t *testing.T) {
+	t.Run("over max_unit", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, "two-sockets", "")
 		consumer := b.consumer("cn VCPU 12")
 		b.uses(consumer, "numa:0 VCPU 12")
 		err := b.reshape(numa, b.allocations)
-		if wanted := consumer.String() + " would have 12 of VCPU on cn_NUMA0, which gives at most 8 at once"; !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), wanted) {
+		if wanted := consumer.String() + " would have 12 of VCPU on cn_NUMA0, which violates its max_unit 8"; !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), wanted) {
 			t.Error(err)
 		}
 	})
-	t.Run("a part of a page", func(t *testing.T) {
+	t.Run("between steps", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, "huge-pages", "")
 		consumer := b.consumer("cn CUSTOM_MEMORY_HUGEPAGES_2MB 64")
 		b.uses(consumer, "numa:0 CUSTOM_MEMORY_HUGEPAGES_2MB 33", "numa:1 CUSTOM_MEMORY_HUGEPAGES_2MB 31")
 		err := b.reshape(numa, b.allocations)
-		if !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), "multiples of 2") {
+		if !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), "step_size 2") {
 			t.Error(err)
 		}
 	})
-	t.Run("a node that is too small for all", func(t *testing.T) {
+	t.Run("over capacity", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, "two-sockets", "ratios: {VCPU: 1}\n")
 		for range 3 {
@@ -276,11 +276,11 @@ func TestAgent_ReshapeViolatesUnits_RejectedBeforeRequest(t *testing.T) {
 		}
 		before := b.allocations.Clone()
 		err := b.reshape(numa+"ratios: {VCPU: 1}\n", b.allocations)
-		if !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), "cn_NUMA0 would have to give 12 of VCPU and has 8") {
+		if !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), "cn_NUMA0 would have 12 of VCPU allocated, over its capacity of 8") {
 			t.Error(err)
 		}
 		if !reflect.DeepEqual(before, b.allocations) {
-			t.Error("something was moved all the same")
+			t.Error("the allocations changed")
 		}
 	})
 }
@@ -288,7 +288,7 @@ func TestAgent_ReshapeViolatesUnits_RejectedBeforeRequest(t *testing.T) {
 func TestAgent_PartlyCreatedTree_ReshapeCompletes(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "two-sockets", "")
-	// An agent was killed between creating the providers and moving allocations.
+	// An agent was killed after it created the providers and before it moved the allocations.
 	for _, name := range []string{"cn_NUMA0", "cn_NUMA1"} {
 		_, err := b.tree.NewChild(name, "cn", uuid.Nil)
 		do(t, err)
@@ -312,7 +312,7 @@ func TestAgent_NUMANodeRemoved_ConsumersMovedToRemainingNode(t *testing.T) {
 	do(t, b.reshape(numa, b.allocations))
 	b.has(one, "cn_NUMA0 VCPU 2")
 	if b.tree.Exists("cn_NUMA1") {
-		t.Error("the provider is still there")
+		t.Error("cn_NUMA1 exists, want it removed")
 	}
 }
 
@@ -321,7 +321,7 @@ func TestAgent_AllCPUsBecomeDedicated_AllocationsMoveToPCPU(t *testing.T) {
 	const all = "cpus: {dedicated: 0-15}\n"
 	b := setup(t, "two-sockets", "")
 	one := b.consumer("cn VCPU 4", "cn MEMORY_MB 100")
-	if err := b.reshape(all, nil); !errors.Is(err, client.ErrReshapeNeeded) || !strings.Contains(err.Error(), "VCPU of cn has to go to cn as PCPU") {
+	if err := b.reshape(all, nil); !errors.Is(err, client.ErrReshapeNeeded) || !strings.Contains(err.Error(), "VCPU of cn must move to cn as PCPU") {
 		t.Error(err)
 	}
 	do(t, b.reshape(all, b.allocations))
@@ -412,15 +412,15 @@ func TestAgent_SpreadReserved_KeepsSumWithinTotals(t *testing.T) {
 			for i, one := range given {
 				left -= one
 				if one < 0 || one > totals[i] {
-					t.Errorf("%d among %v is %v", amount, totals, given)
+					t.Errorf("spread(%d) among %v = %v", amount, totals, given)
 				}
 			}
 			if left != 0 {
-				t.Errorf("%d among %v is %v", amount, totals, given)
+				t.Errorf("spread(%d) among %v = %v", amount, totals, given)
 			}
 		}
 		if _, err := spread(Reserved{Amount: sum + 1}, classVCPU, parts); err == nil {
-			t.Errorf("%d among %v", sum+1, totals)
+			t.Errorf("spread(%d) among %v returns no error", sum+1, totals)
 		}
 	}
 	if given, err := spread(Reserved{Nodes: map[int]int64{1: 3}}, classVCPU, []part{{node: 0}, {node: 1, totals: map[string]int64{classVCPU: 4}}}); err != nil || !slices.Equal(given, []int64{0, 3}) {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// serve starts the real server on a database of the test's own.
+// serve starts a server with a new database.
 func serve(t *testing.T) *client.Client {
 	t.Helper()
 	made, err := client.New(servertest.New(t, servertest.Options{}).Listen(t).URL)
@@ -24,7 +24,7 @@ func serve(t *testing.T) *client.Client {
 	return made
 }
 
-// TestAgent_RecordedTrees_AcceptedByServer: no class, trait or bound is refused.
+// TestAgent_RecordedTrees_AcceptedByServer writes the trees of recorded hardware to a server.
 func TestAgent_RecordedTrees_AcceptedByServer(t *testing.T) {
 	t.Parallel()
 	c := serve(t)
@@ -44,8 +44,8 @@ func TestAgent_RecordedTrees_AcceptedByServer(t *testing.T) {
 	}
 }
 
-// TestAgent_LocalHostFlatNUMAFlat_KeepsConsumer goes from flat to numa and back,
-// whatever machine this is.
+// TestAgent_LocalHostFlatNUMAFlat_KeepsConsumer changes the layout from flat to numa and back with the hardware of the
+// host that runs the test.
 func TestAgent_LocalHostFlatNUMAFlat_KeepsConsumer(t *testing.T) {
 	t.Parallel()
 	machine, err := Discover(t.Context(), SurveyOptions{})
@@ -63,7 +63,7 @@ func TestAgent_RecordedHostFlatNUMAFlat_KeepsConsumer(t *testing.T) {
 	})
 }
 
-// changeLayout runs the agent on a real server in one layout after the other.
+// changeLayout runs the agent with the layouts flat, numa and flat, and checks a consumer.
 func changeLayout(t *testing.T, machine *Machine, has client.Resources) {
 	t.Helper()
 	c, node := serve(t), agent.Node{Name: "this-machine", UUID: uuid.New()}
@@ -94,7 +94,7 @@ func changeLayout(t *testing.T, machine *Machine, has client.Resources) {
 	do(t, err)
 	t.Logf("\n%s%v", tree(), moved.Allocations)
 	if len(moved.Allocations) < 2 || !reflect.DeepEqual(moved.Allocations[node.UUID], client.Resources{classDisk: 1}) {
-		t.Errorf("the consumer has %v", moved.Allocations)
+		t.Errorf("allocations = %v, want DISK_GB on the root and the rest on NUMA nodes", moved.Allocations)
 	}
 	sum := client.Resources{}
 	for _, resources := range moved.Allocations {
@@ -103,13 +103,13 @@ func changeLayout(t *testing.T, machine *Machine, has client.Resources) {
 		}
 	}
 	if !reflect.DeepEqual(sum, has) {
-		t.Errorf("the consumer has %v in all, not %v", sum, has)
+		t.Errorf("sum of allocations = %v, want %v", sum, has)
 	}
 
 	pass(Flat)
 	after, err := c.AllocationList(t.Context(), consumer)
 	do(t, err)
 	if last := tree(); last != first || !reflect.DeepEqual(after.Allocations, before.Allocations) || after.Type != before.Type {
-		t.Errorf("back it is\n%s\nand the consumer has %v", last, after.Allocations)
+		t.Errorf("after flat: tree =\n%s\nallocations = %v, want those of the beginning", last, after.Allocations)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// kind is what a provider stands for.
+// kind is the kind of hardware that a provider represents.
 type kind int
 
 const (
@@ -19,27 +19,28 @@ const (
 	kindDevice
 )
 
-// place is a provider as it should be.
-type place struct {
+// desiredProvider is a provider of the desired tree.
+type desiredProvider struct {
 	kind kind
 	name string
-	// parent is a name, empty for the root.
+	// parent is the name of the parent; empty for the root.
 	parent string
-	// inventories have all fields but the ratio.
+	// inventories have all fields except the ratio.
 	inventories client.Inventories
 	traits      []string
 }
 
-// desiredTree is a tree as it should be, parents before their children.
+// desiredTree is the tree that matches the hardware and the configuration, parents before children.
 type desiredTree struct {
-	node    string
-	machine *Machine
-	config  *Config
-	places  []*place
-	// notes are for the log, each with pairs of names and values.
+	node      string
+	machine   *Machine
+	config    *Config
+	providers []*desiredProvider
+	// notes is a list of warnings for the log.
 	notes []note
 }
 
+// note is a log message with its attributes.
 type note struct {
 	text   string
 	values []any
@@ -49,15 +50,14 @@ func (s *desiredTree) note(text string, values ...any) {
 	s.notes = append(s.notes, note{text, values})
 }
 
-// newShape computes how the tree of a machine should be. Errors are about settings
-// that do not fit the machine.
-func newShape(machine *Machine, config *Config, layout Layout, node string) (*desiredTree, error) {
+// newDesiredTree returns the tree for the hardware. It returns an error for settings that do not match the hardware.
+func newDesiredTree(machine *Machine, config *Config, layout Layout, node string) (*desiredTree, error) {
 	if err := layout.check(); err != nil {
 		return nil, err
 	}
 	s := &desiredTree{node: node, machine: machine, config: config}
-	root := &place{kind: kindRoot, name: node, inventories: client.Inventories{}, traits: slices.Concat(processorTraits(machine), diskTraits(machine))}
-	s.places = []*place{root}
+	root := &desiredProvider{kind: kindRoot, name: node, inventories: client.Inventories{}, traits: slices.Concat(processorTraits(machine), diskTraits(machine))}
+	s.providers = []*desiredProvider{root}
 	parts, err := s.parts(layout)
 	if err != nil {
 		return nil, err
@@ -65,11 +65,11 @@ func newShape(machine *Machine, config *Config, layout Layout, node string) (*de
 	if layout == NUMA {
 		for i := range parts {
 			if name := nodeName(node, parts[i].node); len(parts[i].totals) > 0 {
-				parts[i].at = &place{kind: kindNode, name: name, parent: node, inventories: client.Inventories{}, traits: []string{traitNUMARoot}}
+				parts[i].at = &desiredProvider{kind: kindNode, name: name, parent: node, inventories: client.Inventories{}, traits: []string{traitNUMARoot}}
 				if parts[i].totals[classVCPU]+parts[i].totals[classPCPU] > 0 {
 					parts[i].at.traits = append(parts[i].at.traits, processorTraits(machine)...)
 				}
-				s.places = append(s.places, parts[i].at)
+				s.providers = append(s.providers, parts[i].at)
 			}
 		}
 	} else {
@@ -84,15 +84,15 @@ func newShape(machine *Machine, config *Config, layout Layout, node string) (*de
 	return s, s.devices()
 }
 
-// part is what stands together: a NUMA node's, or the whole machine's.
+// part is the CPUs and memory of a NUMA node or of the whole host.
 type part struct {
-	node   int // -1 for the machine
+	node   int // -1: the whole host
 	totals map[string]int64
-	steps  map[string]int64 // by class, only where it is not 1
-	at     *place
+	steps  map[string]int64 // step sizes by class; missing: 1
+	at     *desiredProvider
 }
 
-// parts divides CPUs, memory and huge pages as the layout wants it.
+// parts returns the CPUs, memory and huge pages of the host (flat) or of each NUMA node (numa).
 func (s *desiredTree) parts(layout Layout) ([]part, error) {
 	shared, dedicated, err := s.processors()
 	if err != nil {
@@ -105,21 +105,22 @@ func (s *desiredTree) parts(layout Layout) ([]part, error) {
 		return []part{whole}, nil
 	}
 	if len(s.machine.Nodes) == 0 || !s.machine.Sees(PartNodes) || !s.machine.Sees(PartCPUs) {
-		return nil, fmt.Errorf("layout numa: the NUMA nodes of this machine cannot be told (%s); use layout flat", s.machine.why(PartNodes, PartCPUs))
+		return nil, fmt.Errorf("layout numa: the NUMA nodes of this host are unknown (%s); use layout flat", s.machine.missingReason(PartNodes, PartCPUs))
 	}
 	var parts []part
 	for _, node := range s.machine.Nodes {
 		one := newPart(node.ID, node.MemoryMB, node.HugePages)
-		one.add(classVCPU, int64(len(common(shared, node.CPUs))))
-		one.add(classPCPU, int64(len(common(dedicated, node.CPUs))))
+		one.add(classVCPU, int64(len(intersect(shared, node.CPUs))))
+		one.add(classPCPU, int64(len(intersect(dedicated, node.CPUs))))
 		parts = append(parts, one)
 	}
 	return parts, nil
 }
 
+// newPart returns a part with memory and huge pages.
 func newPart(node int, memoryMB int64, pages []HugePages) part {
 	one := part{node: node, totals: map[string]int64{}, steps: map[string]int64{}}
-	// Memory in huge pages can be used as such only.
+	// MEMORY_MB excludes the memory that is reserved for huge pages.
 	one.add(classMemory, memoryMB-hugeMB(pages))
 	for _, size := range pages {
 		if class, known := hugePagesClass(size.SizeKB); known {
@@ -130,14 +131,14 @@ func newPart(node int, memoryMB int64, pages []HugePages) part {
 	return one
 }
 
-// add leaves out what there is nothing of: the service takes no total of 0.
+// add sets the total of a class unless it is 0, which the server rejects as invalid.
 func (p part) add(class string, total int64) {
 	if total > 0 {
 		p.totals[class] = total
 	}
 }
 
-// processors are the shared and the dedicated CPUs.
+// processors returns the shared and the dedicated CPUs.
 func (s *desiredTree) processors() (shared, dedicated []int, err error) {
 	if !s.machine.Sees(PartCPUs) {
 		return nil, nil, nil
@@ -156,17 +157,17 @@ func (s *desiredTree) processors() (shared, dedicated []int, err error) {
 	}{{"shared", shared}, {"dedicated", dedicated}} {
 		absent := slices.DeleteFunc(slices.Clone(set.cpus), func(cpu int) bool { return slices.Contains(online, cpu) })
 		if len(absent) > 0 {
-			err = errors.Join(err, fmt.Errorf("cpus.%s: this machine has no CPU %s, or it is offline; it has %s",
+			err = errors.Join(err, fmt.Errorf("cpus.%s: CPUs %s do not exist or are offline; online CPUs: %s",
 				set.name, formatCPUs(absent), formatCPUs(online)))
 		}
 	}
-	if odd := common(shared, s.machine.Isolated); len(odd) > 0 {
-		s.note("CPUs are shared although the kernel isolates them, so guests may not get them: make them dedicated, or leave them out", "cpus", formatCPUs(odd))
+	if isolated := intersect(shared, s.machine.Isolated); len(isolated) > 0 {
+		s.note("shared CPUs are isolated, so the kernel does not schedule guests on them; make them dedicated, or omit them", "cpus", formatCPUs(isolated))
 	}
 	return shared, dedicated, err
 }
 
-// fill gives the places of the parts their inventories.
+// fill sets the inventories of the providers of the parts.
 func (s *desiredTree) fill(parts []part) error {
 	var classes []string
 	for _, one := range parts {
@@ -193,8 +194,8 @@ func (s *desiredTree) fill(parts []part) error {
 	return nil
 }
 
-// spread divides what is kept back of a class among the parts: as told for each
-// node, or else in equal parts, where a part that has less gives all it has.
+// spread divides the reserved amount of a class among the parts: as configured per NUMA node, or else equally. If a part
+// has less than its equal share, its total is reserved and the others reserve more.
 func spread(reserved Reserved, class string, parts []part) ([]int64, error) {
 	amounts := make([]int64, len(parts))
 	total, left := int64(0), reserved.sum()
@@ -202,13 +203,13 @@ func spread(reserved Reserved, class string, parts []part) ([]int64, error) {
 		total += one.totals[class]
 	}
 	if left > total {
-		return nil, fmt.Errorf("reserved.%s: %d is more than the %d that this machine has", class, left, total)
+		return nil, fmt.Errorf("reserved.%s: %d exceeds the total of %d", class, left, total)
 	}
 	if reserved.Nodes != nil && parts[0].node >= 0 {
 		for node, amount := range reserved.Nodes {
 			at := slices.IndexFunc(parts, func(one part) bool { return one.node == node })
 			if at < 0 || amount > parts[at].totals[class] {
-				return nil, fmt.Errorf("reserved.%s: NUMA node %d does not have %d of it", class, node, amount)
+				return nil, fmt.Errorf("reserved.%s: NUMA node %d has less than %d", class, node, amount)
 			}
 			amounts[at] = amount
 		}
@@ -226,7 +227,7 @@ func spread(reserved Reserved, class string, parts []part) ([]int64, error) {
 	return amounts, nil
 }
 
-// record is an inventory of which everything may be taken at once, in steps.
+// record returns an inventory whose max_unit is the total, and whose min_unit and step_size are the step.
 func record(total, reserved, step int64) client.InventoryRecord {
 	total = min(total, maxTotal)
 	return client.InventoryRecord{
@@ -235,11 +236,11 @@ func record(total, reserved, step int64) client.InventoryRecord {
 	}
 }
 
-// disk is always on the root: a file system belongs to no NUMA node.
-func (s *desiredTree) disk(root *place) error {
+// disk adds the inventory of DISK_GB to the root, because a file system belongs to no NUMA node.
+func (s *desiredTree) disk(root *desiredProvider) error {
 	total := int64(0)
-	if told := s.config.Disk.TotalGB; told != nil {
-		total = *told
+	if configured := s.config.Disk.TotalGB; configured != nil {
+		total = *configured
 	} else if s.machine.Filesystem != nil {
 		total = s.machine.Filesystem.TotalGB
 	}
@@ -248,14 +249,13 @@ func (s *desiredTree) disk(root *place) error {
 	}
 	reserved := s.config.reserved(classDisk, total).Amount
 	if reserved > total {
-		return fmt.Errorf("reserved.DISK_GB: %d is more than the %d that there are", reserved, total)
+		return fmt.Errorf("reserved.DISK_GB: %d exceeds the total of %d", reserved, total)
 	}
 	root.inventories[classDisk] = record(total, reserved, 1)
 	return nil
 }
 
-// diskTraits tell of what kind the disks are if all are of one. What a virtual disk
-// stands on is not known.
+// diskTraits returns the trait for SSD or HDD if all disks have this type. The type of a virtual disk is unknown.
 func diskTraits(machine *Machine) []string {
 	kinds := map[string]bool{}
 	for _, disk := range machine.Disks {
@@ -273,18 +273,18 @@ func diskTraits(machine *Machine) []string {
 	return nil
 }
 
-// find is a place by its name, nil if there is none.
-func (s *desiredTree) find(name string) *place {
-	if at := slices.IndexFunc(s.places, func(one *place) bool { return one.name == name }); at >= 0 {
-		return s.places[at]
+// find returns the provider with a name; nil if there is none.
+func (s *desiredTree) find(name string) *desiredProvider {
+	if at := slices.IndexFunc(s.providers, func(one *desiredProvider) bool { return one.name == name }); at >= 0 {
+		return s.providers[at]
 	}
 	return nil
 }
 
-// providersOf are the places that have inventory of one of the classes.
-func (s *desiredTree) providersOf(classes ...string) []*place {
-	var found []*place
-	for _, one := range s.places {
+// providersOf returns the providers that have inventory of one of the classes.
+func (s *desiredTree) providersOf(classes ...string) []*desiredProvider {
+	var found []*desiredProvider
+	for _, one := range s.providers {
 		if slices.ContainsFunc(classes, func(class string) bool { _, has := one.inventories[class]; return has }) {
 			found = append(found, one)
 		}
@@ -292,8 +292,8 @@ func (s *desiredTree) providersOf(classes ...string) []*place {
 	return found
 }
 
-// notDiscovered tells that of a class the survey knows nothing, so that what the tree says
-// of it is the best that is known.
+// notDiscovered reports whether Discover could not read the hardware of a class. The driver then keeps the inventory in
+// the tree.
 func (s *desiredTree) notDiscovered(class string) bool {
 	switch {
 	case class == classVCPU || class == classPCPU:
@@ -308,22 +308,24 @@ func (s *desiredTree) notDiscovered(class string) bool {
 	return !s.machine.Sees(PartDevices)
 }
 
-// nodeName is the name of a NUMA node's provider, deviceName that of a device's.
+// nodeName returns the name of the provider of a NUMA node.
 func nodeName(node string, id int) string { return fmt.Sprintf("%s_NUMA%d", node, id) }
 
+// deviceName returns the name of the provider of a PCI device.
 func deviceName(node, address string) string { return node + "_" + address }
 
-// why tells what kept the survey from seeing the parts.
-func (m *Machine) why(parts ...Part) string {
+// missingReason returns the reasons why Discover could not read the parts.
+func (m *Machine) missingReason(parts ...Part) string {
 	var reasons []string
 	for _, missing := range m.Missing {
 		if slices.Contains(parts, missing.Part) {
 			reasons = append(reasons, missing.Why)
 		}
 	}
-	return cmp.Or(strings.Join(reasons, "; "), "it lists none")
+	return cmp.Or(strings.Join(reasons, "; "), "the kernel lists none")
 }
 
-func common(a, b []int) []int {
+// intersect returns the members of a that b contains.
+func intersect(a, b []int) []int {
 	return slices.DeleteFunc(slices.Clone(a), func(one int) bool { return !slices.Contains(b, one) })
 }

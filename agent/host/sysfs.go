@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// readLine is the content of a one-line file, empty if it cannot be read. Files of
-// /sys come and go with the devices; what matters is checked by the caller.
+// readLine returns the content of a one-line file; empty if it cannot read it. Devices and their files in /sys may
+// disappear at any time; the caller validates the content.
 func readLine(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -22,16 +22,16 @@ func readLine(path string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// readNumber is the number in a one-line file, or what it is to be if there is none.
-func readNumber(path string, otherwise int64) int64 {
+// readNumber returns the number in a one-line file, or a fallback.
+func readNumber(path string, fallback int64) int64 {
 	number, err := strconv.ParseInt(readLine(path), 10, 64)
 	if err != nil {
-		return otherwise
+		return fallback
 	}
 	return number
 }
 
-// reason is the cause without the path, which is below the survey's root.
+// reason returns the error without its path, which begins with the root of Discover.
 func reason(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -40,16 +40,17 @@ func reason(err error) error {
 	return err
 }
 
-// cpuInfo is what /proc/cpuinfo tells.
+// cpuInfo is the content of /proc/cpuinfo.
 type cpuInfo struct {
 	ids    []int
 	vendor string
-	// flags are those that all processors have, sorted.
+	// flags lists the flags that all CPUs have, sorted.
 	flags []string
-	// features tells that they were called so, as on ARM.
+	// features is set if the file names them "Features", as on ARM.
 	features bool
 }
 
+// readCPUInfo reads a file; the result is empty if it cannot.
 func readCPUInfo(path string) cpuInfo {
 	var info cpuInfo
 	content, err := os.ReadFile(path)
@@ -78,7 +79,7 @@ func readCPUInfo(path string) cpuInfo {
 	return info
 }
 
-// architecture goes by what only one architecture has: long mode, or ARM's names.
+// architecture returns the architecture by a flag that only one has: lm (long mode) or asimd.
 func (i cpuInfo) architecture() string {
 	switch {
 	case i.features && slices.Contains(i.flags, "asimd"):
@@ -91,14 +92,13 @@ func (i cpuInfo) architecture() string {
 
 var nodeDirectory = regexp.MustCompile(`^node(\d+)$`)
 
-// nodes reads /sys itself: ghw gives up on all nodes when it misses one file of
-// one of them.
+// nodes reads the NUMA nodes from /sys. ghw cannot replace it: it returns no node if a file of one node is missing.
 func (s discoverer) nodes() {
 	const at = "sys/devices/system/node"
 	s.found.HugePages = readHugePages(s.path("sys/kernel/mm/hugepages"))
 	entries, err := os.ReadDir(s.path(at))
 	if err != nil {
-		s.found.miss(PartNodes, "/%s cannot be read: %v", at, reason(err))
+		s.found.miss(PartNodes, "cannot read /%s: %v", at, reason(err))
 	}
 	for _, entry := range entries {
 		match := nodeDirectory.FindStringSubmatch(entry.Name())
@@ -110,7 +110,7 @@ func (s discoverer) nodes() {
 		memory, known := nodeMemoryMB(filepath.Join(directory, "meminfo"))
 		cpus, err := ParseCPUs(readLine(filepath.Join(directory, "cpulist")))
 		if !known || err != nil {
-			s.found.miss(PartNodes, "/%s/%s tells no memory or no CPUs", at, entry.Name())
+			s.found.miss(PartNodes, "/%s/%s has no memory size or no CPU list", at, entry.Name())
 			continue
 		}
 		node := Node{ID: id, MemoryMB: memory, HugePages: readHugePages(filepath.Join(directory, "hugepages"))}
@@ -120,16 +120,15 @@ func (s discoverer) nodes() {
 	slices.SortFunc(s.found.Nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
 	s.balance()
 	if _, err := os.ReadDir(s.path("sys/kernel/mm/hugepages")); err != nil {
-		s.found.miss(PartHugePages, "/sys/kernel/mm/hugepages cannot be read: %v", reason(err))
+		s.found.miss(PartHugePages, "cannot read /sys/kernel/mm/hugepages: %v", reason(err))
 	}
 }
 
-// balance corrects the nodes' memory where its sum is not the machine's. It is always
-// so with a kernel that takes memory into use bit by bit: its nodes tell what
-// they have of that, which grows. Then each gets its part by the blocks of memory
-// that it has, which are there from the beginning.
+// balance corrects the memory of the nodes if its sum differs from the total. It always differs with a kernel that
+// initializes memory gradually: the nodes report only initialized memory, which grows. balance then divides the total in
+// proportion to the online memory blocks, whose number does not change.
 func (s discoverer) balance() {
-	const tolerance = 50 // parts of the whole; roundings are far less
+	const tolerance = 50 // a fiftieth of the total; rounding errors are far smaller
 	sum, blocks := int64(0), make([]int64, len(s.found.Nodes))
 	all := int64(0)
 	for i, node := range s.found.Nodes {
@@ -155,7 +154,7 @@ func (s discoverer) balance() {
 	}
 }
 
-// assign notes the node of each CPU and returns those of the list that are online.
+// assign sets the node of each CPU and returns the online CPUs of the list.
 func (s discoverer) assign(cpus []int, node int) []int {
 	var online []int
 	for i := range s.found.CPUs {
@@ -167,7 +166,7 @@ func (s discoverer) assign(cpus []int, node int) []int {
 	return online
 }
 
-// nodeMemoryMB reads a line such as "Node 0 MemTotal: 24684084 kB".
+// nodeMemoryMB returns the memory of a NUMA node in MiB, from a line such as "Node 0 MemTotal: 24684084 kB".
 func nodeMemoryMB(path string) (int64, bool) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -186,7 +185,7 @@ func nodeMemoryMB(path string) (int64, bool) {
 
 var pagesDirectory = regexp.MustCompile(`^hugepages-(\d+)kB$`)
 
-// readHugePages lists the sizes of which there are pages.
+// readHugePages returns the sizes that have at least one page.
 func readHugePages(directory string) []HugePages {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
