@@ -12,9 +12,9 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// UpdateProviderTree implements agent.Driver: it edits the tree of a host as the plan states. It finds the plan of the
-// host by the name or the UUID of the node. It executes a move only while the source has the class, or differs from the
-// amount to keep, so that a plan can be executed again.
+// UpdateProviderTree implements agent.Driver: it applies the plan to the tree of a host. It finds the plan of the host by
+// the name or the UUID of the root. It executes a move only if the source has the class, and differs
+// from the inventory to keep if there is one. It is therefore idempotent.
 //
 // If a move is impossible, it returns one error with all reasons. The error wraps client.ErrReshapeFailed and names
 // each consumer that the plan does not cover.
@@ -34,7 +34,7 @@ func (p *Plan) apply(tree *client.ProviderTree, nodeName string, allocations cli
 	}
 	i := slices.IndexFunc(p.Hosts, func(host *Host) bool { return host.Root == root.Name || sameUUID(host.Root, root.UUID) })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: the plan is for %s and says nothing of %s", client.ErrReshapeFailed, strings.Join(p.Roots(), ", "), nodeName)
+		return nil, fmt.Errorf("%w: the plan is for %s, not for %s", client.ErrReshapeFailed, strings.Join(p.Roots(), ", "), nodeName)
 	}
 	w := &work{host: p.Hosts[i], root: root, tree: tree, allocations: allocations}
 	for _, step := range []func() error{w.createDeclared, w.findPending, w.move, w.setTraitsAndAggregates, w.remove} {
@@ -48,6 +48,7 @@ func (p *Plan) apply(tree *client.ProviderTree, nodeName string, allocations cli
 	return w, nil
 }
 
+// sameUUID reports whether a reference is the UUID, in any spelling.
 func sameUUID(ref string, id uuid.UUID) bool {
 	parsed, err := uuid.Parse(ref)
 	return err == nil && parsed == id
@@ -58,7 +59,7 @@ type work struct {
 	host        *Host
 	root        client.Node
 	tree        *client.ProviderTree
-	allocations client.Allocations // nil: must not move
+	allocations client.Allocations // nil: moves are not allowed
 	pending     []*pendingMove
 	// problems are the reasons for a failure, collected within each step.
 	problems []error
@@ -67,8 +68,8 @@ type work struct {
 // pendingMove is a move that is not executed yet.
 type pendingMove struct {
 	*Move
-	source client.Node // before anything moved
-	// destinations are in the order of their names.
+	source client.Node // before the move
+	// destinations are sorted by name.
 	destinations []client.Node
 	// flows are the amounts that consumers moved.
 	flows []flow
@@ -81,7 +82,8 @@ type flow struct {
 	amount   int64
 }
 
-func (w *work) refuse(format string, values ...any) {
+// addProblem adds a reason for a failure.
+func (w *work) addProblem(format string, values ...any) {
 	w.problems = append(w.problems, fmt.Errorf(format, values...))
 }
 
@@ -93,7 +95,7 @@ func (w *work) member(ref string) (node client.Node, found bool) {
 	}
 	around, err := w.tree.UUIDsInTree(w.root.UUID.String())
 	if err != nil || !slices.Contains(around, node.UUID) {
-		w.refuse("%s is in the tree of another provider than %s", ref, w.root.Name)
+		w.addProblem("%s is not in the tree of %s", ref, w.root.Name)
 		return node, false
 	}
 	return node, true
@@ -115,7 +117,7 @@ func (w *work) createDeclared() error {
 			return nil
 		}
 		if len(w.problems) > 0 || declared.Parent == "" && w.isDestination(name) {
-			return nil // the latter is created when something moves there
+			return nil // moveTo creates a destination
 		}
 		return w.create(name, "")
 	}
@@ -127,6 +129,7 @@ func (w *work) createDeclared() error {
 	return nil
 }
 
+// isDestination reports whether a move has the provider as destination.
 func (w *work) isDestination(name string) bool {
 	return slices.ContainsFunc(w.host.Moves, func(move *Move) bool {
 		_, is := move.To[name]
@@ -137,18 +140,18 @@ func (w *work) isDestination(name string) bool {
 // compare reports a provider whose parent or UUID differs from the plan.
 func (w *work) compare(name string, node client.Node, declared *Provider) {
 	if declared.UUID != nil && *declared.UUID != node.UUID {
-		w.refuse("%s is provider %s, and the plan says %s", name, node.UUID, declared.UUID)
+		w.addProblem("provider %s has UUID %s, but the plan declares %s", name, node.UUID, declared.UUID)
 	}
 	if declared.Parent == "" {
 		return
 	}
 	parent, found := w.member(declared.Parent)
 	if !found || parent.UUID != node.Parent {
-		w.refuse("%s does not stand below %s, as the plan says; plans do not move providers", name, declared.Parent)
+		w.addProblem("the parent of %s is not %s, as the plan declares; a plan cannot re-parent providers", name, declared.Parent)
 	}
 }
 
-// create creates a provider below its declared parent, else below the one given, else below the root.
+// create creates a provider below its declared parent, or else below the given parent, or else below the root.
 func (w *work) create(name, parent string) error {
 	id := uuid.Nil
 	if declared := w.host.Providers[name]; declared != nil {
@@ -162,15 +165,15 @@ func (w *work) create(name, parent string) error {
 	if parent == "" {
 		parent = w.root.UUID.String()
 	}
-	if err := w.createAbove(parent); err != nil {
+	if err := w.createParent(parent); err != nil {
 		return err
 	}
 	if _, err := uuid.Parse(name); err == nil {
-		w.refuse("provider %s is not in the tree of %s, and cannot be created without a name", name, w.root.Name)
+		w.addProblem("provider %s is not in the tree of %s; to create it, write a name instead of a UUID", name, w.root.Name)
 		return nil
 	}
 	if _, found := w.member(parent); !found {
-		w.refuse("%s, the parent of %s, is not in the tree of %s", parent, name, w.root.Name)
+		w.addProblem("%s, the parent of %s, is not in the tree of %s", parent, name, w.root.Name)
 		return nil
 	}
 	if _, err := w.tree.NewChild(name, parent, id); err != nil {
@@ -179,9 +182,9 @@ func (w *work) create(name, parent string) error {
 	return nil
 }
 
-// createAbove creates a parent that the plan does not declare but moves inventory to: it has to exist before its
-// children. Its own parent is the source of the move.
-func (w *work) createAbove(parent string) error {
+// createParent creates a parent that is an undeclared destination of a move, because it must exist before its children.
+// Its own parent is the source of the move.
+func (w *work) createParent(parent string) error {
 	i := slices.IndexFunc(w.host.Moves, func(move *Move) bool {
 		_, is := move.To[parent]
 		return is
@@ -196,24 +199,23 @@ func (w *work) createAbove(parent string) error {
 	return w.create(parent, from)
 }
 
-// findPending finds the moves to execute. It returns client.ErrReshapeNeeded if there are any and the allocations are
-// missing.
+// findPending sets the moves to execute. It returns client.ErrReshapeNeeded if there are any and the allocations are nil.
 func (w *work) findPending() error {
-	var lost []*Move
+	var absent []*Move
 	for _, move := range w.host.Moves {
 		source, found := w.member(move.From)
 		switch {
 		case found && w.has(source, move):
 			w.pending = append(w.pending, &pendingMove{Move: move, source: source})
 		case !found && !slices.Contains(w.host.Remove, move.From):
-			w.refuse("%s, from which %s is to move, is not in the tree of %s", move.From, move.Class, w.root.Name)
+			w.addProblem("%s, the source of %s, is not in the tree of %s", move.From, move.Class, w.root.Name)
 		case !w.arrived(move):
-			lost = append(lost, move)
+			absent = append(absent, move)
 		}
 	}
-	for _, move := range lost {
+	for _, move := range absent {
 		if len(w.pending) == 0 {
-			w.refuse("%s has no %s, and no destination has %s either: the plan is for another tree or another class", move.From, move.Class, move.As)
+			w.addProblem("neither %s has %s nor a destination %s; check the host and the class of the move", move.From, move.Class, move.As)
 		}
 	}
 	if len(w.problems) > 0 || len(w.pending) == 0 || w.allocations != nil {
@@ -222,7 +224,7 @@ func (w *work) findPending() error {
 	return fmt.Errorf("%w: %s", client.ErrReshapeNeeded, w.describeMoves())
 }
 
-// describeMoves describes the moves for the log.
+// describeMoves returns the moves as text.
 func (w *work) describeMoves() string {
 	var sentences []string
 	for _, move := range w.pending {
@@ -231,7 +233,7 @@ func (w *work) describeMoves() string {
 	return strings.Join(sentences, "; ")
 }
 
-// has reports whether the source still has the inventory to move.
+// has reports whether the source has inventory to move.
 func (w *work) has(source client.Node, move *Move) bool {
 	record, has := source.Inventories[move.Class]
 	if !has || move.Keep == nil {
@@ -240,7 +242,7 @@ func (w *work) has(source client.Node, move *Move) bool {
 	return differs(move.Keep.inventory(), record)
 }
 
-// differs reports whether a record differs from the wanted one. The service chooses the values of missing fields.
+// differs reports whether a record differs from the wanted one. It ignores fields that the wanted record omits.
 func differs(wanted, present client.InventoryRecord) bool {
 	return wanted.Total != present.Total || fieldDiffers(wanted.Reserved, present.Reserved) ||
 		fieldDiffers(wanted.MinUnit, present.MinUnit) || fieldDiffers(wanted.MaxUnit, present.MaxUnit) ||
@@ -263,47 +265,47 @@ func (w *work) arrived(move *Move) bool {
 // setTraitsAndAggregates sets traits and aggregates of providers. It ignores providers that do not exist because
 // nothing moved to them.
 func (w *work) setTraitsAndAggregates() error {
-	var wrong []error
+	var errs []error
 	for _, name := range sortedKeys(w.host.Providers) {
 		declared := w.host.Providers[name]
 		if !w.tree.Exists(name) {
 			continue
 		}
-		wrong = append(wrong, w.tree.AddTraits(name, declared.Traits...), w.tree.RemoveTraits(name, declared.WithoutTraits...),
+		errs = append(errs, w.tree.AddTraits(name, declared.Traits...), w.tree.RemoveTraits(name, declared.WithoutTraits...),
 			w.tree.AddAggregates(name, declared.Aggregates...), w.tree.RemoveAggregates(name, declared.WithoutAggregates...))
 	}
-	return errors.Join(wrong...)
+	return errors.Join(errs...)
 }
 
 // remove removes the providers that the plan names, unless they have inventory or children.
 func (w *work) remove() error {
-	var gone []uuid.UUID
+	var removed []uuid.UUID
 	for _, name := range w.host.Remove {
 		node, found := w.member(name)
 		if !found {
-			continue // it was removed before
+			continue // an earlier run has removed it
 		}
 		if len(node.Inventories) > 0 {
-			w.refuse("%s cannot be removed: it has %s, which no move takes away", name, strings.Join(sortedKeys(node.Inventories), ", "))
+			w.addProblem("cannot remove %s: it has inventory of %s, which no move of the plan removes", name, strings.Join(sortedKeys(node.Inventories), ", "))
 		}
-		gone = append(gone, node.UUID)
+		removed = append(removed, node.UUID)
 	}
-	for _, id := range gone {
+	for _, id := range removed {
 		below, err := w.tree.UUIDs(id.String())
 		if err != nil {
 			return err
 		}
 		for _, one := range below {
-			if node, err := w.tree.Provider(one.String()); err == nil && !slices.Contains(gone, one) {
-				w.refuse("%s is below a provider that the plan removes; remove it as well", node.Name)
+			if node, err := w.tree.Provider(one.String()); err == nil && !slices.Contains(removed, one) {
+				w.addProblem("%s is a descendant of a provider that the plan removes; add it to remove", node.Name)
 			}
 		}
 	}
 	if len(w.problems) > 0 {
 		return nil
 	}
-	for _, id := range gone {
-		if w.tree.Exists(id.String()) { // not yet with the one above it
+	for _, id := range removed {
+		if w.tree.Exists(id.String()) { // the removal of an ancestor includes its descendants
 			if err := w.tree.Remove(id.String()); err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ type host struct {
 	allocations client.Allocations
 }
 
-// newHost has a root called compute-1.
+// newHost returns a host with the root compute-1.
 func newHost(t testing.TB, inventories client.Inventories) *host {
 	t.Helper()
 	h := &host{t: t, tree: client.NewProviderTree(), allocations: client.Allocations{}}
@@ -53,7 +53,7 @@ func (h *host) has(name string, inventories client.Inventories) {
 	h.must(err)
 }
 
-// claim gives a consumer something of a provider.
+// claim sets the allocation of a consumer on a provider.
 func (h *host) claim(consumer, provider string, resources client.Resources) {
 	h.t.Helper()
 	node, err := h.tree.Provider(provider)
@@ -67,7 +67,7 @@ func (h *host) claim(consumer, provider string, resources client.Resources) {
 	h.allocations[id].Allocations[node.UUID] = resources
 }
 
-// text is everything that matters, one line for each fact.
+// text returns the tree and the allocations, one fact per line.
 func (h *host) text() string {
 	var lines []string
 	names := map[uuid.UUID]string{}
@@ -102,7 +102,7 @@ func parse(t testing.TB, text string) *planfile.Plan {
 	return plan
 }
 
-// vgpuHost is compute-1 with four VGPUs, of which three are used.
+// vgpuHost returns compute-1 with four VGPUs, of which three are used.
 func vgpuHost(t testing.TB) *host {
 	h := newHost(t, client.Inventories{"VCPU": {Total: 8}, "VGPU": {Total: 4, Reserved: new(int32(0))}})
 	h.claim(instanceA, "compute-1", client.Resources{"VCPU": 2, "VGPU": 1})
@@ -142,17 +142,17 @@ cccc has map[DISK_GB:5] of shared
 	}
 	h.must(plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", nil))
 	if got := h.text(); got != want {
-		t.Errorf("a second time:\n%s", got)
+		t.Errorf("after a second update:\n%s", got)
 	}
 }
 
-// TestPlanfile_DestinationBelowDestination_Created is how a card comes to stand below the NUMA
-// node to which the CPUs move, in whatever order the two are named.
+// TestPlanfile_DestinationBelowDestination_Created creates a device below the NUMA node to which CPUs move, with the
+// names in the wrong order.
 func TestPlanfile_DestinationBelowDestination_Created(t *testing.T) {
 	t.Parallel()
 	for name, providers := range map[string]string{
-		"the upper one is not declared": "{a_gpu: {parent: numa}}",
-		"the upper one is declared":     "{a_gpu: {parent: numa}, numa: {traits: [HW_NUMA_ROOT]}}",
+		"undeclared parent": "{a_gpu: {parent: numa}}",
+		"declared parent":   "{a_gpu: {parent: numa}, numa: {traits: [HW_NUMA_ROOT]}}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,18 +168,18 @@ func TestPlanfile_DestinationBelowDestination_Created(t *testing.T) {
 			got := h.text()
 			for _, line := range []string{`numa below "compute-1" `, `a_gpu below "numa" `, "numa has 8 VCPU", "aaaa has map[VCPU:2] of numa", "bbbb has map[VGPU:2] of a_gpu"} {
 				if !strings.Contains(got, line) {
-					t.Errorf("there is no %q in\n%s", line, got)
+					t.Errorf("tree lacks %q:\n%s", line, got)
 				}
 			}
 			h.must(back.UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations))
 			if undone := h.text(); undone != before {
-				t.Errorf("undone to\n%s\nwas\n%s", undone, before)
+				t.Errorf("after undo\n%s\nwant\n%s", undone, before)
 			}
 		})
 	}
 }
 
-// TestPlanfile_ChainedMoves_Rejected: what had just come would move on.
+// TestPlanfile_ChainedMoves_Rejected checks a move whose source is the destination of another one.
 func TestPlanfile_ChainedMoves_Rejected(t *testing.T) {
 	t.Parallel()
 	h := vgpuHost(t)
@@ -189,19 +189,19 @@ func TestPlanfile_ChainedMoves_Rejected(t *testing.T) {
 	plan := parse(t, "root: compute-1\nmoves:\n- {class: VGPU, to: {g0: {total: 8}}, consumers: all}\n"+
 		"- {class: VGPU, from: "+g0.UUID.String()+", to: {g1: {total: 8}}, consumers: all}")
 	err = plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations)
-	if want := "VGPU moves to g0, from where another move takes it; say in one move where it goes"; !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
+	if want := "VGPU moves to g0, which is the source of another move; write one move to the final destination"; !errors.Is(err, client.ErrReshapeFailed) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want %s", err, want)
 	}
 }
 
 func TestPlanfile_RenameClassInPlace_KeepsAllocations(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ move, want string }{
-		"for all": {"{class: VCPU, as: PCPU, consumers: all}",
+		"all": {"{class: VCPU, as: PCPU, consumers: all}",
 			"compute-1 has 8 PCPU, 1 reserved\naaaa has map[DISK_GB:1 PCPU:2] of compute-1\nbbbb has map[PCPU:4] of compute-1\n"},
-		"for some": {"{class: VCPU, as: PCPU, keep: {total: 4}, to: {compute-1: {total: 4}}, consumers: [" + instanceB + "]}",
+		"some": {"{class: VCPU, as: PCPU, keep: {total: 4}, to: {compute-1: {total: 4}}, consumers: [" + instanceB + "]}",
 			"compute-1 has 4 PCPU\ncompute-1 has 4 VCPU, 1 reserved\naaaa has map[DISK_GB:1 VCPU:2] of compute-1\nbbbb has map[PCPU:4] of compute-1\n"},
-		"for a part of one": {"{class: VCPU, as: PCPU, keep: {total: 6}, to: {compute-1: {total: 2}}, consumers: {" + instanceB + ": {compute-1: 1}}}",
+		"part of one": {"{class: VCPU, as: PCPU, keep: {total: 6}, to: {compute-1: {total: 2}}, consumers: {" + instanceB + ": {compute-1: 1}}}",
 			"compute-1 has 2 PCPU\ncompute-1 has 6 VCPU, 1 reserved\naaaa has map[DISK_GB:1 VCPU:2] of compute-1\nbbbb has map[PCPU:1 VCPU:3] of compute-1\n"},
 	} {
 		h := newHost(t, client.Inventories{"DISK_GB": {Total: 9}, "VCPU": {Total: 8, Reserved: new(int32(1))}})
@@ -218,7 +218,7 @@ func TestPlanfile_RenameClassInPlace_KeepsAllocations(t *testing.T) {
 		h.must(plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", nil))
 		h.must(inverse.UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations))
 		if got := h.text(); got != before {
-			t.Errorf("%s: undone to\n%s\nwas\n%s", name, got, before)
+			t.Errorf("%s: after undo\n%s\nwant\n%s", name, got, before)
 		}
 	}
 }
@@ -230,33 +230,33 @@ func TestPlanfile_InvalidMove_NamesConsumerAndCapacity(t *testing.T) {
 		return "root: compute-1\nmoves: [{class: VGPU, to: {g0: {total: 2}, g1: {total: 1}}, consumers: " + consumers + "}]"
 	}
 	for name, test := range map[string]struct{ plan, want string }{
-		"consumers that the table leaves out": {to("{}"),
-			"consumer " + a + " has 1 VGPU of compute-1, and the plan does not say where they go\n" +
-				"consumer " + b + " has 2 VGPU of compute-1, and the plan does not say where they go"},
+		"consumers that the table lacks": {to("{}"),
+			"consumer " + a + " has 1 VGPU of compute-1, but the plan has no destination for them\n" +
+				"consumer " + b + " has 2 VGPU of compute-1, but the plan has no destination for them"},
 		"sums that differ": {to("{" + a + ": {g0: 2}, " + b + ": {g0: 1}}"),
-			"consumer " + a + " has 1 VGPU of compute-1, and the plan moves 2 of them\n" +
-				"consumer " + b + " has 2 VGPU of compute-1, and the plan moves 1 of them"},
-		"no room": {to("{" + a + ": {g0: 1}, " + b + ": {g0: 2}}"),
-			"g0 has room for 2 VGPU, and 3 would be used: " + a + " 1, " + b + " 2"},
-		"no room to spread": {"root: compute-1\nmoves: [{class: VGPU, to: {g0: {total: 1}, g1: {total: 1}}, consumers: spread}]",
-			"consumer " + a + " has 1 VGPU of compute-1, and there is room for only 0 of them beside the bigger ones on g0, g1"},
-		"units that do not fit": {"root: compute-1\nmoves: [{class: VGPU, to: {g0: {total: 4, max_unit: 1}}, consumers: all}]",
+			"consumer " + a + " has 1 VGPU of compute-1, but the plan moves 2 of them\n" +
+				"consumer " + b + " has 2 VGPU of compute-1, but the plan moves 1 of them"},
+		"over capacity": {to("{" + a + ": {g0: 1}, " + b + ": {g0: 2}}"),
+			"g0 has a capacity of 2 VGPU, but 3 would be used: " + a + " 1, " + b + " 2"},
+		"over capacity with spread": {"root: compute-1\nmoves: [{class: VGPU, to: {g0: {total: 1}, g1: {total: 1}}, consumers: spread}]",
+			"consumer " + a + " has 1 VGPU of compute-1, but after larger consumers there is free capacity for only 0 of them on g0, g1"},
+		"over max_unit": {"root: compute-1\nmoves: [{class: VGPU, to: {g0: {total: 4, max_unit: 1}}, consumers: all}]",
 			"consumer " + b + " would have 2 VGPU of g0, which allows amounts from 1 to 1 in steps of 1"},
-		"no room for what stays": {"root: compute-1\nmoves: [{class: VGPU, keep: {total: 1}, to: {g0: {total: 3}}, consumers: [" + a + "]}]",
-			"compute-1 has room for 1 VGPU, and 2 would be used: " + b + " 2"},
+		"over capacity at the source": {"root: compute-1\nmoves: [{class: VGPU, keep: {total: 1}, to: {g0: {total: 3}}, consumers: [" + a + "]}]",
+			"compute-1 has a capacity of 1 VGPU, but 2 would be used: " + b + " 2"},
 		"an unknown source": {"root: compute-1\nmoves: [{class: VGPU, from: x, to: {g0: {total: 4}}, consumers: all}]",
-			"x, from which VGPU is to move, is not in the tree of compute-1"},
+			"x, the source of VGPU, is not in the tree of compute-1"},
 		"an unknown class": {"root: compute-1\nmoves: [{class: VGPUS, to: {g0: {total: 4}}, consumers: all}]",
-			"compute-1 has no VGPUS, and no destination has VGPUS either: the plan is for another tree or another class"},
+			"neither compute-1 has VGPUS nor a destination VGPUS; check the host and the class of the move"},
 		"a provider of another host": {"root: compute-1\nmoves: [{class: VGPU, to: {shared: {total: 4}}, consumers: all}]",
-			"shared is in the tree of another provider than compute-1"},
+			"shared is not in the tree of compute-1"},
 		"an unknown UUID": {"root: compute-1\nmoves: [{class: VGPU, to: {" + a + ": {total: 4}}, consumers: all}]",
-			"provider " + a + " is not in the tree of compute-1, and cannot be created without a name"},
-		"an unknown parent":       {"root: compute-1\nproviders: {g0: {parent: x}}", "x, the parent of g0, is not in the tree of compute-1"},
-		"another parent":          {"root: compute-1\nproviders: {old: {parent: shared}}", "shared is in the tree of another provider than compute-1\nold does not stand below shared, as the plan says; plans do not move providers"},
-		"something of value":      {"root: compute-1\nremove: [old]", "old cannot be removed: it has FPGA, which no move takes away\nolder is below a provider that the plan removes; remove it as well"},
-		"something above another": {"root: compute-1\nmoves: [{class: FPGA, from: old, to: {g0: {total: 1}}}]\nremove: [old]", "older is below a provider that the plan removes; remove it as well"},
-		"another host":            {"root: compute-2\nremove: [old]", "the plan is for compute-2 and says nothing of compute-1"},
+			"provider " + a + " is not in the tree of compute-1; to create it, write a name instead of a UUID"},
+		"an unknown parent":   {"root: compute-1\nproviders: {g0: {parent: x}}", "x, the parent of g0, is not in the tree of compute-1"},
+		"another parent":      {"root: compute-1\nproviders: {old: {parent: shared}}", "shared is not in the tree of compute-1\nthe parent of old is not shared, as the plan declares; a plan cannot re-parent providers"},
+		"inventory to remove": {"root: compute-1\nremove: [old]", "cannot remove old: it has inventory of FPGA, which no move of the plan removes\nolder is a descendant of a provider that the plan removes; add it to remove"},
+		"parent to remove":    {"root: compute-1\nmoves: [{class: FPGA, from: old, to: {g0: {total: 1}}}]\nremove: [old]", "older is a descendant of a provider that the plan removes; add it to remove"},
+		"another host":        {"root: compute-2\nremove: [old]", "the plan is for compute-2, not for compute-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -308,7 +308,7 @@ remove: [numa0, numa1, cache]`)
 	inverse, err := plan.Inverse("compute-1", h.tree, h.allocations)
 	h.must(err)
 	if h.text() != before {
-		t.Error("asking for the inverse has changed something")
+		t.Error("Inverse changed the tree or the allocations")
 	}
 	h.must(plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations))
 	want := `compute-1 below "" [CUSTOM_FLAT] []
@@ -318,14 +318,14 @@ aaaa has map[VCPU:3] of compute-1
 bbbb has map[MEMORY_MB:5 VCPU:2] of compute-1
 `
 	if h.text() != want {
-		t.Errorf("flat:\n%s", h.text())
+		t.Errorf("after the plan\n%s\nwant\n%s", h.text(), want)
 	}
 	h.must(plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", nil))
 	var file strings.Builder
 	h.must(inverse.Encode(&file, ""))
 	h.must(parse(t, file.String()).UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations))
 	if h.text() != before || mustProvider(h, "numa1").UUID != id {
-		t.Errorf("with\n%s\nundone to\n%s\nwas\n%s", &file, h.text(), before)
+		t.Errorf("after the undo plan\n%s\ngot\n%s\nwant\n%s", &file, h.text(), before)
 	}
 }
 
@@ -341,6 +341,6 @@ func TestPlanfile_NothingToDo_NoUndoPlan(t *testing.T) {
 	h, plan := vgpuHost(t), parse(t, vgpuPlan)
 	h.must(plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations))
 	if inverse, err := plan.Inverse("compute-1", h.tree, h.allocations); err != nil || len(inverse.Hosts) != 0 {
-		t.Errorf("%+v, %v", inverse, err)
+		t.Errorf("undo plan = %+v, %v, want none", inverse, err)
 	}
 }

@@ -9,18 +9,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// host reads a document and checks what its parts say of each other.
+// host reads a document and checks its parts against each other.
 func (r *reader) host(node *yaml.Node) *Host {
 	node = resolve(node)
-	before := len(r.wrong)
+	before := len(r.errs)
 	found := r.fields(node, "a plan", "root", "moves", "providers", "remove")
 	host := &Host{Root: r.name(found["root"])}
-	if found["root"] == nil && len(r.wrong) == before {
-		r.refuse(node, "has no root; write root: and the name or uuid of the host's provider")
+	if found["root"] == nil && len(r.errs) == before {
+		r.addError(node, "has no root; write root: and the name or UUID of the host's provider")
 	}
 	if root := found["root"]; root != nil {
 		if first := r.used[host.Root]; first > 0 {
-			r.refuse(root, "has a plan already, in line %d; write one document for each host", first)
+			r.addError(root, "already has a plan in line %d; write one document per host", first)
 		}
 		r.used[host.Root] = root.Line
 	}
@@ -35,11 +35,11 @@ func (r *reader) host(node *yaml.Node) *Host {
 	for _, item := range removed {
 		host.Remove = append(host.Remove, r.name(item))
 	}
-	if len(r.wrong) > before {
-		return host // what the parts say of each other would only confuse
+	if len(r.errs) > before {
+		return host // errors between the parts would be misleading
 	}
 	if len(host.Moves)+len(host.Providers)+len(host.Remove) == 0 {
-		r.refuse(node, "does nothing; write moves, providers or remove")
+		r.addError(node, "has no effect; write moves, providers or remove")
 	}
 	r.checkMoves(host, moves)
 	r.checkProviders(host, found["providers"])
@@ -47,11 +47,12 @@ func (r *reader) host(node *yaml.Node) *Host {
 	return host
 }
 
+// move reads a move. root is the default of from.
 func (r *reader) move(node *yaml.Node, root string) *Move {
-	before := len(r.wrong)
+	before := len(r.errs)
 	found := r.fields(node, "a move", "class", "as", "from", "keep", "to", "consumers")
-	if found["class"] == nil && len(r.wrong) == before {
-		r.refuse(node, "has no class; write which resource class moves")
+	if found["class"] == nil && len(r.errs) == before {
+		r.addError(node, "has no class; write the resource class that moves")
 	}
 	move := &Move{
 		Class: r.symbol(found["class"], "resource class"), As: r.symbol(found["as"], "resource class"),
@@ -73,19 +74,19 @@ func (r *reader) move(node *yaml.Node, root string) *Move {
 	if found["consumers"] != nil {
 		move.Consumers = r.consumers(found["consumers"])
 	}
-	if len(r.wrong) == before {
+	if len(r.errs) == before {
 		r.checkMove(move, node, found)
 	}
 	return move
 }
 
-// consumers reads one of the four forms.
+// consumers reads one of the four forms of consumers.
 func (r *reader) consumers(node *yaml.Node) (found Consumers) {
 	switch {
 	case node.Kind == yaml.ScalarNode:
 		found.All, found.Spread = node.Value == "all", node.Value == "spread"
 		if !found.All && !found.Spread {
-			r.refuse(node, "does not say where consumers go; write all, spread, a list of uuids, or a table")
+			r.addError(node, "is not a valid value for consumers; write all, spread, a list of UUIDs, or a table")
 		}
 	case node.Kind == yaml.SequenceNode:
 		found.Only = r.uuids(node, "a consumer")
@@ -94,14 +95,14 @@ func (r *reader) consumers(node *yaml.Node) (found Consumers) {
 		for _, one := range r.entries(node, "a table of consumers") {
 			consumer := r.uuid(one.key, "a consumer")
 			if found.Each[consumer] != nil && consumer != uuid.Nil {
-				r.refuse(one.key, "is in the table already, spelled differently; write it once")
+				r.addError(one.key, "is already in the table in another spelling; write it once")
 			}
 			shares := map[string]int64{}
-			for _, share := range r.entries(one.value, "what a consumer has at each destination") {
+			for _, share := range r.entries(one.value, "a mapping of destinations to amounts") {
 				shares[r.name(share.key)] = int64(r.integer(share.value, 1))
 			}
 			if len(shares) == 0 && one.value.Kind == yaml.MappingNode {
-				r.refuse(one.value, "is empty; write a destination and an amount, or leave the consumer out")
+				r.addError(one.value, "is empty; write a destination and an amount, or omit the consumer")
 			}
 			found.Each[consumer] = shares
 		}
@@ -109,7 +110,7 @@ func (r *reader) consumers(node *yaml.Node) (found Consumers) {
 	return found
 }
 
-// checkMove checks what the keys of one move say of each other.
+// checkMove checks the keys of one move against each other.
 func (r *reader) checkMove(move *Move, node *yaml.Node, found map[string]*yaml.Node) {
 	where := func(key string) *yaml.Node {
 		if found[key] != nil {
@@ -120,14 +121,14 @@ func (r *reader) checkMove(move *Move, node *yaml.Node, found map[string]*yaml.N
 	_, inPlace := move.To[move.From]
 	switch {
 	case len(move.To) == 0:
-		r.refuse(where("to"), "has no destination; write at least one provider")
+		r.addError(where("to"), "has no destination; write at least one provider")
 	case inPlace && move.As == move.Class:
-		r.refuse(where("to"), "moves %s from %s to itself; name another provider, or another class with as", move.Class, move.From)
+		r.addError(where("to"), "moves %s from %s to itself; name another provider, or another class with as", move.Class, move.From)
 	case found["to"] == nil && move.Keep != nil:
-		r.refuse(where("keep"), "keeps a part, so what becomes of the rest is not known; write to")
+		r.addError(where("keep"), "keeps a part, so the rest needs a destination; write to")
 	}
 	if one := move.Consumers; (one.All || len(one.Only) > 0) && len(move.To) > 1 {
-		r.refuse(where("consumers"), "does not say to which of %d destinations; write a table, or spread", len(move.To))
+		r.addError(where("consumers"), "is ambiguous for %d destinations; write a table, or spread", len(move.To))
 	}
 	if where("consumers").Kind != yaml.MappingNode || found["consumers"] == nil {
 		return
@@ -135,46 +136,45 @@ func (r *reader) checkMove(move *Move, node *yaml.Node, found map[string]*yaml.N
 	for pair := range slices.Chunk(found["consumers"].Content, 2) {
 		for share := range slices.Chunk(resolve(pair[1]).Content, 2) {
 			if _, known := move.To[share[0].Value]; !known {
-				r.refuse(share[0], "is not a destination of this move; write one of those below to, spelled as there")
+				r.addError(share[0], "is not a destination of this move; write a key of to, in the same spelling")
 			}
 		}
 	}
 }
 
-// place is where a class is.
-type place struct{ provider, class string }
+// inventoryKey identifies an inventory.
+type inventoryKey struct{ provider, class string }
 
-// checkMoves checks what moves say of each other: a plan is carried out at once,
-// so nothing moves twice.
+// checkMoves checks the moves against each other: the plan is applied at once, so an inventory can move only once.
 func (r *reader) checkMoves(host *Host, nodes []*yaml.Node) {
-	sources, destinations := map[place]int{}, map[place]*Move{}
+	sources, destinations := map[inventoryKey]int{}, map[inventoryKey]*Move{}
 	for i, move := range host.Moves {
-		from := place{move.From, move.Class}
+		from := inventoryKey{move.From, move.Class}
 		if first := sources[from]; first > 0 {
-			r.refuse(nodes[i], "moves %s of %s, which the move in line %d does already; write them as one", move.Class, move.From, first)
+			r.addError(nodes[i], "moves %s of %s, like the move in line %d; write one move", move.Class, move.From, first)
 		}
 		sources[from] = nodes[i].Line
 	}
 	for i, move := range host.Moves {
 		for name, record := range move.To {
-			to := place{name, move.As}
+			to := inventoryKey{name, move.As}
 			if line := sources[to]; line > 0 {
-				r.refuse(nodes[i], "moves %s to %s, from where the move in line %d takes it; say in one move where it goes", move.As, name, line)
+				r.addError(nodes[i], "moves %s to %s, which is the source of the move in line %d; write one move to the final destination", move.As, name, line)
 			}
 			other := destinations[to]
 			switch {
 			case other == nil:
 				destinations[to] = move
 			case other.Class != move.Class:
-				r.refuse(nodes[i], "makes %s of %s out of %s, and another move out of %s; such a merge cannot be undone", move.As, name, move.Class, other.Class)
+				r.addError(nodes[i], "creates %s of %s from %s, but another move creates it from %s; such a merge cannot be undone", move.As, name, move.Class, other.Class)
 			case !reflect.DeepEqual(other.To[name], record):
-				r.refuse(nodes[i], "gives %s another inventory of %s than another move; write the same in both", name, move.As)
+				r.addError(nodes[i], "sets another inventory on %s for %s than another move; write the same inventory in both", name, move.As)
 			}
 		}
 	}
 }
 
-// providers reads what providers need beside a name.
+// providers reads the declarations of providers.
 func (r *reader) providers(node *yaml.Node) map[string]*Provider {
 	all := map[string]*Provider{}
 	for _, one := range r.entries(node, "a mapping of providers") {
@@ -192,7 +192,7 @@ func (r *reader) providers(node *yaml.Node) map[string]*Provider {
 		for _, item := range r.items(found["without_traits"], "traits") {
 			trait := r.symbol(item, "trait")
 			if slices.Contains(provider.Traits, trait) {
-				r.refuse(item, "is among the traits and taken away; decide on one")
+				r.addError(item, "is in both traits and without_traits; remove it from one")
 			}
 			provider.WithoutTraits = append(provider.WithoutTraits, trait)
 		}
@@ -201,7 +201,7 @@ func (r *reader) providers(node *yaml.Node) map[string]*Provider {
 	return all
 }
 
-// checkProviders finds parents that stand below themselves.
+// checkProviders finds parent cycles.
 func (r *reader) checkProviders(host *Host, node *yaml.Node) {
 	for _, name := range slices.Sorted(maps.Keys(host.Providers)) {
 		at := name
@@ -214,13 +214,13 @@ func (r *reader) checkProviders(host *Host, node *yaml.Node) {
 			at = provider.Parent
 		}
 		if at != "" {
-			r.refuse(node, "has %s below itself; correct the parents", name)
+			r.addError(node, "contains a parent cycle with %s; correct the parents", name)
 			return
 		}
 	}
 }
 
-// checkRemoved finds providers that are to be there and not to be there.
+// checkRemoved finds providers in remove that the plan needs.
 func (r *reader) checkRemoved(host *Host, nodes []*yaml.Node) {
 	for i, name := range host.Remove {
 		wanted := slices.ContainsFunc(host.Moves, func(move *Move) bool {
@@ -229,11 +229,11 @@ func (r *reader) checkRemoved(host *Host, nodes []*yaml.Node) {
 		})
 		switch {
 		case name == host.Root:
-			r.refuse(nodes[i], "is the host itself, which a plan never removes")
+			r.addError(nodes[i], "is the root, which a plan cannot remove")
 		case wanted || host.Providers[name] != nil:
-			r.refuse(nodes[i], "is needed by another part of the plan; leave it out of one of them")
+			r.addError(nodes[i], "is both in remove and in another part of the plan; remove it from one")
 		case slices.Index(host.Remove, name) < i:
-			r.refuse(nodes[i], "is in the list twice; write it once")
+			r.addError(nodes[i], "is in the list twice; write it once")
 		}
 	}
 }

@@ -20,15 +20,15 @@ type FileError struct {
 	Rule string
 }
 
-// Error returns one sentence with file and line.
+// Error returns one line of text with the file and the line.
 func (m *FileError) Error() string {
 	return fmt.Sprintf("%s:%d: %s %s", m.File, m.Line, m.Value, m.Rule)
 }
 
-// FileErrors are all errors of a file, in the order of their lines.
+// FileErrors is the list of all errors of a file, in the order of their lines.
 type FileErrors []*FileError
 
-// Error returns one line for each.
+// Error returns a line for each error.
 func (m FileErrors) Error() string { return errors.Join(m.Unwrap()...).Error() }
 
 // Unwrap returns the single errors, for errors.Is and errors.As.
@@ -40,7 +40,7 @@ func (m FileErrors) Unwrap() []error {
 	return all
 }
 
-// Load reads a plan file. Unknown keys, repeated keys and invalid values are errors. If the file can be read, the error
+// Load reads a plan file. Unknown keys, repeated keys and invalid values are errors. If the file is valid YAML, the error
 // is a FileErrors with all of them.
 func Load(file string) (*Plan, error) {
 	text, err := os.ReadFile(file)
@@ -50,7 +50,7 @@ func Load(file string) (*Plan, error) {
 	return Parse(file, text)
 }
 
-// Parse is Load for a text. The name is used in errors.
+// Parse is Load for the content of a file, whose name appears in errors.
 func Parse(file string, text []byte) (*Plan, error) {
 	plan := &Plan{}
 	r := &reader{file: file, used: map[string]int{}}
@@ -62,17 +62,17 @@ func Parse(file string, text []byte) (*Plan, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s is not YAML: %w", file, err)
+			return nil, fmt.Errorf("%s is not valid YAML: %w", file, err)
 		}
 		if len(document.Content) == 1 && !isNull(document.Content[0]) {
 			plan.Hosts = append(plan.Hosts, r.host(document.Content[0]))
 		}
 	}
-	if len(plan.Hosts) == 0 && len(r.wrong) == 0 {
-		r.wrong = FileErrors{{file, 1, "the file", "is empty; write root, and moves, providers or remove"}}
+	if len(plan.Hosts) == 0 && len(r.errs) == 0 {
+		r.errs = FileErrors{{file, 1, "the file", "is empty; write root, and moves, providers or remove"}}
 	}
-	if len(r.wrong) > 0 {
-		return nil, r.wrong
+	if len(r.errs) > 0 {
+		return nil, r.errs
 	}
 	return plan, nil
 }

@@ -24,18 +24,18 @@ func (w *work) move() error {
 		w.moveAllocations(move)
 	}
 	if len(w.problems) == 0 {
-		w.checkRoom()
+		w.checkCapacities()
 	}
 	return nil
 }
 
-// moveInventories takes the class from the sources and gives it to the
-// destinations, which it creates.
+// moveInventories removes the inventories of the sources and sets those of the destinations. It creates missing
+// destinations.
 func (w *work) moveInventories() error {
 	seen := map[string]bool{}
 	for _, move := range w.pending {
 		if at := move.source.UUID.String() + " " + move.Class; seen[at] {
-			w.refuse("two moves take %s from %s", move.Class, move.source.Name)
+			w.addProblem("two moves have %s of %s as source; write one move", move.Class, move.source.Name)
 		} else {
 			seen[at] = true
 		}
@@ -58,13 +58,13 @@ func (w *work) moveInventories() error {
 	return nil
 }
 
-// moveTo gives one destination its inventory.
+// moveTo sets the inventory of one destination.
 func (w *work) moveTo(move *pendingMove, name string) error {
 	node, found := w.member(name)
 	if !found && len(w.problems) == 0 {
 		parent := move.source.UUID.String()
 		if slices.Contains(w.host.Remove, move.From) {
-			parent = "" // which would have to go with it
+			parent = "" // the removal of the source includes its children
 		}
 		if err := w.create(name, parent); err != nil {
 			return err
@@ -72,17 +72,17 @@ func (w *work) moveTo(move *pendingMove, name string) error {
 		node, found = w.member(name)
 	}
 	if !found {
-		return nil // and why is among the problems
+		return nil // the problems have the reason
 	}
 	if node.UUID == move.source.UUID && move.As == move.Class {
-		w.refuse("%s moves from %s to itself", move.Class, node.Name)
+		w.addProblem("%s moves from %s to itself", move.Class, node.Name)
 		return nil
 	}
 	if slices.ContainsFunc(w.pending, func(other *pendingMove) bool {
 		return other.source.UUID == node.UUID && other.Class == move.As
 	}) {
-		// Load finds this where both moves spell the provider alike.
-		w.refuse("%s moves to %s, from where another move takes it; say in one move where it goes", move.As, node.Name)
+		// Load finds this only if both moves spell the provider identically.
+		w.addProblem("%s moves to %s, which is the source of another move; write one move to the final destination", move.As, node.Name)
 		return nil
 	}
 	record := move.source.Inventories[move.Class]
@@ -93,6 +93,7 @@ func (w *work) moveTo(move *pendingMove, name string) error {
 	return w.edit(node.UUID, func(has client.Inventories) { has[move.As] = record })
 }
 
+// edit changes the inventories of a provider.
 func (w *work) edit(id uuid.UUID, change func(client.Inventories)) error {
 	node, err := w.tree.Provider(id.String())
 	if err != nil {
@@ -109,7 +110,7 @@ type sourceHolding struct {
 	amount   int64
 }
 
-// holders are in the order of their uuids.
+// holders returns the consumers with an allocation of the class, sorted by UUID.
 func (w *work) holders(provider uuid.UUID, class string) []sourceHolding {
 	var all []sourceHolding
 	for _, consumer := range w.allocations.Consumers() {
@@ -120,8 +121,7 @@ func (w *work) holders(provider uuid.UUID, class string) []sourceHolding {
 	return all
 }
 
-// moveAllocations moves what consumers have of a class, and nothing else of their
-// records.
+// moveAllocations moves the allocations of one class. It changes nothing else in the records of consumers.
 func (w *work) moveAllocations(move *pendingMove) {
 	all := w.holders(move.source.UUID, move.Class)
 	switch {
@@ -143,7 +143,7 @@ func (w *work) moveAllocations(move *pendingMove) {
 	}
 }
 
-// shareOf looks a consumer up in the table.
+// shareOf returns the flows of a consumer by the list or the table of the plan.
 func (w *work) shareOf(move *pendingMove, one sourceHolding) []flow {
 	if slices.Contains(move.Consumers.Only, one.consumer) {
 		return []flow{{one.consumer, move.destinations[0].UUID, one.amount}}
@@ -151,7 +151,7 @@ func (w *work) shareOf(move *pendingMove, one sourceHolding) []flow {
 	shares, known := move.Consumers.Each[one.consumer]
 	if !known {
 		if move.Keep == nil {
-			w.refuse("consumer %s has %d %s of %s, and the plan does not say where they go",
+			w.addProblem("consumer %s has %d %s of %s, but the plan has no destination for them",
 				one.consumer, one.amount, move.Class, move.source.Name)
 		}
 		return nil
@@ -165,13 +165,13 @@ func (w *work) shareOf(move *pendingMove, one sourceHolding) []flow {
 		}
 	}
 	if sum > one.amount || sum < one.amount && move.Keep == nil {
-		w.refuse("consumer %s has %d %s of %s, and the plan moves %d of them", one.consumer, one.amount, move.Class, move.source.Name, sum)
+		w.addProblem("consumer %s has %d %s of %s, but the plan moves %d of them", one.consumer, one.amount, move.Class, move.source.Name, sum)
 		return nil
 	}
 	return flows
 }
 
-// take and give keep a record free of empty parts, which a service does not accept.
+// take subtracts an amount from an allocation. It removes empty maps, which the server rejects as invalid.
 func take(record *client.Consumer, provider uuid.UUID, class string, amount int64) {
 	part := record.Allocations[provider]
 	if part[class] -= amount; part[class] == 0 {
@@ -182,6 +182,7 @@ func take(record *client.Consumer, provider uuid.UUID, class string, amount int6
 	}
 }
 
+// give adds an amount to an allocation.
 func give(record *client.Consumer, provider uuid.UUID, class string, amount int64) {
 	if record.Allocations[provider] == nil {
 		record.Allocations[provider] = client.Resources{}
@@ -189,14 +190,14 @@ func give(record *client.Consumer, provider uuid.UUID, class string, amount int6
 	record.Allocations[provider][class] += amount
 }
 
-// checkRoom compares usage and capacity wherever the plan changed either. The service would reject the reshape too, but
-// could not name the part of the plan.
-func (w *work) checkRoom() {
+// checkCapacities compares usage and capacity of the changed inventories. The server checks them too, but its error
+// cannot name the part of the plan.
+func (w *work) checkCapacities() {
 	checked := map[string]bool{}
 	check := func(id uuid.UUID, class string, written bool) {
 		if at := id.String() + " " + class; written && !checked[at] {
 			checked[at] = true
-			w.checkPlace(id, class)
+			w.checkCapacity(id, class)
 		}
 	}
 	for _, move := range w.pending {
@@ -207,7 +208,8 @@ func (w *work) checkRoom() {
 	}
 }
 
-func (w *work) checkPlace(id uuid.UUID, class string) {
+// checkCapacity checks the units and the capacity of one inventory.
+func (w *work) checkCapacity(id uuid.UUID, class string) {
 	node, err := w.tree.Provider(id.String())
 	if err != nil {
 		w.problems = append(w.problems, err)
@@ -215,20 +217,21 @@ func (w *work) checkPlace(id uuid.UUID, class string) {
 	}
 	record := node.Inventories[class]
 	used := int64(0)
-	var who []string
+	var amounts []string
 	for _, one := range w.holders(id, class) {
 		used += one.amount
-		who = append(who, fmt.Sprintf("%s %d", one.consumer, one.amount))
+		amounts = append(amounts, fmt.Sprintf("%s %d", one.consumer, one.amount))
 		if !fitsUnits(record, one.amount) {
-			w.refuse("consumer %s would have %d %s of %s, which allows amounts from %d to %d in steps of %d", one.consumer, one.amount, class,
+			w.addProblem("consumer %s would have %d %s of %s, which allows amounts from %d to %d in steps of %d", one.consumer, one.amount, class,
 				node.Name, unit(record.MinUnit, 1), unit(record.MaxUnit, math.MaxInt32), unit(record.StepSize, 1))
 		}
 	}
-	if room := capacity(record); used > room {
-		w.refuse("%s has room for %d %s, and %d would be used: %s", node.Name, room, class, used, strings.Join(who, ", "))
+	if limit := capacity(record); used > limit {
+		w.addProblem("%s has a capacity of %d %s, but %d would be used: %s", node.Name, limit, class, used, strings.Join(amounts, ", "))
 	}
 }
 
+// unit returns an optional field or its default.
 func unit(field *int32, fallback int64) int64 {
 	if field == nil {
 		return fallback
@@ -236,11 +239,12 @@ func unit(field *int32, fallback int64) int64 {
 	return int64(*field)
 }
 
+// fitsUnits reports whether an amount satisfies min_unit, max_unit and step_size.
 func fitsUnits(record client.InventoryRecord, amount int64) bool {
 	return amount >= unit(record.MinUnit, 1) && amount <= unit(record.MaxUnit, math.MaxInt32) && amount%max(1, unit(record.StepSize, 1)) == 0
 }
 
-// capacity returns the capacity of an inventory, as the service computes it.
+// capacity returns the capacity of an inventory, computed as on the server.
 func capacity(record client.InventoryRecord) int64 {
 	ratio := 1.0
 	if record.AllocationRatio != nil {
@@ -257,8 +261,8 @@ type space struct {
 	free   int64
 }
 
-// spread assigns all consumers, the largest first: whole to the destination with the least sufficient free capacity, so
-// that large ones remain, and divided only if no destination fits.
+// spread assigns all consumers, the largest first (best fit). It assigns a consumer to the destination with the smallest
+// sufficient free capacity, and divides it only if no destination suffices.
 func (w *work) spread(move *pendingMove, all []sourceHolding) []flow {
 	spaces := make([]*space, len(move.destinations))
 	for i, to := range move.destinations {
@@ -277,7 +281,7 @@ func (w *work) spread(move *pendingMove, all []sourceHolding) []flow {
 	for _, one := range all {
 		found, left := fit(spaces, one)
 		if left > 0 {
-			w.refuse("consumer %s has %d %s of %s, and there is room for only %d of them beside the bigger ones on %s",
+			w.addProblem("consumer %s has %d %s of %s, but after larger consumers there is free capacity for only %d of them on %s",
 				one.consumer, one.amount, move.Class, move.source.Name, one.amount-left, strings.Join(sortedKeys(move.To), ", "))
 		}
 		flows = append(flows, found...)

@@ -1,31 +1,33 @@
-// Package planfile reshapes the trees of hosts as a file states: which resource class of which provider moves where,
-// and how much of it each consumer has. A Plan is an agent.Driver.
+// Package planfile reshapes the trees of hosts by a plan file, which lists the inventories to move, their destinations,
+// and the share of each consumer. A Plan is an agent.Driver.
 //
 // A file is YAML, or JSON, which is YAML too. It has one document for each host:
 //
-//	root: compute-1              # a root provider, by name or uuid
+//	root: compute-1              # a root provider, by name or UUID
 //	moves:
 //	  - class: VGPU
-//	    from: compute-1          # left out: the root
-//	    to:                      # what the destinations have afterwards
+//	    from: compute-1          # default: the root
+//	    to:                      # the inventories of the destinations after the move
 //	      compute-1_gpu0: {total: 2}
 //	      compute-1_gpu1: {total: 2}
 //	    consumers:
 //	      6f0c1d8e-5a0b-4c6f-9d8a-3c1f6b0e7a21: {compute-1_gpu0: 1}
 //	  - class: VCPU
-//	    as: PCPU                 # another class, here in place, since to is missing
+//	    as: PCPU                 # another class; without to, on the same provider
 //	    consumers: all
-//	providers:                   # for those that need more than a name
+//	providers:                   # parents, UUIDs, traits and aggregates
 //	  compute-1_gpu0: {parent: compute-1, traits: [CUSTOM_A100]}
 //	remove: [compute-1_old]
 //
-// Destinations that do not exist become children of the source, or of the root if the plan removes the source, unless
-// providers declares another parent. With keep: {total: 4} the source keeps a part of the inventory, and consumers that
-// are not in the table stay there. Instead of a table, consumers is all (to the only destination), a list of UUIDs
-// (these, with all of their allocations, to the only destination), or spread: to destinations with free capacity, the
-// largest first, whole where that is possible.
+// Missing destinations are created below the source, or below the root if the plan removes the source, unless providers
+// declares another parent. With keep: {total: 4} the source keeps this inventory, and consumers that are not in the
+// table keep their allocations. Instead of a table, consumers can be:
 //
-// The package executes a plan completely or not at all. It is not for the hardware of a host, which package host
+//   - all: all consumers move to the only destination.
+//   - a list of UUIDs: these consumers move to the only destination with all their allocations of the class.
+//   - spread: consumers move to destinations with free capacity, the largest first, undivided if possible.
+//
+// The package applies a plan completely or not at all. It is not for the hardware of a host, which package host
 // discovers.
 package planfile
 
@@ -48,14 +50,13 @@ type Plan struct {
 	Hosts []*Host
 }
 
-// Host is the plan for the tree of one host. It refers to providers by name or UUID.
+// Host is the plan for the tree of one host. It names providers by name or UUID.
 type Host struct {
 	Root  string  `yaml:"root"`
 	Moves []*Move `yaml:"moves,omitempty"`
-	// Providers are created if they are missing, and have at least these traits
-	// and aggregates.
+	// Providers declares providers, which are created if they are missing.
 	Providers map[string]*Provider `yaml:"providers,omitempty"`
-	// Remove are the providers to remove, which have no inventory after the moves.
+	// Remove lists the providers to remove, which must have no inventory after the moves.
 	Remove []string `yaml:"remove,omitempty,flow"`
 }
 
@@ -68,20 +69,20 @@ type Move struct {
 	From string `yaml:"from"`
 	// Keep is the inventory that stays at the source; nil: none.
 	Keep *Record `yaml:"keep,omitempty"`
-	// To are the inventories of the destinations after the move. A nil record stands for the inventory of the source
-	// before the move.
+	// To has the inventories of the destinations after the move. A nil record means the inventory of the source before
+	// the move.
 	To map[string]*Record `yaml:"to,omitempty"`
-	// Consumers are the destinations of the allocations.
+	// Consumers selects the destinations of the allocations.
 	Consumers Consumers `yaml:"consumers,omitempty"`
 }
 
-// Provider is the declaration of a provider beside its name.
+// Provider is the declaration of a provider.
 type Provider struct {
 	// Parent is the parent of a created provider; empty: the source of the move to it, or the root.
 	Parent string `yaml:"parent,omitempty"`
 	// UUID is the UUID of a created provider; nil: a random one.
 	UUID *uuid.UUID `yaml:"uuid,omitempty"`
-	// Traits and Aggregates are added, those of the other two lists removed.
+	// Traits and Aggregates are added; WithoutTraits and WithoutAggregates are removed.
 	Traits            []string    `yaml:"traits,omitempty,flow"`
 	WithoutTraits     []string    `yaml:"without_traits,omitempty,flow"`
 	Aggregates        []uuid.UUID `yaml:"aggregates,omitempty,flow"`
@@ -98,7 +99,7 @@ type Record struct {
 	AllocationRatio *float64 `yaml:"allocation_ratio,omitempty"`
 }
 
-// Consumers are the destinations of allocations by consumer. The zero value is an empty table.
+// Consumers is the table of destinations by consumer, or a rule instead of it. The zero value is an empty table.
 type Consumers struct {
 	// All moves all consumers to the only destination; Spread distributes them by free capacity.
 	All, Spread bool
@@ -167,7 +168,7 @@ func (p *Plan) Roots() []string {
 	return roots
 }
 
-// Encode writes a plan in the form that Load reads; the note becomes a comment.
+// Encode writes the plan as YAML for Load, with the note as a comment at the beginning.
 func (p *Plan) Encode(to io.Writer, note string) error {
 	for line := range strings.Lines(note) {
 		if _, err := fmt.Fprintf(to, "# %s\n", strings.TrimSuffix(line, "\n")); err != nil {
@@ -184,7 +185,7 @@ func (p *Plan) Encode(to io.Writer, note string) error {
 	return encoder.Close()
 }
 
-// recordOf and inventory turn records into those of the client and back.
+// recordOf converts an inventory of the client.
 func recordOf(from client.InventoryRecord) *Record {
 	return &Record{
 		Total: from.Total, Reserved: from.Reserved, MinUnit: from.MinUnit, MaxUnit: from.MaxUnit,
@@ -192,6 +193,7 @@ func recordOf(from client.InventoryRecord) *Record {
 	}
 }
 
+// inventory converts the record to an inventory of the client.
 func (r *Record) inventory() client.InventoryRecord {
 	return client.InventoryRecord{
 		Total: r.Total, Reserved: r.Reserved, MinUnit: r.MinUnit, MaxUnit: r.MaxUnit,

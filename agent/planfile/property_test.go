@@ -14,7 +14,7 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// drawHost makes a host of up to four children with allocations of two classes.
+// drawHost draws a host with up to four children and with allocations of two classes.
 func drawHost(t *testing.T, r *rapid.T) *host {
 	h := newHost(t, nil)
 	providers := []string{"compute-1"}
@@ -55,7 +55,7 @@ func drawHost(t *testing.T, r *rapid.T) *host {
 	return h
 }
 
-// drawPlan moves some classes of some providers to one, two or three new ones.
+// drawPlan draws a plan that moves some classes of some providers to one, two or three new providers.
 func drawPlan(r *rapid.T, h *host) *planfile.Plan {
 	plan := &planfile.Host{Root: "compute-1"}
 	for _, node := range h.tree.Nodes() {
@@ -68,7 +68,7 @@ func drawPlan(r *rapid.T, h *host) *planfile.Plan {
 				move.As = "CUSTOM_" + class
 			}
 			for n := range rapid.IntRange(1, 3).Draw(r, "destinations") {
-				// Each has room for all that may come from anywhere.
+				// Each has capacity for all allocations.
 				move.To[fmt.Sprintf("new%d_%s", n, move.As)] = &planfile.Record{Total: 200}
 			}
 			if rapid.IntRange(0, 3).Draw(r, "keeps") == 0 {
@@ -80,7 +80,7 @@ func drawPlan(r *rapid.T, h *host) *planfile.Plan {
 	return &planfile.Plan{Hosts: []*planfile.Host{plan}}
 }
 
-// sums are what each consumer has of each class, whatever its name.
+// sums returns the sum of allocations by consumer and class, without the prefix of renamed classes.
 func (h *host) sums() string {
 	all := map[uuid.UUID]client.Resources{}
 	for consumer, record := range h.allocations {
@@ -108,15 +108,15 @@ func TestPlanfile_RandomPlan_KeepsSumsAndIsReversible(t *testing.T) {
 			r.Fatal(err)
 		}
 		if h.sums() != sums {
-			r.Fatalf("consumers had %s and have %s", sums, h.sums())
+			r.Fatalf("sums changed from %s to %s", sums, h.sums())
 		}
 		after := h.text()
 		if err := plan.UpdateProviderTree(t.Context(), h.tree, "compute-1", nil); err != nil || h.text() != after {
-			r.Fatalf("a second time: %v\n%s\nwas\n%s", err, h.text(), after)
+			r.Fatalf("second update: %v\n%s\nwant\n%s", err, h.text(), after)
 		}
 		if len(back.Hosts) == 0 {
 			if after != before {
-				r.Fatalf("there is no way back from\n%s", after)
+				r.Fatalf("no undo plan for\n%s", after)
 			}
 			return
 		}
@@ -129,7 +129,7 @@ func TestPlanfile_RandomPlan_KeepsSumsAndIsReversible(t *testing.T) {
 			r.Fatalf("%v in\n%s", err, &file)
 		}
 		if err := read.UpdateProviderTree(t.Context(), h.tree, "compute-1", h.allocations); err != nil || h.text() != before {
-			r.Fatalf("%v\n%s\nled back to\n%s\nfrom\n%s\nit was\n%s", err, &file, h.text(), after, before)
+			r.Fatalf("%v\nundo plan\n%s\nyields\n%s\nfrom\n%s\nwant\n%s", err, &file, h.text(), after, before)
 		}
 	})
 }

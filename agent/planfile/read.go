@@ -12,24 +12,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// reader turns nodes of YAML into a plan and notes what is wrong.
+// reader converts YAML nodes to a plan and collects errors.
 type reader struct {
-	file  string
-	wrong FileErrors
-	// used are the lines of the roots that were read.
+	file string
+	errs FileErrors
+	// used maps the roots of earlier documents to their lines.
 	used map[string]int
 }
 
-// refuse notes a mistake.
-func (r *reader) refuse(at *yaml.Node, rule string, values ...any) {
-	r.wrong = append(r.wrong, &FileError{r.file, at.Line, shown(at), fmt.Sprintf(rule, values...)})
+// addError adds an error at a node.
+func (r *reader) addError(at *yaml.Node, rule string, values ...any) {
+	r.errs = append(r.errs, &FileError{r.file, at.Line, shown(at), fmt.Sprintf(rule, values...)})
 }
 
-// shown is a value in a word.
+// shown returns the value of a node, or its kind.
 func shown(node *yaml.Node) string {
 	switch {
 	case isNull(node):
-		return "nothing"
+		return "null"
 	case node.Kind == yaml.ScalarNode:
 		return strconv.Quote(node.Value)
 	case node.Kind == yaml.SequenceNode:
@@ -41,7 +41,7 @@ func shown(node *yaml.Node) string {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
-// resolve follows an alias to what it stands for.
+// resolve returns the node that an alias refers to.
 func resolve(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return node.Alias
@@ -52,10 +52,10 @@ func resolve(node *yaml.Node) *yaml.Node {
 // entry is a key with its value.
 type entry struct{ key, value *yaml.Node }
 
-// entries reads a mapping whose keys are the file's own.
-func (r *reader) entries(node *yaml.Node, what string) []entry {
+// entries reads a mapping with arbitrary keys. kind is the text for errors.
+func (r *reader) entries(node *yaml.Node, kind string) []entry {
 	if node.Kind != yaml.MappingNode {
-		r.refuse(node, "is not %s; write a mapping", what)
+		r.addError(node, "is not %s; write a mapping", kind)
 		return nil
 	}
 	lines := map[string]int{}
@@ -63,7 +63,7 @@ func (r *reader) entries(node *yaml.Node, what string) []entry {
 	for pair := range slices.Chunk(node.Content, 2) {
 		key := resolve(pair[0])
 		if first := lines[key.Value]; first > 0 {
-			r.refuse(key, "is written twice, first in line %d; write it once", first)
+			r.addError(key, "is a duplicate of the key in line %d; write it once", first)
 			continue
 		}
 		lines[key.Value] = key.Line
@@ -72,13 +72,13 @@ func (r *reader) entries(node *yaml.Node, what string) []entry {
 	return all
 }
 
-// fields reads a mapping whose keys are ours. A value of null counts as left out.
-func (r *reader) fields(node *yaml.Node, what string, known ...string) map[string]*yaml.Node {
+// fields reads a mapping with known keys. It omits keys whose value is null.
+func (r *reader) fields(node *yaml.Node, kind string, known ...string) map[string]*yaml.Node {
 	found := map[string]*yaml.Node{}
-	for _, one := range r.entries(node, what) {
+	for _, one := range r.entries(node, kind) {
 		switch {
 		case !slices.Contains(known, one.key.Value):
-			r.refuse(one.key, "is not a key of %s; the keys are %s", what, strings.Join(known, ", "))
+			r.addError(one.key, "is not a key of %s; choose from %s", kind, strings.Join(known, ", "))
 		case !isNull(one.value):
 			found[one.key.Value] = one.value
 		}
@@ -86,13 +86,13 @@ func (r *reader) fields(node *yaml.Node, what string, known ...string) map[strin
 	return found
 }
 
-// items reads a list.
-func (r *reader) items(node *yaml.Node, what string) []*yaml.Node {
+// items reads a list; nil if the node is missing.
+func (r *reader) items(node *yaml.Node, kind string) []*yaml.Node {
 	if node == nil {
 		return nil
 	}
 	if node.Kind != yaml.SequenceNode {
-		r.refuse(node, "is not a list of %s; write it in brackets", what)
+		r.addError(node, "is not a list of %s; write a list in brackets", kind)
 		return nil
 	}
 	all := make([]*yaml.Node, len(node.Content))
@@ -102,13 +102,13 @@ func (r *reader) items(node *yaml.Node, what string) []*yaml.Node {
 	return all
 }
 
-// name reads what names a provider; empty where the node is missing or wrong.
+// name reads the name or UUID of a provider; empty if the node is missing or invalid.
 func (r *reader) name(node *yaml.Node) string {
 	switch {
 	case node == nil:
 		return ""
 	case node.Kind != yaml.ScalarNode || isNull(node) || node.Value == "" || len(node.Value) > 200:
-		r.refuse(node, "is not the name or uuid of a provider; write 1 to 200 characters")
+		r.addError(node, "is not the name or UUID of a provider; write 1 to 200 characters")
 		return ""
 	}
 	return node.Value
@@ -117,72 +117,74 @@ func (r *reader) name(node *yaml.Node) string {
 var symbol = regexp.MustCompile(`^[A-Z0-9_]{1,255}$`)
 
 // symbol reads the name of a resource class or trait.
-func (r *reader) symbol(node *yaml.Node, what string) string {
+func (r *reader) symbol(node *yaml.Node, kind string) string {
 	if node == nil {
 		return ""
 	}
 	if node.Kind != yaml.ScalarNode || !symbol.MatchString(node.Value) {
-		r.refuse(node, "is not a %s; write capital letters, digits and _", what)
+		r.addError(node, "is not a valid %s; use capital letters, digits and _", kind)
 		return ""
 	}
 	return node.Value
 }
 
-func (r *reader) uuid(node *yaml.Node, what string) uuid.UUID {
+// uuid reads a UUID with or without hyphens.
+func (r *reader) uuid(node *yaml.Node, kind string) uuid.UUID {
 	if node == nil {
 		return uuid.Nil
 	}
 	id, err := uuid.Parse(node.Value)
 	if node.Kind != yaml.ScalarNode || err != nil || id == uuid.Nil || len(node.Value) != 36 && len(node.Value) != 32 {
-		r.refuse(node, "is not the uuid of %s; write it as 8-4-4-4-12 hexadecimal digits", what)
+		r.addError(node, "is not a UUID of %s; write 8-4-4-4-12 hexadecimal digits", kind)
 		return uuid.Nil
 	}
 	return id
 }
 
-func (r *reader) uuids(node *yaml.Node, what string) []uuid.UUID {
+// uuids reads a list of UUIDs without duplicates.
+func (r *reader) uuids(node *yaml.Node, kind string) []uuid.UUID {
 	var all []uuid.UUID
-	for _, item := range r.items(node, "uuids") {
-		id := r.uuid(item, what)
+	for _, item := range r.items(node, "UUIDs") {
+		id := r.uuid(item, kind)
 		if id != uuid.Nil && slices.Contains(all, id) {
-			r.refuse(item, "is in the list twice; write it once")
+			r.addError(item, "is in the list twice; write it once")
 		}
 		all = append(all, id)
 	}
 	return all
 }
 
-// integer reads a whole number from least to the largest that the API takes.
-func (r *reader) integer(node *yaml.Node, least int64) int32 {
+// integer reads an integer from a minimum to the maximum of the API.
+func (r *reader) integer(node *yaml.Node, minimum int64) int32 {
 	value, err := strconv.ParseInt(node.Value, 10, 32)
-	if node.Kind != yaml.ScalarNode || node.Tag != "!!int" || err != nil || value < least {
-		r.refuse(node, "is not a whole number from %d to %d; write digits only", least, math.MaxInt32)
-		return int32(least)
+	if node.Kind != yaml.ScalarNode || node.Tag != "!!int" || err != nil || value < minimum {
+		r.addError(node, "is not an integer from %d to %d; write digits only", minimum, math.MaxInt32)
+		return int32(minimum)
 	}
 	return int32(value)
 }
 
-// optional is integer for what may be left out.
-func (r *reader) optional(node *yaml.Node, least int64) *int32 {
+// optional is integer for an optional field.
+func (r *reader) optional(node *yaml.Node, minimum int64) *int32 {
 	if node == nil {
 		return nil
 	}
-	return new(r.integer(node, least))
+	return new(r.integer(node, minimum))
 }
 
-// record reads an inventory record; nil if it is wrong altogether.
+// record reads an inventory; nil if the node is missing or null.
 func (r *reader) record(node *yaml.Node) *Record {
 	if node == nil {
 		return nil
 	}
 	if isNull(node) {
-		r.refuse(node, "is no inventory record; write one such as {total: 2}")
+		r.addError(node, "is not an inventory; write for example {total: 2}")
 		return nil
 	}
-	before := len(r.wrong)
-	found := r.fields(node, "an inventory record", "total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
-	if len(r.wrong) == before && found["total"] == nil {
-		r.refuse(node, "has no total; write one such as {total: 2}")
+	before := len(r.errs)
+	found := r.fields(node, "an inventory", "total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+	if len(r.errs) == before && found["total"] == nil {
+		r.addError(node, "has no total; write for example {total: 2}")
 	}
 	record := &Record{
 		Reserved: r.optional(found["reserved"], 0), MinUnit: r.optional(found["min_unit"], 1),
@@ -194,12 +196,12 @@ func (r *reader) record(node *yaml.Node) *Record {
 	if ratio := found["allocation_ratio"]; ratio != nil {
 		value, err := strconv.ParseFloat(ratio.Value, 64)
 		if ratio.Kind != yaml.ScalarNode || err != nil || !(value >= 0 && value <= math.MaxFloat32) {
-			r.refuse(ratio, "is not a ratio; write a number such as 1.5")
+			r.addError(ratio, "is not a ratio; write a number, for example 1.5")
 		}
 		record.AllocationRatio = &value
 	}
 	if record.Reserved != nil && *record.Reserved > record.Total && record.Total > 0 {
-		r.refuse(found["reserved"], "is reserved of a total of %d; reserve at most the total", record.Total)
+		r.addError(found["reserved"], "is more than the total of %d; reserve at most the total", record.Total)
 	}
 	return record
 }

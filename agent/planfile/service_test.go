@@ -26,23 +26,22 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// errCut is what a broken connection looks like.
+// errCut is the error of a broken connection.
 var errCut = errors.New("wire cut by the test")
 
-// service is the real one, on a socket or in this process, with a wire that can be
-// cut.
+// service is a server on a socket or in this process, with a transport that can fail.
 type service struct {
 	t     *testing.T
 	db    *dbtest.DB
 	url   string
 	under http.RoundTripper
-	// before and after are called around each request; their errors are what the
-	// client gets.
+	// before and after are called around each request; the client receives their
+	// errors.
 	before, after func(*http.Request) error
 	writes        atomic.Int64
 }
 
-// places are the two ways to reach a service.
+// places has the two kinds of servers.
 var places = map[string]func(*testing.T) *service{"socket": onSocket, "direct": inProcess}
 
 func onSocket(t *testing.T) *service {
@@ -60,7 +59,7 @@ func inProcess(t *testing.T) *service {
 	return &service{t: t, db: db, url: inprocess.URL, under: transport}
 }
 
-// RoundTrip is the wire.
+// RoundTrip implements http.RoundTripper.
 func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet {
 		s.writes.Add(1)
@@ -80,7 +79,7 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// client is a new one, which knows nothing and repeats nothing.
+// client returns a new client with an empty cache and without retries.
 func (s *service) client() *client.Client {
 	s.t.Helper()
 	made, err := client.New(s.url, client.WithTransport(s), client.WithRetries(client.Retries{Attempts: 1, Pause: time.Millisecond}))
@@ -92,12 +91,12 @@ func (s *service) client() *client.Client {
 
 var node = agent.Node{Name: "compute-1", UUID: uuid.MustParse("11111111-0000-4000-8000-000000000001")}
 
-// pass is what happens when an agent starts.
+// pass runs the reconciliation of the startup of an agent.
 func (s *service) pass(ctx context.Context, driver agent.Driver) error {
 	return agent.NewTracker(s.client(), driver, node, agent.Options{}).Update(ctx, true)
 }
 
-// seed makes a host as vgpuHost does, with its disk on a sharing provider.
+// seed creates the host of vgpuHost, with its disk on a sharing provider.
 func (s *service) seed() {
 	s.t.Helper()
 	ctx, c := s.t.Context(), s.client()
@@ -131,7 +130,7 @@ func (s *service) seed() {
 	}
 }
 
-// text is what a fresh client finds.
+// text returns the state that a new client reads.
 func (s *service) text() string {
 	s.t.Helper()
 	before, after := s.before, s.after
@@ -175,8 +174,7 @@ bbbb has map[VGPU:1] of compute-1_gpu1
 `
 )
 
-// simulated is the driver of a host that knows where everybody is, and is written
-// without a plan.
+// simulated is the driver of a host that knows all consumers and has no plan.
 type simulated map[string]map[string]int64
 
 func (d simulated) UpdateProviderTree(_ context.Context, tree *client.ProviderTree, name string, allocations client.Allocations) error {
@@ -217,8 +215,7 @@ func (d simulated) UpdateProviderTree(_ context.Context, tree *client.ProviderTr
 	return err
 }
 
-// writes are how many requests it takes: for two providers, an aggregate, a trait's
-// name, a trait, and the reshape.
+// writes is the number of write requests: two providers, an aggregate, the name of a trait, a trait, and the reshape.
 const writes = 6
 
 func TestPlanfile_PlanOrDriver_SameResultInProcessAndHTTP(t *testing.T) {
@@ -238,22 +235,21 @@ func TestPlanfile_PlanOrDriver_SameResultInProcessAndHTTP(t *testing.T) {
 				}
 				s.writes.Store(0)
 				if err := s.pass(t.Context(), drivers[who]); err != nil || s.writes.Load() != writes {
-					t.Fatalf("%v, %d writes", err, s.writes.Load())
+					t.Fatalf("reshape: %v, %d writes", err, s.writes.Load())
 				}
 				if got := s.text(); got != shaped {
 					t.Errorf("got\n%s\nwant\n%s", got, shaped)
 				}
 				s.writes.Store(0)
 				if err := s.pass(t.Context(), drivers[who]); err != nil || s.writes.Load() != 0 {
-					t.Errorf("a second pass: %v, %d writes", err, s.writes.Load())
+					t.Errorf("second reconciliation: %v, %d writes", err, s.writes.Load())
 				}
 			})
 		}
 	}
 }
 
-// TestPlanfile_InterruptedAtAnyWrite_NextRunCompletes cuts the connection before, or after,
-// each of the requests that write.
+// TestPlanfile_InterruptedAtAnyWrite_NextRunCompletes breaks the connection before or after each write request.
 func TestPlanfile_InterruptedAtAnyWrite_NextRunCompletes(t *testing.T) {
 	t.Parallel()
 	for cut := range writes {
@@ -287,14 +283,14 @@ func TestPlanfile_InterruptedAtAnyWrite_NextRunCompletes(t *testing.T) {
 				}
 				got := s.text()
 				if done := strings.Contains(got, "compute-1 has 4 VGPU"); done == strings.Contains(got, "VGPU:1] of compute-1_gpu0") {
-					t.Errorf("half of it was done:\n%s", got)
+					t.Errorf("the reshape was applied in part:\n%s", got)
 				}
 				s.before, s.after = nil, nil
 				if err := s.pass(t.Context(), plan); err != nil {
 					t.Fatal(err)
 				}
 				if got := s.text(); got != shaped {
-					t.Errorf("after the next pass\n%s", got)
+					t.Errorf("after the next reconciliation\n%s", got)
 				}
 			})
 		}
@@ -305,7 +301,7 @@ func TestPlanfile_InterruptedAtAnyWrite_NextRunCompletes(t *testing.T) {
 // of its second write.
 var volatile = regexp.MustCompile(`, id: \d+|generation: \d+|updated_at: \w+`)
 
-// rows are all that is in a database, but for what is volatile.
+// rows returns all rows of a database without volatile columns.
 func rows(state *dbtest.State) map[string][]string {
 	all := map[string][]string{}
 	for _, table := range state.Tables() {
@@ -348,14 +344,14 @@ func TestPlanfile_UndoPlan_RestoresDatabase(t *testing.T) {
 				}
 			}
 			after := rows(dbtest.Snapshot(t, s.db))
-			// Names that were used for the first time stay known.
+			// The undo plan does not delete the names of new traits and classes.
 			for _, table := range []string{"traits", "aggregates"} {
 				delete(before, table)
 				delete(after, table)
 			}
 			for table := range after {
 				if !slices.Equal(before[table], after[table]) {
-					t.Errorf("%s was\n  %s\nand is\n  %s", table, strings.Join(before[table], "\n  "), strings.Join(after[table], "\n  "))
+					t.Errorf("rows of %s:\n  %s\nwant\n  %s", table, strings.Join(before[table], "\n  "), strings.Join(after[table], "\n  "))
 				}
 			}
 		})
@@ -366,7 +362,7 @@ func TestPlanfile_UndoPlan_RestoresDatabase(t *testing.T) {
 func TestPlanfile_ConsumerAddedBeforeReshape_RejectedOrSpread(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ plan, want string }{
-		"a table does not know it": {vgpuPlan, "consumer " + instanceC + " has 1 VGPU of compute-1, and the plan does not say where they go"},
+		"not in the table":         {vgpuPlan, "consumer " + instanceC + " has 1 VGPU of compute-1, but the plan has no destination for them"},
 		"spread finds room for it": {regexp.MustCompile(`consumers:\n.*\n.*\n`).ReplaceAllString(vgpuPlan, "consumers: spread\n"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,12 +9,13 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Inverse returns the undo plan of this plan for a host with this tree and these allocations; it changes neither. The
-// undo plan has no hosts if the plan changes nothing.
+// Inverse returns the undo plan of this plan for the tree and the allocations of a host, without changing them. It
+// returns a plan without hosts if the plan changes nothing.
 //
-// It restores providers (removed ones with their UUIDs), inventories, traits, aggregates, and the allocations of every
-// consumer. It also moves consumers that claim from a destination after the reshape, if that has one source. If it has
-// several, executing the undo plan reports these consumers, and the operator has to add them to its table.
+// The undo plan restores providers (removed ones with their UUIDs), inventories, traits, aggregates, and the allocations
+// of every consumer. It also moves consumers that claim from a destination after the reshape, if all inventory of this
+// destination comes from one source. Otherwise its execution reports these consumers, and the operator adds them to its
+// table.
 func (p *Plan) Inverse(nodeName string, tree *client.ProviderTree, allocations client.Allocations) (*Plan, error) {
 	if allocations == nil {
 		allocations = client.Allocations{}
@@ -24,30 +25,30 @@ func (p *Plan) Inverse(nodeName string, tree *client.ProviderTree, allocations c
 	if err != nil {
 		return nil, err
 	}
-	undone := &Host{Root: done.root.Name, Providers: map[string]*Provider{}}
-	u := &inverter{work: done, before: tree, host: undone}
+	undo := &Host{Root: done.root.Name, Providers: map[string]*Provider{}}
+	u := &inverter{work: done, before: tree, host: undo}
 	u.moves()
 	u.providers()
-	if len(undone.Moves)+len(undone.Providers)+len(undone.Remove) == 0 {
+	if len(undo.Moves)+len(undo.Providers)+len(undo.Remove) == 0 {
 		return &Plan{}, nil
 	}
-	return &Plan{Hosts: []*Host{undone}}, nil
+	return &Plan{Hosts: []*Host{undo}}, nil
 }
 
-// inverter compares the tree before with the one after the work.
+// inverter computes an undo plan from the trees before and after the work.
 type inverter struct {
 	work   *work
 	before *client.ProviderTree
 	host   *Host
 }
 
-// arrival is a class that moves brought to a provider.
+// arrival identifies an inventory at a destination.
 type arrival struct {
 	provider uuid.UUID
 	class    string
 }
 
-// moves makes one move of each destination, back to all sources it came from.
+// moves adds one move from each destination to all its sources.
 func (u *inverter) moves() {
 	backwards := map[arrival]*Move{}
 	for _, move := range u.work.pending {
@@ -68,13 +69,14 @@ func (u *inverter) moves() {
 		}
 	}
 	for _, back := range backwards {
-		// With one destination and nothing that stays, all consumers present then move.
+		// With one source and nothing to keep, all consumers of the destination move.
 		if len(back.To) == 1 && back.Keep == nil {
 			back.Consumers = Consumers{All: true}
 		}
 	}
 }
 
+// backward returns a move from a destination, without sources and consumers yet.
 func (u *inverter) backward(at arrival, name, class string) *Move {
 	back := &Move{
 		Class: at.class, As: class, From: name, To: map[string]*Record{},
@@ -88,7 +90,7 @@ func (u *inverter) backward(at arrival, name, class string) *Move {
 	return back
 }
 
-// note adds what a consumer has to a table.
+// note adds an amount of a consumer to the table.
 func (m *Move) note(consumer uuid.UUID, destination string, amount int64) {
 	if m.Consumers.Each[consumer] == nil {
 		m.Consumers.Each[consumer] = map[string]int64{}
@@ -96,8 +98,8 @@ func (m *Move) note(consumer uuid.UUID, destination string, amount int64) {
 	m.Consumers.Each[consumer][destination] += amount
 }
 
-// providers removes those that came, creates those that went, and gives the others
-// back the traits and aggregates they had.
+// providers adds the removal of created providers, the declarations of removed ones, and the previous traits and
+// aggregates of the others.
 func (u *inverter) providers() {
 	was, is := byUUID(u.before), byUUID(u.work.tree)
 	for _, node := range u.work.tree.Nodes() {
@@ -123,6 +125,7 @@ func (u *inverter) providers() {
 	}
 }
 
+// byUUID returns the providers of a tree by UUID.
 func byUUID(tree *client.ProviderTree) map[uuid.UUID]client.Node {
 	all := map[uuid.UUID]client.Node{}
 	for _, node := range tree.Nodes() {
