@@ -21,34 +21,34 @@ import (
 // DefaultPattern matches the control groups of systemd-machined machines with the UUID of the consumer in their name.
 const DefaultPattern = "machine.slice/*{uuid}*"
 
-// Cgroup is a source that reads from the kernel on which NUMA nodes the processes of a consumer run and have their
-// memory. The processes are those in the control groups of the consumer, of either version; without any, those started
-// with -uuid and its UUID, like QEMU.
+// Cgroup is a source that reads the NUMA nodes of the processes of a consumer from the kernel. The processes are those in
+// the control groups of the consumer, of version 1 or 2. Without control groups, they are the processes with -uuid and
+// the UUID of the consumer on their command line, such as QEMU.
 //
-// It divides processors (VCPU, PCPU) in proportion to the CPUs on which the threads may run, and memory (MEMORY_MB and
-// CUSTOM_MEMORY_HUGEPAGES_ of every size) in proportion to all pages. If the threads may run on every CPU, it divides
-// processors like memory. A consumer whose threads and memory may be anywhere is unknown, and so are other classes.
+// It divides CPUs (VCPU, PCPU) in proportion to the CPU affinity of the threads, and memory (MEMORY_MB and
+// CUSTOM_MEMORY_HUGEPAGES_ of every size) in proportion to the pages. If the affinity includes all CPUs, it divides CPUs
+// like memory. A consumer without limits of CPUs and memory is unknown. Shares have no other classes.
 type Cgroup struct {
 	root, pattern string
 
 	mutex sync.Mutex
-	// started are processes by the UUID that they were started with; nil until they are read.
+	// started maps the UUID on the command line to processes; nil until the first use in an attempt.
 	started map[uuid.UUID][]int
 }
 
-// NewCgroup returns a Cgroup for a root of the file system, / outside of tests, and a pattern. The pattern has the form
-// of path/filepath.Match, is relative to the mount point of control groups, and contains {uuid} in place of the UUID of
-// the consumer. It also matches the UUID as systemd escapes it (\x2d for the hyphen), with underscores, and without
-// hyphens. An empty pattern is DefaultPattern. It returns an error if the pattern is invalid.
+// NewCgroup returns a Cgroup for a root of the file system (/ except in tests) and a pattern. The pattern has the form of
+// path/filepath.Match, is relative to the mount point of control groups, and contains {uuid} in place of the UUID of the
+// consumer. It also matches the UUID with systemd's escapes (\x2d for the hyphen), with underscores, and without
+// hyphens. An empty pattern is DefaultPattern. NewCgroup returns an error if the pattern is invalid.
 func NewCgroup(root, pattern string) (*Cgroup, error) {
 	if pattern == "" {
 		pattern = DefaultPattern
 	}
 	if !strings.Contains(pattern, "{uuid}") {
-		return nil, fmt.Errorf("the pattern %q has no {uuid}, so that it would find the same processes for every consumer", pattern)
+		return nil, fmt.Errorf("the pattern %q has no {uuid}, so it would match the same processes for every consumer", pattern)
 	}
 	if _, err := filepath.Match(pattern, ""); err != nil {
-		return nil, fmt.Errorf("the pattern %q: %w; see the manual page glob(7)", pattern, err)
+		return nil, fmt.Errorf("invalid pattern %q: %w; see glob(7)", pattern, err)
 	}
 	return &Cgroup{root: root, pattern: pattern}, nil
 }
@@ -105,18 +105,18 @@ func (c *Cgroup) Shares(ctx context.Context, consumer uuid.UUID, have client.Res
 	return shares, len(shares) > 0, nil
 }
 
-// groups are the directories of the consumer's control groups: below the mount
-// of version 2, or below those of the two controllers of version 1 that matter.
+// groups returns the directories of the consumer's control groups: below the mount point of version 2, or below those of
+// version 1 for cpuset, systemd and unified.
 func (c *Cgroup) groups(consumer uuid.UUID) []string {
 	id := consumer.String()
 	mounted := filepath.Join(c.root, "sys/fs/cgroup")
 	for _, written := range []string{
-		// Twice a backslash: the first escapes the second in the pattern.
+		// In a pattern, a backslash is escaped by another one.
 		id, strings.ReplaceAll(id, "-", `\\x2d`), strings.ReplaceAll(id, "-", "_"), strings.ReplaceAll(id, "-", ""),
 	} {
 		pattern := strings.ReplaceAll(c.pattern, "{uuid}", written)
 		for _, below := range []string{"", "cpuset", "systemd", "unified"} {
-			// The pattern was tried when it was given, and Glob has no other error.
+			// NewCgroup has validated the pattern, and Glob has no other error.
 			if found, _ := filepath.Glob(filepath.Join(mounted, below, pattern)); len(found) > 0 {
 				return found
 			}
@@ -125,20 +125,20 @@ func (c *Cgroup) groups(consumer uuid.UUID) []string {
 	return nil
 }
 
-// processes lists those of control groups and everything below them, once each.
+// processes returns the processes of control groups and their descendants, without duplicates.
 func processes(groups []string) ([]int, error) {
 	seen := map[int]bool{}
 	for _, group := range groups {
 		err := filepath.WalkDir(group, func(path string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // ended while we looked
+				return nil // removed meanwhile
 			}
 			if err != nil || entry.Name() != "cgroup.procs" {
 				return err
 			}
 			content, err := os.ReadFile(path)
 			switch {
-			// A threaded group shows its processes in the group above only.
+			// The kernel lists the processes of a threaded group in its parent only.
 			case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.EOPNOTSUPP):
 				return nil
 			case err != nil:
@@ -147,9 +147,9 @@ func processes(groups []string) ([]int, error) {
 			for word := range strings.FieldsSeq(string(content)) {
 				pid, err := strconv.Atoi(word)
 				if err != nil {
-					return fmt.Errorf("%s: %q is not the number of a process", path, word)
+					return fmt.Errorf("%s: %q is not a process ID", path, word)
 				}
-				// 0 stands for a process of another pid namespace.
+				// 0 means a process of another PID namespace.
 				if pid > 0 {
 					seen[pid] = true
 				}
@@ -157,26 +157,26 @@ func processes(groups []string) ([]int, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("finding the processes of a control group: %w", err)
+			return nil, fmt.Errorf("cannot list the processes of a control group: %w", err)
 		}
 	}
 	return sortedInts(seen), nil
 }
 
-// processesOf are the processes with the uuid on their command line, after -uuid.
+// processesOf returns the processes with -uuid and the UUID of the consumer on their command line.
 func (c *Cgroup) processesOf(consumer uuid.UUID) []int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.started == nil {
 		c.started = map[uuid.UUID][]int{}
-		// The pattern is right, and Glob has no other error.
+		// The pattern is valid, and Glob has no other error.
 		lines, _ := filepath.Glob(filepath.Join(c.root, "proc/[0-9]*/cmdline"))
 		for _, path := range lines {
 			content, err := os.ReadFile(path)
 			if err != nil {
-				continue // ended while we looked
+				continue // the process ended meanwhile
 			}
-			if id, told := uuidArgument(content); told {
+			if id, found := uuidArgument(content); found {
 				pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 				if err == nil {
 					c.started[id] = append(c.started[id], pid)
@@ -187,8 +187,7 @@ func (c *Cgroup) processesOf(consumer uuid.UUID) []int {
 	return c.started[consumer]
 }
 
-// uuidArgument finds -uuid among the words of a command line, each of which ends
-// with a zero.
+// uuidArgument returns the argument of -uuid on a command line, whose words end with a zero byte.
 func uuidArgument(commandLine []byte) (uuid.UUID, bool) {
 	_, after, found := bytes.Cut(commandLine, []byte("\x00-uuid\x00"))
 	word, _, _ := bytes.Cut(after, []byte{0})

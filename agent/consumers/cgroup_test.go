@@ -11,7 +11,7 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// kernel is the root of a file system with two NUMA nodes of four processors.
+// kernel is the root of a file system with two NUMA nodes of four CPUs.
 type kernel struct {
 	t    *testing.T
 	root string
@@ -29,7 +29,7 @@ func (k kernel) write(path, content string) {
 	write(k.t, filepath.Join(k.root, path), content)
 }
 
-// process makes one with a thread for each list of processors.
+// process adds a process with a thread for each CPU affinity.
 func (k kernel) process(pid, mems string, cpus ...string) {
 	for thread, list := range cpus {
 		status := "Name:\tqemu\nCpus_allowed_list:\t" + list + "\nMems_allowed_list:\t" + mems + "\n"
@@ -83,13 +83,13 @@ func TestAgent_ProcessWithConsumerUUID_FoundWithoutCgroup(t *testing.T) {
 func TestAgent_CgroupWithoutNUMAMaps_UsesCpusetLimits(t *testing.T) {
 	t.Parallel()
 	k := newKernel(t)
-	// Version 1, a configured place, and a machine-id's way to write a uuid.
+	// Version 1, a configured pattern, and a UUID without hyphens.
 	k.write("sys/fs/cgroup/cpuset/lxc/ct_"+strings.ReplaceAll(first.String(), "-", "")+"/cgroup.procs", "7\n8\n9\n")
 	k.process("7", "1", "4-7")
 	k.process("8", "1", "4-7")
 	expect(t, k.cgroup("lxc/ct_{uuid}"), first, have(3, 1000), share("numa:1", 3, 1000))
 
-	// No process that can be seen: the group's own limits.
+	// Without visible processes, the limits of the group apply.
 	k.write("sys/fs/cgroup/cpuset/lxc/ct_"+second.String()+"/cgroup.procs", "0\n")
 	k.write("sys/fs/cgroup/cpuset/lxc/ct_"+second.String()+"/cpuset.cpus", "2-4\n")
 	k.write("sys/fs/cgroup/cpuset/lxc/ct_"+second.String()+"/cpuset.mems", "0-1\n")
@@ -102,7 +102,7 @@ func TestAgent_CgroupUnpinned_ConsumerUnknown(t *testing.T) {
 	k.write("sys/fs/cgroup/machine.slice/"+first.String()+"/cgroup.procs", "7\n")
 	k.process("7", "0-1", "0-63", "0-7")
 	expect(t, k.cgroup(""), first, have(3, 1000))
-	// Where its pages are, its processors are said to be.
+	// CPUs follow the pages.
 	k.write("proc/7/numa_maps", "7f00 default anon=4 N0=3 N1=1 kernelpagesize_kB=4\n")
 	expect(t, k.cgroup(""), first, have(4, 1000), share("numa:0", 3, 750), share("numa:1", 1, 250))
 }
@@ -121,7 +121,7 @@ func TestAgent_CgroupInvalidKernelData_ReturnsError(t *testing.T) {
 	k := newKernel(t)
 	group := "sys/fs/cgroup/machine.slice/" + first.String() + "/cgroup.procs"
 	k.write(group, "x\n")
-	if _, _, err := k.cgroup("").Shares(t.Context(), first, have(1, 1)); err == nil || !strings.Contains(err.Error(), `"x" is not the number of a process`) {
+	if _, _, err := k.cgroup("").Shares(t.Context(), first, have(1, 1)); err == nil || !strings.Contains(err.Error(), `"x" is not a process ID`) {
 		t.Errorf("got %v", err)
 	}
 	k.write(group, "1\n")
@@ -131,7 +131,7 @@ func TestAgent_CgroupInvalidKernelData_ReturnsError(t *testing.T) {
 	}
 	empty := kernel{t, t.TempDir()}
 	empty.write(group, "1\n")
-	if _, _, err := empty.cgroup("").Shares(t.Context(), first, have(1, 1)); err == nil || !strings.Contains(err.Error(), "there are no NUMA nodes") {
+	if _, _, err := empty.cgroup("").Shares(t.Context(), first, have(1, 1)); err == nil || !strings.Contains(err.Error(), "no NUMA nodes in") {
 		t.Errorf("got %v", err)
 	}
 	for pattern, want := range map[string]string{"machine.slice/*": "has no {uuid}", "a[/{uuid}": "syntax error in pattern"} {

@@ -1,9 +1,9 @@
-// Package consumers finds out what a reshape needs and no service has: which part of the allocations of a consumer is
-// on which device of the host.
+// Package consumers determines the devices of a host that each consumer uses, and their shares of its allocations. A
+// reshape needs these shares, and the server does not have them.
 //
-// The sources are a file of the operator (File), the cgroups of the kernel (Cgroup), or the free capacity where any
-// device will do (Fit); Chain queries several in turn. It is not for providers or trees: devices have names such as
-// numa:0, and the driver finds their providers.
+// The sources are a file by the operator (File), the control groups of the kernel (Cgroup), and the free capacity (Fit)
+// for consumers that may use any device. Chain queries several sources in order. The package is not for providers or
+// trees: devices have names such as numa:0, and the driver finds their providers.
 package consumers
 
 import (
@@ -16,26 +16,26 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Share is the amounts that a consumer uses of one device.
+// Share is the part of a consumer's allocations on one device.
 type Share struct {
 	// Device is numa:0 (a NUMA node by its number in the kernel), pci:0000:03:00.0 (a PCI device by its address in the
 	// kernel), gpu:0000:03:00.0, or the name of a provider.
 	Device string `json:"device"`
-	// Resources are amounts by class, none of them 0.
+	// Resources has amounts by class, without amounts of 0.
 	Resources client.Resources `json:"resources"`
 }
 
-// Source finds the shares of consumers. It must be safe for concurrent use. For all consumers of a reshape call
-// CollectShares, which queries them in the best order.
+// Source is the interface for finding the shares of consumers. It must be safe for concurrent use. CollectShares queries
+// a source for all consumers of a reshape in the best order.
 type Source interface {
-	// Shares returns how have, the amounts of the consumer of the classes that move, is spread over devices. known is
-	// false, without an error, for a consumer that is unknown to this source. The shares are sorted by device, one for
-	// each device, and have only classes of have. Their sum should be have; otherwise the driver decides whether the
-	// shares or the allocations are right.
+	// Shares returns the shares of a consumer; have is its amounts of the classes that move. known is false, without an
+	// error, for a consumer that this source does not know. The shares are sorted by device, one for each device, and
+	// have only classes of have. Their sum should be have; otherwise the driver decides whether it uses the shares or
+	// the allocations.
 	Shares(ctx context.Context, consumer uuid.UUID, have client.Resources) (shares []Share, known bool, err error)
 }
 
-// Attempt is the interface of sources with state within a reshape: data that they read, or capacity that they assigned.
+// Attempt is the interface of sources with state during a reshape, for example data from a file or assigned capacity.
 type Attempt interface {
 	// Begin resets this state.
 	Begin()
@@ -43,18 +43,18 @@ type Attempt interface {
 
 // Begin resets the state of a source if it implements Attempt.
 func Begin(source Source) {
-	if remembering, ok := source.(Attempt); ok {
-		remembering.Begin()
+	if attempt, ok := source.(Attempt); ok {
+		attempt.Begin()
 	}
 }
 
-// CollectShares begins an attempt and queries a source for all its consumers, the largest first, so that large ones fit
-// on one device. It queries each source of a Chain for all of them before the next one, so that a Fit knows the
-// capacity that known consumers use. unknown are the consumers that no source knows, in no particular order.
+// CollectShares begins an attempt and queries a source for all consumers, the largest first, so that large ones fit on
+// one device. It queries each source of a Chain for all consumers before the next source, so that a Fit can subtract the
+// capacity that known consumers use. unknown lists the consumers that no source knows.
 func CollectShares(ctx context.Context, source Source, have map[uuid.UUID]client.Resources) (shares map[uuid.UUID][]Share, unknown []uuid.UUID, err error) {
 	Begin(source)
 	shares = make(map[uuid.UUID][]Share, len(have))
-	unknown = biggestFirst(have)
+	unknown = largestFirst(have)
 	sources, chained := source.(Chain)
 	if !chained {
 		sources = Chain{source}
@@ -71,15 +71,15 @@ func CollectShares(ctx context.Context, source Source, have map[uuid.UUID]client
 				continue
 			}
 			shares[consumer] = found
-			sources.tell(at, consumer, found)
+			sources.assign(at, consumer, found)
 		}
 		unknown = rest
 	}
 	return shares, unknown, nil
 }
 
-// biggestFirst compares amounts by class in the order of names, which compares memory before CPUs.
-func biggestFirst(have map[uuid.UUID]client.Resources) []uuid.UUID {
+// largestFirst sorts consumers by their amounts, class by class in alphabetical order: memory before CPUs.
+func largestFirst(have map[uuid.UUID]client.Resources) []uuid.UUID {
 	classes := map[string]bool{}
 	consumers := make([]uuid.UUID, 0, len(have))
 	for consumer, resources := range have {
@@ -100,8 +100,8 @@ func biggestFirst(have map[uuid.UUID]client.Resources) []uuid.UUID {
 	return consumers
 }
 
-// Chain is a list of sources, queried in order; the first that knows a consumer decides. A Fit in the chain subtracts
-// the shares that the others returned.
+// Chain is a list of sources. It queries them in order and returns the shares of the first source that knows the
+// consumer. A Fit in the chain subtracts the shares of the other sources.
 type Chain []Source
 
 // Shares implements Source.
@@ -109,7 +109,7 @@ func (c Chain) Shares(ctx context.Context, consumer uuid.UUID, have client.Resou
 	for at, source := range c {
 		if shares, known, err := source.Shares(ctx, consumer, have); known || err != nil {
 			if err == nil {
-				c.tell(at, consumer, shares)
+				c.assign(at, consumer, shares)
 			}
 			return shares, known, err
 		}
@@ -124,10 +124,10 @@ func (c Chain) Begin() {
 	}
 }
 
-// tell assigns the shares of another source in the Fits of a chain.
-func (c Chain) tell(answered int, consumer uuid.UUID, shares []Share) {
+// assign subtracts the shares of a source in the Fits of the chain. origin is the index of the source.
+func (c Chain) assign(origin int, consumer uuid.UUID, shares []Share) {
 	for at, source := range c {
-		if fit, ok := source.(*Fit); ok && at != answered {
+		if fit, ok := source.(*Fit); ok && at != origin {
 			fit.Assign(consumer, shares)
 		}
 	}

@@ -13,16 +13,17 @@ import (
 	"strings"
 )
 
-// topology is the processors of each NUMA node.
+// topology is the set of CPUs of each NUMA node.
 type topology map[int]map[int]bool
 
 func sortedInts[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
 
+// readTopology reads the NUMA nodes from /sys.
 func readTopology(root string) (topology, error) {
-	const place = "sys/devices/system/node"
-	lists, err := filepath.Glob(filepath.Join(root, place, "node[0-9]*/cpulist"))
+	const directory = "sys/devices/system/node"
+	lists, err := filepath.Glob(filepath.Join(root, directory, "node[0-9]*/cpulist"))
 	if err != nil || len(lists) == 0 {
-		return nil, fmt.Errorf("there are no NUMA nodes in %s: the kernel was built without them", filepath.Join(root, place))
+		return nil, fmt.Errorf("no NUMA nodes in %s: the kernel was built without CONFIG_NUMA", filepath.Join(root, directory))
 	}
 	nodes := topology{}
 	for _, path := range lists {
@@ -41,7 +42,7 @@ func readTopology(root string) (topology, error) {
 	return nodes, nil
 }
 
-// parseList reads the kernel's form of sets, such as 0-3,8.
+// parseList parses a set in the kernel's list format, for example 0-3,8.
 func parseList(text string) (map[int]bool, error) {
 	set := map[int]bool{}
 	text = strings.TrimSpace(text)
@@ -67,19 +68,19 @@ func parseList(text string) (map[int]bool, error) {
 	return set, nil
 }
 
-// evidence is what speaks for each NUMA node. Processes end and files are
-// forbidden while they are read: what cannot be read is no evidence.
+// evidence is the use of each NUMA node by the processes of a consumer. It ignores files that it cannot read, because
+// processes end meanwhile and some files need privileges.
 type evidence struct {
 	root  string
 	nodes topology
-	// cpus are threads, each divided over the nodes where it may run; allowed
-	// are processes divided over the nodes where they may have memory.
+	// cpus is the number of threads by node, divided among the nodes of their CPU affinity; allowed is the same for the
+	// nodes from which they may allocate memory.
 	cpus, allowed map[int]float64
-	// pages are kB of memory in use.
+	// pages is the memory in use by node in kB.
 	pages map[int]float64
 }
 
-// addProcess reads the affinity of all threads, and the memory.
+// addProcess adds the CPU affinity of all threads and the memory of a process.
 func (e *evidence) addProcess(pid int) {
 	directory := filepath.Join(e.root, "proc", strconv.Itoa(pid))
 	statuses, _ := filepath.Glob(filepath.Join(directory, "task/*/status"))
@@ -96,8 +97,7 @@ func (e *evidence) addProcess(pid int) {
 	}
 }
 
-// addGroups reads the limits of control groups, for those without a process
-// that can be seen.
+// addGroups adds the limits of control groups, for consumers without visible processes.
 func (e *evidence) addGroups(groups []string) {
 	read := func(group string, names ...string) string {
 		for _, name := range names {
@@ -114,6 +114,7 @@ func (e *evidence) addGroups(groups []string) {
 	}
 }
 
+// field returns the rest of the line that begins with a name; empty if there is none.
 func field(status []byte, name string) string {
 	for line := range bytes.Lines(status) {
 		if rest, found := bytes.CutPrefix(line, []byte(name)); found {
@@ -123,24 +124,24 @@ func field(status []byte, name string) string {
 	return ""
 }
 
-// addCPUs counts a thread, unless it may run anywhere: that says nothing.
+// addCPUs adds a thread by its CPU affinity. It ignores a thread that may run on all CPUs.
 func (e *evidence) addCPUs(list string) {
 	allowed, err := parseList(list)
 	if err != nil {
 		return
 	}
-	counts, free, total := map[int]float64{}, true, 0.0
+	counts, unlimited, total := map[int]float64{}, true, 0.0
 	for node, cpus := range e.nodes {
 		for cpu := range cpus {
 			if allowed[cpu] {
 				counts[node]++
 				total++
 			} else {
-				free = false
+				unlimited = false
 			}
 		}
 	}
-	if free || total == 0 {
+	if unlimited || total == 0 {
 		return
 	}
 	if e.cpus == nil {
@@ -151,14 +152,13 @@ func (e *evidence) addCPUs(list string) {
 	}
 }
 
-// addAllowed counts a thread, unless it may have memory anywhere.
+// addAllowed adds a thread by its allowed memory nodes. It ignores a thread that may use all nodes.
 func (e *evidence) addAllowed(list string) {
 	allowed, err := parseList(list)
 	if err != nil {
 		return
 	}
-	// What this machine does not have is allowed, too: the kernel shows the
-	// nodes that might be added.
+	// The kernel's list also has nodes that do not exist, for memory hotplug.
 	maps.DeleteFunc(allowed, func(node int, _ bool) bool { return e.nodes[node] == nil })
 	if len(allowed) == 0 || len(allowed) == len(e.nodes) {
 		return
@@ -171,7 +171,7 @@ func (e *evidence) addAllowed(list string) {
 	}
 }
 
-// addPages reads lines such as
+// addPages adds the pages of a process. It parses lines of numa_maps such as
 //
 //	7f4c00000000 bind:1 anon=512 dirty=512 N0=12 N1=500 kernelpagesize_kB=4
 func (e *evidence) addPages(lines []byte) {
@@ -200,9 +200,8 @@ func (e *evidence) addPages(lines []byte) {
 	}
 }
 
-// weights are what processors and memory are divided by; both are empty where
-// the processes may be, and are, anywhere. Memory that may be anywhere but is
-// somewhere counts as being there.
+// weights returns the weights of the nodes for CPUs and for memory. Pages in use take precedence over allowed nodes. Both
+// weights are empty without limits and without pages.
 func (e *evidence) weights() (cpus, memory map[int]float64) {
 	if len(e.nodes) == 1 {
 		for node := range e.nodes {
@@ -224,8 +223,7 @@ func (e *evidence) weights() (cpus, memory map[int]float64) {
 	return cpus, memory
 }
 
-// proportion divides an amount by weights into whole parts whose sum it is. The
-// largest remainders are rounded up.
+// proportion divides an amount by weights into integers with the same sum (largest remainder method).
 func proportion(amount int64, weights map[int]float64) map[int]int64 {
 	total := 0.0
 	for _, weight := range weights {
@@ -234,8 +232,8 @@ func proportion(amount int64, weights map[int]float64) map[int]int64 {
 	if total == 0 {
 		return nil
 	}
-	// Remainders are in millionths: sums of fractions differ in their last digits
-	// by the order of summing, and equal ones must stay equal.
+	// Remainders are integers in millionths: the last digits of floating-point sums depend on the order of addition, but
+	// equal remainders must compare equal.
 	parts, remainders := map[int]int64{}, map[int]int64{}
 	left := amount
 	for node, weight := range weights {

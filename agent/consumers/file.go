@@ -17,7 +17,7 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// File is a source that reads the shares of consumers from a JSON file of an operator or another program:
+// File is a source that reads the shares of consumers from a JSON file by an operator or another program:
 //
 //	{
 //	  "0d9c7b3a-7a3c-4b52-9d4f-6f1f0f3f4a11": [
@@ -25,8 +25,8 @@ import (
 //	  ]
 //	}
 //
-// An error anywhere in the file is an error for every consumer, because a reshape with half of a file would be worse
-// than none.
+// An error anywhere in the file is an error for every consumer, because a reshape with a part of the file would place
+// consumers incorrectly.
 type File struct {
 	path string
 
@@ -58,7 +58,7 @@ func (f *File) Shares(_ context.Context, consumer uuid.UUID, have client.Resourc
 	parts := map[string]client.Resources{}
 	for _, share := range f.entries[consumer] {
 		for class, amount := range share.Resources {
-			if _, asked := have[class]; asked {
+			if _, requested := have[class]; requested {
 				add(parts, share.Device, class, amount)
 			}
 		}
@@ -67,10 +67,11 @@ func (f *File) Shares(_ context.Context, consumer uuid.UUID, have client.Resourc
 	return shares, len(shares) > 0, nil
 }
 
+// readFile reads and parses a file.
 func readFile(path string) (map[uuid.UUID][]Share, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading who uses which device: %w", err)
+		return nil, fmt.Errorf("cannot read the shares of consumers: %w", err)
 	}
 	entries, err := parse(content)
 	if err != nil {
@@ -79,8 +80,9 @@ func readFile(path string) (map[uuid.UUID][]Share, error) {
 	return entries, nil
 }
 
+// parse parses the content of a file and validates it.
 func parse(content []byte) (map[uuid.UUID][]Share, error) {
-	if err := refuseRepeatedKeys(content); err != nil {
+	if err := checkSyntax(content); err != nil {
 		return nil, err
 	}
 	var document map[string][]Share
@@ -90,16 +92,16 @@ func parse(content []byte) (map[uuid.UUID][]Share, error) {
 		return nil, located(content, err)
 	}
 	if document == nil {
-		return nil, errors.New("holds null; write an object of consumers, {} for none")
+		return nil, errors.New("the file contains null; write an object of consumers, {} for none")
 	}
 	entries := make(map[uuid.UUID][]Share, len(document))
 	for _, key := range sortedKeys(document) {
 		consumer, err := uuid.Parse(key)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not the uuid of a consumer", key)
+			return nil, fmt.Errorf("%q is not a UUID of a consumer", key)
 		}
-		if _, twice := entries[consumer]; twice {
-			return nil, fmt.Errorf("consumer %s has two entries; put all its shares into one", consumer)
+		if _, duplicate := entries[consumer]; duplicate {
+			return nil, fmt.Errorf("consumer %s has two entries; write all its shares in one", consumer)
 		}
 		if err := check(document[key]); err != nil {
 			return nil, fmt.Errorf("consumer %s: %w", consumer, err)
@@ -111,24 +113,25 @@ func parse(content []byte) (map[uuid.UUID][]Share, error) {
 
 var className = regexp.MustCompile(`^[A-Z0-9_]+$`)
 
+// check validates the shares of one consumer.
 func check(shares []Share) error {
 	if len(shares) == 0 {
-		return errors.New("has no shares; leave it out if nothing is known of it")
+		return errors.New("the entry has no shares; write a share or omit the consumer")
 	}
 	devices := map[string]bool{}
 	for at, share := range shares {
 		switch {
 		case share.Device == "":
-			return fmt.Errorf("share %d names no device; write one such as numa:0", at+1)
+			return fmt.Errorf("share %d names no device; write a device, for example numa:0", at+1)
 		case devices[share.Device]:
-			return fmt.Errorf("device %s appears twice; put its resources into one share", share.Device)
+			return fmt.Errorf("device %s appears twice; write its resources in one share", share.Device)
 		case len(share.Resources) == 0:
-			return fmt.Errorf("device %s has no resources; leave the share out", share.Device)
+			return fmt.Errorf("device %s has no resources; write an amount or omit the share", share.Device)
 		}
 		devices[share.Device] = true
 		for _, class := range sortedKeys(share.Resources) {
 			if !className.MatchString(class) {
-				return fmt.Errorf("device %s: %q is not a resource class; names have capital letters, digits and _", share.Device, class)
+				return fmt.Errorf("device %s: %q is not a valid resource class; use capital letters, digits and _", share.Device, class)
 			}
 			if amount := share.Resources[class]; amount < 1 {
 				return fmt.Errorf("device %s: %d of %s is not a positive amount", share.Device, amount, class)
@@ -138,21 +141,21 @@ func check(shares []Share) error {
 	return nil
 }
 
-// refuseRepeatedKeys also finds bad syntax and text after the document. Of
-// repeated keys the decoder would keep the last one without a word.
-func refuseRepeatedKeys(content []byte) error {
+// checkSyntax returns an error for invalid syntax, duplicate keys, and text after the document. The decoder would
+// silently use the last of duplicate keys.
+func checkSyntax(content []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(content))
-	if err := repeatedKey(decoder); err != nil {
+	if err := checkKeys(decoder); err != nil {
 		return located(content, err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return fmt.Errorf("line %d: there is more after the end of the object", lineOf(content, decoder.InputOffset()))
+		return fmt.Errorf("line %d: unexpected text after the end of the object", lineOf(content, decoder.InputOffset()))
 	}
 	return nil
 }
 
-// repeatedKey reads one value.
-func repeatedKey(decoder *json.Decoder) error {
+// checkKeys reads one value and returns an error for duplicate keys.
+func checkKeys(decoder *json.Decoder) error {
 	token, err := decoder.Token()
 	if err != nil {
 		return err
@@ -174,7 +177,7 @@ func repeatedKey(decoder *json.Decoder) error {
 			}
 			seen[key] = true
 		}
-		if err := repeatedKey(decoder); err != nil {
+		if err := checkKeys(decoder); err != nil {
 			return err
 		}
 	}
@@ -182,13 +185,13 @@ func repeatedKey(decoder *json.Decoder) error {
 	return err
 }
 
-// located puts the line of a mistake before it, where the decoder tells.
+// located adds the line to an error of the decoder, if the error has an offset.
 func located(content []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("ends too early; is it complete?")
+		return errors.New("unexpected end of file; check that the file is complete")
 	case errors.As(err, &syntax):
 		return fmt.Errorf("line %d: %w", lineOf(content, syntax.Offset), err)
 	case errors.As(err, &kind):
@@ -197,6 +200,7 @@ func located(content []byte, err error) error {
 	return err
 }
 
+// lineOf returns the line of an offset, counted from 1.
 func lineOf(content []byte, offset int64) int {
 	return 1 + bytes.Count(content[:min(int(offset), len(content))], []byte("\n"))
 }

@@ -4,8 +4,7 @@ import (
 	"testing"
 )
 
-// FuzzFile: a file of consumers is read, or refused with a sentence; which consumers
-// there are does not depend on how often it is read.
+// FuzzFile checks that parse returns either entries or an error with a text, and the same consumers each time.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `null`, `{"4e8e5957-649f-477b-9e5b-f1f75b21c03c": []}`, `{"x": [{}]}`, `{"a": 1, "a": 2}`, `[`,
@@ -17,18 +16,18 @@ func FuzzFile(f *testing.F) {
 		entries, err := parse(content)
 		if err != nil {
 			if err.Error() == "" || entries != nil {
-				t.Errorf("%q: %v with %v", content, entries, err)
+				t.Errorf("parse(%q) = %v, %v, want either entries or an error", content, entries, err)
 			}
 			return
 		}
 		again, err := parse(content)
 		if err != nil || len(again) != len(entries) {
-			t.Errorf("%q: %v, then %v, %v", content, entries, again, err)
+			t.Errorf("parse(%q) = %v, then %v, %v", content, entries, again, err)
 		}
 	})
 }
 
-// FuzzList: the kernel's lists of numbers, or what stands where one should.
+// FuzzList checks that parseList limits the size of its result for arbitrary texts.
 func FuzzList(f *testing.F) {
 	for _, seed := range []string{"", "0-3,8\n", "3-0", "0-99999999999999999999", "-1", "1,,2", "0-1048577"} {
 		f.Add(seed)

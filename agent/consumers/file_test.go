@@ -19,7 +19,7 @@ var (
 	third  = uuid.MustParse("2d9c7b3a-7a3c-4b52-9d4f-6f1f0f3f4a13")
 )
 
-// share is one device with amounts of VCPU and MEMORY_MB; 0 leaves a class out.
+// share returns a share with amounts of VCPU and MEMORY_MB; 0 omits a class.
 func share(device string, vcpu, memory int64) consumers.Share {
 	resources := client.Resources{}
 	for class, amount := range map[string]int64{"VCPU": vcpu, "MEMORY_MB": memory} {
@@ -32,7 +32,7 @@ func share(device string, vcpu, memory int64) consumers.Share {
 
 func have(vcpu, memory int64) client.Resources { return share("", vcpu, memory).Resources }
 
-// expect asks about one consumer; no shares wanted means that it is not known.
+// expect checks the shares of one consumer; without shares, it must be unknown.
 func expect(t *testing.T, source consumers.Source, consumer uuid.UUID, have client.Resources, want ...consumers.Share) {
 	t.Helper()
 	got, known, err := source.Shares(t.Context(), consumer, have)
@@ -44,7 +44,7 @@ func expect(t *testing.T, source consumers.Source, consumer uuid.UUID, have clie
 	}
 }
 
-// write makes a file, and the directories above it.
+// write writes a file, and creates its directories.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -79,22 +79,22 @@ func TestAgent_ConsumersFileInvalid_ReportsLineAndEntry(t *testing.T) {
 	t.Parallel()
 	entry := func(shares string) string { return `{"` + first.String() + `": ` + shares + `}` }
 	for want, content := range map[string]string{
-		"ends too early":                     ``,
-		"line 2: invalid character":          "{\n x",
-		"line 2: there is more after":        "{}\n{}",
-		"holds null":                         `null`,
-		`"x" is not the uuid of a consumer`:  `{"x": []}`,
-		"has no shares":                      entry(`[]`),
-		"share 1 names no device":            entry(`[{"resources": {"VCPU": 1}}]`),
-		"device numa:0 has no resources":     entry(`[{"device": "numa:0"}]`),
-		"device numa:0 appears twice":        entry(`[{"device": "numa:0", "resources": {"VCPU": 1}}, {"device": "numa:0", "resources": {"VCPU": 1}}]`),
-		`"vcpu" is not a resource class`:     entry(`[{"device": "numa:0", "resources": {"vcpu": 1}}]`),
-		"0 of VCPU is not a positive amount": entry(`[{"device": "numa:0", "resources": {"VCPU": 0}}]`),
-		`unknown field "resource"`:           entry(`[{"device": "numa:0", "resource": {"VCPU": 1}}]`),
-		`the key "VCPU" appears twice`:       entry(`[{"device": "numa:0", "resources": {"VCPU": 1, "VCPU": 2}}]`),
-		"cannot be a JSON string":            entry(`[{"device": "numa:0", "resources": {"VCPU": "1"}}]`),
-		"cannot be a JSON number":            entry(`[{"device": "numa:0", "resources": {"VCPU": 1.5}}]`),
-		"has two entries":                    `{"` + first.String() + `": [{"device": "a", "resources": {"VCPU": 1}}], "` + strings.ToUpper(first.String()) + `": [{"device": "a", "resources": {"VCPU": 1}}]}`,
+		"unexpected end of file":               ``,
+		"line 2: invalid character":            "{\n x",
+		"line 2: unexpected text after":        "{}\n{}",
+		"the file contains null":               `null`,
+		`"x" is not a UUID of a consumer`:      `{"x": []}`,
+		"has no shares":                        entry(`[]`),
+		"share 1 names no device":              entry(`[{"resources": {"VCPU": 1}}]`),
+		"device numa:0 has no resources":       entry(`[{"device": "numa:0"}]`),
+		"device numa:0 appears twice":          entry(`[{"device": "numa:0", "resources": {"VCPU": 1}}, {"device": "numa:0", "resources": {"VCPU": 1}}]`),
+		`"vcpu" is not a valid resource class`: entry(`[{"device": "numa:0", "resources": {"vcpu": 1}}]`),
+		"0 of VCPU is not a positive amount":   entry(`[{"device": "numa:0", "resources": {"VCPU": 0}}]`),
+		`unknown field "resource"`:             entry(`[{"device": "numa:0", "resource": {"VCPU": 1}}]`),
+		`the key "VCPU" appears twice`:         entry(`[{"device": "numa:0", "resources": {"VCPU": 1, "VCPU": 2}}]`),
+		"cannot be a JSON string":              entry(`[{"device": "numa:0", "resources": {"VCPU": "1"}}]`),
+		"cannot be a JSON number":              entry(`[{"device": "numa:0", "resources": {"VCPU": 1.5}}]`),
+		"has two entries":                      `{"` + first.String() + `": [{"device": "a", "resources": {"VCPU": 1}}], "` + strings.ToUpper(first.String()) + `": [{"device": "a", "resources": {"VCPU": 1}}]}`,
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestAgent_ConsumersFileInvalid_ReportsLineAndEntry(t *testing.T) {
 			write(t, path, content)
 			_, _, err := consumers.NewFile(path).Shares(t.Context(), second, have(1, 1))
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
-				t.Errorf("got %v", err)
+				t.Errorf("error = %v, want %s", err, want)
 			}
 		})
 	}

@@ -14,24 +14,25 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// Fit is a source that assigns consumers to devices with free capacity: whole to the device with the most, divided only
-// if no device fits it whole. It is for workloads that are not pinned to a device, so that any result that fits is
-// right. It considers capacities only: a divided consumer may violate the step_size or max_unit of an inventory, and
-// the service rejects the reshape.
+// Fit is a source that assigns consumers to devices by free capacity. It assigns a consumer to the device with the most
+// free capacity, and divides it only if no device has enough. It is for workloads that are not pinned to a device. It
+// considers capacities only: if a divided consumer violates the step_size or max_unit of an inventory, the server
+// denies the reshape.
 type Fit struct {
 	mutex    sync.Mutex
 	capacity map[string]client.Resources
 	free     map[string]client.Resources
-	taken    map[uuid.UUID][]Share
+	assigned map[uuid.UUID][]Share
 }
 
-// NewFit returns a Fit for devices with these capacities by class, overcommitment included.
+// NewFit returns a Fit for devices with these capacities by class, including overcommitment.
 func NewFit(capacity map[string]client.Resources) *Fit {
 	f := &Fit{capacity: copyOf(capacity)}
 	f.Begin()
 	return f
 }
 
+// copyOf returns a deep copy.
 func copyOf(devices map[string]client.Resources) map[string]client.Resources {
 	copied := make(map[string]client.Resources, len(devices))
 	for device, resources := range devices {
@@ -42,35 +43,37 @@ func copyOf(devices map[string]client.Resources) map[string]client.Resources {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Begin implements Attempt: it frees all devices.
+// Begin implements Attempt: it releases all shares.
 func (f *Fit) Begin() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.free = copyOf(f.capacity)
-	f.taken = map[uuid.UUID][]Share{}
+	f.assigned = map[uuid.UUID][]Share{}
 }
 
-// Assign subtracts the known shares of a consumer, and replaces earlier ones of it. It ignores unknown devices. The
-// free capacity of an overcommitted device may become negative.
+// Assign replaces the shares of a consumer and subtracts them from the free capacity. It ignores unknown devices. The
+// free capacity of a device may become negative.
 func (f *Fit) Assign(consumer uuid.UUID, shares []Share) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.release(consumer)
-	f.take(consumer, shares)
+	f.add(consumer, shares)
 }
 
-func (f *Fit) take(consumer uuid.UUID, shares []Share) {
-	f.taken[consumer] = shares
-	f.account(shares, -1)
+// add subtracts the shares of a consumer without shares.
+func (f *Fit) add(consumer uuid.UUID, shares []Share) {
+	f.assigned[consumer] = shares
+	f.changeFree(shares, -1)
 }
 
-// release frees the shares of a consumer, so that a second query has the result of the first.
+// release releases the shares of a consumer, so that a second query returns the result of the first.
 func (f *Fit) release(consumer uuid.UUID) {
-	f.account(f.taken[consumer], 1)
-	delete(f.taken, consumer)
+	f.changeFree(f.assigned[consumer], 1)
+	delete(f.assigned, consumer)
 }
 
-func (f *Fit) account(shares []Share, sign int64) {
+// changeFree adds the shares, multiplied by the sign, to the free capacity.
+func (f *Fit) changeFree(shares []Share, sign int64) {
 	for _, share := range shares {
 		if free, ok := f.free[share.Device]; ok {
 			for class, amount := range share.Resources {
@@ -93,28 +96,28 @@ func (f *Fit) Shares(_ context.Context, consumer uuid.UUID, have client.Resource
 			return nil, false, err
 		}
 	}
-	f.take(consumer, shares)
+	f.add(consumer, shares)
 	return shares, true, nil
 }
 
-// byFreeCapacity sorts the devices by the fraction of the capacity that is free after have, in the class where it is
-// smallest. The largest comes first.
+// byFreeCapacity sorts the devices by the free fraction of their capacity after the assignment of have, in the class with
+// the smallest fraction. The device with the largest fraction comes first.
 func (f *Fit) byFreeCapacity(have client.Resources) []string {
-	room := make(map[string]float64, len(f.free))
+	fractions := make(map[string]float64, len(f.free))
 	for device := range f.free {
-		least := 1.0
+		minimum := 1.0
 		for class, amount := range have {
-			left := float64(f.free[device][class]-amount) / max(1, float64(f.capacity[device][class]))
-			least = min(least, left)
+			free := float64(f.free[device][class]-amount) / max(1, float64(f.capacity[device][class]))
+			minimum = min(minimum, free)
 		}
-		room[device] = least
+		fractions[device] = minimum
 	}
-	return slices.SortedFunc(maps.Keys(room), func(x, y string) int {
-		return cmp.Or(cmp.Compare(room[y], room[x]), strings.Compare(x, y))
+	return slices.SortedFunc(maps.Keys(fractions), func(x, y string) int {
+		return cmp.Or(cmp.Compare(fractions[y], fractions[x]), strings.Compare(x, y))
 	})
 }
 
-// whole returns the first device with enough free capacity for everything; nil if there is none.
+// whole returns one share on the first device with enough free capacity for all classes; nil if there is none.
 func whole(devices []string, free map[string]client.Resources, have client.Resources) []Share {
 	for _, device := range devices {
 		fits := true
@@ -128,7 +131,7 @@ func whole(devices []string, free map[string]client.Resources, have client.Resou
 	return nil
 }
 
-// divide spreads each class over the devices in turn.
+// divide assigns as much of each class as possible to each device in order.
 func (f *Fit) divide(consumer uuid.UUID, devices []string, have client.Resources) ([]Share, error) {
 	parts := map[string]client.Resources{}
 	for _, class := range sortedKeys(have) {
@@ -140,13 +143,14 @@ func (f *Fit) divide(consumer uuid.UUID, devices []string, have client.Resources
 			}
 		}
 		if left > 0 {
-			return nil, fmt.Errorf("consumer %s has %d of %s and only %d fit beside the others on %s",
+			return nil, fmt.Errorf("consumer %s has %d of %s, but there is free capacity for only %d on %s",
 				consumer, have[class], class, have[class]-left, strings.Join(sortedKeys(f.capacity), ", "))
 		}
 	}
 	return sorted(parts), nil
 }
 
+// add adds an amount to the resources of a device.
 func add(parts map[string]client.Resources, device, class string, amount int64) {
 	if amount == 0 {
 		return
@@ -157,7 +161,7 @@ func add(parts map[string]client.Resources, device, class string, amount int64) 
 	parts[device][class] += amount
 }
 
-// sorted returns the shares by device, without devices that have no resources.
+// sorted returns the shares sorted by device, without devices that have no resources.
 func sorted(parts map[string]client.Resources) []Share {
 	shares := []Share{}
 	for _, device := range sortedKeys(parts) {

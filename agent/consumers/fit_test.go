@@ -22,13 +22,13 @@ func TestAgent_Fit_PrefersFreeDeviceAndSplitsLast(t *testing.T) {
 	expect(t, fit, first, have(6, 1024), share("numa:0", 6, 1024))
 	expect(t, fit, second, have(6, 1024), share("numa:1", 6, 1024))
 	expect(t, fit, third, have(3, 1024), share("numa:0", 2, 1024), share("numa:1", 1, 0))
-	// Asked again, a consumer gives back what it had.
+	// A second query releases the shares of the first.
 	expect(t, fit, third, have(2, 1024), share("numa:0", 2, 1024))
-	if _, _, err := fit.Shares(t.Context(), third, have(5, 1024)); err == nil || !strings.Contains(err.Error(), "has 5 of VCPU and only 4 fit") {
-		t.Errorf("too much: %v", err)
+	if _, _, err := fit.Shares(t.Context(), third, have(5, 1024)); err == nil || !strings.Contains(err.Error(), "has 5 of VCPU, but there is free capacity for only 4") {
+		t.Errorf("amount over capacity: %v", err)
 	}
-	if _, _, err := fit.Shares(t.Context(), third, client.Resources{"VGPU": 1}); err == nil || !strings.Contains(err.Error(), "has 1 of VGPU and only 0 fit") {
-		t.Errorf("a class that no device has: %v", err)
+	if _, _, err := fit.Shares(t.Context(), third, client.Resources{"VGPU": 1}); err == nil || !strings.Contains(err.Error(), "has 1 of VGPU, but there is free capacity for only 0") {
+		t.Errorf("class that no device has: %v", err)
 	}
 	fit.Begin()
 	expect(t, fit, third, have(8, 1024), share("numa:0", 8, 1024))
@@ -39,9 +39,9 @@ func TestAgent_CollectShares_KnownFirstThenLargest(t *testing.T) {
 	path := t.TempDir() + "/consumers.json"
 	write(t, path, `{"`+third.String()+`": [{"device": "numa:0", "resources": {"VCPU": 1, "MEMORY_MB": 1024}}]}`)
 	chain := consumers.Chain{consumers.NewFile(path), twoNodes()}
-	questions := map[uuid.UUID]client.Resources{first: have(1, 2048), second: have(8, 8192), third: have(1, 1024)}
+	requests := map[uuid.UUID]client.Resources{first: have(1, 2048), second: have(8, 8192), third: have(1, 1024)}
 	for range 3 {
-		shares, unknown, err := consumers.CollectShares(t.Context(), chain, questions)
+		shares, unknown, err := consumers.CollectShares(t.Context(), chain, requests)
 		if err != nil || len(unknown) != 0 {
 			t.Fatal(unknown, err)
 		}
@@ -53,14 +53,14 @@ func TestAgent_CollectShares_KnownFirstThenLargest(t *testing.T) {
 		}
 	}
 
-	// One by one the chain answers the same, as far as the order allows.
+	// Single queries in the same order return the same shares.
 	chain.Begin()
-	expect(t, chain, third, questions[third], share("numa:0", 1, 1024))
-	expect(t, chain, second, questions[second], share("numa:1", 8, 8192))
+	expect(t, chain, third, requests[third], share("numa:0", 1, 1024))
+	expect(t, chain, second, requests[second], share("numa:1", 8, 8192))
 
-	_, unknown, err := consumers.CollectShares(t.Context(), consumers.NewFile(path), questions)
+	_, unknown, err := consumers.CollectShares(t.Context(), consumers.NewFile(path), requests)
 	if err != nil || len(unknown) != 2 {
-		t.Errorf("without the fit %v are unknown, %v", unknown, err)
+		t.Errorf("unknown without Fit = %v, %v, want two consumers", unknown, err)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestAgent_FitRandomRequests_NeverExceedsCapacity(t *testing.T) {
 			demand := have(rapid.Int64Range(1, 6).Draw(r, "vcpu"), rapid.Int64Range(1, 40).Draw(r, "mb"))
 			shares, known, err := fit.Shares(t.Context(), uuid.New(), demand)
 			if enough := demand["VCPU"] <= total["VCPU"] && demand["MEMORY_MB"] <= total["MEMORY_MB"]; known != enough || (err == nil) != enough {
-				r.Fatalf("%v of %v: known %v, %v", demand, total, known, err)
+				r.Fatalf("demand %v of %v: known = %v, error %v", demand, total, known, err)
 			}
 			given := client.Resources{}
 			for _, share := range shares {
@@ -89,7 +89,7 @@ func TestAgent_FitRandomRequests_NeverExceedsCapacity(t *testing.T) {
 					total[class] -= amount
 					capacity[share.Device][class] -= amount
 					if amount <= 0 || capacity[share.Device][class] < 0 {
-						r.Fatalf("%v gives too much of %s", share, class)
+						r.Fatalf("share %v exceeds the free capacity of %s", share, class)
 					}
 				}
 			}
