@@ -59,8 +59,8 @@ func TestCLI_PlanOfInvalidRequest_ReturnsError(t *testing.T) {
 	}{
 		{[]string{"resources=VCPU:1&bogus=1"}, frame.ExitFailed, "'bogus' does not match any of the regexes"},
 		{[]string{"--microversion=1.24", "required=HW_CPU_X86_AVX2"}, frame.ExitFailed, "'resources' is a required property"},
-		{[]string{"GET /hosts"}, frame.ExitFailed, "it returns 404 Not Found"},
-		{[]string{"--body", broken, claim}, frame.ExitFailed, "it returns 400 Bad Request"},
+		{[]string{"GET /hosts"}, frame.ExitFailed, "the response is 404 Not Found"},
+		{[]string{"--body", broken, claim}, frame.ExitFailed, "the response is 400 Bad Request"},
 		{[]string{"--microversion=9.9", "resources=VCPU:1"}, frame.ExitUsage, "is not a microversion of this service"},
 		{[]string{"--microversion=1.39", "/v1/nodes?limit=1"}, frame.ExitOK, ""},
 		{[]string{"--microversion=1.99", "/v1/nodes"}, frame.ExitUsage, "write one from 1.1 to 1.82"},
