@@ -176,7 +176,7 @@ func TestAgent_DryRun_ChangesNothing(t *testing.T) {
 	}
 	wantTexts(unchanged("--layout=numa").stdout, "Provider tree to report:", "cn1_NUMA1", "Difference from the server's tree:")
 	b.reconcile()
-	wantTexts(unchanged().stdout, "there is nothing to write")
+	wantTexts(unchanged().stdout, "no changes are needed")
 	consumer, file := b.claim()
 	reshape := unchanged("--layout=numa", "--consumers", "file:"+file)
 	wantTexts(reshape.stdout, "requires a reshape", "cn1_NUMA1", consumer.String())
@@ -248,13 +248,13 @@ func TestAgent_InvalidSettings_RejectedBeforeStart(t *testing.T) {
 		stderr    string
 	}{
 		"several":           {[]string{"--interval=1ms", "--consumers=guess"}, frame.ExitUsage, "2 settings are invalid"},
-		"a uuid":            {[]string{"--uuid=x"}, frame.ExitUsage, "is not the uuid of a provider"},
+		"a uuid":            {[]string{"--uuid=x"}, frame.ExitUsage, "is not a UUID of a provider"},
 		"a layout":          {[]string{"--layout=round"}, frame.ExitUsage, "write flat or numa"},
 		"an address":        {[]string{"--metrics-listen=x"}, frame.ExitUsage, "is not an address with a port"},
 		"a pattern":         {[]string{"--consumers=cgroup:x"}, frame.ExitUsage, "has no {uuid}"},
-		"no hardware":       {[]string{"--hardware-file", config}, frame.ExitUsage, "holds no recorded machine"},
-		"empty hardware":    {[]string{"--hardware-file", nothing}, frame.ExitUsage, "it has no processors"},
-		"the configuration": {[]string{"--config", config}, frame.ExitUsage, `there is no setting "layuot"`},
+		"no hardware":       {[]string{"--hardware-file", config}, frame.ExitUsage, "contains no recorded hardware"},
+		"empty hardware":    {[]string{"--hardware-file", nothing}, frame.ExitUsage, "it has no CPUs"},
+		"the configuration": {[]string{"--config", config}, frame.ExitUsage, `unknown setting "layuot"`},
 		"no machine ID":     {[]string{"--root", empty}, frame.ExitUsage, "set --uuid permanently"},
 		"a name in use":     {[]string{"--once", "--uuid", uuid.NewString()}, frame.ExitFailed, "cn1"},
 	} {

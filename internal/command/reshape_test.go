@@ -127,13 +127,13 @@ func TestReshape_PreviewApplyUndo_RestoresTree(t *testing.T) {
 			}
 			done := reshape(h.plan, "--apply", "--yes")
 			undoPlan := strings.TrimSuffix(h.plan, ".yaml") + ".undo.yaml"
-			if want := "compute-1: done.\nTo undo: berth reshape " + undoPlan + "\n"; done.code != frame.ExitOK || !strings.HasSuffix(done.stdout, want) {
+			if want := "compute-1: reshaped.\nTo undo: berth reshape " + undoPlan + "\n"; done.code != frame.ExitOK || !strings.HasSuffix(done.stdout, want) {
 				t.Fatalf("exit code %d, %s\n%s", done.code, done.stderr, done.stdout)
 			}
 			if text := h.text(); !strings.Contains(text, "CUSTOM_A100") || strings.Count(text, `"VGPU"`) != 2 {
 				t.Errorf("tree after the reshape:\n%s", text)
 			}
-			h.want(reshape(h.plan, "--apply", "--yes"), frame.ExitOK, "compute-1: nothing to do.\n", "")
+			h.want(reshape(h.plan, "--apply", "--yes"), frame.ExitOK, "compute-1: no changes.\n", "")
 			if undone := reshape(undoPlan, "--apply", "--yes"); undone.code != frame.ExitOK {
 				t.Errorf("undo plan: %s", undone.stderr)
 			}
@@ -157,7 +157,7 @@ func TestReshape_UndoPlanFileExists_NotOverwritten(t *testing.T) {
 	if existing, err := os.ReadFile(stem + ".yaml"); err != nil || string(existing) != "precious" {
 		t.Errorf("text of the existing file = %q, %v", existing, err)
 	}
-	if written, err := os.ReadFile(stem + "-2.yaml"); err != nil || !strings.HasPrefix(string(written), "# Undoes "+h.plan) {
+	if written, err := os.ReadFile(stem + "-2.yaml"); err != nil || !strings.HasPrefix(string(written), "# Undo plan of "+h.plan) {
 		t.Errorf("text of the undo plan = %q, %v", written, err)
 	}
 }
@@ -167,7 +167,7 @@ func TestReshape_UndoPlanNotWritable_NothingChanged(t *testing.T) {
 	h := newGPUHosts(t)
 	before := h.text()
 	failed := h.online(h.plan, "--apply", "--yes", "--undo-plan", filepath.Join(t.TempDir(), "no", "such", "directory.yaml"))
-	if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, "cannot write the undo plan; nothing was changed") || h.text() != before {
+	if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, "cannot write the undo plan; no changes applied") || h.text() != before {
 		t.Errorf("exit code %d, %s", failed.code, failed.stderr)
 	}
 }
@@ -178,7 +178,7 @@ func TestReshape_OneHostInvalid_NoHostChanged(t *testing.T) {
 	before := h.text()
 	h.write(h.plan, gpuPlan+"---\nroot: compute-2\nmoves: [{class: VGPU, to: {compute-2_gpu0: {total: 4}}}]\n")
 	failed := h.offline(h.plan, "--apply", "--yes")
-	for _, want := range []string{"consumer cccccccc-0000-4000-8000-000000000003 has 1 VGPU of compute-2, and the plan does not say where they go", "nothing was done: 1 of 2 failed"} {
+	for _, want := range []string{"consumer cccccccc-0000-4000-8000-000000000003 has 1 VGPU of compute-2, but the plan has no destination for them", "no changes applied: 1 of 2 failed"} {
 		if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, want) {
 			t.Errorf("exit code %d, %s", failed.code, failed.stderr)
 		}
@@ -202,7 +202,7 @@ func TestReshape_FailsHalfway_PrintsUndoCommand(t *testing.T) {
 	failed := h.online(h.plan, "--apply", "--yes")
 	undoPlan := strings.TrimSuffix(h.plan, ".yaml") + ".undo.yaml"
 	if failed.code != frame.ExitFailed || !strings.Contains(failed.stderr, "NO_SUCH_TRAIT") ||
-		!strings.HasSuffix(failed.stdout, "Should a part of it have been done, this leads back: berth reshape "+undoPlan+"\n") {
+		!strings.HasSuffix(failed.stdout, "If the server applied changes, undo them: berth reshape "+undoPlan+"\n") {
 		t.Fatalf("exit code %d, %s\n%s", failed.code, failed.stderr, failed.stdout)
 	}
 	if undone := h.online(undoPlan, "--apply", "--yes"); undone.code != frame.ExitOK || h.text() != before {
@@ -269,7 +269,7 @@ func TestReshape_OfflineWhileServerRuns_Rejected(t *testing.T) {
 	<-served.exit
 	empty := privateDirectory(t)
 	nothing := runCommand(t, nil, "reshape", "--offline", "--data-dir", empty, h.plan)
-	if _, err := os.Stat(empty); nothing.code != frame.ExitUsage || !strings.Contains(nothing.stderr, "holds no database") || !os.IsNotExist(err) {
+	if _, err := os.Stat(empty); nothing.code != frame.ExitUsage || !strings.Contains(nothing.stderr, "contains no database") || !os.IsNotExist(err) {
 		t.Errorf("exit code %d, %s; directory: %v", nothing.code, nothing.stderr, err)
 	}
 	missing := runCommand(t, nil, "reshape", "--offline", "--log-level=error", "--data-dir", dataDir, h.plan)
@@ -289,12 +289,12 @@ func TestReshape_InvalidPlanOrFlags_RejectedBeforeRequest(t *testing.T) {
 		arguments []string
 		stderr    string
 	}{
-		"no plan":               {nil, "plan: \"\" (argument) is missing; name a file, or ask this machine with --layout or --agent-config"},
-		"invalid plan":          {[]string{bad}, bad + ":4: \"form\" is not a key of a move; the keys are class, as, from, keep, to, consumers"},
+		"no plan":               {nil, "plan: \"\" (argument) is missing; name a plan file, or use the hardware of this host with --layout or --agent-config"},
+		"invalid plan":          {[]string{bad}, bad + ":4: \"form\" is not a key of a move; choose from class, as, from, keep, to, consumers"},
 		"missing file":          {[]string{bad + ".x"}, "open " + bad + ".x: no such file or directory"},
-		"plan and layout":       {[]string{good, "--layout=numa"}, "layout: \"numa\" (flag --layout) asks this machine, and there is a plan; leave one of them out"},
-		"no terminal":           {[]string{good, "--apply"}, "apply: \"true\" (flag --apply) asks for a confirmation, and standard input is not a terminal; add --yes"},
-		"--yes without --apply": {[]string{good, "--yes"}, "yes: \"true\" (flag --yes) agrees to nothing; add --apply"},
+		"plan and layout":       {[]string{good, "--layout=numa"}, "layout: \"numa\" (flag --layout) selects the hardware of this host and contradicts PLAN; omit one of them"},
+		"no terminal":           {[]string{good, "--apply"}, "apply: \"true\" (flag --apply) requires a confirmation, but standard input is not a terminal; add --yes"},
+		"--yes without --apply": {[]string{good, "--yes"}, "yes: \"true\" (flag --yes) has no effect without --apply; add --apply"},
 		"unknown layout":        {[]string{"--layout=round"}, "layout: \"round\" (flag --layout) is not one of the choices; write flat or numa"},
 		"unknown format":        {[]string{good, "-o", "xml"}, "output: \"xml\" (flag --output) is not one of the choices; write table or json"},
 	} {
