@@ -54,7 +54,7 @@ func TestNodeAllocation_PatchInvalidStep_ChangesNothing(t *testing.T) {
 		`replace /state "active"`: "Cannot patch /state. Only the following can be updated: name, extra",
 		`remove /node_uuid`:       "Cannot patch /node_uuid. Only the following can be updated: name, extra",
 		`add /owner "x"`:          "Cannot patch /owner. Only the following can be updated: name, extra",
-		`add /color "x"`:         "Cannot patch /color. Only the following can be updated: name, extra",
+		`add /color "x"`:          "Cannot patch /color. Only the following can be updated: name, extra",
 		`remove /extra/m`:         "Couldn't apply patch '[remove /extra/m]'. Reason: there is no member m",
 		`replace /extra/m 1`:      "Couldn't apply patch '[replace /extra/m]'. Reason: there is no member m",
 		`add /extra/k/l 1`:        "Couldn't apply patch '[add /extra/k/l]'. Reason: there is nothing that could have a member l",

@@ -137,7 +137,7 @@ func TestNodeAllocation_InvalidListQuery_Returns400(t *testing.T) {
 		"sort_key=node_uuid":       `The sort_key value "node_uuid" is an invalid field for sorting`,
 		"sort_key=links":           `The sort_key value "links" is an invalid field for sorting`,
 		"sort_dir=up":              "Invalid sort direction: up. Acceptable values are 'asc' or 'desc'",
-		"color=red&detail=1":      "Unexpected arguments: color, detail",
+		"color=red&detail=1":       "Unexpected arguments: color, detail",
 	} {
 		s.get("/v1/allocations?"+query, "1.82").refuses(http.StatusBadRequest, want)
 	}

@@ -69,7 +69,7 @@ func TestNode_InvalidListFilter_Returns400(t *testing.T) {
 		"associated=maybe":        "Invalid value 'maybe' for associated: it is neither true nor false.",
 		"instance_uuid=x":         "Expected UUID for instance_uuid: x",
 		"chassis_uuid=x":          "Expected UUID for chassis_uuid: x",
-		"color=red":              "Unexpected arguments: color",
+		"color=red":               "Unexpected arguments: color",
 		"limit=0":                 "Limit must be positive",
 		"marker=a":                "Expected UUID for marker: a",
 		"sort_key=properties":     `The sort_key value "properties" is an invalid field for sorting`,

@@ -22,9 +22,9 @@ import (
 
 // Box is the resource of the API in these tests.
 type Box struct {
-	Name   string  `json:"name"`
+	Name  string  `json:"name"`
 	Color *string `json:"color,omitempty" since:"5"`
-	Shape  *string `json:"shape,omitempty" since:"7,unknown"`
+	Shape *string `json:"shape,omitempty" since:"7,unknown"`
 }
 
 // part is embedded, so that its members count as members of the embedding struct.

@@ -177,7 +177,7 @@ func (a axes) draw(out *strings.Builder, line series, number int) {
 // it be.
 func (a axes) labels(out *strings.Builder, lines []series) {
 	type label struct {
-		name, color      string
+		name, color       string
 		fromX, fromY, atY float64
 	}
 	var all []label

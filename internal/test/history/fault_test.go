@@ -48,8 +48,8 @@ const raise = "UPDATE provider_generations SET generation = generation + 1, upda
 // mutations are possible mistakes in the SQL functions. The tests of this package must detect each
 // of them.
 var mutations = map[string]struct {
-	edits   []edit
-	by      detector
+	edits  []edit
+	by     detector
 	favors history.Bias // what clients do more often
 }{
 	"a claim does not lock its providers": {[]edit{
