@@ -333,14 +333,13 @@ func TestKeystone_EmptyCache_TokensAreValidatedAgain(t *testing.T) {
 	}
 	keystone.want(t, 1, 1)
 	// A validation that began before the cache was emptied is not cached.
-	released := make(chan struct{})
-	keystone.answer(func(http.ResponseWriter, *http.Request) bool { <-released; return false })
+	begun, released := make(chan struct{}), make(chan struct{})
+	began := sync.OnceFunc(func() { close(begun) })
+	keystone.answer(func(http.ResponseWriter, *http.Request) bool { began(); <-released; return false })
 	keystone.know("running", time.Hour, nil, "")
 	var asking sync.WaitGroup
 	asking.Go(func() { ask(t, by, "X-Auth-Token", "running") })
-	for by.Validations()["running"] == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	<-begun
 	if got := by.EmptyCache(); got != 1 {
 		t.Errorf("EmptyCache = %d", got)
 	}
