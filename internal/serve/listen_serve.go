@@ -36,7 +36,7 @@ func (s *httpServer) serveUntilStopped(stop frame.StopSteps) error {
 	requests, breakOff := context.WithCancel(stop.AtOnce)
 	defer breakOff()
 	s.http.BaseContext = func(net.Listener) context.Context { return requests }
-	quiet := &idleConnTracker{open: map[net.Conn]bool{}}
+	quiet := &idleConnTracker{draining: s.draining, open: map[net.Conn]http.ConnState{}}
 	s.http.ConnState = quiet.note
 	s.http.Handler = closeConnsDuring(s.draining, s.http.Handler)
 
@@ -95,12 +95,15 @@ func closeConnsDuring(draining <-chan struct{}, next http.Handler) http.Handler 
 	})
 }
 
-// idleConnTracker tracks the connections without a request: new ones, such as those that a load
-// balancer opens in advance, and idle keep-alive ones. On shutdown net/http waits five seconds
-// for new ones, which is longer than a drain may take, and not at all for idle ones.
+// idleConnTracker tracks the connections that clients may use for another request: new ones, such
+// as those that a load balancer opens in advance; idle keep-alive ones; and active ones whose
+// request began before the drain, because its response does not close the connection. On shutdown
+// net/http waits five seconds for new ones, which is longer than a drain may take, and not at all
+// for idle ones.
 type idleConnTracker struct {
-	mutex sync.Mutex
-	open  map[net.Conn]bool
+	draining <-chan struct{}
+	mutex    sync.Mutex
+	open     map[net.Conn]http.ConnState
 }
 
 // idleConnGrace is the time that a connection may stay idle after the server has stopped
@@ -111,15 +114,24 @@ const idleConnGrace = 500 * time.Millisecond
 func (q *idleConnTracker) note(connection net.Conn, state http.ConnState) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	if state == http.StateNew || state == http.StateIdle {
-		q.open[connection] = true
+	if state == http.StateNew || state == http.StateIdle || state == http.StateActive && !q.isDraining() {
+		q.open[connection] = state
 	} else {
 		delete(q.open, connection)
 	}
 }
 
-// wait waits up to idleConnGrace for requests in flight. It returns at once if there are no
-// connections.
+func (q *idleConnTracker) isDraining() bool {
+	select {
+	case <-q.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits up to idleConnGrace for requests in flight. It returns at once if no connection can
+// have another request.
 func (q *idleConnTracker) wait(ctx context.Context) {
 	timeout, cancel := context.WithTimeout(ctx, idleConnGrace)
 	defer cancel()
@@ -140,10 +152,13 @@ func (q *idleConnTracker) any() bool {
 	return len(q.open) > 0
 }
 
+// close closes the connections without a request.
 func (q *idleConnTracker) close() {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	for connection := range q.open {
-		_ = connection.Close() // the client may have closed it first
+	for connection, state := range q.open {
+		if state != http.StateActive {
+			_ = connection.Close() // the client may have closed it first
+		}
 	}
 }
