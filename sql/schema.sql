@@ -292,7 +292,7 @@ $$;
 -- Name: FUNCTION allocation_delete(p_consumer uuid); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.allocation_delete(p_consumer uuid) IS 'DELETE /allocations/{consumer}: deletes the consumer with all its allocations.
+COMMENT ON FUNCTION public.allocation_delete(p_consumer uuid) IS 'DELETE /allocations/{consumer_uuid}: deletes the consumer with all its allocations.
 
 Returns whether the consumer existed. Generations of the providers do not change. Locks: the consumer FOR
 UPDATE, its providers in the order of their ids.';
@@ -426,7 +426,7 @@ $$;
 -- Name: FUNCTION allocation_replace(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_check_generations boolean, p_generations bigint[], p_unseen boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.allocation_replace(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_check_generations boolean, p_generations bigint[], p_unseen boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'PUT /allocations/{consumer} and POST /allocations: sets the allocations of one or more consumers, all or
+COMMENT ON FUNCTION public.allocation_replace(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_check_generations boolean, p_generations bigint[], p_unseen boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'PUT /allocations/{consumer_uuid} and POST /allocations: sets the allocations of one or more consumers, all or
 none.
 
 Consumers: p_consumers, p_projects, p_users, p_types (empty: unchanged). The function compares
@@ -1553,8 +1553,8 @@ $$;
 -- Name: FUNCTION node_allocation_delete(p_uuid uuid, p_name text, p_of_node boolean); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_allocation_delete(p_uuid uuid, p_name text, p_of_node boolean) IS 'DELETE /v1/allocations/{ident}, by UUID or name (the other is null), or, with p_of_node, DELETE
-/v1/nodes/{ident}/allocation, by the UUID or name of the node. Releases the node of the allocation.
+COMMENT ON FUNCTION public.node_allocation_delete(p_uuid uuid, p_name text, p_of_node boolean) IS 'DELETE /v1/allocations/{allocation}, by UUID or name (the other is null), or, with p_of_node, DELETE
+/v1/nodes/{node}/allocation, by the UUID or name of the node. Releases the node of the allocation.
 Notifies berth_node_allocation_decided if the allocation is extended and was pending.
 
 A pending allocation is deleted; the conductor that processes it later finds no row.
@@ -1866,7 +1866,7 @@ $$;
 -- Name: FUNCTION node_allocation_retry(p_uuid uuid, p_name text, p_conductor text); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_allocation_retry(p_uuid uuid, p_name text, p_conductor text) IS 'POST /v1/allocations/{ident}/retry: sets an allocation in error, by its UUID or name (the other is null),
+COMMENT ON FUNCTION public.node_allocation_retry(p_uuid uuid, p_name text, p_conductor text) IS 'POST /v1/allocations/{allocation}/retry: sets an allocation in error, by its UUID or name (the other is null),
 to pending again, for p_conductor. It leaves its batch.
 
 Notifies berth_node_allocation_pending. Raises PL041 (no such allocation), PL052 (it is not in error).
@@ -2019,7 +2019,7 @@ $$;
 -- Name: FUNCTION node_allocation_update(p_id bigint, p_revision bigint, p_name text, p_extra jsonb); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_allocation_update(p_id bigint, p_revision bigint, p_name text, p_extra jsonb) IS 'PATCH /v1/allocations/{ident}: updates the name and extra of an allocation that was read at p_revision.
+COMMENT ON FUNCTION public.node_allocation_update(p_id bigint, p_revision bigint, p_name text, p_extra jsonb) IS 'PATCH /v1/allocations/{allocation}: updates the name and extra of an allocation that was read at p_revision.
 
 Returns the time of the update and increments the revision. Raises PL041 (it is gone), PL051 (it was
 changed since p_revision), 23505 (node_allocations_name_key). Locks: its row.';
@@ -2282,7 +2282,7 @@ $$;
 -- Name: FUNCTION node_delete(p_uuid uuid, p_name text); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_delete(p_uuid uuid, p_name text) IS 'DELETE /v1/nodes/{ident}: deletes the node with its allocation, ports and traits.
+COMMENT ON FUNCTION public.node_delete(p_uuid uuid, p_name text) IS 'DELETE /v1/nodes/{node}: deletes the node with its allocation, ports and traits.
 
 Maintenance overrides the rules about the instance and the state. Raises, in this order: PL030 (no such
 node), PL032 (an instance has it), PL035 (it is protected), PL034 (not in this state). Locks: the node
@@ -2661,7 +2661,7 @@ $$;
 -- Name: FUNCTION node_trait_add(p_uuid uuid, p_name text, p_trait text); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_trait_add(p_uuid uuid, p_name text, p_trait text) IS 'PUT /v1/nodes/{ident}/traits/{trait}.
+COMMENT ON FUNCTION public.node_trait_add(p_uuid uuid, p_name text, p_trait text) IS 'PUT /v1/nodes/{node}/traits/{trait}.
 
 Raises PL030 (no such node), PL036 (it would be the 51st). Locks: the node. Idempotent.
 Calls: node_lock, node_traits_check; the insertion fires node_traits_sync_trigger.';
@@ -2689,7 +2689,7 @@ $$;
 -- Name: FUNCTION node_trait_delete(p_uuid uuid, p_name text, p_trait text); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_trait_delete(p_uuid uuid, p_name text, p_trait text) IS 'DELETE /v1/nodes/{ident}/traits/{trait}.
+COMMENT ON FUNCTION public.node_trait_delete(p_uuid uuid, p_name text, p_trait text) IS 'DELETE /v1/nodes/{node}/traits/{trait}.
 
 Raises PL030 (no such node), PL037 (the node doesn''t have it). Locks: the node.
 Calls: node_lock; the deletion fires node_traits_sync_trigger.';
@@ -2741,7 +2741,7 @@ $$;
 -- Name: FUNCTION node_traits_replace(p_uuid uuid, p_name text, p_traits text[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_traits_replace(p_uuid uuid, p_name text, p_traits text[]) IS 'PUT and DELETE /v1/nodes/{ident}/traits: replaces the traits of the node. Names may repeat.
+COMMENT ON FUNCTION public.node_traits_replace(p_uuid uuid, p_name text, p_traits text[]) IS 'PUT and DELETE /v1/nodes/{node}/traits: replaces the traits of the node. Names may repeat.
 
 Raises PL030 (no such node), PL036 (more than 50). Locks: the node. Idempotent.
 Calls: node_lock, node_traits_check; both statements fire node_traits_sync_trigger.';
@@ -2902,7 +2902,7 @@ $$;
 -- Name: FUNCTION node_update(p_uuid uuid, p_revision bigint, p_node jsonb); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_update(p_uuid uuid, p_revision bigint, p_node jsonb) IS 'PATCH /v1/nodes/{ident}: updates a node that was read at p_revision from an object with the names of its
+COMMENT ON FUNCTION public.node_update(p_uuid uuid, p_revision bigint, p_node jsonb) IS 'PATCH /v1/nodes/{node}: updates a node that was read at p_revision from an object with the names of its
 columns. Its id, UUID, times and reservation do not change, whatever p_node contains.
 
 If the update clears the instance_uuid, it also deletes the node''s allocation. The caller has checked

@@ -17,7 +17,7 @@ const AllocationDelete = `-- name: AllocationDelete :one
 SELECT allocation_delete($1::uuid)::bool AS existed
 `
 
-// DELETE /allocations/{consumer}. See the function.
+// DELETE /allocations/{consumer_uuid}. See the function.
 func (q *Queries) AllocationDelete(ctx context.Context, db DBTX, consumer uuid.UUID) (bool, error) {
 	row := db.QueryRow(ctx, AllocationDelete, consumer)
 	var existed bool
@@ -115,7 +115,7 @@ type AllocationReplaceParams struct {
 	Amounts          []int64
 }
 
-// PUT /allocations/{consumer} and POST /allocations. See the function.
+// PUT /allocations/{consumer_uuid} and POST /allocations. See the function.
 func (q *Queries) AllocationReplace(ctx context.Context, db DBTX, arg AllocationReplaceParams) error {
 	_, err := db.Exec(ctx, AllocationReplace,
 		arg.Consumers,

@@ -427,7 +427,7 @@ const NodeAllocationRetry = `-- name: NodeAllocationRetry :exec
 SELECT node_allocation_retry($1::uuid, $2::text, $3::text)
 `
 
-// POST /v1/allocations/{ident}/retry. See the function.
+// POST /v1/allocations/{allocation}/retry. See the function.
 func (q *Queries) NodeAllocationRetry(ctx context.Context, db DBTX, uuid *uuid.UUID, name *string, conductor string) error {
 	_, err := db.Exec(ctx, NodeAllocationRetry, uuid, name, conductor)
 	return err
@@ -513,7 +513,7 @@ type NodeAllocationUpdateParams struct {
 	Extra    json.RawMessage
 }
 
-// PATCH /v1/allocations/{ident}. See the function.
+// PATCH /v1/allocations/{allocation}. See the function.
 func (q *Queries) NodeAllocationUpdate(ctx context.Context, db DBTX, arg NodeAllocationUpdateParams) (time.Time, error) {
 	row := db.QueryRow(ctx, NodeAllocationUpdate,
 		arg.ID,

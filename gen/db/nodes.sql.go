@@ -94,7 +94,7 @@ const NodeDelete = `-- name: NodeDelete :exec
 SELECT node_delete($1::uuid, $2::text)
 `
 
-// DELETE /v1/nodes/{ident}. See the function.
+// DELETE /v1/nodes/{node}. See the function.
 func (q *Queries) NodeDelete(ctx context.Context, db DBTX, node *uuid.UUID, name *string) error {
 	_, err := db.Exec(ctx, NodeDelete, node, name)
 	return err
@@ -512,7 +512,7 @@ type NodeMaintenanceParams struct {
 	Name        *string
 }
 
-// PUT and DELETE /v1/nodes/{ident}/maintenance. DELETE also clears the reason and the fault. Called by
+// PUT and DELETE /v1/nodes/{node}/maintenance. DELETE also clears the reason and the fault. Called by
 // Store.NodeMaintenance; no row: no such node.
 // Locks: the node. Plan: nodes_uuid_key and nodes_name_key.
 func (q *Queries) NodeMaintenance(ctx context.Context, db DBTX, arg NodeMaintenanceParams) (int64, error) {
@@ -613,7 +613,7 @@ const NodeTraitAdd = `-- name: NodeTraitAdd :exec
 SELECT node_trait_add($1::uuid, $2::text, $3::text)
 `
 
-// PUT /v1/nodes/{ident}/traits/{trait}. See the function.
+// PUT /v1/nodes/{node}/traits/{trait}. See the function.
 func (q *Queries) NodeTraitAdd(ctx context.Context, db DBTX, node *uuid.UUID, name *string, trait string) error {
 	_, err := db.Exec(ctx, NodeTraitAdd, node, name, trait)
 	return err
@@ -623,7 +623,7 @@ const NodeTraitDelete = `-- name: NodeTraitDelete :exec
 SELECT node_trait_delete($1::uuid, $2::text, $3::text)
 `
 
-// DELETE /v1/nodes/{ident}/traits/{trait}. See the function.
+// DELETE /v1/nodes/{node}/traits/{trait}. See the function.
 func (q *Queries) NodeTraitDelete(ctx context.Context, db DBTX, node *uuid.UUID, name *string, trait string) error {
 	_, err := db.Exec(ctx, NodeTraitDelete, node, name, trait)
 	return err
@@ -636,7 +636,7 @@ FROM nodes AS node
 WHERE node.uuid = $1::uuid OR node.name = $2::text
 `
 
-// GET /v1/nodes/{ident}/traits; no row: no such node.
+// GET /v1/nodes/{node}/traits; no row: no such node.
 // Called by Store.NodeTraitList. Locks nothing. Plan: keys, then node_traits_pkey.
 func (q *Queries) NodeTraitList(ctx context.Context, db DBTX, node *uuid.UUID, name *string) ([]string, error) {
 	row := db.QueryRow(ctx, NodeTraitList, node, name)
@@ -649,7 +649,7 @@ const NodeTraitReplace = `-- name: NodeTraitReplace :exec
 SELECT node_traits_replace($1::uuid, $2::text, $3::text[])
 `
 
-// PUT and DELETE /v1/nodes/{ident}/traits. See the function.
+// PUT and DELETE /v1/nodes/{node}/traits. See the function.
 func (q *Queries) NodeTraitReplace(ctx context.Context, db DBTX, node *uuid.UUID, name *string, traits []string) error {
 	_, err := db.Exec(ctx, NodeTraitReplace, node, name, traits)
 	return err
@@ -807,7 +807,7 @@ type NodeUpdateRow struct {
 	AllocationUuid       []uuid.UUID
 }
 
-// PATCH /v1/nodes/{ident}. See the function. The allocation is the one before the update, unless the
+// PATCH /v1/nodes/{node}. See the function. The allocation is the one before the update, unless the
 // update cleared the instance_uuid.
 func (q *Queries) NodeUpdate(ctx context.Context, db DBTX, node uuid.UUID, revision int64, given json.RawMessage) (NodeUpdateRow, error) {
 	row := db.QueryRow(ctx, NodeUpdate, node, revision, given)

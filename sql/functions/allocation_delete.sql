@@ -1,4 +1,4 @@
--- DELETE /allocations/{consumer}: deletes the consumer with all its allocations.
+-- DELETE /allocations/{consumer_uuid}: deletes the consumer with all its allocations.
 --
 -- Returns whether the consumer existed. Generations of the providers do not change. Locks: the consumer FOR
 -- UPDATE, its providers in the order of their ids.

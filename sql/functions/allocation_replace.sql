@@ -1,4 +1,4 @@
--- PUT /allocations/{consumer} and POST /allocations: sets the allocations of one or more consumers, all or
+-- PUT /allocations/{consumer_uuid} and POST /allocations: sets the allocations of one or more consumers, all or
 -- none.
 --
 -- Consumers: p_consumers, p_projects, p_users, p_types (empty: unchanged). The function compares

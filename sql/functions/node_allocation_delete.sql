@@ -1,5 +1,5 @@
--- DELETE /v1/allocations/{ident}, by UUID or name (the other is null), or, with p_of_node, DELETE
--- /v1/nodes/{ident}/allocation, by the UUID or name of the node. Releases the node of the allocation.
+-- DELETE /v1/allocations/{allocation}, by UUID or name (the other is null), or, with p_of_node, DELETE
+-- /v1/nodes/{node}/allocation, by the UUID or name of the node. Releases the node of the allocation.
 -- Notifies berth_node_allocation_decided if the allocation is extended and was pending.
 --
 -- A pending allocation is deleted; the conductor that processes it later finds no row.

@@ -1,4 +1,4 @@
--- POST /v1/allocations/{ident}/retry: sets an allocation in error, by its UUID or name (the other is null),
+-- POST /v1/allocations/{allocation}/retry: sets an allocation in error, by its UUID or name (the other is null),
 -- to pending again, for p_conductor. It leaves its batch.
 --
 -- Notifies berth_node_allocation_pending. Raises PL041 (no such allocation), PL052 (it is not in error).

@@ -1,4 +1,4 @@
--- PATCH /v1/allocations/{ident}: updates the name and extra of an allocation that was read at p_revision.
+-- PATCH /v1/allocations/{allocation}: updates the name and extra of an allocation that was read at p_revision.
 --
 -- Returns the time of the update and increments the revision. Raises PL041 (it is gone), PL051 (it was
 -- changed since p_revision), 23505 (node_allocations_name_key). Locks: its row.

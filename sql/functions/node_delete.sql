@@ -1,4 +1,4 @@
--- DELETE /v1/nodes/{ident}: deletes the node with its allocation, ports and traits.
+-- DELETE /v1/nodes/{node}: deletes the node with its allocation, ports and traits.
 --
 -- Maintenance overrides the rules about the instance and the state. Raises, in this order: PL030 (no such
 -- node), PL032 (an instance has it), PL035 (it is protected), PL034 (not in this state). Locks: the node

@@ -1,4 +1,4 @@
--- PUT /v1/nodes/{ident}/traits/{trait}.
+-- PUT /v1/nodes/{node}/traits/{trait}.
 --
 -- Raises PL030 (no such node), PL036 (it would be the 51st). Locks: the node. Idempotent.
 -- Calls: node_lock, node_traits_check; the insertion fires node_traits_sync_trigger.

@@ -1,4 +1,4 @@
--- DELETE /v1/nodes/{ident}/traits/{trait}.
+-- DELETE /v1/nodes/{node}/traits/{trait}.
 --
 -- Raises PL030 (no such node), PL037 (the node doesn't have it). Locks: the node.
 -- Calls: node_lock; the deletion fires node_traits_sync_trigger.

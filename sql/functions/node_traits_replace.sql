@@ -1,4 +1,4 @@
--- PUT and DELETE /v1/nodes/{ident}/traits: replaces the traits of the node. Names may repeat.
+-- PUT and DELETE /v1/nodes/{node}/traits: replaces the traits of the node. Names may repeat.
 --
 -- Raises PL030 (no such node), PL036 (more than 50). Locks: the node. Idempotent.
 -- Calls: node_lock, node_traits_check; both statements fire node_traits_sync_trigger.

@@ -1,4 +1,4 @@
--- PATCH /v1/nodes/{ident}: updates a node that was read at p_revision from an object with the names of its
+-- PATCH /v1/nodes/{node}: updates a node that was read at p_revision from an object with the names of its
 -- columns. Its id, UUID, times and reservation do not change, whatever p_node contains.
 --
 -- If the update clears the instance_uuid, it also deletes the node's allocation. The caller has checked

@@ -44,14 +44,14 @@ LEFT JOIN consumers AS consumer ON consumer.id = allocation.consumer_id
 WHERE provider.uuid = @provider::uuid
 ORDER BY allocation.id;
 
--- PUT /allocations/{consumer} and POST /allocations. See the function.
+-- PUT /allocations/{consumer_uuid} and POST /allocations. See the function.
 -- name: AllocationReplace :exec
 SELECT allocation_replace(
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[],
     @check_generations::bool, @generations::bigint[], @unseen::bool[],
     @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]);
 
--- DELETE /allocations/{consumer}. See the function.
+-- DELETE /allocations/{consumer_uuid}. See the function.
 -- name: AllocationDelete :one
 SELECT allocation_delete(@consumer::uuid)::bool AS existed;
 

@@ -24,7 +24,7 @@ FROM generate_series(1, @number::int) AS member (position),
         false, NULL, NULL, true, @sticky::bool, @batch::uuid, @minimum::int, @quiet::bool) AS allocation
 ORDER BY allocation.id;
 
--- POST /v1/allocations/{ident}/retry. See the function.
+-- POST /v1/allocations/{allocation}/retry. See the function.
 -- name: NodeAllocationRetry :exec
 SELECT node_allocation_retry(sqlc.narg('uuid')::uuid, sqlc.narg('name')::text, @conductor::text);
 
@@ -116,7 +116,7 @@ WHERE sqlc.narg('marker')::uuid IS NULL
 ORDER BY sorted.position
 LIMIT @page::int;
 
--- PATCH /v1/allocations/{ident}. See the function.
+-- PATCH /v1/allocations/{allocation}. See the function.
 -- name: NodeAllocationUpdate :one
 SELECT node_allocation_update(@id::bigint, @revision::bigint, sqlc.narg('name')::text, @extra::jsonb)::timestamptz AS updated_at;
 

@@ -164,7 +164,7 @@ SELECT node.*,
     ARRAY(SELECT allocation.uuid FROM node_allocations AS allocation WHERE allocation.node_id = node.id AND allocation.uuid = node.instance_uuid)::uuid[] AS allocation_uuid
 FROM node_create(@node::jsonb) AS node;
 
--- PATCH /v1/nodes/{ident}. See the function. The allocation is the one before the update, unless the
+-- PATCH /v1/nodes/{node}. See the function. The allocation is the one before the update, unless the
 -- update cleared the instance_uuid.
 -- name: NodeUpdate :one
 SELECT node.*,
@@ -188,11 +188,11 @@ FROM node_transition(
     @set_power::bool, sqlc.narg('power_state')::text, sqlc.narg('target_power_state')::text, @tear_down::bool
 ) AS node;
 
--- DELETE /v1/nodes/{ident}. See the function.
+-- DELETE /v1/nodes/{node}. See the function.
 -- name: NodeDelete :exec
 SELECT node_delete(sqlc.narg('node')::uuid, sqlc.narg('name')::text);
 
--- PUT and DELETE /v1/nodes/{ident}/maintenance. DELETE also clears the reason and the fault. Called by
+-- PUT and DELETE /v1/nodes/{node}/maintenance. DELETE also clears the reason and the fault. Called by
 -- Store.NodeMaintenance; no row: no such node.
 -- Locks: the node. Plan: nodes_uuid_key and nodes_name_key.
 -- name: NodeMaintenance :execrows
@@ -203,7 +203,7 @@ UPDATE nodes SET
     revision = revision + 1, updated_at = now()
 WHERE nodes.uuid = sqlc.narg('node')::uuid OR nodes.name = sqlc.narg('name')::text;
 
--- GET /v1/nodes/{ident}/traits; no row: no such node.
+-- GET /v1/nodes/{node}/traits; no row: no such node.
 -- Called by Store.NodeTraitList. Locks nothing. Plan: keys, then node_traits_pkey.
 -- name: NodeTraitList :one
 SELECT
@@ -211,14 +211,14 @@ SELECT
 FROM nodes AS node
 WHERE node.uuid = sqlc.narg('node')::uuid OR node.name = sqlc.narg('name')::text;
 
--- PUT and DELETE /v1/nodes/{ident}/traits. See the function.
+-- PUT and DELETE /v1/nodes/{node}/traits. See the function.
 -- name: NodeTraitReplace :exec
 SELECT node_traits_replace(sqlc.narg('node')::uuid, sqlc.narg('name')::text, @traits::text[]);
 
--- PUT /v1/nodes/{ident}/traits/{trait}. See the function.
+-- PUT /v1/nodes/{node}/traits/{trait}. See the function.
 -- name: NodeTraitAdd :exec
 SELECT node_trait_add(sqlc.narg('node')::uuid, sqlc.narg('name')::text, @trait::text);
 
--- DELETE /v1/nodes/{ident}/traits/{trait}. See the function.
+-- DELETE /v1/nodes/{node}/traits/{trait}. See the function.
 -- name: NodeTraitDelete :exec
 SELECT node_trait_delete(sqlc.narg('node')::uuid, sqlc.narg('name')::text, @trait::text);
