@@ -2,120 +2,17 @@ package e2e
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/route"
 )
-
-// sourcePackage is the functions and methods of a package by name, and its operations.
-type sourcePackage struct {
-	functions, methods map[string]*ast.FuncDecl
-	// operations are the variants of each operation, and files their files.
-	operations map[string]ast.Expr
-	files      map[string]string
-}
-
-// readPackage parses the files of a package without tests.
-func readPackage(t *testing.T, directory string) *sourcePackage {
-	t.Helper()
-	made := &sourcePackage{
-		functions: map[string]*ast.FuncDecl{}, methods: map[string]*ast.FuncDecl{},
-		operations: map[string]ast.Expr{}, files: map[string]string{},
-	}
-	names, err := filepath.Glob("../" + directory + "/*.go")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("%s: %d files, %v", directory, len(names), err)
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range file.Decls {
-			function, ok := one.(*ast.FuncDecl)
-			switch {
-			case ok && function.Recv == nil:
-				made.functions[function.Name.Name] = function
-			case ok:
-				made.methods[function.Name.Name] = function
-			}
-		}
-		ast.Inspect(file, func(node ast.Node) bool {
-			if literal, ok := node.(*ast.CompositeLit); ok {
-				made.addOperation(literal, strings.TrimPrefix(name, "../"))
-			}
-			return true
-		})
-	}
-	return made
-}
-
-// addOperation adds a literal that has the fields ID and Variants.
-func (p *sourcePackage) addOperation(literal *ast.CompositeLit, file string) {
-	fields := map[string]ast.Expr{}
-	for _, element := range literal.Elts {
-		if pair, ok := element.(*ast.KeyValueExpr); ok {
-			if key, ok := pair.Key.(*ast.Ident); ok {
-				fields[key.Name] = pair.Value
-			}
-		}
-	}
-	id, ok := fields["ID"].(*ast.BasicLit)
-	if !ok || fields["Variants"] == nil {
-		return
-	}
-	name, _ := strconv.Unquote(id.Value)
-	p.operations[name], p.files[name] = fields["Variants"], file
-}
-
-// calls returns the names behind a field such as store or queries that a node refers to, itself or through functions
-// of the package.
-func (p *sourcePackage) calls(from ast.Node, field string) []string {
-	found, seen := map[string]bool{}, map[*ast.FuncDecl]bool{}
-	var visit func(ast.Node)
-	follow := func(function *ast.FuncDecl) {
-		if function != nil && !seen[function] {
-			seen[function] = true
-			visit(function.Body)
-		}
-	}
-	visit = func(node ast.Node) {
-		ast.Inspect(node, func(node ast.Node) bool {
-			switch node := node.(type) {
-			case *ast.SelectorExpr:
-				if inner, ok := node.X.(*ast.SelectorExpr); ok && inner.Sel.Name == field {
-					found[node.Sel.Name] = true
-					return false
-				}
-				// A method value has the receiver before it, which has a name of one letter.
-				if inner, ok := node.X.(*ast.Ident); ok && len(inner.Name) == 1 {
-					follow(p.methods[node.Sel.Name])
-				}
-				visit(node.X)
-				return false
-			case *ast.Ident:
-				follow(p.functions[node.Name])
-			}
-			return true
-		})
-	}
-	visit(from)
-	return slices.Sorted(maps.Keys(found))
-}
 
 // sqlSources are the files of queries and functions, by name, and the text of each query.
 type sqlSources struct{ queryFiles, queryTexts, functionFiles map[string]string }
@@ -152,59 +49,75 @@ func readSQL(t *testing.T) *sqlSources {
 
 var functionCall = regexp.MustCompile(`\b(\w+)\s*\(`)
 
-// functions returns the files of the functions that a query calls.
-func (s *sqlSources) functions(query string) (files []string) {
-	for _, call := range functionCall.FindAllStringSubmatch(s.queryTexts[query], -1) {
-		if file := s.functionFiles[call[1]]; file != "" && !slices.Contains(files, file) {
-			files = append(files, file)
+// functions returns the functions that a text of SQL calls, except itself.
+func (s *sqlSources) functions(itself, text string) []string {
+	found := map[string]bool{}
+	for _, call := range functionCall.FindAllStringSubmatch(sqlComment.ReplaceAllString(text, ""), -1) {
+		if s.functionFiles[call[1]] != "" && call[1] != itself {
+			found[call[1]] = true
 		}
 	}
-	return files
+	return slices.Sorted(maps.Keys(found))
 }
 
-// operationsTable returns the table of docs/operations.md for one API.
-func operationsTable(t *testing.T, api *sourcePackage, stores map[string]*sourcePackage, sql *sqlSources, operations []*route.Operation) string {
+var sqlComment = regexp.MustCompile(`(?m)--.*$`)
+
+// linked returns names as links to their files.
+func linked(names []string, files map[string]string) string {
+	var links []string
+	for _, name := range names {
+		links = append(links, fmt.Sprintf("[%s](../%s)", name, files[name]))
+	}
+	return strings.Join(links, ", ")
+}
+
+// operationsTable returns a table of docs/operations.md.
+func operationsTable(t *testing.T, graph *sourceGraph, sql *sqlSources, operations []*route.Operation) string {
 	t.Helper()
 	var table strings.Builder
 	table.WriteString("| Request | Operation | Handler | Queries | Functions |\n| --- | --- | --- | --- | --- |\n")
 	for _, operation := range operations {
-		variants := api.operations[operation.ID]
-		if variants == nil {
+		source := graph.operations[operation.ID]
+		if source == nil {
 			t.Errorf("the source has no operation %q", operation.ID)
 			continue
 		}
-		var queries, functions []string
-		for field, store := range stores {
-			for _, method := range api.calls(variants, field) {
-				if function := store.methods[method]; function != nil {
-					queries = append(queries, store.calls(function, "queries")...)
-				}
-			}
-		}
-		slices.Sort(queries)
-		queries = slices.Compact(queries)
-		for i, query := range queries {
-			file := sql.queryFiles[query]
-			if file == "" {
+		queries, called := graph.queries(source.variants), ""
+		for _, query := range queries {
+			if sql.queryFiles[query] == "" {
 				t.Errorf("%s: no file has the query %s", operation.ID, query)
 			}
-			functions = append(functions, sql.functions(query)...)
-			queries[i] = fmt.Sprintf("[%s](../%s)", query, file)
+			called += sql.queryTexts[query] + "\n"
 		}
-		slices.Sort(functions)
-		functions = slices.Compact(functions)
-		for i, file := range functions {
-			functions[i] = fmt.Sprintf("[%s](../%s)", strings.TrimSuffix(filepath.Base(file), ".sql"), file)
+		var handlers []string
+		for _, file := range graph.handlerFiles(source) {
+			handlers = append(handlers, fmt.Sprintf("[%s](../%s)", filepath.Base(file), file))
 		}
-		file := api.files[operation.ID]
-		fmt.Fprintf(&table, "| `%s %s` | `%s` | [%s](../%s) | %s | %s |\n", operation.Method, operation.Path, operation.ID,
-			filepath.Base(file), file, strings.Join(queries, ", "), strings.Join(functions, ", "))
+		fmt.Fprintf(&table, "| `%s %s` | `%s` | %s | %s | %s |\n", operation.Method, operation.Path, operation.ID,
+			strings.Join(handlers, ", "), linked(queries, sql.queryFiles), linked(sql.functions("", called), sql.functionFiles))
 	}
 	return table.String()
 }
 
-// TestDocs_OperationsPage_MatchesSource compares docs/operations.md with the route tables, the calls in the source, and
-// the files of sql. With -update it writes the tables.
+// functionsTable returns the table of the functions that call others.
+func functionsTable(t *testing.T, sql *sqlSources) string {
+	t.Helper()
+	var table strings.Builder
+	table.WriteString("| Function | Calls |\n| --- | --- |\n")
+	for _, function := range slices.Sorted(maps.Keys(sql.functionFiles)) {
+		text, err := os.ReadFile("../" + sql.functionFiles[function])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if called := sql.functions(function, string(text)); len(called) > 0 {
+			fmt.Fprintf(&table, "| %s | %s |\n", linked([]string{function}, sql.functionFiles), linked(called, sql.functionFiles))
+		}
+	}
+	return table.String()
+}
+
+// TestDocs_OperationsPage_MatchesSource compares docs/operations.md with the route tables, the references in the
+// type-checked source, and the files of sql. With -update it writes the tables.
 func TestDocs_OperationsPage_MatchesSource(t *testing.T) {
 	t.Parallel()
 	const document = "../docs/operations.md"
@@ -212,20 +125,38 @@ func TestDocs_OperationsPage_MatchesSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores := map[string]*sourcePackage{"store": readPackage(t, "server/store"), "search": readPackage(t, "server/candidates")}
-	sql, want := readSQL(t), string(text)
-	apis := map[string][]*route.Operation{
-		"placement": server.Table(server.Options{}).Operations(), "baremetal": server.BaremetalTable(server.Options{}).Operations(),
-	}
-	for api, operations := range apis {
-		table := operationsTable(t, readPackage(t, "server/"+api), stores, sql, operations)
-		begin, end := "<!-- "+api+" -->\n", "<!-- end of "+api+" -->\n"
+	graph, sql, want := readSource(t), readSQL(t), string(text)
+	all := server.Operations()
+	placement := len(server.Table(server.Options{}).Operations())
+	for name, table := range map[string]string{
+		"placement": operationsTable(t, graph, sql, all[:placement]), "baremetal": operationsTable(t, graph, sql, all[placement:]),
+		"functions": functionsTable(t, sql),
+	} {
+		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
 		before, rest, opened := strings.Cut(want, begin)
 		_, after, closed := strings.Cut(rest, end)
 		if !opened || !closed {
-			t.Fatalf("%s lacks the marks of %s", document, api)
+			t.Fatalf("%s lacks the marks of %s", document, name)
 		}
 		want = before + begin + table + end + after
+	}
+	preamble, _, _ := strings.Cut(want, "## Placement API")
+	for _, operation := range all {
+		for _, query := range graph.queries(graph.operations[operation.ID].authorize) {
+			if !strings.Contains(preamble, "`"+query+"`") {
+				t.Errorf("%s: the page does not name the query %s of the authorization", operation.ID, query)
+			}
+		}
+	}
+	for function, file := range graph.files {
+		if !strings.HasPrefix(file, "server/placement/") && !strings.HasPrefix(file, "server/baremetal/") {
+			continue
+		}
+		for _, query := range graph.queries([]string{function}) {
+			if !strings.Contains(want, "["+query+"](") && !strings.Contains(preamble, "`"+query+"`") {
+				t.Errorf("%s can execute %s, which the page lacks", function, query)
+			}
+		}
 	}
 	if want == string(text) {
 		return
