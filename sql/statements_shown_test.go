@@ -30,6 +30,11 @@ var tracked = []string{
 		"total": 9, "reserved": 0, "min_unit": 1, "max_unit": 9, "step_size": 1, "allocation_ratio": 1}]}]',
 		'{00000000-0000-0000-0000-00000000000a}', '{p}', '{u}', '{T}', true, '{2}', '{false}',
 		'{1}', '{00000000-0000-0000-0000-000000000001}', '{VCPU}', '{3}')`,
+	"SELECT provider_create('00000000-0000-0000-0000-000000000003', 'other', NULL)",
+	`SELECT inventory_replace('00000000-0000-0000-0000-000000000003', 0, '[{"class": "VCPU", "total": 8, "reserved": 0,
+		"min_unit": 1, "max_unit": 8, "step_size": 1, "allocation_ratio": 1}]', 0)`,
+	`SELECT allocation_replace('{00000000-0000-0000-0000-00000000000c}', '{p}', '{u}', '{T}', true, '{0}', '{true}',
+		'{1,1}', '{00000000-0000-0000-0000-000000000001,00000000-0000-0000-0000-000000000003}', '{VCPU,VCPU}', '{1,1}')`,
 	"SELECT allocation_delete('00000000-0000-0000-0000-00000000000a')",
 	"INSERT INTO conductors (hostname, drivers) VALUES ('c', '{}')",
 	"SELECT baremetal_backend_set(true)",
@@ -106,7 +111,8 @@ func trackStatements(t *testing.T, calls []string) map[string]string {
 	if _, err := pgx.ForEachRow(rows, []any{&number, &text}, func() error { found[number] = text; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"allocation_claim 1/4", "allocation_claim 3/4", "node_allocation_decide 4/5", "reshape 7/10"} {
+	for _, want := range []string{"allocation_claim 1/4", "allocation_claim 3/4", "allocation_claim_providers 3/4", "allocation_change 4/5",
+		"node_allocation_decide 4/5", "reshape 7/10"} {
 		if found[want] == "" {
 			t.Errorf("pg_stat_statements does not show %s", want)
 		}

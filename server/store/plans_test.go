@@ -151,6 +151,15 @@ func TestServer_StorePoolerMode_WorksWithoutPreparedStatements(t *testing.T) {
 	everything(t, opened)
 }
 
+// onSeveral returns a claim of a new consumer for one unit on each of the numbered providers.
+func onSeveral(consumer uuid.UUID, class string, providers ...int) []store.Claim {
+	made := store.Claim{Consumer: consumer, ProjectID: "project-1", UserID: "user"}
+	for _, number := range providers {
+		made.Allocations = append(made.Allocations, store.Allocation{Provider: dbtest.NumberedUUID("aa", number), Class: class, Amount: 1})
+	}
+	return []store.Claim{made}
+}
+
 // everything runs each operation of the store on one tree.
 func everything(t *testing.T, s *store.Store) {
 	t.Helper()
@@ -208,6 +217,10 @@ func everything(t *testing.T, s *store.Store) {
 				Allocations: []store.Allocation{{Provider: child, Class: "VCPU", Amount: 2}}}})
 		},
 		func() error { _, err := s.AllocationDelete(ctx, consumer); return err },
+		func() error { return s.AllocationReplace(ctx, onSeveral(uuid.New(), "VCPU", 121, 122), true) },
+		func() error {
+			return s.AllocationReplace(ctx, append(onSeveral(uuid.New(), "VCPU", 121, 122), onSeveral(uuid.New(), "DISK_GB", 122)...), true)
+		},
 		func() error { _, err := s.AllocationDelete(ctx, dbtest.NumberedUUID("cc", 101)); return err },
 		func() (err error) { provider, err = s.ProviderCreate(ctx, uuid.New(), "new", &root); return err },
 		func() error {
