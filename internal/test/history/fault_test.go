@@ -39,11 +39,27 @@ const (
 	moved     = "UPDATE inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);"
 )
 
-// longWay disables the path for claims of one consumer on one provider.
+// longWay disables the functions for claims of one consumer.
 var longWay = edit{"allocation_replace", "IF cardinality(p_consumers) = 1 AND", "IF false AND"}
 
 // raise is the statement with which a claim on one provider locks it.
 const raise = "UPDATE provider_generations SET generation = generation + 1, updated_at = now()\n    WHERE provider_id = v_provider;"
+
+// raiseSeveral and raiseChanged are the statements with which a claim on several providers and a change lock
+// them, without the order of the locks.
+const (
+	raiseSeveral = "UPDATE provider_generations SET generation = generation + 1, updated_at = now()\n    WHERE provider_id = ANY (ARRAY(\n" +
+		"        SELECT locked.provider_id FROM provider_generations AS locked WHERE locked.provider_id = ANY (v_providers)\n"
+	raiseChanged = "UPDATE provider_generations SET generation = generation + 1, updated_at = now()\n    WHERE provider_id = ANY (ARRAY(\n" +
+		"        SELECT CASE WHEN locked.provider_id = ANY (v_providers) THEN locked.provider_id END\n" +
+		"        FROM provider_generations AS locked WHERE locked.provider_id = ANY (v_providers || v_old_providers)\n"
+	inOrder = "        ORDER BY locked.provider_id FOR NO KEY UPDATE));"
+	// shuffled locks the providers in random order.
+	shuffled = "        ORDER BY random() FOR NO KEY UPDATE));"
+	// staleUsed is the value that another transaction may have changed since the start of the statement.
+	staleUsed = "(SELECT stale.used FROM inventories AS stale WHERE stale.provider_id = inventories.provider_id " +
+		"AND stale.class_id = inventories.class_id AND pg_sleep(0.03) IS NOT NULL)"
+)
 
 // mutations are possible mistakes in the SQL functions. The tests of this package must detect each
 // of them.
@@ -81,10 +97,30 @@ var mutations = map[string]struct {
 	"a claim on one provider does not increment its generation": {[]edit{
 		{"allocation_claim", raise, "PERFORM FROM provider_generations WHERE provider_id = v_provider FOR NO KEY UPDATE;"},
 	}, byHistory, history.Anything},
+	"a claim on several providers writes a stale usage": {[]edit{
+		{"allocation_claim_providers", raiseSeveral + inOrder, pause},
+		{"allocation_claim_providers", "SET used = used +", "SET used = " + staleUsed + " +"},
+		{"allocation_claim_providers", "RETURN true;", raiseSeveral + inOrder + " RETURN true;"},
+	}, byAudit, history.Anything},
+	"a claim on several providers locks them in random order": {[]edit{
+		{"allocation_claim_providers", raiseSeveral + inOrder, raiseSeveral + shuffled},
+	}, byDeadlock, history.Anything},
+	"a change writes a stale usage": {[]edit{
+		{"allocation_change", raiseChanged + inOrder, pause},
+		{"allocation_change", "SET used = used +", "SET used = " + staleUsed + " +"},
+		{"allocation_change", "RETURN true;", raiseChanged + inOrder + " RETURN true;"},
+	}, byAudit, history.Anything},
+	"a change locks the providers in random order": {[]edit{
+		{"allocation_change", raiseChanged + inOrder, raiseChanged + shuffled},
+	}, byDeadlock, history.Anything},
+	"a change does not compare the consumer generation": {[]edit{
+		{"allocation_change", "consumer.generation = p_generation)", "true)"},
+	}, byHistory, history.Anything},
 	"a claim does not compare the consumer generation": {[]edit{
 		{"consumer_check_generation", "IF (p_actual[i] < 0) <> p_unseen[i] OR p_actual[i] >= 0 AND p_actual[i] <> p_given[i] THEN", "IF false THEN"},
 	}, byHistory, history.Anything},
 	"a claim compares the consumer generation without a lock": {[]edit{
+		longWay,
 		{"consumer_lock", "WHERE consumer.uuid = p_uuids[v_position] FOR NO KEY UPDATE;", "WHERE consumer.uuid = p_uuids[v_position];"},
 		{"consumer_check_generation", "FOR i IN 1 .. cardinality(p_uuids) LOOP", pause + " FOR i IN 1 .. cardinality(p_uuids) LOOP"},
 	}, byHistory, history.Anything},
