@@ -13,8 +13,9 @@ type RequestFunc func(ctx context.Context, client int, n int64) error
 
 // Figures are what a measurement gives.
 type Figures struct {
-	P50  time.Duration
-	Rate float64 // requests a second
+	P50      time.Duration
+	Rate     float64 // requests a second
+	Requests int
 }
 
 // Measure runs clients for a time. Each sends at least one request.
@@ -47,7 +48,7 @@ func (r *Rig) Measure(ctx context.Context, clients int, length time.Duration, do
 	if len(times) == 0 {
 		return Figures{}, ctx.Err()
 	}
-	return Figures{P50: times[len(times)/2], Rate: float64(len(times)) / took.Seconds()}, nil
+	return Figures{P50: times[len(times)/2], Rate: float64(len(times)) / took.Seconds(), Requests: len(times)}, nil
 }
 
 // Counter gives every request of a run a number of its own.

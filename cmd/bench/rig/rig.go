@@ -92,11 +92,21 @@ func (r *Rig) URL(database string) string {
 	return at.String()
 }
 
+// Create creates a database without Berth's schema.
+func (r *Rig) Create(ctx context.Context, database string) error {
+	return r.administer(ctx, "CREATE DATABASE "+pgx.Identifier{database}.Sanitize())
+}
+
 // Copy creates a database with Berth's schema from the default one. It fails while
 // anything is connected to the default one.
 func (r *Rig) Copy(ctx context.Context, database string) error {
+	return r.CopyOf(ctx, cluster.DefaultDatabase, database)
+}
+
+// CopyOf is Copy from another database than the default one.
+func (r *Rig) CopyOf(ctx context.Context, template, database string) error {
 	return r.administer(ctx, "CREATE DATABASE "+pgx.Identifier{database}.Sanitize()+
-		" TEMPLATE "+pgx.Identifier{cluster.DefaultDatabase}.Sanitize())
+		" TEMPLATE "+pgx.Identifier{template}.Sanitize())
 }
 
 // Drop drops a database and ends its connections.
@@ -117,7 +127,12 @@ func (r *Rig) administer(ctx context.Context, statement string) error {
 // Pool connects to a database with the settings of the server, for statements that do
 // not go through it.
 func (r *Rig) Pool(ctx context.Context, database string) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(r.URL(database))
+	return OpenPool(ctx, r.URL(database))
+}
+
+// OpenPool is Pool for a process that has the URL of the database only.
+func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}

@@ -19,12 +19,12 @@ import (
 // and COMMIT included. The first two make the data and prepare the statements.
 func (r *Rig) RoundTrips(ctx context.Context, database string, serve func(*store.Store) http.Handler,
 	ask func(ctx context.Context, url string) error) (int64, error) {
-	proxy, err := newRoundTripProxy(r.URL(database))
+	proxy, err := r.NewRoundTripProxy(database)
 	if err != nil {
 		return 0, err
 	}
-	defer proxy.listener.Close()
-	watched, err := store.Open(ctx, postgres.Options{URL: proxy.url, MaxConns: 1})
+	defer proxy.Close()
+	watched, err := store.Open(ctx, postgres.Options{URL: proxy.URL, MaxConns: 1})
 	if err != nil {
 		return 0, err
 	}
@@ -39,21 +39,23 @@ func (r *Rig) RoundTrips(ctx context.Context, database string, serve func(*store
 			return 0, err
 		}
 	}
-	before := proxy.ready.Load()
+	before := proxy.Count()
 	err = ask(ctx, server.URL)
-	return proxy.ready.Load() - before, err
+	return proxy.Count() - before, err
 }
 
-// roundTripProxy is a proxy of PostgreSQL that counts ReadyForQuery messages.
-type roundTripProxy struct {
+// RoundTripProxy is a proxy of PostgreSQL that counts ReadyForQuery messages.
+type RoundTripProxy struct {
+	// URL is that of the database through the proxy.
+	URL      string
 	listener net.Listener
-	url      string
 	socket   string
 	ready    atomic.Int64
 }
 
-func newRoundTripProxy(database string) (*roundTripProxy, error) {
-	parsed, err := url.Parse(database)
+// NewRoundTripProxy returns a proxy of a database, until Close.
+func (r *Rig) NewRoundTripProxy(database string) (*RoundTripProxy, error) {
+	parsed, err := url.Parse(r.URL(database))
 	if err != nil {
 		return nil, err
 	}
@@ -66,18 +68,24 @@ func newRoundTripProxy(database string) (*roundTripProxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxy := &roundTripProxy{listener: listener, socket: query.Get("host") + "/.s.PGSQL." + port}
+	proxy := &RoundTripProxy{listener: listener, socket: query.Get("host") + "/.s.PGSQL." + port}
 	query.Del("port")
 	query.Set("host", "127.0.0.1")
 	query.Set("sslmode", "disable")
 	query.Set("port", fmt.Sprint(listener.Addr().(*net.TCPAddr).Port))
 	parsed.RawQuery = query.Encode()
-	proxy.url = parsed.String()
+	proxy.URL = parsed.String()
 	go proxy.accept()
 	return proxy, nil
 }
 
-func (e *roundTripProxy) accept() {
+// Count returns the number of round trips so far.
+func (e *RoundTripProxy) Count() int64 { return e.ready.Load() }
+
+// Close stops new connections. Those that are open end with their server.
+func (e *RoundTripProxy) Close() { _ = e.listener.Close() }
+
+func (e *RoundTripProxy) accept() {
 	for {
 		client, err := e.listener.Accept()
 		if err != nil {
@@ -94,7 +102,7 @@ func (e *roundTripProxy) accept() {
 }
 
 // pass copies the messages of the database: a byte of type, four of length, the rest.
-func (e *roundTripProxy) pass(from io.Reader, to io.Writer) {
+func (e *RoundTripProxy) pass(from io.Reader, to io.Writer) {
 	header := make([]byte, 5)
 	for {
 		if _, err := io.ReadFull(from, header); err != nil {

@@ -4,61 +4,25 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berthd/berth/cmd/bench/rig"
 )
 
-// service is a running `berth serve`.
-type service struct {
-	url     string
-	command *exec.Cmd
-}
-
-// start runs `berth serve` on a database and waits until it prints its address.
-func start(ctx context.Context, program, database string) (*service, error) {
-	command := prepare(ctx, program, "serve", "--listen", "127.0.0.1:0", "--database-url", database,
+// start runs `berth serve` on a database.
+func start(ctx context.Context, program, database string) (*rig.Process, error) {
+	return rig.StartProcess(ctx, program, "serve", "--listen", "127.0.0.1:0", "--database-url", database,
 		"--access-log=false", "--log-level", "warn")
-	command.Stderr = os.Stderr
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	greeting, err := bufio.NewReader(stdout).ReadString('\n')
-	url, announced := strings.CutPrefix(strings.TrimSpace(greeting), "Berth is listening on ")
-	if err != nil || !announced {
-		_ = command.Process.Kill()
-		return nil, fmt.Errorf("berth serve printed %q instead of its address: %w", greeting, command.Wait())
-	}
-	go func() { _, _ = io.Copy(io.Discard, stdout) }() // it prints nothing more
-	return &service{url: url, command: command}, nil
-}
-
-// prepare returns a command of berth without the environment variables that change it.
-func prepare(ctx context.Context, program string, arguments ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, program, arguments...)
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "BERTH_") && !strings.HasPrefix(variable, "PG") && !strings.HasPrefix(variable, "OS_") {
-			command.Env = append(command.Env, variable)
-		}
-	}
-	return command
 }
 
 // audit runs `berth db check`.
 func audit(ctx context.Context, program, database string) error {
-	if said, err := prepare(ctx, program, "db", "check", "--database-url", database).CombinedOutput(); err != nil {
+	if said, err := rig.Program(ctx, program, "db", "check", "--database-url", database).CombinedOutput(); err != nil {
 		return fmt.Errorf("berth db check: %w\n%s", err, said)
 	}
 	return nil
@@ -66,25 +30,6 @@ func audit(ctx context.Context, program, database string) error {
 
 // maxPeak is the maximum memory of the service in bytes.
 const maxPeak = 100 << 20
-
-// peak returns the maximum memory that the process has had, from Linux.
-func (s *service) peak() (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.command.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	text, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	kib, err := strconv.ParseInt(text, 10, 64)
-	return kib << 10, err
-}
-
-func (s *service) stop() error {
-	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	return s.command.Wait()
-}
 
 // sample is the state at one time, and the load since the previous sample.
 type sample struct {
@@ -97,8 +42,8 @@ type sample struct {
 }
 
 // take reads the metrics of the service and the statistics of its database.
-func take(ctx context.Context, pool *pgxpool.Pool, service *service) (sample, error) {
-	metrics, err := service.metrics(ctx)
+func take(ctx context.Context, pool *pgxpool.Pool, service *rig.Process) (sample, error) {
+	metrics, err := metricsOf(ctx, service)
 	if err != nil {
 		return sample{}, err
 	}
@@ -117,9 +62,9 @@ func take(ctx context.Context, pool *pgxpool.Pool, service *service) (sample, er
 	return one, err
 }
 
-// metrics returns the metrics without labels.
-func (s *service) metrics(ctx context.Context) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/metrics", nil)
+// metricsOf returns the metrics without labels.
+func metricsOf(ctx context.Context, service *rig.Process) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service.URL+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

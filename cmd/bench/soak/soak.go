@@ -82,8 +82,8 @@ func run(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, service.stop()) }()
-	work, err := newWork(ctx, opened, service.url, s.clients)
+	defer func() { err = errors.Join(err, service.Stop()) }()
+	work, err := newWork(ctx, opened, service.URL, s.clients)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func run(ctx context.Context, s settings) (err error) {
 	}
 	text, flat := verdict(taken, s.alone)
 	fmt.Print(text)
-	peak, err := service.peak()
+	peak, err := service.PeakMemory()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func run(ctx context.Context, s settings) (err error) {
 }
 
 // sampleLoad runs the clients at a rate and takes samples at equal intervals.
-func sampleLoad(ctx context.Context, s settings, work *work, service *service, on *rig.Rig, rate float64) ([]sample, error) {
+func sampleLoad(ctx context.Context, s settings, work *work, service *rig.Process, on *rig.Rig, rate float64) ([]sample, error) {
 	pool, err := on.Pool(ctx, "")
 	if err != nil {
 		return nil, err
