@@ -2,6 +2,7 @@ package candidates
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,6 +16,9 @@ import (
 type bench struct {
 	*rig.Rig
 	settings settings
+	// programs are the one to measure and that of --against.
+	programs []program
+	postgres rig.PostgresCPU
 	machine  string
 	results  []result
 }
@@ -67,28 +71,30 @@ func (b *bench) describe(ctx context.Context) (string, error) {
 // cloud measures all queries on one cloud: without statistics, with them, and then at
 // rising utilization.
 func (b *bench) cloud(ctx context.Context, of shape, trees int, asked []query) (err error) {
-	s, err := build(ctx, b.Rig, of, trees)
+	s, err := build(ctx, b.Rig, b.programs, of, trees)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if razed := s.destroy(); err == nil {
-			err = razed
-		}
-	}()
+	defer func() { err = errors.Join(err, s.destroy()) }()
 	if err := b.empty(ctx, s, asked); err != nil {
 		return err
 	}
-	defer s.close()
+	rows := rowsOf(asked)
+	if len(rows) == 0 {
+		return nil
+	}
 	used := 0
 	for _, at := range rising(b.settings.utilizations, trees) {
 		begun := time.Now()
-		if err := exhaust(ctx, s.conn, used, at.exhaustedTrees(trees)); err != nil {
+		if err := s.exhaust(ctx, used, at.exhaustedTrees(trees)); err != nil {
 			return err
 		}
 		used = at.exhaustedTrees(trees)
 		progress("%s, %d trees, %s used up (%.1f s)", of.name, trees, at, time.Since(begun).Seconds())
-		for _, one := range asked {
+		if b.settings.compare {
+			b.compareAll(ctx, s, rows, at, trees-used)
+		}
+		for _, one := range rows {
 			if err := b.ordinary(ctx, s, one, at, trees-used); err != nil {
 				return err
 			}
@@ -97,7 +103,18 @@ func (b *bench) cloud(ctx context.Context, of shape, trees int, asked []query) (
 	return nil
 }
 
-// empty measures the cloud without usage, and leaves a server running.
+// rowsOf returns the rows that are measured at each utilization.
+func rowsOf(asked []query) []query {
+	var rows []query
+	for _, one := range asked {
+		if !one.memoryOnly {
+			rows = append(rows, one.rows()...)
+		}
+	}
+	return rows
+}
+
+// empty measures the cloud without usage, and leaves the servers running.
 func (b *bench) empty(ctx context.Context, s *cloudDB, asked []query) error {
 	var chilled []coldStart
 	for _, one := range asked {
@@ -105,7 +122,7 @@ func (b *bench) empty(ctx context.Context, s *cloudDB, asked []query) error {
 			chilled = append(chilled, b.measureCold(ctx, s, one))
 		}
 	}
-	if err := settle(ctx, s.conn); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return err
 	}
 	if err := s.open(ctx); err != nil {
@@ -116,92 +133,11 @@ func (b *bench) empty(ctx context.Context, s *cloudDB, asked []query) error {
 	}
 	for _, one := range asked {
 		if one.unlimited && s.trees <= b.settings.unlimitedUpTo {
-			b.results = append(b.results, b.unlimited(ctx, s, one.withoutLimit()))
+			b.results = append(b.results, b.unlimited(ctx, s, one.withLimit(0))...)
+		}
+		if one.memoryOnly {
+			b.results = append(b.results, b.measureMemory(ctx, s, one))
 		}
 	}
 	return ctx.Err()
-}
-
-// ordinary measures one query beside F, and its other measurements. A failure is a
-// result too; only an interruption ends the run.
-func (b *bench) ordinary(ctx context.Context, s *cloudDB, of query, at utilization, free int) error {
-	about := result{Query: of.name, Trees: s.trees, Used: at.String(), singleSize: s.shape.trees > 0}
-	rounds, err := b.check(ctx, s, of, free, &about)
-	if err != nil {
-		b.results = append(b.results, about.as(latency).failed(err))
-		return ctx.Err()
-	}
-	b.results = append(b.results, b.compareToBaseline(ctx, s, of, about, rounds))
-	if of.clients {
-		b.results = append(b.results, b.measureThroughput(ctx, s, of, about, rounds))
-	}
-	if of.random {
-		b.results = append(b.results, b.measureRandomOrder(ctx, s, of, about, free, rounds))
-	}
-	return ctx.Err()
-}
-
-// compareToBaseline compares a query with F.
-func (b *bench) compareToBaseline(ctx context.Context, s *cloudDB, of query, about result, rounds int) result {
-	about = about.as(latency)
-	ask := s.candidateRequest(s.berth, of)
-	var err error
-	if about.RoundTrips, err = b.roundTrips(ctx, s, of); err != nil {
-		return about.failed(err)
-	}
-	if of.memory {
-		if about.PeakMiB, err = peak(func() error { return ask(ctx, 0, 0) }); err != nil {
-			return about.failed(err)
-		}
-	}
-	turns, err := b.Alternate(ctx, 1, rounds, b.settings.length, s.requestBaseline, ask)
-	if err != nil {
-		return about.failed(err)
-	}
-	return about.with(turns, turns.Multiples())
-}
-
-// measureThroughput compares the throughputs of several clients.
-func (b *bench) measureThroughput(ctx context.Context, s *cloudDB, of query, about result, rounds int) result {
-	about = about.as(throughput)
-	turns, err := b.Alternate(ctx, manyClients, rounds, b.settings.length, s.requestBaseline, s.candidateRequest(s.berth, of))
-	if err != nil {
-		return about.failed(err)
-	}
-	return about.with(turns, turns.Shares())
-}
-
-// measureRandomOrder compares a server that shuffles with one that does not.
-func (b *bench) measureRandomOrder(ctx context.Context, s *cloudDB, of query, about result, free, rounds int) result {
-	about = about.as(random)
-	if _, err := count(ctx, s, s.shuffled, of, free); err != nil {
-		return about.failed(err)
-	}
-	turns, err := b.Alternate(ctx, 1, rounds, b.settings.length, s.candidateRequest(s.berth, of), s.candidateRequest(s.shuffled, of))
-	if err != nil {
-		return about.failed(err)
-	}
-	return about.with(turns, turns.Multiples())
-}
-
-// unlimited compares all candidates with one pass over their rows.
-func (b *bench) unlimited(ctx context.Context, s *cloudDB, of query) result {
-	about := result{Query: of.name, Trees: s.trees, Used: utilization{}.String()}.as(noLimit)
-	rounds, err := b.check(ctx, s, of, s.trees, &about)
-	if err != nil {
-		return about.failed(err)
-	}
-	ask := s.candidateRequest(s.berth, of)
-	if about.PeakMiB, err = peak(func() error { return ask(ctx, 0, 0) }); err != nil {
-		return about.failed(err)
-	}
-	baseline, err := s.readingRows(ctx, about.Bytes)
-	if err != nil {
-		return about.failed(err)
-	}
-	turns, err := b.Alternate(ctx, 1, rounds, b.settings.length, baseline, ask)
-	if err != nil {
-		return about.failed(err)
-	}
-	return about.with(turns, turns.Multiples())
 }

@@ -5,9 +5,14 @@
 // Every result is a ratio of alternating measurements. The baseline is F, a net/http
 // handler that runs one SELECT 1 on the same PostgreSQL; for queries without limit, one
 // pass over the rows of the response with as many bytes written; for a database without
-// statistics and for shuffled candidates, the ordinary case. Every cloud has its own
-// database, which is dropped before the next is loaded. fsync is off, because no
+// statistics, the ordinary case. With --against, a second berth program is measured in
+// turn with the first, on a database of its own with the same cloud. Every cloud has its
+// own database, which is dropped before the next is loaded. fsync is off, because no
 // measurement writes, and autovacuum is off, because it would start at a random time.
+//
+// The servers, that of F included, are processes of their own. The CPU time of a request
+// is the time that Linux has given to the processes of PostgreSQL and to the server, and
+// does not include the client, which is this process.
 //
 // It is not a test: it checks the number of candidates in each response, so that a wrong
 // response cannot look fast, and fails only with an error. A missed target is printed and
@@ -37,7 +42,9 @@ type settings struct {
 	rounds         int
 	length         time.Duration
 	unlimitedUpTo  int
-	output, toPlot string
+	output, plots  string
+	berth, against string
+	compare        bool
 }
 
 // Command is 'bench candidates'.
@@ -48,18 +55,23 @@ func Command() *cobra.Command {
 		Use:   "candidates",
 		Short: "Measure allocation candidate queries on clouds of growing size",
 		Long: `Measure allocation candidate queries beside a baseline, on clouds of 1,000 to
-100,000 provider trees and at several utilizations. Print which targets are met: a
-missed target is not an error, a wrong number of candidates is. The database is
-private and is removed at the end; 100,000 trees need about 2 GB of disk and memory.
+100,000 provider trees and at several utilizations: latency, and CPU time of PostgreSQL
+and of the server. Print which targets are met: a missed target is not an error, a wrong
+number of candidates is. The database is private and is removed at the end; 100,000
+trees need about 2 GB of disk and memory. CPU times need Linux.
+
+With --against, measure a second berth program in turn with the first, on a database of
+its own with the same cloud. With --compare, also check that both return the same bytes.
 
   go run ./cmd/bench candidates --sizes 1000
-  go run ./cmd/bench candidates --only nested,pci-8 --output json`,
+  go run ./cmd/bench candidates --only nested,pci-8 --output json
+  go run ./cmd/bench candidates --against ./berth-older --compare --plot docs/plots`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := s.parse(sizes, utilizations, only); err != nil {
 				return err
 			}
-			debug.SetGCPercent(400) // as berth serve does
+			debug.SetGCPercent(400) // the client collects garbage rarely
 			return run(command.Context(), s)
 		},
 	}
@@ -72,7 +84,11 @@ private and is removed at the end; 100,000 trees need about 2 GB of disk and mem
 	flags.DurationVar(&s.length, "length", 150*time.Millisecond, "duration of one measurement")
 	flags.IntVar(&s.unlimitedUpTo, "unlimited", 10000, "largest number of trees at which queries without limit are measured")
 	flags.StringVar(&s.output, "output", "table", "output format: table or json")
-	flags.StringVar(&s.toPlot, "plot", "", "SVG `file` for a plot of the latencies (default: none)")
+	flags.StringVar(&s.plots, "plot", "", "`directory` for the plots "+latencyPlot+" and "+cpuPlot+" (default: none)")
+	flags.StringVar(&s.berth, "berth", "", "`file` of the berth program to measure (default: built from this module)")
+	flags.StringVar(&s.against, "against", "", "`file` of a second berth program to measure in turn with the first (default: none)")
+	flags.BoolVar(&s.compare, "compare", false, "check that both programs return the same bytes; needs --against")
+	command.AddCommand(baselineCommand())
 	return command
 }
 
@@ -96,6 +112,9 @@ func (s *settings) parse(sizes, utilizations, only string) error {
 	if s.rounds < 1 {
 		return errors.New("--rounds must be at least 1")
 	}
+	if s.compare && s.against == "" {
+		return errors.New("--compare needs a second program: pass --against")
+	}
 	if s.output != "table" && s.output != "json" {
 		return fmt.Errorf("invalid --output %q: table or json", s.output)
 	}
@@ -104,6 +123,11 @@ func (s *settings) parse(sizes, utilizations, only string) error {
 
 // run measures, and prints its results even if it is interrupted.
 func run(ctx context.Context, settings settings) error {
+	dir, remove, err := temporary()
+	if err != nil {
+		return err
+	}
+	defer remove()
 	progress("starting a private PostgreSQL ...")
 	opened, err := rig.Open(ctx, map[string]string{
 		"fsync": "off", "full_page_writes": "off", "autovacuum": "off",
@@ -113,16 +137,28 @@ func run(ctx context.Context, settings settings) error {
 		return err
 	}
 	b := &bench{Rig: opened, settings: settings}
-	measured := b.measureAll(ctx)
+	measured := b.measure(ctx, dir)
 	if err := opened.Close(); err != nil {
 		progress("stopping PostgreSQL: %v", err)
 	}
 	b.results = append(b.results, growths(b.results)...)
-	report := report{Machine: b.machine, Results: b.results, Verdicts: judge(b.results)}
+	report := report{Machine: b.machine, Against: settings.against, Results: b.results, Verdicts: judge(b.results)}
 	if err := errors.Join(measured, report.print(settings)); err != nil {
 		return err
 	}
 	return report.failures()
+}
+
+// measure prepares the programs and measures everything.
+func (b *bench) measure(ctx context.Context, dir string) error {
+	var err error
+	if b.postgres, err = b.PostgresCPU(ctx); err != nil {
+		return err
+	}
+	if b.programs, err = programs(ctx, b.Rig, b.settings, dir); err != nil {
+		return err
+	}
+	return b.measureAll(ctx)
 }
 
 // progress prints a line with the time to standard error.

@@ -2,7 +2,7 @@ package candidates
 
 import (
 	"context"
-	"net/http"
+	"errors"
 	"slices"
 	"time"
 
@@ -29,22 +29,23 @@ func (b *bench) measureCold(ctx context.Context, s *cloudDB, of query) coldStart
 	return c
 }
 
-func (b *bench) measureColdOnce(ctx context.Context, s *cloudDB, c *coldStart) error {
+func (b *bench) measureColdOnce(ctx context.Context, s *cloudDB, c *coldStart) (err error) {
 	ctx, stop := context.WithTimeout(ctx, requestTimeout)
 	defer stop()
-	baseline, err := b.Measure(ctx, 1, b.settings.length, s.requestBaseline)
+	on := s.first()
+	baseline, err := b.Measure(ctx, 1, b.settings.length, s.f().request)
 	if err != nil {
 		return err
 	}
-	if err := s.open(ctx); err != nil {
+	if on.ordered, err = on.program.serve(ctx, on.URL(on.database), rig.Connections); err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() { err = errors.Join(err, on.close()) }()
 	// This request opens the HTTP connection, which is not measured; it runs no query.
-	if err := s.Request(ctx, http.MethodGet, s.berth.URL+"/", "", http.StatusOK); err != nil {
+	if err := on.get(on.ordered.URL+"/")(ctx, 0, 0); err != nil {
 		return err
 	}
-	ask := s.candidateRequest(s.berth, c.query)
+	ask := on.contender(c.query).request
 	begun := time.Now()
 	if err := ask(ctx, 0, 0); err != nil {
 		return err
@@ -54,7 +55,7 @@ func (b *bench) measureColdOnce(ctx context.Context, s *cloudDB, c *coldStart) e
 	if err != nil {
 		return err
 	}
-	if _, err := count(ctx, s, s.berth, c.query, s.trees); err != nil {
+	if _, err := count(ctx, on, c.query, s.trees); err != nil {
 		return err
 	}
 	c.first = append(c.first, float64(first)/float64(baseline.P50))
@@ -64,21 +65,22 @@ func (b *bench) measureColdOnce(ctx context.Context, s *cloudDB, c *coldStart) e
 
 // warmStart measures the same query with statistics and compares.
 func (b *bench) warmStart(ctx context.Context, s *cloudDB, c coldStart) []result {
-	about := result{Query: c.query.name, Trees: s.trees, Used: utilization{}.String()}
+	about := result{Trees: s.trees, Used: utilization{}.String()}.of(c.query)
 	if c.err != nil {
 		return []result{about.as(coldFirst).failed(c.err)}
 	}
-	rounds, err := b.check(ctx, s, c.query, s.trees, &about)
+	repeat, err := b.check(ctx, s, c.query, s.trees, &about)
 	if err != nil {
 		return []result{about.as(coldFirst).failed(err)}
 	}
-	turns, err := b.Alternate(ctx, 1, rounds, b.settings.length, s.requestBaseline, s.candidateRequest(s.berth, c.query))
+	all, err := b.alternate(ctx, 1, repeat, []contender{s.f(), s.first().contender(c.query)})
 	if err != nil {
 		return []result{about.as(coldFirst).failed(err)}
 	}
-	warm, baseline := rig.Median(turns.Multiples()), milliseconds(rig.MedianTime(turns.Baseline))
+	warm, baseline := rig.Median(all[1].multiples(all[0])), all[0].latency()
 	compared := func(as kind, cold []float64) result {
 		of := about.as(as)
+		of.Against = nil
 		of.Ratio, of.Lowest, of.Highest = rig.Median(cold)/warm, slices.Min(cold)/warm, slices.Max(cold)/warm
 		of.Milliseconds, of.BaselineMilliseconds = rig.Median(cold)*baseline, warm*baseline
 		return of

@@ -62,7 +62,8 @@ func (l loader) run(ctx context.Context, statement string, arguments ...any) err
 	return nil
 }
 
-// names makes the classes and traits that no standard list has.
+// names makes the classes and traits that no standard list has, in the same order, and
+// so with the same ids, in every database.
 func (l loader) names(ctx context.Context) error {
 	var classes, traits []string
 	for _, member := range l.shape.members {
@@ -75,10 +76,10 @@ func (l loader) names(ctx context.Context) error {
 	if err := l.run(ctx, "SET work_mem = '256MB'"); err != nil {
 		return err
 	}
-	if err := l.run(ctx, "INSERT INTO resource_classes (name) SELECT DISTINCT unnest($1::text[]) ON CONFLICT DO NOTHING", classes); err != nil {
+	if err := l.run(ctx, "INSERT INTO resource_classes (name) SELECT DISTINCT unnest($1::text[]) ORDER BY 1 ON CONFLICT DO NOTHING", classes); err != nil {
 		return err
 	}
-	return l.run(ctx, "INSERT INTO traits (name) SELECT DISTINCT unnest($1::text[]) ON CONFLICT DO NOTHING", traits)
+	return l.run(ctx, "INSERT INTO traits (name) SELECT DISTINCT unnest($1::text[]) ORDER BY 1 ON CONFLICT DO NOTHING", traits)
 }
 
 func (l loader) providers(ctx context.Context) error {
@@ -150,7 +151,7 @@ func (l loader) aggregates(ctx context.Context) error {
 	for _, size := range l.shape.aggregates {
 		if err := l.run(ctx, `
 INSERT INTO aggregates (uuid)
-SELECT md5('aggregate ' || $2::bigint || '/' || number)::uuid FROM generate_series(0, ($1::bigint - 1) / $2::bigint) AS number`,
+SELECT md5('aggregate ' || $2::bigint || '/' || number)::uuid FROM generate_series(0, ($1::bigint - 1) / $2::bigint) AS number ORDER BY number`,
 			l.trees, size); err != nil {
 			return err
 		}

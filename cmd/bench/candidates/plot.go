@@ -52,7 +52,7 @@ func plot(of []result) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img">`+"\n", plotWidth, plotHeight)
 	fmt.Fprintf(&out, "<title>Latency of allocation candidates by size of the cloud</title>\n<style>%s</style>\n", plotStyle)
-	fmt.Fprintf(&out, `<text class="title" x="%d" y="24">GET /allocation_candidates: median latency, one client</text>`+"\n", plotLeft)
+	fmt.Fprintf(&out, `<text class="title" x="%d" y="24">GET /allocation_candidates?limit=10: median latency, one client</text>`+"\n", plotLeft)
 	fmt.Fprintf(&out, `<text x="%d" y="42">each query at its slowest utilization; dashed: F, an HTTP handler with one SELECT 1</text>`+"\n", plotLeft)
 	chart.grid(&out)
 	for i, line := range lines {
@@ -63,13 +63,13 @@ func plot(of []result) string {
 	return out.String()
 }
 
-// seriesOf takes the slowest utilization of each query and size. F is the median of
+// seriesOf takes the slowest utilization of each query with the usual limit and size. F is the median of
 // what was measured beside the queries.
 func seriesOf(of []result) []series {
 	var lines []series
 	baselines := map[float64][]float64{}
 	for _, one := range of {
-		if one.Kind != latency || one.Error != "" || one.singleSize {
+		if one.Kind != latency || one.Limit != few || one.Error != "" || one.singleSize {
 			continue
 		}
 		at := slices.IndexFunc(lines, func(line series) bool { return line.name == one.Query })

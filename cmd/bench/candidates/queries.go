@@ -2,6 +2,7 @@ package candidates
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,20 +10,27 @@ import (
 type query struct {
 	name, shape string
 	// text is the query string without a limit.
-	text  string
-	limit int
+	text string
+	// limit is that of the request, 0 for none; limits are those of further rows.
+	limit  int
+	limits []int
 	// found is how many candidates there are with so many trees free. It keeps a
 	// wrong answer from looking fast.
 	found func(free int) int
-	// clients has it measured with several clients as well, random against a server
-	// that shuffles, cold on a database without statistics, memory with an eye on
-	// the heap, unlimited without the limit.
-	clients, random, cold, memory, unlimited bool
+	// random sends it to a server with candidates in random order. clients has it
+	// measured with several clients as well, cold on a database without statistics,
+	// memory with the peak memory of the server, and unlimited without the limit.
+	random, clients, cold, memory, unlimited bool
+	// memoryOnly measures nothing but the memory.
+	memoryOnly bool
 }
 
 const (
-	few  = 10
-	many = 1000
+	few     = 10
+	hundred = 100
+	many    = 1000
+	// manyNested are all candidates of 1,000 nested trees.
+	manyNested = 3000
 )
 
 // perTree is that many candidates of every free tree.
@@ -41,24 +49,46 @@ const (
 )
 
 func queries() []query {
-	all := []query{
-		{name: "flat", shape: "flat", text: flatText + "&member_of=" + inAll() + "&required=" + traitOfAll, limit: few,
-			found: perTree(1), clients: true, random: true, cold: true, unlimited: true},
+	return slices.Concat(flatQueries(), nestedQueries(), sharedQueries(), deviceQueries())
+}
+
+func flatQueries() []query {
+	flat := flatText + "&member_of=" + inAll() + "&required=" + traitOfAll
+	return []query{
+		{name: "flat", shape: "flat", text: flat, limit: few, limits: []int{hundred, many},
+			found: perTree(1), clients: true, cold: true, unlimited: true},
+		{name: "flat-random", shape: "flat", text: flat, limit: few, limits: []int{hundred, many}, found: perTree(1), random: true},
 		{name: "flat-needle", shape: "flat", text: flatText + "&required=" + needle, limit: few, found: always(1)},
 		{name: "flat-nothing", shape: "flat", text: "resources=VCPU:1000,DISK_GB:10,MEMORY_MB:256", limit: few, found: always(0)},
 		{name: "flat-halves", shape: "flat", text: flatText + "&required=" + lowerHalf + "," + upperHalf, limit: few, found: always(0)},
+	}
+}
 
-		{name: "nested", shape: "nested", text: nestedText + "&required=" + traitOfAll + "&required_COMPUTE=" + traitOfNUMA, limit: few,
-			found: perTree(3), clients: true, random: true, cold: true, unlimited: true},
+func nestedQueries() []query {
+	nested := nestedText + "&required=" + traitOfAll + "&required_COMPUTE=" + traitOfNUMA
+	return []query{
+		{name: "nested", shape: "nested", text: nested, limit: few, limits: []int{hundred, many, manyNested},
+			found: perTree(3), clients: true, cold: true, unlimited: true},
+		{name: "nested-random", shape: "nested", text: nested, limit: few, limits: []int{hundred, many}, found: perTree(3), random: true},
 		{name: "nested-needle", shape: "nested", text: nestedText + "&required=" + needle, limit: few, found: always(3)},
 		{name: "nested-needle-below", shape: "nested", text: nestedText + "&required_COMPUTE=" + needleBelow, limit: few, found: always(2)},
 		{name: "nested-nothing", shape: "nested", text: strings.Replace(nestedText, "VCPU:1,", "VCPU:1000,", 1), limit: few, found: always(0)},
-		{name: "root-dense", shape: "nested", text: nestedText + "&root_required=" + traitOfAll, limit: few, found: perTree(3)},
+		{name: "nested-pair", shape: "nested", text: nestedText + "&required_COMPUTE=" + firstNUMA + "," + secondNUMA, limit: few, found: always(0)},
+		{name: "root-dense", shape: "nested", text: nestedText + "&root_required=" + traitOfAll, limit: few, limits: []int{hundred, many}, found: perTree(3)},
 		{name: "root-rare", shape: "nested", text: nestedText + "&root_required=" + needle, limit: few, found: always(3)},
-
-		{name: "nic", shape: "nic", text: nicText, limit: few, found: perTree(2)},
-		{name: "shared", shape: "shared", text: flatText, limit: few, found: perTree(1)},
+		{name: "nested-large", shape: "nested-large", text: nested, found: perTree(3), memoryOnly: true},
 	}
+}
+
+func sharedQueries() []query {
+	return []query{
+		{name: "nic", shape: "nic", text: nicText, limit: few, limits: []int{hundred, many}, found: perTree(2)},
+		{name: "shared", shape: "shared", text: flatText, limit: few, limits: []int{hundred, many}, found: perTree(1)},
+	}
+}
+
+func deviceQueries() []query {
+	var all []query
 	for _, count := range []int{1, 4, 8} {
 		all = append(all, query{name: fmt.Sprintf("pci-%d", count), shape: "pci", text: devices(count), limit: few,
 			found: perTree(arrangements(count, 8))})
@@ -105,10 +135,18 @@ func (q query) expected(free int) int {
 	return q.limit
 }
 
-// withoutLimit is the query for all candidates.
-func (q query) withoutLimit() query {
-	q.name, q.limit = q.name+"-unlimited", 0
-	return q
+// withLimit is the same query with another limit, 0 for none, as a row of its own.
+func (q query) withLimit(limit int) query {
+	return query{name: q.name, shape: q.shape, text: q.text, limit: limit, found: q.found, random: q.random}
+}
+
+// rows are the query and itself with its further limits.
+func (q query) rows() []query {
+	all := []query{q}
+	for _, limit := range q.limits {
+		all = append(all, q.withLimit(limit))
+	}
+	return all
 }
 
 // chosen reports whether --only selects the query or its shape; an empty list selects all.

@@ -6,23 +6,34 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 
 	"github.com/berthd/berth/cmd/bench/rig"
 )
 
+// Files of --plot.
+const (
+	latencyPlot = "candidates.svg"
+	cpuPlot     = "candidates-1000.svg"
+)
+
 // report is all that is printed.
 type report struct {
-	Machine  string    `json:"machine"`
+	Machine string `json:"machine"`
+	// Against is the file of the second program.
+	Against  string    `json:"against,omitempty"`
 	Results  []result  `json:"results"`
 	Verdicts []verdict `json:"verdicts"`
 }
 
 func (r report) print(settings settings) error {
-	if settings.toPlot != "" {
-		if err := os.WriteFile(settings.toPlot, []byte(plot(r.Results)), 0o644); err != nil {
-			return err
+	if settings.plots != "" {
+		for name, drawn := range map[string]string{latencyPlot: plot(r.Results), cpuPlot: plotCPU(r.Results)} {
+			if err := os.WriteFile(filepath.Join(settings.plots, name), []byte(drawn), 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	if settings.output == "json" {
@@ -49,109 +60,166 @@ func (r report) failures() error {
 
 func (r report) table(to io.Writer) error {
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(out, "%s\n\n", r.Machine)
+	fmt.Fprintf(out, "%s\n", r.Machine)
+	if r.Against != "" {
+		fmt.Fprintf(out, "against %s: its columns are named -, ratios below 1 are those of a faster berth\n", r.Against)
+	}
 	r.latencies(out)
 	r.others(out)
-	fmt.Fprintf(out, "\ntarget\tquery\tlimit\tmeasured\t\tworst at\n")
+	r.comparisons(out)
+	fmt.Fprintf(out, "\ntarget\tquery\tvalue\tmeasured\t\tworst at\n")
 	for _, one := range r.Verdicts {
 		value := fmt.Sprintf("%.3g", one.Value)
 		if one.Outcome == failed || one.Outcome == notMeasured {
 			value = "-"
 		}
-		fmt.Fprintf(out, "%s\t%s\t%.3g\t%s\t%s\t%s\n", one.Target, one.Query, one.Limit, value, one.Outcome, one.Where)
+		fmt.Fprintf(out, "%s\t%s\t%.3g\t%s\t%s\t%s\n", one.Target, label(one.Query, one.RequestLimit), one.Limit, value, one.Outcome, one.Where)
 	}
 	return out.Flush()
 }
 
-// row is what the latencies of one query at one utilization have in common.
-type row struct{ query, used string }
-
-// latencies has a row for each query and utilization, and a column for each size.
+// latencies has a line for each query, limit, utilization and size.
 func (r report) latencies(out io.Writer) {
-	var rows []row
-	var sizes []int
-	cells := map[row]map[int]result{}
-	exponents := map[row]string{}
+	var rows []result
+	exponents := map[result]string{}
 	for _, one := range r.Results {
-		at := row{one.Query, one.Used}
 		switch one.Kind {
 		case latency:
-			if cells[at] == nil {
-				rows, cells[at] = append(rows, at), map[int]result{}
-			}
-			cells[at][one.Trees] = one
-			sizes = append(sizes, one.Trees)
+			rows = append(rows, one)
 		case growth:
-			exponents[at] = fmt.Sprintf("%.3f", one.Ratio)
+			exponents[line(one)] = fmt.Sprintf("%.3f", one.Ratio)
 		}
 	}
-	slices.Sort(sizes)
-	sizes = slices.Compact(sizes)
-	// Clouds are measured one after the other; rows of a query belong together.
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(place(rows, a), place(rows, b)) })
-	fmt.Fprint(out, "median latency, one client\tused up")
-	for _, size := range sizes {
-		fmt.Fprintf(out, "\t%d trees", size)
+	sortRows(rows)
+	fmt.Fprint(out, "\none client\tused up\ttrees\tms\tF\tCPU ms: PostgreSQL\tGo\tsum\tround trips\texponent\tcandidates\tbytes\tpeak MB")
+	if r.Against != "" {
+		fmt.Fprint(out, "\t- ms\t- PostgreSQL\t- Go\t- sum\t- round trips\t- peak MB\tms / - ms\tsum / - sum")
 	}
-	fmt.Fprint(out, "\texponent\tround trips\tcandidates\tbytes\tpeak MiB\n")
-	for _, at := range rows {
-		fmt.Fprintf(out, "%s\t%s", at.query, at.used)
-		var last result
-		for _, size := range sizes {
-			one, measured := cells[at][size]
-			fmt.Fprintf(out, "\t%s", cell(one, measured))
-			if measured {
-				last = one
-			}
+	fmt.Fprintln(out)
+	for _, one := range rows {
+		fmt.Fprintf(out, "%s\t%s\t%d\t", label(one.Query, one.Limit), one.Used, one.Trees)
+		if one.Error != "" {
+			fmt.Fprint(out, "error\n")
+			continue
 		}
-		fmt.Fprintf(out, "\t%s\t%d\t%d\t%d\t%s\n", exponents[at], last.RoundTrips, last.Candidates, last.Bytes, space(last))
+		fmt.Fprintf(out, "%.2f\t%.1f\t%s\t%s\t%s\t%d\t%d\t%s", one.Milliseconds, one.Ratio, costs(one.CPU), trips(one.RoundTrips),
+			exponents[line(one)], one.Candidates, one.Bytes, space(one.PeakMB))
+		if older := one.Against; older != nil {
+			fmt.Fprintf(out, "\t%.2f\t%s\t%s\t%s\t%.2f\t%.2f", older.Milliseconds, costs(older.CPU), trips(older.RoundTrips), space(older.PeakMB),
+				older.LatencyRatio, older.CPURatio)
+		}
+		fmt.Fprintln(out)
 	}
 }
 
-// place is where a query is named first.
-func place(rows []row, of row) int {
-	return slices.IndexFunc(rows, func(one row) bool { return one.query == of.query })
+// line is what a latency and its exponent have in common.
+func line(of result) result {
+	return result{Query: of.Query, Limit: of.Limit, Used: of.Used, Trees: of.Trees}
 }
 
-func cell(one result, measured bool) string {
-	switch {
-	case !measured:
+// sortRows puts the rows of a query together, in the order of the queries: clouds are
+// measured one after the other. Rows without limit come last.
+func sortRows(rows []result) {
+	first := map[string]int{}
+	for i, one := range rows {
+		if _, known := first[one.Query]; !known {
+			first[one.Query] = i
+		}
+	}
+	order := func(limit int) int {
+		if limit == 0 {
+			return 1 << 30
+		}
+		return limit
+	}
+	utilizations := map[string]int{}
+	for i, one := range rows {
+		if _, known := utilizations[one.Used]; !known {
+			utilizations[one.Used] = i
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b result) int {
+		return cmp.Or(cmp.Compare(first[a.Query], first[b.Query]), cmp.Compare(order(a.Limit), order(b.Limit)),
+			cmp.Compare(utilizations[a.Used], utilizations[b.Used]), cmp.Compare(a.Trees, b.Trees))
+	})
+}
+
+func costs(of cpuTime) string {
+	return fmt.Sprintf("%.2f\t%.2f\t%.2f", of.Postgres, of.Server, of.sum())
+}
+
+func trips(count int64) string { return fmt.Sprint(count) }
+
+func space(megabytes float64) string {
+	if megabytes == 0 {
 		return ""
-	case one.Error != "":
-		return "error"
 	}
-	return fmt.Sprintf("%.1f F  %.2f ms", one.Ratio, one.Milliseconds)
-}
-
-func space(of result) string {
-	if of.PeakMiB == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.1f", of.PeakMiB)
+	return fmt.Sprintf("%.1f", megabytes)
 }
 
 // others are held against something else, or measured with several clients.
 func (r report) others(out io.Writer) {
-	fmt.Fprint(out, "\nbeside something else\tquery\ttrees\tused up\tratio\tof all rounds\tms\tbaseline ms\t/s\tbaseline /s\tcandidates\tbytes\tpeak MiB\n")
-	for _, of := range []kind{throughput, noLimit, coldFirst, coldSettled, random} {
+	fmt.Fprint(out, "\nbeside something else\tquery\ttrees\tused up\tratio\tof all rounds\tms\tbaseline ms\t/s\tbaseline /s\tCPU sum\tpeak MB")
+	if r.Against != "" {
+		fmt.Fprint(out, "\t- ms\t- /s\t- CPU sum\t- peak MB")
+	}
+	fmt.Fprintln(out)
+	for _, of := range []kind{throughput, noLimit, memory, coldFirst, coldSettled} {
 		for _, one := range r.Results {
 			if one.Kind != of {
 				continue
 			}
-			fmt.Fprintf(out, "%s\t%s\t%d\t%s\t", one.Kind, one.Query, one.Trees, one.Used)
+			fmt.Fprintf(out, "%s\t%s\t%d\t%s\t", one.Kind, label(one.Query, one.Limit), one.Trees, one.Used)
 			if one.Error != "" {
 				fmt.Fprint(out, "error\n")
 				continue
 			}
-			fmt.Fprintf(out, "%.3f\t%.3f to %.3f\t%.2f\t%.2f\t%s\t%s\t%d\t%d\t%s\n", one.Ratio, one.Lowest, one.Highest, one.Milliseconds, one.BaselineMilliseconds,
-				perSecond(one.Rate), perSecond(one.BaselineRate), one.Candidates, one.Bytes, space(one))
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", decimals(one.Ratio, 3), rounds(one), decimals(one.Milliseconds, 2),
+				decimals(one.BaselineMilliseconds, 2), perSecond(one.Rate), perSecond(one.BaselineRate), decimals(one.CPU.sum(), 2), space(one.PeakMB))
+			if older := one.Against; older != nil {
+				fmt.Fprintf(out, "\t%s\t%s\t%s\t%s", decimals(older.Milliseconds, 2), perSecond(older.Rate), decimals(older.CPU.sum(), 2), space(older.PeakMB))
+			}
+			fmt.Fprintln(out)
 		}
 	}
 }
 
-func perSecond(rate float64) string {
-	if rate == 0 {
+// comparisons has one line for all equal responses, and one for each other.
+func (r report) comparisons(out io.Writer) {
+	compared, bytes := 0, int64(0)
+	var different []result
+	for _, one := range r.Results {
+		if one.Kind != comparison {
+			continue
+		}
+		compared++
+		bytes += one.Bytes
+		if one.Error != "" {
+			different = append(different, one)
+		}
+	}
+	if compared == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%d responses of both programs compared, %d bytes are equal, %d responses differ\n", compared, bytes, len(different))
+	for _, one := range different {
+		fmt.Fprintf(out, "%s\t%s\t%s\n", label(one.Query, one.Limit), one.where(), one.Error)
+	}
+}
+
+func rounds(of result) string {
+	if of.Ratio == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.0f", rate)
+	return fmt.Sprintf("%.3f to %.3f", of.Lowest, of.Highest)
 }
+
+// decimals formats a figure, and 0, which stands for none, as nothing.
+func decimals(figure float64, places int) string {
+	if figure == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.*f", places, figure)
+}
+
+func perSecond(rate float64) string { return decimals(rate, 0) }

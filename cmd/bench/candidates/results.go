@@ -3,10 +3,7 @@ package candidates
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
-
-	"github.com/berthd/berth/cmd/bench/rig"
 )
 
 // kind says what a ratio is a ratio of.
@@ -25,31 +22,53 @@ const (
 	// request and of later ones, as multiples of that with them.
 	coldFirst   kind = "cold, first request"
 	coldSettled kind = "cold, later requests"
-	// random is the latency of shuffled candidates as a multiple of the ordinary.
-	random kind = "random"
+	// memory is the peak memory of the server during one request; it has no ratio.
+	memory kind = "memory"
+	// comparison is whether the programs return the same response; it has no figures.
+	comparison kind = "comparison"
 )
 
 // result is one figure and how it came about.
 type result struct {
 	Kind  kind   `json:"kind"`
 	Query string `json:"query"`
-	Trees int    `json:"trees"`
+	// Limit is that of the request, 0 for none.
+	Limit int `json:"limit"`
+	Trees int `json:"trees"`
 	// Used says how many trees were used up.
-	Used                 string  `json:"used"`
-	Ratio                float64 `json:"ratio"`
-	Lowest               float64 `json:"lowest_ratio,omitempty"`
-	Highest              float64 `json:"highest_ratio,omitempty"`
-	Milliseconds         float64 `json:"milliseconds,omitempty"`
-	BaselineMilliseconds float64 `json:"baseline_milliseconds,omitempty"`
-	Rate                 float64 `json:"rate,omitempty"`
-	BaselineRate         float64 `json:"baseline_rate,omitempty"`
-	Candidates           int     `json:"candidates"`
-	Bytes                int64   `json:"bytes,omitempty"`
-	RoundTrips           int64   `json:"round_trips,omitempty"`
-	PeakMiB              float64 `json:"peak_mib,omitempty"`
-	Error                string  `json:"error,omitempty"`
+	Used    string  `json:"used"`
+	Ratio   float64 `json:"ratio"`
+	Lowest  float64 `json:"lowest_ratio,omitempty"`
+	Highest float64 `json:"highest_ratio,omitempty"`
+	measured
+	BaselineMilliseconds float64  `json:"baseline_milliseconds,omitempty"`
+	BaselineRate         float64  `json:"baseline_rate,omitempty"`
+	BaselineCPU          *cpuTime `json:"baseline_cpu,omitempty"`
+	Candidates           int      `json:"candidates"`
+	// Against is the same of the program of --against.
+	Against *against `json:"against,omitempty"`
+	Error   string   `json:"error,omitempty"`
 	// singleSize results are of a cloud that comes in one size.
 	singleSize bool
+}
+
+// measured are the figures of one program.
+type measured struct {
+	Milliseconds float64 `json:"milliseconds,omitempty"`
+	Rate         float64 `json:"rate,omitempty"`
+	// CPU is that of one request.
+	CPU        cpuTime `json:"cpu,omitzero"`
+	Bytes      int64   `json:"bytes,omitempty"`
+	RoundTrips int64   `json:"round_trips,omitempty"`
+	PeakMB     float64 `json:"peak_mb,omitempty"`
+}
+
+// against are the figures of the program of --against. The ratios are those of the
+// measured program to this one: below 1, the measured one is faster.
+type against struct {
+	measured
+	LatencyRatio float64 `json:"latency_ratio,omitempty"`
+	CPURatio     float64 `json:"cpu_ratio,omitempty"`
 }
 
 func (r result) as(what kind) result {
@@ -57,18 +76,42 @@ func (r result) as(what kind) result {
 	return r
 }
 
-func (r result) failed(err error) result {
-	r.Error = err.Error()
-	progress("%s of %s, %d trees, %s used up: %v", r.Kind, r.Query, r.Trees, r.Used, err)
+// of names the query and the limit of a result.
+func (r result) of(query query) result {
+	r.Query, r.Limit = query.name, query.limit
 	return r
 }
 
-// with takes the figures of all rounds, and their ratios.
-func (r result) with(turns rig.Rounds, ratios []float64) result {
-	r.Ratio, r.Lowest, r.Highest = rig.Median(ratios), slices.Min(ratios), slices.Max(ratios)
-	r.Milliseconds, r.BaselineMilliseconds = milliseconds(rig.MedianTime(turns.Measured)), milliseconds(rig.MedianTime(turns.Baseline))
-	r.Rate, r.BaselineRate = rig.MedianRate(turns.Measured), rig.MedianRate(turns.Baseline)
+func (r result) failed(err error) result {
+	r.Error = err.Error()
+	progress("%s of %s, %s: %v", r.Kind, label(r.Query, r.Limit), r.where(), err)
 	return r
+}
+
+// with takes the figures of all rounds: of a baseline, of the measured program and, if
+// there is one, of the program of --against.
+func (r result) with(all []samples, ratios []float64) result {
+	baseline, measured := all[0], all[1]
+	r.Ratio, r.Lowest, r.Highest = spread(ratios)
+	cpu := baseline.cpu()
+	r.BaselineMilliseconds, r.BaselineRate, r.BaselineCPU = baseline.latency(), baseline.rate(), &cpu
+	r.measured = r.measured.with(measured)
+	if len(all) > 2 {
+		older := against{}
+		if r.Against != nil {
+			older = *r.Against
+		}
+		older.measured = older.measured.with(all[2])
+		older.LatencyRatio, _, _ = spread(measured.multiples(all[2]))
+		older.CPURatio = r.CPU.sum() / older.CPU.sum()
+		r.Against = &older
+	}
+	return r
+}
+
+func (m measured) with(of samples) measured {
+	m.Milliseconds, m.Rate, m.CPU = of.latency(), of.rate(), of.cpu()
+	return m
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -76,18 +119,30 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // where tells results of a query apart.
 func (r result) where() string { return fmt.Sprintf("%d trees, %s used up", r.Trees, r.Used) }
 
+// label names a row: its limit too, unless it is the usual one.
+func label(query string, limit int) string {
+	switch limit {
+	case few:
+		return query
+	case 0:
+		return query + ", no limit"
+	}
+	return fmt.Sprintf("%s, limit=%d", query, limit)
+}
+
 // growths are how multiples of F grow from the smallest cloud to the largest: with
 // the number of trees to the power of this. They take multiples and not times, so
-// that a machine that is slower for some minutes does not count.
+// that a machine that is slower for some minutes does not count. Larger limits have
+// none: a small cloud has fewer candidates than the limit.
 func growths(of []result) []result {
 	var all []result
 	for _, first := range of {
-		if first.Kind != latency || first.Error != "" {
+		if first.Kind != latency || first.Limit != few || first.Error != "" {
 			continue
 		}
 		smallest, largest := first, first
 		for _, other := range of {
-			if other.Kind != latency || other.Query != first.Query || other.Used != first.Used || other.Error != "" {
+			if other.Kind != latency || other.Limit != few || other.Query != first.Query || other.Used != first.Used || other.Error != "" {
 				continue
 			}
 			if other.Trees < smallest.Trees {
@@ -97,11 +152,11 @@ func growths(of []result) []result {
 				largest = other
 			}
 		}
-		if smallest != first || largest == first {
+		if smallest.Trees != first.Trees || largest.Trees == first.Trees {
 			continue
 		}
 		exponent := math.Log(largest.Ratio/smallest.Ratio) / math.Log(float64(largest.Trees)/float64(smallest.Trees))
-		all = append(all, result{Kind: growth, Query: first.Query, Trees: largest.Trees, Used: first.Used, Ratio: exponent})
+		all = append(all, result{Kind: growth, Query: first.Query, Limit: few, Trees: largest.Trees, Used: first.Used, Ratio: exponent})
 	}
 	return all
 }

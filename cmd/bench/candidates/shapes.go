@@ -45,6 +45,8 @@ const (
 	needleBelow   = "CUSTOM_NEEDLE_BELOW"
 	lowerHalf     = "CUSTOM_LOWER_HALF" // every other root has it
 	upperHalf     = "CUSTOM_UPPER_HALF" // the others have it
+	firstNUMA     = "CUSTOM_NUMA_FIRST" // the first NUMA node of every tree has it
+	secondNUMA    = "CUSTOM_NUMA_SECOND"
 	sharing       = "MISC_SHARES_VIA_AGGREGATE"
 	hostsPerShare = 100
 )
@@ -62,6 +64,7 @@ func shapes() []shape {
 			aggregates: []int{everywhere, 1000, 100},
 		},
 		{name: "nested", members: nestedTree()},
+		{name: "nested-large", members: nestedTree(), trees: 20000},
 		{name: "pci", members: hostWithDevices(8)},
 		{name: "nic", members: nicTree()},
 		{
@@ -75,13 +78,16 @@ func shapes() []shape {
 }
 
 // nestedTree is a compute node with two NUMA nodes, below which are three FPGAs
-// and a GPU.
+// and a GPU. A trait of one half of all NUMA nodes is on the first, one of the other
+// half on the second.
 func nestedTree() []member {
-	numa := member{has: []amount{{"VCPU", 32}, {"MEMORY_MB", 131072}}, traits: []string{traitOfNUMA}}
+	numa := func(half string) member {
+		return member{has: []amount{{"VCPU", 32}, {"MEMORY_MB", 131072}}, traits: []string{traitOfNUMA, half}}
+	}
 	fpga := []amount{{"FPGA", 8}}
 	return []member{
 		{has: []amount{{"DISK_GB", 4000}}, traits: []string{traitOfAll}},
-		numa, numa,
+		numa(firstNUMA), numa(secondNUMA),
 		{parent: 1, has: fpga}, {parent: 1, has: fpga}, {parent: 2, has: fpga},
 		{parent: 2, has: []amount{{"PGPU", 1}}},
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -43,20 +42,17 @@ func (c PostgresCPU) Read() (time.Duration, error) {
 		return 0, err
 	}
 	sum += stat.ended
-	processes, err := filepath.Glob("/proc/[0-9]*")
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", c.postmaster))
 	if err != nil {
 		return 0, err
 	}
-	for _, process := range processes {
-		pid, err := strconv.Atoi(filepath.Base(process))
+	for child := range strings.FieldsSeq(string(children)) {
+		pid, err := strconv.Atoi(child)
 		if err != nil {
-			continue
-		}
-		if of, err := readStat(pid); err != nil || of.parent != c.postmaster {
-			continue // it has ended, or is no process of this PostgreSQL
+			return 0, err
 		}
 		one, err := scheduled(pid)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else it has ended
 			return 0, err
 		}
 		sum += one
@@ -98,16 +94,13 @@ func parseStat(text string) (processStat, error) {
 
 // scheduled returns the time that the scheduler has given to the threads of a process.
 func scheduled(pid int) (time.Duration, error) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return 0, err
 	}
-	if len(threads) == 0 {
-		return 0, fmt.Errorf("/proc/%d/task has no schedstat: %w", pid, fs.ErrNotExist)
-	}
 	var sum time.Duration
 	for _, thread := range threads {
-		text, err := os.ReadFile(thread)
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, thread.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the thread has ended
 		}
@@ -117,7 +110,7 @@ func scheduled(pid int) (time.Duration, error) {
 		first, _, _ := strings.Cut(string(text), " ")
 		nanoseconds, err := strconv.ParseInt(first, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", thread, err)
+			return 0, fmt.Errorf("schedstat of %d: %w", pid, err)
 		}
 		sum += time.Duration(nanoseconds)
 	}
