@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/berthd/berth/cmd/bench/rig"
 )
 
 // requestTimeout is the maximum time of a single request, and of the check of a query.
@@ -19,7 +21,7 @@ func (b *bench) check(ctx context.Context, s *cloudDB, of query, free int, about
 	var slowest time.Duration
 	for i, one := range s.all {
 		begun := time.Now()
-		bytes, err := count(ctx, one, of, free)
+		bytes, err := count(ctx, one, one.server(of), of, free)
 		if err != nil {
 			return repeats{}, err
 		}
@@ -39,7 +41,7 @@ func (b *bench) check(ctx context.Context, s *cloudDB, of query, free int, about
 
 // count sends a query, checks the number of candidates in the response and returns the
 // size of the response.
-func count(ctx context.Context, on *deployment, of query, free int) (int64, error) {
+func count(ctx context.Context, on *deployment, server *rig.Process, of query, free int) (int64, error) {
 	ctx, stop := context.WithTimeout(ctx, requestTimeout)
 	defer stop()
 	into, from := io.Pipe()
@@ -51,7 +53,7 @@ func count(ctx context.Context, on *deployment, of query, free int) (int64, erro
 		candidates, malformed = countIn(into)
 		_, _ = io.Copy(io.Discard, into) // so that the other side never waits
 	}()
-	read, err := on.Read(ctx, http.MethodGet, on.server(of).URL+of.path(), "", http.StatusOK, from)
+	read, err := on.Read(ctx, http.MethodGet, server.URL+of.path(), "", http.StatusOK, from)
 	_ = from.CloseWithError(err)
 	<-done
 	switch expected := of.expected(free); {

@@ -32,7 +32,7 @@ func build(ctx context.Context, on *rig.Rig, programs []program, of shape, trees
 			return nil, errors.Join(fmt.Errorf("loading %s: %w", s.name, err), s.destroy())
 		}
 		s.all = append(s.all, loaded)
-		progress("%s: %d trees of %d loaded in %.1f s", of.name, trees, len(of.members), time.Since(begun).Seconds())
+		progress("%s: %d trees of %d loaded in %.1f s", loaded.database, trees, len(of.members), time.Since(begun).Seconds())
 	}
 	if err := s.startBaseline(ctx); err != nil {
 		return nil, errors.Join(err, s.destroy())

@@ -55,7 +55,7 @@ func (b *bench) measureColdOnce(ctx context.Context, s *cloudDB, c *coldStart) (
 	if err != nil {
 		return err
 	}
-	if _, err := count(ctx, on, c.query, s.trees); err != nil {
+	if _, err := count(ctx, on, on.ordered, c.query, s.trees); err != nil {
 		return err
 	}
 	c.first = append(c.first, float64(first)/float64(baseline.P50))

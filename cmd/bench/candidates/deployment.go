@@ -145,29 +145,25 @@ func (d *deployment) startCounted(ctx context.Context, random bool) (*countedSer
 	return &countedServer{process, proxy}, nil
 }
 
-// peak returns by how much the resident memory of a new server exceeds its idle memory
-// during one request, in MB. A request for few candidates has warmed it up.
-func (d *deployment) peak(ctx context.Context, of query) (float64, error) {
-	ctx, stop := context.WithTimeout(ctx, requestTimeout)
-	defer stop()
+// peak checks a request to a new server, which one for few candidates has warmed up. It
+// returns the size of the response, and by how much the resident memory of the server
+// exceeds its idle memory during the request, in MB.
+func (d *deployment) peak(ctx context.Context, of query, free int) (bytes int64, megabytes float64, err error) {
 	server, err := d.program.serve(ctx, d.URL(d.database), rig.Connections)
 	if err != nil {
-		return 0, err
-	}
-	idle, highest, err := d.memory(ctx, server, of)
-	return float64(highest-idle) / 1e6, errors.Join(err, server.Stop())
-}
-
-func (d *deployment) memory(ctx context.Context, server *rig.Process, of query) (idle, highest int64, err error) {
-	if err = d.get(server.URL+of.withLimit(few).path())(ctx, 0, 0); err != nil {
 		return 0, 0, err
 	}
-	if idle, err = server.Memory(); err != nil {
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	if _, err = count(ctx, d, server, of.withLimit(few), free); err != nil {
 		return 0, 0, err
 	}
-	if err = d.get(server.URL+of.path())(ctx, 0, 0); err != nil {
+	idle, err := server.Memory()
+	if err != nil {
 		return 0, 0, err
 	}
-	highest, err = server.PeakMemory()
-	return idle, highest, err
+	if bytes, err = count(ctx, d, server, of, free); err != nil {
+		return 0, 0, err
+	}
+	highest, err := server.PeakMemory()
+	return bytes, float64(highest-idle) / 1e6, err
 }

@@ -1,8 +1,6 @@
 package candidates
 
-import (
-	"context"
-)
+import "context"
 
 // ordinary measures a row beside F, and its other measurements. A failure is a result
 // too; only an interruption ends the run.
@@ -13,7 +11,7 @@ func (b *bench) ordinary(ctx context.Context, s *cloudDB, of query, at utilizati
 		b.results = append(b.results, about.as(latency).failed(err))
 		return ctx.Err()
 	}
-	b.results = append(b.results, b.compareToBaseline(ctx, s, of, about, repeat))
+	b.results = append(b.results, b.compareToBaseline(ctx, s, of, about, free, repeat))
 	if of.clients {
 		b.results = append(b.results, b.measureThroughput(ctx, s, of, about, repeat))
 	}
@@ -21,9 +19,9 @@ func (b *bench) ordinary(ctx context.Context, s *cloudDB, of query, at utilizati
 }
 
 // compareToBaseline compares a query with F.
-func (b *bench) compareToBaseline(ctx context.Context, s *cloudDB, of query, about result, repeat repeats) result {
+func (b *bench) compareToBaseline(ctx context.Context, s *cloudDB, of query, about result, free int, repeat repeats) result {
 	about = about.as(latency)
-	if err := about.count(ctx, s, of, repeat); err != nil {
+	if err := about.count(ctx, s, of, free, repeat); err != nil {
 		return about.failed(err)
 	}
 	all, err := b.alternate(ctx, 1, repeat, s.contenders(of, s.f()))
@@ -35,19 +33,15 @@ func (b *bench) compareToBaseline(ctx context.Context, s *cloudDB, of query, abo
 
 // count counts the round trips of each program, and measures its memory if the query
 // asks for that.
-func (r *result) count(ctx context.Context, s *cloudDB, of query, repeat repeats) error {
-	warmUp := 2
-	if !repeat.warmUp {
-		warmUp = 0
-	}
+func (r *result) count(ctx context.Context, s *cloudDB, of query, free int, repeat repeats) error {
 	for i, one := range s.all {
 		into := r.program(i)
 		var err error
-		if into.RoundTrips, err = one.roundTrips(ctx, of, warmUp); err != nil {
+		if into.RoundTrips, err = one.roundTrips(ctx, of, repeat.warmUps); err != nil {
 			return err
 		}
 		if of.memory {
-			if into.PeakMB, err = one.peak(ctx, of); err != nil {
+			if _, into.PeakMB, err = one.peak(ctx, of, free); err != nil {
 				return err
 			}
 		}
@@ -85,8 +79,8 @@ func (b *bench) unlimited(ctx context.Context, s *cloudDB, of query) []result {
 	if err != nil {
 		return []result{about.as(noLimit).failed(err)}
 	}
-	repeat.warmUp = false // its size makes up for it
-	if err := about.count(ctx, s, of, repeat); err != nil {
+	repeat.warmUps = 0 // its size makes up for it
+	if err := about.count(ctx, s, of, s.trees, repeat); err != nil {
 		return []result{about.as(noLimit).failed(err)}
 	}
 	rows, err := s.readingRows(ctx, about.Bytes)
@@ -110,10 +104,7 @@ func (b *bench) measureMemory(ctx context.Context, s *cloudDB, of query) result 
 	for i, one := range s.all {
 		into := about.program(i)
 		var err error
-		if into.Bytes, err = count(ctx, one, of, s.trees); err != nil {
-			return about.failed(err)
-		}
-		if into.PeakMB, err = one.peak(ctx, of); err != nil {
+		if into.Bytes, into.PeakMB, err = one.peak(ctx, of, s.trees); err != nil {
 			return about.failed(err)
 		}
 	}

@@ -31,7 +31,7 @@ type cpuTime struct {
 
 func (c cpuTime) sum() float64 { return c.Postgres + c.Server }
 
-// slowRequest is the latency from which a request is not repeated to warm up.
+// slowRequest is the latency from which no request is repeated to warm up.
 const slowRequest = time.Second
 
 // alternate measures the contenders alternately, for some rounds. Unless requests are
@@ -39,7 +39,7 @@ const slowRequest = time.Second
 func (b *bench) alternate(ctx context.Context, clients int, of repeats, all []contender) ([]samples, error) {
 	found := make([]samples, len(all))
 	first := 0
-	if of.warmUp {
+	if of.warmUps > 0 {
 		first = -1
 	}
 	for round := first; round < of.rounds; round++ {
@@ -47,8 +47,12 @@ func (b *bench) alternate(ctx context.Context, clients int, of repeats, all []co
 		if round < 0 {
 			length /= 3
 		}
-		for i, one := range all {
-			measured, err := b.measureOne(ctx, clients, length, one)
+		for place := range all {
+			i := place
+			if round%2 == 0 { // what follows another contender may be slower than what precedes it
+				i = len(all) - 1 - place
+			}
+			measured, err := b.measureOne(ctx, clients, length, all[i])
 			if err != nil {
 				return nil, err
 			}
@@ -134,7 +138,9 @@ func (s samples) shares(of samples) []float64 {
 // repeats is how often a measurement is repeated.
 type repeats struct {
 	rounds int
-	warmUp bool
+	// warmUps is the number of requests before one whose round trips are counted. With 0,
+	// there is no round to warm up either.
+	warmUps int
 }
 
 // rowTime is the approximate maximum time of the rounds of a row.
@@ -143,7 +149,14 @@ const rowTime = 15 * time.Second
 // repeat returns as many rounds as fit into rowTime, at most those of the settings.
 func (b *bench) repeat(took time.Duration, contenders int) repeats {
 	one := max(took, b.settings.length) * time.Duration(contenders)
-	return repeats{rounds: max(1, min(b.settings.rounds, int(rowTime/one))), warmUp: took < slowRequest}
+	of := repeats{rounds: max(1, min(b.settings.rounds, int(rowTime/one))), warmUps: 2}
+	switch {
+	case took >= slowRequest:
+		of.warmUps = 0
+	case took >= b.settings.length/3:
+		of.warmUps = 1
+	}
+	return of
 }
 
 // spread returns the median, the minimum and the maximum.
