@@ -64,7 +64,7 @@ documents: ## write the OpenAPI document of every microversion below bin/openapi
 bench: postgresql ## measure requests beside a baseline of the same run; FLAGS='--only writes'
 	$(GO) run ./cmd/bench requests $(FLAGS)
 
-bench-candidates: postgresql ## measure the search for candidates on clouds of 1,000 to 100,000 trees; FLAGS='--sizes 1000'
+bench-candidates: postgresql ## measure the search for candidates on clouds of 1,000 to 100,000 trees; FLAGS='--sizes 1000 --against OLDER_BERTH'
 	$(GO) run ./cmd/bench candidates $(FLAGS)
 
 bench-baremetal: postgresql ## measure how many node allocations are decided in a second, on 1,000 and 10,000 nodes; FLAGS='--rounds 1'

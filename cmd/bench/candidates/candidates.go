@@ -58,7 +58,8 @@ func Command() *cobra.Command {
 100,000 provider trees and at several utilizations: latency, and CPU time of PostgreSQL
 and of the server. Print which targets are met: a missed target is not an error, a wrong
 number of candidates is. The database is private and is removed at the end; 100,000
-trees need about 2 GB of disk and memory. CPU times need Linux.
+trees need about 2 GB of disk and memory, twice that with --against. CPU times are
+those of Linux; other systems are not supported.
 
 With --against, measure a second berth program in turn with the first, on a database of
 its own with the same cloud. With --compare, also check that both return the same bytes.
@@ -114,6 +115,11 @@ func (s *settings) parse(sizes, utilizations, only string) error {
 	}
 	if s.compare && s.against == "" {
 		return errors.New("--compare needs a second program: pass --against")
+	}
+	if s.plots != "" {
+		if at, err := os.Stat(s.plots); err != nil || !at.IsDir() {
+			return fmt.Errorf("invalid --plot %q: not a directory", s.plots)
+		}
 	}
 	if s.output != "table" && s.output != "json" {
 		return fmt.Errorf("invalid --output %q: table or json", s.output)

@@ -19,10 +19,13 @@ const (
 	preferredTrees = 10_000
 )
 
+// cpuPlotStyle gives the older version paler colors, which hide the grid behind them.
 const cpuPlotStyle = plotStyle + `  .postgresql { fill: #4e79a7; }
   .server { fill: #e8852b; }
-  .older { fill-opacity: 0.4; }
+  .postgresql.older { fill: #b8c9dc; }
+  .server.older { fill: #f6cfa7; }
   .value { font-size: 11px; }
+  @media (prefers-color-scheme: dark) { .postgresql.older { fill: #2c405a; } .server.older { fill: #6b421c; } }
 `
 
 // bar is a row of the plot: a label of one or two lines, and its figures.
@@ -119,7 +122,7 @@ func legend(out *strings.Builder, hasOlder bool) {
 	for _, one := range entries {
 		fmt.Fprintf(out, `<rect class="%s" x="%d" y="54" width="11" height="11" rx="2"/>`+"\n", one.class, at)
 		fmt.Fprintf(out, `<text x="%d" y="64">%s</text>`+"\n", at+16, one.name)
-		at += 16 + 7*len(one.name) + 18
+		at += 16 + 6*len(one.name) + 24
 	}
 }
 

@@ -264,3 +264,21 @@ func TestBench_Report_PrintsBothPrograms(t *testing.T) {
 		}
 	}
 }
+
+func TestBench_Settings_ThatContradictEachOther_AreErrors(t *testing.T) {
+	t.Parallel()
+	for _, one := range []settings{
+		{rounds: 1, output: "table", compare: true},
+		{rounds: 1, output: "table", plots: "report_test.go"},
+		{rounds: 1, output: "yaml"},
+		{output: "table"},
+	} {
+		if err := one.parse("1000", "0", ""); err == nil {
+			t.Errorf("%+v is no error", one)
+		}
+	}
+	valid := settings{rounds: 1, output: "json", compare: true, against: "berth", plots: "."}
+	if err := valid.parse("1000", "0", ""); err != nil {
+		t.Error(err)
+	}
+}
