@@ -84,7 +84,7 @@ func TestBench_Targets_CompareTheSameLimitSizeAndUtilization(t *testing.T) {
 	}
 }
 
-func TestBench_Targets_OfOneSize_IgnoreOthers(t *testing.T) {
+func TestBench_TargetsOfOneSize_IgnoreOthers(t *testing.T) {
 	t.Parallel()
 	of := []result{
 		limited(latency, "nested", manyNested, 10000, "0 %", 300), limited(latency, "nested", manyNested, 100000, "0 %", 900),
@@ -265,7 +265,7 @@ func TestBench_Report_PrintsBothPrograms(t *testing.T) {
 	}
 }
 
-func TestBench_Settings_ThatContradictEachOther_AreErrors(t *testing.T) {
+func TestBench_ContradictorySettings_AreErrors(t *testing.T) {
 	t.Parallel()
 	for _, one := range []settings{
 		{rounds: 1, output: "table", compare: true},
