@@ -172,7 +172,7 @@ var packageRules = []packageRule{
 		"cmd/bench/rig", "server", "server/postgres", "server/store",
 	}},
 	{path: "cmd/bench/candidates", purpose: "benchmarks of allocation candidates beside baselines", driver: true, imports: []string{
-		"cmd/bench/rig", "server", "server/postgres", "server/store",
+		"cmd/bench/rig",
 	}},
 	{path: "cmd/bench/baremetal", purpose: "benchmarks of node allocations beside baselines", driver: true, imports: []string{
 		"cmd/bench/rig", "server", "server/baremetal", "server/conductor", "server/postgres",

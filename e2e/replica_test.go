@@ -61,7 +61,7 @@ func TestReplica_LagsOrDown_ReadsIncludeAcknowledgedWrites(t *testing.T) {
 		if got := mustAsk(t, 200, "GET", query, nil); strings.Contains(got.body, host.String()) {
 			t.Errorf("the host is full and still a candidate: %s", got.body)
 		}
-		if !strings.Contains(replica.log(), "-- name: CandidateRoots :many") {
+		if !strings.Contains(replica.log(), "-- name: CandidatePage :many") {
 			t.Error("candidates never came from the replica")
 		}
 	})

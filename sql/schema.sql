@@ -745,6 +745,22 @@ nothing: allocation_apply detects that a provider was deleted meanwhile, and a c
 deleted.';
 
 --
+-- Name: array_overlaps_each(integer[], text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.array_overlaps_each(p_ids integer[], p_sets text[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (NOT (EXISTS (SELECT FROM unnest(array_overlaps_each.p_sets) requested(ids) WHERE (NOT (array_overlaps_each.p_ids && (requested.ids)::integer[])))));
+
+--
+-- Name: FUNCTION array_overlaps_each(p_ids integer[], p_sets text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.array_overlaps_each(p_ids integer[], p_sets text[]) IS 'Reports whether a list of ids has a member of each of some sets. p_sets are texts such as ''{1,2}''.
+
+Called by candidate_meets, for required=in: and several member_of. Locks nothing.';
+
+--
 -- Name: baremetal_backend_set(boolean); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -824,6 +840,28 @@ node_provider_claim for each active allocation. Off: allocation_lock_providers.
 Takes 40 s for 10,000 nodes.
 It sets enable_seqscan off: PostgreSQL plans the statements while there are hardly any providers, and
 uses these plans for all of them. Without the setting 2,000 nodes take 24 s instead of 2 s.';
+
+--
+-- Name: candidate_meets(integer[], integer[], integer[], integer[], text[], integer[], text[], integer[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.candidate_meets(p_trait_ids integer[], p_aggregate_ids integer[], p_required integer[], p_forbidden integer[], p_required_any text[], p_member_of integer[], p_member_of_too text[], p_not_member_of integer[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (((p_required IS NULL) OR (p_trait_ids @> p_required)) AND ((p_forbidden IS NULL) OR (NOT (p_trait_ids && p_forbidden))) AND ((p_required_any IS NULL) OR public.array_overlaps_each(p_trait_ids, p_required_any)) AND ((p_member_of IS NULL) OR (p_aggregate_ids && p_member_of)) AND ((p_member_of_too IS NULL) OR public.array_overlaps_each(p_aggregate_ids, p_member_of_too)) AND ((p_not_member_of IS NULL) OR (NOT (p_aggregate_ids && p_not_member_of))));
+
+--
+-- Name: FUNCTION candidate_meets(p_trait_ids integer[], p_aggregate_ids integer[], p_required integer[], p_forbidden integer[], p_required_any text[], p_member_of integer[], p_member_of_too text[], p_not_member_of integer[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.candidate_meets(p_trait_ids integer[], p_aggregate_ids integer[], p_required integer[], p_forbidden integer[], p_required_any text[], p_member_of integer[], p_member_of_too text[], p_not_member_of integer[]) IS 'Reports whether a provider with these traits and aggregates meets a condition of a candidate query. A null
+argument of the condition requires nothing.
+
+p_required, p_forbidden: all of these traits, none of these. p_required_any: a trait of each of these sets.
+p_member_of: one of these aggregates. p_member_of_too: and one of each of these sets. p_not_member_of: none
+of these aggregates.
+Called by CandidatePage and CandidatePageGeneral for each provider and condition. PostgreSQL inlines it: a
+plan shows the expression instead of the call. Locks nothing.
+Calls: array_overlaps_each.';
 
 --
 -- Name: conductor_take_over(text, interval); Type: FUNCTION; Schema: public; Owner: -
@@ -1117,7 +1155,7 @@ COMMENT ON FUNCTION public.inventory_create(p_provider uuid, p_record jsonb, p_m
 
 p_record: one record as in inventory_write. Returns the new generation.
 Raises PL001 (no such provider), PL006 (reserved), PL004 (unknown class), PL008 (the provider has this
-class already). Locks: root FOR SHARE, provider.';
+class already). Locks: root, provider.';
 
 --
 -- Name: inventory_delete(uuid, text); Type: FUNCTION; Schema: public; Owner: -
@@ -1130,7 +1168,7 @@ DECLARE
     v_locked record;
     v_used bigint;
 BEGIN
-    SELECT /* inventory_delete 1/3 */ * INTO v_locked FROM provider_lock(p_provider, NULL, false, false);
+    SELECT /* inventory_delete 1/3 */ * INTO v_locked FROM provider_lock(p_provider, NULL, true, false);
     SELECT /* inventory_delete 2/3 */ inventory.used INTO v_used
     FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
     WHERE inventory.provider_id = v_locked.provider_id AND class.name = p_class;
@@ -1152,7 +1190,7 @@ $$;
 COMMENT ON FUNCTION public.inventory_delete(p_provider uuid, p_class text) IS 'DELETE /resource_providers/{uuid}/inventories/{class}: deletes the inventory of one class.
 
 Returns the new generation. Raises PL001 (no such provider), PL007 (the provider has none of it), PL005
-(in use). Locks: provider.';
+(in use). Locks: root, provider.';
 
 --
 -- Name: inventory_delete_all(uuid); Type: FUNCTION; Schema: public; Owner: -
@@ -1164,7 +1202,7 @@ CREATE FUNCTION public.inventory_delete_all(p_provider uuid) RETURNS bigint
 DECLARE
     v_locked record;
 BEGIN
-    SELECT /* inventory_delete_all 1/2 */ * INTO v_locked FROM provider_lock(p_provider, NULL, false, false);
+    SELECT /* inventory_delete_all 1/2 */ * INTO v_locked FROM provider_lock(p_provider, NULL, true, false);
     PERFORM /* inventory_delete_all 2/2 */ inventory_delete_except(p_provider, v_locked.provider_id, '{}');
     RETURN provider_bump_generation(v_locked.provider_id);
 END
@@ -1176,7 +1214,7 @@ $$;
 
 COMMENT ON FUNCTION public.inventory_delete_all(p_provider uuid) IS 'DELETE /resource_providers/{uuid}/inventories: deletes all inventories of the provider.
 
-Returns the new generation. Raises PL001 (no such provider) and PL005 (in use). Locks: provider.';
+Returns the new generation. Raises PL001 (no such provider) and PL005 (in use). Locks: root, provider.';
 
 --
 -- Name: inventory_delete_except(uuid, bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
@@ -1208,7 +1246,7 @@ $$;
 COMMENT ON FUNCTION public.inventory_delete_except(p_provider uuid, p_provider_id bigint, p_keep text[]) IS 'Deletes a provider''s inventories of all classes except p_keep.
 
 Raises PL005 naming the classes (in the order of their ids) that still have allocations. The caller has
-locked the provider, so no transaction can add an allocation between check and deletion.';
+locked the provider and its root, so no transaction can add an allocation between check and deletion.';
 
 --
 -- Name: inventory_names(jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -1258,7 +1296,7 @@ COMMENT ON FUNCTION public.inventory_replace(p_provider uuid, p_generation bigin
 
 p_records: see inventory_write; p_min_capacity: see inventory_check_capacity.
 Returns the new generation. Raises, in this order: PL001 (no such provider), PL002 (generation), PL006
-(reserved), PL004 (unknown class), PL005 (a dropped class is in use). Locks: root FOR SHARE, provider.';
+(reserved), PL004 (unknown class), PL005 (a dropped class is in use). Locks: root, provider.';
 
 --
 -- Name: inventory_update(uuid, bigint, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
@@ -1298,7 +1336,7 @@ COMMENT ON FUNCTION public.inventory_update(p_provider uuid, p_generation bigint
 p_record: one record as in inventory_write. Returns the new generation.
 Raises, in this order: PL001 (no such provider), PL002 (generation), PL006 (reserved), PL004 (unknown
 class), PL007 (the provider has none of it).
-Locks: root FOR SHARE, provider.';
+Locks: root, provider.';
 
 --
 -- Name: inventory_write(bigint, bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -1333,6 +1371,29 @@ COMMENT ON FUNCTION public.inventory_write(p_provider_id bigint, p_root_id bigin
 
 p_records is a JSON array of {class, total, reserved, min_unit, max_unit, step_size, allocation_ratio},
 with every member. Raises PL004 (unknown class). The caller has locked the provider and its root.';
+
+--
+-- Name: name_changes_count(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.name_changes_count() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE /* name_changes_count 1/1 */ name_changes SET changes = changes + 1;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION name_changes_count(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.name_changes_count() IS 'Trigger: counts the statements that rename or delete traits or resource classes, so that servers know when the
+ids that they remember are no longer those of the names.
+
+Locks: the only row of name_changes, until the transaction ends; it is the last lock of the functions that
+delete and rename.';
 
 --
 -- Name: node_allocations; Type: TABLE; Schema: public; Owner: -
@@ -2802,7 +2863,7 @@ transaction. It deletes units of other classes; while they are claimed, they sta
 reserved. It uses a provider that exists already, for example one that nova created. It inserts missing
 classes and custom traits.
 Raises 23505 (resource_providers_name_key: another provider has the name).
-Locks: class and traits if they are missing, in that order; the root FOR SHARE, then the provider. The
+Locks: class and traits if they are missing, in that order; the root, then the provider. The
 caller has locked the node, so no other request creates the same provider.
 Calls: provider_create (if there is none), provider_lock, provider_traits_replace (if they differ),
 inventory_write (if the unit differs), provider_bump_generation (if anything was written).';
@@ -3471,8 +3532,8 @@ $$;
 COMMENT ON FUNCTION public.provider_create(p_uuid uuid, p_name text, p_parent uuid) IS 'POST /resource_providers: creates a root, or a child of p_parent.
 
 Returns the UUID of the tree''s root. Raises PL016 (no such parent) and 23505 (resource_providers_name_key
-or _uuid_key). Locks: the tree''s root FOR SHARE, then the parent FOR KEY SHARE, so that it is not
-deleted. Not idempotent: a second call violates the unique constraints.';
+or _uuid_key). Locks: the tree''s root FOR NO KEY UPDATE, then the parent FOR KEY SHARE, so that it is
+not deleted. Not idempotent: a second call violates the unique constraints.';
 
 --
 -- Name: provider_delete(uuid); Type: FUNCTION; Schema: public; Owner: -
@@ -3483,19 +3544,24 @@ CREATE FUNCTION public.provider_delete(p_uuid uuid) RETURNS void
     AS $$
 DECLARE
     v_id bigint;
+    v_root bigint;
     v_rule text;
 BEGIN
     SELECT /* provider_delete 1/7 */ provider.id INTO v_id FROM resource_providers AS provider
     WHERE provider.uuid = p_uuid;
-    -- Lock a root FOR UPDATE at once: two deletions that had both locked it
-    -- FOR SHARE would deadlock.
+    -- Lock a root FOR UPDATE at once: a deletion that had locked it FOR NO KEY UPDATE would
+    -- deadlock with a transaction that has locked it FOR KEY SHARE and waits for that lock.
     IF EXISTS (SELECT /* provider_delete 2/7 */ FROM resource_providers AS provider
         WHERE provider.id = v_id AND provider.parent_id IS NOT NULL) THEN
-        PERFORM /* provider_delete 3/7 */ provider_lock_root(v_id);
+        v_root := provider_lock_root(v_id);
     END IF;
-    PERFORM /* provider_delete 4/7 */ FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
-    PERFORM /* provider_delete 5/7 */ FROM provider_generations AS generation_row
+    PERFORM /* provider_delete 3/7 */ FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
+    PERFORM /* provider_delete 4/7 */ FROM provider_generations AS generation_row
     WHERE generation_row.provider_id = v_id FOR UPDATE;
+    IF EXISTS (SELECT /* provider_delete 5/7 */ FROM resource_providers AS provider
+        WHERE provider.id = v_id AND provider.root_id <> coalesce(v_root, v_id)) THEN
+        RAISE EXCEPTION 'provider % was re-parented concurrently', p_uuid USING ERRCODE = '40001';
+    END IF;
 
     v_rule := CASE
         WHEN NOT EXISTS (SELECT /* provider_delete 6/7 */ FROM resource_providers AS provider
@@ -3530,8 +3596,9 @@ $$;
 COMMENT ON FUNCTION public.provider_delete(p_uuid uuid) IS 'DELETE /resource_providers/{uuid}: deletes the provider with its inventories, traits and aggregate
 memberships.
 
-Raises PL001 (no such provider), PL014 (has children), PL015 (has allocations). Locks: a child''s root FOR
-SHARE, the provider''s row and its row in provider_generations FOR UPDATE.';
+Raises PL001 (no such provider), PL014 (has children), PL015 (has allocations), and 40001 if a root got a
+parent while this waited for its lock: the new root is not locked. Locks: a child''s root FOR
+NO KEY UPDATE, the provider''s row and its row in provider_generations FOR UPDATE.';
 
 --
 -- Name: provider_lock(uuid, bigint, boolean, boolean); Type: FUNCTION; Schema: public; Owner: -
@@ -3573,13 +3640,13 @@ $$;
 
 COMMENT ON FUNCTION public.provider_lock(p_uuid uuid, p_generation bigint, p_with_root boolean, p_with_copies boolean, OUT provider_id bigint, OUT root_id bigint, OUT generation bigint) IS 'Locks one provider for a write of its inventories, traits or aggregates, and checks its generation.
 
-p_generation null: do not check. p_with_root: also lock the tree''s root, because the caller copies its
-id. p_with_copies: the caller writes traits or aggregates, and triggers copy them into the provider''s
-row. Raises PL001 (no such provider) and PL002 (generation differs). Locks: the tree''s root FOR SHARE if
-p_with_root, the provider''s row FOR KEY SHARE (p_with_copies: FOR NO KEY UPDATE), then the row in
-provider_generations FOR NO KEY UPDATE. The foreign keys and copies of the rows to be written take the
-second lock in any case. If they took it after the third, this transaction would deadlock with a deletion
-or rename that has locked the row and waits for the generation.';
+p_generation null: do not check. p_with_root: also lock the tree''s root, because the caller copies its id
+or changes which inventories exist. p_with_copies: the caller writes traits or aggregates, and triggers
+copy them into the provider''s row. Raises PL001 (no such provider) and PL002 (generation differs).
+Locks: the tree''s root FOR NO KEY UPDATE if p_with_root, the provider''s row FOR KEY SHARE (p_with_copies:
+FOR NO KEY UPDATE), then the row in provider_generations FOR NO KEY UPDATE. The foreign keys and copies of
+the rows to be written take the second lock in any case. If they took it after the third, this transaction
+would deadlock with a deletion or rename that has locked the row and waits for the generation.';
 
 --
 -- Name: provider_lock_root(bigint); Type: FUNCTION; Schema: public; Owner: -
@@ -3598,7 +3665,7 @@ BEGIN
         WHERE provider.id = p_provider_id;
         EXIT WHEN v_root IS NULL;
         SELECT /* provider_lock_root 2/3 */ root.root_id INTO v_roots_root FROM resource_providers AS root
-        WHERE root.id = v_root FOR SHARE;
+        WHERE root.id = v_root FOR NO KEY UPDATE;
         EXIT WHEN FOUND;  -- otherwise the root was deleted, and nothing is locked
     END LOOP;
     -- A statement of its own, so that its snapshot includes what was committed
@@ -3619,10 +3686,12 @@ $$;
 COMMENT ON FUNCTION public.provider_lock_root(p_provider_id bigint) IS 'Locks the root of a provider''s tree against re-parenting and returns its id, or null if there is no such
 provider.
 
-Every function that copies the id of a root (into a child or an inventory) calls this first. Locks: the
-root''s row in resource_providers, FOR SHARE. Raises 40001 if the tree was re-parented while this waited:
-the transaction then holds a lock outside of the lock order until it ends, so the store retries the whole
-write.';
+Every function that copies the id of a root (into a child or an inventory), or that inserts or deletes
+inventories, calls this first. Locks: the root''s row in resource_providers, FOR NO KEY UPDATE. Writers of
+the inventories of one tree wait for each other here. With FOR SHARE, two writers of different providers
+of a tree would deadlock on its rows in tree_classes. Raises 40001 if the tree was re-parented while this
+waited: the transaction then holds a lock outside of the lock order until it ends, so the store retries
+the whole write.';
 
 --
 -- Name: provider_reparent(bigint, bigint); Type: FUNCTION; Schema: public; Owner: -
@@ -3634,31 +3703,38 @@ CREATE FUNCTION public.provider_reparent(p_provider_id bigint, p_parent_id bigin
 DECLARE
     v_root bigint := p_provider_id;
     v_subtree bigint[];
+    v_moved record;
 BEGIN
     IF p_parent_id IS NOT NULL THEN
-        SELECT /* provider_reparent 1/7 */ parent.root_id INTO v_root FROM resource_providers AS parent
+        SELECT /* provider_reparent 1/10 */ parent.root_id INTO v_root FROM resource_providers AS parent
         WHERE parent.id = p_parent_id;
     END IF;
-    WITH /* provider_reparent 2/7 */ RECURSIVE subtree AS (
+    WITH /* provider_reparent 2/10 */ RECURSIVE subtree AS (
         SELECT p_provider_id AS id
         UNION  -- ends at the leaves, and at a parent cycle that was made by hand
         SELECT child.id FROM subtree AS parent JOIN resource_providers AS child ON child.parent_id = parent.id
     )
     SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
 
-    PERFORM /* provider_reparent 3/7 */ FROM resource_providers AS provider
+    PERFORM /* provider_reparent 3/10 */ FROM resource_providers AS provider
     WHERE provider.id = ANY (v_subtree) ORDER BY provider.id FOR NO KEY UPDATE;
-    PERFORM /* provider_reparent 4/7 */ FROM provider_generations AS generation_row
+    PERFORM /* provider_reparent 4/10 */ FROM provider_generations AS generation_row
     WHERE generation_row.provider_id = ANY (v_subtree) ORDER BY generation_row.provider_id FOR NO KEY UPDATE;
-    UPDATE /* provider_reparent 5/7 */ provider_generations AS generation_row SET updated_at = now()
+    UPDATE /* provider_reparent 5/10 */ provider_generations AS generation_row SET updated_at = now()
     FROM resource_providers AS descendant
     WHERE descendant.id = ANY (v_subtree) AND descendant.id <> p_provider_id AND descendant.root_id <> v_root
       AND generation_row.provider_id = descendant.id;
-    UPDATE /* provider_reparent 6/7 */ resource_providers AS provider
+    UPDATE /* provider_reparent 6/10 */ resource_providers AS provider
     SET root_id = v_root,
         parent_id = CASE WHEN provider.id = p_provider_id THEN p_parent_id ELSE provider.parent_id END
     WHERE provider.id = ANY (v_subtree);
-    UPDATE /* provider_reparent 7/7 */ inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);
+    FOR v_moved IN SELECT /* provider_reparent 7/10 */ inventory.root_id, inventory.class_id, count(*)::int AS providers
+        FROM inventories AS inventory WHERE inventory.provider_id = ANY (v_subtree) AND inventory.root_id <> v_root
+        GROUP BY inventory.root_id, inventory.class_id LOOP
+        PERFORM /* provider_reparent 8/10 */ tree_class_add(v_moved.root_id, v_moved.class_id, -v_moved.providers);
+        PERFORM /* provider_reparent 9/10 */ tree_class_add(v_root, v_moved.class_id, v_moved.providers);
+    END LOOP;
+    UPDATE /* provider_reparent 10/10 */ inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);
 END
 $$;
 
@@ -3669,7 +3745,9 @@ $$;
 COMMENT ON FUNCTION public.provider_reparent(p_provider_id bigint, p_parent_id bigint) IS 'Changes the parent of a provider (null: makes it a root) and sets the new root of its whole subtree.
 
 The caller has locked both roots and has checked that no parent cycle results. The caller sets updated_at
-of the provider itself; this function sets it for the descendants whose root changes. Locks: the
+of the provider itself; this function sets it for the descendants whose root changes. No trigger counts
+the inventories that it moves: a trigger on updates of inventories would run for every claim. Calls
+tree_class_add for each class of the subtree, for the old and the new root. Locks: the
 subtree''s rows in resource_providers, then those in provider_generations, both FOR NO KEY UPDATE in the
 order of their ids: a rename locks the two in this order too, and writers of inventories lock the second.';
 
@@ -3977,8 +4055,8 @@ every provider, then the allocations, then deletes the inventories that are not 
 Raises, in this order: PL001 (unknown provider among the inventories), PL002 (its generation), PL003
 (consumer generation), PL009 (unknown provider among the allocations), PL004 (unknown class), PL010,
 PL011, PL012 (see allocation_raise_error), PL005 (a dropped inventory is in use).
-Locks: projects, users, types, consumers, roots FOR SHARE, providers, each in the order of their keys,
-before any check.
+Locks: projects, users, types, consumers, roots FOR NO KEY UPDATE, providers, each in the order of their
+keys, before any check.
 Calls: consumer_lock, reshape_lock, reshape_check_generations, consumer_check_generation,
 allocation_resolve, inventory_write for each provider, allocation_apply, inventory_delete_except for each
 provider.';
@@ -4039,7 +4117,7 @@ BEGIN
     FROM reshape_providers(p_inventories) AS shape WHERE shape.root_id IS NOT NULL;
     FOREACH v_root IN ARRAY v_roots LOOP
         SELECT /* reshape_lock 2/6 */ root.root_id <> v_root INTO v_moved
-        FROM resource_providers AS root WHERE root.id = v_root FOR SHARE;
+        FROM resource_providers AS root WHERE root.id = v_root FOR NO KEY UPDATE;
         EXIT WHEN v_moved;  -- null if a root was deleted
     END LOOP;
     IF v_moved OR EXISTS (
@@ -4064,9 +4142,9 @@ $$;
 
 COMMENT ON FUNCTION public.reshape_lock(p_inventories jsonb, p_consumers bigint[], p_providers uuid[]) IS 'Locks the rows that a reshape writes, except its consumers, which the caller has locked.
 
-Locks: the roots of the trees that get inventories FOR SHARE in the order of their ids; the rows of the
-providers that get them FOR KEY SHARE (see provider_lock); then every provider with new inventories or
-with new or present allocations, in the order of their ids.
+Locks: the roots of the trees that get inventories FOR NO KEY UPDATE (see provider_lock_root) in the order
+of their ids; the rows of the providers that get them FOR KEY SHARE (see provider_lock); then every
+provider with new inventories or with new or present allocations, in the order of their ids.
 Raises 40001 if a tree was re-parented meanwhile (see provider_lock_root). Returns the providers of the
 request that exist; one that is created later is not locked.';
 
@@ -4228,6 +4306,76 @@ COMMENT ON FUNCTION public.trait_delete(p_name text) IS 'DELETE /traits/{name}.
 
 Raises PL013 (no such trait), PL021 (a standard trait), PL023 (a provider has it). Locks: the trait FOR
 UPDATE; an insertion into provider_traits waits for this lock through its foreign key.';
+
+--
+-- Name: tree_class_add(bigint, integer, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_class_add(p_root_id bigint, p_class_id integer, p_providers integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF p_providers > 0 THEN
+        INSERT /* tree_class_add 1/3 */ INTO tree_classes AS existing (root_id, class_id, providers)
+        VALUES (p_root_id, p_class_id, p_providers)
+        ON CONFLICT (root_id, class_id) DO UPDATE SET providers = existing.providers + excluded.providers;
+        RETURN;
+    END IF;
+    DELETE /* tree_class_add 2/3 */ FROM tree_classes
+    WHERE root_id = p_root_id AND class_id = p_class_id AND providers <= -p_providers;
+    IF NOT FOUND THEN
+        UPDATE /* tree_class_add 3/3 */ tree_classes SET providers = providers + p_providers
+        WHERE root_id = p_root_id AND class_id = p_class_id;
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_class_add(p_root_id bigint, p_class_id integer, p_providers integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_class_add(p_root_id bigint, p_class_id integer, p_providers integer) IS 'Adds to the number of providers of a tree with an inventory of a class. p_providers is negative for
+inventories that are deleted or moved to another tree.
+
+A row that becomes 0 is deleted, so that the table has no rows of deleted trees and classes. Called by
+tree_class_count and provider_reparent. The caller has locked the root FOR NO KEY UPDATE, or deletes it.';
+
+--
+-- Name: tree_class_count(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_class_count() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_lost record;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        -- No rows if all inventories existed: ON CONFLICT DO UPDATE inserts none.
+        INSERT /* tree_class_count 1/3 */ INTO tree_classes AS existing (root_id, class_id, providers)
+        SELECT changed.root_id, changed.class_id, count(*)
+        FROM changed GROUP BY changed.root_id, changed.class_id ORDER BY changed.root_id, changed.class_id
+        ON CONFLICT (root_id, class_id) DO UPDATE SET providers = existing.providers + excluded.providers;
+        RETURN NULL;
+    END IF;
+    FOR v_lost IN SELECT /* tree_class_count 2/3 */ changed.root_id, changed.class_id, count(*)::int AS providers
+        FROM changed GROUP BY changed.root_id, changed.class_id ORDER BY changed.root_id, changed.class_id LOOP
+        PERFORM /* tree_class_count 3/3 */ tree_class_add(v_lost.root_id, v_lost.class_id, -v_lost.providers);
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_class_count(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_class_count() IS 'Trigger: maintains tree_classes, the number of providers of a tree with an inventory of a class.
+
+Runs after every statement that inserts or deletes inventories, also in bulk. Claims update inventories
+and therefore do not run it; provider_reparent, which updates root_id, counts by itself. The caller has
+locked the root FOR NO KEY UPDATE (provider_lock_root), or deletes it. Calls, for deleted rows:
+tree_class_add for each tree and class.';
 
 --
 -- Name: gcd_of(bigint); Type: AGGREGATE; Schema: public; Owner: -
@@ -4908,6 +5056,34 @@ COMMENT ON COLUMN public.inventories.created_at IS 'Time of creation.';
 COMMENT ON COLUMN public.inventories.updated_at IS 'Time of the last write of the inventory through the API; claims do not count.';
 
 --
+-- Name: name_changes; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.name_changes (
+    only_row boolean DEFAULT true NOT NULL,
+    changes bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT name_changes_only_row_check CHECK (only_row)
+);
+
+--
+-- Name: TABLE name_changes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.name_changes IS 'Name changes: one row with the number of statements that renamed or deleted traits or resource classes. As long as it stays the same, the ids that a server remembers by name are those of the names.';
+
+--
+-- Name: COLUMN name_changes.only_row; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.name_changes.only_row IS 'There is one row.';
+
+--
+-- Name: COLUMN name_changes.changes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.name_changes.changes IS 'Number of statements, maintained by triggers.';
+
+--
 -- Name: node_allocations_id_seq; Type: SEQUENCE; Schema: public; Owner: -
 --
 
@@ -5336,6 +5512,40 @@ ALTER TABLE public.traits ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
 );
 
 --
+-- Name: tree_classes; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.tree_classes (
+    root_id bigint NOT NULL,
+    class_id integer NOT NULL,
+    providers integer NOT NULL
+);
+
+--
+-- Name: TABLE tree_classes; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.tree_classes IS 'Trees by class: how many providers of a tree have an inventory of a class, whatever its free capacity. If a request needs eight different providers of a class, other trees than those with at least eight need not be searched. Maintained by triggers on inventories and by provider_reparent, under the row lock of the root; claims do not change it. It has no foreign keys: the triggers delete the rows of a deleted root only after the root.';
+
+--
+-- Name: COLUMN tree_classes.root_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.tree_classes.root_id IS 'Root of the tree.';
+
+--
+-- Name: COLUMN tree_classes.class_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.tree_classes.class_id IS 'Resource class.';
+
+--
+-- Name: COLUMN tree_classes.providers; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.tree_classes.providers IS 'Number of providers with an inventory of the class, at least 1.';
+
+--
 -- Name: users; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -5486,6 +5696,13 @@ ALTER TABLE ONLY public.import_state
 
 ALTER TABLE ONLY public.inventories
     ADD CONSTRAINT inventories_pkey PRIMARY KEY (provider_id, class_id);
+
+--
+-- Name: name_changes name_changes_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.name_changes
+    ADD CONSTRAINT name_changes_pkey PRIMARY KEY (only_row);
 
 --
 -- Name: node_allocations node_allocations_name_key; Type: CONSTRAINT; Schema: public; Owner: -
@@ -5661,6 +5878,13 @@ ALTER TABLE ONLY public.traits
 
 ALTER TABLE ONLY public.traits
     ADD CONSTRAINT traits_pkey PRIMARY KEY (id);
+
+--
+-- Name: tree_classes tree_classes_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.tree_classes
+    ADD CONSTRAINT tree_classes_pkey PRIMARY KEY (root_id, class_id);
 
 --
 -- Name: users users_external_id_key; Type: CONSTRAINT; Schema: public; Owner: -
@@ -5848,13 +6072,13 @@ COMMENT ON INDEX public.resource_providers_parent_id_idx IS 'Children of a provi
 -- Name: resource_providers_root_id_idx; Type: INDEX; Schema: public; Owner: -
 --
 
-CREATE INDEX resource_providers_root_id_idx ON public.resource_providers USING btree (root_id);
+CREATE INDEX resource_providers_root_id_idx ON public.resource_providers USING btree (root_id, id);
 
 --
 -- Name: INDEX resource_providers_root_id_idx; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON INDEX public.resource_providers_root_id_idx IS 'All providers of a tree.';
+COMMENT ON INDEX public.resource_providers_root_id_idx IS 'All providers of a tree; with their ids, so that a page of trees finds its inventories by them.';
 
 --
 -- Name: resource_providers_roots_idx; Type: INDEX; Schema: public; Owner: -
@@ -5879,6 +6103,30 @@ CREATE INDEX resource_providers_shuffled_roots_idx ON public.resource_providers 
 --
 
 COMMENT ON INDEX public.resource_providers_shuffled_roots_idx IS 'All roots, in a pseudo-random order.';
+
+--
+-- Name: tree_classes_class_id_providers_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX tree_classes_class_id_providers_idx ON public.tree_classes USING btree (class_id, providers, root_id);
+
+--
+-- Name: INDEX tree_classes_class_id_providers_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.tree_classes_class_id_providers_idx IS 'Trees with at least so many providers of a class.';
+
+--
+-- Name: inventories inventories_deleted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER inventories_deleted AFTER DELETE ON public.inventories REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.tree_class_count();
+
+--
+-- Name: inventories inventories_inserted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER inventories_inserted AFTER INSERT ON public.inventories REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.tree_class_count();
 
 --
 -- Name: node_traits node_traits_provider_delete; Type: TRIGGER; Schema: public; Owner: -
@@ -5933,6 +6181,30 @@ CREATE TRIGGER provider_traits_deleted AFTER DELETE ON public.provider_traits RE
 --
 
 CREATE TRIGGER provider_traits_inserted AFTER INSERT ON public.provider_traits REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_traits_denormalize();
+
+--
+-- Name: resource_classes resource_classes_deleted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER resource_classes_deleted AFTER DELETE ON public.resource_classes FOR EACH STATEMENT EXECUTE FUNCTION public.name_changes_count();
+
+--
+-- Name: resource_classes resource_classes_renamed; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER resource_classes_renamed AFTER UPDATE OF name ON public.resource_classes FOR EACH STATEMENT EXECUTE FUNCTION public.name_changes_count();
+
+--
+-- Name: traits traits_deleted; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER traits_deleted AFTER DELETE ON public.traits FOR EACH STATEMENT EXECUTE FUNCTION public.name_changes_count();
+
+--
+-- Name: traits traits_renamed; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER traits_renamed AFTER UPDATE OF name ON public.traits FOR EACH STATEMENT EXECUTE FUNCTION public.name_changes_count();
 
 --
 -- Name: allocations allocations_consumer_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -

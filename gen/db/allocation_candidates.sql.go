@@ -33,7 +33,7 @@ ORDER BY member.root_id
 
 // Returns the roots of all trees that can use the sharing providers among the given ones and among
 // those of one tree: every tree with a member in one of their aggregates.
-// Called by Search.List after one of the three queries above, and for in_tree, if any provider shares.
+// Called by Search.List if a provider that led to a tree shares, and for in_tree.
 // Plan: provider_aggregates_pkey and _aggregate_id_idx, then primary keys: as many rows as the
 // aggregates have members.
 func (q *Queries) CandidateAnchors(ctx context.Context, db DBTX, providers []int64, tree int64) ([]int64, error) {
@@ -75,7 +75,8 @@ SELECT
         FROM unnest($4::uuid[]) WITH ORDINALITY AS requested (uuid, position) ORDER BY requested.position
     )::bigint[] AS tree_ids,
     -- min() reads the first entry of the index in every plan, for any estimate of the number of rows.
-    ((SELECT min(member.aggregate_id) FROM provider_aggregates AS member WHERE member.sharing) IS NOT NULL)::bool AS sharing
+    ((SELECT min(member.aggregate_id) FROM provider_aggregates AS member WHERE member.sharing) IS NOT NULL)::bool AS sharing,
+    (SELECT counter.changes FROM name_changes AS counter WHERE counter.only_row)::bigint AS name_changes
 `
 
 type CandidateNamesParams struct {
@@ -91,12 +92,13 @@ type CandidateNamesRow struct {
 	AggregateIds []int32
 	TreeIds      []int64
 	Sharing      bool
+	NameChanges  int64
 }
 
 // Resolves the names in a candidate query: ids of classes, traits and aggregates (-1 for those that do
-// not exist), the roots of the in_tree providers (-1 likewise), and whether any provider shares its
-// inventory through an aggregate.
-// Called by Search.List, first. Locks nothing.
+// not exist), the roots of the in_tree providers (-1 likewise), whether any provider shares its inventory
+// through an aggregate, and the number of name changes.
+// Called by Search.List for names that the server has not seen yet. Locks nothing.
 // Plan: unique keys; the first entry of provider_aggregates_sharing_idx.
 func (q *Queries) CandidateNames(ctx context.Context, db DBTX, arg CandidateNamesParams) (CandidateNamesRow, error) {
 	row := db.QueryRow(ctx, CandidateNames,
@@ -112,129 +114,228 @@ func (q *Queries) CandidateNames(ctx context.Context, db DBTX, arg CandidateName
 		&i.AggregateIds,
 		&i.TreeIds,
 		&i.Sharing,
+		&i.NameChanges,
 	)
 	return i, err
 }
 
-const CandidateRoots = `-- name: CandidateRoots :many
-SELECT root.id FROM resource_providers AS root
-WHERE root.parent_id IS NULL AND root.id > $1::bigint
-ORDER BY root.id
-LIMIT $2::int
+const CandidatePage = `-- name: CandidatePage :many
+WITH conditions AS MATERIALIZED (
+    SELECT
+        (part ->> 'bit')::bigint AS bit,
+        (part ->> 'required')::int[] AS required,
+        (part ->> 'forbidden')::int[] AS forbidden,
+        (part ->> 'required_any')::text[] AS required_any,
+        (part ->> 'member_of')::int[] AS member_of,
+        (part ->> 'member_of_too')::text[] AS member_of_too,
+        (part ->> 'not_member_of')::int[] AS not_member_of,
+        (part ->> 'root')::bigint AS root_id
+    FROM jsonb_array_elements($1::jsonb) AS part
+
+), amounts AS MATERIALIZED (
+    SELECT
+        (part ->> 'bit')::bigint AS bit,
+        (part ->> 'class')::int AS class_id,
+        (part ->> 'amount')::bigint AS amount
+    FROM jsonb_array_elements($2::jsonb) AS part
+
+), found AS MATERIALIZED (
+    SELECT given.root_id, 0::bigint AS provider_id, 0::bigint AS position
+    FROM unnest($3::bigint[]) AS given (root_id)
+    UNION ALL
+    (
+        SELECT root.id, root.id, 0::bigint FROM resource_providers AS root
+        WHERE $4::text = 'id' AND root.parent_id IS NULL AND root.id > $5::bigint
+        ORDER BY root.id
+        LIMIT $6::int
+    )
+    UNION ALL
+    (
+        SELECT shuffled.root_id, shuffled.root_id, shuffled.position
+        FROM (
+            (
+                SELECT root.id AS root_id, hashint8extended(root.id, 0)::bigint AS position FROM resource_providers AS root
+                WHERE $4::text = 'shuffled' AND root.parent_id IS NULL
+                  AND (hashint8extended(root.id, 0), root.id) > ($7::bigint, $5::bigint)
+                  AND (hashint8extended(root.id, 0), root.id) <= ($8::bigint, $9::bigint)
+                ORDER BY hashint8extended(root.id, 0), root.id
+                LIMIT $6::int
+            )
+            UNION ALL
+            (
+                SELECT root.id, hashint8extended(root.id, 0)::bigint FROM resource_providers AS root
+                WHERE $4::text = 'shuffled' AND $10::bool AND root.parent_id IS NULL
+                  AND (hashint8extended(root.id, 0), root.id) <= ($11::bigint, $12::bigint)
+                ORDER BY hashint8extended(root.id, 0), root.id
+                LIMIT $6::int
+            )
+        ) AS shuffled
+        LIMIT $6::int
+    )
+    UNION ALL
+    (
+        SELECT roomy.root_id, roomy.provider_id, roomy.free
+        FROM (
+            (
+                SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
+                WHERE $4::text = 'free' AND inventory.class_id = $13::int
+                  AND (inventory.free, inventory.provider_id) < ($7::bigint, $5::bigint)
+                  AND (inventory.free, inventory.provider_id) >= ($8::bigint, $9::bigint)
+                ORDER BY inventory.free DESC, inventory.provider_id DESC
+                LIMIT $6::int
+            )
+            UNION ALL
+            (
+                SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
+                WHERE $4::text = 'free' AND $10::bool AND inventory.class_id = $13::int
+                  AND (inventory.free, inventory.provider_id) >= ($11::bigint, $12::bigint)
+                ORDER BY inventory.free DESC, inventory.provider_id DESC
+                LIMIT $6::int
+            )
+        ) AS roomy
+        LIMIT $6::int
+    )
+
+), roots AS MATERIALIZED (
+    SELECT found.root_id AS id FROM found
+    WHERE cardinality($14::int[]) + cardinality($15::int[]) = 0 OR (
+        SELECT root.trait_ids @> $14::int[] AND NOT root.trait_ids && $15::int[]
+        FROM resource_providers AS root WHERE root.id = found.root_id)
+)
+SELECT
+    NULL::bigint AS id,
+    NULL::bigint AS root_id,
+    NULL::bigint AS parent_id,
+    NULL::uuid AS uuid,
+    NULL::int[] AS trait_ids,
+    (SELECT counter.changes FROM name_changes AS counter WHERE counter.only_row)::bigint AS bits,
+    NULL::int AS class_id,
+    NULL::float8 AS capacity,
+    NULL::bigint AS used,
+    CASE WHEN (SELECT min(member.aggregate_id) FROM provider_aggregates AS member WHERE member.sharing) IS NULL THEN 0 ELSE 1 END::bigint AS free,
+    (SELECT array_agg(ARRAY[found.root_id, found.provider_id, found.position, 0]) FROM found)::bigint[] AS list
+UNION ALL
+SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, (
+        SELECT bit_or(condition.bit) FROM conditions AS condition
+        WHERE (condition.root_id IS NULL OR condition.root_id = provider.root_id)
+          AND candidate_meets(
+            provider.trait_ids, provider.aggregate_ids, condition.required, condition.forbidden, condition.required_any,
+            condition.member_of, condition.member_of_too, condition.not_member_of)
+    ), NULL, NULL, NULL, NULL, NULL
+FROM resource_providers AS provider
+WHERE provider.root_id = ANY(ARRAY(SELECT root.id FROM roots AS root))
+UNION ALL
+SELECT
+    inventory.provider_id, NULL, NULL, NULL, NULL, amount.bit, inventory.class_id,
+    trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio), inventory.used, inventory.free, NULL
+FROM inventories AS inventory
+LEFT JOIN amounts AS amount
+    ON amount.class_id = inventory.class_id AND inventory.free >= amount.amount
+    AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
+WHERE inventory.provider_id = ANY(ARRAY(
+    SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT root.id FROM roots AS root))))
 `
 
-// Returns the next roots in the order of their ids. Called by Search.List if no filter selects few
-// trees.
-// Plan: a range of resource_providers_roots_idx, as long as the limit.
-func (q *Queries) CandidateRoots(ctx context.Context, db DBTX, afterID int64, maxRows int32) ([]int64, error) {
-	rows, err := db.Query(ctx, CandidateRoots, afterID, maxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []int64{}
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+type CandidatePageParams struct {
+	Conditions    json.RawMessage
+	Amounts       json.RawMessage
+	Roots         []int64
+	Lead          string
+	AfterID       int64
+	MaxRows       int32
+	AfterPosition int64
+	UntilPosition int64
+	UntilID       int64
+	Wraps         bool
+	StartPosition int64
+	StartID       int64
+	ClassID       int32
+	RootRequired  []int32
+	RootForbidden []int32
 }
 
-const CandidateRootsByAggregate = `-- name: CandidateRootsByAggregate :many
-SELECT provider.id AS provider_id, provider.root_id
-FROM (
-    SELECT DISTINCT member.provider_id
-    FROM unnest($1::int[]) AS requested (id)
-    CROSS JOIN LATERAL (
-        SELECT member.provider_id FROM provider_aggregates AS member
-        WHERE member.aggregate_id = requested.id AND member.provider_id > $2::bigint
-        ORDER BY member.provider_id LIMIT $3::int
-    ) AS member
-    ORDER BY member.provider_id
-    LIMIT $3::int
-) AS found
-CROSS JOIN LATERAL (
-    SELECT provider.id, provider.root_id FROM resource_providers AS provider WHERE provider.id = found.provider_id OFFSET 0
-) AS provider
-ORDER BY provider.id
-`
-
-type CandidateRootsByAggregateRow struct {
-	ProviderID int64
-	RootID     int64
+type CandidatePageRow struct {
+	ID       *int64
+	RootID   *int64
+	ParentID *int64
+	Uuid     *uuid.UUID
+	TraitIds []int32
+	Bits     int64
+	ClassID  *int32
+	Capacity *float64
+	Used     *int64
+	Free     int64
+	List     []int64
 }
 
-// Returns the next providers, in the order of their ids, that are in any of the given aggregates, and
-// the roots of their trees. Called by Search.List if few providers are in them.
-// Plan: a range of provider_aggregates_aggregate_id_idx for each aggregate, as long as the limit, then
-// a primary key for each provider.
-func (q *Queries) CandidateRootsByAggregate(ctx context.Context, db DBTX, aggregateIds []int32, afterID int64, maxRows int32) ([]CandidateRootsByAggregateRow, error) {
-	rows, err := db.Query(ctx, CandidateRootsByAggregate, aggregateIds, afterID, maxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []CandidateRootsByAggregateRow{}
-	for rows.Next() {
-		var i CandidateRootsByAggregateRow
-		if err := rows.Scan(&i.ProviderID, &i.RootID); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const CandidateRootsByFreeCapacity = `-- name: CandidateRootsByFreeCapacity :many
-SELECT inventory.provider_id, inventory.root_id, inventory.free FROM inventories AS inventory
-WHERE inventory.class_id = $1::int AND inventory.free >= $2::bigint
-  AND (inventory.free, inventory.provider_id) < ($3::bigint, $4::bigint)
-ORDER BY inventory.free DESC, inventory.provider_id DESC
-LIMIT $5::int
-`
-
-type CandidateRootsByFreeCapacityParams struct {
-	ClassID    int32
-	Amount     int64
-	BeforeFree int64
-	BeforeID   int64
-	MaxRows    int32
-}
-
-type CandidateRootsByFreeCapacityRow struct {
-	ProviderID int64
-	RootID     int64
-	Free       int64
-}
-
-// Returns the next providers with enough free capacity of a class, those with the most first, and the
-// roots of their trees. Called by Search.List if few trees have that much.
-// Plan: a backward range of inventories_class_id_free_idx, as long as the limit.
-func (q *Queries) CandidateRootsByFreeCapacity(ctx context.Context, db DBTX, arg CandidateRootsByFreeCapacityParams) ([]CandidateRootsByFreeCapacityRow, error) {
-	rows, err := db.Query(ctx, CandidateRootsByFreeCapacity,
-		arg.ClassID,
-		arg.Amount,
-		arg.BeforeFree,
-		arg.BeforeID,
+// Returns a page of trees, each with all providers and inventories, and which of them a candidate query can use: the
+// main query of the search. Rows are of three kinds, in no order:
+//
+//	the page      has no id; bits is the number of name changes, free is 1 if any provider shares its inventory, and list
+//	              has, in the order of the search, {root, the provider that led to it, its position in the lead, flags}
+//	a provider    has a uuid; bits are the conditions that it meets
+//	an inventory  has a class_id; id is its provider, bits the amount that fits in it; one row for each of several amounts
+//
+// Trees whose root lacks root_required or has root_forbidden are in the list only.
+// Called by Search.List, outside of a transaction if one page has all candidates, and for provider summaries. If any
+// provider shares, if the query has same_subtree, or for other leads, CandidatePageGeneral takes over.
+//
+// A condition is what a group requires of a provider beside resources, as a JSON object with a bit of its own and any of
+//
+//	required, forbidden      '{trait ids}': all, none
+//	required_any             '{"{trait ids}"}': one of each
+//	member_of, not_member_of '{aggregate ids}': any, none
+//	member_of_too            '{"{aggregate ids}"}': also any of each
+//	root                     the only tree
+//
+// An amount is a JSON object with a bit of its own, class and amount. More than 62 of them take several queries.
+//
+// lead says how the page finds its trees: 'none' takes roots, 'id' the next roots after after_id, 'shuffled' the next in
+// an order of hashes, 'free' the trees with the next inventories of class_id, those with the most free capacity first.
+// The last two take positions after (after_position, after_id) up to (until_position, until_id); if wraps is set and
+// these are fewer than max_rows, they continue at the beginning, up to (start_position, start_id).
+// Locks nothing.
+// Plan: the range of one index for the lead, as long as the limit; then ranges of resource_providers_root_id_idx and
+// inventories_pkey for all trees at once. There is no join of large sets, so no estimate matters. Cost follows the size of
+// the trees.
+func (q *Queries) CandidatePage(ctx context.Context, db DBTX, arg CandidatePageParams) ([]CandidatePageRow, error) {
+	rows, err := db.Query(ctx, CandidatePage,
+		arg.Conditions,
+		arg.Amounts,
+		arg.Roots,
+		arg.Lead,
+		arg.AfterID,
 		arg.MaxRows,
+		arg.AfterPosition,
+		arg.UntilPosition,
+		arg.UntilID,
+		arg.Wraps,
+		arg.StartPosition,
+		arg.StartID,
+		arg.ClassID,
+		arg.RootRequired,
+		arg.RootForbidden,
 	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []CandidateRootsByFreeCapacityRow{}
+	items := []CandidatePageRow{}
 	for rows.Next() {
-		var i CandidateRootsByFreeCapacityRow
-		if err := rows.Scan(&i.ProviderID, &i.RootID, &i.Free); err != nil {
+		var i CandidatePageRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.RootID,
+			&i.ParentID,
+			&i.Uuid,
+			&i.TraitIds,
+			&i.Bits,
+			&i.ClassID,
+			&i.Capacity,
+			&i.Used,
+			&i.Free,
+			&i.List,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -245,80 +346,374 @@ func (q *Queries) CandidateRootsByFreeCapacity(ctx context.Context, db DBTX, arg
 	return items, nil
 }
 
-const CandidateRootsByTrait = `-- name: CandidateRootsByTrait :many
-SELECT provider.id AS provider_id, provider.root_id
-FROM (
-    SELECT DISTINCT provider_trait.provider_id
-    FROM unnest($1::int[]) AS requested (id)
+const CandidatePageGeneral = `-- name: CandidatePageGeneral :many
+WITH RECURSIVE conditions AS MATERIALIZED (
+    SELECT
+        (part ->> 'bit')::bigint AS bit,
+        (part ->> 'required')::int[] AS required,
+        (part ->> 'forbidden')::int[] AS forbidden,
+        (part ->> 'required_any')::text[] AS required_any,
+        (part ->> 'member_of')::int[] AS member_of,
+        (part ->> 'member_of_too')::text[] AS member_of_too,
+        (part ->> 'not_member_of')::int[] AS not_member_of,
+        (part ->> 'root')::bigint AS root_id
+    FROM jsonb_array_elements($1::jsonb) AS part
+
+), amounts AS MATERIALIZED (
+    SELECT
+        (part ->> 'bit')::bigint AS bit,
+        (part ->> 'class')::int AS class_id,
+        (part ->> 'amount')::bigint AS amount
+    FROM jsonb_array_elements($2::jsonb) AS part
+
+), found AS MATERIALIZED (
+    SELECT given.root_id, 0::bigint AS provider_id, 0::bigint AS position
+    FROM unnest($3::bigint[]) AS given (root_id)
+    UNION ALL
+    (
+        SELECT root.id, root.id, 0::bigint FROM resource_providers AS root
+        WHERE $4::text = 'id' AND root.parent_id IS NULL AND root.id > $5::bigint
+        ORDER BY root.id
+        LIMIT $6::int
+    )
+    UNION ALL
+    (
+        SELECT shuffled.root_id, shuffled.root_id, shuffled.position
+        FROM (
+            (
+                SELECT root.id AS root_id, hashint8extended(root.id, 0)::bigint AS position FROM resource_providers AS root
+                WHERE $4::text = 'shuffled' AND root.parent_id IS NULL
+                  AND (hashint8extended(root.id, 0), root.id) > ($7::bigint, $5::bigint)
+                  AND (hashint8extended(root.id, 0), root.id) <= ($8::bigint, $9::bigint)
+                ORDER BY hashint8extended(root.id, 0), root.id
+                LIMIT $6::int
+            )
+            UNION ALL
+            (
+                SELECT root.id, hashint8extended(root.id, 0)::bigint FROM resource_providers AS root
+                WHERE $4::text = 'shuffled' AND $10::bool AND root.parent_id IS NULL
+                  AND (hashint8extended(root.id, 0), root.id) <= ($11::bigint, $12::bigint)
+                ORDER BY hashint8extended(root.id, 0), root.id
+                LIMIT $6::int
+            )
+        ) AS shuffled
+        LIMIT $6::int
+    )
+    UNION ALL
+    (
+        SELECT roomy.root_id, roomy.provider_id, roomy.free
+        FROM (
+            (
+                SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
+                WHERE $4::text = 'free' AND inventory.class_id = $13::int
+                  AND (inventory.free, inventory.provider_id) < ($7::bigint, $5::bigint)
+                  AND (inventory.free, inventory.provider_id) >= ($8::bigint, $9::bigint)
+                ORDER BY inventory.free DESC, inventory.provider_id DESC
+                LIMIT $6::int
+            )
+            UNION ALL
+            (
+                SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
+                WHERE $4::text = 'free' AND $10::bool AND inventory.class_id = $13::int
+                  AND (inventory.free, inventory.provider_id) >= ($11::bigint, $12::bigint)
+                ORDER BY inventory.free DESC, inventory.provider_id DESC
+                LIMIT $6::int
+            )
+        ) AS roomy
+        LIMIT $6::int
+    )
+    UNION ALL
+    SELECT provider.root_id, provider.id, 0::bigint
+    FROM (
+        SELECT DISTINCT member.provider_id
+        FROM unnest($14::int[]) AS requested (id)
+        CROSS JOIN LATERAL (
+            (
+                SELECT provider_trait.provider_id FROM provider_traits AS provider_trait
+                WHERE $4::text = 'trait' AND provider_trait.trait_id = requested.id AND provider_trait.provider_id > $5::bigint
+                ORDER BY provider_trait.provider_id
+                LIMIT $6::int
+            )
+            UNION ALL
+            (
+                SELECT member.provider_id FROM provider_aggregates AS member
+                WHERE $4::text = 'aggregate' AND member.aggregate_id = requested.id AND member.provider_id > $5::bigint
+                ORDER BY member.provider_id
+                LIMIT $6::int
+            )
+        ) AS member
+        ORDER BY member.provider_id
+        LIMIT $6::int
+    ) AS rare
     CROSS JOIN LATERAL (
-        SELECT provider_trait.provider_id FROM provider_traits AS provider_trait
-        WHERE provider_trait.trait_id = requested.id AND provider_trait.provider_id > $2::bigint
-        ORDER BY provider_trait.provider_id LIMIT $3::int
-    ) AS provider_trait
-    ORDER BY provider_trait.provider_id
-    LIMIT $3::int
-) AS found
-CROSS JOIN LATERAL (
-    SELECT provider.id, provider.root_id FROM resource_providers AS provider WHERE provider.id = found.provider_id OFFSET 0
-) AS provider
-ORDER BY provider.id
+        SELECT provider.id, provider.root_id FROM resource_providers AS provider WHERE provider.id = rare.provider_id OFFSET 0
+    ) AS provider
+    UNION ALL
+    (
+        SELECT tree.root_id, tree.root_id, tree.providers FROM tree_classes AS tree
+        WHERE $4::text = 'count' AND tree.class_id = $13::int
+          AND (tree.providers, tree.root_id) > ($7::bigint, $5::bigint)
+        ORDER BY tree.providers, tree.root_id
+        LIMIT $6::int
+    )
+
+), roots AS MATERIALIZED (
+    SELECT found.root_id AS id FROM found
+    WHERE cardinality($15::int[]) + cardinality($16::int[]) = 0 OR (
+        SELECT root.trait_ids @> $15::int[] AND NOT root.trait_ids && $16::int[]
+        FROM resource_providers AS root WHERE root.id = found.root_id)
+
+), reached AS MATERIALIZED (
+    SELECT DISTINCT root.id AS root_id, sharer.provider_id
+    FROM roots AS root
+    CROSS JOIN LATERAL (
+        SELECT provider.aggregate_ids FROM resource_providers AS provider WHERE provider.root_id = root.id AND $17::bool OFFSET 0
+    ) AS member
+    CROSS JOIN LATERAL unnest(member.aggregate_ids) AS common (aggregate_id)
+    CROSS JOIN LATERAL (
+        SELECT member.provider_id FROM provider_aggregates AS member
+        WHERE member.aggregate_id = common.aggregate_id AND member.sharing OFFSET 0
+    ) AS sharer
+
+), sharing_trees AS MATERIALIZED (
+    SELECT (SELECT provider.root_id FROM resource_providers AS provider WHERE provider.id = sharer.provider_id) AS id
+    FROM (SELECT DISTINCT reached.provider_id FROM reached) AS sharer
+
+), trees AS MATERIALIZED (
+    SELECT root.id FROM roots AS root
+    UNION
+    SELECT tree.id FROM sharing_trees AS tree
+
+), providers AS NOT MATERIALIZED (
+    SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, (
+            SELECT bit_or(condition.bit) FROM conditions AS condition
+            WHERE (condition.root_id IS NULL OR condition.root_id = provider.root_id)
+              AND candidate_meets(
+                provider.trait_ids, provider.aggregate_ids, condition.required, condition.forbidden, condition.required_any,
+                condition.member_of, condition.member_of_too, condition.not_member_of)
+        ) AS met
+    FROM resource_providers AS provider
+    WHERE provider.root_id = ANY(ARRAY(SELECT tree.id FROM trees AS tree))
+
+), capacities AS NOT MATERIALIZED (
+    SELECT
+        inventory.provider_id, inventory.root_id, inventory.class_id,
+        trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio) AS capacity,
+        inventory.used, inventory.free, amount.bit AS fits
+    FROM inventories AS inventory
+    LEFT JOIN amounts AS amount
+        ON amount.class_id = inventory.class_id AND inventory.free >= amount.amount
+        AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
+    WHERE inventory.provider_id = ANY(ARRAY(
+        SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT tree.id FROM trees AS tree))))
+
+), slots AS MATERIALIZED (
+    SELECT
+        (part ->> 'mark')::bigint AS mark,
+        (part ->> 'conditions')::bigint AS conditions,
+        (part ->> 'amounts')::bigint AS amounts
+    FROM jsonb_array_elements($18::jsonb) AS part
+
+), subtrees AS MATERIALIZED (
+    SELECT (part ->> 'mark')::bigint AS mark, (part ->> 'slots')::bigint AS slots
+    FROM jsonb_array_elements($19::jsonb) AS part
+
+    -- which slots each provider matches; grouping both lists takes no join
+), matches AS MATERIALIZED (
+    SELECT provider.id, provider.root_id, provider.parent_id, (
+        SELECT bit_or(slot.mark) FROM slots AS slot
+        WHERE provider.met & slot.conditions = slot.conditions AND provider.fits & slot.amounts = slot.amounts
+    ) AS marks
+    FROM (
+        SELECT
+            part.id, max(part.root_id) AS root_id, max(part.parent_id) AS parent_id,
+            COALESCE(bit_or(part.met), 0) AS met, COALESCE(bit_or(part.fits), 0) AS fits
+        FROM (
+            SELECT provider.id, provider.root_id, provider.parent_id, provider.met, NULL::bigint AS fits
+            FROM providers AS provider WHERE $20::bool
+            UNION ALL
+            SELECT capacity.provider_id, NULL, NULL, NULL, capacity.fits
+            FROM capacities AS capacity WHERE $20::bool AND capacity.fits IS NOT NULL
+        ) AS part
+        GROUP BY part.id
+    ) AS provider
+
+    -- the slots of subtrees that are matched below each provider; UNION merges equal ones
+), below AS (
+    SELECT match.parent_id AS id, match.marks & $21::bigint AS marks
+    FROM matches AS match WHERE match.marks & $21::bigint <> 0 AND match.parent_id IS NOT NULL
+    UNION
+    SELECT above.id, below.marks
+    FROM below
+    CROSS JOIN LATERAL (
+        SELECT provider.parent_id AS id FROM resource_providers AS provider WHERE provider.id = below.id OFFSET 0
+    ) AS above
+    WHERE above.id IS NOT NULL
+
+), marked AS MATERIALIZED (
+    SELECT provider.id, provider.root_id, provider.own AS slots, (
+        SELECT bit_or(subtree.mark) FROM subtrees AS subtree
+        WHERE provider.own & subtree.slots <> 0 AND provider.at_or_below & subtree.slots = subtree.slots
+    ) AS subtrees
+    FROM (
+        SELECT part.id, max(part.root_id) AS root_id, bit_or(part.own) AS own, bit_or(part.marks) AS at_or_below
+        FROM (
+            SELECT match.id, match.root_id, match.marks AS own, match.marks FROM matches AS match WHERE match.marks IS NOT NULL
+            UNION ALL
+            SELECT below.id, NULL, NULL, below.marks FROM below
+        ) AS part
+        GROUP BY part.id
+    ) AS provider
+
+), complete AS MATERIALIZED (
+    SELECT usable.root_id
+    FROM (
+        SELECT provider.root_id, provider.slots, provider.subtrees FROM marked AS provider
+        UNION ALL
+        SELECT reached.root_id, provider.slots, provider.subtrees
+        FROM reached JOIN marked AS provider ON provider.id = reached.provider_id
+    ) AS usable
+    GROUP BY usable.root_id
+    HAVING bit_or(usable.slots) & $22::bigint = $22::bigint AND bit_or(usable.subtrees) & $23::bigint = $23::bigint
+
+), returned AS MATERIALIZED (
+    SELECT complete.root_id FROM complete
+    UNION ALL
+    SELECT tree.id FROM sharing_trees AS tree
+)
+SELECT
+    NULL::bigint AS id,
+    NULL::bigint AS root_id,
+    NULL::bigint AS parent_id,
+    NULL::uuid AS uuid,
+    NULL::int[] AS trait_ids,
+    (SELECT counter.changes FROM name_changes AS counter WHERE counter.only_row)::bigint AS bits,
+    NULL::int AS class_id,
+    NULL::float8 AS capacity,
+    NULL::bigint AS used,
+    CASE WHEN (SELECT min(member.aggregate_id) FROM provider_aggregates AS member WHERE member.sharing) IS NULL THEN 0 ELSE 1 END::bigint AS free,
+    (SELECT array_agg(ARRAY[found.root_id, found.provider_id, found.position, 
+        CASE WHEN (found.root_id IN (SELECT root.id FROM roots AS root)) IS TRUE THEN 0 ELSE 1 END
+        + CASE WHEN $17::bool AND EXISTS (
+            SELECT FROM provider_aggregates AS member WHERE member.provider_id = found.provider_id AND member.sharing OFFSET 0
+        ) THEN 2 ELSE 0 END]) FROM found)::bigint[] AS list
+UNION ALL
+SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.met, NULL, NULL, NULL, NULL, NULL
+FROM providers AS provider
+WHERE NOT $20::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
+UNION ALL
+SELECT
+    capacity.provider_id, NULL, NULL, NULL, NULL, capacity.fits, capacity.class_id, capacity.capacity, capacity.used, capacity.free, NULL
+FROM capacities AS capacity
+WHERE NOT $20::bool OR capacity.root_id IN (SELECT returned.root_id FROM returned)
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, array_agg(ARRAY[reached.root_id, reached.provider_id])
+FROM reached
 `
 
-type CandidateRootsByTraitRow struct {
-	ProviderID int64
-	RootID     int64
+type CandidatePageGeneralParams struct {
+	Conditions    json.RawMessage
+	Amounts       json.RawMessage
+	Roots         []int64
+	Lead          string
+	AfterID       int64
+	MaxRows       int32
+	AfterPosition int64
+	UntilPosition int64
+	UntilID       int64
+	Wraps         bool
+	StartPosition int64
+	StartID       int64
+	ClassID       int32
+	LeadIds       []int32
+	RootRequired  []int32
+	RootForbidden []int32
+	Sharing       bool
+	Slots         json.RawMessage
+	Subtrees      json.RawMessage
+	Filtered      bool
+	SubtreeSlots  int64
+	Marks         int64
+	SubtreeMarks  int64
 }
 
-// Returns the next providers, in the order of their ids, that have any of the given traits, and the
-// roots of their trees. Called by Search.List if few providers have them.
-// Plan: a range of provider_traits_trait_id_idx for each trait, as long as the limit, then a primary
-// key for each provider.
-func (q *Queries) CandidateRootsByTrait(ctx context.Context, db DBTX, traitIds []int32, afterID int64, maxRows int32) ([]CandidateRootsByTraitRow, error) {
-	rows, err := db.Query(ctx, CandidateRootsByTrait, traitIds, afterID, maxRows)
+type CandidatePageGeneralRow struct {
+	ID       *int64
+	RootID   *int64
+	ParentID *int64
+	Uuid     *uuid.UUID
+	TraitIds []int32
+	Bits     int64
+	ClassID  *int32
+	Capacity *float64
+	Used     *int64
+	Free     int64
+	List     []int64
+}
+
+// CandidatePage for deployments with sharing providers, for same_subtree, and for further leads: 'trait' and 'aggregate' take
+// the trees of the next providers with any of lead_ids, 'count' the next trees with so many providers of class_id (a position
+// is the number of providers and the root). Called by Search.List.
+//
+// Beside its own providers, a tree can use the sharing providers that are in an aggregate of any of its members. Their
+// trees are part of the page, and a row without id and without bits has a list of {root of a tree, sharing provider that it
+// can use}. Flags of a root are 1 if root_required or root_forbidden exclude it, and 2 if the provider that led to it
+// shares: further trees can use it.
+//
+// If filtered is set, the query returns only trees in which every slot has a provider, and in which, for each same_subtree,
+// a provider matches a slot of it and has, itself or among its descendants, a provider for every slot. A slot is a
+// suffixed group, or one class of the unsuffixed group: a JSON object with mark (a bit of its own), conditions and amounts
+// (their bits). subtrees are JSON objects with mark and slots (the marks of its slots). Go checks the same for the chosen
+// providers together.
+// Locks nothing.
+// Plan: as CandidatePage. The recursion reads a primary key for each ancestor of a match, once for equal matches below it.
+// It does not execute unless filtered is set, and "reached" not without sharing.
+func (q *Queries) CandidatePageGeneral(ctx context.Context, db DBTX, arg CandidatePageGeneralParams) ([]CandidatePageGeneralRow, error) {
+	rows, err := db.Query(ctx, CandidatePageGeneral,
+		arg.Conditions,
+		arg.Amounts,
+		arg.Roots,
+		arg.Lead,
+		arg.AfterID,
+		arg.MaxRows,
+		arg.AfterPosition,
+		arg.UntilPosition,
+		arg.UntilID,
+		arg.Wraps,
+		arg.StartPosition,
+		arg.StartID,
+		arg.ClassID,
+		arg.LeadIds,
+		arg.RootRequired,
+		arg.RootForbidden,
+		arg.Sharing,
+		arg.Slots,
+		arg.Subtrees,
+		arg.Filtered,
+		arg.SubtreeSlots,
+		arg.Marks,
+		arg.SubtreeMarks,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []CandidateRootsByTraitRow{}
+	items := []CandidatePageGeneralRow{}
 	for rows.Next() {
-		var i CandidateRootsByTraitRow
-		if err := rows.Scan(&i.ProviderID, &i.RootID); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const CandidateRootsShuffled = `-- name: CandidateRootsShuffled :many
-SELECT root.id, hashint8extended(root.id, 0)::bigint AS position FROM resource_providers AS root
-WHERE root.parent_id IS NULL
-  AND (hashint8extended(root.id, 0), root.id) > ($1::bigint, $2::bigint)
-ORDER BY hashint8extended(root.id, 0), root.id
-LIMIT $3::int
-`
-
-type CandidateRootsShuffledRow struct {
-	ID       int64
-	Position int64
-}
-
-// Returns the next roots in a pseudo-random order, for randomized candidates: the caller starts at a
-// random position and wraps around.
-// Plan: a range of resource_providers_shuffled_roots_idx, as long as the limit.
-func (q *Queries) CandidateRootsShuffled(ctx context.Context, db DBTX, afterPosition int64, afterID int64, maxRows int32) ([]CandidateRootsShuffledRow, error) {
-	rows, err := db.Query(ctx, CandidateRootsShuffled, afterPosition, afterID, maxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []CandidateRootsShuffledRow{}
-	for rows.Next() {
-		var i CandidateRootsShuffledRow
-		if err := rows.Scan(&i.ID, &i.Position); err != nil {
+		var i CandidatePageGeneralRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.RootID,
+			&i.ParentID,
+			&i.Uuid,
+			&i.TraitIds,
+			&i.Bits,
+			&i.ClassID,
+			&i.Capacity,
+			&i.Used,
+			&i.Free,
+			&i.List,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -364,6 +759,12 @@ WITH counted AS MATERIALIZED (
             CROSS JOIN LATERAL (
                 SELECT member.provider_id FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id LIMIT $1::int
             ) AS member
+            UNION ALL
+            SELECT with_count.root_id FROM (
+                SELECT tree.root_id FROM tree_classes AS tree
+                WHERE tree.class_id = (predicate.part ->> 'class')::int AND tree.providers >= (predicate.part ->> 'count')::int
+                ORDER BY tree.providers LIMIT $1::int
+            ) AS with_count
             LIMIT $1::int
         ) AS found
     ) AS found
@@ -384,7 +785,11 @@ SELECT
                OR EXISTS (
                 SELECT FROM inventories AS inventory
                 WHERE inventory.provider_id = member.id AND inventory.class_id = (predicate.part ->> 'class')::int
-                  AND inventory.free >= (predicate.part ->> 'amount')::bigint))
+                  AND inventory.free >= (predicate.part ->> 'amount')::bigint)
+        ) OR EXISTS (
+            SELECT FROM tree_classes AS tree
+            WHERE tree.root_id = root.id AND tree.class_id = (predicate.part ->> 'class')::int
+              AND tree.providers >= (predicate.part ->> 'count')::int)
     ) END::bigint AS sampled
 FROM counted AS predicate
 ORDER BY predicate.position
@@ -406,11 +811,12 @@ type CandidateSelectivityRow struct {
 // Estimates the selectivity of several predicates, so that the search can start with the rarest: the
 // number of providers that satisfy each one, counted up to a limit, and, if every count reaches the
 // limit, the number of sampled trees in which any provider satisfies it. A predicate is a JSON object
-// with class and amount, with traits or with aggregates ('{ids}', any of them). With sharing, the
-// trees that can use a sharing provider count as well. Called by Search.List if the first trees gave
-// too few candidates.
-// Plan: for each predicate a range of inventories_class_id_free_idx, provider_traits_trait_id_idx or
-// provider_aggregates_aggregate_id_idx, as long as the limit, and keys for each sampled tree.
+// with class and amount, with traits or with aggregates ('{ids}', any of them), or with class and count:
+// trees in which so many providers have an inventory of the class. With sharing, the trees that can use
+// a sharing provider count as well. Called by Search.List if the first trees gave too few candidates.
+// Plan: for each predicate a range of inventories_class_id_free_idx, provider_traits_trait_id_idx,
+// provider_aggregates_aggregate_id_idx or tree_classes_class_id_providers_idx, as long as the limit, and
+// keys for each sampled tree.
 func (q *Queries) CandidateSelectivity(ctx context.Context, db DBTX, arg CandidateSelectivityParams) ([]CandidateSelectivityRow, error) {
 	rows, err := db.Query(ctx, CandidateSelectivity,
 		arg.MaxRows,
@@ -426,86 +832,6 @@ func (q *Queries) CandidateSelectivity(ctx context.Context, db DBTX, arg Candida
 	for rows.Next() {
 		var i CandidateSelectivityRow
 		if err := rows.Scan(&i.Position, &i.Found, &i.Sampled); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const CandidateSummaries = `-- name: CandidateSummaries :many
-SELECT
-    provider.id,
-    provider.uuid,
-    provider.root_id,
-    COALESCE(provider.parent_id, 0)::bigint AS parent_id,
-    provider.trait_ids,
-    inventory.class_ids::int[] AS class_ids,
-    inventory.capacities::float8[] AS capacities,
-    inventory.used::bigint[] AS used,
-    CASE WHEN inventory.last_class_id >= 10000 THEN ARRAY(
-        SELECT COALESCE((SELECT class.name FROM resource_classes AS class WHERE class.id = requested.id AND class.id >= 10000), '')
-        FROM unnest(inventory.class_ids) WITH ORDINALITY AS requested (id, position) ORDER BY requested.position
-    ) END::text[] AS custom_classes
-FROM unnest($1::bigint[]) AS root (id)
-CROSS JOIN LATERAL (
-    SELECT provider.id, provider.uuid, provider.root_id, provider.parent_id, provider.trait_ids
-    FROM resource_providers AS provider WHERE provider.root_id = root.id OFFSET 0
-) AS provider
-CROSS JOIN LATERAL (
-    SELECT
-        COALESCE(array_agg(inventory.class_id), '{}') AS class_ids,
-        COALESCE(array_agg(trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio)), '{}') AS capacities,
-        COALESCE(array_agg(inventory.used), '{}') AS used,
-        max(inventory.class_id) AS last_class_id
-    FROM (
-        SELECT inventory.class_id, inventory.total, inventory.reserved, inventory.allocation_ratio, inventory.used
-        FROM inventories AS inventory WHERE inventory.provider_id = provider.id ORDER BY inventory.class_id
-    ) AS inventory
-) AS inventory
-ORDER BY provider.root_id, provider.id
-`
-
-type CandidateSummariesRow struct {
-	ID            int64
-	Uuid          uuid.UUID
-	RootID        int64
-	ParentID      int64
-	TraitIds      []int32
-	ClassIds      []int32
-	Capacities    []float64
-	Used          []int64
-	CustomClasses []string
-}
-
-// Returns all providers of some trees with all their inventories, for the provider summaries of
-// candidates. It resolves the names of custom classes only, because only these can be renamed. Called
-// by Search.List with the trees that gave candidates.
-// Plan: for each tree a range of resource_providers_root_id_idx, for each provider one of
-// inventories_pkey.
-func (q *Queries) CandidateSummaries(ctx context.Context, db DBTX, roots []int64) ([]CandidateSummariesRow, error) {
-	rows, err := db.Query(ctx, CandidateSummaries, roots)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []CandidateSummariesRow{}
-	for rows.Next() {
-		var i CandidateSummariesRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Uuid,
-			&i.RootID,
-			&i.ParentID,
-			&i.TraitIds,
-			&i.ClassIds,
-			&i.Capacities,
-			&i.Used,
-			&i.CustomClasses,
-		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -533,461 +859,11 @@ type CandidateSummaryNamesRow struct {
 	Traits  []string
 }
 
-// Returns the names of standard classes and of traits in summaries. Called by Search.List for those
-// whose names are not in the cache yet.
+// Returns the names of classes and traits in summaries. Called by Search.List for those whose names it does not know yet.
 // Plan: primary keys.
 func (q *Queries) CandidateSummaryNames(ctx context.Context, db DBTX, classIds []int32, traitIds []int32) (CandidateSummaryNamesRow, error) {
 	row := db.QueryRow(ctx, CandidateSummaryNames, classIds, traitIds)
 	var i CandidateSummaryNamesRow
 	err := row.Scan(&i.Classes, &i.Traits)
 	return i, err
-}
-
-const CandidateWalkGeneral = `-- name: CandidateWalkGeneral :many
-WITH RECURSIVE slots AS MATERIALIZED (
-    SELECT
-        (part ->> 'slot')::int AS slot,
-        (part ->> 'mark')::bigint AS mark,
-        (part ->> 'position')::int AS position,
-        (part ->> 'classes')::int AS classes,
-        (part ->> 'class')::int AS class_id,
-        (part ->> 'amount')::bigint AS amount,
-        (part ->> 'suffixed')::bool AS suffixed,
-        (part ->> 'required')::int[] AS required,
-        (part ->> 'forbidden')::int[] AS forbidden,
-        (part ->> 'member_of')::int[] AS member_of,
-        (part ->> 'not_member_of')::int[] AS not_member_of,
-        (part ->> 'required_any')::text[] AS required_any,
-        (part ->> 'member_of_too')::text[] AS member_of_too,
-        (part ->> 'root')::bigint AS root_id
-    FROM jsonb_array_elements($1::jsonb) AS part
-
-), roots AS MATERIALIZED (
-    SELECT root.id, root.aggregate_ids
-    FROM unnest($2::bigint[]) AS requested (id)
-    CROSS JOIN LATERAL (
-        SELECT provider.id, provider.trait_ids, provider.aggregate_ids FROM resource_providers AS provider WHERE provider.id = requested.id OFFSET 0
-    ) AS root
-    WHERE (cardinality($3::int[]) = 0 OR root.trait_ids @> $3::int[])
-      AND (cardinality($4::int[]) = 0 OR NOT root.trait_ids && $4::int[])
-
-), subtrees AS MATERIALIZED (
-    SELECT
-        (part ->> 'subtree')::int AS subtree,
-        (part ->> 'slot')::int AS slot,
-        (part ->> 'mark')::bigint AS mark,
-        (part ->> 'slots')::bigint AS slots,
-        (part ->> 'subtrees')::int AS subtrees
-    FROM jsonb_array_elements($5::jsonb) AS part
-
-), reached AS (
-    SELECT DISTINCT root.id AS root_id, sharer.provider_id
-    FROM roots AS root
-    CROSS JOIN LATERAL (
-        SELECT provider.aggregate_ids FROM resource_providers AS provider WHERE provider.root_id = root.id AND $6::bool OFFSET 0
-    ) AS member
-    CROSS JOIN LATERAL unnest(member.aggregate_ids) AS common (aggregate_id)
-    CROSS JOIN LATERAL (
-        SELECT member.provider_id FROM provider_aggregates AS member
-        WHERE member.aggregate_id = common.aggregate_id AND member.sharing OFFSET 0
-    ) AS sharer
-
-), providers AS MATERIALIZED (
-    SELECT
-        root.id AS anchor_id, root.aggregate_ids AS anchor_aggregates, false AS foreign_tree,
-        provider.id, provider.uuid, provider.root_id, provider.parent_id, provider.trait_ids, provider.aggregate_ids
-    FROM roots AS root
-    CROSS JOIN LATERAL (
-        SELECT own.id, own.uuid, own.root_id, own.parent_id, own.trait_ids, own.aggregate_ids
-        FROM resource_providers AS own WHERE own.root_id = root.id OFFSET 0
-    ) AS provider
-    UNION ALL
-    SELECT
-        root.id, root.aggregate_ids, true,
-        provider.id, provider.uuid, provider.root_id, provider.parent_id, provider.trait_ids, provider.aggregate_ids
-    FROM reached
-    JOIN roots AS root ON root.id = reached.root_id
-    CROSS JOIN LATERAL (
-        SELECT sharer.id, sharer.uuid, sharer.root_id, sharer.parent_id, sharer.trait_ids, sharer.aggregate_ids
-        FROM resource_providers AS sharer WHERE sharer.id = reached.provider_id OFFSET 0
-    ) AS provider
-    WHERE provider.root_id <> reached.root_id
-
-), matches AS MATERIALIZED (
-    SELECT
-        provider_inventory.anchor_id AS root_id,
-        slot.slot,
-        slot.mark,
-        slot.position,
-        slot.classes,
-        provider_inventory.id AS provider_id,
-        provider_inventory.uuid,
-        provider_inventory.root_id AS tree_id,
-        provider_inventory.parent_id,
-        provider_inventory.trait_ids && $7::int[] AS shares,
-        provider_inventory.free,
-        CASE WHEN NOT slot.suffixed AND cardinality($8::text[]) > 0 THEN array_to_string(ARRAY(
-            SELECT CASE WHEN provider_inventory.trait_ids && requested.ids::int[] THEN 1 ELSE 0 END FROM unnest($8::text[]) AS requested (ids)
-        ), '')::bit varying END AS met
-    FROM (
-        SELECT
-            provider.anchor_id, provider.anchor_aggregates, provider.foreign_tree, provider.id, provider.uuid,
-            provider.root_id, provider.parent_id, provider.trait_ids, provider.aggregate_ids,
-            inventory.class_id, inventory.free, inventory.min_unit, inventory.step_size
-        FROM providers AS provider
-        CROSS JOIN LATERAL (
-            SELECT inventory.class_id, inventory.free, inventory.min_unit::int AS min_unit, inventory.step_size::int AS step_size
-            FROM inventories AS inventory WHERE inventory.provider_id = provider.id
-            UNION ALL
-            SELECT -1, 1, 1, 1
-            OFFSET 0
-        ) AS inventory
-        OFFSET 0
-    ) AS provider_inventory
-    JOIN slots AS slot
-        ON slot.class_id = provider_inventory.class_id AND provider_inventory.free >= slot.amount
-        AND provider_inventory.min_unit <= slot.amount AND slot.amount % provider_inventory.step_size = 0
-    WHERE (slot.required IS NULL OR provider_inventory.trait_ids @> slot.required)
-      AND (slot.forbidden IS NULL OR NOT provider_inventory.trait_ids && slot.forbidden)
-      AND (slot.required_any IS NULL OR NOT EXISTS (
-            SELECT FROM unnest(slot.required_any) AS requested (ids) WHERE NOT provider_inventory.trait_ids && requested.ids::int[]))
-      AND (slot.member_of IS NULL
-        OR provider_inventory.aggregate_ids && slot.member_of AND (slot.member_of_too IS NULL OR NOT EXISTS (
-            SELECT FROM unnest(slot.member_of_too) AS requested (ids) WHERE NOT provider_inventory.aggregate_ids && requested.ids::int[]))
-        OR NOT slot.suffixed AND NOT provider_inventory.foreign_tree
-        AND provider_inventory.anchor_aggregates && slot.member_of AND (slot.member_of_too IS NULL OR NOT EXISTS (
-            SELECT FROM unnest(slot.member_of_too) AS requested (ids) WHERE NOT provider_inventory.anchor_aggregates && requested.ids::int[])))
-      AND (slot.not_member_of IS NULL OR NOT provider_inventory.aggregate_ids && slot.not_member_of
-        AND (slot.suffixed OR NOT provider_inventory.anchor_aggregates && slot.not_member_of))
-      AND (slot.root_id IS NULL OR slot.root_id = provider_inventory.root_id AND (slot.suffixed OR NOT provider_inventory.foreign_tree))
-
-    -- for a slot with several classes, the providers that have all of them
-), full_matches AS NOT MATERIALIZED (
-    SELECT match.root_id, match.slot, match.mark, match.position, match.provider_id, match.uuid, match.tree_id, match.parent_id, match.shares, match.free, match.met
-    FROM matches AS match
-    WHERE match.classes = 1 OR (match.root_id, match.slot, match.provider_id) IN (
-        SELECT part.root_id, part.slot, part.provider_id FROM matches AS part
-        WHERE part.classes > 1
-        GROUP BY part.root_id, part.slot, part.provider_id HAVING count(*) = min(part.classes))
-
-), ancestors AS (
-    SELECT match.root_id, match.slot, match.provider_id, match.provider_id AS ancestor_id, match.parent_id
-    FROM full_matches AS match WHERE match.position = 0 AND match.slot IN (SELECT subtree.slot FROM subtrees AS subtree)
-    UNION ALL  -- ends at the root
-    SELECT ancestor.root_id, ancestor.slot, ancestor.provider_id, parent.id, parent.parent_id
-    FROM ancestors AS ancestor
-    CROSS JOIN LATERAL (
-        SELECT provider.id, provider.parent_id FROM resource_providers AS provider WHERE provider.id = ancestor.parent_id OFFSET 0
-    ) AS parent
-
-), in_subtree AS (
-    SELECT subtree_match.root_id, subtree_match.slot, subtree_match.provider_id
-    FROM (
-        SELECT
-            ancestor.root_id, ancestor.slot, ancestor.provider_id, subtree.subtree, subtree.subtrees, subtree.slots,
-            bit_or(subtree.mark) OVER by_ancestor AS slots_at_or_below,
-            bool_or(ancestor.provider_id = ancestor.ancestor_id) OVER by_ancestor AS matches_itself
-        FROM ancestors AS ancestor JOIN subtrees AS subtree ON subtree.slot = ancestor.slot
-        WINDOW by_ancestor AS (PARTITION BY ancestor.root_id, subtree.subtree, ancestor.ancestor_id)
-    ) AS subtree_match
-    WHERE subtree_match.matches_itself AND subtree_match.slots_at_or_below = subtree_match.slots
-    GROUP BY subtree_match.root_id, subtree_match.slot, subtree_match.provider_id
-    HAVING count(DISTINCT subtree_match.subtree) = min(subtree_match.subtrees)
-
-), eligible AS MATERIALIZED (
-    SELECT
-        match.root_id, match.slot, match.mark, match.position, match.provider_id, match.uuid, match.tree_id, match.parent_id, match.shares, match.free, match.met
-    FROM full_matches AS match
-    WHERE (match.slot IN (SELECT subtree.slot FROM subtrees AS subtree)) IS NOT TRUE
-       OR (match.root_id, match.slot, match.provider_id) IN (SELECT in_subtree.root_id, in_subtree.slot, in_subtree.provider_id FROM in_subtree)
-
-    -- trees in which every slot and every set of traits has a provider
-), complete_trees AS (
-    SELECT match.root_id FROM eligible AS match
-    GROUP BY match.root_id
-    HAVING bit_or(match.mark) = $9::bigint AND COALESCE(strpos(bit_or(match.met)::text, '0'), 0) = 0
-)
-SELECT
-    match.root_id::bigint AS root_id,
-    match.slot::int AS slot,
-    match.provider_id::bigint AS provider_id,
-    COALESCE(match.parent_id, 0)::bigint AS parent_id,
-    match.tree_id::bigint AS tree_id,
-    match.uuid::uuid AS uuid,
-    match.shares::bool AS shares,
-    match.free::bigint AS free,
-    COALESCE(match.met::text, '')::text AS met,
-    match.position::int AS position
-FROM eligible AS match
-WHERE (match.root_id IN (SELECT complete_trees.root_id FROM complete_trees)) IS TRUE
-UNION ALL
-SELECT DISTINCT
-    ancestor.root_id, -1, ancestor.ancestor_id, COALESCE(ancestor.parent_id, 0), 0,
-    '00000000-0000-0000-0000-000000000000'::uuid, false, 0, '', 0
-FROM ancestors AS ancestor
-WHERE ancestor.ancestor_id <> ancestor.provider_id
-  AND (ancestor.root_id IN (SELECT complete_trees.root_id FROM complete_trees)) IS TRUE
-ORDER BY root_id, slot, provider_id, position
-`
-
-type CandidateWalkGeneralParams struct {
-	Slots         json.RawMessage
-	Roots         []int64
-	RootRequired  []int32
-	RootForbidden []int32
-	Subtrees      json.RawMessage
-	Sharing       bool
-	SharingTraits []int32
-	Sets          []string
-	Marks         int64
-}
-
-type CandidateWalkGeneralRow struct {
-	RootID     int64
-	Slot       int32
-	ProviderID int64
-	ParentID   int64
-	TreeID     int64
-	Uuid       uuid.UUID
-	Shares     bool
-	Free       int64
-	Met        string
-	Position   int32
-}
-
-// CandidateWalkSimple for deployments with sharing providers, for same_subtree and for groups without
-// resources. Called by Search.List with a page of roots.
-//
-// A group without resources requests one unit of class -1, of which every provider has one.
-//
-// Beside its own providers, a tree can use the sharing providers that are in an aggregate of any of
-// its members. subtrees are JSON objects, one for each slot of a same_subtree: subtree (its number),
-// slot, mark (a bit of the slot's own in it), slots (the bits of all its slots), subtrees (in how many
-// the slot is). A provider of a slot is eligible if, for each of the slot's subtrees, the provider
-// itself or an ancestor matches a slot of the subtree and has, itself or among its descendants, a
-// provider for every slot of it. Go checks the same for the chosen providers together. Rows of slot -1
-// are ancestors: a provider and its parent.
-// Plan: as CandidateWalkSimple; the recursion reads a primary key for each ancestor of a match for a
-// slot of a subtree. Without sharing, "reached" is never executed.
-func (q *Queries) CandidateWalkGeneral(ctx context.Context, db DBTX, arg CandidateWalkGeneralParams) ([]CandidateWalkGeneralRow, error) {
-	rows, err := db.Query(ctx, CandidateWalkGeneral,
-		arg.Slots,
-		arg.Roots,
-		arg.RootRequired,
-		arg.RootForbidden,
-		arg.Subtrees,
-		arg.Sharing,
-		arg.SharingTraits,
-		arg.Sets,
-		arg.Marks,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []CandidateWalkGeneralRow{}
-	for rows.Next() {
-		var i CandidateWalkGeneralRow
-		if err := rows.Scan(
-			&i.RootID,
-			&i.Slot,
-			&i.ProviderID,
-			&i.ParentID,
-			&i.TreeID,
-			&i.Uuid,
-			&i.Shares,
-			&i.Free,
-			&i.Met,
-			&i.Position,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const CandidateWalkSimple = `-- name: CandidateWalkSimple :many
-WITH slots AS MATERIALIZED (
-    SELECT
-        (part ->> 'slot')::int AS slot,
-        (part ->> 'mark')::bigint AS mark,
-        (part ->> 'position')::int AS position,
-        (part ->> 'classes')::int AS classes,
-        (part ->> 'class')::int AS class_id,
-        (part ->> 'amount')::bigint AS amount,
-        (part ->> 'suffixed')::bool AS suffixed,
-        (part ->> 'required')::int[] AS required,
-        (part ->> 'forbidden')::int[] AS forbidden,
-        (part ->> 'member_of')::int[] AS member_of,
-        (part ->> 'not_member_of')::int[] AS not_member_of,
-        (part ->> 'required_any')::text[] AS required_any,
-        (part ->> 'member_of_too')::text[] AS member_of_too,
-        (part ->> 'root')::bigint AS root_id
-    FROM jsonb_array_elements($1::jsonb) AS part
-
-), roots AS MATERIALIZED (
-    SELECT root.id, root.aggregate_ids
-    FROM unnest($2::bigint[]) AS requested (id)
-    CROSS JOIN LATERAL (
-        SELECT provider.id, provider.trait_ids, provider.aggregate_ids FROM resource_providers AS provider WHERE provider.id = requested.id OFFSET 0
-    ) AS root
-    WHERE (cardinality($3::int[]) = 0 OR root.trait_ids @> $3::int[])
-      AND (cardinality($4::int[]) = 0 OR NOT root.trait_ids && $4::int[])
-
-), matches AS MATERIALIZED (
-    SELECT
-        root.id AS root_id,
-        slot.slot,
-        slot.mark,
-        slot.position,
-        slot.classes,
-        provider.id AS provider_id,
-        provider.uuid,
-        inventory.free,
-        CASE WHEN NOT slot.suffixed AND cardinality($5::text[]) > 0 THEN array_to_string(ARRAY(
-            SELECT CASE WHEN provider.trait_ids && requested.ids::int[] THEN 1 ELSE 0 END FROM unnest($5::text[]) AS requested (ids)
-        ), '')::bit varying END AS met
-    FROM roots AS root
-    CROSS JOIN LATERAL (
-        SELECT provider.id, provider.uuid, provider.trait_ids, provider.aggregate_ids
-        FROM resource_providers AS provider WHERE provider.root_id = root.id OFFSET 0
-    ) AS provider
-    CROSS JOIN LATERAL (
-        SELECT inventory.class_id, inventory.free, inventory.min_unit, inventory.step_size
-        FROM inventories AS inventory WHERE inventory.provider_id = provider.id OFFSET 0
-    ) AS inventory
-    JOIN slots AS slot
-        ON slot.class_id = inventory.class_id AND inventory.free >= slot.amount
-        AND inventory.min_unit <= slot.amount AND slot.amount % inventory.step_size = 0
-    WHERE (slot.required IS NULL OR provider.trait_ids @> slot.required)
-      AND (slot.forbidden IS NULL OR NOT provider.trait_ids && slot.forbidden)
-      AND (slot.required_any IS NULL OR NOT EXISTS (
-            SELECT FROM unnest(slot.required_any) AS requested (ids) WHERE NOT provider.trait_ids && requested.ids::int[]))
-      AND (slot.member_of IS NULL
-        OR provider.aggregate_ids && slot.member_of AND (slot.member_of_too IS NULL OR NOT EXISTS (
-            SELECT FROM unnest(slot.member_of_too) AS requested (ids) WHERE NOT provider.aggregate_ids && requested.ids::int[]))
-        OR NOT slot.suffixed AND root.aggregate_ids && slot.member_of AND (slot.member_of_too IS NULL OR NOT EXISTS (
-            SELECT FROM unnest(slot.member_of_too) AS requested (ids) WHERE NOT root.aggregate_ids && requested.ids::int[])))
-      AND (slot.not_member_of IS NULL OR NOT provider.aggregate_ids && slot.not_member_of
-        AND (slot.suffixed OR NOT root.aggregate_ids && slot.not_member_of))
-      AND (slot.root_id IS NULL OR slot.root_id = root.id)
-
-    -- for a slot with several classes, the providers that have all of them
-), full_matches AS NOT MATERIALIZED (
-    SELECT match.root_id, match.slot, match.mark, match.position, match.provider_id, match.uuid, match.free, match.met
-    FROM matches AS match
-    WHERE match.classes = 1 OR (match.root_id, match.slot, match.provider_id) IN (
-        SELECT part.root_id, part.slot, part.provider_id FROM matches AS part
-        WHERE part.classes > 1
-        GROUP BY part.root_id, part.slot, part.provider_id HAVING count(*) = min(part.classes))
-
-    -- trees in which every slot and every set of traits has a provider
-), complete_trees AS (
-    SELECT match.root_id FROM full_matches AS match
-    GROUP BY match.root_id
-    HAVING bit_or(match.mark) = $6::bigint AND COALESCE(strpos(bit_or(match.met)::text, '0'), 0) = 0
-)
-SELECT
-    match.root_id::bigint AS root_id,
-    match.slot::int AS slot,
-    match.provider_id::bigint AS provider_id,
-    0::bigint AS parent_id,
-    match.root_id::bigint AS tree_id,
-    match.uuid::uuid AS uuid,
-    false AS shares,
-    match.free::bigint AS free,
-    COALESCE(match.met::text, '')::text AS met,
-    match.position::int AS position
-FROM full_matches AS match
-WHERE (match.root_id IN (SELECT complete_trees.root_id FROM complete_trees)) IS TRUE
-ORDER BY match.root_id, match.slot, match.provider_id, match.position
-`
-
-type CandidateWalkSimpleParams struct {
-	Slots         json.RawMessage
-	Roots         []int64
-	RootRequired  []int32
-	RootForbidden []int32
-	Sets          []string
-	Marks         int64
-}
-
-type CandidateWalkSimpleRow struct {
-	RootID     int64
-	Slot       int32
-	ProviderID int64
-	ParentID   int64
-	TreeID     int64
-	Uuid       uuid.UUID
-	Shares     bool
-	Free       int64
-	Met        string
-	Position   int32
-}
-
-// Returns which providers of some trees match which slot of a request: the main query of the search.
-// One row per class of a slot and provider, only of trees in which every slot has a provider.
-// Called by Search.List with a page of roots, if no provider shares and every group requests
-// resources; CandidateWalkGeneral handles the other cases.
-//
-// A slot is what one provider must satisfy: a suffixed group, or one class of the unsuffixed group;
-// equal groups share one. Slots are JSON objects, one for each class of a slot:
-//
-//	slot, mark               its number, and a bit of its own; marks has all bits
-//	position, classes        position of the class in it, and number of its classes
-//	class, amount, suffixed
-//	required, forbidden      '{trait ids}': all, none
-//	required_any             '{"{trait ids}"}': one of each
-//	member_of, not_member_of '{aggregate ids}': any, none
-//	member_of_too            '{"{aggregate ids}"}': also any of each
-//	root                     the only tree to search
-//
-// sets are further any-of lists of traits, which the providers of the unsuffixed group must satisfy
-// together; met has a 1 for each list that a provider satisfies.
-//
-// The conditions here are necessary, not sufficient: package combine checks the sum of the groups on
-// one provider, and whether the choices for all groups are compatible.
-// Plan: keys only. For each root its row, its tree in resource_providers_root_id_idx, for each
-// provider of that a range of inventories_pkey, joined to a hash of the slots. Cost follows the roots
-// and the sizes of their trees.
-func (q *Queries) CandidateWalkSimple(ctx context.Context, db DBTX, arg CandidateWalkSimpleParams) ([]CandidateWalkSimpleRow, error) {
-	rows, err := db.Query(ctx, CandidateWalkSimple,
-		arg.Slots,
-		arg.Roots,
-		arg.RootRequired,
-		arg.RootForbidden,
-		arg.Sets,
-		arg.Marks,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []CandidateWalkSimpleRow{}
-	for rows.Next() {
-		var i CandidateWalkSimpleRow
-		if err := rows.Scan(
-			&i.RootID,
-			&i.Slot,
-			&i.ProviderID,
-			&i.ParentID,
-			&i.TreeID,
-			&i.Uuid,
-			&i.Shares,
-			&i.Free,
-			&i.Met,
-			&i.Position,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

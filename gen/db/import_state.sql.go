@@ -375,7 +375,7 @@ func (q *Queries) ImportTargetAnalyze(ctx context.Context, db DBTX) error {
 }
 
 const ImportTargetClear = `-- name: ImportTargetClear :exec
-TRUNCATE allocations, consumers, consumer_types, projects, users, inventories, provider_aggregates, provider_traits,
+TRUNCATE allocations, consumers, consumer_types, projects, users, inventories, tree_classes, provider_aggregates, provider_traits,
     provider_generations, resource_providers, aggregates
 `
 

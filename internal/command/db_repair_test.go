@@ -62,7 +62,23 @@ var corruptions = map[string]corruption{
 		changed: []string{
 			"~ inventories{provider_id: 2, class_id: 20000} root_id: 1 -> 3",
 			"~ resource_providers{id: 2} root_id: 1 -> 3, parent_id: 1 -> 3",
+			"- tree_classes{root_id: 1, class_id: 20000, providers: 1}",
+			"+ tree_classes{root_id: 3, class_id: 20000, providers: 1}",
 		},
+	},
+	"counts of a tree that are wrong": {
+		statements: `UPDATE tree_classes SET providers = 2;
+			INSERT INTO tree_classes VALUES (3, 20000, 1);`,
+		found: map[string][]string{"wrong_tree_classes": {
+			"tree 1 has 2 providers with inventory of class 20000 in tree_classes, but 1 in inventories",
+			"tree 3 has 1 providers with inventory of class 20000 in tree_classes, but 0 in inventories",
+		}},
+	},
+	"counts of a tree that are gone": {
+		statements: "DELETE FROM tree_classes",
+		found: map[string][]string{"wrong_tree_classes": {
+			"tree 1 has 0 providers with inventory of class 20000 in tree_classes, but 1 in inventories",
+		}},
 	},
 	"copies that differ": {
 		statements: "UPDATE resource_providers SET trait_ids = '{}', aggregate_ids = '{41}' WHERE id = 2",
@@ -92,6 +108,9 @@ var corruptions = map[string]corruption{
 				"provider 9 has inventory of class 20000 and does not exist",
 				"provider 9 has trait 30000, and one of them does not exist",
 				"provider 9 is in aggregate 40, and one of them does not exist",
+			},
+			"wrong_tree_classes": {
+				"tree 9 has 0 providers with inventory of class 20000 in tree_classes, but 1 in inventories",
 			},
 			"wrong_sharing": {"provider 9 is in aggregate 40 with sharing f"},
 			"stale_copies":  {"provider 3 has copies of traits {} and aggregates {40} that differ from the original rows"},
@@ -130,7 +149,7 @@ var corruptions = map[string]corruption{
 		isPermanent: true,
 	},
 	"an inventory that is gone": {
-		statements:  "DELETE FROM inventories",
+		statements:  "DELETE FROM inventories; DELETE FROM tree_classes",
 		found:       map[string][]string{"allocations_inventory": {"consumer 1 has an allocation of class 20000 on provider 2, which has no inventory of it"}},
 		isPermanent: true,
 	},
@@ -272,7 +291,7 @@ func TestCLI_DBRepair_PrintsPlanFirst(t *testing.T) {
 	db := dbtest.New(t)
 	execute(t, db, false, consistentRows)
 	clean := runCommand(t, nil, "db", "repair", "--database-url", db.URL)
-	if clean.code != frame.ExitOK || clean.stdout != "No inconsistent rows in 17 checks.\n" {
+	if clean.code != frame.ExitOK || clean.stdout != "No inconsistent rows in 18 checks.\n" {
 		t.Errorf("exit code %d: %s%s", clean.code, clean.stdout, clean.stderr)
 	}
 	execute(t, db, true, "UPDATE inventories SET used = 5; DELETE FROM projects;")
@@ -309,7 +328,7 @@ idle_consumers  -                                     and 248 more
 	if got.stdout != want {
 		t.Errorf("got  %s\nwant %s", got.stdout, want)
 	}
-	if !strings.Contains(got.stderr, "berth: 14/17 consumers without allocations\n") ||
+	if !strings.Contains(got.stderr, "berth: 15/18 consumers without allocations\n") ||
 		!strings.HasSuffix(got.stderr, "berth: found 250 inconsistent rows; 'berth db repair' can repair 250 of them\n") {
 		t.Errorf("standard error %q", got.stderr)
 	}

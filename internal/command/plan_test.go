@@ -21,12 +21,12 @@ func TestCLI_Plan_PrintsPageDetailsAndJSON(t *testing.T) {
 	const query = "resources=VCPU:1&limit=10"
 	page := runCommand(t, nil, "plan", "--data-dir", dataDir, "?"+query)
 	head := "GET /allocation_candidates?" + query + " (microversion 1.39)\n200 OK\n"
-	if page.code != frame.ExitOK || !strings.HasPrefix(page.stdout, head) || !strings.Contains(page.stdout, "1  CandidateNames") || strings.Contains(page.stdout, "SELECT") {
+	if page.code != frame.ExitOK || !strings.HasPrefix(page.stdout, head) || !strings.Contains(page.stdout, "1  CandidatePage") || strings.Contains(page.stdout, "SELECT") {
 		t.Errorf("page: exit code %d: %s%s", page.code, page.stdout, page.stderr)
 	}
 	details := runCommand(t, nil, "plan", "--data-dir", dataDir, "--verbose", "GET /allocation_candidates?"+query)
 	for _, part := range []string{
-		"(microversion 1.39)\n", "\n== 1. CandidateNames\n", "\n== 2. CandidateRoots\n", "$1 = '{VCPU}'\n",
+		"(microversion 1.39)\n", "\n== 1. CandidatePage\n", "$1 = ",
 		"Index Only Scan using resource_providers_roots_idx", "Buffers: ",
 	} {
 		if details.code != frame.ExitOK || !strings.Contains(details.stdout, part) {

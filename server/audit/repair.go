@@ -11,7 +11,7 @@ import (
 // that it waits for running writes without holding what they still need. The mode is EXCLUSIVE because a write begins
 // with row locks (ROW SHARE), which no weaker mode conflicts with.
 const lockAllTables = `LOCK TABLE consumers, resource_providers, provider_generations, provider_traits,
-	provider_aggregates, allocations, inventories IN EXCLUSIVE MODE`
+	provider_aggregates, allocations, inventories, tree_classes IN EXCLUSIVE MODE`
 
 // Repaired is the number of rows that the repair of one check changed.
 type Repaired struct {

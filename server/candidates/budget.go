@@ -25,12 +25,16 @@ func (s *candidateSearch) chargeBudget() error {
 func (c *Result) enforceBudgetBeforeOutput() error {
 	query := c.search.query
 	large := query.Budget / 8
-	if query.Budget == 0 || query.Limit > 0 && int64(query.Limit) <= large || c.search.combinations(c.found) <= float64(large) {
+	if query.Budget == 0 || query.Limit > 0 && int64(query.Limit) <= large || c.combinations() <= float64(large) {
 		return nil
 	}
 	count := 0
 	walk := c.search.plan.NewSearch()
-	for _, tree := range c.found {
+	for i := range c.found.leads {
+		tree := c.builder.build(c.found, c.found.leads[i].root)
+		if tree == nil {
+			continue
+		}
 		walk.Reset(&tree.Tree)
 		for walk.Next() {
 			if count++; count == query.Limit {
@@ -40,19 +44,27 @@ func (c *Result) enforceBudgetBeforeOutput() error {
 		if err := walk.Err(); err != nil {
 			return err
 		}
+		c.builder.forget()
 	}
 	c.search.spent = 0
 	return nil
 }
 
-// combinations returns an upper bound of the combinations in the trees.
-func (s *candidateSearch) combinations(trees []*candidateTree) (most float64) {
-	for _, tree := range trees {
-		each := 1.0
-		for i := range s.asked.Requirements {
-			each *= float64(len(tree.Options[s.asked.Requirements[i].Slot]))
-		}
-		most += each
+// combinations returns an upper bound of the combinations in the first trees.
+func (c *Result) combinations() (most float64) {
+	if c.found == nil {
+		return 0
 	}
+	for i := range c.found.leads {
+		if tree := c.builder.build(c.found, c.found.leads[i].root); tree != nil {
+			each := 1.0
+			for _, want := range c.search.asked.Requirements {
+				each *= float64(len(tree.Options[want.Slot]))
+			}
+			most += each
+		}
+		c.builder.forget()
+	}
+	c.search.tally.Trees = 0
 	return most
 }

@@ -7,7 +7,6 @@ package candidates
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,6 +20,7 @@ type Search struct {
 	pool    *postgres.Pool
 	queries *db.Queries
 	names   atomic.Pointer[nameCache]
+	hints   hints
 }
 
 // New returns the search in the database of a pool.
@@ -36,9 +36,15 @@ const maxCandidates = 1 << 40
 // The error is a *store.RuleViolation with TraitNotFound or ClassNotFound for an unknown name. If the search exceeds
 // the budget, the error is a fault, here or while the caller reads the candidates.
 func (s *Search) List(ctx context.Context, query Query) (*Result, error) {
+	query.Limit = min(query.Limit, maxCandidates)
 	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (*Result, error) {
+		made, err := s.listInOnePage(ctx, conn, query)
+		if made != nil || err != nil {
+			conn.Release()
+			return made, err
+		}
 		of := postgres.NewSnapshot(conn)
-		made, err := s.begin(ctx, of, query)
+		made, err = s.begin(ctx, of, query)
 		if err != nil {
 			_ = of.Close() // the error that matters is err
 		}
@@ -48,18 +54,14 @@ func (s *Search) List(ctx context.Context, query Query) (*Result, error) {
 
 // begin finds the first candidates in a snapshot.
 func (s *Search) begin(ctx context.Context, reading *postgres.Snapshot, query Query) (*Result, error) {
-	query.Limit = min(query.Limit, maxCandidates)
-	made := &Result{
-		seen:   map[string]bool{},
-		used:   usedTrees{known: map[int64]bool{}, onlyThem: query.OnePerTree},
-		search: &candidateSearch{ctx: ctx, queries: s.queries, snapshot: reading, query: &query, names: s.knownNames()},
-	}
-	if query.Randomize {
-		made.search.rng = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	}
+	made := newResult(s.newSearch(ctx, &query, nil))
+	made.search.snapshot = reading
 	fits, err := made.search.begin()
 	if fits && err == nil {
 		made.found, err = made.search.next(query.Limit)
+	}
+	if err == nil && made.found == nil && made.search.candidateSlots != nil {
+		made.search.remember()
 	}
 	if err == nil {
 		err = made.enforceBudgetBeforeOutput()

@@ -1,4 +1,22 @@
 package candidates
 
+import "time"
+
 // Stats returns what the search did so far.
 func (c *Result) Stats() Stats { return c.search.tally }
+
+// UsesOnePage reports whether one statement outside of a transaction found the candidates.
+func (c *Result) UsesOnePage() bool { return c.search.snapshot == nil }
+
+// AgeHints makes all hints older.
+func (s *Search) AgeHints(by time.Duration) {
+	s.hints.mu.Lock()
+	defer s.hints.mu.Unlock()
+	for kind, found := range s.hints.kinds {
+		found.since = found.since.Add(-by)
+		s.hints.kinds[kind] = found
+	}
+}
+
+// HintAge is the age at which hints expire.
+const HintAge = hintAge

@@ -2,22 +2,21 @@ package candidates
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
 )
 
-// probeLimit is how many providers that meet the rarest predicate are fetched at once; the search then visits only
-// their trees.
+// probeLimit is how many providers that meet a predicate are counted.
 const probeLimit = 128
 
 // predicate is a condition that one provider of every candidate meets, so that the search may skip all trees without
-// such a provider.
+// such a provider. If Count is set, it is that the tree has so many providers of the class.
 type predicate struct {
 	Class      *int32 `json:"class,omitempty"`
 	Amount     int64  `json:"amount,omitempty"`
+	Count      int64  `json:"count,omitempty"`
 	Traits     idList `json:"traits,omitempty"`
 	Aggregates idList `json:"aggregates,omitempty"`
 	// ofRoot is true if the anchor meets the condition.
@@ -49,26 +48,52 @@ func (s *candidateSearch) predicates() []predicate {
 			add(predicate{Aggregates: set})
 		}
 	}
+	for _, one := range s.isolatedCounts() {
+		add(one)
+	}
 	return all
+}
+
+// isolatedCounts returns how many providers of a class a tree needs at least: with isolation, each suffixed group takes a
+// provider of its own. A tree can also use sharing providers of other trees, so they are not counted if there are any.
+func (s *candidateSearch) isolatedCounts() (counts []predicate) {
+	if !s.query.Isolate || s.ids.sharing {
+		return nil
+	}
+	for i := range s.ids.groups {
+		group := &s.ids.groups[i]
+		for j := range group.classes {
+			if group.Suffix == "" {
+				continue
+			}
+			at := slices.IndexFunc(counts, func(p predicate) bool { return *p.Class == group.classes[j] })
+			if at < 0 {
+				at = len(counts)
+				counts = append(counts, predicate{Class: &group.classes[j]})
+			}
+			counts[at].Count++
+		}
+	}
+	return slices.DeleteFunc(counts, func(p predicate) bool { return p.Count < 2 })
 }
 
 // shouldProbe reports whether the searched trees yielded so few candidates that the search should query the selectivity
 // of its predicates.
 func (s *candidateSearch) shouldProbe() bool {
-	return !s.roots.given && !s.roots.probed && 8*s.tally.Candidates < s.tally.Roots
+	return !s.leads.named && !s.leads.probed && 8*s.tally.Candidates < s.tally.Roots
 }
 
 // restartFromRarest queries the selectivity of every predicate, and continues with the trees of the rarest one. fits is
 // false if no provider meets one of them.
 func (s *candidateSearch) restartFromRarest() (fits bool, err error) {
-	s.roots.probed = true
+	s.leads.probed = true
 	all := s.predicates()
 	if len(all) == 0 {
 		return true, nil
 	}
-	sample := s.roots.sample()
+	sample := s.leads.sample()
 	rows, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]db.CandidateSelectivityRow, error) {
-		return s.queries.CandidateSelectivity(ctx, to, db.CandidateSelectivityParams{
+		return s.of.queries.CandidateSelectivity(ctx, to, db.CandidateSelectivityParams{
 			Sharing: s.ids.sharing, MaxRows: probeLimit, Sample: sample, Predicates: encoded(all),
 		})
 	})
@@ -81,98 +106,16 @@ func (s *candidateSearch) restartFromRarest() (fits bool, err error) {
 		}
 		return int(a.Found - b.Found)
 	})
-	chosen := all[rarest.Position-1]
-	switch {
-	case rarest.Found == 0:
-		return false, nil
-	case rarest.Found < probeLimit:
-		s.roots.leave(s.fetchRootsOf(chosen))
-		err = s.roots.refill(probeLimit)
-		s.roots.fetch = nil
-		return true, err
-	case 4*int(rarest.Sampled) <= len(sample) && s.query.Limit > 0:
-		s.roots.leave(s.fetchRootsOf(chosen))
-	default:
-		s.roots.history = nil
+	isRare := rarest.Found < probeLimit || 4*int(rarest.Sampled) <= len(sample) && s.query.Limit > 0
+	if !isRare {
+		s.leads.history = nil
+		return true, nil
 	}
-	return true, nil
+	s.chosen = &all[rarest.Position-1]
+	s.before.leads, s.before.candidates = s.foundLeads, s.tally.Candidates
+	s.leads.leave(treesOf(s.chosen))
+	return rarest.Found > 0, nil
 }
 
 // minRarePage is the minimum number of providers to fetch; several may be in one tree.
 const minRarePage = 64
-
-// fetchRootsOf returns a rootFetch of the trees whose providers meet a predicate, page by page.
-func (s *candidateSearch) fetchRootsOf(wanted predicate) rootFetch {
-	switch {
-	case wanted.Class != nil:
-		return s.rootsByFreeCapacity(*wanted.Class, wanted.Amount)
-	case wanted.Traits != nil:
-		return s.rootsByTrait(wanted)
-	default:
-		return s.rootsByAggregate(wanted.Aggregates)
-	}
-}
-
-// rarePageSize returns how many providers to fetch: more if the search shuffles them.
-func (s *candidateSearch) rarePageSize(most int) int32 {
-	if s.rng != nil {
-		return probeLimit
-	}
-	return int32(max(most, minRarePage))
-}
-
-func (s *candidateSearch) rootsByFreeCapacity(class int32, amount int64) rootFetch {
-	free, id := int64(math.MaxInt64), int64(math.MaxInt64)
-	return func(b *postgres.Batch, most int) func(context.Context) (rootPage, error) {
-		answer := postgres.Enqueue(b, func(ctx context.Context, to db.DBTX) ([]db.CandidateRootsByFreeCapacityRow, error) {
-			return s.queries.CandidateRootsByFreeCapacity(ctx, to, db.CandidateRootsByFreeCapacityParams{
-				ClassID: class, Amount: amount, BeforeFree: free, BeforeID: id, MaxRows: s.rarePageSize(most),
-			})
-		})
-		return func(ctx context.Context) (found rootPage, err error) {
-			rows, err := answer(ctx)
-			for _, row := range rows {
-				found.roots, found.providers = append(found.roots, row.RootID), append(found.providers, row.ProviderID)
-				free, id = row.Free, row.ProviderID
-			}
-			return found, err
-		}
-	}
-}
-
-func (s *candidateSearch) rootsByTrait(wanted predicate) rootFetch {
-	after := int64(0)
-	return func(b *postgres.Batch, most int) func(context.Context) (rootPage, error) {
-		answer := postgres.Enqueue(b, func(ctx context.Context, to db.DBTX) ([]db.CandidateRootsByTraitRow, error) {
-			return s.queries.CandidateRootsByTrait(ctx, to, wanted.Traits, after, s.rarePageSize(most))
-		})
-		return func(ctx context.Context) (found rootPage, err error) {
-			rows, err := answer(ctx)
-			for _, row := range rows {
-				found.roots = append(found.roots, row.RootID)
-				if !wanted.ofRoot {
-					found.providers = append(found.providers, row.ProviderID)
-				}
-				after = row.ProviderID
-			}
-			return found, err
-		}
-	}
-}
-
-func (s *candidateSearch) rootsByAggregate(aggregates []int32) rootFetch {
-	after := int64(0)
-	return func(b *postgres.Batch, most int) func(context.Context) (rootPage, error) {
-		answer := postgres.Enqueue(b, func(ctx context.Context, to db.DBTX) ([]db.CandidateRootsByAggregateRow, error) {
-			return s.queries.CandidateRootsByAggregate(ctx, to, aggregates, after, s.rarePageSize(most))
-		})
-		return func(ctx context.Context) (found rootPage, err error) {
-			rows, err := answer(ctx)
-			for _, row := range rows {
-				found.roots, found.providers = append(found.roots, row.RootID), append(found.providers, row.ProviderID)
-				after = row.ProviderID
-			}
-			return found, err
-		}
-	}
-}

@@ -28,16 +28,26 @@ type Use struct {
 
 // Result streams the candidates of a Query from the database. It is not safe for concurrent use.
 type Result struct {
-	search *candidateSearch
-	found  []*candidateTree
+	search  *candidateSearch
+	builder treeBuilder
+	// found is the page at hand.
+	found *page
+	// kept are all candidates, if one page had them: for each the rows of the providers for all requirements.
+	kept   []int32
+	isKept bool
 	used   usedTrees
-	// count is how many candidates were yielded; seen are those that could appear again with another anchor.
+	// count is how many candidates were found; seen are those that could appear again with another anchor.
 	count int
 	seen  map[string]bool
 	made  Candidate
-	// places are the indices of the providers in made.Uses; key is the buffer for the next key of seen.
-	places []int
-	key    []byte
+	// rows are the rows of the providers in made.Uses, picks those of the providers for all requirements; key is the
+	// buffer for the next key of seen.
+	rows, picks []int32
+	key         []byte
+}
+
+func newResult(search *candidateSearch) *Result {
+	return &Result{search: search, builder: treeBuilder{search: search}}
 }
 
 // Close cancels a page in progress and releases the connection.
@@ -45,33 +55,78 @@ func (c *Result) Close() error {
 	if sent := c.search.sent; sent != nil {
 		_ = sent.Close() // its results are not needed
 	}
+	if c.found != nil && !slices.Contains(c.used.pages, c.found) {
+		c.used.pages = append(c.used.pages, c.found)
+	}
+	for _, p := range c.used.pages {
+		p.release()
+	}
+	c.found, c.kept, c.used = nil, nil, usedTrees{}
+	if c.search.snapshot == nil {
+		return nil
+	}
 	return c.search.snapshot.Close()
 }
 
 // All yields the candidates. A yielded candidate is valid until the next one. An error ends the sequence.
 func (c *Result) All() iter.Seq2[*Candidate, error] {
-	each := c.depthFirst
-	if c.search.query.interleavesTrees() {
-		each = c.breadthFirst
-	}
 	return func(yield func(*Candidate, error) bool) {
-		if err := each(func(one *Candidate) bool { return yield(one, nil) }); err != nil {
+		err := c.each(func(p *page, picks []int32) bool {
+			c.shape(p, picks)
+			return yield(&c.made, nil)
+		})
+		if err != nil {
 			yield(nil, postgres.StreamError(c.search.ctx, err))
 		}
 	}
 }
 
+// choice receives the rows of the providers for all requirements. It reports whether the consumer wants more.
+type choice func(p *page, picks []int32) bool
+
+// each passes on the choices of all candidates.
+func (c *Result) each(take choice) error {
+	switch {
+	case c.isKept:
+		for wants := len(c.search.wants); len(c.kept) > 0 && take(c.found, c.kept[:wants]); c.kept = c.kept[wants:] {
+		}
+		return nil
+	case c.search.query.interleavesTrees():
+		return c.breadthFirst(take)
+	default:
+		return c.depthFirst(take)
+	}
+}
+
+// keepAll finds all candidates in the page at hand.
+func (c *Result) keepAll() error {
+	p := c.found
+	c.kept = make([]int32, 0, c.search.query.Limit*len(c.search.wants))
+	err := c.each(func(_ *page, picks []int32) bool {
+		c.kept = append(c.kept, picks...)
+		return true
+	})
+	c.found, c.isKept = p, true
+	return err
+}
+
 // depthFirst yields all candidates of one tree, then all of the next.
-func (c *Result) depthFirst(yield func(*Candidate) bool) error {
-	if len(c.found) == 0 {
+func (c *Result) depthFirst(take choice) error {
+	if c.found == nil {
 		return nil
 	}
 	walk := c.search.plan.NewSearch()
-	for len(c.found) > 0 {
-		for _, tree := range c.found {
+	for c.found != nil {
+		for i := range c.found.leads {
+			c.builder.forget()
+			c.search.unused = len(c.found.leads) - i - 1
+			tree := c.builder.build(c.found, c.found.leads[i].root)
+			if tree == nil {
+				continue
+			}
 			walk.Reset(&tree.Tree)
 			for walk.Next() {
-				if !c.yieldNew(tree, walk.Chosen(), yield) {
+				if !c.takeNew(tree, walk.Chosen(), take) {
 					return nil
 				}
 			}
@@ -79,7 +134,10 @@ func (c *Result) depthFirst(yield func(*Candidate) bool) error {
 				return err
 			}
 		}
-		if err := c.loadTrees(); err != nil {
+		if done := c.found; c.search.snapshot != nil && !slices.Contains(c.used.pages, done) {
+			done.release()
+		}
+		if err := c.loadPage(); err != nil {
 			return err
 		}
 	}
@@ -94,52 +152,55 @@ type pausedSearch struct {
 
 // breadthFirst yields one candidate of each tree in turn: first one of each tree as the trees arrive, up to a window of
 // them, then the others of those trees.
-func (c *Result) breadthFirst(yield func(*Candidate) bool) error {
-	for len(c.found) > 0 {
+func (c *Result) breadthFirst(take choice) error {
+	for c.found != nil {
 		var round []pausedSearch
-		for len(c.found) > 0 && len(round) < c.search.query.window() {
-			for _, tree := range c.found {
-				round = append(round, pausedSearch{tree, c.search.plan.NewSearch()})
-				round[len(round)-1].walk.Reset(&tree.Tree)
-			}
-			fresh := round[len(round)-len(c.found):]
-			going, stop, err := c.takeOneFromEach(fresh, yield)
+		for c.found != nil && len(round) < c.search.query.window() {
+			started := len(round)
+			round = c.start(round)
+			going, stop, err := c.takeOneFromEach(round[started:], take)
 			if stop || err != nil {
 				return err
 			}
-			round = round[:len(round)-len(fresh)+going]
-			c.found = nil
-			if len(round) < c.search.query.window() {
-				err = c.loadTrees()
-			}
-			if err != nil {
+			round = round[:started+going]
+			if err := c.loadPage(); err != nil {
 				return err
 			}
 		}
 		for len(round) > 0 {
-			going, stop, err := c.takeOneFromEach(round, yield)
+			going, stop, err := c.takeOneFromEach(round, take)
 			if stop || err != nil {
 				return err
 			}
 			round = round[:going]
 		}
-		if c.found == nil {
-			if err := c.loadTrees(); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
 
+// start adds a search for each tree of the page at hand. Their trees get memory of their own.
+func (c *Result) start(round []pausedSearch) []pausedSearch {
+	builder := treeBuilder{search: c.search}
+	for i := range c.found.leads {
+		if tree := builder.build(c.found, c.found.leads[i].root); tree != nil {
+			kept := *tree
+			walk := c.search.plan.NewSearch()
+			walk.Reset(&kept.Tree)
+			round = append(round, pausedSearch{&kept, walk})
+		}
+	}
+	return round
+}
+
 // takeOneFromEach yields one candidate of each search, and moves the searches that had one to the front. It returns
 // their number, and whether the consumer wants no more.
-func (c *Result) takeOneFromEach(round []pausedSearch, yield func(*Candidate) bool) (going int, stop bool, err error) {
-	for _, one := range round {
+func (c *Result) takeOneFromEach(round []pausedSearch, take choice) (going int, stop bool, err error) {
+	for i, one := range round {
+		c.search.unused = min(c.search.unused, len(round)-i-1)
 		taken := false
 		for !taken && one.walk.Next() {
 			before := c.count
-			if !c.yieldNew(one.tree, one.walk.Chosen(), yield) {
+			if !c.takeNew(one.tree, one.walk.Chosen(), take) {
 				return 0, true, nil
 			}
 			taken = c.count > before // the candidate was new
@@ -155,26 +216,37 @@ func (c *Result) takeOneFromEach(round []pausedSearch, yield func(*Candidate) bo
 	return going, false, nil
 }
 
-// loadTrees gets the next trees.
-func (c *Result) loadTrees() (err error) {
+// loadPage gets the next page. After the last one, it remembers what the search found.
+func (c *Result) loadPage() (err error) {
 	c.found, err = c.search.next(max(0, c.search.query.Limit-c.count))
+	if c.found == nil && err == nil {
+		c.search.remember()
+	}
 	return err
 }
 
-// yieldNew yields the choice of a search, unless it was yielded before. It reports whether the consumer wants more.
-func (c *Result) yieldNew(tree *candidateTree, chosen []int, yield func(*Candidate) bool) bool {
-	if c.wasYielded(tree, chosen) {
+// takeNew passes on the choice of a search, unless it was passed on before. It reports whether the consumer wants more.
+func (c *Result) takeNew(tree *candidateTree, chosen []int, take choice) bool {
+	if c.wasTaken(tree, chosen) {
 		return true
 	}
-	c.shape(tree, chosen)
 	c.count++
 	c.search.tally.Candidates++
-	return yield(&c.made) && c.count != c.search.query.Limit
+	c.picks = c.picks[:0]
+	for _, place := range chosen {
+		c.picks = append(c.picks, tree.rows[place])
+	}
+	if c.count != c.search.query.Limit {
+		return take(tree.page, c.picks)
+	}
+	c.search.remember()
+	take(tree.page, c.picks)
+	return false
 }
 
-// wasYielded reports whether the same candidate was yielded before. Only candidates of sharing providers alone can have
+// wasTaken reports whether the same candidate was passed on before. Only candidates of sharing providers alone can have
 // several anchors.
-func (c *Result) wasYielded(tree *candidateTree, chosen []int) bool {
+func (c *Result) wasTaken(tree *candidateTree, chosen []int) bool {
 	c.key = c.key[:0]
 	for _, place := range chosen {
 		provider := &tree.Providers[place]
@@ -186,13 +258,16 @@ func (c *Result) wasYielded(tree *candidateTree, chosen []int) bool {
 	if c.seen[string(c.key)] {
 		return true
 	}
+	if c.seen == nil {
+		c.seen = map[string]bool{}
+	}
 	c.seen[string(c.key)] = true
 	return false
 }
 
 // shape writes the choice into made, and records the used trees.
-func (c *Result) shape(tree *candidateTree, chosen []int) {
-	c.places = c.places[:0]
+func (c *Result) shape(p *page, picks []int32) {
+	c.rows = c.rows[:0]
 	made := &c.made
 	made.Uses = made.Uses[:0]
 	groups := len(c.search.query.Groups)
@@ -200,22 +275,22 @@ func (c *Result) shape(tree *candidateTree, chosen []int) {
 	for i := range made.Providers {
 		made.Providers[i] = made.Providers[i][:0]
 	}
-	for i, place := range chosen {
+	for i, row := range picks {
 		want := &c.search.wants[i]
-		id := tree.uuids[place]
+		id := p.providers[row].uuid
 		if mapping := &made.Providers[want.group]; !slices.Contains(*mapping, id) {
 			*mapping = append(*mapping, id)
 		}
 		if len(want.resources) == 0 {
 			continue
 		}
-		at := slices.Index(c.places, place)
+		at := slices.Index(c.rows, row)
 		if at < 0 {
-			at = len(c.places)
-			c.places = append(c.places, place)
+			at = len(c.rows)
+			c.rows = append(c.rows, row)
 			made.Uses = slices.Grow(made.Uses, 1)[:at+1]
 			made.Uses[at] = Use{Provider: id, Resources: made.Uses[at].Resources[:0]}
-			c.used.add(&tree.Providers[place])
+			c.used.add(p, &p.providers[row], c.search)
 		}
 		made.Uses[at].add(want.resources)
 	}

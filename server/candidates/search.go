@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/candidates/combine"
 	"github.com/berthd/berth/server/postgres"
@@ -20,11 +18,11 @@ type Stats struct {
 	Roots, Trees, Candidates int
 }
 
-// candidateSearch finds trees for one query, page by page of roots, beginning with the trees of the rarest predicate.
-// For each page it queries the providers that satisfy each group.
+// candidateSearch finds trees for one query, page by page, beginning with the trees of the rarest predicate.
 type candidateSearch struct {
-	ctx      context.Context
-	queries  *db.Queries
+	ctx context.Context
+	of  *Search
+	// snapshot is nil as long as one page suffices.
 	snapshot *postgres.Snapshot
 	names    *nameCache
 	query    *Query
@@ -34,40 +32,43 @@ type candidateSearch struct {
 	ids *resolvedQuery
 	*candidateSlots
 	plan  *combine.Plan
-	roots rootSource
+	leads leads
+	// chosen is the predicate that leads to the trees, nil if all trees are searched.
+	chosen *predicate
+	// hint is what the last search of the kind found, nil if unknown.
+	hint *hint
 	// sent is the page that the database prefetches, if any.
-	sent  *pendingWalk
+	sent  *pendingPage
 	tally Stats
+	// pages and foundLeads count what the search read, unused are those leads of the last page that gave no candidate yet,
+	// and before are the counts when the search changed its lead.
+	pages, foundLeads, unused int
+	before                    struct{ leads, candidates int }
+	// starts are positions of the lead for the next randomized search.
+	starts []position
 	// spent is the used part of the query's budget.
 	spent int64
 }
 
-// candidateTree is the providers that an anchor can use, with their UUIDs.
-type candidateTree struct {
-	combine.Tree
-	uuids []uuid.UUID
+// newSearch returns a search without a snapshot.
+func (s *Search) newSearch(ctx context.Context, query *Query, names *nameCache) *candidateSearch {
+	made := &candidateSearch{ctx: ctx, of: s, query: query, names: names}
+	if query.Randomize {
+		made.rng = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	return made
 }
 
-// begin resolves the names and chooses the source of roots. fits is false if no candidate can exist.
+// begin resolves the names in the snapshot and chooses the lead. fits is false if no candidate can exist.
 func (s *candidateSearch) begin() (fits bool, err error) {
-	b := s.snapshot.Batch()
-	names := postgres.Enqueue(b, func(ctx context.Context, to db.DBTX) (db.CandidateNamesRow, error) {
-		return s.queries.CandidateNames(ctx, to, candidateNames(s.query))
+	closed := s.of.pool.ClosedConns()
+	found, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) (db.CandidateNamesRow, error) {
+		return s.of.queries.CandidateNames(ctx, to, candidateNames(s.query))
 	})
-	s.roots = s.allRoots()
-	first := s.roots.fetch(b, max(sampleSize, s.firstPage()))
-	if err := b.Send(s.ctx); err != nil {
-		return false, errors.Join(err, b.Close())
-	}
-	found, err := names(s.ctx)
-	if err == nil {
-		var ahead rootPage
-		ahead, err = first(s.ctx)
-		s.roots.take(ahead)
-	}
-	if err := errors.Join(err, b.Close()); err != nil {
+	if err != nil {
 		return false, err
 	}
+	s.learnNames(&found, closed)
 	s.ids = resolveNames(s.query, found)
 	if group, refused := s.ids.firstUnknownName(s.query); refused != nil {
 		reported, err := s.mustReportUnknown(s.ctx, group, refused)
@@ -76,31 +77,32 @@ func (s *candidateSearch) begin() (fits bool, err error) {
 		}
 		return false, err
 	}
-	return s.prepare()
-}
-
-// prepare prepares what all pages have in common.
-func (s *candidateSearch) prepare() (fits bool, err error) {
-	s.candidateSlots = newCandidateSlots(s.query, s.ids)
-	s.asked.Stop = s.chargeBudget
-	s.asked.Shuffle = s.rng
-	s.plan = combine.NewPlan(s.asked)
-	if s.count == 0 || slices.ContainsFunc(s.ids.groups, func(g resolvedGroup) bool { return g.root < 0 }) {
+	if !s.prepare() {
 		return false, nil
 	}
 	if err := s.restrictToTrees(); err != nil {
 		return false, err
 	}
-	if s.query.Limit == 0 && !s.roots.given {
+	if s.query.Limit == 0 && !s.leads.named {
 		// Without a limit the search visits all trees, unless a predicate is rare.
 		return s.restartFromRarest()
 	}
 	return true, nil
 }
 
+// prepare prepares what all pages have in common. fits is false if no candidate can exist.
+func (s *candidateSearch) prepare() (fits bool) {
+	s.candidateSlots = newCandidateSlots(s.query, s.ids)
+	s.asked.Stop = s.chargeBudget
+	s.asked.Shuffle = s.rng
+	s.plan = combine.NewPlan(s.asked)
+	s.leads = s.allTrees()
+	return len(s.slots) > 0 && !slices.ContainsFunc(s.ids.groups, func(g resolvedGroup) bool { return g.root < 0 })
+}
+
 // any reports whether there is any candidate.
 func (s *candidateSearch) any() (bool, error) {
-	made := &Result{search: s, used: usedTrees{known: map[int64]bool{}}, seen: map[string]bool{}}
+	made := newResult(s)
 	fits, err := s.begin()
 	if !fits || err != nil {
 		return false, err
@@ -114,34 +116,31 @@ func (s *candidateSearch) any() (bool, error) {
 	return false, nil
 }
 
-// next returns trees that may have candidates, nil after the last. wanted is how many more candidates the consumer
-// wants, 0 for all.
-func (s *candidateSearch) next(wanted int) ([]*candidateTree, error) {
-	for {
-		if s.shouldProbe() {
-			if fits, err := s.restartFromRarest(); !fits || err != nil {
-				return nil, err
-			}
-		}
-		sent, err := s.sent, error(nil)
-		if sent == nil {
-			sent, err = s.send(wanted)
-		}
-		if sent == nil || err != nil {
+// next returns the next page, nil after the last. wanted is how many more candidates the consumer wants, 0 for all.
+func (s *candidateSearch) next(wanted int) (*page, error) {
+	if s.snapshot == nil {
+		return nil, nil
+	}
+	if s.shouldProbe() {
+		if fits, err := s.restartFromRarest(); !fits || err != nil {
 			return nil, err
 		}
-		trees, err := s.receive(sent)
-		if err != nil || len(trees) > 0 {
-			return trees, err
-		}
 	}
+	sent, err := s.sent, error(nil)
+	if sent == nil {
+		sent, err = s.send(wanted)
+	}
+	if sent == nil || err != nil {
+		return nil, err
+	}
+	return s.receive(sent)
 }
 
 const (
 	// sampleSize is the number of trees from which the search estimates selectivity.
 	sampleSize = 12
-	// maxPageSize limits the roots of one statement.
-	maxPageSize = 500
+	// maxPageSize limits the roots of one statement. Nova requests 1,000 candidates.
+	maxPageSize = 1000
 )
 
 // firstPage estimates how many trees the limit needs: several groups find several combinations in a tree.
@@ -163,7 +162,7 @@ func (s *candidateSearch) firstPage() int {
 		each = 4
 	}
 	if s.query.Limit == 0 {
-		return maxPageSize
+		return maxPageSize / 2
 	}
 	return min((s.query.Limit+each-1)/each, maxPageSize)
 }
@@ -172,36 +171,52 @@ func (s *candidateSearch) firstPage() int {
 func (s *candidateSearch) pageSize(wanted int) int {
 	first := s.firstPage()
 	switch {
+	case s.hint != nil && s.hint.candidates > 0:
+		needed := (wanted*s.hint.leads + s.hint.candidates - 1) / s.hint.candidates
+		needed += needed/4 + 1
+		if s.rng != nil && s.chosen != nil && s.leads.kind != leadFree {
+			needed = max(needed, probeLimit) // the lead has no random start, so the search shuffles
+		}
+		return min(needed, maxPageSize)
 	case s.query.Limit == 0 || s.tally.Roots == 0:
-		return first
+		return s.atLeast(first)
 	case s.tally.Candidates == 0:
-		return min(2*s.tally.Roots, maxPageSize)
+		return s.atLeast(min(2*s.tally.Roots, maxPageSize))
 	}
 	// A few trees too many cost less than another page.
 	needed := (wanted*s.tally.Roots+s.tally.Candidates-1)/s.tally.Candidates + 2
-	return min(needed+needed/2, max(first, 3*s.tally.Roots), maxPageSize)
+	return s.atLeast(min(needed+needed/2, max(first, 3*s.tally.Roots), maxPageSize))
 }
 
-// pendingWalk is a page that the database is executing.
-type pendingWalk struct {
+// atLeast returns the size of a page whose roots may repeat: several providers of a tree can meet a predicate. Pages that
+// the search shuffles are larger.
+func (s *candidateSearch) atLeast(most int) int {
+	switch {
+	case s.chosen == nil:
+		return most
+	case s.rng != nil:
+		return max(most, probeLimit)
+	default:
+		return max(most, minRarePage)
+	}
+}
+
+// pendingPage is a page that the database is executing.
+type pendingPage struct {
 	*postgres.Batch
-	page   []int64
-	answer func(context.Context) (walkRows, error)
-	// ahead reads the roots after the page, if they were queried in the same batch.
-	ahead func(context.Context) (rootPage, error)
+	args   db.CandidatePageParams
+	page   *page
+	answer func(context.Context) error
 }
 
 // send sends the query for the next trees; nil if there are none.
-func (s *candidateSearch) send(wanted int) (*pendingWalk, error) {
-	page, err := s.roots.page(s.pageSize(wanted))
-	if err != nil || len(page) == 0 {
-		return nil, err
+func (s *candidateSearch) send(wanted int) (*pendingPage, error) {
+	args, more := s.leads.next(s.pageSize(wanted))
+	if !more {
+		return nil, nil
 	}
-	sent := &pendingWalk{Batch: s.snapshot.Batch(), page: page}
-	sent.answer = postgres.Enqueue(sent.Batch, s.walk(page))
-	if s.prefetchesNextPage() && s.roots.fetch != nil && len(s.roots.waiting) == 0 && s.roots.visited == nil {
-		sent.ahead = s.roots.fetch(sent.Batch, maxPageSize)
-	}
+	sent := &pendingPage{Batch: s.snapshot.Batch(), args: args, page: newPage()}
+	sent.answer = postgres.EnqueueEachRow(sent.Batch, s.pageQuery(&sent.args, 0), sent.page.read)
 	if err := sent.Send(s.ctx); err != nil {
 		return nil, errors.Join(err, sent.Close())
 	}
@@ -212,26 +227,168 @@ func (s *candidateSearch) send(wanted int) (*pendingWalk, error) {
 // while the search combines and yields this one.
 func (s *candidateSearch) prefetchesNextPage() bool { return s.query.Limit == 0 }
 
-// receive returns the trees of a page in which every group finds a provider, in the order of the page, and sends the
-// next page if it prefetches.
-func (s *candidateSearch) receive(sent *pendingWalk) ([]*candidateTree, error) {
+// receive returns a page, and sends the query for the next one if it prefetches.
+func (s *candidateSearch) receive(sent *pendingPage) (*page, error) {
 	s.sent = nil
-	rows, err := sent.answer(s.ctx)
-	if err == nil && sent.ahead != nil {
-		var found rootPage
-		found, err = sent.ahead(s.ctx)
-		s.roots.take(found)
-	}
+	err := sent.answer(s.ctx)
 	if err := errors.Join(err, sent.Close()); err != nil {
 		return nil, err
 	}
+	p := sent.page
+	p.arrange()
+	for word := 1; word < s.words(); word++ {
+		if err := s.readWord(p, word); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.addAnchors(p); err != nil {
+		return nil, err
+	}
+	if err := s.loadMissingNames(p); err != nil {
+		return nil, err
+	}
+	s.count(p, &sent.args)
 	if s.prefetchesNextPage() {
 		if s.sent, err = s.send(0); err != nil {
 			return nil, err
 		}
 	}
-	trees := s.trees(rows, sent.page)
-	s.tally.Roots += len(sent.page)
-	s.tally.Trees += len(trees)
-	return trees, nil
+	s.keepNewTrees(p)
+	return p, nil
+}
+
+// count moves the lead behind a page.
+func (s *candidateSearch) count(p *page, args *db.CandidatePageParams) {
+	s.leads.take(p.leads, args)
+	s.pages++
+	s.foundLeads += len(p.leads)
+	if s.rng != nil && args.Lead == leadFree {
+		s.addStarts(p)
+	}
+}
+
+// keepNewTrees removes the leads to trees that an earlier page had, or that have a wrong root. It shuffles the others if
+// the query is randomized and the order of the lead is not random.
+func (s *candidateSearch) keepNewTrees(p *page) {
+	if s.rng != nil && s.chosen != nil {
+		s.rng.Shuffle(len(p.leads), func(i, j int) { p.leads[i], p.leads[j] = p.leads[j], p.leads[i] })
+	}
+	p.leads = slices.DeleteFunc(p.leads, func(one lead) bool {
+		if !s.leads.isNew(one.root) {
+			return true
+		}
+		s.tally.Roots++
+		return one.excluded
+	})
+	s.unused = len(p.leads)
+}
+
+// readWord queries which further conditions and amounts the providers of a page meet.
+func (s *candidateSearch) readWord(p *page, word int) error {
+	further := newPage()
+	defer further.release()
+	roots := []int64{}
+	for i := range p.providers {
+		if p.providers[i].tree.end > 0 {
+			roots = append(roots, p.providers[i].id)
+		}
+	}
+	args := db.CandidatePageParams{Lead: leadNone, Roots: roots, RootRequired: []int32{}, RootForbidden: []int32{}}
+	b := s.snapshot.Batch()
+	answer := postgres.EnqueueEachRow(b, s.pageQuery(&args, word), further.read)
+	if err := b.Send(s.ctx); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := errors.Join(answer(s.ctx), b.Close()); err != nil {
+		return err
+	}
+	further.arrange()
+	p.merge(further)
+	return nil
+}
+
+// pageQuery returns the query for a page. Only the first word of conditions and amounts determines the trees.
+func (s *candidateSearch) pageQuery(args *db.CandidatePageParams, word int) func(context.Context, db.DBTX) error {
+	args.Conditions, args.Amounts = encoded(wordOf(s.conditions, word)), encoded(wordOf(s.amounts, word))
+	if word == 0 {
+		args.RootRequired, args.RootForbidden = append([]int32{}, s.ids.rootRequired...), append([]int32{}, s.ids.rootForbidden...)
+	}
+	if s.usesSimplePage(args) || word > 0 {
+		return func(ctx context.Context, to db.DBTX) error {
+			_, err := s.of.queries.CandidatePage(ctx, to, *args)
+			return err
+		}
+	}
+	general := db.CandidatePageGeneralParams{
+		Conditions: args.Conditions, Amounts: args.Amounts, Roots: args.Roots, Lead: args.Lead, AfterID: args.AfterID, MaxRows: args.MaxRows,
+		AfterPosition: args.AfterPosition, UntilPosition: args.UntilPosition, UntilID: args.UntilID,
+		StartPosition: args.StartPosition, StartID: args.StartID, Wraps: args.Wraps, ClassID: args.ClassID,
+		LeadIds: append([]int32{}, s.leads.ids...), RootRequired: args.RootRequired, RootForbidden: args.RootForbidden,
+		Sharing: s.ids.sharing, Slots: encoded(s.slotParts()), Subtrees: encoded(s.subtrees), Filtered: len(s.subtrees) > 0,
+		SubtreeSlots: s.subtreeSlots, Marks: allBits(len(s.slots)), SubtreeMarks: allBits(len(s.subtrees)),
+	}
+	return func(ctx context.Context, to db.DBTX) error {
+		_, err := s.of.queries.CandidatePageGeneral(ctx, to, general)
+		return err
+	}
+}
+
+// usesSimplePage reports whether CandidatePage suffices.
+func (s *candidateSearch) usesSimplePage(args *db.CandidatePageParams) bool {
+	isSimple := args.Lead != leadTrait && args.Lead != leadAggregate && args.Lead != leadCount
+	return !s.ids.sharing && len(s.subtrees) == 0 && isSimple
+}
+
+// addAnchors continues with the roots of the trees that can use the sharing providers among the leads of a page.
+func (s *candidateSearch) addAnchors(p *page) error {
+	var sharing []int64
+	for i := range p.leads {
+		if p.leads[i].shares {
+			sharing = append(sharing, p.leads[i].provider)
+		}
+	}
+	if len(sharing) == 0 || s.chosen == nil || s.chosen.ofRoot {
+		return nil
+	}
+	anchors, err := s.anchors(sharing, 0)
+	s.leads.given = append(s.leads.given, anchors...)
+	return err
+}
+
+// restrictToTrees searches only the trees of in_tree. The unsuffixed group's anchor is the root of that tree. So is
+// that of a suffixed group, unless the tree has sharing providers.
+func (s *candidateSearch) restrictToTrees() error {
+	for _, group := range s.ids.groups {
+		if group.root == 0 || s.ids.sharing && group.Suffix != "" {
+			continue
+		}
+		s.leads = leads{given: []int64{group.root}, named: true}
+		return nil
+	}
+	for _, group := range s.ids.groups {
+		if group.root == 0 {
+			continue
+		}
+		anchors, err := s.anchors(nil, group.root)
+		if err != nil {
+			return err
+		}
+		s.leads = leads{given: append([]int64{group.root}, anchors...), named: true, known: map[int64]bool{}}
+		if s.rng != nil {
+			s.rng.Shuffle(len(s.leads.given), func(i, j int) { s.leads.given[i], s.leads.given[j] = s.leads.given[j], s.leads.given[i] })
+		}
+		return nil
+	}
+	return nil
+}
+
+// anchors returns the roots of the trees that can use the sharing providers among some providers, and among those of a
+// tree.
+func (s *candidateSearch) anchors(providers []int64, tree int64) ([]int64, error) {
+	if !s.ids.sharing {
+		return nil, nil
+	}
+	return postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]int64, error) {
+		return s.of.queries.CandidateAnchors(ctx, to, slices.Concat([]int64{}, providers), tree)
+	})
 }

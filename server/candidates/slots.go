@@ -11,15 +11,9 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// slotPart is one class of a slot, in the format of CandidateWalkSimple.
-type slotPart struct {
-	Slot        int     `json:"slot"`
-	Mark        int64   `json:"mark"`
-	Position    int     `json:"position"`
-	Classes     int     `json:"classes"`
-	Class       int32   `json:"class"`
-	Amount      int64   `json:"amount"`
-	Suffixed    bool    `json:"suffixed"`
+// condition is what a group requires of a provider beside resources, in the format of CandidatePage.
+type condition struct {
+	Bit         int64   `json:"bit"`
 	Required    idList  `json:"required,omitempty"`
 	RequiredAny setList `json:"required_any,omitempty"`
 	Forbidden   idList  `json:"forbidden,omitempty"`
@@ -29,13 +23,29 @@ type slotPart struct {
 	Root        *int64  `json:"root,omitempty"`
 }
 
-// subtreePart is one slot of a same_subtree.
+// isEmpty reports whether every provider meets the condition.
+func (c *condition) isEmpty() bool {
+	return len(c.Required)+len(c.RequiredAny)+len(c.Forbidden)+len(c.MemberOf)+len(c.NotMemberOf) == 0 && c.Root == nil
+}
+
+// amountPart is an amount of a class, in the format of CandidatePage.
+type amountPart struct {
+	Bit    int64 `json:"bit"`
+	Class  int32 `json:"class"`
+	Amount int64 `json:"amount"`
+}
+
+// slotPart is a slot in the format of CandidatePageGeneral.
+type slotPart struct {
+	Mark       int64 `json:"mark"`
+	Conditions int64 `json:"conditions"`
+	Amounts    int64 `json:"amounts"`
+}
+
+// subtreePart is a same_subtree in the format of CandidatePageGeneral.
 type subtreePart struct {
-	Subtree  int   `json:"subtree"`
-	Slot     int   `json:"slot"`
-	Mark     int64 `json:"mark"`
-	Slots    int64 `json:"slots"`
-	Subtrees int   `json:"subtrees"`
+	Mark  int64 `json:"mark"`
+	Slots int64 `json:"slots"`
 }
 
 // idList is formatted as an int[] of PostgreSQL.
@@ -60,19 +70,24 @@ type setList [][]int32
 
 // MarshalText implements encoding.TextMarshaler.
 func (l setList) MarshalText() ([]byte, error) {
-	return []byte(`{"` + strings.Join(l.texts(), `","`) + `"}`), nil
-}
-
-func (l setList) texts() []string {
 	texts := make([]string, 0, len(l))
 	for _, set := range l {
 		texts = append(texts, idList(set).String())
 	}
-	return texts
+	return []byte(`{"` + strings.Join(texts, `","`) + `"}`), nil
 }
 
-// noClass stands for the resources of a group without any: every provider has one unit of it.
-const noClass = -1
+// slot is what one provider must satisfy: a suffixed group, or one class of the unsuffixed group. Equal groups share one.
+type slot struct {
+	suffixed bool
+	// own are the conditions that the provider must meet itself, anchor those that the root of the tree must meet, and
+	// either those of which one of both suffices.
+	own, anchor, either bits
+	amounts             bits
+	classes             []int32
+	// local excludes sharing providers of other trees.
+	local bool
+}
 
 // candidateWant maps a requirement of package combine to its group and amounts.
 type candidateWant struct {
@@ -80,21 +95,27 @@ type candidateWant struct {
 	resources []store.Amount
 }
 
-// candidateSlots is a query in the form of the walk statements and of package combine.
+// candidateSlots is a query in the form of the page queries and of package combine.
 type candidateSlots struct {
-	parts    []slotPart
-	subtrees []subtreePart
-	// sets are the trait sets that the providers of the unsuffixed group must meet together.
-	sets  setList
-	count int
+	conditions []condition
+	amounts    []amountPart
+	slots      []slot
+	subtrees   []subtreePart
+	// subtreeSlots are the marks of all slots of subtrees.
+	subtreeSlots int64
+	// sets are the conditions of the trait sets that the providers of the unsuffixed group must meet together.
+	sets  []bits
 	wants []candidateWant
 	asked combine.Request
+	known map[string]int
 }
 
-// newCandidateSlots assigns equal groups to one slot, so that the database returns eight identical devices once.
+// newCandidateSlots assigns equal groups to one slot, so that the search looks for eight identical devices once.
 func newCandidateSlots(query *Query, ids *resolvedQuery) *candidateSlots {
-	s := &candidateSlots{subtrees: []subtreePart{}, asked: combine.Request{Isolate: query.Isolate, OneOfATree: query.OnePerTree}}
-	known := map[string]int{}
+	s := &candidateSlots{
+		asked: combine.Request{Isolate: query.Isolate, OneOfATree: query.OnePerTree}, known: map[string]int{},
+		conditions: []condition{}, amounts: []amountPart{}, subtrees: []subtreePart{},
+	}
 	wantOf := make([]int, len(query.Groups))
 	slotOf := make([]int, len(query.Groups))
 	for place := range ids.groups {
@@ -104,103 +125,117 @@ func newCandidateSlots(query *Query, ids *resolvedQuery) *candidateSlots {
 			s.spread(place, group)
 			continue
 		}
-		slotOf[place] = s.add(known, s.slotFilters(group), group.classes, group.Resources, subtreesWith(query, place))
+		made := slot{suffixed: true, classes: group.classes}
+		s.require(&made.own, groupCondition(group))
+		slotOf[place] = s.add(made, group.Resources)
 		s.want(place, slotOf[place], group.classes, group.Resources, true)
 	}
-	for number, subtree := range query.Subtrees {
-		var places, slots []int
+	for _, subtree := range query.Subtrees {
+		var places []int
+		slots, marked := int64(0), len(s.subtrees) < wordBits
 		for _, group := range subtree {
 			places = append(places, wantOf[group])
-			slots = append(slots, slotOf[group])
+			slots |= markOf(slotOf[group])
+			marked = marked && slotOf[group] < wordBits
 		}
 		s.asked.Subtrees = append(s.asked.Subtrees, places)
-		slices.Sort(slots)
-		slots = slices.Compact(slots)
-		for i, slot := range slots {
-			s.subtrees = append(s.subtrees, subtreePart{Subtree: number, Slot: slot, Mark: mark(i), Slots: marks(len(slots))})
-		}
-	}
-	for i := range s.subtrees {
-		for _, other := range s.subtrees {
-			if other.Slot == s.subtrees[i].Slot {
-				s.subtrees[i].Subtrees++
-			}
+		if marked { // package combine checks the others alone
+			s.subtrees = append(s.subtrees, subtreePart{Mark: markOf(len(s.subtrees)), Slots: slots})
+			s.subtreeSlots |= slots
 		}
 	}
 	return s
 }
 
-// subtreesWith returns the sets that contain a group.
-func subtreesWith(query *Query, group int) (in []int) {
-	for i, subtree := range query.Subtrees {
-		if slices.Contains(subtree, group) {
-			in = append(in, i)
-		}
-	}
-	return in
-}
-
 // spread adds a slot for each class of the unsuffixed group. If there is only one class, its providers must meet all
-// conditions by themselves.
+// conditions by themselves. A tree can be in an aggregate as a whole, by its root.
 func (s *candidateSlots) spread(place int, group *resolvedGroup) {
-	like := s.slotFilters(group)
+	whole := groupCondition(group)
+	made := slot{local: whole.Root != nil}
+	s.require(&made.either, condition{MemberOf: whole.MemberOf, MemberOfToo: whole.MemberOfToo})
+	s.require(&made.anchor, condition{NotMemberOf: whole.NotMemberOf})
+	whole.MemberOf, whole.MemberOfToo = nil, nil
 	if len(group.classes) > 1 {
-		like.Required, like.RequiredAny = nil, nil
-		s.sets = group.required
+		whole.Required, whole.RequiredAny = nil, nil
+		for _, set := range group.required {
+			var one bits
+			one.add(s.conditionOf(traitCondition(set)))
+			s.sets = append(s.sets, one)
+		}
 		s.asked.Sets = len(s.sets)
 	}
+	s.require(&made.own, whole)
 	for i := range group.classes {
-		slot := s.add(nil, like, group.classes[i:i+1], group.Resources[i:i+1], nil)
-		s.want(place, slot, group.classes[i:i+1], group.Resources[i:i+1], false)
+		made.classes = group.classes[i : i+1]
+		at := s.add(made, group.Resources[i:i+1])
+		s.want(place, at, group.classes[i:i+1], group.Resources[i:i+1], false)
 	}
 }
 
-// slotFilters returns the conditions of a group apart from its resources.
-func (s *candidateSlots) slotFilters(group *resolvedGroup) slotPart {
-	like := slotPart{Suffixed: group.Suffix != "", Forbidden: group.forbidden, NotMemberOf: group.notMemberOf}
+// groupCondition returns the conditions of a group.
+func groupCondition(group *resolvedGroup) condition {
+	made := condition{Forbidden: group.forbidden, NotMemberOf: group.notMemberOf}
 	for _, set := range group.required {
-		if len(set) == 1 {
-			like.Required = append(like.Required, set[0])
-		} else {
-			like.RequiredAny = append(like.RequiredAny, set)
-		}
+		one := traitCondition(set)
+		made.Required, made.RequiredAny = append(made.Required, one.Required...), append(made.RequiredAny, one.RequiredAny...)
 	}
 	if len(group.memberOf) > 0 {
-		like.MemberOf, like.MemberOfToo = group.memberOf[0], group.memberOf[1:]
+		made.MemberOf, made.MemberOfToo = group.memberOf[0], group.memberOf[1:]
 	}
 	if group.root != 0 {
-		like.Root = &group.root
+		made.Root = &group.root
 	}
-	return like
+	return made
+}
+
+// traitCondition requires one of some traits.
+func traitCondition(set []int32) condition {
+	if len(set) == 1 {
+		return condition{Required: set}
+	}
+	return condition{RequiredAny: setList{set}}
+}
+
+// require adds a condition to a set of them.
+func (s *candidateSlots) require(of *bits, one condition) {
+	if !one.isEmpty() {
+		of.add(s.conditionOf(one))
+	}
+}
+
+// conditionOf returns the number of a condition.
+func (s *candidateSlots) conditionOf(one condition) int {
+	key := string(encoded(one))
+	number, known := s.known[key]
+	if !known {
+		number = len(s.conditions)
+		s.known[key] = number
+		one.Bit = bit(number)
+		s.conditions = append(s.conditions, one)
+	}
+	return number
 }
 
 // add returns the index of the slot that is equal, or adds a new one.
-func (s *candidateSlots) add(known map[string]int, like slotPart, classes []int32, amounts []store.Amount, subtrees []int) int {
-	parts := make([]slotPart, 0, max(1, len(classes)))
-	like.Classes = max(1, len(classes))
-	for i, class := range classes {
-		part := like
-		part.Position, part.Class, part.Amount = i, class, amounts[i].Amount
-		parts = append(parts, part)
+func (s *candidateSlots) add(made slot, amounts []store.Amount) int {
+	for i, class := range made.classes {
+		part := amountPart{Class: class, Amount: amounts[i].Amount}
+		at := slices.IndexFunc(s.amounts, func(a amountPart) bool { return a.Class == part.Class && a.Amount == part.Amount })
+		if at < 0 {
+			at = len(s.amounts)
+			part.Bit = bit(at)
+			s.amounts = append(s.amounts, part)
+		}
+		made.amounts.add(at)
 	}
-	if len(classes) == 0 {
-		like.Class, like.Amount = noClass, 1
-		parts = append(parts, like)
+	key := fmt.Sprint(made)
+	at, known := s.known[key]
+	if !known || !made.suffixed {
+		at = len(s.slots)
+		s.known[key] = at
+		s.slots = append(s.slots, made)
 	}
-	key := string(encoded(parts)) + fmt.Sprint(subtrees)
-	if slot, found := known[key]; found {
-		return slot
-	}
-	slot := s.count
-	s.count++
-	if known != nil {
-		known[key] = slot
-	}
-	for i := range parts {
-		parts[i].Slot, parts[i].Mark = slot, mark(slot)
-	}
-	s.parts = append(s.parts, parts...)
-	return slot
+	return at
 }
 
 func (s *candidateSlots) want(group, slot int, classes []int32, amounts []store.Amount, suffixed bool) {
@@ -212,19 +247,34 @@ func (s *candidateSlots) want(group, slot int, classes []int32, amounts []store.
 	s.wants = append(s.wants, candidateWant{group: group, resources: amounts})
 }
 
-// maxSlotBits is how many items have a bit in a bit set. Items beyond have none: the database then returns more rows
-// than necessary, and package combine filters them.
-const maxSlotBits = 62
+// words returns how many queries a page takes.
+func (s *candidateSlots) words() int {
+	return max(1, (max(len(s.conditions), len(s.amounts))+wordBits-1)/wordBits)
+}
 
-func mark(place int) int64 {
-	if place < maxSlotBits {
-		return 1 << place
+// wordOf returns the part of a list that is in a word.
+func wordOf[T any](list []T, word int) []T {
+	start := min(word*wordBits, len(list))
+	return list[start:min(start+wordBits, len(list))]
+}
+
+// slotParts returns the slots with a mark, each with the conditions and amounts of the first word. Slots without a mark
+// are left to package combine.
+func (s *candidateSlots) slotParts() []slotPart {
+	parts := []slotPart{}
+	for i := range wordOf(s.slots, 0) {
+		parts = append(parts, slotPart{Mark: markOf(i), Conditions: s.slots[i].own.first, Amounts: s.slots[i].amounts.first})
+	}
+	return parts
+}
+
+// markOf returns the bit of one of the first wordBits numbers, and nothing for the others.
+func markOf(number int) int64 {
+	if number < wordBits {
+		return bit(number)
 	}
 	return 0
 }
-
-// marks returns the bit set of count items.
-func marks(count int) int64 { return 1<<min(count, maxSlotBits) - 1 }
 
 // encoded marshals values that cannot fail: numbers, booleans and lists of numbers.
 func encoded(parts any) json.RawMessage {

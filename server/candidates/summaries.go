@@ -1,14 +1,15 @@
 package candidates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/gen/db"
-	"github.com/berthd/berth/server/candidates/combine"
 	"github.com/berthd/berth/server/postgres"
 )
 
@@ -34,51 +35,86 @@ type SummaryResource struct {
 // usedTrees are the trees of all providers that candidates use, in the order of their first use; and those providers,
 // if the summaries include only them.
 type usedTrees struct {
-	roots    []int64
+	trees    []usedTree
+	onlyThem map[int64]bool
 	known    map[int64]bool
-	onlyThem bool
-	them     map[int64]bool
+	// pages are those that the trees keep in memory, with so many providers.
+	pages     []*page
+	providers int
 }
 
-func (u *usedTrees) add(provider *combine.Provider) {
-	if u.onlyThem {
-		if u.them == nil {
-			u.them = map[int64]bool{}
+// usedTree is the root of a tree and the page that has it, nil if the summaries have to read it again.
+type usedTree struct {
+	root int64
+	page *page
+}
+
+// maxKeptProviders limits the memory of the trees that wait for their summaries, to about 10 MB.
+const maxKeptProviders = 1 << 16
+
+// add adds the tree of a provider.
+func (u *usedTrees) add(of *page, one *provider, search *candidateSearch) {
+	if search.query.OnePerTree {
+		if u.onlyThem == nil {
+			u.onlyThem = map[int64]bool{}
 		}
-		u.them[provider.ID] = true
+		u.onlyThem[one.id] = true
 	}
-	if count := len(u.roots); count > 0 && u.roots[count-1] == provider.Root || u.known[provider.Root] {
+	if count := len(u.trees); count > 0 && u.trees[count-1].root == one.root {
 		return
 	}
-	u.known[provider.Root] = true
-	u.roots = append(u.roots, provider.Root)
+	// Depth first, the candidates of a tree come one after the other, and only sharing providers are in another tree.
+	if search.ids.sharing || search.query.interleavesTrees() {
+		if u.known[one.root] {
+			return
+		}
+		if u.known == nil {
+			u.known = map[int64]bool{}
+		}
+		u.known[one.root] = true
+	}
+	if count := len(u.pages); count == 0 || u.pages[count-1] != of && !slices.Contains(u.pages, of) {
+		if u.providers+len(of.providers) > maxKeptProviders {
+			of = nil
+		} else {
+			u.pages = append(u.pages, of)
+			u.providers += len(of.providers)
+			of.unsorted = nil
+		}
+	}
+	u.trees = append(u.trees, usedTree{one.root, of})
 }
+
+// summaryPage is how many trees are sorted by their ids: summaries of few trees come in that order.
+const summaryPage = 500
 
 // Summaries yields the providers of all trees of which All has used providers. If the query was OnePerTree, it yields
 // only the used providers. A yielded summary is valid until the next one. An error ends the sequence.
 func (c *Result) Summaries() iter.Seq2[*ProviderSummary, error] {
 	return func(yield func(*ProviderSummary, error) bool) {
-		var sent, next *pendingSummaries
-		var err error
+		trees := c.used.trees
+		sent, err := c.readAgain(trees)
 		more := true
-		for roots := c.used.roots; more && err == nil && (len(roots) > 0 || next != nil); {
-			if sent = next; sent == nil {
-				sent, roots, err = c.ask(roots)
-			}
-			var rows []db.CandidateSummariesRow
-			if err == nil {
-				rows, err = c.queryPrimary(sent)
-			}
-			// The database executes the query of the next page while the caller writes this one.
-			if next = nil; err == nil && len(roots) > 0 {
-				next, roots, err = c.ask(roots)
+		for len(trees) > 0 && more && err == nil {
+			count := min(summaryPage, len(trees))
+			batch := slices.Clone(trees[:count])
+			trees = trees[count:]
+			var again *page
+			if sent != nil {
+				again, err = c.receiveAgain(sent)
+				sent = nil
 			}
 			if err == nil {
-				more = c.summaries(rows, yield)
+				// The database executes the query of the next page while the caller writes this one.
+				sent, err = c.readAgain(trees)
+			}
+			if err == nil {
+				more = c.summaries(batch, again, yield)
+				again.release()
 			}
 		}
-		if next != nil {
-			err = errors.Join(err, next.Close())
+		if sent != nil {
+			err = errors.Join(err, sent.Close())
 		}
 		if err != nil {
 			yield(nil, postgres.StreamError(c.search.ctx, err))
@@ -86,71 +122,83 @@ func (c *Result) Summaries() iter.Seq2[*ProviderSummary, error] {
 	}
 }
 
-// pendingSummaries is a page that the database is executing.
-type pendingSummaries struct {
-	*postgres.Batch
-	answer func(context.Context) ([]db.CandidateSummariesRow, error)
-}
-
-// ask sends the query for the first of some trees and returns the remaining ones. The last page ends the snapshot in
-// the same round trip.
-func (c *Result) ask(roots []int64) (*pendingSummaries, []int64, error) {
+// readAgain sends the query for those of the next trees that are not in memory; nil if all are. The last query ends the
+// snapshot in the same round trip.
+func (c *Result) readAgain(trees []usedTree) (*pendingPage, error) {
 	s := c.search
-	page := roots[:min(maxPageSize, len(roots))]
-	roots = roots[len(page):]
-	sent := &pendingSummaries{Batch: s.snapshot.Batch()}
-	sent.answer = postgres.Enqueue(sent.Batch, func(ctx context.Context, to db.DBTX) ([]db.CandidateSummariesRow, error) {
-		return s.queries.CandidateSummaries(ctx, to, page)
-	})
+	roots := make([]int64, 0, min(summaryPage, len(trees)))
+	for _, tree := range trees[:min(summaryPage, len(trees))] {
+		if tree.page == nil {
+			roots = append(roots, tree.root)
+		}
+	}
 	if len(roots) == 0 {
+		return nil, nil
+	}
+	sent := &pendingPage{Batch: s.snapshot.Batch(), page: newPage()}
+	sent.answer = postgres.EnqueueEachRow(sent.Batch, func(ctx context.Context, to db.DBTX) error {
+		_, err := s.of.queries.CandidatePage(ctx, to, db.CandidatePageParams{
+			Lead: leadNone, Roots: roots, Conditions: encoded([]condition{}), Amounts: encoded([]amountPart{}),
+			RootRequired: []int32{}, RootForbidden: []int32{},
+		})
+		return err
+	}, sent.page.read)
+	if len(trees) <= summaryPage {
 		sent.Commit()
 	}
 	if err := sent.Send(s.ctx); err != nil {
-		return nil, roots, errors.Join(err, sent.Close())
+		return nil, errors.Join(err, sent.Close())
 	}
-	return sent, roots, nil
+	return sent, nil
 }
 
-func (c *Result) queryPrimary(sent *pendingSummaries) ([]db.CandidateSummariesRow, error) {
-	rows, err := sent.answer(c.search.ctx)
-	if err := errors.Join(err, sent.Close()); err != nil {
+func (c *Result) receiveAgain(sent *pendingPage) (*page, error) {
+	if err := errors.Join(sent.answer(c.search.ctx), sent.Close()); err != nil {
 		return nil, err
 	}
-	return rows, c.search.loadMissingNames(rows)
+	sent.page.arrange()
+	c.search.names.missingNames(sent.page) // none are missing: the search has read these trees before
+	return sent.page, nil
 }
 
-// summaries yields one summary for each row.
-func (c *Result) summaries(rows []db.CandidateSummariesRow, yield func(*ProviderSummary, error) bool) bool {
-	uuids := make(map[int64]uuid.UUID, len(rows))
-	for i := range rows {
-		uuids[rows[i].ID] = rows[i].Uuid
+// summaries yields the providers of some trees. again is the page of those that had to be read again.
+func (c *Result) summaries(trees []usedTree, again *page, yield func(*ProviderSummary, error) bool) bool {
+	if byRoot := func(a, b usedTree) int { return cmp.Compare(a.root, b.root) }; !slices.IsSortedFunc(trees, byRoot) {
+		slices.SortFunc(trees, byRoot)
 	}
-	classes, traits := c.search.names.classes.all(), c.search.names.traits.all()
+	classes := c.search.names.classes.all()
 	var summary ProviderSummary
-	for i := range rows {
-		row := &rows[i]
-		if c.used.onlyThem && !c.used.them[row.ID] {
-			continue
+	for _, tree := range trees {
+		p := tree.page
+		if p == nil {
+			p = again
 		}
-		summary = ProviderSummary{
-			UUID: row.Uuid, Root: uuids[row.RootID], Traits: summary.Traits[:0], Resources: summary.Resources[:0],
-		}
-		if parent, has := uuids[row.ParentID]; has {
-			summary.Parent = &parent
-		}
-		for _, id := range row.TraitIds {
-			summary.Traits = append(summary.Traits, traits[id])
-		}
-		for place, class := range row.ClassIds {
-			shown := SummaryResource{Class: classes[class], Capacity: row.Capacities[place], Used: row.Used[place]}
-			if isCustom(class) {
-				shown.Class = row.CustomClasses[place]
+		of := p.tree(tree.root).tree
+		for i := of.start; i < of.end; i++ {
+			one := &p.providers[i]
+			if c.search.query.OnePerTree && !c.used.onlyThem[one.id] {
+				continue
 			}
-			summary.Resources = append(summary.Resources, shown)
-		}
-		if !yield(&summary, nil) {
-			return false
+			p.summarize(one, &summary, classes)
+			if !yield(&summary, nil) {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+// summarize overwrites a summary with that of a provider.
+func (p *page) summarize(one *provider, to *ProviderSummary, classes map[int32]string) {
+	*to = ProviderSummary{UUID: one.uuid, Traits: p.lists[one.traits].names, Resources: to.Resources[:0]}
+	if root, known := p.places[one.root]; known {
+		to.Root = p.providers[root].uuid
+	}
+	if parent, known := p.places[one.parent]; known {
+		to.Parent = &p.providers[parent].uuid
+	}
+	for i := one.inventories.start; i < one.inventories.end; i++ {
+		of := &p.inventories[i]
+		to.Resources = append(to.Resources, SummaryResource{Class: classes[of.class], Capacity: of.capacity, Used: of.used})
+	}
 }

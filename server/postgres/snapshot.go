@@ -21,13 +21,18 @@ type Snapshot struct {
 // NewSnapshot returns a snapshot on a connection. Its first batch begins the transaction.
 func NewSnapshot(conn *pgxpool.Conn) *Snapshot { return &Snapshot{conn: conn} }
 
-// Close ends the transaction and releases the connection.
+// Close ends the transaction and releases the connection. Further calls do nothing.
 func (s *Snapshot) Close() error {
-	defer s.conn.Release()
-	if !s.begun || s.conn.Conn().IsClosed() {
+	conn := s.conn
+	if conn == nil {
 		return nil
 	}
-	_, err := s.conn.Exec(context.Background(), "ROLLBACK")
+	s.conn = nil
+	defer conn.Release()
+	if !s.begun || conn.Conn().IsClosed() {
+		return nil
+	}
+	_, err := conn.Exec(context.Background(), "ROLLBACK")
 	return err
 }
 

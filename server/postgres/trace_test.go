@@ -14,7 +14,7 @@ func TestTracing_Statement_NamedAfterQuery(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		db.AllocationReplace:                              "AllocationReplace",
-		db.CandidateWalkGeneral:                           "CandidateWalkGeneral",
+		db.CandidatePageGeneral:                           "CandidatePageGeneral",
 		"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY": "BEGIN",
 		"COMMIT":                        "COMMIT",
 		"rollback;":                     "ROLLBACK",

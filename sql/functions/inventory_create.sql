@@ -2,7 +2,7 @@
 --
 -- p_record: one record as in inventory_write. Returns the new generation.
 -- Raises PL001 (no such provider), PL006 (reserved), PL004 (unknown class), PL008 (the provider has this
--- class already). Locks: root FOR SHARE, provider.
+-- class already). Locks: root, provider.
 CREATE OR REPLACE FUNCTION inventory_create(p_provider uuid, p_record jsonb, p_min_capacity int) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,14 +1,14 @@
 -- DELETE /resource_providers/{uuid}/inventories/{class}: deletes the inventory of one class.
 --
 -- Returns the new generation. Raises PL001 (no such provider), PL007 (the provider has none of it), PL005
--- (in use). Locks: provider.
+-- (in use). Locks: root, provider.
 CREATE OR REPLACE FUNCTION inventory_delete(p_provider uuid, p_class text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     v_locked record;
     v_used bigint;
 BEGIN
-    SELECT /* inventory_delete 1/3 */ * INTO v_locked FROM provider_lock(p_provider, NULL, false, false);
+    SELECT /* inventory_delete 1/3 */ * INTO v_locked FROM provider_lock(p_provider, NULL, true, false);
     SELECT /* inventory_delete 2/3 */ inventory.used INTO v_used
     FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
     WHERE inventory.provider_id = v_locked.provider_id AND class.name = p_class;

@@ -1,7 +1,7 @@
 -- Deletes a provider's inventories of all classes except p_keep.
 --
 -- Raises PL005 naming the classes (in the order of their ids) that still have allocations. The caller has
--- locked the provider, so no transaction can add an allocation between check and deletion.
+-- locked the provider and its root, so no transaction can add an allocation between check and deletion.
 CREATE OR REPLACE FUNCTION inventory_delete_except(p_provider uuid, p_provider_id bigint, p_keep text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE

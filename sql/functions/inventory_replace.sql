@@ -2,7 +2,7 @@
 --
 -- p_records: see inventory_write; p_min_capacity: see inventory_check_capacity.
 -- Returns the new generation. Raises, in this order: PL001 (no such provider), PL002 (generation), PL006
--- (reserved), PL004 (unknown class), PL005 (a dropped class is in use). Locks: root FOR SHARE, provider.
+-- (reserved), PL004 (unknown class), PL005 (a dropped class is in use). Locks: root, provider.
 CREATE OR REPLACE FUNCTION inventory_replace(
     p_provider uuid, p_generation bigint, p_records jsonb, p_min_capacity int
 ) RETURNS bigint

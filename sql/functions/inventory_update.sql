@@ -3,7 +3,7 @@
 -- p_record: one record as in inventory_write. Returns the new generation.
 -- Raises, in this order: PL001 (no such provider), PL002 (generation), PL006 (reserved), PL004 (unknown
 -- class), PL007 (the provider has none of it).
--- Locks: root FOR SHARE, provider.
+-- Locks: root, provider.
 CREATE OR REPLACE FUNCTION inventory_update(
     p_provider uuid, p_generation bigint, p_record jsonb, p_min_capacity int
 ) RETURNS bigint

@@ -8,7 +8,7 @@
 -- reserved. It uses a provider that exists already, for example one that nova created. It inserts missing
 -- classes and custom traits.
 -- Raises 23505 (resource_providers_name_key: another provider has the name).
--- Locks: class and traits if they are missing, in that order; the root FOR SHARE, then the provider. The
+-- Locks: class and traits if they are missing, in that order; the root, then the provider. The
 -- caller has locked the node, so no other request creates the same provider.
 -- Calls: provider_create (if there is none), provider_lock, provider_traits_replace (if they differ),
 -- inventory_write (if the unit differs), provider_bump_generation (if anything was written).

@@ -1,8 +1,8 @@
 -- POST /resource_providers: creates a root, or a child of p_parent.
 --
 -- Returns the UUID of the tree's root. Raises PL016 (no such parent) and 23505 (resource_providers_name_key
--- or _uuid_key). Locks: the tree's root FOR SHARE, then the parent FOR KEY SHARE, so that it is not
--- deleted. Not idempotent: a second call violates the unique constraints.
+-- or _uuid_key). Locks: the tree's root FOR NO KEY UPDATE, then the parent FOR KEY SHARE, so that it is
+-- not deleted. Not idempotent: a second call violates the unique constraints.
 CREATE OR REPLACE FUNCTION provider_create(p_uuid uuid, p_name text, p_parent uuid) RETURNS uuid
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,25 +1,31 @@
 -- DELETE /resource_providers/{uuid}: deletes the provider with its inventories, traits and aggregate
 -- memberships.
 --
--- Raises PL001 (no such provider), PL014 (has children), PL015 (has allocations). Locks: a child's root FOR
--- SHARE, the provider's row and its row in provider_generations FOR UPDATE.
+-- Raises PL001 (no such provider), PL014 (has children), PL015 (has allocations), and 40001 if a root got a
+-- parent while this waited for its lock: the new root is not locked. Locks: a child's root FOR
+-- NO KEY UPDATE, the provider's row and its row in provider_generations FOR UPDATE.
 CREATE OR REPLACE FUNCTION provider_delete(p_uuid uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     v_id bigint;
+    v_root bigint;
     v_rule text;
 BEGIN
     SELECT /* provider_delete 1/7 */ provider.id INTO v_id FROM resource_providers AS provider
     WHERE provider.uuid = p_uuid;
-    -- Lock a root FOR UPDATE at once: two deletions that had both locked it
-    -- FOR SHARE would deadlock.
+    -- Lock a root FOR UPDATE at once: a deletion that had locked it FOR NO KEY UPDATE would
+    -- deadlock with a transaction that has locked it FOR KEY SHARE and waits for that lock.
     IF EXISTS (SELECT /* provider_delete 2/7 */ FROM resource_providers AS provider
         WHERE provider.id = v_id AND provider.parent_id IS NOT NULL) THEN
-        PERFORM /* provider_delete 3/7 */ provider_lock_root(v_id);
+        v_root := provider_lock_root(v_id);
     END IF;
-    PERFORM /* provider_delete 4/7 */ FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
-    PERFORM /* provider_delete 5/7 */ FROM provider_generations AS generation_row
+    PERFORM /* provider_delete 3/7 */ FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
+    PERFORM /* provider_delete 4/7 */ FROM provider_generations AS generation_row
     WHERE generation_row.provider_id = v_id FOR UPDATE;
+    IF EXISTS (SELECT /* provider_delete 5/7 */ FROM resource_providers AS provider
+        WHERE provider.id = v_id AND provider.root_id <> coalesce(v_root, v_id)) THEN
+        RAISE EXCEPTION 'provider % was re-parented concurrently', p_uuid USING ERRCODE = '40001';
+    END IF;
 
     v_rule := CASE
         WHEN NOT EXISTS (SELECT /* provider_delete 6/7 */ FROM resource_providers AS provider

@@ -1,12 +1,12 @@
 -- Locks one provider for a write of its inventories, traits or aggregates, and checks its generation.
 --
--- p_generation null: do not check. p_with_root: also lock the tree's root, because the caller copies its
--- id. p_with_copies: the caller writes traits or aggregates, and triggers copy them into the provider's
--- row. Raises PL001 (no such provider) and PL002 (generation differs). Locks: the tree's root FOR SHARE if
--- p_with_root, the provider's row FOR KEY SHARE (p_with_copies: FOR NO KEY UPDATE), then the row in
--- provider_generations FOR NO KEY UPDATE. The foreign keys and copies of the rows to be written take the
--- second lock in any case. If they took it after the third, this transaction would deadlock with a deletion
--- or rename that has locked the row and waits for the generation.
+-- p_generation null: do not check. p_with_root: also lock the tree's root, because the caller copies its id
+-- or changes which inventories exist. p_with_copies: the caller writes traits or aggregates, and triggers
+-- copy them into the provider's row. Raises PL001 (no such provider) and PL002 (generation differs).
+-- Locks: the tree's root FOR NO KEY UPDATE if p_with_root, the provider's row FOR KEY SHARE (p_with_copies:
+-- FOR NO KEY UPDATE), then the row in provider_generations FOR NO KEY UPDATE. The foreign keys and copies of
+-- the rows to be written take the second lock in any case. If they took it after the third, this transaction
+-- would deadlock with a deletion or rename that has locked the row and waits for the generation.
 CREATE OR REPLACE FUNCTION provider_lock(
     p_uuid uuid, p_generation bigint, p_with_root bool, p_with_copies bool,
     OUT provider_id bigint, OUT root_id bigint, OUT generation bigint

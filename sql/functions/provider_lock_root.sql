@@ -1,10 +1,12 @@
 -- Locks the root of a provider's tree against re-parenting and returns its id, or null if there is no such
 -- provider.
 --
--- Every function that copies the id of a root (into a child or an inventory) calls this first. Locks: the
--- root's row in resource_providers, FOR SHARE. Raises 40001 if the tree was re-parented while this waited:
--- the transaction then holds a lock outside of the lock order until it ends, so the store retries the whole
--- write.
+-- Every function that copies the id of a root (into a child or an inventory), or that inserts or deletes
+-- inventories, calls this first. Locks: the root's row in resource_providers, FOR NO KEY UPDATE. Writers of
+-- the inventories of one tree wait for each other here. With FOR SHARE, two writers of different providers
+-- of a tree would deadlock on its rows in tree_classes. Raises 40001 if the tree was re-parented while this
+-- waited: the transaction then holds a lock outside of the lock order until it ends, so the store retries
+-- the whole write.
 CREATE OR REPLACE FUNCTION provider_lock_root(p_provider_id bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -17,7 +19,7 @@ BEGIN
         WHERE provider.id = p_provider_id;
         EXIT WHEN v_root IS NULL;
         SELECT /* provider_lock_root 2/3 */ root.root_id INTO v_roots_root FROM resource_providers AS root
-        WHERE root.id = v_root FOR SHARE;
+        WHERE root.id = v_root FOR NO KEY UPDATE;
         EXIT WHEN FOUND;  -- otherwise the root was deleted, and nothing is locked
     END LOOP;
     -- A statement of its own, so that its snapshot includes what was committed

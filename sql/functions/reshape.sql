@@ -6,8 +6,8 @@
 -- Raises, in this order: PL001 (unknown provider among the inventories), PL002 (its generation), PL003
 -- (consumer generation), PL009 (unknown provider among the allocations), PL004 (unknown class), PL010,
 -- PL011, PL012 (see allocation_raise_error), PL005 (a dropped inventory is in use).
--- Locks: projects, users, types, consumers, roots FOR SHARE, providers, each in the order of their keys,
--- before any check.
+-- Locks: projects, users, types, consumers, roots FOR NO KEY UPDATE, providers, each in the order of their
+-- keys, before any check.
 -- Calls: consumer_lock, reshape_lock, reshape_check_generations, consumer_check_generation,
 -- allocation_resolve, inventory_write for each provider, allocation_apply, inventory_delete_except for each
 -- provider.

@@ -1,8 +1,8 @@
 -- Locks the rows that a reshape writes, except its consumers, which the caller has locked.
 --
--- Locks: the roots of the trees that get inventories FOR SHARE in the order of their ids; the rows of the
--- providers that get them FOR KEY SHARE (see provider_lock); then every provider with new inventories or
--- with new or present allocations, in the order of their ids.
+-- Locks: the roots of the trees that get inventories FOR NO KEY UPDATE (see provider_lock_root) in the order
+-- of their ids; the rows of the providers that get them FOR KEY SHARE (see provider_lock); then every
+-- provider with new inventories or with new or present allocations, in the order of their ids.
 -- Raises 40001 if a tree was re-parented meanwhile (see provider_lock_root). Returns the providers of the
 -- request that exist; one that is created later is not locked.
 CREATE OR REPLACE FUNCTION reshape_lock(p_inventories jsonb, p_consumers bigint[], p_providers uuid[]) RETURNS bigint[]
@@ -20,7 +20,7 @@ BEGIN
     FROM reshape_providers(p_inventories) AS shape WHERE shape.root_id IS NOT NULL;
     FOREACH v_root IN ARRAY v_roots LOOP
         SELECT /* reshape_lock 2/6 */ root.root_id <> v_root INTO v_moved
-        FROM resource_providers AS root WHERE root.id = v_root FOR SHARE;
+        FROM resource_providers AS root WHERE root.id = v_root FOR NO KEY UPDATE;
         EXIT WHEN v_moved;  -- null if a root was deleted
     END LOOP;
     IF v_moved OR EXISTS (

@@ -31,3 +31,12 @@ CREATE TABLE aggregates (
     created_at timestamptz NOT NULL DEFAULT now(), -- Time of first use.
     CONSTRAINT aggregates_uuid_key UNIQUE (uuid)
 );
+
+-- Name changes: one row with the number of statements that renamed or deleted traits or resource classes. As
+-- long as it stays the same, the ids that a server remembers by name are those of the names.
+CREATE TABLE name_changes (
+    only_row bool PRIMARY KEY DEFAULT true, -- There is one row.
+    changes bigint NOT NULL DEFAULT 0, -- Number of statements, maintained by triggers.
+    CONSTRAINT name_changes_only_row_check CHECK (only_row)
+);
+INSERT INTO name_changes DEFAULT VALUES;

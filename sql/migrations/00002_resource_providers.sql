@@ -29,8 +29,8 @@ CREATE TABLE resource_providers (
     CONSTRAINT resource_providers_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES resource_providers (id),
     CONSTRAINT resource_providers_root_check CHECK ((parent_id IS NULL) = (root_id = id))
 ) WITH (fillfactor = 80);
--- All providers of a tree.
-CREATE INDEX resource_providers_root_id_idx ON resource_providers (root_id);
+-- All providers of a tree; with their ids, so that a page of trees finds its inventories by them.
+CREATE INDEX resource_providers_root_id_idx ON resource_providers (root_id, id);
 -- Children of a provider.
 CREATE INDEX resource_providers_parent_id_idx ON resource_providers (parent_id) WHERE parent_id IS NOT NULL;
 -- All roots, in the order of their ids.

@@ -1,5 +1,5 @@
 -- Inventories: how much of each resource class a provider has, and how much of it is used.
--- New table: waits for no lock and needs no preparation.
+-- New tables: waits for no lock and needs no preparation.
 
 -- +goose Up
 
@@ -45,3 +45,17 @@ CREATE TABLE inventories (
 -- Inventories of a class with at least so much free capacity. With provider_id as the last column a search
 -- through all of them continues where it stopped.
 CREATE INDEX inventories_class_id_free_idx ON inventories (class_id, free, provider_id);
+
+-- Trees by class: how many providers of a tree have an inventory of a class, whatever its free capacity. If
+-- a request needs eight different providers of a class, other trees than those with at least eight need not
+-- be searched. Maintained by triggers on inventories and by provider_reparent, under the row lock of the
+-- root; claims do not change it. It has no foreign keys: the triggers delete the rows of a deleted root
+-- only after the root.
+CREATE TABLE tree_classes (
+    root_id bigint NOT NULL, -- Root of the tree.
+    class_id int NOT NULL, -- Resource class.
+    providers int NOT NULL, -- Number of providers with an inventory of the class, at least 1.
+    PRIMARY KEY (root_id, class_id)
+);
+-- Trees with at least so many providers of a class.
+CREATE INDEX tree_classes_class_id_providers_idx ON tree_classes (class_id, providers, root_id);

@@ -116,7 +116,7 @@ ORDER BY occupied.name;
 -- Deletes the rows of an earlier import, which no client has changed since.
 -- Called by the import in its transaction. Locks the tables in ACCESS EXCLUSIVE mode.
 -- name: ImportTargetClear :exec
-TRUNCATE allocations, consumers, consumer_types, projects, users, inventories, provider_aggregates, provider_traits,
+TRUNCATE allocations, consumers, consumer_types, projects, users, inventories, tree_classes, provider_aggregates, provider_traits,
     provider_generations, resource_providers, aggregates;
 
 -- Deletes the names that an earlier import added.

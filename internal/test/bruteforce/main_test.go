@@ -18,6 +18,7 @@ import (
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/placement"
+	"github.com/berthd/berth/server/postgres"
 )
 
 func TestMain(m *testing.M) {
@@ -38,17 +39,30 @@ type setting struct {
 	random   bool
 	// most is the maximum number of candidates; -1: no maximum.
 	most int
+	// pooler opens the connections as through a pooler, so that rows have the text format.
+	pooler bool
 }
+
+// plenty is a maximum that no query exceeds. With a maximum, one statement finds the candidates in most cases.
+const plenty = 1000
 
 // settings are the configurations of the compared servers.
 var settings = []setting{
-	{"depth-first", "depth-first", false, -1},
-	{"breadth-first", "breadth-first", false, -1},
-	{"randomized", "depth-first", true, -1},
-	{"breadth-first and randomized", "breadth-first", true, -1},
-	{"depth-first, at most 3", "depth-first", false, 3},
-	{"breadth-first, at most 2", "breadth-first", false, 2},
+	{name: "depth-first", strategy: "depth-first", most: -1},
+	{name: "breadth-first", strategy: "breadth-first", most: -1},
+	{name: "randomized", strategy: "depth-first", random: true, most: -1},
+	{name: "breadth-first and randomized", strategy: "breadth-first", random: true, most: -1},
+	{name: "depth-first, at most 3", strategy: "depth-first", most: 3},
+	{name: "breadth-first, at most 2", strategy: "breadth-first", most: 2},
+	{name: "depth-first, at most 1000", strategy: "depth-first", most: plenty},
+	{name: "randomized, at most 1000", strategy: "depth-first", random: true, most: plenty},
+	{name: "randomized, at most 2", strategy: "depth-first", random: true, most: 2},
+	{name: "through a pooler", strategy: "depth-first", most: -1, pooler: true},
+	{name: "through a pooler, at most 1000", strategy: "breadth-first", most: plenty, pooler: true},
 }
+
+// isCutting reports whether the maximum can drop candidates.
+func (s setting) isCutting() bool { return s.most > 0 && s.most < plenty }
 
 // apply applies the maximum of a setting to an answer.
 func (s setting) apply(answer *bruteforce.Answer) *bruteforce.Answer {
@@ -70,10 +84,15 @@ func setup(t testing.TB) *bundle {
 	t.Helper()
 	db := dbtest.New(t)
 	dbtest.AddInvariantTriggers(t, db)
-	started := servertest.New(t, servertest.Options{DB: db})
+	direct := servertest.New(t, servertest.Options{DB: db})
+	pooled := servertest.New(t, servertest.Options{DB: db, Store: postgres.Options{Pooler: true}})
 	made := &bundle{ctx: t.Context(), db: db}
 	for _, each := range settings {
-		made.handlers = append(made.handlers, servertest.Handlers(started.Store, func(options *server.Options) {
+		on := direct.Store
+		if each.pooler {
+			on = pooled.Store
+		}
+		made.handlers = append(made.handlers, servertest.Handlers(on, func(options *server.Options) {
 			options.Log = servertest.Log(t)
 			options.Placement.Candidates = placement.CandidateOptions{Max: each.most, Strategy: each.strategy, Randomize: each.random}
 		}).Public)

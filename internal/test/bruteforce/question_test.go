@@ -39,7 +39,7 @@ func questions(w world, minors []int) *rapid.Generator[question] {
 		}
 		a.ask()
 		asked := question{query: strings.Join(a.shuffled(), "&"), minor: a.minor, setting: a.below(len(settings))}
-		if settings[asked.setting].most > 0 && a.minor < 29 {
+		if settings[asked.setting].isCutting() && a.minor < 29 {
 			asked.setting = 0 // the limit applies before the filter, so the number of candidates is undefined
 		}
 		return asked

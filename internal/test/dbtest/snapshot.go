@@ -13,8 +13,8 @@ import (
 )
 
 // State is the contents of all tables of a database in one snapshot. It excludes the tables of the
-// migrations, generated columns, and columns that triggers derive from others; Audit checks the
-// latter.
+// migrations, generated columns, and tables and columns that triggers derive from others; Audit checks
+// the latter.
 type State struct {
 	tables []table // by name
 }
@@ -64,7 +64,7 @@ func describeTables(ctx context.Context, tx pgx.Tx) ([]table, error) {
 		LEFT JOIN pg_index AS primary_key ON primary_key.indrelid = class.oid AND primary_key.indisprimary
 		WHERE class.relkind IN ('r', 'p') AND NOT class.relispartition
 			AND class.relnamespace = current_schema()::text::regnamespace
-			AND class.relname NOT IN ('berth_migration', 'berth_function_set')
+			AND class.relname NOT IN ('berth_migration', 'berth_function_set', 'tree_classes', 'name_changes')
 			AND (class.relname, attribute.attname) NOT IN (('resource_providers', 'trait_ids'),
 				('resource_providers', 'aggregate_ids'), ('provider_aggregates', 'sharing'))
 		ORDER BY class.relname COLLATE "C", attribute.attnum`)

@@ -1,0 +1,136 @@
+package candidates
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// hints remember, for kinds of queries, which predicate led to trees last time and how many candidates these had, so that
+// the first page of the next query of that kind is the right one. They determine which candidates a limit keeps, never
+// whether a candidate is valid or whether there are enough.
+type hints struct {
+	mu    sync.Mutex
+	kinds map[string]hint
+}
+
+// hint is what the last search of a kind found.
+type hint struct {
+	since time.Time
+	// chosen is the predicate that led, nil if all trees were searched; leads and candidates are how many the searches
+	// with this hint used and found.
+	chosen            *predicate
+	leads, candidates int
+	// starts are some positions in the order of free capacity, from which randomized searches begin.
+	starts []position
+}
+
+const (
+	// hintAge limits how long a search relies on a hint: later the cloud may have other free trees.
+	hintAge = time.Minute
+	// maxHints limits memory. Beyond, all are forgotten.
+	maxHints = 1000
+	// maxStarts limits the positions of a hint.
+	maxStarts = 128
+)
+
+// of returns the hint for a kind.
+func (h *hints) of(kind string) (hint, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	found, known := h.kinds[kind]
+	if known && time.Since(found.since) > hintAge {
+		delete(h.kinds, kind)
+		known = false
+	}
+	return found, known
+}
+
+// remember stores what a search found.
+func (h *hints) remember(kind string, found hint) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.kinds == nil || len(h.kinds) >= maxHints {
+		h.kinds = map[string]hint{}
+	}
+	if known, has := h.kinds[kind]; has {
+		found.since = known.since
+	} else {
+		found.since = time.Now()
+	}
+	h.kinds[kind] = found
+}
+
+// forget removes the hint for a kind.
+func (h *hints) forget(kind string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.kinds, kind)
+}
+
+// kind identifies queries that differ in their limit only.
+func (s *candidateSearch) kind() string {
+	flags := []byte{'d', 'a', 'a'}
+	if s.query.BreadthFirst {
+		flags[0] = 'b'
+	}
+	if s.query.Isolate {
+		flags[1] = 'i'
+	}
+	if s.query.OnePerTree {
+		flags[2] = 'o'
+	}
+	for i := range s.asked.Requirements { // equal groups share a slot, but need several providers with isolation
+		kind := byte('u')
+		if s.asked.Requirements[i].Suffixed {
+			kind = 's'
+		}
+		flags = strconv.AppendInt(append(flags, kind), int64(s.asked.Requirements[i].Slot), 10)
+	}
+	return string(flags) + string(encoded(s.conditions)) + string(encoded(s.amounts)) + string(encoded(s.slotParts())) +
+		string(encoded(s.subtrees)) + idList(s.ids.rootRequired).String() + idList(s.ids.rootForbidden).String()
+}
+
+// follow begins with the trees of a hint. A randomized search begins at a random place among them.
+func (s *candidateSearch) follow(found *hint) {
+	s.hint = found
+	if s.chosen = found.chosen; s.chosen == nil {
+		return
+	}
+	s.leads = treesOf(s.chosen)
+	s.leads.probed = true
+	if s.rng != nil && len(found.starts) > 0 {
+		start := found.starts[s.rng.IntN(len(found.starts))]
+		s.leads.at, s.leads.start, s.leads.wraps = start, start, true
+		s.starts = slices.Clone(found.starts)
+	}
+}
+
+// addStarts keeps positions of a page for the next randomized search. Hosts of equal free capacity are as probable as
+// others: a random amount of free capacity would lead to the first of them.
+func (s *candidateSearch) addStarts(p *page) {
+	for i := range p.leads {
+		at := position{p.leads[i].position, p.leads[i].provider}
+		if len(s.starts) < maxStarts {
+			s.starts = append(s.starts, at)
+		} else {
+			s.starts[s.rng.IntN(maxStarts)] = at
+		}
+	}
+}
+
+// remember stores a hint for the next query of the kind. Queries that find enough candidates in the first trees need
+// none.
+func (s *candidateSearch) remember() {
+	if s.query.Limit == 0 || s.leads.named || s.pages < 2 && s.chosen == nil && s.hint == nil {
+		return
+	}
+	found := hint{
+		chosen: s.chosen, leads: max(0, s.foundLeads-s.before.leads-s.unused), candidates: s.tally.Candidates - s.before.candidates, starts: s.starts,
+	}
+	if s.hint != nil {
+		found.leads, found.candidates = found.leads+s.hint.leads, found.candidates+s.hint.candidates
+	}
+	s.of.hints.remember(s.kind(), found)
+}

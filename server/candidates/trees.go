@@ -1,0 +1,133 @@
+package candidates
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berthd/berth/server/candidates/combine"
+)
+
+// candidateTree is the providers that an anchor can use. rows are their indices in the page.
+type candidateTree struct {
+	combine.Tree
+	page *page
+	rows []int32
+}
+
+// treeBuilder builds trees. Its lists grow together for all of them, so that a tree takes few allocations.
+type treeBuilder struct {
+	search *candidateSearch
+	// usable are the providers that the present tree can use, places their indices in the tree, -1 for none.
+	usable, places []int32
+	rows           []int32
+	members        []combine.Provider
+	options        []combine.Option
+	slots          [][]combine.Option
+	free           []int64
+	met            []int32
+	path           []int64
+	tree           candidateTree
+}
+
+// forget makes the memory of all trees available for the next ones.
+func (b *treeBuilder) forget() {
+	b.rows, b.members, b.options, b.slots = b.rows[:0], b.members[:0], b.options[:0], b.slots[:0]
+	b.free, b.met, b.path = b.free[:0], b.met[:0], b.path[:0]
+}
+
+// build returns the tree of a root, nil if a slot has no provider in it. It is valid until the next one, its lists until
+// forget.
+func (b *treeBuilder) build(p *page, root int64) *candidateTree {
+	anchor := p.tree(root)
+	if anchor == nil {
+		return nil // the root lacks a required trait, or the tree was filtered
+	}
+	b.collectUsable(p, root, anchor.tree)
+	fromRow, fromMember, fromSlot := len(b.rows), len(b.members), len(b.slots)
+	for i := range b.search.slots {
+		of, start := &b.search.slots[i], len(b.options)
+		for j, row := range b.usable {
+			if !p.matches(of, row, anchor) {
+				continue
+			}
+			if b.places[j] < 0 {
+				b.places[j] = int32(len(b.rows) - fromRow)
+				b.addProvider(p, row)
+			}
+			b.addOption(p, of, row, int(b.places[j]))
+		}
+		if len(b.options) == start {
+			return nil
+		}
+		b.slots = append(b.slots, b.options[start:len(b.options):len(b.options)])
+	}
+	b.search.tally.Trees++
+	b.tree = candidateTree{page: p, rows: b.rows[fromRow:len(b.rows):len(b.rows)], Tree: combine.Tree{
+		Anchor: root, Providers: b.members[fromMember:len(b.members):len(b.members)], Options: b.slots[fromSlot:len(b.slots):len(b.slots)],
+	}}
+	return &b.tree
+}
+
+// collectUsable lists the providers that a tree can use, in the order of their ids.
+func (b *treeBuilder) collectUsable(p *page, root int64, own span) {
+	b.usable, b.places = b.usable[:0], b.places[:0]
+	for row := own.start; row < own.end; row++ {
+		b.usable, b.places = append(b.usable, row), append(b.places, -1)
+	}
+	at, _ := slices.BinarySearchFunc(p.reached, root, func(r reach, root int64) int { return cmp.Compare(r.root, root) })
+	foreign := false
+	for ; at < len(p.reached) && p.reached[at].root == root; at++ {
+		if row, known := p.places[p.reached[at].provider]; known && p.providers[row].root != root {
+			b.usable, b.places, foreign = append(b.usable, row), append(b.places, -1), true
+		}
+	}
+	if foreign {
+		slices.SortFunc(b.usable, func(i, j int32) int { return cmp.Compare(p.providers[i].id, p.providers[j].id) })
+	}
+}
+
+func (b *treeBuilder) addProvider(p *page, row int32) {
+	one := &p.providers[row]
+	b.rows = append(b.rows, row)
+	made := combine.Provider{ID: one.id, Root: one.root}
+	if b.search.ids.sharing {
+		made.Shared = slices.Contains(p.lists[one.traits].ids, b.search.ids.sharingTraits[0])
+	}
+	if len(b.search.asked.Subtrees) > 0 {
+		from := len(b.path)
+		for known := true; known && len(b.path)-from <= len(p.providers); { // ends at a parent cycle that was made by hand
+			b.path = append(b.path, p.providers[row].id)
+			row, known = p.places[p.providers[row].parent]
+		}
+		made.Path = b.path[from:len(b.path):len(b.path)]
+	}
+	b.members = append(b.members, made)
+}
+
+func (b *treeBuilder) addOption(p *page, of *slot, row int32, place int) {
+	fromFree, fromMet := len(b.free), len(b.met)
+	for _, class := range of.classes {
+		b.free = append(b.free, p.inventoryOf(row, class).free)
+	}
+	if len(of.classes) == 0 {
+		b.free = append(b.free, 1)
+	}
+	if !of.suffixed {
+		for i := range b.search.sets {
+			if p.meets(row, &b.search.sets[i]) {
+				b.met = append(b.met, int32(i))
+			}
+		}
+	}
+	b.options = append(b.options, combine.Option{
+		Provider: place, Free: b.free[fromFree:len(b.free):len(b.free)], Met: b.met[fromMet:len(b.met):len(b.met)],
+	})
+}
+
+// matches reports whether a provider satisfies a slot by itself, for a tree with this anchor.
+func (p *page) matches(of *slot, row int32, anchor *provider) bool {
+	foreign := p.providers[row].root != anchor.root
+	root := p.places[anchor.id]
+	return p.fits(row, &of.amounts) && p.meets(row, &of.own) && p.meets(root, &of.anchor) &&
+		(p.meets(row, &of.either) || !foreign && p.meets(root, &of.either)) && !(foreign && of.local)
+}
