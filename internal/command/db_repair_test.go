@@ -62,8 +62,6 @@ var corruptions = map[string]corruption{
 		changed: []string{
 			"~ inventories{provider_id: 2, class_id: 20000} root_id: 1 -> 3",
 			"~ resource_providers{id: 2} root_id: 1 -> 3, parent_id: 1 -> 3",
-			"- tree_classes{root_id: 1, class_id: 20000, providers: 1}",
-			"+ tree_classes{root_id: 3, class_id: 20000, providers: 1}",
 		},
 	},
 	"counts of a tree that are wrong": {
