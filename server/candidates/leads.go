@@ -44,8 +44,8 @@ type position struct{ place, id int64 }
 
 var lastPosition = position{math.MaxInt64, math.MaxInt64}
 
-// allTrees leads to all trees in the order of their ids, or, if random is not 0, in an order without meaning from a
-// random position on.
+// allTrees leads to all trees in the order of their ids. A randomized search takes an order without meaning, from a random
+// position on.
 func (s *candidateSearch) allTrees() leads {
 	if s.rng == nil {
 		return leads{kind: leadID}
