@@ -1,0 +1,163 @@
+package candidates
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/berthd/berth/gen/db"
+)
+
+// Columns of CandidatePage and CandidatePageGeneral.
+const (
+	columnID = iota
+	columnRoot
+	columnParent
+	columnUUID
+	columnTraits
+	columnBits
+	columnClass
+	columnCapacity
+	columnUsed
+	columnFree
+	columnList
+)
+
+// read adds a row.
+func (p *page) read(rows pgx.Rows) error {
+	if rows.FieldDescriptions()[0].Format != pgx.BinaryFormatCode {
+		return p.scan(rows)
+	}
+	values := rows.RawValues()
+	id, flags := int8Of(values[columnID]), int8Of(values[columnBits])
+	switch {
+	case values[columnClass] != nil:
+		p.unsorted = append(p.unsorted, inventory{
+			provider: id, fits: flags, class: int32(binary.BigEndian.Uint32(values[columnClass])),
+			capacity: math.Float64frombits(binary.BigEndian.Uint64(values[columnCapacity])),
+			used:     int8Of(values[columnUsed]), free: int8Of(values[columnFree]),
+		})
+	case values[columnUUID] != nil:
+		p.providers = append(p.providers, provider{
+			id: id, root: int8Of(values[columnRoot]), parent: int8Of(values[columnParent]), uuid: uuid.UUID(values[columnUUID]),
+			traits: p.traitsOf(values[columnTraits]), word: word{met: flags},
+		})
+	case values[columnBits] != nil:
+		p.nameChanges, p.sharing = flags, int8Of(values[columnFree]) != 0
+		p.setLeads(int8sOf(values[columnList]))
+	default:
+		p.setReached(int8sOf(values[columnList]))
+	}
+	return nil
+}
+
+// setLeads decodes the list of roots.
+func (p *page) setLeads(list []int64) {
+	p.leads = slices.Grow(p.leads[:0], len(list)/4)
+	for ; len(list) > 0; list = list[4:] {
+		p.leads = append(p.leads, lead{
+			root: list[0], provider: list[1], position: list[2], excluded: list[3]&1 != 0, shares: list[3]&2 != 0,
+		})
+	}
+}
+
+// setReached decodes the list of sharing providers.
+func (p *page) setReached(list []int64) {
+	for ; len(list) > 0; list = list[2:] {
+		p.reached = append(p.reached, reach{root: list[0], provider: list[1]})
+	}
+}
+
+// int8Of decodes a bigint; null is 0.
+func int8Of(value []byte) int64 {
+	if value == nil {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(value))
+}
+
+// int8sOf decodes a bigint[] of any number of dimensions, one element after the other. The header has the number of
+// dimensions, a flag, the type, and the length and lower bound of each dimension; before each element is its size.
+func int8sOf(value []byte) []int64 {
+	if len(value) < 12 {
+		return nil
+	}
+	list := make([]int64, 0, len(value)/12)
+	for at := 12 + 8*int(binary.BigEndian.Uint32(value)) + 4; at+8 <= len(value); at += 12 {
+		list = append(list, int8Of(value[at:]))
+	}
+	return list
+}
+
+// traitsOf decodes an int[], once for each different list, and returns its index.
+func (p *page) traitsOf(value []byte) int32 {
+	if list, known := p.listOf[string(value)]; known {
+		return list
+	}
+	var ids []int32
+	for at := 24; at+4 <= len(value); at += 8 { // see int8sOf
+		ids = append(ids, int32(binary.BigEndian.Uint32(value[at:])))
+	}
+	return p.addList(string(value), ids)
+}
+
+func (p *page) addList(key string, ids []int32) int32 {
+	at := int32(len(p.lists))
+	p.lists, p.listOf[key] = append(p.lists, traitList{ids: ids}), at
+	return at
+}
+
+// scan adds a row in the text format, which connections through some poolers use.
+func (p *page) scan(rows pgx.Rows) error {
+	var row db.CandidatePageRow
+	var flags, free *int64
+	var list *string
+	err := rows.Scan(&row.ID, &row.RootID, &row.ParentID, &row.Uuid, &row.TraitIds, &flags, &row.ClassID, &row.Capacity, &row.Used, &free, &list)
+	if err != nil {
+		return err
+	}
+	switch {
+	case row.ClassID != nil:
+		p.unsorted = append(p.unsorted, inventory{
+			provider: valueOf(row.ID), fits: valueOf(flags), class: *row.ClassID,
+			capacity: valueOf(row.Capacity), used: valueOf(row.Used), free: valueOf(free),
+		})
+	case row.Uuid != nil:
+		key := idList(row.TraitIds).String()
+		list, known := p.listOf[key]
+		if !known {
+			list = p.addList(key, row.TraitIds)
+		}
+		p.providers = append(p.providers, provider{
+			id: valueOf(row.ID), root: valueOf(row.RootID), parent: valueOf(row.ParentID), uuid: *row.Uuid, traits: list, word: word{met: valueOf(flags)},
+		})
+	case flags != nil:
+		p.nameChanges, p.sharing = *flags, valueOf(free) != 0
+		p.setLeads(int8sIn(valueOf(list)))
+	default:
+		p.setReached(int8sIn(valueOf(list)))
+	}
+	return nil
+}
+
+// int8sIn parses the text of a bigint[] of any number of dimensions.
+func int8sIn(text string) (list []int64) {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '-' && (r < '0' || r > '9') }) {
+		number, _ := strconv.ParseInt(word, 10, 64) // PostgreSQL wrote it
+		list = append(list, number)
+	}
+	return list
+}
+
+// valueOf returns the value of a nullable column; null is zero.
+func valueOf[T any](value *T) (found T) {
+	if value != nil {
+		found = *value
+	}
+	return found
+}
