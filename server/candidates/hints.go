@@ -81,6 +81,9 @@ func (s *candidateSearch) kind() string {
 	if s.query.OnePerTree {
 		flags[2] = 'o'
 	}
+	if s.ids.sharing {
+		flags = append(flags, 'h')
+	}
 	for i := range s.asked.Requirements { // equal groups share a slot, but need several providers with isolation
 		kind := byte('u')
 		if s.asked.Requirements[i].Suffixed {

@@ -43,5 +43,35 @@ func TestCandidates_IsolatedGroups_SearchTreesWithEnoughProviders(t *testing.T) 
 	}
 }
 
+// TestCandidates_SharingBegins_HintOfCountNotFollowed: a tree can use the sharing providers of its aggregates, so that the
+// number of its own providers no longer leads to all trees.
+func TestCandidates_SharingBegins_HintOfCountNotFollowed(t *testing.T) {
+	t.Parallel()
+	made := dbtest.New(t)
+	if _, err := made.Pool.Exec(t.Context(), forest+"; DELETE FROM provider_aggregates WHERE sharing"); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	search, asked := candidates.New(opened), unshared()["more GPUs than any tree has"].query
+	if stats, err := readAll(t, search, asked); err != nil || stats.Candidates != 0 {
+		t.Fatalf("error = %v: %d candidates without sharing, want 0", err, stats.Candidates)
+	}
+	if _, err := made.Pool.Exec(t.Context(), `INSERT INTO provider_aggregates (provider_id, aggregate_id) VALUES (40001, 1), (40002, 1);
+		INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
+		SELECT provider.id, class.id, provider.id, 9, 0, 1, 9, 1, 1
+		FROM resource_providers AS provider JOIN resource_classes AS class ON class.name = 'PGPU' WHERE provider.id IN (40001, 40002)`); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		if stats, err := readAll(t, search, asked); err != nil || stats.Candidates != 10 {
+			t.Errorf("round %d: error = %v: %d candidates with sharing, want 10", round, err, stats.Candidates)
+		}
+	}
+}
+
 // maxShuffledPage is how many trees more a search may read that shuffles its pages.
 const maxShuffledPage = 128
