@@ -21,10 +21,15 @@ type Search struct {
 	queries *db.Queries
 	names   atomic.Pointer[nameCache]
 	hints   hints
+	// treeSize is the number of providers of an average tree in the last page.
+	treeSize atomic.Int64
 }
 
 // New returns the search in the database of a pool.
 func New(pool *postgres.Pool) *Search { return &Search{pool: pool, queries: db.New()} }
+
+// maxTrees returns how many trees a page may have, so that trees of many providers do not fill the memory.
+func (s *Search) maxTrees() int { return int(max(1, maxKeptProviders/max(1, s.treeSize.Load()))) }
 
 // maxCandidates is more candidates than any response has. Larger limits are reduced to it, so that arithmetic with them
 // cannot overflow.

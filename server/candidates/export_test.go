@@ -8,6 +8,9 @@ func (c *Result) Stats() Stats { return c.search.tally }
 // UsesOnePage reports whether one statement outside of a transaction found the candidates.
 func (c *Result) UsesOnePage() bool { return c.search.snapshot == nil }
 
+// Pages returns how many pages of trees the search has read.
+func (c *Result) Pages() int { return c.search.pages }
+
 // AgeHints makes all hints older.
 func (s *Search) AgeHints(by time.Duration) {
 	s.hints.mu.Lock()

@@ -1,6 +1,7 @@
 package candidates
 
 import (
+	"crypto/sha256"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,7 +13,7 @@ import (
 // whether a candidate is valid or whether there are enough.
 type hints struct {
 	mu    sync.Mutex
-	kinds map[string]hint
+	kinds map[queryKind]hint
 }
 
 // hint is what the last search of a kind found.
@@ -31,12 +32,14 @@ const (
 	hintAge = time.Minute
 	// maxHints limits memory. Beyond, all are forgotten.
 	maxHints = 1000
+	// maxHintIDs limits the traits and aggregates of the predicate in a hint.
+	maxHintIDs = 64
 	// maxStarts limits the positions of a hint.
 	maxStarts = 128
 )
 
 // of returns the hint for a kind.
-func (h *hints) of(kind string) (hint, bool) {
+func (h *hints) of(kind queryKind) (hint, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	found, known := h.kinds[kind]
@@ -48,11 +51,11 @@ func (h *hints) of(kind string) (hint, bool) {
 }
 
 // remember stores what a search found.
-func (h *hints) remember(kind string, found hint) {
+func (h *hints) remember(kind queryKind, found hint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.kinds == nil || len(h.kinds) >= maxHints {
-		h.kinds = map[string]hint{}
+		h.kinds = map[queryKind]hint{}
 	}
 	if known, has := h.kinds[kind]; has {
 		found.since = known.since
@@ -63,14 +66,17 @@ func (h *hints) remember(kind string, found hint) {
 }
 
 // forget removes the hint for a kind.
-func (h *hints) forget(kind string) {
+func (h *hints) forget(kind queryKind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.kinds, kind)
 }
 
-// kind identifies queries that differ in their limit only.
-func (s *candidateSearch) kind() string {
+// queryKind identifies queries that differ in their limit only. It is the hash of all else, because queries can be long.
+type queryKind [sha256.Size]byte
+
+// kind returns the kind of the query.
+func (s *candidateSearch) kind() queryKind {
 	flags := []byte{'d', 'a', 'a'}
 	if s.query.BreadthFirst {
 		flags[0] = 'b'
@@ -91,8 +97,9 @@ func (s *candidateSearch) kind() string {
 		}
 		flags = strconv.AppendInt(append(flags, kind), int64(s.asked.Requirements[i].Slot), 10)
 	}
-	return string(flags) + string(encoded(s.conditions)) + string(encoded(s.amounts)) + string(encoded(s.slotParts())) +
-		string(encoded(s.subtrees)) + idList(s.ids.rootRequired).String() + idList(s.ids.rootForbidden).String()
+	return sha256.Sum256(slices.Concat(
+		flags, encoded(s.conditions), encoded(s.amounts), encoded(s.slotParts()), encoded(s.subtrees),
+		[]byte(idList(s.ids.rootRequired).String()), []byte(idList(s.ids.rootForbidden).String())))
 }
 
 // follow begins with the trees of a hint. A randomized search begins at a random place among them.
@@ -129,8 +136,11 @@ func (s *candidateSearch) remember() {
 	if s.query.Limit == 0 || s.leads.named || s.pages < 2 && s.chosen == nil && s.hint == nil {
 		return
 	}
+	if s.chosen != nil && len(s.chosen.Traits)+len(s.chosen.Aggregates) > maxHintIDs {
+		return
+	}
 	found := hint{
-		chosen: s.chosen, leads: max(0, s.foundLeads-s.before.leads-s.unused), candidates: s.tally.Candidates - s.before.candidates, starts: s.starts,
+		chosen: s.chosen.clone(), leads: max(0, s.foundLeads-s.before.leads-s.unused), candidates: s.tally.Candidates - s.before.candidates, starts: s.starts,
 	}
 	if s.hint != nil {
 		found.leads, found.candidates = found.leads+s.hint.leads, found.candidates+s.hint.candidates

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -69,6 +70,9 @@ func (s *candidateSearch) learnNames(found *db.CandidateNamesRow, closed int64) 
 func (n *nameCache) store(ids *sync.Map, name any, id int32) {
 	if id < 0 || n.stored.Load() >= maxCachedIDs {
 		return
+	}
+	if text, isText := name.(string); isText {
+		name = strings.Clone(text) // the name may be a part of a long query string
 	}
 	if _, known := ids.LoadOrStore(name, id); !known {
 		n.stored.Add(1)

@@ -20,7 +20,7 @@ func (s *Search) listInOnePage(ctx context.Context, conn *pgxpool.Conn, query Qu
 	if search.ids, known = names.resolve(&query); !known {
 		return nil, nil
 	}
-	if !search.prepare() || search.words() > 1 {
+	if !search.prepare() || search.words() > 1 || s.maxTrees() < search.firstPage() {
 		return nil, nil
 	}
 	kind := search.kind()

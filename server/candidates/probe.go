@@ -23,6 +23,20 @@ type predicate struct {
 	ofRoot bool
 }
 
+// clone returns a copy that shares no memory with the query.
+func (p *predicate) clone() *predicate {
+	if p == nil {
+		return nil
+	}
+	made := *p
+	made.Traits, made.Aggregates = slices.Clone(p.Traits), slices.Clone(p.Aggregates)
+	if p.Class != nil {
+		made.Class = new(int32)
+		*made.Class = *p.Class
+	}
+	return &made
+}
+
 // predicates returns the distinct conditions of the query: groups with equal conditions are no more selective together.
 func (s *candidateSearch) predicates() []predicate {
 	var all []predicate

@@ -167,8 +167,13 @@ func (s *candidateSearch) firstPage() int {
 	return min((s.query.Limit+each-1)/each, maxPageSize)
 }
 
-// pageSize estimates the next page from the yield of the trees so far.
+// pageSize is the size of the next page.
 func (s *candidateSearch) pageSize(wanted int) int {
+	return min(s.neededTrees(wanted), s.of.maxTrees())
+}
+
+// neededTrees estimates how many trees have the wanted candidates, from the yield of the trees so far.
+func (s *candidateSearch) neededTrees(wanted int) int {
 	first := s.firstPage()
 	switch {
 	case s.hint != nil && s.hint.candidates > 0:
@@ -262,6 +267,9 @@ func (s *candidateSearch) count(p *page, args *db.CandidatePageParams) {
 	s.leads.take(p.leads, args)
 	s.pages++
 	s.foundLeads += len(p.leads)
+	if len(p.leads) >= min(sampleSize, s.of.maxTrees()) && len(p.providers) > 0 {
+		s.of.treeSize.Store(int64((len(p.providers) + len(p.leads) - 1) / max(1, len(p.leads))))
+	}
 	if s.rng != nil && args.Lead == leadFree {
 		s.addStarts(p)
 	}

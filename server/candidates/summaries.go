@@ -74,7 +74,8 @@ func (u *usedTrees) add(of *page, one *provider, search *candidateSearch) {
 		u.known[one.root] = true
 	}
 	if count := len(u.pages); count == 0 || u.pages[count-1] != of && !slices.Contains(u.pages, of) {
-		if u.providers+len(of.providers) > maxKeptProviders {
+		// Outside of a snapshot, a page read again could be of another state.
+		if search.snapshot != nil && u.providers+len(of.providers) > maxKeptProviders {
 			of = nil
 		} else {
 			u.pages = append(u.pages, of)
@@ -92,11 +93,11 @@ const summaryPage = 500
 // only the used providers. A yielded summary is valid until the next one. An error ends the sequence.
 func (c *Result) Summaries() iter.Seq2[*ProviderSummary, error] {
 	return func(yield func(*ProviderSummary, error) bool) {
-		trees := c.used.trees
-		sent, err := c.readAgain(trees)
+		trees, most := c.used.trees, min(summaryPage, c.search.of.maxTrees())
+		sent, err := c.readAgain(trees, most)
 		more := true
 		for len(trees) > 0 && more && err == nil {
-			count := min(summaryPage, len(trees))
+			count := min(most, len(trees))
 			batch := slices.Clone(trees[:count])
 			trees = trees[count:]
 			var again *page
@@ -106,7 +107,7 @@ func (c *Result) Summaries() iter.Seq2[*ProviderSummary, error] {
 			}
 			if err == nil {
 				// The database executes the query of the next page while the caller writes this one.
-				sent, err = c.readAgain(trees)
+				sent, err = c.readAgain(trees, most)
 			}
 			if err == nil {
 				more = c.summaries(batch, again, yield)
@@ -122,12 +123,12 @@ func (c *Result) Summaries() iter.Seq2[*ProviderSummary, error] {
 	}
 }
 
-// readAgain sends the query for those of the next trees that are not in memory; nil if all are. The last query ends the
+// readAgain sends the query for those of the next count trees that are not in memory; nil if all are. The last query ends the
 // snapshot in the same round trip.
-func (c *Result) readAgain(trees []usedTree) (*pendingPage, error) {
+func (c *Result) readAgain(trees []usedTree, count int) (*pendingPage, error) {
 	s := c.search
-	roots := make([]int64, 0, min(summaryPage, len(trees)))
-	for _, tree := range trees[:min(summaryPage, len(trees))] {
+	roots := make([]int64, 0, min(count, len(trees)))
+	for _, tree := range trees[:min(count, len(trees))] {
 		if tree.page == nil {
 			roots = append(roots, tree.root)
 		}
@@ -143,7 +144,7 @@ func (c *Result) readAgain(trees []usedTree) (*pendingPage, error) {
 		})
 		return err
 	}, sent.page.read)
-	if len(trees) <= summaryPage {
+	if len(trees) <= count {
 		sent.Commit()
 	}
 	if err := sent.Send(s.ctx); err != nil {
