@@ -17,10 +17,10 @@ func trimmedLines(text string) (lines []string) {
 	return lines
 }
 
-// TestQueries_CandidatePages_UseTheSameConditions compares the two statements that read pages of trees. PostgreSQL cannot
+// TestCandidates_PageStatements_UseTheSameConditions compares the two statements that read pages of trees. PostgreSQL cannot
 // share a common table expression between them, so the text stands twice: everything in CandidatePage that chooses trees,
 // or judges providers and inventories, also has to be in CandidatePageGeneral.
-func TestQueries_CandidatePages_UseTheSameConditions(t *testing.T) {
+func TestCandidates_PageStatements_UseTheSameConditions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("queries/allocation_candidates.sql")
 	if err != nil {
