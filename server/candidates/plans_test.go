@@ -84,7 +84,7 @@ func questions() map[string]question {
 	host.Required = [][]string{{"CUSTOM_HOST"}}
 	compute, fpga := wants("_COMPUTE", "VCPU", 1, "MEMORY_MB", 256), wants("_FPGA", "FPGA", 1)
 	compute.Required = [][]string{{"CUSTOM_NUMA"}}
-	nested := candidates.Query{Limit: 10, Groups: []candidates.Group{host, compute, fpga}, Subtrees: [][]int{{1, 2}}}
+	nested := candidates.Query{Limit: 10, Groups: []candidates.Group{host, compute, fpga}, Subtrees: []candidates.Subtree{{Inside: []int{1, 2}}}}
 	spread := candidates.Query{Limit: 10, Groups: []candidates.Group{wants("", "DISK_GB", 10, "VCPU", 1)}}
 	numa := candidates.Group{Suffix: "_NUMA", Required: [][]string{{"CUSTOM_NUMA"}}}
 	inTree := dbtest.NumberedUUID("aa", 21003)
@@ -95,7 +95,7 @@ func questions() map[string]question {
 		"more than any host has":            {query: candidates.Query{Limit: 10, Groups: []candidates.Group{wants("", "DISK_GB", 2000)}}, trees: 10},
 		"storage of a sharing provider":     {query: candidates.Query{Limit: 10, Groups: []candidates.Group{wants("", "VCPU", 1, "CUSTOM_TAPE", 1)}}, candidates: 10, trees: 10},
 		"two FPGAs of different providers":  {query: candidates.Query{Limit: 10, Isolate: true, Groups: []candidates.Group{wants("1", "FPGA", 1), wants("2", "FPGA", 1)}}, candidates: 10, trees: 10},
-		"a group without resources":         {query: candidates.Query{Limit: 10, Groups: []candidates.Group{numa, fpga}, Subtrees: [][]int{{0, 1}}}, candidates: 10, trees: 10},
+		"a group without resources":         {query: candidates.Query{Limit: 10, Groups: []candidates.Group{numa, fpga}, Subtrees: []candidates.Subtree{{Inside: []int{0, 1}}}}, candidates: 10, trees: 10},
 		"everything, with a rare root":      {query: candidates.Query{Groups: spread.Groups, RootRequired: []string{"CUSTOM_RARE"}}, candidates: 100, trees: 50},
 		"the only root with a trait":        {query: candidates.Query{Limit: 10, Groups: spread.Groups, RootRequired: []string{"CUSTOM_NEEDLE"}}, candidates: 2, trees: 20},
 		"in the tree of a provider":         {query: candidates.Query{Limit: 10, Groups: []candidates.Group{{Resources: spread.Groups[0].Resources, InTree: &inTree}}}, candidates: 2, trees: 1},

@@ -13,14 +13,29 @@ type Query struct {
 	Groups []Group
 	// Isolate requires different providers for all suffixed groups.
 	Isolate bool
-	// Subtrees are sets of indices of Groups: of the providers that satisfy a set, one is an ancestor of all others.
-	Subtrees [][]int
+	// Isolated are sets of indices of suffixed Groups: those of a set have different providers.
+	Isolated [][]int
+	// Subtrees relate the providers of some groups.
+	Subtrees []Subtree
 	// RootRequired and RootForbidden are traits of the anchor.
 	RootRequired, RootForbidden []string
+	// The anchor is in an aggregate of each set of RootMemberOf, and in none of RootNotMemberOf.
+	RootMemberOf    [][]uuid.UUID
+	RootNotMemberOf []uuid.UUID
+	// CanSplit are classes of the unsuffixed group whose amounts may come from several providers, in trees that have no
+	// candidate otherwise.
+	CanSplit []string
+	// Extended applies the rules of berth 1.1: a group without resources that is in no set of Isolated and Subtrees, with
+	// Isolate unset, is a condition that some provider meets, and every unknown name is an error.
+	Extended bool
+	// Order is the order of the trees.
+	Order Order
 	// OnePerTree drops candidates that use two providers of one tree (below 1.29).
 	OnePerTree bool
 	// Limit is the maximum number of candidates; 0: no limit.
 	Limit int
+	// LimitPerTree is the maximum number of candidates of each anchor; 0: no limit.
+	LimitPerTree int
 	// BreadthFirst yields one candidate of each tree in turn, instead of all candidates of one tree and then all of the
 	// next.
 	BreadthFirst bool
@@ -42,6 +57,32 @@ func (q *Query) window() int {
 	}
 	return 1
 }
+
+// Subtree relates the providers of groups, given as indices of Groups: of those of Inside, one is an ancestor of all
+// others, or the only one. Those of Outside are neither this one nor descendants of it.
+type Subtree struct{ Inside, Outside []int }
+
+// Order is an order of trees. With one, all candidates of a tree come together.
+type Order struct {
+	By OrderBy
+	// Class is that of OrderPack and OrderSpread.
+	Class string
+}
+
+// OrderBy says what determines the order of trees.
+type OrderBy int
+
+const (
+	// OrderDefault is the order of BreadthFirst and Randomize.
+	OrderDefault OrderBy = iota
+	// OrderID is the order in which the roots were created.
+	OrderID
+	// OrderRandom is different each time.
+	OrderRandom
+	// OrderPack begins with the trees that have the least free capacity, OrderSpread with those that have the most.
+	OrderPack
+	OrderSpread
+)
 
 // Group is the conditions of a request group: for one provider, or, without a suffix, for the providers of a tree
 // together.

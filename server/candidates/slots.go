@@ -133,7 +133,7 @@ func newCandidateSlots(query *Query, ids *resolvedQuery) *candidateSlots {
 	for _, subtree := range query.Subtrees {
 		var places []int
 		slots, marked := int64(0), len(s.subtrees) < wordBits
-		for _, group := range subtree {
+		for _, group := range subtree.Inside {
 			places = append(places, wantOf[group])
 			slots |= markOf(slotOf[group])
 			marked = marked && slotOf[group] < wordBits

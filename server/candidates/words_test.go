@@ -70,9 +70,9 @@ func TestCandidates_MoreConditionsThanBits_AllAreChecked(t *testing.T) {
 			cloud.exec("INSERT INTO provider_aggregates VALUES (900, 500), (100, 500), (300, 500)")
 		}
 		search, pooled := cloud.open(), cloud.open(throughPooler)
-		pairs := [][]int{}
+		pairs := []candidates.Subtree{}
 		for i := range parts - 1 {
-			pairs = append(pairs, []int{i, i + 1})
+			pairs = append(pairs, candidates.Subtree{Inside: []int{i, i + 1}})
 		}
 		whole := make([]int, parts)
 		for i := range whole {
@@ -91,10 +91,10 @@ func TestCandidates_MoreConditionsThanBits_AllAreChecked(t *testing.T) {
 			"few amounts":               {candidates.Query{Groups: partGroups(66, 70, false)}, 66, 70, []int{1, 3, 4, 5}},
 			"isolated":                  {candidates.Query{Groups: partGroups(1, 70, true), Isolate: true}, 1, 70, []int{1, 4}},
 			"pairs in subtrees":         {candidates.Query{Groups: partGroups(1, 70, true), Subtrees: pairs}, 1, 70, []int{1}},
-			"one subtree of all":        {candidates.Query{Groups: partGroups(1, 70, false), Subtrees: [][]int{whole}}, 1, 70, []int{1, 3}},
+			"one subtree of all":        {candidates.Query{Groups: partGroups(1, 70, false), Subtrees: []candidates.Subtree{{Inside: whole}}}, 1, 70, []int{1, 3}},
 			"subtree of the last pairs": {candidates.Query{Groups: partGroups(1, 70, true), Subtrees: pairs[60:]}, 1, 70, []int{1}},
-			"subtrees of two of them":   {candidates.Query{Groups: partGroups(1, 70, true), Subtrees: [][]int{{64, 65}, {65, 68}}}, 1, 70, []int{1}},
-			"an uncut subtree":          {candidates.Query{Groups: partGroups(1, 70, true), Subtrees: [][]int{{66, 68}}}, 1, 70, []int{1, 4}},
+			"subtrees of two of them":   {candidates.Query{Groups: partGroups(1, 70, true), Subtrees: []candidates.Subtree{{Inside: []int{64, 65}}, {Inside: []int{65, 68}}}}, 1, 70, []int{1}},
+			"an uncut subtree":          {candidates.Query{Groups: partGroups(1, 70, true), Subtrees: []candidates.Subtree{{Inside: []int{66, 68}}}}, 1, 70, []int{1, 4}},
 		} {
 			for _, limit := range []int{0, 1, 10} {
 				query := test.query

@@ -173,15 +173,14 @@ func (a *candidateParser) readTrees(values querystring.Values) error {
 }
 
 // subtreePlaces returns the indexes of the groups in each same_subtree, sorted and without duplicates.
-func (a *candidateParser) subtreePlaces() [][]int {
-	var all [][]int
+func (a *candidateParser) subtreePlaces() (all []candidates.Subtree) {
 	for _, suffixes := range a.subtrees {
 		var places []int
 		for _, suffix := range suffixes {
 			places = append(places, a.places[suffix])
 		}
 		slices.Sort(places)
-		all = append(all, slices.Compact(places))
+		all = append(all, candidates.Subtree{Inside: slices.Compact(places)})
 	}
 	return all
 }

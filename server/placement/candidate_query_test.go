@@ -123,7 +123,7 @@ func TestCandidates_Query_Parsed(t *testing.T) {
 			candidates.Query{Groups: []candidates.Group{
 				{Resources: amountsOf("VCPU", 1)}, {Suffix: "_N", Required: [][]string{{"A"}}},
 				{Suffix: "_C", Resources: amountsOf("VCPU", 2)},
-			}, Subtrees: [][]int{{1, 2}, {1}}},
+			}, Subtrees: []candidates.Subtree{{Inside: []int{1, 2}}, {Inside: []int{1}}}},
 		},
 		"isolates groups if the first policy is isolate": {25, "resources1=VCPU:1&group_policy=isolate&group_policy=none", candidates.Query{
 			Groups: []candidates.Group{{Suffix: "1", Resources: amountsOf("VCPU", 1)}}, Isolate: true, OnePerTree: true}},
@@ -306,7 +306,8 @@ func brokenInvariants(asked candidates.Query, at microversion.Version) []string 
 	}
 	suffixForm := regexp.MustCompile("^(" + suffixPattern(at) + ")?$")
 	bound, suffixes, takes := map[int]bool{}, map[string]bool{}, false
-	for _, places := range asked.Subtrees {
+	for _, subtree := range asked.Subtrees {
+		places := subtree.Inside
 		must(len(places) > 0 && slices.IsSorted(places) && len(slices.Compact(slices.Clone(places))) == len(places), "a subtree has each group once")
 		for _, place := range places {
 			must(place >= 0 && place < len(asked.Groups) && asked.Groups[place].Suffix != "", "a subtree has groups with suffixes")
