@@ -17,7 +17,7 @@ type measured struct {
 // measurements are the cases of the benchmark and of the test of heap allocations.
 func measurements() []measured {
 	isolated := func(request combine.Request) combine.Request {
-		request.Isolate = true
+		isolateAll(&request)
 		return request
 	}
 	request, tree := flat()

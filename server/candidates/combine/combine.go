@@ -23,16 +23,17 @@ type Request struct {
 	// Requirements are the choices to make: one for each suffixed group, and one for each class of the unsuffixed
 	// group. A request without any has no solution.
 	Requirements []Requirement
-	// Isolate requires different providers for all suffixed requirements, including those without resources. It does
-	// not affect unsuffixed ones.
-	Isolate bool
-	// Subtrees are sets of indices of Requirements: of the providers chosen for a set, one is the ancestor of all
-	// others, or the only one.
-	Subtrees [][]int
+	// Isolated are sets of indices of Requirements: those of a set have different providers, including those without
+	// resources.
+	Isolated [][]int
+	Subtrees []Subtree
 	// Sets is the number of trait sets that the providers of the unsuffixed requirements must meet together.
 	Sets int
 	// OneOfATree permits resources of only one provider of each tree.
 	OneOfATree bool
+	// First, if not nil, is the index of the requirement that the search decides first, trying its options in their order.
+	// So the first solution has the first of them that any solution has.
+	First *int
 	// Shuffle, if not nil, orders the options of every requirement randomly in every tree. All searches of a plan draw
 	// from it.
 	Shuffle *rand.Rand
@@ -42,12 +43,20 @@ type Request struct {
 
 // Requirement requires one provider.
 type Requirement struct {
-	// Suffixed requirements are subject to Isolate, the others to Sets.
+	// Suffixed requirements are not subject to Sets.
 	Suffixed bool
 	// Slot is the index in Tree.Options of the providers that can satisfy the requirement. Equal groups share one.
 	Slot int
 	// Uses is what the requirement allocates on its provider; it may be empty.
 	Uses []Use
+}
+
+// Subtree relates the providers chosen for some requirements, given as indices of Requirements.
+type Subtree struct {
+	// Of the providers for Inside, one is the ancestor of all others, or the only one: the top.
+	Inside []int
+	// Those for Outside are neither the top nor descendants of it.
+	Outside []int
 }
 
 // Use is an amount of a resource class.

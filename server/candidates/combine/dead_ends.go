@@ -57,7 +57,8 @@ func (e *deadEnds) remember(s *Search, depth int) {
 
 // describe writes everything that the solutions below a depth depend on: the live options of the undecided
 // requirements, their capacity up to the total demand, the trait sets that are met, and the common ancestors. The live
-// options already show which trees give resources.
+// options already show which trees give resources, and which tops of subtrees have no provider below them that must be
+// outside: the top is one of them.
 func (e *deadEnds) describe(s *Search, depth int) {
 	b := binary.AppendUvarint(e.buffer[:0], uint64(depth))
 	for i := range s.domains {

@@ -15,7 +15,7 @@ import (
 func TestCombine_Infeasible_RejectedInZeroSteps(t *testing.T) {
 	t.Parallel()
 	isolated := func(request combine.Request) combine.Request {
-		request.Isolate = true
+		isolateAll(&request)
 		return request
 	}
 	oneOfATree := func(request combine.Request) combine.Request {
@@ -57,7 +57,7 @@ func TestCombine_Infeasible_RejectedInZeroSteps(t *testing.T) {
 func TestCombine_ManySolutions_StepsGrowLinearly(t *testing.T) {
 	t.Parallel()
 	isolated := groups(16, 16)
-	isolated.Isolate = true
+	isolateAll(&isolated)
 	crowded := devices(16, 16, 1)
 	for slot := range crowded.Options {
 		// The first groups can use all devices, the last ones only few.
@@ -131,8 +131,8 @@ func TestCombine_DeadEnds_NotEnteredTwice(t *testing.T) {
 	}
 	// The unsuffixed group uses a whole device, which isolation does not detect.
 	beside := groups(9, 9)
-	beside.Isolate = true
 	beside.Requirements[8] = unsuffixed(8, vcpu, 2)
+	isolateAll(&beside)
 	besides := devices(9, 9, 2)
 	besides.Options[8] = besides.Options[8][:8]
 	for slot := range 8 {
@@ -154,8 +154,8 @@ func TestCombine_DeadEnds_NotEnteredTwice(t *testing.T) {
 	}
 	slices.Reverse(odd.Requirements)
 	for _, set := range odd.Subtrees {
-		for i := range set {
-			set[i] = len(odd.Requirements) - 1 - set[i]
+		for i := range set.Inside {
+			set.Inside[i] = len(odd.Requirements) - 1 - set.Inside[i]
 		}
 	}
 	for _, test := range []struct {
@@ -181,7 +181,7 @@ func TestCombine_DeadEnds_NotEnteredTwice(t *testing.T) {
 // crowd returns a request and a tree with many conflicts: nearly every provider is an option for every requirement, and
 // capacity is scarce.
 func crowd(r *rand.Rand) (combine.Request, *combine.Tree) {
-	request := combine.Request{Isolate: r.IntN(2) == 0, OneOfATree: r.IntN(4) == 0, Sets: r.IntN(5)}
+	request := combine.Request{OneOfATree: r.IntN(4) == 0, Sets: r.IntN(5)}
 	slots := make([]combine.Requirement, 2+r.IntN(4))
 	for i := range slots {
 		slots[i] = combine.Requirement{Slot: i, Suffixed: r.IntN(3) > 0}
@@ -194,8 +194,15 @@ func crowd(r *rand.Rand) (combine.Request, *combine.Tree) {
 	for range wants {
 		request.Requirements = append(request.Requirements, slots[r.IntN(len(slots))])
 	}
+	switch r.IntN(3) {
+	case 0:
+		isolateAll(&request)
+	case 1:
+		request.Isolated = [][]int{r.Perm(wants)[:2+r.IntN(3)], r.Perm(wants)[:2]}
+	}
 	for range r.IntN(4) {
-		request.Subtrees = append(request.Subtrees, r.Perm(wants)[:2+r.IntN(3)])
+		order, inside := r.Perm(wants), 2+r.IntN(3)
+		request.Subtrees = append(request.Subtrees, combine.Subtree{Inside: order[:inside], Outside: order[inside : inside+r.IntN(3)]})
 	}
 	tree := &combine.Tree{Options: make([][]combine.Option, len(slots))}
 	free := [][2]int64{}
@@ -273,13 +280,15 @@ func TestCombine_SingleConstraint_NoDeadEnds(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
 				request := test.drawRequest(t)
-				request.Isolate = test.isolate
+				if request.Isolated = nil; test.isolate {
+					isolateAll(&request)
+				}
 				for i := range request.Requirements {
 					// A second amount of the class would differ.
 					request.Requirements[i].Uses = request.Requirements[i].Uses[:min(len(request.Requirements[i].Uses), 1)]
 					if test.subtree {
-						request.Subtrees = [][]int{{0}}
-						request.Subtrees[0] = append(request.Subtrees[0], i)
+						request.Subtrees = insides([]int{0})
+						request.Subtrees[0].Inside = append(request.Subtrees[0].Inside, i)
 					}
 				}
 				tree := test.drawTree(t, &request)

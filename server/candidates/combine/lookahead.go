@@ -34,7 +34,7 @@ func (s *Search) feasible(depth int) (ok, loose bool) {
 			return false, false
 		}
 		s.stepsToStop -= int(d.end-d.start) / 16
-		loose = loose && !d.rooted && len(d.subtreeSets) == 0
+		loose = loose && !d.rooted && len(d.subtreeSets)+len(d.outsides) == 0
 	}
 	if missing {
 		loose = false

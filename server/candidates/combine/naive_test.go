@@ -71,8 +71,8 @@ func keepsApart(request *combine.Request, tree *combine.Tree, fits []*combine.Op
 	for a, fit := range fits {
 		for b, other := range fits[:a] {
 			same := fit.Provider == other.Provider
-			suffixed := request.Requirements[a].Suffixed && request.Requirements[b].Suffixed
-			if request.Isolate && suffixed && same {
+			together := slices.ContainsFunc(request.Isolated, func(set []int) bool { return slices.Contains(set, a) && slices.Contains(set, b) })
+			if together && same {
 				return false
 			}
 			used := len(request.Requirements[a].Uses) > 0 && len(request.Requirements[b].Uses) > 0
@@ -98,15 +98,17 @@ func meetsTraits(request *combine.Request, fits []*combine.Option) bool {
 	return len(met) == request.Sets
 }
 
-// areSubtrees reports whether, in each set, one of the chosen providers is on the paths of all.
+// areSubtrees reports whether, in each set, one of the chosen providers is on the paths of all, and of none outside.
 func areSubtrees(request *combine.Request, tree *combine.Tree, fits []*combine.Option) bool {
 	for _, set := range request.Subtrees {
-		if len(set) > 0 && !slices.ContainsFunc(set, func(top int) bool {
+		if len(set.Inside) > 0 && !slices.ContainsFunc(set.Inside, func(top int) bool {
 			id := tree.Providers[fits[top].Provider].ID
-			return !slices.ContainsFunc(set, func(want int) bool {
+			isBelow := func(want int) bool {
 				chosen := tree.Providers[fits[want].Provider]
-				return chosen.ID != id && !slices.Contains(chosen.Path, id)
-			})
+				return chosen.ID == id || slices.Contains(chosen.Path, id)
+			}
+			return !slices.ContainsFunc(set.Outside, isBelow) &&
+				!slices.ContainsFunc(set.Inside, func(want int) bool { return !isBelow(want) })
 		}) {
 			return false
 		}
@@ -163,7 +165,6 @@ func (m mould) drawRequest(t *rapid.T) combine.Request {
 		}
 	}
 	request := combine.Request{
-		Isolate:    m.isolate && rapid.Bool().Draw(t, "isolate"),
 		OneOfATree: m.oneOfATree && rapid.Bool().Draw(t, "one of a tree"),
 		Sets:       rapid.IntRange(0, m.sets).Draw(t, "sets"),
 	}
@@ -173,11 +174,42 @@ func (m mould) drawRequest(t *rapid.T) combine.Request {
 	if request.Sets > 0 && rapid.Bool().Draw(t, "many sets") {
 		request.Sets += manySets
 	}
+	someWants := rapid.SliceOfN(rapid.IntRange(0, len(request.Requirements)-1), 0, 4)
 	for range rapid.IntRange(0, m.subtrees).Draw(t, "subtrees") {
-		request.Subtrees = append(request.Subtrees,
-			rapid.SliceOfN(rapid.IntRange(0, len(request.Requirements)-1), 0, 4).Draw(t, "subtree"))
+		set := combine.Subtree{Inside: someWants.Draw(t, "inside")}
+		if rapid.Bool().Draw(t, "with an outside") {
+			set.Outside = slices.DeleteFunc(someWants.Draw(t, "outside"), func(want int) bool { return slices.Contains(set.Inside, want) })
+		}
+		request.Subtrees = append(request.Subtrees, set)
+	}
+	if m.isolate {
+		switch rapid.SampledFrom([]string{"none", "all", "sets"}).Draw(t, "isolation") {
+		case "all":
+			isolateAll(&request)
+		case "sets":
+			request.Isolated = rapid.SliceOfN(someWants, 0, 3).Draw(t, "isolated")
+		}
 	}
 	return request
+}
+
+// isolateAll isolates all suffixed requirements.
+func isolateAll(request *combine.Request) {
+	var all []int
+	for i, want := range request.Requirements {
+		if want.Suffixed {
+			all = append(all, i)
+		}
+	}
+	request.Isolated = [][]int{all}
+}
+
+// insides returns subtree sets without an outside.
+func insides(sets ...[]int) (all []combine.Subtree) {
+	for _, set := range sets {
+		all = append(all, combine.Subtree{Inside: set})
+	}
+	return all
 }
 
 // manySets is a number of additional sets that exceeds a machine word. All providers meet them.
@@ -260,6 +292,31 @@ func TestCombine_RandomRequests_MatchNaiveSearch(t *testing.T) {
 			}
 			if again := all(search, tree); !sameSolutions(again, got) {
 				t.Fatalf("%s\nfirst %v\nthen  %v", show(&request, tree), got, again)
+			}
+		}
+	})
+}
+
+// TestCombine_First_BestOptionFirst: the first solution has the first option of that requirement which any solution has,
+// and the solutions are the same as without.
+func TestCombine_First_BestOptionFirst(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		request := anything.drawRequest(t)
+		plain := combine.NewPlan(request).NewSearch()
+		first := rapid.IntRange(0, len(request.Requirements)-1).Draw(t, "first")
+		request.First = &first
+		tree := anything.drawTree(t, &request)
+		want, got := all(plain, tree), all(combine.NewPlan(request).NewSearch(), tree)
+		if !sameSolutions(sorted(got), sorted(want)) {
+			t.Fatalf("%s\ngot  %v\nwant %v", show(&request, tree), sorted(got), sorted(want))
+		}
+		for _, option := range tree.Options[request.Requirements[first].Slot] {
+			if slices.ContainsFunc(want, func(solution []int) bool { return solution[first] == option.Provider }) {
+				if got[0][first] != option.Provider {
+					t.Fatalf("%s\nthe first solution is %v, want one with %d for requirement %d", show(&request, tree), got[0], option.Provider, first)
+				}
+				return
 			}
 		}
 	})

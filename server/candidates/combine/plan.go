@@ -14,8 +14,8 @@ type Plan struct {
 	kindOf []int32
 	// constraints are the capacities that requirements compete for.
 	constraints []constraint
-	// subtreeSets are the kinds of requirements in each of the sets of Subtrees with at least two members.
-	subtreeSets [][]int32
+	// subtreeSets are those of Subtrees that not every choice meets.
+	subtreeSets []subtreeSet
 	// words is the length of a bit set of trait sets; all is the full one.
 	words int
 	all   []uint64
@@ -29,11 +29,15 @@ type kind struct {
 	wants    int32
 	// uses is what a requirement allocates, each class once.
 	uses []use
-	// subtreeSets are the sets of Subtrees that its requirements belong to.
-	subtreeSets []int32
+	// subtreeSets are the sets of Subtrees whose insides its requirements belong to, outsides those whose outsides.
+	// isolated are the sets of Isolated.
+	subtreeSets, outsides, isolated []int32
 	// demands is what a requirement uses of the constraints.
 	demands []demand
 }
+
+// subtreeSet is the kinds of requirements inside and outside of a subtree.
+type subtreeSet struct{ inside, outside []int32 }
 
 // use is an amount of a class and its index in Requirement.Uses.
 type use struct {
@@ -66,7 +70,7 @@ type constraint struct {
 	// unit divides all amounts. They are uniform if each is one unit.
 	unit    int64
 	uniform bool
-	// isolation is true for the constraint of Isolate. byRoot is true if each tree has one unit instead of each
+	// isolation is true for a constraint of Isolated. byRoot is true if each tree has one unit instead of each
 	// provider.
 	isolation, byRoot bool
 }
@@ -84,11 +88,13 @@ func NewPlan(request Request) *Plan {
 	for set := range request.Sets {
 		p.all[set/64] |= 1 << (set % 64)
 	}
-	families := p.sortKinds()
-	p.subtreeSets = make([][]int32, families)
+	p.sortKinds()
 	for i, k := range p.kinds {
 		for _, family := range k.subtreeSets {
-			p.subtreeSets[family] = append(p.subtreeSets[family], int32(i))
+			p.subtreeSets[family].inside = append(p.subtreeSets[family].inside, int32(i))
+		}
+		for _, family := range k.outsides {
+			p.subtreeSets[family].outside = append(p.subtreeSets[family].outside, int32(i))
 		}
 	}
 	p.classConstraints()
@@ -96,33 +102,49 @@ func NewPlan(request Request) *Plan {
 	return p
 }
 
-// sortKinds groups the requirements into kinds and returns the number of subtree sets.
-func (p *Plan) sortKinds() int {
-	families := make([][]int32, len(p.request.Requirements))
-	count := int32(0)
-	for _, set := range p.request.Subtrees {
-		if set = slices.Compact(slices.Sorted(slices.Values(set))); len(set) < 2 {
-			continue // a requirement alone is a subtree
-		}
-		for _, want := range set {
-			families[want] = append(families[want], count)
-		}
-		count++
-	}
+// sortKinds groups the requirements into kinds.
+func (p *Plan) sortKinds() {
+	sets := p.sets()
 	for i, want := range p.request.Requirements {
-		uses := mergeUses(want.Uses)
+		made := sets[i]
+		made.slot, made.suffixed, made.uses = want.Slot, want.Suffixed, mergeUses(want.Uses)
 		at := slices.IndexFunc(p.kinds, func(k kind) bool {
-			return k.slot == want.Slot && k.suffixed == want.Suffixed &&
-				slices.Equal(k.uses, uses) && slices.Equal(k.subtreeSets, families[i])
+			return k.slot == made.slot && k.suffixed == made.suffixed && slices.Equal(k.uses, made.uses) &&
+				slices.Equal(k.subtreeSets, made.subtreeSets) && slices.Equal(k.outsides, made.outsides) && slices.Equal(k.isolated, made.isolated)
 		})
 		if at < 0 {
 			at = len(p.kinds)
-			p.kinds = append(p.kinds, kind{slot: want.Slot, suffixed: want.Suffixed, uses: uses, subtreeSets: families[i]})
+			p.kinds = append(p.kinds, made)
 		}
 		p.kinds[at].wants++
 		p.kindOf = append(p.kindOf, int32(at))
 	}
-	return int(count)
+}
+
+// sets returns, by requirement, the sets that it belongs to, and counts those of Subtrees that matter.
+func (p *Plan) sets() []kind {
+	made := make([]kind, len(p.request.Requirements))
+	for _, set := range p.request.Subtrees {
+		inside := slices.Compact(slices.Sorted(slices.Values(set.Inside)))
+		outside := slices.Compact(slices.Sorted(slices.Values(set.Outside)))
+		if len(inside) == 0 || len(inside) == 1 && len(outside) == 0 {
+			continue // a requirement alone is a subtree
+		}
+		number := int32(len(p.subtreeSets))
+		for _, want := range inside {
+			made[want].subtreeSets = append(made[want].subtreeSets, number)
+		}
+		for _, want := range outside {
+			made[want].outsides = append(made[want].outsides, number)
+		}
+		p.subtreeSets = append(p.subtreeSets, subtreeSet{})
+	}
+	for number, set := range p.request.Isolated {
+		for _, want := range slices.Compact(slices.Sorted(slices.Values(set))) {
+			made[want].isolated = append(made[want].isolated, int32(number))
+		}
+	}
+	return made
 }
 
 // mergeUses sums up the amounts of a class that appears twice in the uses of a requirement.
@@ -152,7 +174,6 @@ func (p *Plan) classConstraints() {
 	for _, class := range classes {
 		c := constraint{uniform: true}
 		var places []int
-		together, isolated := int32(0), int64(0)
 		for i, k := range p.kinds {
 			at := slices.IndexFunc(k.uses, func(u use) bool { return u.class == class })
 			if at < 0 || k.uses[at].amount <= 0 {
@@ -162,48 +183,74 @@ func (p *Plan) classConstraints() {
 			c.members = append(c.members, member{kind: int32(i), amount: amount})
 			places = append(places, k.uses[at].place)
 			c.unit, c.uniform = gcd(c.unit, amount), c.uniform && (c.unit == 0 || c.unit == amount)
-			if p.request.Isolate && k.suffixed {
-				// A provider satisfies only one of the isolated requirements.
-				isolated = max(isolated, amount)
-				continue
-			}
-			together += k.wants
-			c.most = add(c.most, times(amount, k.wants))
 		}
-		if isolated > 0 {
-			together++
-			c.most = add(c.most, isolated)
-		}
-		if together >= 2 {
+		if p.countTogether(&c) >= 2 {
 			p.addConstraint(c, places)
 		}
 	}
 }
 
-// isolationConstraints adds the constraints of Isolate.
-func (p *Plan) isolationConstraints() {
-	if !p.request.Isolate {
-		return
-	}
-	providers := constraint{unit: 1, uniform: true, isolation: true}
-	trees := constraint{unit: 1, uniform: true, isolation: true, byRoot: true}
-	wants := int32(0)
-	for i, k := range p.kinds {
-		if !k.suffixed {
+// countTogether returns how many members of a constraint can use one provider, and sets the maximum of their demand. Of
+// the largest set of isolated members, a provider satisfies only one.
+func (p *Plan) countTogether(c *constraint) (together int32) {
+	apart := p.largestIsolated(c.members)
+	largest := int64(0)
+	for _, m := range c.members {
+		k := &p.kinds[m.kind]
+		if slices.Contains(k.isolated, apart) {
+			largest = max(largest, m.amount)
 			continue
 		}
-		wants += k.wants
-		providers.members = append(providers.members, member{kind: int32(i), amount: 1})
-		if len(k.uses) > 0 {
-			trees.members = append(trees.members, member{kind: int32(i), amount: 1})
+		together += k.wants
+		c.most = add(c.most, times(m.amount, k.wants))
+	}
+	if largest > 0 {
+		together++
+		c.most = add(c.most, largest)
+	}
+	return together
+}
+
+// largestIsolated returns the set of Isolated that has most of these members; -1 if none has any.
+func (p *Plan) largestIsolated(members []member) int32 {
+	largest, most := int32(-1), int32(0)
+	for set := range p.request.Isolated {
+		wants := int32(0)
+		for _, m := range members {
+			if k := &p.kinds[m.kind]; slices.Contains(k.isolated, int32(set)) {
+				wants += k.wants
+			}
+		}
+		if wants > most {
+			largest, most = int32(set), wants
 		}
 	}
-	if wants < 2 {
-		return
-	}
-	p.addConstraint(providers, nil)
-	if p.request.OneOfATree && len(trees.members) > 0 {
-		p.addConstraint(trees, nil)
+	return largest
+}
+
+// isolationConstraints adds the constraints of Isolated.
+func (p *Plan) isolationConstraints() {
+	for set := range p.request.Isolated {
+		providers := constraint{unit: 1, uniform: true, isolation: true}
+		trees := constraint{unit: 1, uniform: true, isolation: true, byRoot: true}
+		wants := int32(0)
+		for i, k := range p.kinds {
+			if !slices.Contains(k.isolated, int32(set)) {
+				continue
+			}
+			wants += k.wants
+			providers.members = append(providers.members, member{kind: int32(i), amount: 1})
+			if len(k.uses) > 0 {
+				trees.members = append(trees.members, member{kind: int32(i), amount: 1})
+			}
+		}
+		if wants < 2 {
+			continue
+		}
+		p.addConstraint(providers, nil)
+		if p.request.OneOfATree && len(trees.members) > 0 {
+			p.addConstraint(trees, nil)
+		}
 	}
 }
 

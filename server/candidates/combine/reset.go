@@ -1,5 +1,7 @@
 package combine
 
+import "slices"
+
 // Reset starts the search of another tree. It keeps no reference to tree: the caller may reuse its memory as soon as it
 // does not need it to interpret Chosen.
 func (s *Search) Reset(tree *Tree) {
@@ -12,8 +14,7 @@ func (s *Search) Reset(tree *Tree) {
 	if !s.collect(tree) {
 		return
 	}
-	// A provider by itself is a subtree.
-	s.subtrees = len(s.plan.subtreeSets) > 0 && len(tree.Providers) > 1
+	s.subtrees = len(s.plan.subtreeSets) > 0
 	if s.subtrees {
 		s.forest.reset(tree.Providers)
 		for family := range s.plan.subtreeSets {
@@ -143,11 +144,11 @@ func (s *Search) constrain() bool {
 		d.demands = s.demands[from:]
 		d.collective = s.traits && !k.suffixed
 		d.rooted = s.roots.matter && len(k.uses) > 0
-		d.subtreeSets = nil
+		d.subtreeSets, d.outsides = nil, nil
 		if s.subtrees {
-			d.subtreeSets = k.subtreeSets
+			d.subtreeSets, d.outsides = k.subtreeSets, k.outsides
 		}
-		d.free = len(d.demands) == 0 && len(d.subtreeSets) == 0 && !d.collective && !d.rooted
+		d.free = len(d.demands) == 0 && len(d.subtreeSets)+len(d.outsides) == 0 && !d.collective && !d.rooted
 		loose = loose && d.free
 	}
 	// A request of suffixed requirements only meets no traits of Sets.
@@ -182,6 +183,13 @@ func (s *Search) arrange() {
 			s.levels[to].want, s.levels[to].kind = s.levels[to-1].want, s.levels[to-1].kind
 		}
 		s.levels[to].want, s.levels[to].kind = int32(want), kind
+	}
+	if first := s.plan.request.First; first != nil {
+		at := slices.IndexFunc(s.levels, func(l level) bool { return int(l.want) == *first })
+		for to := s.levels[at]; at > 0; at-- {
+			s.levels[at].want, s.levels[at].kind = s.levels[at-1].want, s.levels[at-1].kind
+			s.levels[at-1].want, s.levels[at-1].kind = to.want, to.kind
+		}
 	}
 	for i := len(s.identity); i < len(s.place); i++ {
 		s.identity = append(s.identity, int32(i))

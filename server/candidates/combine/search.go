@@ -56,7 +56,8 @@ type domain struct {
 	// collective is true if its requirements are unsuffixed and have to meet trait sets. rooted is true if its
 	// requirements use resources of only one provider in a tree.
 	collective, rooted bool
-	subtreeSets        []int32
+	// It belongs to the insides of subtreeSets, and to the outsides of outsides.
+	subtreeSets, outsides []int32
 	// free is true if no choice for other requirements affects its options.
 	free bool
 }
@@ -82,6 +83,7 @@ type memory struct {
 	lists          []int32
 	live           []int32
 	union          []uint64
+	outside        []int32
 	marks          []int
 	mark           int
 	pendingDemands []pendingDemand

@@ -71,7 +71,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 		},
 		{
 			"isolates groups in different trees, if a tree gives through one provider only", "a a0<a b b0<b",
-			combine.Request{Requirements: []combine.Requirement{suffixed(0, vf, 1), suffixed(0, vf, 1)}, Isolate: true, OneOfATree: true},
+			combine.Request{Requirements: []combine.Requirement{suffixed(0, vf, 1), suffixed(0, vf, 1)}, Isolated: [][]int{{0, 1}}, OneOfATree: true},
 			[]string{"a0:2 b0:2 a:2"}, []string{"a b0", "a0 b0", "b0 a", "b0 a0"},
 		},
 		{
@@ -91,7 +91,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 		},
 		{
 			"isolates groups (62)", family,
-			combine.Request{Requirements: []combine.Requirement{suffixed(0, vcpu, 1), suffixed(0, vcpu, 1)}, Isolate: true},
+			combine.Request{Requirements: []combine.Requirement{suffixed(0, vcpu, 1), suffixed(0, vcpu, 1)}, Isolated: [][]int{{0, 1}}},
 			[]string{"root:10 child:10"}, []string{"child root", "root child"},
 		},
 		{
@@ -104,7 +104,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 			"does not isolate the unsuffixed group (67)", family,
 			combine.Request{
 				Requirements: []combine.Requirement{unsuffixed(0, vcpu, 1), suffixed(1, vcpu, 1), suffixed(1, vcpu, 1)},
-				Isolate:      true,
+				Isolated:     [][]int{{1, 2}},
 			},
 			[]string{"root:2 child:1", "root:2 child:1"}, []string{"root child root", "root root child"},
 		},
@@ -112,7 +112,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 			"requires one of a subtree to be the ancestor of all (69)", host,
 			combine.Request{
 				Requirements: []combine.Requirement{suffixed(0, vcpu, 1), suffixed(1, vf, 1)},
-				Subtrees:     [][]int{{0, 1}},
+				Subtrees:     insides([]int{0, 1}),
 			},
 			[]string{"numa0:4 numa1:4", functions}, []string{"numa0 pf00", "numa0 pf01", "numa1 pf10"},
 		},
@@ -120,7 +120,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 			"does not take siblings for a subtree (70)", host,
 			combine.Request{
 				Requirements: []combine.Requirement{suffixed(0, vf, 1), suffixed(0, vf, 1)},
-				Isolate:      true, Subtrees: [][]int{{0, 1}},
+				Isolated:     [][]int{{0, 1}}, Subtrees: insides([]int{0, 1}),
 			},
 			[]string{functions}, nil,
 		},
@@ -128,7 +128,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 			"takes one provider for a subtree (71)", host,
 			combine.Request{
 				Requirements: []combine.Requirement{suffixed(0, vf, 1), suffixed(0, vf, 1)},
-				Subtrees:     [][]int{{0, 1}},
+				Subtrees:     insides([]int{0, 1}),
 			},
 			[]string{functions}, []string{"pf00 pf00", "pf01 pf01", "pf10 pf10"},
 		},
@@ -136,7 +136,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 			"lets a group without resources be the ancestor (72)", host,
 			combine.Request{
 				Requirements: []combine.Requirement{suffixed(0, vf, 1), suffixed(0, vf, 1), suffixed(1)},
-				Isolate:      true, Subtrees: [][]int{{0, 1, 2}},
+				Isolated:     [][]int{{0, 1, 2}}, Subtrees: insides([]int{0, 1, 2}),
 			},
 			[]string{functions, "numa0 numa1"}, []string{"pf00 pf01 numa0", "pf01 pf00 numa0"},
 		},
@@ -144,7 +144,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 			"requires the common ancestor itself", "r a<r b<r c<r",
 			combine.Request{
 				Requirements: []combine.Requirement{suffixed(0), suffixed(1), suffixed(2), suffixed(3)},
-				Subtrees:     [][]int{{0, 1, 2, 3}},
+				Subtrees:     insides([]int{0, 1, 2, 3}),
 			},
 			[]string{"a r", "b", "c", "a b c r"}, []string{"a b c r", "r b c a", "r b c b", "r b c c", "r b c r"},
 		},
@@ -152,13 +152,13 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 			"isolates groups without resources (74)", host,
 			combine.Request{
 				Requirements: []combine.Requirement{suffixed(0, vcpu, 1), suffixed(1)},
-				Isolate:      true, Subtrees: [][]int{{0, 1}},
+				Isolated:     [][]int{{0, 1}}, Subtrees: insides([]int{0, 1}),
 			},
 			[]string{"numa0:4 numa1:4", "numa0 numa1"}, nil,
 		},
 		{
 			"ties nothing with a subtree of one (76)", host,
-			combine.Request{Requirements: []combine.Requirement{unsuffixed(0, vcpu, 1), suffixed(1)}, Subtrees: [][]int{{1}, {}}},
+			combine.Request{Requirements: []combine.Requirement{unsuffixed(0, vcpu, 1), suffixed(1)}, Subtrees: insides([]int{1}, []int{})},
 			[]string{"numa0:4 numa1:4", "numa0 numa1"},
 			[]string{"numa0 numa0", "numa0 numa1", "numa1 numa0", "numa1 numa1"},
 		},
@@ -166,7 +166,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 			"uses no providers of different trees for a subtree (81)", host,
 			combine.Request{
 				Requirements: []combine.Requirement{suffixed(0, vcpu, 1), suffixed(1, disk, 1)},
-				Subtrees:     [][]int{{0, 1}},
+				Subtrees:     insides([]int{0, 1}),
 			},
 			[]string{"numa0:4 numa1:4", "ss:100"}, nil,
 		},
@@ -174,7 +174,7 @@ func TestCombine_ContractExamples_YieldExpectedCandidates(t *testing.T) {
 			"leaves groups out of a subtree that are not named (82)", host,
 			combine.Request{
 				Requirements: []combine.Requirement{suffixed(0, vcpu, 1), suffixed(1, vf, 1), suffixed(2, disk, 1)},
-				Subtrees:     [][]int{{0, 1}},
+				Subtrees:     insides([]int{0, 1}),
 			},
 			[]string{"numa0:4 numa1:4", "pf00:4 pf10:4", "ss:100"}, []string{"numa0 pf00 ss", "numa1 pf10 ss"},
 		},
@@ -224,7 +224,7 @@ func TestCombine_HugeAmounts_DoNotOverflow(t *testing.T) {
 func TestCombine_InterleavedSearches_Independent(t *testing.T) {
 	t.Parallel()
 	request := groups(4, 2)
-	request.Isolate = true
+	isolateAll(&request)
 	plan := combine.NewPlan(request)
 	trees := []*combine.Tree{devices(4, 2, 1), devices(3, 2, 1), devices(5, 2, 1), numa(3, 2)}
 	var searches []*combine.Search
@@ -272,7 +272,9 @@ func TestCombine_Shuffle_SameSolutionsInSeededOrder(t *testing.T) {
 	t.Parallel()
 	for _, isolate := range []bool{false, true} {
 		request := pairs(2)
-		request.Isolate = isolate
+		if isolate {
+			isolateAll(&request)
+		}
 		tree := numa(3, 3)
 		plain := all(combine.NewPlan(request).NewSearch(), tree)
 		shuffled := func(seed uint64) [][]int {
@@ -314,7 +316,7 @@ func TestCombine_Stop_EndsSearch(t *testing.T) {
 	var answer error
 	asked := 0
 	request := groups(16, 16)
-	request.Isolate = true
+	isolateAll(&request)
 	request.Stop = func() error {
 		asked++
 		return answer

@@ -119,12 +119,15 @@ func (s *Search) join(d *domain, place int32) {
 //   - and that is chosen, or is this option, or is a live option of another undecided requirement.
 func (s *Search) pruneSubtreeSet(depth, family int) bool {
 	common := s.commonAncestors[depth*len(s.plan.subtreeSets)+family]
+	if len(s.plan.subtreeSets[family].outside) > 0 && !s.pruneOutside(depth, &s.plan.subtreeSets[family], common.node) {
+		return false
+	}
 	pass, kinds := s.markSubtreeSet(family, common)
 	if kinds == 0 {
 		return true
 	}
 	f := &s.forest
-	for _, kind := range s.plan.subtreeSets[family] {
+	for _, kind := range s.plan.subtreeSets[family].inside {
 		d := &s.domains[kind]
 		if d.rest == 0 {
 			continue
@@ -158,6 +161,63 @@ func (s *Search) pruneSubtreeSet(depth, family int) bool {
 	return true
 }
 
+// pruneOutside keeps the options with which the requirements of a subtree set can be outside of it. The common ancestor
+// of those chosen for its inside only moves up, so what is at or below it never gets outside.
+func (s *Search) pruneOutside(depth int, set *subtreeSet, common int32) bool {
+	s.outside = s.chosenOutside(s.outside[:0], depth, set)
+	f := &s.forest
+	reaches := func(top int32) bool {
+		return slices.ContainsFunc(s.outside, func(place int32) bool { return f.isAtOrBelow(place, top) })
+	}
+	if common != none && reaches(common) {
+		return false
+	}
+	for _, kind := range set.outside {
+		if common != none && !s.keepOptions(kind, func(place int32) bool { return !f.isAtOrBelow(place, common) }) {
+			return false
+		}
+	}
+	for _, kind := range set.inside {
+		if len(s.outside) > 0 && !s.keepOptions(kind, func(place int32) bool {
+			if common != none {
+				place = f.meet(common, place)
+			}
+			return place != none && !reaches(place)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// keepOptions removes live options of a kind that is undecided. It returns false if none remains.
+func (s *Search) keepOptions(kind int32, keeps func(place int32) bool) bool {
+	d := &s.domains[kind]
+	if d.rest == 0 {
+		return true
+	}
+	d.live = slices.DeleteFunc(d.live, func(fit int32) bool { return !keeps(s.place[fit]) })
+	return len(d.live) > 0
+}
+
+// chosenOutside appends the providers that are chosen above a depth for the outside of a subtree set.
+func (s *Search) chosenOutside(to []int32, depth int, set *subtreeSet) []int32 {
+	for i := range s.levels[:depth] {
+		if slices.Contains(set.outside, s.levels[i].kind) {
+			to = append(to, int32(s.chosen[s.levels[i].want]))
+		}
+	}
+	return to
+}
+
+// isAtOrBelow reports whether a provider is the given one or a descendant of it.
+func (f *forest) isAtOrBelow(place, top int32) bool {
+	for place != none && place != top && f.nodes[place].depth > f.nodes[top].depth {
+		place = f.nodes[place].parent
+	}
+	return place == top
+}
+
 // markSubtreeSet marks the nodes for a subtree set: those above all chosen providers, and those that the options of its
 // undecided kinds reach. It returns the number of these kinds.
 func (s *Search) markSubtreeSet(family int, common commonAncestor) (pass int, kinds int32) {
@@ -167,7 +227,7 @@ func (s *Search) markSubtreeSet(family int, common commonAncestor) (pass int, ki
 	for at := common.node; at != none; at = f.nodes[at].parent {
 		f.nodes[at].above = pass
 	}
-	for _, kind := range s.plan.subtreeSets[family] {
+	for _, kind := range s.plan.subtreeSets[family].inside {
 		d := &s.domains[kind]
 		if d.rest == 0 {
 			continue

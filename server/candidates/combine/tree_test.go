@@ -154,7 +154,7 @@ func pairs(n int) combine.Request {
 			combine.Requirement{Suffixed: true, Slot: 0, Uses: []combine.Use{{Class: 2, Amount: 4}}},
 			combine.Requirement{Suffixed: true, Slot: 1, Uses: []combine.Use{{Class: 1, Amount: 1}}},
 			combine.Requirement{Suffixed: true, Slot: 1, Uses: []combine.Use{{Class: 1, Amount: 1}}})
-		request.Subtrees = append(request.Subtrees, []int{3 * i, 3*i + 1, 3*i + 2})
+		request.Subtrees = append(request.Subtrees, combine.Subtree{Inside: []int{3 * i, 3*i + 1, 3*i + 2}})
 	}
 	return request
 }
