@@ -136,7 +136,8 @@ WITH conditions AS MATERIALIZED (
     SELECT
         (part ->> 'bit')::bigint AS bit,
         (part ->> 'class')::int AS class_id,
-        (part ->> 'amount')::bigint AS amount
+        (part ->> 'amount')::bigint AS amount,
+        (part ->> 'least')::bigint AS least
     FROM jsonb_array_elements($2::jsonb) AS part
 
 ), found AS MATERIALIZED (
@@ -198,9 +199,9 @@ WITH conditions AS MATERIALIZED (
 
 ), roots AS MATERIALIZED (
     SELECT found.root_id AS id FROM found
-    WHERE cardinality($14::int[]) + cardinality($15::int[]) = 0 OR (
+    WHERE (cardinality($14::int[]) + cardinality($15::int[]) = 0 OR (
         SELECT root.trait_ids @> $14::int[] AND NOT root.trait_ids && $15::int[]
-        FROM resource_providers AS root WHERE root.id = found.root_id)
+        FROM resource_providers AS root WHERE root.id = found.root_id))
 )
 SELECT
     NULL::bigint AS id,
@@ -230,7 +231,7 @@ SELECT
     trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio), inventory.used, inventory.free, NULL
 FROM inventories AS inventory
 LEFT JOIN amounts AS amount
-    ON amount.class_id = inventory.class_id AND inventory.free >= amount.amount
+    ON amount.class_id = inventory.class_id AND inventory.free >= amount.least
     AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
 WHERE inventory.provider_id = ANY(ARRAY(
     SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT root.id FROM roots AS root))))
@@ -288,7 +289,8 @@ type CandidatePageRow struct {
 //	member_of_too            '{"{aggregate ids}"}': also any of each
 //	root                     the only tree
 //
-// An amount is a JSON object with a bit of its own, class and amount. More than 62 of them take several queries.
+// An amount is a JSON object with a bit of its own, class, amount, and least: the free capacity that suffices. That is the
+// amount itself, or 1 for an amount that several providers can share. More than 62 of them take several queries.
 //
 // lead says how the page finds its trees: 'none' takes roots, 'id' the next roots after after_id, 'shuffled' the next in
 // an order of hashes, 'free' the trees with the next inventories of class_id, those with the most free capacity first.
@@ -363,7 +365,8 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     SELECT
         (part ->> 'bit')::bigint AS bit,
         (part ->> 'class')::int AS class_id,
-        (part ->> 'amount')::bigint AS amount
+        (part ->> 'amount')::bigint AS amount,
+        (part ->> 'least')::bigint AS least
     FROM jsonb_array_elements($2::jsonb) AS part
 
 ), found AS MATERIALIZED (
@@ -450,6 +453,14 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     ) AS provider
     UNION ALL
     (
+        SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
+        WHERE $4::text = 'pack' AND inventory.class_id = $13::int
+          AND (inventory.free, inventory.provider_id) > ($7::bigint, $5::bigint)
+        ORDER BY inventory.free, inventory.provider_id
+        LIMIT $6::int
+    )
+    UNION ALL
+    (
         SELECT tree.root_id, tree.root_id, tree.providers FROM tree_classes AS tree
         WHERE $4::text = 'count' AND tree.class_id = $13::int
           AND (tree.providers, tree.root_id) > ($7::bigint, $5::bigint)
@@ -459,15 +470,18 @@ WITH RECURSIVE conditions AS MATERIALIZED (
 
 ), roots AS MATERIALIZED (
     SELECT found.root_id AS id FROM found
-    WHERE cardinality($15::int[]) + cardinality($16::int[]) = 0 OR (
+    WHERE (cardinality($15::int[]) + cardinality($16::int[]) = 0 OR (
         SELECT root.trait_ids @> $15::int[] AND NOT root.trait_ids && $16::int[]
-        FROM resource_providers AS root WHERE root.id = found.root_id)
+        FROM resource_providers AS root WHERE root.id = found.root_id))
+      AND (cardinality($17::text[]) + cardinality($18::int[]) = 0 OR (
+        SELECT array_overlaps_each(root.aggregate_ids, $17::text[]) AND NOT root.aggregate_ids && $18::int[]
+        FROM resource_providers AS root WHERE root.id = found.root_id))
 
 ), reached AS MATERIALIZED (
     SELECT DISTINCT root.id AS root_id, sharer.provider_id
     FROM roots AS root
     CROSS JOIN LATERAL (
-        SELECT provider.aggregate_ids FROM resource_providers AS provider WHERE provider.root_id = root.id AND $17::bool OFFSET 0
+        SELECT provider.aggregate_ids FROM resource_providers AS provider WHERE provider.root_id = root.id AND $19::bool OFFSET 0
     ) AS member
     CROSS JOIN LATERAL unnest(member.aggregate_ids) AS common (aggregate_id)
     CROSS JOIN LATERAL (
@@ -499,10 +513,11 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     SELECT
         inventory.provider_id, inventory.root_id, inventory.class_id,
         trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio) AS capacity,
-        inventory.used, inventory.free, amount.bit AS fits
+        inventory.used, inventory.free, amount.bit AS fits,
+        CASE WHEN amount.least < amount.amount THEN ARRAY[inventory.min_unit, inventory.step_size]::bigint[] END AS units
     FROM inventories AS inventory
     LEFT JOIN amounts AS amount
-        ON amount.class_id = inventory.class_id AND inventory.free >= amount.amount
+        ON amount.class_id = inventory.class_id AND inventory.free >= amount.least
         AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
     WHERE inventory.provider_id = ANY(ARRAY(
         SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT tree.id FROM trees AS tree))))
@@ -512,11 +527,11 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         (part ->> 'mark')::bigint AS mark,
         (part ->> 'conditions')::bigint AS conditions,
         (part ->> 'amounts')::bigint AS amounts
-    FROM jsonb_array_elements($18::jsonb) AS part
+    FROM jsonb_array_elements($20::jsonb) AS part
 
 ), subtrees AS MATERIALIZED (
     SELECT (part ->> 'mark')::bigint AS mark, (part ->> 'slots')::bigint AS slots
-    FROM jsonb_array_elements($19::jsonb) AS part
+    FROM jsonb_array_elements($21::jsonb) AS part
 
     -- which slots each provider matches; grouping both lists takes no join
 ), matches AS MATERIALIZED (
@@ -530,18 +545,18 @@ WITH RECURSIVE conditions AS MATERIALIZED (
             COALESCE(bit_or(part.met), 0) AS met, COALESCE(bit_or(part.fits), 0) AS fits
         FROM (
             SELECT provider.id, provider.root_id, provider.parent_id, provider.met, NULL::bigint AS fits
-            FROM providers AS provider WHERE $20::bool
+            FROM providers AS provider WHERE $22::bool
             UNION ALL
             SELECT capacity.provider_id, NULL, NULL, NULL, capacity.fits
-            FROM capacities AS capacity WHERE $20::bool AND capacity.fits IS NOT NULL
+            FROM capacities AS capacity WHERE $22::bool AND capacity.fits IS NOT NULL
         ) AS part
         GROUP BY part.id
     ) AS provider
 
     -- the slots of subtrees that are matched below each provider; UNION merges equal ones
 ), below AS (
-    SELECT match.parent_id AS id, match.marks & $21::bigint AS marks
-    FROM matches AS match WHERE match.marks & $21::bigint <> 0 AND match.parent_id IS NOT NULL
+    SELECT match.parent_id AS id, match.marks & $23::bigint AS marks
+    FROM matches AS match WHERE match.marks & $23::bigint <> 0 AND match.parent_id IS NOT NULL
     UNION
     SELECT above.id, below.marks
     FROM below
@@ -574,7 +589,7 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         FROM reached JOIN marked AS provider ON provider.id = reached.provider_id
     ) AS usable
     GROUP BY usable.root_id
-    HAVING bit_or(usable.slots) & $22::bigint = $22::bigint AND bit_or(usable.subtrees) & $23::bigint = $23::bigint
+    HAVING bit_or(usable.slots) & $24::bigint = $24::bigint AND bit_or(usable.subtrees) & $25::bigint = $25::bigint
 
 ), returned AS MATERIALIZED (
     SELECT complete.root_id FROM complete
@@ -594,47 +609,50 @@ SELECT
     CASE WHEN (SELECT min(member.aggregate_id) FROM provider_aggregates AS member WHERE member.sharing) IS NULL THEN 0 ELSE 1 END::bigint AS free,
     (SELECT array_agg(ARRAY[found.root_id, found.provider_id, found.position, 
         CASE WHEN (found.root_id IN (SELECT root.id FROM roots AS root)) IS TRUE THEN 0 ELSE 1 END
-        + CASE WHEN $17::bool AND EXISTS (
+        + CASE WHEN $19::bool AND EXISTS (
             SELECT FROM provider_aggregates AS member WHERE member.provider_id = found.provider_id AND member.sharing OFFSET 0
         ) THEN 2 ELSE 0 END]) FROM found)::bigint[] AS list
 UNION ALL
 SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.met, NULL, NULL, NULL, NULL, NULL
 FROM providers AS provider
-WHERE NOT $20::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
+WHERE NOT $22::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
 UNION ALL
 SELECT
-    capacity.provider_id, NULL, NULL, NULL, NULL, capacity.fits, capacity.class_id, capacity.capacity, capacity.used, capacity.free, NULL
+    capacity.provider_id, NULL, NULL, NULL, NULL, capacity.fits, capacity.class_id, capacity.capacity, capacity.used, capacity.free,
+    capacity.units
 FROM capacities AS capacity
-WHERE NOT $20::bool OR capacity.root_id IN (SELECT returned.root_id FROM returned)
+WHERE NOT $22::bool OR capacity.root_id IN (SELECT returned.root_id FROM returned)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, array_agg(ARRAY[reached.root_id, reached.provider_id])
 FROM reached
 `
 
 type CandidatePageGeneralParams struct {
-	Conditions    json.RawMessage
-	Amounts       json.RawMessage
-	Roots         []int64
-	Lead          string
-	AfterID       int64
-	MaxRows       int32
-	AfterPosition int64
-	UntilPosition int64
-	UntilID       int64
-	Wraps         bool
-	StartPosition int64
-	StartID       int64
-	ClassID       int32
-	LeadIds       []int32
-	RootRequired  []int32
-	RootForbidden []int32
-	Sharing       bool
-	Slots         json.RawMessage
-	Subtrees      json.RawMessage
-	Filtered      bool
-	SubtreeSlots  int64
-	Marks         int64
-	SubtreeMarks  int64
+	Conditions      json.RawMessage
+	Amounts         json.RawMessage
+	Roots           []int64
+	Lead            string
+	AfterID         int64
+	MaxRows         int32
+	AfterPosition   int64
+	UntilPosition   int64
+	UntilID         int64
+	Wraps           bool
+	StartPosition   int64
+	StartID         int64
+	ClassID         int32
+	LeadIds         []int32
+	RootRequired    []int32
+	RootForbidden   []int32
+	RootMemberOf    []string
+	RootNotMemberOf []int32
+	Sharing         bool
+	Slots           json.RawMessage
+	Subtrees        json.RawMessage
+	Filtered        bool
+	SubtreeSlots    int64
+	Marks           int64
+	SubtreeMarks    int64
 }
 
 type CandidatePageGeneralRow struct {
@@ -651,9 +669,13 @@ type CandidatePageGeneralRow struct {
 	List     []int64
 }
 
-// CandidatePage for deployments with sharing providers, for same_subtree, and for further leads: 'trait' and 'aggregate' take
-// the trees of the next providers with any of lead_ids, 'count' the next trees with so many providers of class_id (a position
-// is the number of providers and the root). Called by Search.List.
+// CandidatePage for deployments with sharing providers, for same_subtree, for roots in aggregates, for shared amounts, and for
+// further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids, 'pack' those of the next
+// inventories of class_id with the least free capacity, 'count' the next trees with so many providers of class_id (a
+// position is the number of providers and the root). Called by Search.List.
+//
+// The root of a tree is in an aggregate of each set of root_member_of ('{"{aggregate ids}"}'), and in none of
+// root_not_member_of. An inventory whose amount several providers can share has list {min_unit, step_size}.
 //
 // Beside its own providers, a tree can use the sharing providers that are in an aggregate of any of its members. Their
 // trees are part of the page, and a row without id and without bits has a list of {root of a tree, sharing provider that it
@@ -686,6 +708,8 @@ func (q *Queries) CandidatePageGeneral(ctx context.Context, db DBTX, arg Candida
 		arg.LeadIds,
 		arg.RootRequired,
 		arg.RootForbidden,
+		arg.RootMemberOf,
+		arg.RootNotMemberOf,
 		arg.Sharing,
 		arg.Slots,
 		arg.Subtrees,
@@ -866,4 +890,79 @@ func (q *Queries) CandidateSummaryNames(ctx context.Context, db DBTX, classIds [
 	var i CandidateSummaryNamesRow
 	err := row.Scan(&i.Classes, &i.Traits)
 	return i, err
+}
+
+const CandidateTreesByFree = `-- name: CandidateTreesByFree :many
+SELECT tree.root_id::bigint AS root_id
+FROM (
+    SELECT given.root_id, best.free, best.provider_id, best.root_id AS of_root
+    FROM (SELECT DISTINCT root.id AS root_id FROM unnest($1::bigint[]) AS root (id)) AS given
+    CROSS JOIN LATERAL (
+        SELECT inventory.free, inventory.provider_id, inventory.root_id
+        FROM (
+            SELECT provider.id FROM resource_providers AS provider WHERE provider.root_id = given.root_id
+            UNION ALL
+            SELECT sharer.provider_id
+            FROM resource_providers AS provider
+            CROSS JOIN LATERAL unnest(provider.aggregate_ids) AS common (aggregate_id)
+            CROSS JOIN LATERAL (
+                SELECT member.provider_id FROM provider_aggregates AS member
+                WHERE member.aggregate_id = common.aggregate_id AND member.sharing OFFSET 0
+            ) AS sharer
+            WHERE provider.root_id = given.root_id AND $2::bool
+        ) AS usable
+        CROSS JOIN LATERAL (
+            SELECT inventory.free, inventory.provider_id, inventory.root_id FROM inventories AS inventory
+            WHERE inventory.provider_id = usable.id AND inventory.class_id = $3::int AND inventory.free >= $4::bigint OFFSET 0
+        ) AS inventory
+        ORDER BY
+            CASE WHEN $5::bool THEN -inventory.free ELSE inventory.free END,
+            CASE WHEN $5::bool THEN -inventory.provider_id ELSE inventory.provider_id END
+        LIMIT 1
+    ) AS best
+) AS tree
+ORDER BY
+    CASE WHEN $5::bool THEN -tree.free ELSE tree.free END,
+    CASE WHEN $5::bool THEN -tree.provider_id ELSE tree.provider_id END,
+    tree.root_id <> tree.of_root, tree.root_id
+`
+
+type CandidateTreesByFreeParams struct {
+	Roots   []int64
+	Sharing bool
+	ClassID int32
+	Amount  int64
+	Most    bool
+}
+
+// Returns those of the given trees that have free capacity of a class, in the order of the provider with the least of
+// it, or with the most if most is set: of the providers that the tree can use, and that have at least the given amount. Of
+// trees that use the same sharing provider, its own one is the first.
+// Called by Search.List for an order of trees if few providers meet another condition of the query. Locks nothing.
+// Plan: for each tree a range of resource_providers_root_id_idx, with sharing those of its aggregates; inventories_pkey for
+// each provider.
+func (q *Queries) CandidateTreesByFree(ctx context.Context, db DBTX, arg CandidateTreesByFreeParams) ([]int64, error) {
+	rows, err := db.Query(ctx, CandidateTreesByFree,
+		arg.Roots,
+		arg.Sharing,
+		arg.ClassID,
+		arg.Amount,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var root_id int64
+		if err := rows.Scan(&root_id); err != nil {
+			return nil, err
+		}
+		items = append(items, root_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -16,6 +16,9 @@ func bit(number int) int64 { return 1 << (number % wordBits) }
 // allBits returns the word with the bits of the first count numbers.
 func allBits(count int) int64 { return 1<<min(count, wordBits) - 1 }
 
+// isEmpty reports whether the set has no number.
+func (b *bits) isEmpty() bool { return b.first == 0 && len(b.more) == 0 }
+
 // add adds a number.
 func (b *bits) add(number int) {
 	if number < wordBits {

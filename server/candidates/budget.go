@@ -29,20 +29,20 @@ func (c *Result) enforceBudgetBeforeOutput() error {
 		return nil
 	}
 	count := 0
-	walk := c.search.plan.NewSearch()
+	walk := c.search.newWalk()
 	for i := range c.found.leads {
 		tree := c.builder.build(c.found, c.found.leads[i].root)
 		if tree == nil {
 			continue
 		}
-		walk.Reset(&tree.Tree)
-		for walk.Next() {
+		walk.reset(tree)
+		for walk.next() {
 			if count++; count == query.Limit {
 				break
 			}
 		}
-		if err := walk.Err(); err != nil {
-			return err
+		if walk.err != nil {
+			return walk.err
 		}
 		c.builder.forget()
 	}

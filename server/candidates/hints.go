@@ -90,6 +90,11 @@ func (s *candidateSearch) kind() queryKind {
 	if s.ids.sharing {
 		flags = append(flags, 'h')
 	}
+	if s.query.Extended {
+		flags = append(flags, encoded([]any{
+			s.asked.Isolated, s.asked.Subtrees, s.ids.rootMemberOf, s.ids.rootNotMemberOf, s.query.LimitPerTree, s.query.Order, s.slotFlags(),
+		})...)
+	}
 	for i := range s.asked.Requirements { // equal groups share a slot, but need several providers with isolation
 		kind := byte('u')
 		if s.asked.Requirements[i].Suffixed {
@@ -100,6 +105,14 @@ func (s *candidateSearch) kind() queryKind {
 	return sha256.Sum256(slices.Concat(
 		flags, encoded(s.conditions), encoded(s.amounts), encoded(s.slotParts()), encoded(s.subtrees),
 		[]byte(idList(s.ids.rootRequired).String()), []byte(idList(s.ids.rootForbidden).String())))
+}
+
+// slotFlags returns what distinguishes slots of extended queries with equal conditions and amounts.
+func (s *candidateSearch) slotFlags() (all []bool) {
+	for i := range s.slots {
+		all = append(all, s.slots[i].exists)
+	}
+	return all
 }
 
 // follow begins with the trees of a hint. A randomized search begins at a random place among them.
@@ -133,7 +146,7 @@ func (s *candidateSearch) addStarts(p *page) {
 // remember stores a hint for the next query of the kind. Queries that find enough candidates in the first trees need
 // none.
 func (s *candidateSearch) remember() {
-	if s.query.Limit == 0 || s.leads.named || s.pages < 2 && s.chosen == nil && s.hint == nil {
+	if s.query.Limit == 0 || s.query.isOrdered() || s.leads.named || s.pages < 2 && s.chosen == nil && s.hint == nil {
 		return
 	}
 	if s.chosen != nil && len(s.chosen.Traits)+len(s.chosen.Aggregates) > maxHintIDs {

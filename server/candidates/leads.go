@@ -2,8 +2,10 @@ package candidates
 
 import (
 	"math"
+	"slices"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/store"
 )
 
 // Names of leads: how a page finds its trees. See CandidatePage.
@@ -15,6 +17,7 @@ const (
 	leadTrait     = "trait"
 	leadAggregate = "aggregate"
 	leadCount     = "count"
+	leadPack      = "pack"
 )
 
 // leads finds the roots of the trees to search, page by page, each once.
@@ -47,11 +50,42 @@ var lastPosition = position{math.MaxInt64, math.MaxInt64}
 // allTrees leads to all trees in the order of their ids. A randomized search takes an order without meaning, from a random
 // position on.
 func (s *candidateSearch) allTrees() leads {
+	if s.query.isByCapacity() {
+		return s.treesInOrder()
+	}
 	if s.rng == nil {
-		return leads{kind: leadID}
+		return leads{kind: leadID, probed: s.query.isOrdered()}
 	}
 	start := position{int64(s.rng.Uint64()), math.MaxInt64}
 	return leads{kind: leadShuffled, at: start, until: lastPosition, start: start, wraps: true}
+}
+
+// treesInOrder leads to the trees in an order by free capacity.
+func (s *candidateSearch) treesInOrder() leads {
+	class := s.orderedClass()
+	if s.query.Order.By == OrderPack {
+		return leads{kind: leadPack, class: class, at: position{s.leastOrdered - 1, math.MaxInt64}, known: map[int64]bool{}, probed: true}
+	}
+	return leads{
+		kind: leadFree, class: class, at: lastPosition, until: position{s.leastOrdered, 0}, known: map[int64]bool{}, probed: true,
+	}
+}
+
+// orderedClass returns the class of an order by free capacity.
+func (s *candidateSearch) orderedClass() int32 {
+	place := slices.IndexFunc(s.wants[s.first].resources, func(a store.Amount) bool { return a.Class == s.query.Order.Class })
+	return s.slots[s.asked.Requirements[s.first].Slot].classes[place]
+}
+
+// cutBehindSharing lets an ordered page end with the first provider that shares: all trees that can use it come next.
+func (s *candidateSearch) cutBehindSharing(p *page, args *db.CandidatePageParams) {
+	if !s.query.isByCapacity() || args.Lead == leadNone {
+		return
+	}
+	if at := slices.IndexFunc(p.leads, func(one lead) bool { return one.shares }); at >= 0 {
+		p.leads = p.leads[:at+1]
+		args.MaxRows = int32(len(p.leads))
+	}
 }
 
 // treesOf leads to the trees that meet a predicate.

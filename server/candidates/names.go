@@ -26,6 +26,8 @@ type resolvedGroup struct {
 type resolvedQuery struct {
 	groups                      []resolvedGroup
 	rootRequired, rootForbidden []int32
+	rootMemberOf                [][]int32
+	rootNotMemberOf             []int32
 	// sharing is true if some providers share their inventory with the trees of their aggregates. sharingTraits is the
 	// id of the trait MISC_SHARES_VIA_AGGREGATE.
 	sharing       bool
@@ -37,8 +39,9 @@ const sharingTrait = "MISC_SHARES_VIA_AGGREGATE"
 // candidateNames returns all names of a query, in the order in which take returns the ids.
 func candidateNames(query *Query) db.CandidateNamesParams {
 	names := db.CandidateNamesParams{
-		Classes: []string{}, Aggregates: []uuid.UUID{}, Trees: []uuid.UUID{},
-		Traits: slices.Concat([]string{sharingTrait}, query.RootRequired, query.RootForbidden),
+		Classes: []string{}, Trees: []uuid.UUID{},
+		Aggregates: slices.Concat([]uuid.UUID{}, slices.Concat(query.RootMemberOf...), query.RootNotMemberOf),
+		Traits:     slices.Concat([]string{sharingTrait}, query.RootRequired, query.RootForbidden),
 	}
 	for i := range query.Groups {
 		group := &query.Groups[i]
@@ -60,6 +63,10 @@ func resolveNames(query *Query, found db.CandidateNamesRow) *resolvedQuery {
 	ids.sharingTraits = take(&found.TraitIds, 1)
 	ids.rootRequired = take(&found.TraitIds, len(query.RootRequired))
 	ids.rootForbidden = take(&found.TraitIds, len(query.RootForbidden))
+	for _, set := range query.RootMemberOf {
+		ids.rootMemberOf = append(ids.rootMemberOf, take(&found.AggregateIds, len(set)))
+	}
+	ids.rootNotMemberOf = take(&found.AggregateIds, len(query.RootNotMemberOf))
 	for i := range query.Groups {
 		group := &query.Groups[i]
 		wanted := resolvedGroup{Group: group, classes: take(&found.ClassIds, len(group.Resources))}
@@ -112,12 +119,12 @@ func (w *resolvedQuery) firstUnknownName(query *Query) (group int, refused *stor
 	return 0, nil
 }
 
-// mustReportUnknown reports whether an unknown name is an error. OpenStack Placement processes one group after the
+// mustReportUnknown reports whether an unknown name is an error. It always is for extended queries. OpenStack Placement processes one group after the
 // other. It returns no candidates as soon as one group finds no provider, and never resolves the names of later groups.
 // So this searches each earlier group by itself. Of the group with the name, if that is a trait, it searches only the
 // aggregates, below any root.
 func (s *candidateSearch) mustReportUnknown(ctx context.Context, group int, refused *store.RuleViolation) (bool, error) {
-	if group < 0 {
+	if group < 0 || s.query.Extended {
 		return true, nil
 	}
 	var asked []Query

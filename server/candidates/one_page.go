@@ -59,7 +59,7 @@ func (s *candidateSearch) readOnly(conn *pgxpool.Conn) (*page, error) {
 	classes, traits := s.names.missingNames(p)
 	shares := false
 	for i := range p.leads {
-		shares = shares || p.leads[i].shares && s.chosen != nil
+		shares = shares || p.leads[i].shares && (s.chosen != nil || s.query.isByCapacity())
 	}
 	if p.nameChanges != s.names.changes || p.sharing != s.ids.sharing || len(classes)+len(traits) > 0 || shares {
 		return nil, nil

@@ -64,6 +64,8 @@ type inventory struct {
 	capacity   float64
 	used, free int64
 	fits       int64
+	// minUnit and stepSize are known if several providers can share an amount of the class; else they are 0.
+	minUnit, stepSize int64
 }
 
 // traitList is the traits that some providers have.
@@ -153,6 +155,9 @@ func (p *page) insert(of *provider, row *inventory) {
 		place--
 	}
 	if place > 0 && own[place-1].class == row.class {
+		if row.stepSize > 0 {
+			own[place-1].minUnit, own[place-1].stepSize = row.minUnit, row.stepSize
+		}
 		return
 	}
 	copy(own[place+1:], own[place:])

@@ -50,6 +50,7 @@ func (s *candidateSearch) pageQuery(args *db.CandidatePageParams, word int) func
 		StartPosition: args.StartPosition, StartID: args.StartID, Wraps: args.Wraps, ClassID: args.ClassID,
 		LeadIds: append([]int32{}, s.leads.ids...), RootRequired: args.RootRequired, RootForbidden: args.RootForbidden,
 		Sharing: s.ids.sharing, Slots: encoded(s.slotParts()), Subtrees: encoded(s.subtrees), Filtered: len(s.subtrees) > 0,
+		RootMemberOf: setList(s.ids.rootMemberOf).texts(), RootNotMemberOf: append([]int32{}, s.ids.rootNotMemberOf...),
 		SubtreeSlots: s.subtreeSlots, Marks: allBits(len(s.slots)), SubtreeMarks: allBits(len(s.subtrees)),
 	}
 	return func(ctx context.Context, to db.DBTX) error {
@@ -60,6 +61,6 @@ func (s *candidateSearch) pageQuery(args *db.CandidatePageParams, word int) func
 
 // usesSimplePage reports whether CandidatePage suffices.
 func (s *candidateSearch) usesSimplePage(args *db.CandidatePageParams) bool {
-	isSimple := args.Lead != leadTrait && args.Lead != leadAggregate && args.Lead != leadCount
-	return !s.ids.sharing && len(s.subtrees) == 0 && isSimple
+	isSimple := args.Lead != leadTrait && args.Lead != leadAggregate && args.Lead != leadCount && args.Lead != leadPack
+	return !s.ids.sharing && len(s.subtrees)+len(s.splits)+len(s.ids.rootMemberOf)+len(s.ids.rootNotMemberOf) == 0 && isSimple
 }

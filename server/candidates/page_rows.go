@@ -42,6 +42,9 @@ func (p *page) read(rows pgx.Rows) error {
 			capacity: math.Float64frombits(binary.BigEndian.Uint64(values[columnCapacity])),
 			used:     int8Of(values[columnUsed]), free: int8Of(values[columnFree]),
 		})
+		if values[columnList] != nil {
+			p.setUnits(int8sOf(values[columnList]))
+		}
 	case values[columnUUID] != nil:
 		p.providers = append(p.providers, provider{
 			id: id, root: int8Of(values[columnRoot]), parent: int8Of(values[columnParent]), uuid: uuid.UUID(values[columnUUID]),
@@ -54,6 +57,12 @@ func (p *page) read(rows pgx.Rows) error {
 		p.setReached(int8sOf(values[columnList]))
 	}
 	return nil
+}
+
+// setUnits decodes min_unit and step_size of the newest inventory.
+func (p *page) setUnits(list []int64) {
+	newest := &p.unsorted[len(p.unsorted)-1]
+	newest.minUnit, newest.stepSize = list[0], list[1]
 }
 
 // setLeads decodes the list of roots.
@@ -127,6 +136,9 @@ func (p *page) scan(rows pgx.Rows) error {
 			provider: valueOf(row.ID), fits: valueOf(flags), class: *row.ClassID,
 			capacity: valueOf(row.Capacity), used: valueOf(row.Used), free: valueOf(free),
 		})
+		if list != nil {
+			p.setUnits(int8sIn(*list))
+		}
 	case row.Uuid != nil:
 		key := idList(row.TraitIds).String()
 		list, known := p.listOf[key]

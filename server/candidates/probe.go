@@ -50,10 +50,17 @@ func (s *candidateSearch) predicates() []predicate {
 	for i := range s.ids.rootRequired {
 		add(predicate{Traits: s.ids.rootRequired[i : i+1], ofRoot: true})
 	}
+	for i := range s.ids.rootMemberOf {
+		add(predicate{Aggregates: s.ids.rootMemberOf[i], ofRoot: true})
+	}
 	for i := range s.ids.groups {
 		group := &s.ids.groups[i]
 		for j := range group.classes {
-			add(predicate{Class: &group.classes[j], Amount: group.Resources[j].Amount})
+			amount := group.Resources[j].Amount
+			if group.Suffix == "" && slices.Contains(s.query.CanSplit, group.Resources[j].Class) {
+				amount = leastPart(amount)
+			}
+			add(predicate{Class: &group.classes[j], Amount: amount})
 		}
 		for _, set := range group.required {
 			add(predicate{Traits: set})
@@ -68,27 +75,79 @@ func (s *candidateSearch) predicates() []predicate {
 	return all
 }
 
-// isolatedCounts returns how many providers of a class a tree needs at least: with isolation, each suffixed group takes a
+// isolatedCounts returns how many providers of a class a tree needs at least: each group of an isolated set takes a
 // provider of its own. A tree can also use sharing providers of other trees, so they are not counted if there are any.
 func (s *candidateSearch) isolatedCounts() (counts []predicate) {
-	if !s.query.Isolate || s.ids.sharing {
+	if s.ids.sharing {
 		return nil
 	}
-	for i := range s.ids.groups {
-		group := &s.ids.groups[i]
-		for j := range group.classes {
-			if group.Suffix == "" {
-				continue
+	for _, set := range s.query.isolatedSets() {
+		inSet := map[int32]int64{}
+		for _, place := range set {
+			group := &s.ids.groups[place]
+			for j, class := range group.classes {
+				if inSet[class]++; inSet[class] >= 2 {
+					counts = append(counts, predicate{Class: &group.classes[j], Count: inSet[class]})
+				}
 			}
-			at := slices.IndexFunc(counts, func(p predicate) bool { return *p.Class == group.classes[j] })
-			if at < 0 {
-				at = len(counts)
-				counts = append(counts, predicate{Class: &group.classes[j]})
-			}
-			counts[at].Count++
 		}
 	}
-	return slices.DeleteFunc(counts, func(p predicate) bool { return p.Count < 2 })
+	return slices.DeleteFunc(counts, func(p predicate) bool {
+		return slices.ContainsFunc(counts, func(o predicate) bool { return *o.Class == *p.Class && o.Count > p.Count })
+	})
+}
+
+// orderRareTrees finds and sorts the trees of an ordered query if few providers meet one of its conditions, because many
+// others would come before them. fits is false if no provider meets it.
+func (s *candidateSearch) orderRareTrees() (fits bool, err error) {
+	roots := s.leads.given
+	if !s.leads.named {
+		ordered := s.leads
+		if fits, err = s.restartFromRarest(); !fits || err != nil {
+			return fits, err
+		}
+		if s.chosen == nil {
+			s.leads = ordered
+			return true, nil
+		}
+		if roots, err = s.allLeads(); err != nil {
+			return false, err
+		}
+		s.chosen = nil
+	}
+	if !s.query.isByCapacity() {
+		slices.Sort(roots)
+		s.leads = leads{given: roots, named: true}
+		return true, nil
+	}
+	sorted, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]int64, error) {
+		return s.of.queries.CandidateTreesByFree(ctx, to, db.CandidateTreesByFreeParams{
+			Roots: roots, Sharing: s.ids.sharing, ClassID: s.orderedClass(), Amount: s.leastOrdered, Most: s.query.Order.By == OrderSpread,
+		})
+	})
+	s.leads = leads{given: sorted, named: true}
+	return true, err
+}
+
+// allLeads returns the roots of all trees to which a rare predicate leads.
+func (s *candidateSearch) allLeads() (roots []int64, err error) {
+	for {
+		sent, err := s.sent, error(nil)
+		if sent == nil {
+			sent, err = s.send(probeLimit)
+		}
+		if sent == nil || err != nil {
+			return roots, err
+		}
+		p, err := s.receive(sent)
+		if err != nil {
+			return nil, err
+		}
+		for i := range p.leads {
+			roots = append(roots, p.leads[i].root)
+		}
+		p.release()
+	}
 }
 
 // shouldProbe reports whether the searched trees yielded so few candidates that the search should query the selectivity
@@ -120,7 +179,7 @@ func (s *candidateSearch) restartFromRarest() (fits bool, err error) {
 		}
 		return int(a.Found - b.Found)
 	})
-	isRare := rarest.Found < probeLimit || 4*int(rarest.Sampled) <= len(sample) && s.query.Limit > 0
+	isRare := rarest.Found < probeLimit || len(sample) > 0 && 4*int(rarest.Sampled) <= len(sample) && s.query.Limit > 0
 	if !isRare {
 		s.leads.history = nil
 		return true, nil

@@ -47,7 +47,18 @@ type Query struct {
 }
 
 // interleavesTrees reports whether the search yields candidates of several trees in turn.
-func (q *Query) interleavesTrees() bool { return q.BreadthFirst || q.Randomize && q.Limit > 0 }
+func (q *Query) interleavesTrees() bool {
+	return q.Order.By == OrderDefault && (q.BreadthFirst || q.Randomize && q.Limit > 0)
+}
+
+// isOrdered reports whether the query determines the order of trees, and isByCapacity whether by their free capacity.
+func (q *Query) isOrdered() bool    { return q.Order.By == OrderID || q.isByCapacity() }
+func (q *Query) isByCapacity() bool { return q.Order.By == OrderPack || q.Order.By == OrderSpread }
+
+// isRandom reports whether the order of trees and candidates is random.
+func (q *Query) isRandom() bool {
+	return q.Order.By == OrderRandom || q.Order.By == OrderDefault && q.Randomize
+}
 
 // window returns the minimum number of trees to interleave. Breadth first these are all trees up to a maximum, because
 // their searches stay in memory; otherwise those of a page.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/candidates/combine"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
@@ -35,7 +34,9 @@ type Result struct {
 	// kept are all candidates, if one page had them: for each the rows of the providers for all requirements.
 	kept   []int32
 	isKept bool
-	used   usedTrees
+	// keptParts are the shared amounts of each, if the query can split any.
+	keptParts [][]part
+	used      usedTrees
 	// count is how many candidates were found; seen are those that could appear again with another anchor.
 	count int
 	seen  map[string]bool
@@ -71,8 +72,8 @@ func (c *Result) Close() error {
 // All yields the candidates. A yielded candidate is valid until the next one. An error ends the sequence.
 func (c *Result) All() iter.Seq2[*Candidate, error] {
 	return func(yield func(*Candidate, error) bool) {
-		err := c.each(func(p *page, picks []int32) bool {
-			c.shape(p, picks)
+		err := c.each(func(p *page, picks []int32, parts []part) bool {
+			c.shape(p, picks, parts)
 			return yield(&c.made, nil)
 		})
 		if err != nil {
@@ -81,14 +82,23 @@ func (c *Result) All() iter.Seq2[*Candidate, error] {
 	}
 }
 
-// choice receives the rows of the providers for all requirements. It reports whether the consumer wants more.
-type choice func(p *page, picks []int32) bool
+// choice receives the rows of the providers for all requirements, -1 for those with a shared amount, and the parts of
+// these. It reports whether the consumer wants more.
+type choice func(p *page, picks []int32, parts []part) bool
 
 // each passes on the choices of all candidates.
 func (c *Result) each(take choice) error {
 	switch {
 	case c.isKept:
-		for wants := len(c.search.wants); len(c.kept) > 0 && take(c.found, c.kept[:wants]); c.kept = c.kept[wants:] {
+		wants := len(c.search.wants)
+		for i := range len(c.kept) / wants {
+			var parts []part
+			if c.keptParts != nil {
+				parts = c.keptParts[i]
+			}
+			if !take(c.found, c.kept[i*wants:(i+1)*wants], parts) {
+				break
+			}
 		}
 		return nil
 	case c.search.query.interleavesTrees():
@@ -102,8 +112,11 @@ func (c *Result) each(take choice) error {
 func (c *Result) keepAll() error {
 	p := c.found
 	c.kept = make([]int32, 0, c.search.query.Limit*len(c.search.wants))
-	err := c.each(func(_ *page, picks []int32) bool {
+	err := c.each(func(_ *page, picks []int32, parts []part) bool {
 		c.kept = append(c.kept, picks...)
+		if len(c.search.splits) > 0 {
+			c.keptParts = append(c.keptParts, slices.Clone(parts))
+		}
 		return true
 	})
 	c.found, c.isKept = p, true
@@ -115,7 +128,7 @@ func (c *Result) depthFirst(take choice) error {
 	if c.found == nil {
 		return nil
 	}
-	walk := c.search.plan.NewSearch()
+	walk := c.search.newWalk()
 	for c.found != nil {
 		for i := range c.found.leads {
 			c.builder.forget()
@@ -124,14 +137,14 @@ func (c *Result) depthFirst(take choice) error {
 			if tree == nil {
 				continue
 			}
-			walk.Reset(&tree.Tree)
-			for walk.Next() {
-				if !c.takeNew(tree, walk.Chosen(), take) {
+			walk.reset(tree)
+			for before := c.count; !c.isLastOfTree(c.count-before) && walk.next(); {
+				if !c.takeNew(walk, take) {
 					return nil
 				}
 			}
-			if err := walk.Err(); err != nil {
-				return err
+			if walk.err != nil {
+				return walk.err
 			}
 		}
 		if done := c.found; c.search.snapshot != nil && !slices.Contains(c.used.pages, done) {
@@ -144,10 +157,15 @@ func (c *Result) depthFirst(take choice) error {
 	return nil
 }
 
-// pausedSearch is a search that is paused while other trees have their turn.
+// isLastOfTree reports whether a tree has as many candidates as the query wants of each.
+func (c *Result) isLastOfTree(taken int) bool {
+	return c.search.query.LimitPerTree > 0 && taken >= c.search.query.LimitPerTree
+}
+
+// pausedSearch is a search that is paused while other trees have their turn, and how many candidates it had.
 type pausedSearch struct {
-	tree *candidateTree
-	walk *combine.Search
+	*treeWalk
+	taken int
 }
 
 // breadthFirst yields one candidate of each tree in turn: first one of each tree as the trees arrive, up to a window of
@@ -184,9 +202,9 @@ func (c *Result) start(round []pausedSearch) []pausedSearch {
 	for i := range c.found.leads {
 		if tree := builder.build(c.found, c.found.leads[i].root); tree != nil {
 			kept := *tree
-			walk := c.search.plan.NewSearch()
-			walk.Reset(&kept.Tree)
-			round = append(round, pausedSearch{&kept, walk})
+			walk := c.search.newWalk()
+			walk.reset(&kept)
+			round = append(round, pausedSearch{treeWalk: walk})
 		}
 	}
 	return round
@@ -198,17 +216,17 @@ func (c *Result) takeOneFromEach(round []pausedSearch, take choice) (going int, 
 	for i, one := range round {
 		c.search.unused = min(c.search.unused, len(round)-i-1)
 		taken := false
-		for !taken && one.walk.Next() {
+		for !taken && one.next() {
 			before := c.count
-			if !c.takeNew(one.tree, one.walk.Chosen(), take) {
+			if !c.takeNew(one.treeWalk, take) {
 				return 0, true, nil
 			}
 			taken = c.count > before // the candidate was new
 		}
-		if err := one.walk.Err(); err != nil {
-			return 0, false, err
+		if one.err != nil {
+			return 0, false, one.err
 		}
-		if taken {
+		if one.taken++; taken && !c.isLastOfTree(one.taken) {
 			round[going] = one
 			going++
 		}
@@ -226,34 +244,51 @@ func (c *Result) loadPage() (err error) {
 }
 
 // takeNew passes on the choice of a search, unless it was passed on before. It reports whether the consumer wants more.
-func (c *Result) takeNew(tree *candidateTree, chosen []int, take choice) bool {
-	if c.wasTaken(tree, chosen) {
+func (c *Result) takeNew(walk *treeWalk, take choice) bool {
+	tree := walk.tree
+	if c.wasTaken(walk) {
 		return true
 	}
 	c.count++
 	c.search.tally.Candidates++
 	c.picks = c.picks[:0]
-	for _, place := range chosen {
-		c.picks = append(c.picks, tree.rows[place])
+	for _, place := range walk.chosen {
+		row := int32(-1)
+		if place >= 0 {
+			row = tree.rows[place]
+		}
+		c.picks = append(c.picks, row)
 	}
 	if c.count != c.search.query.Limit {
-		return take(tree.page, c.picks)
+		return take(tree.page, c.picks, walk.parts)
 	}
 	c.search.remember()
-	take(tree.page, c.picks)
+	take(tree.page, c.picks, walk.parts)
 	return false
 }
 
 // wasTaken reports whether the same candidate was passed on before. Only candidates of sharing providers alone can have
 // several anchors.
-func (c *Result) wasTaken(tree *candidateTree, chosen []int) bool {
+func (c *Result) wasTaken(walk *treeWalk) bool {
 	c.key = c.key[:0]
-	for _, place := range chosen {
-		provider := &tree.Providers[place]
+	for i, place := range walk.chosen {
+		if place < 0 || c.search.slots[c.search.asked.Requirements[i].Slot].exists {
+			continue
+		}
+		provider := &walk.tree.Providers[place]
 		if !provider.Shared {
 			return false
 		}
 		c.key = binary.BigEndian.AppendUint64(c.key, uint64(provider.ID))
+	}
+	for _, one := range walk.parts {
+		provider := &walk.tree.page.providers[one.row]
+		if !c.search.isSharing(walk.tree.page, provider) {
+			return false
+		}
+		c.key = binary.BigEndian.AppendUint64(c.key, uint64(provider.id))
+		c.key = binary.BigEndian.AppendUint64(c.key, uint64(one.split))
+		c.key = binary.BigEndian.AppendUint64(c.key, uint64(one.amount))
 	}
 	if c.seen[string(c.key)] {
 		return true
@@ -266,7 +301,7 @@ func (c *Result) wasTaken(tree *candidateTree, chosen []int) bool {
 }
 
 // shape writes the choice into made, and records the used trees.
-func (c *Result) shape(p *page, picks []int32) {
+func (c *Result) shape(p *page, picks []int32, parts []part) {
 	c.rows = c.rows[:0]
 	made := &c.made
 	made.Uses = made.Uses[:0]
@@ -276,24 +311,35 @@ func (c *Result) shape(p *page, picks []int32) {
 		made.Providers[i] = made.Providers[i][:0]
 	}
 	for i, row := range picks {
-		want := &c.search.wants[i]
-		id := p.providers[row].uuid
-		if mapping := &made.Providers[want.group]; !slices.Contains(*mapping, id) {
-			*mapping = append(*mapping, id)
+		if want := &c.search.wants[i]; row >= 0 {
+			c.use(p, want.group, row, want.resources)
 		}
-		if len(want.resources) == 0 {
-			continue
-		}
-		at := slices.Index(c.rows, row)
-		if at < 0 {
-			at = len(c.rows)
-			c.rows = append(c.rows, row)
-			made.Uses = slices.Grow(made.Uses, 1)[:at+1]
-			made.Uses[at] = Use{Provider: id, Resources: made.Uses[at].Resources[:0]}
-			c.used.add(p, &p.providers[row], c.search)
-		}
-		made.Uses[at].add(want.resources)
 	}
+	for _, one := range parts {
+		of := &c.search.splits[one.split]
+		c.use(p, c.search.wants[of.want].group, one.row, []store.Amount{{Class: of.amount.Class, Amount: one.amount}})
+	}
+}
+
+// use adds what a group uses of a provider to made.
+func (c *Result) use(p *page, group int, row int32, resources []store.Amount) {
+	made := &c.made
+	id := p.providers[row].uuid
+	if mapping := &made.Providers[group]; !slices.Contains(*mapping, id) {
+		*mapping = append(*mapping, id)
+	}
+	if len(resources) == 0 {
+		return
+	}
+	at := slices.Index(c.rows, row)
+	if at < 0 {
+		at = len(c.rows)
+		c.rows = append(c.rows, row)
+		made.Uses = slices.Grow(made.Uses, 1)[:at+1]
+		made.Uses[at] = Use{Provider: id, Resources: made.Uses[at].Resources[:0]}
+		c.used.add(p, &p.providers[row], c.search)
+	}
+	made.Uses[at].add(resources)
 }
 
 // add adds amounts to the use of a provider.

@@ -31,8 +31,9 @@ type candidateSearch struct {
 
 	ids *resolvedQuery
 	*candidateSlots
-	plan  *combine.Plan
-	leads leads
+	// plan is for all requirements, unsplitPlan for those without splits.
+	plan, unsplitPlan *combine.Plan
+	leads             leads
 	// chosen is the predicate that leads to the trees, nil if all trees are searched.
 	chosen *predicate
 	// hint is what the last search of the kind found, nil if unknown.
@@ -53,7 +54,7 @@ type candidateSearch struct {
 // newSearch returns a search without a snapshot.
 func (s *Search) newSearch(ctx context.Context, query *Query, names *nameCache) *candidateSearch {
 	made := &candidateSearch{ctx: ctx, of: s, query: query, names: names}
-	if query.Randomize {
+	if query.isRandom() {
 		made.rng = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
 	return made
@@ -83,6 +84,9 @@ func (s *candidateSearch) begin() (fits bool, err error) {
 	if err := s.restrictToTrees(); err != nil {
 		return false, err
 	}
+	if s.query.isOrdered() {
+		return s.orderRareTrees()
+	}
 	if s.query.Limit == 0 && !s.leads.named {
 		// Without a limit the search visits all trees, unless a predicate is rare.
 		return s.restartFromRarest()
@@ -96,6 +100,10 @@ func (s *candidateSearch) prepare() (fits bool) {
 	s.asked.Stop = s.chargeBudget
 	s.asked.Shuffle = s.rng
 	s.plan = combine.NewPlan(s.asked)
+	if len(s.others) > 0 {
+		s.unsplit.Stop, s.unsplit.Shuffle = s.asked.Stop, s.asked.Shuffle
+		s.unsplitPlan = combine.NewPlan(s.unsplit)
+	}
 	s.leads = s.allTrees()
 	return len(s.slots) > 0 && !slices.ContainsFunc(s.ids.groups, func(g resolvedGroup) bool { return g.root < 0 })
 }
@@ -147,7 +155,7 @@ const (
 func (s *candidateSearch) firstPage() int {
 	suffixed := 0
 	for i := range s.query.Groups {
-		if s.query.Groups[i].Suffix != "" {
+		if s.query.Groups[i].Suffix != "" && !s.query.isCondition(i) {
 			suffixed++
 		}
 	}
@@ -163,6 +171,9 @@ func (s *candidateSearch) firstPage() int {
 	}
 	if s.query.Limit == 0 {
 		return maxPageSize / 2
+	}
+	if s.query.LimitPerTree > 0 {
+		each = min(each, s.query.LimitPerTree)
 	}
 	return min((s.query.Limit+each-1)/each, maxPageSize)
 }
@@ -246,6 +257,7 @@ func (s *candidateSearch) receive(sent *pendingPage) (*page, error) {
 			return nil, err
 		}
 	}
+	s.cutBehindSharing(p, &sent.args)
 	if err := s.addAnchors(p); err != nil {
 		return nil, err
 	}
@@ -299,7 +311,7 @@ func (s *candidateSearch) addAnchors(p *page) error {
 			sharing = append(sharing, p.leads[i].provider)
 		}
 	}
-	if len(sharing) == 0 || s.chosen == nil || s.chosen.ofRoot {
+	if len(sharing) == 0 || s.chosen == nil && !s.query.isByCapacity() || s.chosen != nil && s.chosen.ofRoot {
 		return nil
 	}
 	anchors, err := s.anchors(sharing, 0)

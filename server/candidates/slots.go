@@ -28,11 +28,12 @@ func (c *condition) isEmpty() bool {
 	return len(c.Required)+len(c.RequiredAny)+len(c.Forbidden)+len(c.MemberOf)+len(c.NotMemberOf) == 0 && c.Root == nil
 }
 
-// amountPart is an amount of a class, in the format of CandidatePage.
+// amountPart is an amount of a class, in the format of CandidatePage. Least is the free capacity that suffices.
 type amountPart struct {
 	Bit    int64 `json:"bit"`
 	Class  int32 `json:"class"`
 	Amount int64 `json:"amount"`
+	Least  int64 `json:"least"`
 }
 
 // slotPart is a slot in the format of CandidatePageGeneral.
@@ -70,11 +71,16 @@ type setList [][]int32
 
 // MarshalText implements encoding.TextMarshaler.
 func (l setList) MarshalText() ([]byte, error) {
+	return []byte(`{"` + strings.Join(l.texts(), `","`) + `"}`), nil
+}
+
+// texts returns the elements.
+func (l setList) texts() []string {
 	texts := make([]string, 0, len(l))
 	for _, set := range l {
 		texts = append(texts, idList(set).String())
 	}
-	return []byte(`{"` + strings.Join(texts, `","`) + `"}`), nil
+	return texts
 }
 
 // slot is what one provider must satisfy: a suffixed group, or one class of the unsuffixed group. Equal groups share one.
@@ -85,8 +91,12 @@ type slot struct {
 	own, anchor, either bits
 	amounts             bits
 	classes             []int32
+	// shared are the amounts of which the provider can give a part.
+	shared bits
 	// local excludes sharing providers of other trees.
 	local bool
+	// exists takes only the matching provider with the lowest UUID.
+	exists bool
 }
 
 // candidateWant maps a requirement of package combine to its group and amounts.
@@ -107,55 +117,93 @@ type candidateSlots struct {
 	sets  []bits
 	wants []candidateWant
 	asked combine.Request
-	known map[string]int
+	// splits are the requirements whose amounts several providers can share; unsplit is asked without them, others the
+	// indices of its requirements in wants.
+	splits  []splitWant
+	unsplit combine.Request
+	others  []int
+	// first is the requirement that determines a tree's place in an order by free capacity, leastOrdered its amount.
+	first        int
+	leastOrdered int64
+	known        map[string]int
+}
+
+// splitWant is a requirement whose amount several providers can share.
+type splitWant struct {
+	want, slot int
+	class      int32
+	amount     store.Amount
 }
 
 // newCandidateSlots assigns equal groups to one slot, so that the search looks for eight identical devices once.
 func newCandidateSlots(query *Query, ids *resolvedQuery) *candidateSlots {
 	s := &candidateSlots{
-		asked: combine.Request{Isolate: query.Isolate, OneOfATree: query.OnePerTree}, known: map[string]int{},
+		asked: combine.Request{OneOfATree: query.OnePerTree}, known: map[string]int{},
 		conditions: []condition{}, amounts: []amountPart{}, subtrees: []subtreePart{},
 	}
+	s.shareAmounts(ids, query.CanSplit)
 	wantOf := make([]int, len(query.Groups))
 	slotOf := make([]int, len(query.Groups))
 	for place := range ids.groups {
 		group := &ids.groups[place]
 		wantOf[place] = len(s.wants)
 		if group.Suffix == "" {
-			s.spread(place, group)
+			s.spread(place, group, query.CanSplit)
 			continue
 		}
-		made := slot{suffixed: true, classes: group.classes}
+		made := slot{suffixed: true, classes: group.classes, exists: query.isCondition(place)}
 		s.require(&made.own, groupCondition(group))
 		slotOf[place] = s.add(made, group.Resources)
 		s.want(place, slotOf[place], group.classes, group.Resources, true)
 	}
 	for _, subtree := range query.Subtrees {
-		var places []int
-		slots, marked := int64(0), len(s.subtrees) < wordBits
-		for _, group := range subtree.Inside {
-			places = append(places, wantOf[group])
-			slots |= markOf(slotOf[group])
-			marked = marked && slotOf[group] < wordBits
-		}
-		s.asked.Subtrees = append(s.asked.Subtrees, places)
-		if marked { // package combine checks the others alone
-			s.subtrees = append(s.subtrees, subtreePart{Mark: markOf(len(s.subtrees)), Slots: slots})
-			s.subtreeSlots |= slots
-		}
+		s.addSubtree(subtree, wantOf, slotOf)
 	}
+	s.isolate(query, wantOf)
+	s.leaveOutSplits()
+	s.beginWithOrder(query)
 	return s
+}
+
+// addSubtree adds a same_subtree. Package combine checks all of it, the database what is inside.
+func (s *candidateSlots) addSubtree(subtree Subtree, wantOf, slotOf []int) {
+	var asked combine.Subtree
+	for _, group := range subtree.Outside {
+		asked.Outside = append(asked.Outside, wantOf[group])
+	}
+	slots, marked := int64(0), len(s.subtrees) < wordBits
+	for _, group := range subtree.Inside {
+		asked.Inside = append(asked.Inside, wantOf[group])
+		slots |= markOf(slotOf[group])
+		marked = marked && slotOf[group] < wordBits
+	}
+	s.asked.Subtrees = append(s.asked.Subtrees, asked)
+	if marked {
+		s.subtrees = append(s.subtrees, subtreePart{Mark: markOf(len(s.subtrees)), Slots: slots})
+		s.subtreeSlots |= slots
+	}
+}
+
+// isolate adds the sets of groups that need different providers.
+func (s *candidateSlots) isolate(query *Query, wantOf []int) {
+	for _, set := range query.isolatedSets() {
+		var wants []int
+		for _, group := range set {
+			wants = append(wants, wantOf[group])
+		}
+		s.asked.Isolated = append(s.asked.Isolated, wants)
+	}
 }
 
 // spread adds a slot for each class of the unsuffixed group. If there is only one class, its providers must meet all
 // conditions by themselves. A tree can be in an aggregate as a whole, by its root.
-func (s *candidateSlots) spread(place int, group *resolvedGroup) {
+func (s *candidateSlots) spread(place int, group *resolvedGroup, canSplit []string) {
 	whole := groupCondition(group)
 	made := slot{local: whole.Root != nil}
 	s.require(&made.either, condition{MemberOf: whole.MemberOf, MemberOfToo: whole.MemberOfToo})
 	s.require(&made.anchor, condition{NotMemberOf: whole.NotMemberOf})
 	whole.MemberOf, whole.MemberOfToo = nil, nil
-	if len(group.classes) > 1 {
+	if len(group.classes) > 1 || len(canSplit) > 0 {
 		whole.Required, whole.RequiredAny = nil, nil
 		for _, set := range group.required {
 			var one bits
@@ -166,7 +214,11 @@ func (s *candidateSlots) spread(place int, group *resolvedGroup) {
 	}
 	s.require(&made.own, whole)
 	for i := range group.classes {
-		made.classes = group.classes[i : i+1]
+		made.classes, made.shared = group.classes[i:i+1], bits{}
+		if amount := group.Resources[i]; slices.Contains(canSplit, amount.Class) {
+			made.shared.add(s.amountOf(amountPart{Class: group.classes[i], Amount: amount.Amount, Least: 1}))
+			s.splits = append(s.splits, splitWant{want: len(s.wants), slot: len(s.slots), class: group.classes[i], amount: amount})
+		}
 		at := s.add(made, group.Resources[i:i+1])
 		s.want(place, at, group.classes[i:i+1], group.Resources[i:i+1], false)
 	}
@@ -219,14 +271,7 @@ func (s *candidateSlots) conditionOf(one condition) int {
 // add returns the index of the slot that is equal, or adds a new one.
 func (s *candidateSlots) add(made slot, amounts []store.Amount) int {
 	for i, class := range made.classes {
-		part := amountPart{Class: class, Amount: amounts[i].Amount}
-		at := slices.IndexFunc(s.amounts, func(a amountPart) bool { return a.Class == part.Class && a.Amount == part.Amount })
-		if at < 0 {
-			at = len(s.amounts)
-			part.Bit = bit(at)
-			s.amounts = append(s.amounts, part)
-		}
-		made.amounts.add(at)
+		made.amounts.add(s.amountOf(amountPart{Class: class, Amount: amounts[i].Amount, Least: amounts[i].Amount}))
 	}
 	key := fmt.Sprint(made)
 	at, known := s.known[key]
@@ -234,6 +279,19 @@ func (s *candidateSlots) add(made slot, amounts []store.Amount) int {
 		at = len(s.slots)
 		s.known[key] = at
 		s.slots = append(s.slots, made)
+	}
+	return at
+}
+
+// amountOf returns the number of an amount.
+func (s *candidateSlots) amountOf(one amountPart) int {
+	at := slices.IndexFunc(s.amounts, func(a amountPart) bool {
+		return a.Class == one.Class && a.Amount == one.Amount && a.Least == one.Least
+	})
+	if at < 0 {
+		at = len(s.amounts)
+		one.Bit = bit(at)
+		s.amounts = append(s.amounts, one)
 	}
 	return at
 }
@@ -263,7 +321,11 @@ func wordOf[T any](list []T, word int) []T {
 func (s *candidateSlots) slotParts() []slotPart {
 	parts := []slotPart{}
 	for i := range wordOf(s.slots, 0) {
-		parts = append(parts, slotPart{Mark: markOf(i), Conditions: s.slots[i].own.first, Amounts: s.slots[i].amounts.first})
+		amounts := s.slots[i].amounts
+		if !s.slots[i].shared.isEmpty() {
+			amounts = s.slots[i].shared
+		}
+		parts = append(parts, slotPart{Mark: markOf(i), Conditions: s.slots[i].own.first, Amounts: amounts.first})
 	}
 	return parts
 }

@@ -12,6 +12,14 @@ type candidateTree struct {
 	combine.Tree
 	page *page
 	rows []int32
+	// shares are the providers that can give a part of an amount, in the order of their UUIDs.
+	shares []share
+}
+
+// share is a provider that can give parts of amounts, by split: its index in the tree, and its inventories, nil for none.
+type share struct {
+	provider    int
+	inventories []*inventory
 }
 
 // treeBuilder builds trees. Its lists grow together for all of them, so that a tree takes few allocations.
@@ -47,22 +55,21 @@ func (b *treeBuilder) build(p *page, root int64) *candidateTree {
 	for i := range b.search.slots {
 		of, start := &b.search.slots[i], len(b.options)
 		for j, row := range b.usable {
-			if !p.matches(of, row, anchor) {
+			if !p.matches(of, &of.amounts, row, anchor) {
 				continue
 			}
-			if b.places[j] < 0 {
-				b.places[j] = int32(len(b.rows) - fromRow)
-				b.addProvider(p, row)
-			}
+			b.place(p, j, fromRow)
 			b.addOption(p, of, row, int(b.places[j]))
 		}
-		if len(b.options) == start {
+		b.choose(p, i, start, fromRow)
+		if len(b.options) == start && of.shared.isEmpty() {
 			return nil
 		}
 		b.slots = append(b.slots, b.options[start:len(b.options):len(b.options)])
 	}
+	shares := b.shares(p, anchor, fromRow)
 	b.search.tally.Trees++
-	b.tree = candidateTree{page: p, rows: b.rows[fromRow:len(b.rows):len(b.rows)], Tree: combine.Tree{
+	b.tree = candidateTree{page: p, shares: shares, rows: b.rows[fromRow:len(b.rows):len(b.rows)], Tree: combine.Tree{
 		Anchor: root, Providers: b.members[fromMember:len(b.members):len(b.members)], Options: b.slots[fromSlot:len(b.slots):len(b.slots)],
 	}}
 	return &b.tree
@@ -86,13 +93,19 @@ func (b *treeBuilder) collectUsable(p *page, root int64, own span) {
 	}
 }
 
+// place adds a usable provider to the tree, unless it is in it.
+func (b *treeBuilder) place(p *page, usable, fromRow int) {
+	if b.places[usable] < 0 {
+		b.places[usable] = int32(len(b.rows) - fromRow)
+		b.addProvider(p, b.usable[usable])
+	}
+}
+
 func (b *treeBuilder) addProvider(p *page, row int32) {
 	one := &p.providers[row]
 	b.rows = append(b.rows, row)
 	made := combine.Provider{ID: one.id, Root: one.root}
-	if b.search.ids.sharing {
-		made.Shared = slices.Contains(p.lists[one.traits].ids, b.search.ids.sharingTraits[0])
-	}
+	made.Shared = b.search.isSharing(p, one)
 	if len(b.search.asked.Subtrees) > 0 {
 		from := len(b.path)
 		for known := true; known && len(b.path)-from <= len(p.providers); { // ends at a parent cycle that was made by hand
@@ -102,6 +115,11 @@ func (b *treeBuilder) addProvider(p *page, row int32) {
 		made.Path = b.path[from:len(b.path):len(b.path)]
 	}
 	b.members = append(b.members, made)
+}
+
+// isSharing reports whether a provider shares its inventory.
+func (s *candidateSearch) isSharing(p *page, one *provider) bool {
+	return s.ids.sharing && slices.Contains(p.lists[one.traits].ids, s.ids.sharingTraits[0])
 }
 
 func (b *treeBuilder) addOption(p *page, of *slot, row int32, place int) {
@@ -124,10 +142,10 @@ func (b *treeBuilder) addOption(p *page, of *slot, row int32, place int) {
 	})
 }
 
-// matches reports whether a provider satisfies a slot by itself, for a tree with this anchor.
-func (p *page) matches(of *slot, row int32, anchor *provider) bool {
+// matches reports whether a provider satisfies a slot with some amounts by itself, for a tree with this anchor.
+func (p *page) matches(of *slot, amounts *bits, row int32, anchor *provider) bool {
 	foreign := p.providers[row].root != anchor.root
 	root := p.places[anchor.id]
-	return p.fits(row, &of.amounts) && p.meets(row, &of.own) && p.meets(root, &of.anchor) &&
+	return p.fits(row, amounts) && p.meets(row, &of.own) && p.meets(root, &of.anchor) &&
 		(p.meets(row, &of.either) || !foreign && p.meets(root, &of.either)) && !(foreign && of.local)
 }

@@ -41,7 +41,8 @@ SELECT
 --   member_of, not_member_of '{aggregate ids}': any, none
 --   member_of_too            '{"{aggregate ids}"}': also any of each
 --   root                     the only tree
--- An amount is a JSON object with a bit of its own, class and amount. More than 62 of them take several queries.
+-- An amount is a JSON object with a bit of its own, class, amount, and least: the free capacity that suffices. That is the
+-- amount itself, or 1 for an amount that several providers can share. More than 62 of them take several queries.
 --
 -- lead says how the page finds its trees: 'none' takes roots, 'id' the next roots after after_id, 'shuffled' the next in
 -- an order of hashes, 'free' the trees with the next inventories of class_id, those with the most free capacity first.
@@ -68,7 +69,8 @@ WITH conditions AS MATERIALIZED (
     SELECT
         (part ->> 'bit')::bigint AS bit,
         (part ->> 'class')::int AS class_id,
-        (part ->> 'amount')::bigint AS amount
+        (part ->> 'amount')::bigint AS amount,
+        (part ->> 'least')::bigint AS least
     FROM jsonb_array_elements(@amounts::jsonb) AS part
 
 ), found AS MATERIALIZED (
@@ -130,9 +132,9 @@ WITH conditions AS MATERIALIZED (
 
 ), roots AS MATERIALIZED (
     SELECT found.root_id AS id FROM found
-    WHERE cardinality(@root_required::int[]) + cardinality(@root_forbidden::int[]) = 0 OR (
+    WHERE (cardinality(@root_required::int[]) + cardinality(@root_forbidden::int[]) = 0 OR (
         SELECT root.trait_ids @> @root_required::int[] AND NOT root.trait_ids && @root_forbidden::int[]
-        FROM resource_providers AS root WHERE root.id = found.root_id)
+        FROM resource_providers AS root WHERE root.id = found.root_id))
 )
 SELECT
     NULL::bigint AS id,
@@ -162,14 +164,18 @@ SELECT
     trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio), inventory.used, inventory.free, NULL
 FROM inventories AS inventory
 LEFT JOIN amounts AS amount
-    ON amount.class_id = inventory.class_id AND inventory.free >= amount.amount
+    ON amount.class_id = inventory.class_id AND inventory.free >= amount.least
     AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
 WHERE inventory.provider_id = ANY(ARRAY(
     SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT root.id FROM roots AS root))));
 
--- CandidatePage for deployments with sharing providers, for same_subtree, and for further leads: 'trait' and 'aggregate' take
--- the trees of the next providers with any of lead_ids, 'count' the next trees with so many providers of class_id (a position
--- is the number of providers and the root). Called by Search.List.
+-- CandidatePage for deployments with sharing providers, for same_subtree, for roots in aggregates, for shared amounts, and for
+-- further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids, 'pack' those of the next
+-- inventories of class_id with the least free capacity, 'count' the next trees with so many providers of class_id (a
+-- position is the number of providers and the root). Called by Search.List.
+--
+-- The root of a tree is in an aggregate of each set of root_member_of ('{"{aggregate ids}"}'), and in none of
+-- root_not_member_of. An inventory whose amount several providers can share has list {min_unit, step_size}.
 --
 -- Beside its own providers, a tree can use the sharing providers that are in an aggregate of any of its members. Their
 -- trees are part of the page, and a row without id and without bits has a list of {root of a tree, sharing provider that it
@@ -201,7 +207,8 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     SELECT
         (part ->> 'bit')::bigint AS bit,
         (part ->> 'class')::int AS class_id,
-        (part ->> 'amount')::bigint AS amount
+        (part ->> 'amount')::bigint AS amount,
+        (part ->> 'least')::bigint AS least
     FROM jsonb_array_elements(@amounts::jsonb) AS part
 
 ), found AS MATERIALIZED (
@@ -288,6 +295,14 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     ) AS provider
     UNION ALL
     (
+        SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
+        WHERE @lead::text = 'pack' AND inventory.class_id = @class_id::int
+          AND (inventory.free, inventory.provider_id) > (@after_position::bigint, @after_id::bigint)
+        ORDER BY inventory.free, inventory.provider_id
+        LIMIT @max_rows::int
+    )
+    UNION ALL
+    (
         SELECT tree.root_id, tree.root_id, tree.providers FROM tree_classes AS tree
         WHERE @lead::text = 'count' AND tree.class_id = @class_id::int
           AND (tree.providers, tree.root_id) > (@after_position::bigint, @after_id::bigint)
@@ -297,9 +312,12 @@ WITH RECURSIVE conditions AS MATERIALIZED (
 
 ), roots AS MATERIALIZED (
     SELECT found.root_id AS id FROM found
-    WHERE cardinality(@root_required::int[]) + cardinality(@root_forbidden::int[]) = 0 OR (
+    WHERE (cardinality(@root_required::int[]) + cardinality(@root_forbidden::int[]) = 0 OR (
         SELECT root.trait_ids @> @root_required::int[] AND NOT root.trait_ids && @root_forbidden::int[]
-        FROM resource_providers AS root WHERE root.id = found.root_id)
+        FROM resource_providers AS root WHERE root.id = found.root_id))
+      AND (cardinality(@root_member_of::text[]) + cardinality(@root_not_member_of::int[]) = 0 OR (
+        SELECT array_overlaps_each(root.aggregate_ids, @root_member_of::text[]) AND NOT root.aggregate_ids && @root_not_member_of::int[]
+        FROM resource_providers AS root WHERE root.id = found.root_id))
 
 ), reached AS MATERIALIZED (
     SELECT DISTINCT root.id AS root_id, sharer.provider_id
@@ -337,10 +355,11 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     SELECT
         inventory.provider_id, inventory.root_id, inventory.class_id,
         trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio) AS capacity,
-        inventory.used, inventory.free, amount.bit AS fits
+        inventory.used, inventory.free, amount.bit AS fits,
+        CASE WHEN amount.least < amount.amount THEN ARRAY[inventory.min_unit, inventory.step_size]::bigint[] END AS units
     FROM inventories AS inventory
     LEFT JOIN amounts AS amount
-        ON amount.class_id = inventory.class_id AND inventory.free >= amount.amount
+        ON amount.class_id = inventory.class_id AND inventory.free >= amount.least
         AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
     WHERE inventory.provider_id = ANY(ARRAY(
         SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT tree.id FROM trees AS tree))))
@@ -441,7 +460,8 @@ FROM providers AS provider
 WHERE NOT @filtered::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
 UNION ALL
 SELECT
-    capacity.provider_id, NULL, NULL, NULL, NULL, capacity.fits, capacity.class_id, capacity.capacity, capacity.used, capacity.free, NULL
+    capacity.provider_id, NULL, NULL, NULL, NULL, capacity.fits, capacity.class_id, capacity.capacity, capacity.used, capacity.free,
+    capacity.units
 FROM capacities AS capacity
 WHERE NOT @filtered::bool OR capacity.root_id IN (SELECT returned.root_id FROM returned)
 UNION ALL
@@ -470,6 +490,46 @@ CROSS JOIN LATERAL (
     SELECT provider.root_id FROM resource_providers AS provider WHERE provider.id = other.provider_id OFFSET 0
 ) AS member
 ORDER BY member.root_id;
+
+-- Returns those of the given trees that have free capacity of a class, in the order of the provider with the least of
+-- it, or with the most if most is set: of the providers that the tree can use, and that have at least the given amount. Of
+-- trees that use the same sharing provider, its own one is the first.
+-- Called by Search.List for an order of trees if few providers meet another condition of the query. Locks nothing.
+-- Plan: for each tree a range of resource_providers_root_id_idx, with sharing those of its aggregates; inventories_pkey for
+-- each provider.
+-- name: CandidateTreesByFree :many
+SELECT tree.root_id::bigint AS root_id
+FROM (
+    SELECT given.root_id, best.free, best.provider_id, best.root_id AS of_root
+    FROM (SELECT DISTINCT root.id AS root_id FROM unnest(@roots::bigint[]) AS root (id)) AS given
+    CROSS JOIN LATERAL (
+        SELECT inventory.free, inventory.provider_id, inventory.root_id
+        FROM (
+            SELECT provider.id FROM resource_providers AS provider WHERE provider.root_id = given.root_id
+            UNION ALL
+            SELECT sharer.provider_id
+            FROM resource_providers AS provider
+            CROSS JOIN LATERAL unnest(provider.aggregate_ids) AS common (aggregate_id)
+            CROSS JOIN LATERAL (
+                SELECT member.provider_id FROM provider_aggregates AS member
+                WHERE member.aggregate_id = common.aggregate_id AND member.sharing OFFSET 0
+            ) AS sharer
+            WHERE provider.root_id = given.root_id AND @sharing::bool
+        ) AS usable
+        CROSS JOIN LATERAL (
+            SELECT inventory.free, inventory.provider_id, inventory.root_id FROM inventories AS inventory
+            WHERE inventory.provider_id = usable.id AND inventory.class_id = @class_id::int AND inventory.free >= @amount::bigint OFFSET 0
+        ) AS inventory
+        ORDER BY
+            CASE WHEN @most::bool THEN -inventory.free ELSE inventory.free END,
+            CASE WHEN @most::bool THEN -inventory.provider_id ELSE inventory.provider_id END
+        LIMIT 1
+    ) AS best
+) AS tree
+ORDER BY
+    CASE WHEN @most::bool THEN -tree.free ELSE tree.free END,
+    CASE WHEN @most::bool THEN -tree.provider_id ELSE tree.provider_id END,
+    tree.root_id <> tree.of_root, tree.root_id;
 
 -- Estimates the selectivity of several predicates, so that the search can start with the rarest: the
 -- number of providers that satisfy each one, counted up to a limit, and, if every count reaches the
