@@ -53,7 +53,7 @@ func count(ctx context.Context, on *deployment, server *rig.Process, of query, f
 		candidates, malformed = countIn(into)
 		_, _ = io.Copy(io.Discard, into) // so that the other side never waits
 	}()
-	read, err := on.Read(ctx, http.MethodGet, server.URL+of.path(), "", http.StatusOK, from)
+	read, err := on.Read(of.context(ctx), http.MethodGet, server.URL+of.path(), "", http.StatusOK, from)
 	_ = from.CloseWithError(err)
 	<-done
 	switch expected := of.expected(free); {

@@ -94,7 +94,7 @@ func (d *deployment) server(of query) *rig.Process {
 // contender returns a server and the request of a query to it.
 func (d *deployment) contender(of query) contender {
 	server := d.server(of)
-	return contender{server, d.get(server.URL + of.path())}
+	return contender{server, d.ask(server.URL, of)}
 }
 
 // get returns a request that expects success.
@@ -102,6 +102,12 @@ func (d *deployment) get(url string) rig.RequestFunc {
 	return func(ctx context.Context, _ int, _ int64) error {
 		return d.Request(ctx, http.MethodGet, url, "", http.StatusOK)
 	}
+}
+
+// ask returns the request of a query to a server.
+func (d *deployment) ask(url string, of query) rig.RequestFunc {
+	get := d.get(url + of.path())
+	return func(ctx context.Context, client int, number int64) error { return get(of.context(ctx), client, number) }
 }
 
 // roundTrips counts those between a server and PostgreSQL during one request, after some
@@ -117,7 +123,7 @@ func (d *deployment) roundTrips(ctx context.Context, of query, warmUp int) (int6
 		d.counted[of.random] = started
 	}
 	on := d.counted[of.random]
-	ask := d.get(on.process.URL + of.path())
+	ask := d.ask(on.process.URL, of)
 	for range warmUp {
 		if err := ask(ctx, 0, 0); err != nil {
 			return 0, err

@@ -1,9 +1,12 @@
 package candidates
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/berthd/berth/cmd/bench/rig"
 )
 
 // query is a request for candidates on the trees of one shape.
@@ -21,6 +24,8 @@ type query struct {
 	// measured with several clients as well, cold on a database without statistics,
 	// memory with the peak memory of the server, and unlimited without the limit.
 	random, clients, cold, memory, unlimited bool
+	// extended selects berth 1.1.
+	extended bool
 	// memoryOnly measures nothing but the memory.
 	memoryOnly bool
 }
@@ -49,7 +54,7 @@ const (
 )
 
 func queries() []query {
-	return slices.Concat(flatQueries(), nestedQueries(), sharedQueries(), deviceQueries())
+	return slices.Concat(flatQueries(), nestedQueries(), sharedQueries(), deviceQueries(), extendedQueries())
 }
 
 func flatQueries() []query {
@@ -118,6 +123,14 @@ func arrangements(groups, devices int) int {
 	return product
 }
 
+// context returns a context whose requests select the versions of the query.
+func (q query) context(ctx context.Context) context.Context {
+	if q.extended {
+		return rig.WithVersions(ctx, "placement 1.39, berth 1.1")
+	}
+	return ctx
+}
+
 // path returns the path and query string of the request.
 func (q query) path() string {
 	path := "/allocation_candidates?" + q.text
@@ -137,7 +150,7 @@ func (q query) expected(free int) int {
 
 // withLimit is the same query with another limit, 0 for none, as a row of its own.
 func (q query) withLimit(limit int) query {
-	return query{name: q.name, shape: q.shape, text: q.text, limit: limit, found: q.found, random: q.random}
+	return query{name: q.name, shape: q.shape, text: q.text, limit: limit, found: q.found, random: q.random, extended: q.extended}
 }
 
 // rows are the query and itself with its further limits.

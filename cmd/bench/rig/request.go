@@ -17,6 +17,14 @@ func (r *Rig) Request(ctx context.Context, method, url, body string, want int) e
 	return err
 }
 
+// versionsKey is the key of the versions in a context.
+type versionsKey struct{}
+
+// WithVersions returns a context whose requests select other versions, in the format of the header OpenStack-API-Version.
+func WithVersions(ctx context.Context, versions string) context.Context {
+	return context.WithValue(ctx, versionsKey{}, versions)
+}
+
 // Read is Request with the body copied to a writer. It returns the size of the body.
 func (r *Rig) Read(ctx context.Context, method, url, body string, want int, into io.Writer) (int64, error) {
 	var reader io.Reader
@@ -29,7 +37,11 @@ func (r *Rig) Read(ctx context.Context, method, url, body string, want int, into
 	}
 	request.Header.Set("X-Auth-Token", "admin")
 	request.Header.Set("X-Roles", "admin,service")
-	request.Header.Set("OpenStack-API-Version", "placement 1.39, baremetal 1.82")
+	versions, given := ctx.Value(versionsKey{}).(string)
+	if !given {
+		versions = "placement 1.39, baremetal 1.82"
+	}
+	request.Header.Set("OpenStack-API-Version", versions)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
