@@ -92,7 +92,7 @@ func (s *candidateSearch) kind() queryKind {
 	}
 	if s.query.Extended {
 		flags = append(flags, encoded([]any{
-			s.asked.Isolated, s.asked.Subtrees, s.ids.rootMemberOf, s.ids.rootNotMemberOf, s.query.LimitPerTree, s.query.Order, s.slotFlags(),
+			s.asked.Isolated, s.asked.Subtrees, setList(s.ids.rootMemberOf), idList(s.ids.rootNotMemberOf), s.query.LimitPerTree, s.query.Order, s.slotFlags(),
 		})...)
 	}
 	for i := range s.asked.Requirements { // equal groups share a slot, but need several providers with isolation
