@@ -35,6 +35,8 @@ type candidateSearch struct {
 	leads leads
 	// chosen is the predicate that leads to the trees, nil if all trees are searched.
 	chosen *predicate
+	// pair is two predicates that lead to the trees, nil if none do.
+	pair *pair
 	// hint is what the last search of the kind found, nil if unknown.
 	hint *hint
 	// sent is the page that the database prefetches, if any.
@@ -83,10 +85,13 @@ func (s *candidateSearch) begin() (fits bool, err error) {
 	if err := s.restrictToTrees(); err != nil {
 		return false, err
 	}
-	if s.query.Limit == 0 && !s.leads.named {
+	if s.query.Limit == 0 {
 		// Without a limit the search visits all trees, unless a predicate is rare.
-		return s.restartFromRarest()
+		if s.leads.paired = true; !s.leads.named {
+			return s.restartFromRarest()
+		}
 	}
+	s.followPair()
 	return true, nil
 }
 
@@ -126,6 +131,11 @@ func (s *candidateSearch) next(wanted int) (*page, error) {
 			return nil, err
 		}
 	}
+	if s.shouldFindPair() {
+		if err := s.findPair(); err != nil {
+			return nil, err
+		}
+	}
 	sent, err := s.sent, error(nil)
 	if sent == nil {
 		sent, err = s.send(wanted)
@@ -139,8 +149,10 @@ func (s *candidateSearch) next(wanted int) (*page, error) {
 const (
 	// sampleSize is the number of trees from which the search estimates selectivity.
 	sampleSize = 12
-	// maxPageSize limits the roots of one statement. Nova requests 1,000 candidates.
+	// maxPageSize is the default of Thresholds.PageSize.
 	maxPageSize = 1000
+	// minShuffledPage is the minimum size of a page that the search shuffles.
+	minShuffledPage = 128
 )
 
 // firstPage estimates how many trees the limit needs: several groups find several combinations in a tree.
@@ -167,15 +179,20 @@ func (s *candidateSearch) firstPage() int {
 	return min((s.query.Limit+each-1)/each, maxPageSize)
 }
 
-// pageSize estimates the next page from the yield of the trees so far.
+// pageSize returns the number of trees of the next page.
 func (s *candidateSearch) pageSize(wanted int) int {
+	return min(s.estimatedPageSize(wanted), s.of.thresholds.PageSize)
+}
+
+// estimatedPageSize estimates the next page from the yield of the trees so far.
+func (s *candidateSearch) estimatedPageSize(wanted int) int {
 	first := s.firstPage()
 	switch {
 	case s.hint != nil && s.hint.candidates > 0:
 		needed := (wanted*s.hint.leads + s.hint.candidates - 1) / s.hint.candidates
 		needed += needed/4 + 1
 		if s.rng != nil && s.chosen != nil && s.leads.kind != leadFree {
-			needed = max(needed, probeLimit) // the lead has no random start, so the search shuffles
+			needed = max(needed, minShuffledPage) // the lead has no random start, so the search shuffles
 		}
 		return min(needed, maxPageSize)
 	case s.query.Limit == 0 || s.tally.Roots == 0:
@@ -195,7 +212,7 @@ func (s *candidateSearch) atLeast(most int) int {
 	case s.chosen == nil:
 		return most
 	case s.rng != nil:
-		return max(most, probeLimit)
+		return max(most, minShuffledPage)
 	default:
 		return max(most, minRarePage)
 	}
@@ -211,6 +228,9 @@ type pendingPage struct {
 
 // send sends the query for the next trees; nil if there are none.
 func (s *candidateSearch) send(wanted int) (*pendingPage, error) {
+	if err := s.loadPair(); err != nil {
+		return nil, err
+	}
 	args, more := s.leads.next(s.pageSize(wanted))
 	if !more {
 		return nil, nil
