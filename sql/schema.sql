@@ -3565,7 +3565,8 @@ CREATE FUNCTION public.provider_copy_root() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    NEW.root_id := (SELECT /* provider_copy_root 1/1 */ provider.root_id FROM resource_providers AS provider WHERE provider.id = NEW.provider_id);
+    SELECT /* provider_copy_root 1/1 */ provider.root_id INTO NEW.root_id FROM resource_providers AS provider
+    WHERE provider.id = NEW.provider_id FOR NO KEY UPDATE;
     RETURN NEW;
 END
 $$;
@@ -3576,8 +3577,10 @@ $$;
 
 COMMENT ON FUNCTION public.provider_copy_root() IS 'Trigger: sets the root_id of a new row of provider_traits or provider_aggregates that has none.
 
-The functions that write these tables set it themselves; this is for rows that are inserted manually. The
-caller has locked the provider''s row FOR NO KEY UPDATE (provider_lock), which provider_reparent locks too.';
+The functions that write these tables set it themselves; this is for rows that are inserted manually. A provider that
+does not exist leaves it null, which the column rejects.
+Locks: the provider''s row FOR NO KEY UPDATE, which provider_reparent locks too, so that the copy cannot be stale. The
+triggers that run after the statement update this row in any case.';
 
 --
 -- Name: provider_create(uuid, text, uuid); Type: FUNCTION; Schema: public; Owner: -
