@@ -32,7 +32,8 @@ type Thresholds struct {
 	// PageSize is the maximum number of roots of one statement. Nova requests 1,000 candidates.
 	PageSize int
 	// PairTrees is how many trees a search reads before it looks for two predicates that are rare together, if more than
-	// PairYield trees gave one candidate. The pair must be in at most one of PairYield sampled trees.
+	// PairYield trees gave one candidate. The pair must be in at most one of PairYield sampled trees. With a PairYield of 0
+	// every pair is rare.
 	PairTrees, PairYield int
 }
 

@@ -2,6 +2,7 @@ package candidates
 
 import (
 	"context"
+	"slices"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -80,30 +81,55 @@ const pairSampleSize = 64
 // findPair samples the last trees, and continues with those of the rarest pair of conditions, if it is rare.
 func (s *candidateSearch) findPair() error {
 	s.leads.paired = true
-	all, roots := s.pairConditions(), s.leads.history
-	roots = append([]int64{}, roots[max(0, len(roots)-pairSampleSize):]...)
+	defer func() { s.leads.history = nil }()
+	all, sample := s.pairConditions(), s.leads.history
+	sample = append([]int64{}, sample[max(0, len(sample)-pairSampleSize):]...)
 	if len(all) < 2 {
-		s.leads.history = nil
 		return nil
 	}
 	rows, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]db.CandidateSampleRow, error) {
-		return s.of.queries.CandidateSample(ctx, to, roots, encoded(all))
+		return s.of.queries.CandidateSample(ctx, to, sample, encoded(all))
 	})
 	if err != nil {
 		return err
 	}
-	if found, count := rarestPair(all, rows); found != nil && s.of.thresholds.PairYield*count <= len(roots) {
-		s.startPair(found)
+	within, yield := indexOfLead(all, s.chosen), s.of.thresholds.PairYield
+	found, count := rarestPair(all, within, rows)
+	if found == nil || yield*count > len(sample) {
+		return nil
 	}
-	s.leads.history = nil
+	return s.tryPair(found, s.chosen == nil || within >= 0 || yield == 0)
+}
+
+// tryPair continues with the trees of a pair if they are a part of the trees that the search has now, and else only if one
+// page has all of them: the sample is of trees of the current lead, and does not estimate how many others have the pair.
+// Most hosts can have both conditions, but no free capacity.
+func (s *candidateSearch) tryPair(found *pair, isPart bool) (err error) {
+	var roots []int64
+	if !isPart {
+		if roots, err = s.nextOfPair(found); err != nil || !found.isOver {
+			return err
+		}
+	}
+	s.startPair(found)
+	s.give(roots)
 	return nil
 }
 
-// rarestPair returns the pair that the fewest sampled trees meet, and their number; nil if there is no pair.
-func rarestPair(all []pairCondition, rows []db.CandidateSampleRow) (found *pair, fewest int) {
+// indexOfLead returns the index of the condition that leads to the trees, -1 if it is none of them.
+func indexOfLead(all []pairCondition, chosen *predicate) int {
+	return slices.IndexFunc(all, func(c pairCondition) bool {
+		return chosen != nil && slices.Equal(c.Traits, chosen.Traits) && slices.Equal(c.Aggregates, chosen.Aggregates)
+	})
+}
+
+// rarestPair returns the pair that the fewest sampled trees meet, and their number; nil if there is no pair. within is the
+// condition that must be in the pair, -1 for any pair.
+func rarestPair(all []pairCondition, within int, rows []db.CandidateSampleRow) (found *pair, fewest int) {
 	for i := range all {
 		for j := range all[:i] {
-			if all[i].Bit == all[j].Bit {
+			isWithin := within < 0 || all[i].Bit == all[within].Bit || all[j].Bit == all[within].Bit
+			if all[i].Bit == all[j].Bit || !isWithin {
 				continue
 			}
 			together := all[i].provider == all[j].provider && all[i].provider != anyProvider
@@ -146,28 +172,41 @@ func (s *candidateSearch) startPair(found *pair) {
 // loadPair queries the next trees of the pair, if the search has one and has searched all trees before.
 func (s *candidateSearch) loadPair() error {
 	for s.pair != nil && !s.pair.isOver && len(s.leads.given) == 0 {
-		args := db.CandidateRootsByPairParams{
-			Aggregates: int32(len(s.pair.first.Aggregates) + len(s.pair.second.Aggregates)),
-			First:      s.pair.first.id(), Second: s.pair.second.id(), Together: s.pair.together,
-			After: s.pair.after, MaxRows: int32(s.of.thresholds.PageSize),
-		}
-		roots, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]int64, error) {
-			return s.of.queries.CandidateRootsByPair(ctx, to, args)
-		})
+		roots, err := s.nextOfPair(s.pair)
 		if err != nil {
 			return err
 		}
-		s.pair.isOver = len(roots) < s.of.thresholds.PageSize
-		for _, root := range roots {
-			if s.pair.after = root; !s.leads.known[root] {
-				s.leads.given = append(s.leads.given, root)
-			}
-		}
-		if given := s.leads.given; s.rng != nil {
-			s.rng.Shuffle(len(given), func(i, j int) { given[i], given[j] = given[j], given[i] })
-		}
+		s.give(roots)
 	}
 	return nil
+}
+
+// nextOfPair returns the roots of the next trees of a pair.
+func (s *candidateSearch) nextOfPair(of *pair) ([]int64, error) {
+	args := db.CandidateRootsByPairParams{
+		Aggregates: int32(len(of.first.Aggregates) + len(of.second.Aggregates)),
+		First:      of.first.id(), Second: of.second.id(), Together: of.together,
+		After: of.after, MaxRows: int32(s.of.thresholds.PageSize),
+	}
+	roots, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]int64, error) {
+		return s.of.queries.CandidateRootsByPair(ctx, to, args)
+	})
+	if of.isOver = len(roots) < s.of.thresholds.PageSize; len(roots) > 0 {
+		of.after = roots[len(roots)-1]
+	}
+	return roots, err
+}
+
+// give continues with the roots that no earlier page had.
+func (s *candidateSearch) give(roots []int64) {
+	for _, root := range roots {
+		if !s.leads.known[root] {
+			s.leads.given = append(s.leads.given, root)
+		}
+	}
+	if given := s.leads.given; s.rng != nil {
+		s.rng.Shuffle(len(given), func(i, j int) { given[i], given[j] = given[j], given[i] })
+	}
 }
 
 // fromStart returns the pair before its first page; nil without one.

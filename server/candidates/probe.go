@@ -112,6 +112,3 @@ func (s *candidateSearch) restartFromRarest() (fits bool, err error) {
 	s.leads.leave(treesOf(s.chosen))
 	return rarest.Found > 0, nil
 }
-
-// minRarePage is the minimum number of providers to fetch; several may be in one tree.
-const minRarePage = 64
