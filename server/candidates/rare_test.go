@@ -1,19 +1,13 @@
 package candidates_test
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"slices"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/berthd/berth/internal/plan"
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/postgres"
-	"github.com/berthd/berth/server/store"
 )
 
 // unsharedForest returns the search in a forest without sharing providers.
@@ -141,90 +135,5 @@ func TestCandidates_RootsByPair_NoSequentialScan(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// grove fills a database with 60 trees of four providers with random traits, aggregates, and one or two units.
-const grove = `
-INSERT INTO resource_classes (name) VALUES ('CUSTOM_X'), ('CUSTOM_Y');
-INSERT INTO traits (id, name) OVERRIDING SYSTEM VALUE SELECT 9000 + n, 'CUSTOM_T' || n FROM generate_series(0, 4) AS n;
-INSERT INTO aggregates (uuid) SELECT ('a9000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid FROM generate_series(1, 4) AS n;
-INSERT INTO resource_providers (id, uuid, name, root_id, parent_id) OVERRIDING SYSTEM VALUE
-SELECT n, ('aa000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'part-' || n, n - n % 4, CASE WHEN n % 4 > 0 THEN n - n % 4 END
-FROM generate_series(4, 243) AS n;
-INSERT INTO provider_generations (provider_id) SELECT id FROM resource_providers;
-INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
-SELECT provider.id, class.id, provider.root_id, 1 + (hashint8extended(provider.id, class.id) & 1), 0, 1, 9, 1, 1
-FROM resource_providers AS provider JOIN resource_classes AS class ON class.name IN ('CUSTOM_X', 'CUSTOM_Y')
-WHERE hashint8extended(provider.id, class.id + 100) & 3 > 0;
-INSERT INTO provider_traits SELECT provider.id, trait.id FROM resource_providers AS provider, traits AS trait
-WHERE trait.id >= 9000 AND hashint8extended(provider.id, trait.id) & 3 = 0;
-INSERT INTO provider_aggregates SELECT provider.id, aggregate.id FROM resource_providers AS provider, aggregates AS aggregate
-WHERE hashint8extended(provider.id, aggregate.id) & 3 = 0;`
-
-// randomGroup returns a request group of the grove.
-func randomGroup(rng *rand.Rand, suffix string) candidates.Group {
-	group := wants(suffix, "CUSTOM_X", 1+rng.IntN(2))
-	if rng.IntN(2) == 0 {
-		group.Resources = append(group.Resources, store.Amount{Class: "CUSTOM_Y", Amount: 1})
-	}
-	for range rng.IntN(4) {
-		group.Required = append(group.Required, []string{fmt.Sprintf("CUSTOM_T%d", rng.IntN(5))})
-	}
-	for range rng.IntN(3) {
-		group.MemberOf = append(group.MemberOf, []uuid.UUID{dbtest.NumberedUUID("a9", 1+rng.IntN(4))})
-	}
-	return group
-}
-
-// TestCandidates_EagerLeads_FindAllCandidates compares a search that changes its lead after each page of two trees with
-// one that visits all trees.
-func TestCandidates_EagerLeads_FindAllCandidates(t *testing.T) {
-	t.Parallel()
-	made := dbtest.New(t)
-	if _, err := made.Pool.Exec(t.Context(), grove); err != nil {
-		t.Fatal(err)
-	}
-	sent := &plan.Recorder{}
-	opened, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 2, Tracer: sent})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	whole := candidates.New(opened)
-	eager := candidates.NewWithThresholds(opened, candidates.Thresholds{Count: 1, PageSize: 2})
-	rng := rand.New(rand.NewPCG(7, 7))
-	pairs, nonempty := 0, 0
-	for range 400 {
-		query := candidates.Query{Isolate: rng.IntN(2) == 0, Groups: []candidates.Group{randomGroup(rng, "")}}
-		for i := range rng.IntN(3) {
-			query.Groups = append(query.Groups, randomGroup(rng, fmt.Sprint(i+1)))
-		}
-		if rng.IntN(4) == 0 {
-			query.RootRequired = []string{"CUSTOM_T0", "CUSTOM_T1"}[:1+rng.IntN(2)]
-		}
-		want, _, err := answer(t.Context(), whole, query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sent.Reset()
-		query.Limit, query.Randomize = 1<<20, rng.IntN(2) == 0
-		got, _, err := answer(t.Context(), eager, query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		slices.Sort(want)
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%+v: %d candidates, want %d", query, len(got), len(want))
-		}
-		statements, _ := sent.Reset()
-		if slices.ContainsFunc(statements, func(s plan.Recorded) bool { return s.Name == "CandidateRootsByPair" }) {
-			pairs++
-			nonempty += min(len(want), 1)
-		}
-	}
-	if pairs < 100 || nonempty < 50 {
-		t.Errorf("%d queries used pairs, %d of them with candidates; want at least 100 and 50", pairs, nonempty)
 	}
 }
