@@ -553,7 +553,7 @@ ORDER BY predicate.position;
 
 -- Returns which predicates the providers of some trees satisfy, so that the search can find two that are common, but rare
 -- together. A predicate is a JSON object with a bit of its own, and traits or aggregates ('{ids}', any of them). Providers that
--- satisfy none are omitted. Called by Search.List if the trees of the chosen lead keep giving too few candidates.
+-- satisfy none are omitted. Called by Search.List if the trees of the chosen lead keep giving too few candidates. Locks nothing.
 -- Plan: resource_providers_root_id_idx for all trees at once.
 -- name: CandidateSample :many
 WITH predicates AS MATERIALIZED (
