@@ -110,9 +110,10 @@ var packageRules = []packageRule{
 		"gen/db", "server/fault",
 	}},
 	{path: "server/candidates", purpose: "search for allocation candidates", driver: true, imports: []string{
-		"gen/db", "server/candidates/combine", "server/fault", "server/postgres", "server/store",
+		"gen/db", "server/candidates/combine", "server/candidates/split", "server/fault", "server/postgres", "server/store",
 	}},
 	{path: "server/candidates/combine", purpose: "combines providers of a tree into candidates"},
+	{path: "server/candidates/split", purpose: "distributes amounts over several providers of a tree"},
 	{path: "server/inprocess", purpose: "the server inside another process, as an HTTP transport", imports: []string{
 		"server", "server/migrate", "server/postgres", "server/store",
 	}},

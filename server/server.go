@@ -132,7 +132,7 @@ func BaremetalTable(options Options) *route.Table { return baremetalTable(option
 
 func placementTable(options Options, bodies *route.Budget) *route.Table {
 	api := options.Placement
-	if api.Store = options.Store; api.Store != nil {
+	if api.Store = options.Store; api.Store != nil && api.Search == nil {
 		api.Search = candidates.New(api.Store.Pool())
 	}
 	return route.New(placement.Operations(api), route.Options{

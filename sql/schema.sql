@@ -864,6 +864,75 @@ plan shows the expression instead of the call. Locks nothing.
 Calls: array_overlaps_each.';
 
 --
+-- Name: candidate_roots_by_pair(integer, integer, integer, boolean, bigint, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.candidate_roots_by_pair(p_aggregates integer, p_first integer, p_second integer, p_together boolean, p_after bigint, p_limit integer) RETURNS SETOF bigint
+    LANGUAGE plpgsql STABLE
+    SET enable_nestloop TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashagg TO 'off'
+    SET max_parallel_workers_per_gather TO '0'
+    AS $$
+BEGIN
+    IF p_aggregates = 0 AND p_together THEN
+        RETURN QUERY SELECT /* candidate_roots_by_pair 1/6 */ DISTINCT one.root_id
+        FROM provider_traits AS one JOIN provider_traits AS other ON other.root_id = one.root_id AND other.provider_id = one.provider_id
+        WHERE one.trait_id = p_first AND other.trait_id = p_second AND one.root_id > p_after AND other.root_id > p_after
+        ORDER BY one.root_id LIMIT p_limit;
+    ELSIF p_aggregates = 0 AND NOT p_together THEN
+        RETURN QUERY SELECT /* candidate_roots_by_pair 2/6 */ one.root_id
+        FROM (SELECT DISTINCT member.root_id FROM provider_traits AS member
+            WHERE member.trait_id = p_first AND member.root_id > p_after) AS one
+        JOIN (SELECT DISTINCT member.root_id FROM provider_traits AS member
+            WHERE member.trait_id = p_second AND member.root_id > p_after) AS other ON other.root_id = one.root_id
+        ORDER BY one.root_id LIMIT p_limit;
+    ELSIF p_aggregates = 1 AND p_together THEN
+        RETURN QUERY SELECT /* candidate_roots_by_pair 3/6 */ DISTINCT one.root_id
+        FROM provider_traits AS one JOIN provider_aggregates AS other ON other.root_id = one.root_id AND other.provider_id = one.provider_id
+        WHERE one.trait_id = p_first AND other.aggregate_id = p_second AND one.root_id > p_after AND other.root_id > p_after
+        ORDER BY one.root_id LIMIT p_limit;
+    ELSIF p_aggregates = 1 AND NOT p_together THEN
+        RETURN QUERY SELECT /* candidate_roots_by_pair 4/6 */ one.root_id
+        FROM (SELECT DISTINCT member.root_id FROM provider_traits AS member
+            WHERE member.trait_id = p_first AND member.root_id > p_after) AS one
+        JOIN (SELECT DISTINCT member.root_id FROM provider_aggregates AS member
+            WHERE member.aggregate_id = p_second AND member.root_id > p_after) AS other ON other.root_id = one.root_id
+        ORDER BY one.root_id LIMIT p_limit;
+    ELSIF p_aggregates = 2 AND p_together THEN
+        RETURN QUERY SELECT /* candidate_roots_by_pair 5/6 */ DISTINCT one.root_id
+        FROM provider_aggregates AS one JOIN provider_aggregates AS other ON other.root_id = one.root_id AND other.provider_id = one.provider_id
+        WHERE one.aggregate_id = p_first AND other.aggregate_id = p_second AND one.root_id > p_after AND other.root_id > p_after
+        ORDER BY one.root_id LIMIT p_limit;
+    ELSIF p_aggregates = 2 AND NOT p_together THEN
+        RETURN QUERY SELECT /* candidate_roots_by_pair 6/6 */ one.root_id
+        FROM (SELECT DISTINCT member.root_id FROM provider_aggregates AS member
+            WHERE member.aggregate_id = p_first AND member.root_id > p_after) AS one
+        JOIN (SELECT DISTINCT member.root_id FROM provider_aggregates AS member
+            WHERE member.aggregate_id = p_second AND member.root_id > p_after) AS other ON other.root_id = one.root_id
+        ORDER BY one.root_id LIMIT p_limit;
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION candidate_roots_by_pair(p_aggregates integer, p_first integer, p_second integer, p_together boolean, p_after bigint, p_limit integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.candidate_roots_by_pair(p_aggregates integer, p_first integer, p_second integer, p_together boolean, p_after bigint, p_limit integer) IS 'Returns the roots of the trees that satisfy two conditions, each of them a trait or an aggregate.
+
+p_aggregates says how many of the two are aggregates; with one, the first is the trait. p_together: one
+provider has both; otherwise any providers of the tree do. Returns at most p_limit roots above p_after, in
+the order of their ids. Called by CandidateRootsByPair. Locks nothing.
+
+Plan: a merge join of two ranges of an index, in their order, whatever the statistics are. Two traits of
+50,000 providers each, with none in common, take 10 to 20 ms, two of 100,000 twice that. The settings
+exclude other joins: without statistics the planner may expect a row where there are 50,000, and a nested
+loop would take minutes.';
+
+--
 -- Name: conductor_take_over(text, interval); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -3414,9 +3483,9 @@ $$;
 
 COMMENT ON FUNCTION public.provider_aggregates_denormalize() IS 'Trigger: updates resource_providers.aggregate_ids, and provider_aggregates.sharing of new memberships.
 
-Runs after every statement that inserts or deletes rows of provider_aggregates (only triggers update
-them). The caller of such a statement has locked the provider''s row FOR NO KEY UPDATE (provider_lock). It
-does not write rows that are correct already; provider_traits_denormalize explains why.';
+Runs after every statement that inserts or deletes rows of provider_aggregates (triggers update sharing, and
+provider_reparent root_id). The caller of such a statement has locked the provider''s row FOR NO KEY UPDATE
+(provider_lock). It does not write rows that are correct already; provider_traits_denormalize explains why.';
 
 --
 -- Name: provider_aggregates_replace(uuid, bigint, uuid[]); Type: FUNCTION; Schema: public; Owner: -
@@ -3442,9 +3511,10 @@ BEGIN
         WHERE existing.provider_id = v_locked.provider_id AND aggregate.id = existing.aggregate_id
           AND aggregate.uuid <> ALL (p_aggregates)
     )
-    INSERT INTO provider_aggregates (provider_id, aggregate_id)
-    SELECT v_locked.provider_id, aggregate.id FROM aggregates AS aggregate
-    WHERE aggregate.uuid = ANY (p_aggregates)
+    INSERT INTO provider_aggregates (provider_id, aggregate_id, root_id)
+    SELECT v_locked.provider_id, aggregate.id, provider.root_id
+    FROM aggregates AS aggregate, resource_providers AS provider
+    WHERE aggregate.uuid = ANY (p_aggregates) AND provider.id = v_locked.provider_id
     ORDER BY aggregate.id
     ON CONFLICT DO NOTHING;
     RETURN CASE WHEN p_generation IS NULL
@@ -3486,6 +3556,31 @@ $$;
 
 COMMENT ON FUNCTION public.provider_bump_generation(p_provider_id bigint) IS 'Increments a provider''s generation and returns the new one. The caller has locked the provider
 (provider_lock).';
+
+--
+-- Name: provider_copy_root(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_copy_root() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    SELECT /* provider_copy_root 1/1 */ provider.root_id INTO NEW.root_id FROM resource_providers AS provider
+    WHERE provider.id = NEW.provider_id FOR NO KEY UPDATE;
+    RETURN NEW;
+END
+$$;
+
+--
+-- Name: FUNCTION provider_copy_root(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_copy_root() IS 'Trigger: sets the root_id of a new row of provider_traits or provider_aggregates that has none.
+
+The functions that write these tables set it themselves; this is for rows that are inserted manually. A provider that
+does not exist leaves it null, which the column rejects.
+Locks: the provider''s row FOR NO KEY UPDATE, which provider_reparent locks too, so that the copy cannot be stale. The
+triggers that run after the statement update this row in any case.';
 
 --
 -- Name: provider_create(uuid, text, uuid); Type: FUNCTION; Schema: public; Owner: -
@@ -3706,35 +3801,37 @@ DECLARE
     v_moved record;
 BEGIN
     IF p_parent_id IS NOT NULL THEN
-        SELECT /* provider_reparent 1/10 */ parent.root_id INTO v_root FROM resource_providers AS parent
+        SELECT /* provider_reparent 1/12 */ parent.root_id INTO v_root FROM resource_providers AS parent
         WHERE parent.id = p_parent_id;
     END IF;
-    WITH /* provider_reparent 2/10 */ RECURSIVE subtree AS (
+    WITH /* provider_reparent 2/12 */ RECURSIVE subtree AS (
         SELECT p_provider_id AS id
         UNION  -- ends at the leaves, and at a parent cycle that was made by hand
         SELECT child.id FROM subtree AS parent JOIN resource_providers AS child ON child.parent_id = parent.id
     )
     SELECT array_agg(subtree.id ORDER BY subtree.id) INTO v_subtree FROM subtree;
 
-    PERFORM /* provider_reparent 3/10 */ FROM resource_providers AS provider
+    PERFORM /* provider_reparent 3/12 */ FROM resource_providers AS provider
     WHERE provider.id = ANY (v_subtree) ORDER BY provider.id FOR NO KEY UPDATE;
-    PERFORM /* provider_reparent 4/10 */ FROM provider_generations AS generation_row
+    PERFORM /* provider_reparent 4/12 */ FROM provider_generations AS generation_row
     WHERE generation_row.provider_id = ANY (v_subtree) ORDER BY generation_row.provider_id FOR NO KEY UPDATE;
-    UPDATE /* provider_reparent 5/10 */ provider_generations AS generation_row SET updated_at = now()
+    UPDATE /* provider_reparent 5/12 */ provider_generations AS generation_row SET updated_at = now()
     FROM resource_providers AS descendant
     WHERE descendant.id = ANY (v_subtree) AND descendant.id <> p_provider_id AND descendant.root_id <> v_root
       AND generation_row.provider_id = descendant.id;
-    UPDATE /* provider_reparent 6/10 */ resource_providers AS provider
+    UPDATE /* provider_reparent 6/12 */ resource_providers AS provider
     SET root_id = v_root,
         parent_id = CASE WHEN provider.id = p_provider_id THEN p_parent_id ELSE provider.parent_id END
     WHERE provider.id = ANY (v_subtree);
-    FOR v_moved IN SELECT /* provider_reparent 7/10 */ inventory.root_id, inventory.class_id, count(*)::int AS providers
+    FOR v_moved IN SELECT /* provider_reparent 7/12 */ inventory.root_id, inventory.class_id, count(*)::int AS providers
         FROM inventories AS inventory WHERE inventory.provider_id = ANY (v_subtree) AND inventory.root_id <> v_root
         GROUP BY inventory.root_id, inventory.class_id LOOP
-        PERFORM /* provider_reparent 8/10 */ tree_class_add(v_moved.root_id, v_moved.class_id, -v_moved.providers);
-        PERFORM /* provider_reparent 9/10 */ tree_class_add(v_root, v_moved.class_id, v_moved.providers);
+        PERFORM /* provider_reparent 8/12 */ tree_class_add(v_moved.root_id, v_moved.class_id, -v_moved.providers);
+        PERFORM /* provider_reparent 9/12 */ tree_class_add(v_root, v_moved.class_id, v_moved.providers);
     END LOOP;
-    UPDATE /* provider_reparent 10/10 */ inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);
+    UPDATE /* provider_reparent 10/12 */ inventories SET root_id = v_root WHERE provider_id = ANY (v_subtree);
+    UPDATE /* provider_reparent 11/12 */ provider_traits SET root_id = v_root WHERE provider_id = ANY (v_subtree) AND root_id <> v_root;
+    UPDATE /* provider_reparent 12/12 */ provider_aggregates SET root_id = v_root WHERE provider_id = ANY (v_subtree) AND root_id <> v_root;
 END
 $$;
 
@@ -3746,7 +3843,8 @@ COMMENT ON FUNCTION public.provider_reparent(p_provider_id bigint, p_parent_id b
 
 The caller has locked both roots and has checked that no parent cycle results. The caller sets updated_at
 of the provider itself; this function sets it for the descendants whose root changes. No trigger counts
-the inventories that it moves: a trigger on updates of inventories would run for every claim. Calls
+the inventories that it moves: a trigger on updates of inventories would run for every claim. It
+sets root_id in inventories, traits and memberships. Calls
 tree_class_add for each class of the subtree, for the old and the new root. Locks: the
 subtree''s rows in resource_providers, then those in provider_generations, both FOR NO KEY UPDATE in the
 order of their ids: a rename locks the two in this order too, and writers of inventories lock the second.';
@@ -3877,7 +3975,8 @@ $$;
 
 COMMENT ON FUNCTION public.provider_traits_denormalize() IS 'Trigger: updates resource_providers.trait_ids and provider_aggregates.sharing from provider_traits.
 
-Runs after every statement that inserts or deletes rows of provider_traits (no statement updates them).
+Runs after every statement that inserts or deletes rows of provider_traits (only provider_reparent updates
+them, and only root_id).
 The caller of such a statement has locked the provider''s row FOR NO KEY UPDATE (provider_lock).
 
 It does not write rows that are correct already, so a statement that deletes and inserts writes the
@@ -3913,8 +4012,10 @@ BEGIN
         WHERE existing.provider_id = v_locked.provider_id AND existing.trait_id <> ALL (coalesce(v_requested, '{}'))
         RETURNING existing.trait_id
     ), inserted AS (
-        INSERT INTO provider_traits (provider_id, trait_id)
-        SELECT v_locked.provider_id, requested.id FROM unnest(v_requested) AS requested (id) ORDER BY requested.id
+        INSERT INTO provider_traits (provider_id, trait_id, root_id)
+        SELECT v_locked.provider_id, requested.id, provider.root_id
+        FROM resource_providers AS provider, unnest(v_requested) AS requested (id)
+        WHERE provider.id = v_locked.provider_id ORDER BY requested.id
         ON CONFLICT DO NOTHING
         RETURNING trait_id
     )
@@ -5203,7 +5304,8 @@ ALTER TABLE public.projects ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE public.provider_aggregates (
     provider_id bigint NOT NULL,
     aggregate_id integer NOT NULL,
-    sharing boolean DEFAULT false NOT NULL
+    sharing boolean DEFAULT false NOT NULL,
+    root_id bigint NOT NULL
 );
 
 --
@@ -5229,6 +5331,12 @@ COMMENT ON COLUMN public.provider_aggregates.aggregate_id IS 'Aggregate.';
 --
 
 COMMENT ON COLUMN public.provider_aggregates.sharing IS 'Whether the provider has the trait MISC_SHARES_VIA_AGGREGATE; maintained by triggers on provider_traits and provider_aggregates.';
+
+--
+-- Name: COLUMN provider_aggregates.root_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_aggregates.root_id IS 'Copy of the provider''s root_id, as that of provider_traits.';
 
 --
 -- Name: provider_generations; Type: TABLE; Schema: public; Owner: -
@@ -5271,7 +5379,8 @@ COMMENT ON COLUMN public.provider_generations.updated_at IS 'Time of the last wr
 
 CREATE TABLE public.provider_traits (
     provider_id bigint NOT NULL,
-    trait_id integer NOT NULL
+    trait_id integer NOT NULL,
+    root_id bigint NOT NULL
 );
 
 --
@@ -5291,6 +5400,12 @@ COMMENT ON COLUMN public.provider_traits.provider_id IS 'Provider that has the t
 --
 
 COMMENT ON COLUMN public.provider_traits.trait_id IS 'Trait.';
+
+--
+-- Name: COLUMN provider_traits.root_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.provider_traits.root_id IS 'Copy of the provider''s root_id: the trees that have a trait are in one index range. A transaction that changes or copies it holds the row lock of the provider.';
 
 --
 -- Name: resource_classes; Type: TABLE; Schema: public; Owner: -
@@ -6024,13 +6139,13 @@ COMMENT ON INDEX public.ports_node_id_idx IS 'Ports of a node.';
 -- Name: provider_aggregates_aggregate_id_idx; Type: INDEX; Schema: public; Owner: -
 --
 
-CREATE INDEX provider_aggregates_aggregate_id_idx ON public.provider_aggregates USING btree (aggregate_id, provider_id);
+CREATE INDEX provider_aggregates_aggregate_id_idx ON public.provider_aggregates USING btree (aggregate_id, root_id, provider_id);
 
 --
 -- Name: INDEX provider_aggregates_aggregate_id_idx; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON INDEX public.provider_aggregates_aggregate_id_idx IS 'Providers in an aggregate.';
+COMMENT ON INDEX public.provider_aggregates_aggregate_id_idx IS 'Providers in an aggregate, tree by tree.';
 
 --
 -- Name: provider_aggregates_sharing_idx; Type: INDEX; Schema: public; Owner: -
@@ -6048,13 +6163,13 @@ COMMENT ON INDEX public.provider_aggregates_sharing_idx IS 'Sharing providers in
 -- Name: provider_traits_trait_id_idx; Type: INDEX; Schema: public; Owner: -
 --
 
-CREATE INDEX provider_traits_trait_id_idx ON public.provider_traits USING btree (trait_id, provider_id);
+CREATE INDEX provider_traits_trait_id_idx ON public.provider_traits USING btree (trait_id, root_id, provider_id);
 
 --
 -- Name: INDEX provider_traits_trait_id_idx; Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON INDEX public.provider_traits_trait_id_idx IS 'Providers that have a trait.';
+COMMENT ON INDEX public.provider_traits_trait_id_idx IS 'Providers that have a trait, tree by tree: for candidates with two traits, two such lists are merged.';
 
 --
 -- Name: resource_providers_parent_id_idx; Type: INDEX; Schema: public; Owner: -
@@ -6171,6 +6286,12 @@ CREATE TRIGGER provider_aggregates_deleted AFTER DELETE ON public.provider_aggre
 CREATE TRIGGER provider_aggregates_inserted AFTER INSERT ON public.provider_aggregates REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_aggregates_denormalize();
 
 --
+-- Name: provider_aggregates provider_aggregates_root; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER provider_aggregates_root BEFORE INSERT ON public.provider_aggregates FOR EACH ROW WHEN ((new.root_id IS NULL)) EXECUTE FUNCTION public.provider_copy_root();
+
+--
 -- Name: provider_traits provider_traits_deleted; Type: TRIGGER; Schema: public; Owner: -
 --
 
@@ -6181,6 +6302,12 @@ CREATE TRIGGER provider_traits_deleted AFTER DELETE ON public.provider_traits RE
 --
 
 CREATE TRIGGER provider_traits_inserted AFTER INSERT ON public.provider_traits REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.provider_traits_denormalize();
+
+--
+-- Name: provider_traits provider_traits_root; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER provider_traits_root BEFORE INSERT ON public.provider_traits FOR EACH ROW WHEN ((new.root_id IS NULL)) EXECUTE FUNCTION public.provider_copy_root();
 
 --
 -- Name: resource_classes resource_classes_deleted; Type: TRIGGER; Schema: public; Owner: -

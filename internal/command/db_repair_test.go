@@ -58,9 +58,14 @@ var corruptions = map[string]corruption{
 	},
 	"a child that moved without its inventories": {
 		statements: "UPDATE resource_providers SET root_id = 3, parent_id = 3 WHERE id = 2",
-		found:      map[string][]string{"wrong_inventory_roots": {"inventory of class 20000 on provider 2 has root 1, not 3"}},
+		found: map[string][]string{
+			"wrong_inventory_roots": {"inventory of class 20000 on provider 2 has root 1, not 3"},
+			"wrong_trait_roots":     {"aggregate 40 of provider 2 has root 1, not 3", "trait 30000 of provider 2 has root 1, not 3"},
+		},
 		changed: []string{
 			"~ inventories{provider_id: 2, class_id: 20000} root_id: 1 -> 3",
+			"~ provider_aggregates{provider_id: 2, aggregate_id: 40} root_id: 1 -> 3",
+			"~ provider_traits{provider_id: 2, trait_id: 30000} root_id: 1 -> 3",
 			"~ resource_providers{id: 2} root_id: 1 -> 3, parent_id: 1 -> 3",
 		},
 	},
@@ -95,8 +100,8 @@ var corruptions = map[string]corruption{
 	},
 	"rows of providers that are gone": {
 		statements: `INSERT INTO provider_generations (provider_id) VALUES (9);
-			INSERT INTO provider_traits VALUES (9, 30000), (3, 30009);
-			INSERT INTO provider_aggregates VALUES (9, 40);
+			INSERT INTO provider_traits VALUES (9, 30000, 9), (3, 30009, 3);
+			INSERT INTO provider_aggregates VALUES (9, 40, false, 9);
 			INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
 			VALUES (9, 20000, 9, 10, 0, 1, 10, 1, 1)`,
 		found: map[string][]string{
@@ -289,7 +294,7 @@ func TestCLI_DBRepair_PrintsPlanFirst(t *testing.T) {
 	db := dbtest.New(t)
 	execute(t, db, false, consistentRows)
 	clean := runCommand(t, nil, "db", "repair", "--database-url", db.URL)
-	if clean.code != frame.ExitOK || clean.stdout != "No inconsistent rows in 18 checks.\n" {
+	if clean.code != frame.ExitOK || clean.stdout != "No inconsistent rows in 19 checks.\n" {
 		t.Errorf("exit code %d: %s%s", clean.code, clean.stdout, clean.stderr)
 	}
 	execute(t, db, true, "UPDATE inventories SET used = 5; DELETE FROM projects;")
@@ -326,7 +331,7 @@ idle_consumers  -                                     and 248 more
 	if got.stdout != want {
 		t.Errorf("got  %s\nwant %s", got.stdout, want)
 	}
-	if !strings.Contains(got.stderr, "berth: 15/18 consumers without allocations\n") ||
+	if !strings.Contains(got.stderr, "berth: 16/19 consumers without allocations\n") ||
 		!strings.HasSuffix(got.stderr, "berth: found 250 inconsistent rows; 'berth db repair' can repair 250 of them\n") {
 		t.Errorf("standard error %q", got.stderr)
 	}

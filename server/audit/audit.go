@@ -55,6 +55,7 @@ var checks = []Check{
 		RepairAction: "delete the rows"},
 	{Name: "wrong_roots", Title: "roots of providers", RepairAction: "set the root to the topmost ancestor"},
 	{Name: "wrong_inventory_roots", Title: "roots of inventories", RepairAction: "set the root to the provider's topmost ancestor"},
+	{Name: "wrong_trait_roots", Title: "roots of traits and aggregates", RepairAction: "set the root to the provider's topmost ancestor"},
 	{Name: "wrong_tree_classes", Title: "counts of inventories by tree and class", RepairAction: "count the inventories again"},
 	{Name: "stale_copies", Title: "copies of traits and aggregates", RepairAction: "copy traits and aggregates again"},
 	{Name: "wrong_sharing", Title: "sharing flags of providers", RepairAction: "set the flag from the traits"},

@@ -23,10 +23,31 @@ type Search struct {
 	hints   hints
 	// treeSize is the number of providers of an average tree in the last page.
 	treeSize atomic.Int64
+	// thresholds do not change after New.
+	thresholds Thresholds
 }
 
+// Thresholds decide when a search changes how it finds trees. They have no effect on which candidates exist.
+type Thresholds struct {
+	// Count is how many providers that meet a predicate are counted; fewer are rare.
+	Count int
+	// PageSize is the maximum number of roots of one statement. Nova requests 1,000 candidates.
+	PageSize int
+	// PairTrees is how many trees a search reads before it looks for two predicates that are rare together, if more than
+	// PairYield trees gave one candidate. The pair must be in at most one of PairYield sampled trees. With a PairYield of 0
+	// every pair is rare.
+	PairTrees, PairYield int
+}
+
+var defaultThresholds = Thresholds{Count: 128, PageSize: maxPageSize, PairTrees: 200, PairYield: 16}
+
 // New returns the search in the database of a pool.
-func New(pool *postgres.Pool) *Search { return &Search{pool: pool, queries: db.New()} }
+func New(pool *postgres.Pool) *Search { return NewWithThresholds(pool, defaultThresholds) }
+
+// NewWithThresholds is New with other thresholds, for tests: low ones make a search use all leads in a small database.
+func NewWithThresholds(pool *postgres.Pool, limits Thresholds) *Search {
+	return &Search{pool: pool, queries: db.New(), thresholds: limits}
+}
 
 // maxTrees returns how many trees a page may have, so that trees of many providers do not fill the memory.
 func (s *Search) maxTrees() int { return int(max(1, maxKeptProviders/max(1, s.treeSize.Load()))) }

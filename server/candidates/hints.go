@@ -19,9 +19,10 @@ type hints struct {
 // hint is what the last search of a kind found.
 type hint struct {
 	since time.Time
-	// chosen is the predicate that led, nil if all trees were searched; leads and candidates are how many the searches
-	// with this hint used and found.
+	// chosen is the predicate that led, pair the two predicates that did; both are nil if all trees were searched. leads and
+	// candidates are how many the searches with this hint used and found.
 	chosen            *predicate
+	pair              *pair
 	leads, candidates int
 	// starts are some positions in the order of free capacity, from which randomized searches begin.
 	starts []position
@@ -143,17 +144,29 @@ func (s *candidateSearch) addStarts(p *page) {
 	}
 }
 
+// followPair begins with the trees of the pair of a hint, if it has one.
+func (s *candidateSearch) followPair() {
+	if s.leads.named || s.query.Limit == 0 {
+		return
+	}
+	if found, has := s.of.hints.of(s.kind()); has && found.pair != nil {
+		s.hint = &found
+		s.startPair(found.pair.fromStart())
+	}
+}
+
 // remember stores a hint for the next query of the kind. Queries that find enough candidates in the first trees need
 // none.
 func (s *candidateSearch) remember() {
-	if s.query.Limit == 0 || s.query.isOrdered() || s.leads.named || s.pages < 2 && s.chosen == nil && s.hint == nil {
+	if s.query.Limit == 0 || s.query.isOrdered() || s.leads.named || s.pages < 2 && s.chosen == nil && s.pair == nil && s.hint == nil {
 		return
 	}
 	if s.chosen != nil && len(s.chosen.Traits)+len(s.chosen.Aggregates) > maxHintIDs {
 		return
 	}
 	found := hint{
-		chosen: s.chosen.clone(), leads: max(0, s.foundLeads-s.before.leads-s.unused), candidates: s.tally.Candidates - s.before.candidates, starts: s.starts,
+		chosen: s.chosen.clone(), pair: s.pair.fromStart(),
+		leads: max(0, s.foundLeads-s.before.leads-s.unused), candidates: s.tally.Candidates - s.before.candidates, starts: s.starts,
 	}
 	if s.hint != nil {
 		found.leads, found.candidates = found.leads+s.hint.leads, found.candidates+s.hint.candidates

@@ -36,8 +36,10 @@ type leads struct {
 	named bool
 	// probed is true after the selectivity of the predicates was queried.
 	probed bool
-	// known are the roots of earlier pages, nil if no page repeats them. history are the same roots in their order, until
-	// the search probed.
+	// paired is true after the search has looked for a pair of predicates, or if it does not.
+	paired bool
+	// known are the roots of earlier pages, nil if no page repeats them. history are the same roots in their order, also
+	// of earlier leads, until paired.
 	known   map[int64]bool
 	history []int64
 }
@@ -54,7 +56,7 @@ func (s *candidateSearch) allTrees() leads {
 		return s.treesInOrder()
 	}
 	if s.rng == nil {
-		return leads{kind: leadID, probed: s.query.isOrdered()}
+		return leads{kind: leadID, probed: s.query.isOrdered(), paired: s.query.isOrdered()}
 	}
 	start := position{int64(s.rng.Uint64()), math.MaxInt64}
 	return leads{kind: leadShuffled, at: start, until: lastPosition, start: start, wraps: true}
@@ -64,10 +66,10 @@ func (s *candidateSearch) allTrees() leads {
 func (s *candidateSearch) treesInOrder() leads {
 	class := s.orderedClass()
 	if s.query.Order.By == OrderPack {
-		return leads{kind: leadPack, class: class, at: position{s.leastOrdered - 1, math.MaxInt64}, known: map[int64]bool{}, probed: true}
+		return leads{kind: leadPack, class: class, at: position{s.leastOrdered - 1, math.MaxInt64}, known: map[int64]bool{}, probed: true, paired: true}
 	}
 	return leads{
-		kind: leadFree, class: class, at: lastPosition, until: position{s.leastOrdered, 0}, known: map[int64]bool{}, probed: true,
+		kind: leadFree, class: class, at: lastPosition, until: position{s.leastOrdered, 0}, known: map[int64]bool{}, probed: true, paired: true,
 	}
 }
 
@@ -106,15 +108,16 @@ func treesOf(wanted *predicate) leads {
 
 // isNew reports whether no earlier page had a root.
 func (l *leads) isNew(root int64) bool {
-	if !l.probed && !l.named {
+	if l.known != nil {
+		before := len(l.known)
+		if l.known[root] = true; len(l.known) == before {
+			return false
+		}
+	}
+	if !l.paired && !l.named {
 		l.history = append(l.history, root)
 	}
-	if l.known == nil {
-		return true
-	}
-	before := len(l.known)
-	l.known[root] = true
-	return len(l.known) > before
+	return true
 }
 
 // next returns the arguments for the next page of at most most roots. ok is false after the last page.
@@ -168,7 +171,7 @@ func (l *leads) leave(to leads) {
 	for _, root := range l.history {
 		to.known[root] = true
 	}
-	to.probed = true
+	to.probed, to.paired, to.history = true, l.paired, l.history
 	*l = to
 }
 

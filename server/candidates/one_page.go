@@ -25,6 +25,9 @@ func (s *Search) listInOnePage(ctx context.Context, conn *pgxpool.Conn, query Qu
 	}
 	kind := search.kind()
 	found, hinted := s.hints.of(kind)
+	if found.pair != nil {
+		return nil, nil
+	}
 	if hinted {
 		search.follow(&found)
 	}

@@ -18,7 +18,8 @@ import (
 // forest fills a database with 5,000 trees of seven providers: a host with a disk, two NUMA nodes with cores and
 // memory, three FPGAs and a GPU below them. One host in a hundred has CUSTOM_RARE, one of all has CUSTOM_NEEDLE. Every
 // hundred hosts are in an aggregate with a sharing storage provider. 10 hosts have a free capacity of 1,000 gigabytes, and 5
-// a second GPU.
+// a second GPU. One half of the hosts has CUSTOM_LEFT and is in aggregate 59, the other half has CUSTOM_RIGHT and is in
+// aggregate 60; the last host has both traits. The first NUMA node of each has CUSTOM_FIRST, the second CUSTOM_SECOND.
 const forest = `
 INSERT INTO resource_classes (id, name) VALUES (0, 'VCPU'), (1, 'MEMORY_MB'), (2, 'DISK_GB'), (9, 'PGPU'), (13, 'FPGA'), (10000, 'CUSTOM_TAPE')
 ON CONFLICT DO NOTHING;
@@ -52,6 +53,12 @@ INSERT INTO provider_traits SELECT id, 9001 FROM resource_providers WHERE parent
 INSERT INTO provider_traits SELECT id, 9002 FROM resource_providers WHERE id <= 35000 AND (id - 1) % 7 IN (1, 2);
 INSERT INTO provider_traits SELECT id, 9003 FROM resource_providers WHERE id <= 35000 AND id % 700 = 1;
 INSERT INTO provider_traits VALUES (21001, 9004), (21007, 9005);
+INSERT INTO traits (id, name) OVERRIDING SYSTEM VALUE VALUES
+    (9006, 'CUSTOM_LEFT'), (9007, 'CUSTOM_RIGHT'), (9008, 'CUSTOM_FIRST'), (9009, 'CUSTOM_SECOND');
+INSERT INTO provider_traits SELECT id, 9006 + (id / 7 % 2) FROM resource_providers WHERE parent_id IS NULL AND id <= 35000;
+INSERT INTO provider_traits SELECT max(id), 9006 FROM resource_providers WHERE parent_id IS NULL AND id <= 35000;
+INSERT INTO provider_traits SELECT id, 9006 + (id - 1) % 7 + 1 FROM resource_providers WHERE id <= 35000 AND (id - 1) % 7 IN (1, 2);
+INSERT INTO provider_aggregates SELECT id, 59 + (id / 7 % 2) FROM resource_providers WHERE parent_id IS NULL AND id <= 35000;
 INSERT INTO provider_traits
 SELECT provider.id, trait.id FROM resource_providers AS provider
 JOIN traits AS trait ON trait.name = 'MISC_SHARES_VIA_AGGREGATE' WHERE provider.id > 40000;
@@ -118,6 +125,26 @@ func unshared() map[string]question {
 	all := map[string]question{"two GPUs, which few trees have": {query: isolated, candidates: 10, trees: 60}}
 	isolated.Groups = append(isolated.Groups, wants("3", "PGPU", 1))
 	all["more GPUs than any tree has"] = question{query: isolated, trees: 10}
+	halves := wants("", "DISK_GB", 1, "VCPU", 1)
+	halves.Required = [][]string{{"CUSTOM_LEFT"}, {"CUSTOM_RIGHT"}}
+	all["two traits, one on each half of the trees"] = question{
+		query: candidates.Query{Limit: 10, Groups: []candidates.Group{halves}}, candidates: 2, trees: 400,
+	}
+	numa := wants("1", "VCPU", 1)
+	numa.Required = [][]string{{"CUSTOM_FIRST"}, {"CUSTOM_SECOND"}}
+	all["two traits, never on one provider"] = question{
+		query: candidates.Query{Limit: 10, Groups: []candidates.Group{numa}}, trees: 400,
+	}
+	grouped := wants("1", "DISK_GB", 1)
+	grouped.Required, grouped.MemberOf = [][]string{{"CUSTOM_LEFT"}}, [][]uuid.UUID{{dbtest.NumberedUUID("a9", 60)}}
+	all["a trait and an aggregate, on one provider"] = question{
+		query: candidates.Query{Limit: 10, Groups: []candidates.Group{grouped}}, candidates: 1, trees: 400,
+	}
+	member := wants("", "DISK_GB", 1)
+	member.MemberOf = [][]uuid.UUID{{dbtest.NumberedUUID("a9", 59)}, {dbtest.NumberedUUID("a9", 60)}}
+	all["two aggregates, never on one tree"] = question{
+		query: candidates.Query{Limit: 10, Groups: []candidates.Group{member}}, trees: 400,
+	}
 	return all
 }
 
@@ -157,6 +184,7 @@ func TestCandidates_Statements_NoSequentialScan(t *testing.T) {
 	explainAll(t, made, search, sent, asked, seen)
 	for _, statement := range []string{
 		"CandidateNames", "CandidatePage", "CandidatePageGeneral", "CandidateSelectivity", "CandidateAnchors", "CandidateSummaryNames",
+		"CandidateSample", "CandidateRootsByPair",
 	} {
 		if !seen[statement] {
 			t.Errorf("no query sends %s", statement)

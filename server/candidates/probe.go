@@ -8,9 +8,6 @@ import (
 	"github.com/berthd/berth/server/postgres"
 )
 
-// probeLimit is how many providers that meet a predicate are counted.
-const probeLimit = 128
-
 // predicate is a condition that one provider of every candidate meets, so that the search may skip all trees without
 // such a provider. If Count is set, it is that the tree has so many providers of the class.
 type predicate struct {
@@ -134,7 +131,7 @@ func (s *candidateSearch) allLeads() (roots []int64, err error) {
 	for {
 		sent, err := s.sent, error(nil)
 		if sent == nil {
-			sent, err = s.send(probeLimit)
+			sent, err = s.send(s.of.thresholds.Count)
 		}
 		if sent == nil || err != nil {
 			return roots, err
@@ -164,24 +161,23 @@ func (s *candidateSearch) restartFromRarest() (fits bool, err error) {
 	if len(all) == 0 {
 		return true, nil
 	}
-	sample := s.leads.sample()
+	sample, limit := s.leads.sample(), int64(s.of.thresholds.Count)
 	rows, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]db.CandidateSelectivityRow, error) {
 		return s.of.queries.CandidateSelectivity(ctx, to, db.CandidateSelectivityParams{
-			Sharing: s.ids.sharing, MaxRows: probeLimit, Sample: sample, Predicates: encoded(all),
+			Sharing: s.ids.sharing, MaxRows: int32(limit), Sample: sample, Predicates: encoded(all),
 		})
 	})
 	if err != nil {
 		return false, err
 	}
 	rarest := slices.MinFunc(rows, func(a, b db.CandidateSelectivityRow) int {
-		if a.Found >= probeLimit && b.Found >= probeLimit {
+		if a.Found >= limit && b.Found >= limit {
 			return int(a.Sampled - b.Sampled)
 		}
 		return int(a.Found - b.Found)
 	})
-	isRare := rarest.Found < probeLimit || len(sample) > 0 && 4*int(rarest.Sampled) <= len(sample) && s.query.Limit > 0
+	isRare := rarest.Found < limit || len(sample) > 0 && 4*int(rarest.Sampled) <= len(sample) && s.query.Limit > 0
 	if !isRare {
-		s.leads.history = nil
 		return true, nil
 	}
 	s.chosen = &all[rarest.Position-1]
@@ -189,6 +185,3 @@ func (s *candidateSearch) restartFromRarest() (fits bool, err error) {
 	s.leads.leave(treesOf(s.chosen))
 	return rarest.Found > 0, nil
 }
-
-// minRarePage is the minimum number of providers to fetch; several may be in one tree.
-const minRarePage = 64

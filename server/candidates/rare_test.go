@@ -3,13 +3,15 @@ package candidates_test
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/postgres"
 )
 
 // unsharedForest returns the search in a forest without sharing providers.
-func unsharedForest(t *testing.T) *candidates.Search {
+func unsharedForest(t *testing.T) (*candidates.Search, *dbtest.DB) {
 	t.Helper()
 	made := dbtest.New(t)
 	if _, err := made.Pool.Exec(t.Context(), forest+"; DELETE FROM provider_aggregates WHERE sharing; ANALYZE"); err != nil {
@@ -20,14 +22,14 @@ func unsharedForest(t *testing.T) *candidates.Search {
 		t.Fatal(err)
 	}
 	t.Cleanup(opened.Close)
-	return candidates.New(opened)
+	return candidates.New(opened), made
 }
 
 // TestCandidates_IsolatedGroups_SearchTreesWithEnoughProviders: the number of providers of a class is the lead, and a
 // query does not follow the hint of one for more groups.
 func TestCandidates_IsolatedGroups_SearchTreesWithEnoughProviders(t *testing.T) {
 	t.Parallel()
-	search := unsharedForest(t)
+	search, _ := unsharedForest(t)
 	three, two := unshared()["more GPUs than any tree has"], unshared()["two GPUs, which few trees have"]
 	for range 3 {
 		for _, asked := range []question{three, two} {
@@ -75,3 +77,63 @@ func TestCandidates_SharingBegins_HintOfCountNotFollowed(t *testing.T) {
 
 // maxShuffledPage is how many trees more a search may read that shuffles its pages.
 const maxShuffledPage = 128
+
+// TestCandidates_RarePair_FollowsHint: two conditions that are rare together lead to the trees, and later queries begin
+// with them. The first one reads some hundred trees.
+func TestCandidates_RarePair_FollowsHint(t *testing.T) {
+	t.Parallel()
+	search, made := unsharedForest(t)
+	asked := unshared()["two traits, one on each half of the trees"]
+	for round := range 3 {
+		for _, random := range []bool{false, true} {
+			asked.query.Randomize = random
+			stats, err := readAll(t, search, asked.query)
+			if err != nil || stats.Candidates != asked.candidates || round > 0 && stats.Roots != 1 {
+				t.Errorf("error = %v: %d candidates in %d searched trees, want %d in 1", err, stats.Candidates, stats.Roots, asked.candidates)
+			}
+		}
+	}
+	// The hint leads to the trees of the pair in every snapshot, also to those that were added.
+	if _, err := made.Pool.Exec(t.Context(), "INSERT INTO provider_traits VALUES (1, 9007)"); err != nil {
+		t.Fatal(err)
+	}
+	if stats, err := readAll(t, search, asked.query); err != nil || stats.Candidates != 2*asked.candidates || stats.Roots != 2 {
+		t.Errorf("error = %v: %d candidates in %d searched trees, want %d in 2", err, stats.Candidates, stats.Roots, 2*asked.candidates)
+	}
+}
+
+// TestCandidates_RootsByPair_NoSequentialScan counts the scans of the function, whose statements EXPLAIN does not show.
+func TestCandidates_RootsByPair_NoSequentialScan(t *testing.T) {
+	t.Parallel()
+	for _, analyze := range []string{"", "; ANALYZE"} {
+		made := dbtest.New(t)
+		if _, err := made.Pool.Exec(t.Context(), forest+analyze); err != nil {
+			t.Fatal(err)
+		}
+		for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {
+			for _, call := range []string{"0, 9006, 9007", "0, 9008, 9009", "1, 9006, 60", "2, 59, 60"} {
+				for _, together := range []string{"true", "false"} {
+					var sequential, trees int64
+					statement := "SELECT count(*) FROM candidate_roots_by_pair(" + call + ", " + together + ", 0, 10000)"
+					err := pgx.BeginFunc(t.Context(), made.Pool, func(tx pgx.Tx) error {
+						if _, err := tx.Exec(t.Context(), "SET LOCAL plan_cache_mode = "+mode); err != nil {
+							return err
+						}
+						if err := tx.QueryRow(t.Context(), statement).Scan(&trees); err != nil {
+							return err
+						}
+						const scans = "SELECT sum(seq_scan)::bigint FROM pg_stat_xact_user_tables WHERE relname LIKE 'provider\\_%' OR relname = 'resource_providers'"
+						return tx.QueryRow(t.Context(), scans).Scan(&sequential)
+					})
+					if err != nil || sequential > 0 {
+						t.Errorf("%s with %s: error = %v, %d sequential scans", statement, mode, err, sequential)
+					}
+					want := map[string]int64{"0, 9006, 9007 true": 1, "0, 9006, 9007 false": 1, "0, 9008, 9009 false": 5000, "1, 9006, 60 true": 1, "1, 9006, 60 false": 1}
+					if trees != want[call+" "+together] {
+						t.Errorf("%s with %s: %d trees, want %d", statement, mode, trees, want[call+" "+together])
+					}
+				}
+			}
+		}
+	}
+}

@@ -36,6 +36,8 @@ type candidateSearch struct {
 	leads             leads
 	// chosen is the predicate that leads to the trees, nil if all trees are searched.
 	chosen *predicate
+	// pair is two predicates that lead to the trees, nil if none do.
+	pair *pair
 	// hint is what the last search of the kind found, nil if unknown.
 	hint *hint
 	// sent is the page that the database prefetches, if any.
@@ -87,10 +89,13 @@ func (s *candidateSearch) begin() (fits bool, err error) {
 	if s.query.isOrdered() {
 		return s.orderRareTrees()
 	}
-	if s.query.Limit == 0 && !s.leads.named {
+	if s.query.Limit == 0 {
 		// Without a limit the search visits all trees, unless a predicate is rare.
-		return s.restartFromRarest()
+		if s.leads.paired = true; !s.leads.named {
+			return s.restartFromRarest()
+		}
 	}
+	s.followPair()
 	return true, nil
 }
 
@@ -133,6 +138,14 @@ func (s *candidateSearch) next(wanted int) (*page, error) {
 		if fits, err := s.restartFromRarest(); !fits || err != nil {
 			return nil, err
 		}
+		if s.ids.sharing { // the search has no pairs
+			s.leads.paired, s.leads.history = true, nil
+		}
+	}
+	if s.shouldFindPair() {
+		if err := s.findPair(); err != nil {
+			return nil, err
+		}
 	}
 	sent, err := s.sent, error(nil)
 	if sent == nil {
@@ -142,79 +155,6 @@ func (s *candidateSearch) next(wanted int) (*page, error) {
 		return nil, err
 	}
 	return s.receive(sent)
-}
-
-const (
-	// sampleSize is the number of trees from which the search estimates selectivity.
-	sampleSize = 12
-	// maxPageSize limits the roots of one statement. Nova requests 1,000 candidates.
-	maxPageSize = 1000
-)
-
-// firstPage estimates how many trees the limit needs: several groups find several combinations in a tree.
-func (s *candidateSearch) firstPage() int {
-	suffixed := 0
-	for i := range s.query.Groups {
-		if s.query.Groups[i].Suffix != "" && !s.query.isCondition(i) {
-			suffixed++
-		}
-	}
-	each := 1
-	switch {
-	case s.query.BreadthFirst:
-	case len(s.query.Subtrees) > 0:
-		each = 2
-	case suffixed > 2:
-		each = 8
-	case suffixed == 2:
-		each = 4
-	}
-	if s.query.Limit == 0 {
-		return maxPageSize / 2
-	}
-	if s.query.LimitPerTree > 0 {
-		each = min(each, s.query.LimitPerTree)
-	}
-	return min((s.query.Limit+each-1)/each, maxPageSize)
-}
-
-// pageSize is the size of the next page.
-func (s *candidateSearch) pageSize(wanted int) int {
-	return min(s.neededTrees(wanted), s.of.maxTrees())
-}
-
-// neededTrees estimates how many trees have the wanted candidates, from the yield of the trees so far.
-func (s *candidateSearch) neededTrees(wanted int) int {
-	first := s.firstPage()
-	switch {
-	case s.hint != nil && s.hint.candidates > 0:
-		needed := (wanted*s.hint.leads + s.hint.candidates - 1) / s.hint.candidates
-		needed += needed/4 + 1
-		if s.rng != nil && s.chosen != nil && s.leads.kind != leadFree {
-			needed = max(needed, probeLimit) // the lead has no random start, so the search shuffles
-		}
-		return min(needed, maxPageSize)
-	case s.query.Limit == 0 || s.tally.Roots == 0:
-		return s.atLeast(first)
-	case s.tally.Candidates == 0:
-		return s.atLeast(min(2*s.tally.Roots, maxPageSize))
-	}
-	// A few trees too many cost less than another page.
-	needed := (wanted*s.tally.Roots+s.tally.Candidates-1)/s.tally.Candidates + 2
-	return s.atLeast(min(needed+needed/2, max(first, 3*s.tally.Roots), maxPageSize))
-}
-
-// atLeast returns the size of a page whose roots may repeat: several providers of a tree can meet a predicate. Pages that
-// the search shuffles are larger.
-func (s *candidateSearch) atLeast(most int) int {
-	switch {
-	case s.chosen == nil:
-		return most
-	case s.rng != nil:
-		return max(most, probeLimit)
-	default:
-		return max(most, minRarePage)
-	}
 }
 
 // pendingPage is a page that the database is executing.
@@ -227,6 +167,9 @@ type pendingPage struct {
 
 // send sends the query for the next trees; nil if there are none.
 func (s *candidateSearch) send(wanted int) (*pendingPage, error) {
+	if err := s.loadPair(); err != nil {
+		return nil, err
+	}
 	args, more := s.leads.next(s.pageSize(wanted))
 	if !more {
 		return nil, nil

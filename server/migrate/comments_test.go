@@ -34,7 +34,7 @@ func TestMigration_EveryObject_HasAComment(t *testing.T) {
 	db := dbtest.New(t)
 	wantRows(t, db, undescribed)
 	wantRows(t, db, "SELECT col_description('traits'::regclass, 2)", "Name in the API.")
-	wantRows(t, db, "SELECT obj_description('provider_traits_trait_id_idx'::regclass, 'pg_class')", "Providers that have a trait.")
+	wantRows(t, db, "SELECT obj_description('provider_traits_trait_id_idx'::regclass, 'pg_class')", "Providers that have a trait, tree by tree: for candidates with two traits, two such lists are merged.")
 	wantRows(t, db, "SELECT (obj_description('allocation_replace'::regproc, 'pg_proc') <> '')::text", "true")
 	// The query itself finds objects without a comment.
 	if _, err := db.Pool.Exec(t.Context(), "CREATE TABLE cargo (tons int); COMMENT ON COLUMN traits.name IS NULL"); err != nil {

@@ -25,7 +25,7 @@ import (
 // Options are the dependencies of the operations.
 type Options struct {
 	Store *store.Store
-	// Search finds allocation candidates.
+	// Search finds allocation candidates; nil: one with the default thresholds.
 	Search *candidates.Search
 	// IncompleteProject and IncompleteUser are the project and user of allocations that clients below microversion 1.8
 	// create, whose requests do not contain them.

@@ -1,8 +1,8 @@
 -- Trigger: updates resource_providers.aggregate_ids, and provider_aggregates.sharing of new memberships.
 --
--- Runs after every statement that inserts or deletes rows of provider_aggregates (only triggers update
--- them). The caller of such a statement has locked the provider's row FOR NO KEY UPDATE (provider_lock). It
--- does not write rows that are correct already; provider_traits_denormalize explains why.
+-- Runs after every statement that inserts or deletes rows of provider_aggregates (triggers update sharing, and
+-- provider_reparent root_id). The caller of such a statement has locked the provider's row FOR NO KEY UPDATE
+-- (provider_lock). It does not write rows that are correct already; provider_traits_denormalize explains why.
 CREATE OR REPLACE FUNCTION provider_aggregates_denormalize() RETURNS trigger
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -25,9 +25,10 @@ BEGIN
         WHERE existing.provider_id = v_locked.provider_id AND aggregate.id = existing.aggregate_id
           AND aggregate.uuid <> ALL (p_aggregates)
     )
-    INSERT INTO provider_aggregates (provider_id, aggregate_id)
-    SELECT v_locked.provider_id, aggregate.id FROM aggregates AS aggregate
-    WHERE aggregate.uuid = ANY (p_aggregates)
+    INSERT INTO provider_aggregates (provider_id, aggregate_id, root_id)
+    SELECT v_locked.provider_id, aggregate.id, provider.root_id
+    FROM aggregates AS aggregate, resource_providers AS provider
+    WHERE aggregate.uuid = ANY (p_aggregates) AND provider.id = v_locked.provider_id
     ORDER BY aggregate.id
     ON CONFLICT DO NOTHING;
     RETURN CASE WHEN p_generation IS NULL

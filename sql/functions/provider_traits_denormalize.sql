@@ -1,6 +1,7 @@
 -- Trigger: updates resource_providers.trait_ids and provider_aggregates.sharing from provider_traits.
 --
--- Runs after every statement that inserts or deletes rows of provider_traits (no statement updates them).
+-- Runs after every statement that inserts or deletes rows of provider_traits (only provider_reparent updates
+-- them, and only root_id).
 -- The caller of such a statement has locked the provider's row FOR NO KEY UPDATE (provider_lock).
 --
 -- It does not write rows that are correct already, so a statement that deletes and inserts writes the

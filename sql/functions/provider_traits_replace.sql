@@ -26,8 +26,10 @@ BEGIN
         WHERE existing.provider_id = v_locked.provider_id AND existing.trait_id <> ALL (coalesce(v_requested, '{}'))
         RETURNING existing.trait_id
     ), inserted AS (
-        INSERT INTO provider_traits (provider_id, trait_id)
-        SELECT v_locked.provider_id, requested.id FROM unnest(v_requested) AS requested (id) ORDER BY requested.id
+        INSERT INTO provider_traits (provider_id, trait_id, root_id)
+        SELECT v_locked.provider_id, requested.id, provider.root_id
+        FROM resource_providers AS provider, unnest(v_requested) AS requested (id)
+        WHERE provider.id = v_locked.provider_id ORDER BY requested.id
         ON CONFLICT DO NOTHING
         RETURNING trait_id
     )

@@ -53,12 +53,15 @@ CREATE TABLE provider_generations (
 CREATE TABLE provider_traits (
     provider_id bigint NOT NULL, -- Provider that has the trait.
     trait_id int NOT NULL, -- Trait.
+    -- Copy of the provider's root_id: the trees that have a trait are in one index range. A transaction that
+    -- changes or copies it holds the row lock of the provider.
+    root_id bigint NOT NULL,
     PRIMARY KEY (provider_id, trait_id),
     CONSTRAINT provider_traits_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES resource_providers (id),
     CONSTRAINT provider_traits_trait_id_fkey FOREIGN KEY (trait_id) REFERENCES traits (id)
 );
--- Providers that have a trait.
-CREATE INDEX provider_traits_trait_id_idx ON provider_traits (trait_id, provider_id);
+-- Providers that have a trait, tree by tree: for candidates with two traits, two such lists are merged.
+CREATE INDEX provider_traits_trait_id_idx ON provider_traits (trait_id, root_id, provider_id);
 
 -- Aggregates of providers.
 CREATE TABLE provider_aggregates (
@@ -67,11 +70,12 @@ CREATE TABLE provider_aggregates (
     -- Whether the provider has the trait MISC_SHARES_VIA_AGGREGATE; maintained by triggers on provider_traits
     -- and provider_aggregates.
     sharing bool NOT NULL DEFAULT false,
+    root_id bigint NOT NULL, -- Copy of the provider's root_id, as that of provider_traits.
     PRIMARY KEY (provider_id, aggregate_id),
     CONSTRAINT provider_aggregates_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES resource_providers (id),
     CONSTRAINT provider_aggregates_aggregate_id_fkey FOREIGN KEY (aggregate_id) REFERENCES aggregates (id)
 );
--- Providers in an aggregate.
-CREATE INDEX provider_aggregates_aggregate_id_idx ON provider_aggregates (aggregate_id, provider_id);
+-- Providers in an aggregate, tree by tree.
+CREATE INDEX provider_aggregates_aggregate_id_idx ON provider_aggregates (aggregate_id, root_id, provider_id);
 -- Sharing providers in an aggregate: few among up to 10,000 hosts.
 CREATE INDEX provider_aggregates_sharing_idx ON provider_aggregates (aggregate_id, provider_id) WHERE sharing;

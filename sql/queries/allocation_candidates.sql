@@ -170,9 +170,9 @@ WHERE inventory.provider_id = ANY(ARRAY(
     SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT root.id FROM roots AS root))));
 
 -- CandidatePage for deployments with sharing providers, for same_subtree, for roots in aggregates, for shared amounts, and for
--- further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids, 'pack' those of the next
--- inventories of class_id with the least free capacity, 'count' the next trees with so many providers of class_id (a
--- position is the number of providers and the root). Called by Search.List.
+-- further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids (a position is the root
+-- and the provider), 'pack' those of the next inventories of class_id with the least free capacity, 'count' the next trees
+-- with so many providers of class_id (a position is the number of providers and the root). Called by Search.List.
 --
 -- The root of a tree is in an aggregate of each set of root_member_of ('{"{aggregate ids}"}'), and in none of
 -- root_not_member_of. An inventory whose amount several providers can share has list {min_unit, step_size}.
@@ -268,31 +268,30 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         LIMIT @max_rows::int
     )
     UNION ALL
-    SELECT provider.root_id, provider.id, 0::bigint
+    SELECT rare.root_id, rare.provider_id, rare.root_id
     FROM (
-        SELECT DISTINCT member.provider_id
+        SELECT DISTINCT member.root_id, member.provider_id
         FROM unnest(@lead_ids::int[]) AS requested (id)
         CROSS JOIN LATERAL (
             (
-                SELECT provider_trait.provider_id FROM provider_traits AS provider_trait
-                WHERE @lead::text = 'trait' AND provider_trait.trait_id = requested.id AND provider_trait.provider_id > @after_id::bigint
-                ORDER BY provider_trait.provider_id
+                SELECT provider_trait.root_id, provider_trait.provider_id FROM provider_traits AS provider_trait
+                WHERE @lead::text = 'trait' AND provider_trait.trait_id = requested.id
+                  AND (provider_trait.root_id, provider_trait.provider_id) > (@after_position::bigint, @after_id::bigint)
+                ORDER BY provider_trait.root_id, provider_trait.provider_id
                 LIMIT @max_rows::int
             )
             UNION ALL
             (
-                SELECT member.provider_id FROM provider_aggregates AS member
-                WHERE @lead::text = 'aggregate' AND member.aggregate_id = requested.id AND member.provider_id > @after_id::bigint
-                ORDER BY member.provider_id
+                SELECT member.root_id, member.provider_id FROM provider_aggregates AS member
+                WHERE @lead::text = 'aggregate' AND member.aggregate_id = requested.id
+                  AND (member.root_id, member.provider_id) > (@after_position::bigint, @after_id::bigint)
+                ORDER BY member.root_id, member.provider_id
                 LIMIT @max_rows::int
             )
         ) AS member
-        ORDER BY member.provider_id
+        ORDER BY member.root_id, member.provider_id
         LIMIT @max_rows::int
     ) AS rare
-    CROSS JOIN LATERAL (
-        SELECT provider.id, provider.root_id FROM resource_providers AS provider WHERE provider.id = rare.provider_id OFFSET 0
-    ) AS provider
     UNION ALL
     (
         SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
@@ -556,7 +555,7 @@ WITH counted AS MATERIALIZED (
             ) AS anchored
         ) END), 0)
         FROM (
-            -- The order of the index; without it PostgreSQL 18 scans the table in custom plans.
+            -- The order of the index; without it PostgreSQL scans the table in custom plans.
             SELECT with_capacity.provider_id FROM (
                 SELECT inventory.provider_id FROM inventories AS inventory
                 WHERE inventory.class_id = (predicate.part ->> 'class')::int
@@ -567,13 +566,15 @@ WITH counted AS MATERIALIZED (
             SELECT provider_trait.provider_id
             FROM unnest((predicate.part ->> 'traits')::int[]) AS requested (id)
             CROSS JOIN LATERAL (
-                SELECT provider_trait.provider_id FROM provider_traits AS provider_trait WHERE provider_trait.trait_id = requested.id LIMIT @max_rows::int
+                SELECT provider_trait.provider_id FROM provider_traits AS provider_trait WHERE provider_trait.trait_id = requested.id
+                ORDER BY provider_trait.root_id, provider_trait.provider_id LIMIT @max_rows::int
             ) AS provider_trait
             UNION ALL
             SELECT member.provider_id
             FROM unnest((predicate.part ->> 'aggregates')::int[]) AS requested (id)
             CROSS JOIN LATERAL (
-                SELECT member.provider_id FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id LIMIT @max_rows::int
+                SELECT member.provider_id FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id
+                ORDER BY member.root_id, member.provider_id LIMIT @max_rows::int
             ) AS member
             UNION ALL
             SELECT with_count.root_id FROM (
@@ -609,6 +610,40 @@ SELECT
     ) END::bigint AS sampled
 FROM counted AS predicate
 ORDER BY predicate.position;
+
+-- Returns which predicates the providers of some trees satisfy, so that the search can find two that are common, but rare
+-- together. A predicate is a JSON object with a bit of its own, and traits or aggregates ('{ids}', any of them). Providers that
+-- satisfy none are omitted. Called by Search.List if the trees of the chosen lead keep giving too few candidates. Locks nothing.
+-- Plan: resource_providers_root_id_idx for all trees at once.
+-- name: CandidateSample :many
+WITH predicates AS MATERIALIZED (
+    SELECT
+        (part ->> 'bit')::bigint AS bit,
+        (part ->> 'traits')::int[] AS traits,
+        (part ->> 'aggregates')::int[] AS aggregates
+    FROM jsonb_array_elements(@predicates::jsonb) AS part
+)
+SELECT member.root_id, member.met::bigint AS met
+FROM (
+    SELECT provider.root_id, (
+        SELECT bit_or(predicate.bit) FROM predicates AS predicate
+        WHERE provider.trait_ids && predicate.traits OR provider.aggregate_ids && predicate.aggregates
+    ) AS met
+    FROM resource_providers AS provider
+    WHERE provider.root_id = ANY(@roots::bigint[])
+) AS member
+WHERE member.met IS NOT NULL
+ORDER BY member.root_id;
+
+-- Returns the next trees that satisfy two conditions together, each a trait or an aggregate: see candidate_roots_by_pair.
+-- Called by Search.List for two predicates that are common, but rare together. Locks nothing.
+-- Plan: a merge join of two index ranges; its cost follows the number of providers that satisfy either.
+-- name: CandidateRootsByPair :many
+SELECT pair.root_id::bigint AS root_id
+FROM candidate_roots_by_pair(
+    @aggregates::int, @first::int, @second::int, @together::bool, @after::bigint, @max_rows::int
+) AS pair (root_id)
+ORDER BY pair.root_id;
 
 -- Returns the names of classes and traits in summaries. Called by Search.List for those whose names it does not know yet.
 -- Plan: primary keys.

@@ -73,15 +73,17 @@ FROM import_staging_resource_providers AS source
 ORDER BY source.id;
 
 -- name: ImportWriteProviderTraits :execrows
-INSERT INTO provider_traits (provider_id, trait_id)
-SELECT source.resource_provider_id, trait.trait_id
+INSERT INTO provider_traits (provider_id, trait_id, root_id)
+SELECT source.resource_provider_id, trait.trait_id, provider.root_id
 FROM import_staging_provider_traits AS source JOIN import_staging_traits AS trait ON trait.id = source.trait_id
+JOIN import_staging_resource_providers AS provider ON provider.id = source.resource_provider_id
 ORDER BY source.resource_provider_id, trait.trait_id;
 
 -- name: ImportWriteProviderAggregates :execrows
-INSERT INTO provider_aggregates (provider_id, aggregate_id)
-SELECT DISTINCT source.resource_provider_id, aggregate.id
+INSERT INTO provider_aggregates (provider_id, aggregate_id, root_id)
+SELECT DISTINCT source.resource_provider_id, aggregate.id, provider.root_id
 FROM import_staging_provider_aggregates AS source
+JOIN import_staging_resource_providers AS provider ON provider.id = source.resource_provider_id
 JOIN import_staging_aggregates AS original ON original.id = source.aggregate_id
 JOIN aggregates AS aggregate ON aggregate.uuid = original.uuid
 ORDER BY source.resource_provider_id, aggregate.id;

@@ -133,13 +133,13 @@ func (l loader) traits(ctx context.Context) error {
 		}
 	}
 	return l.run(ctx, `
-INSERT INTO provider_traits (provider_id, trait_id)
-SELECT (tree - 1) * $2::bigint + item.place, trait.id
+INSERT INTO provider_traits (provider_id, trait_id, root_id)
+SELECT (tree - 1) * $2::bigint + item.place, trait.id, (tree - 1) * $2::bigint + 1
 FROM generate_series(1, $1::bigint) AS tree,
     unnest($3::int[], $4::text[]) AS item (place, name)
     JOIN traits AS trait ON trait.name = item.name
 UNION ALL
-SELECT (tree - 1) * $2::bigint + 1, half.id
+SELECT (tree - 1) * $2::bigint + 1, half.id, (tree - 1) * $2::bigint + 1
 FROM generate_series(1, $1::bigint) AS tree
     JOIN traits AS half ON half.name = CASE WHEN tree % 2 = 0 THEN $5 ELSE $6 END
 ORDER BY 1, 2`, l.trees, len(l.shape.members), places, names, lowerHalf, upperHalf)
@@ -158,13 +158,13 @@ SELECT md5('aggregate ' || $2::bigint || '/' || number)::uuid FROM generate_seri
 	}
 	// One statement, since the triggers run once for each.
 	return l.run(ctx, `
-INSERT INTO provider_aggregates (provider_id, aggregate_id)
-SELECT (tree - 1) * $2::bigint + 1, aggregate.id
+INSERT INTO provider_aggregates (provider_id, aggregate_id, root_id)
+SELECT (tree - 1) * $2::bigint + 1, aggregate.id, (tree - 1) * $2::bigint + 1
 FROM generate_series(1, $1::bigint) AS tree, unnest($3::bigint[]) AS size
     JOIN aggregates AS aggregate ON true
 WHERE aggregate.uuid = md5('aggregate ' || size || '/' || (tree - 1) / size)::uuid
 UNION ALL
-SELECT storage.id, aggregate.id
+SELECT storage.id, aggregate.id, storage.id
 FROM resource_providers AS storage
     JOIN aggregates AS aggregate ON aggregate.uuid = md5('aggregate ' || ($3::bigint[])[1] || '/' || substr(storage.name, 9))::uuid
 WHERE storage.name LIKE 'storage-%'

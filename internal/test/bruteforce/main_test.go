@@ -17,6 +17,7 @@ import (
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/postgres"
 )
@@ -41,6 +42,8 @@ type setting struct {
 	most int
 	// pooler opens the connections as through a pooler, so that rows have the text format.
 	pooler bool
+	// eager has the server change its way to find trees after each tree, and read trees one by one.
+	eager bool
 }
 
 // plenty is a maximum that no query exceeds. With a maximum, one statement finds the candidates in most cases.
@@ -59,6 +62,8 @@ var settings = []setting{
 	{name: "randomized, at most 2", strategy: "depth-first", random: true, most: 2},
 	{name: "through a pooler", strategy: "depth-first", most: -1, pooler: true},
 	{name: "through a pooler, at most 1000", strategy: "breadth-first", most: plenty, pooler: true},
+	{name: "eager", strategy: "depth-first", most: plenty, eager: true},
+	{name: "eager and randomized, at most 3", strategy: "breadth-first", random: true, most: 3, eager: true},
 }
 
 // isCutting reports whether the maximum can drop candidates.
@@ -95,6 +100,9 @@ func setup(t testing.TB) *bundle {
 		made.handlers = append(made.handlers, servertest.Handlers(on, func(options *server.Options) {
 			options.Log = servertest.Log(t)
 			options.Placement.Candidates = placement.CandidateOptions{Max: each.most, Strategy: each.strategy, Randomize: each.random}
+			if each.eager {
+				options.Placement.Search = candidates.NewWithThresholds(on.Pool(), candidates.Thresholds{Count: 1, PageSize: 1})
+			}
 		}).Public)
 	}
 	return made

@@ -82,7 +82,7 @@ func membersOf(subset int) (members []int) {
 	return members
 }
 
-func TestCanSplit_RandomProviders_MatchNaiveSearch(t *testing.T) {
+func TestCandidates_RandomSplits_MatchNaiveSearch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.IntRange(1, 2).Draw(t, "classes")
@@ -123,8 +123,8 @@ func TestCanSplit_RandomProviders_MatchNaiveSearch(t *testing.T) {
 	})
 }
 
-// TestCanSplit_HugeAmounts_NoOverflow has amounts of which two exceed the range of int64.
-func TestCanSplit_HugeAmounts_NoOverflow(t *testing.T) {
+// TestCandidates_SplitOfHugeAmount_NoOverflow has amounts of which two exceed the range of int64.
+func TestCandidates_SplitOfHugeAmount_NoOverflow(t *testing.T) {
 	t.Parallel()
 	provider := split.Provider{Parts: []split.Range{split.RangeOf(math.MaxInt64-1, 1, 1)}}
 	search := split.NewSearch([]int64{math.MaxInt64}, []split.Provider{provider, provider, provider}, func() error { return nil })
@@ -140,8 +140,8 @@ func TestCanSplit_HugeAmounts_NoOverflow(t *testing.T) {
 	}
 }
 
-// TestCanSplit_ManyProviders_SetsComeLazily finds the first sets of 64 providers, none of which is needed.
-func TestCanSplit_ManyProviders_SetsComeLazily(t *testing.T) {
+// TestCandidates_SplitOverManyProviders_SetsComeLazily finds the first sets of 64 providers, none of which is needed.
+func TestCandidates_SplitOverManyProviders_SetsComeLazily(t *testing.T) {
 	t.Parallel()
 	var providers []split.Provider
 	for i := range 64 {
