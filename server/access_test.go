@@ -15,7 +15,6 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/route"
 )
@@ -220,10 +219,10 @@ func askAs(handler http.Handler, op *route.Operation, query string, headers []st
 	r.Header.Set("X-Auth-Token", "u:mine")
 	r.Header.Set("Content-Type", "application/json")
 	if strings.HasPrefix(op.Path, "/v1") {
-		r.Header.Set("X-OpenStack-Ironic-API-Version", newest(op, baremetal.API().Max))
-		r.Header.Set(microversion.Header, microversion.ExtensionService+" "+microversion.ExtensionVersion)
+		r.Header.Set("X-OpenStack-Ironic-API-Version", newest(op, baremetal.API(nil).Max).String())
+		r.Header.Set(microversion.Header, microversion.ExtensionMax.HeaderValue())
 	} else {
-		r.Header.Set(microversion.Header, "placement "+newest(op, placement.API().Max))
+		r.Header.Set(microversion.Header, newest(op, microversion.Berth(uint8(microversion.ExtensionMax))).HeaderValue())
 	}
 	for pair := range slices.Chunk(headers, 2) {
 		r.Header.Set(pair[0], pair[1])
@@ -234,11 +233,11 @@ func askAs(handler http.Handler, op *route.Operation, query string, headers []st
 }
 
 // newest returns the last version that has an operation.
-func newest(op *route.Operation, latest microversion.Version) string {
+func newest(op *route.Operation, latest microversion.Version) microversion.Version {
 	if last := op.Variants[len(op.Variants)-1]; last.Gone {
-		return (last.Since - 1).String()
+		return last.Since - 1
 	}
-	return latest.String()
+	return latest
 }
 
 // TestPolicy_FileChanged_AppliesToBothAPIs changes a file while the server runs.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthd/berth/server/apierr"
-	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/request"
 )
@@ -51,15 +51,15 @@ func (f *frontHandler) serveBaremetal(w http.ResponseWriter, r *http.Request, pa
 		return
 	}
 	version.SetBaremetalHeaders(w.Header())
-	extended, err := microversion.Extended(r.Header)
+	extension, extended, err := microversion.NegotiateExtension(microversion.Parse(r.Header.Values(microversion.Header)))
 	r = withCallerAndVersion(r, caller, version)
-	switch {
-	case err != nil:
-		err = fault.New(fault.NotAcceptable, "%s", err)
-	case extended:
-		err = f.limiter.run(f.extended, w, r)
-	default:
-		err = f.limiter.run(f.baremetal, w, r)
+	if err == nil {
+		table := f.baremetal
+		if extended {
+			table = f.extended[baremetal.NearestExtension(extension)]
+			request.From(r.Context()).Microversion += ", " + extension.HeaderValue()
+		}
+		err = f.limiter.run(table, w, r)
 	}
 	if err != nil {
 		apierr.Write(w, r, err)

@@ -16,7 +16,7 @@ func SetSchemaState(options *Options, check func(context.Context) (migrate.State
 
 // BaremetalTableOfEveryVersion returns a route table that builds an API for each version.
 func BaremetalTableOfEveryVersion() *route.Table {
-	api := baremetal.API()
+	api := baremetal.API(nil)
 	api.Changes = nil
 	return route.New(baremetal.Operations(baremetal.Options{}), route.Options{
 		API: api, Policy: policy.NewBaremetal(), Tags: baremetal.Tags(), Schemas: baremetal.Schemas(),

@@ -29,8 +29,8 @@ type frontHandler struct {
 	table *route.Table
 	// baremetal is nil if that API is disabled.
 	baremetal *route.Table
-	// extended serves clients that request the extensions of that API.
-	extended  *route.Table
+	// extended serves clients that select the extensions of that API, for each of baremetal.Extensions.
+	extended  map[microversion.Extension]*route.Table
 	prefix    string
 	log       *slog.Logger
 	accessLog bool
@@ -157,14 +157,11 @@ func (f *frontHandler) serve(w http.ResponseWriter, r *http.Request) {
 		caller = admitted
 	}
 	r.URL.Path = path
-	version, err := microversion.Negotiate(microversion.Parse(r.Header.Values(microversion.Header)))
-	if err != nil {
-		apierr.Write(w, withCaller(r, caller), err)
-		return
+	r, err := negotiatePlacement(w, r, caller, path)
+	if err == nil {
+		err = checkLength(r)
 	}
-	version.SetHeaders(w.Header())
-	r = withCallerAndVersion(r, caller, version)
-	if err = checkLength(r); err == nil {
+	if err == nil {
 		err = fault.New(fault.NotFound, "")
 		if mounted {
 			err = f.limiter.run(f.table, w, r)
@@ -173,6 +170,30 @@ func (f *frontHandler) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		apierr.Write(w, r, err)
 	}
+}
+
+// negotiatePlacement returns the request with its caller and version, and announces the version. The order of its steps
+// is the order of the errors: the microversion, the version of the extensions, their combination. After the last error
+// the microversion is known and announced.
+func negotiatePlacement(w http.ResponseWriter, r *http.Request, caller auth.Caller, path string) (*http.Request, error) {
+	requested := microversion.Parse(r.Header.Values(microversion.Header))
+	version, err := microversion.Negotiate(requested)
+	if err != nil {
+		return withCaller(r, caller), err
+	}
+	extension, _, err := microversion.NegotiateExtension(requested)
+	if err != nil {
+		return withCaller(r, caller), err
+	}
+	version, err = microversion.Extend(requested, version, extension)
+	if auth.IsOpen(path) {
+		err = nil // the versions document has no extensions
+	}
+	version.SetHeaders(w.Header())
+	if err == nil {
+		extension.AddHeader(w.Header())
+	}
+	return withCallerAndVersion(r, caller, version), err
 }
 
 // withCaller returns a request with its caller, for the log, before its version is known.
@@ -185,7 +206,7 @@ func withCaller(r *http.Request, caller auth.Caller) *http.Request {
 // withCallerAndVersion returns a request with its caller and version.
 func withCallerAndVersion(r *http.Request, caller auth.Caller, version microversion.Version) *http.Request {
 	info := request.From(r.Context())
-	info.Microversion = version.String()
+	info.Microversion = version.Label()
 	r = r.WithContext(microversion.With(auth.With(r.Context(), caller), version))
 	info.HTTP = r
 	return r

@@ -21,6 +21,7 @@ import (
 	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/loglimit"
+	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/migrate"
 	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/policy"
@@ -62,7 +63,7 @@ type Options struct {
 	RequestTimeout time.Duration
 	// Placement has the options of the Placement API, whose Store and Search New sets.
 	Placement placement.Options
-	// Baremetal has the options of the Bare Metal API, whose Store and Extended New sets; nil: paths below /v1
+	// Baremetal has the options of the Bare Metal API, whose Store and Extension New sets; nil: paths below /v1
 	// are not found.
 	Baremetal *baremetal.Options
 
@@ -105,8 +106,8 @@ func New(options Options) Handlers {
 	bodies := route.NewBudget(options.Bodies.Memory, options.Limits.Queue, options.Limits.Wait)
 	metrics, limiter := newMetrics(options), newLimiter(options.Limits, options.Spool)
 	metrics.registry.MustRegister(limiter, limiter.writing, spoolCollector{options.Spool}, newBodyMetrics(bodies))
-	placement, baremetal := placementTable(options, bodies), baremetalTable(options, bodies, false)
-	documents := newDocuments(options.Prefix, placement, baremetal)
+	placement, machines, extended := placementTable(options, bodies), baremetalTable(options, bodies, nil), extendedTables(options, bodies)
+	documents := newDocuments(options.Prefix, placement, machines)
 	front := &frontHandler{
 		table: placement, prefix: options.Prefix, log: options.Log, accessLog: options.AccessLog,
 		timeout: options.RequestTimeout, open: newOpenPaths(options, metrics, documents), metrics: metrics,
@@ -115,7 +116,7 @@ func New(options Options) Handlers {
 		refusedLog: loglimit.New(authLogInterval), unavailableLog: loglimit.New(authLogInterval),
 	}
 	if options.Baremetal != nil {
-		front.baremetal, front.extended = baremetal, baremetalTable(options, bodies, true)
+		front.baremetal, front.extended = machines, extended
 	}
 	return Handlers{
 		Public: front.observe(cors.Wrap(recoverPanics(front.serve), options.CORS)),
@@ -128,7 +129,21 @@ func New(options Options) Handlers {
 func Table(options Options) *route.Table { return placementTable(options, nil) }
 
 // BaremetalTable is Table for the Bare Metal API without Berth's extensions.
-func BaremetalTable(options Options) *route.Table { return baremetalTable(options, nil, false) }
+func BaremetalTable(options Options) *route.Table { return baremetalTable(options, nil, nil) }
+
+// ExtendedBaremetalTable is BaremetalTable with Berth's extensions up to a version.
+func ExtendedBaremetalTable(options Options, extension microversion.Extension) *route.Table {
+	return baremetalTable(options, nil, &extension)
+}
+
+// extendedTables returns the tables of the Bare Metal API with extensions, by the versions at which they change.
+func extendedTables(options Options, bodies *route.Budget) map[microversion.Extension]*route.Table {
+	tables := map[microversion.Extension]*route.Table{}
+	for _, extension := range baremetal.Extensions {
+		tables[extension] = baremetalTable(options, bodies, &extension)
+	}
+	return tables
+}
 
 func placementTable(options Options, bodies *route.Budget) *route.Table {
 	api := options.Placement
@@ -145,14 +160,14 @@ func placementTable(options Options, bodies *route.Budget) *route.Table {
 	})
 }
 
-func baremetalTable(options Options, bodies *route.Budget, extended bool) *route.Table {
+func baremetalTable(options Options, bodies *route.Budget, extension *microversion.Extension) *route.Table {
 	var api baremetal.Options
 	if options.Baremetal != nil {
 		api = *options.Baremetal
 	}
-	api.Store, api.Extended = options.Store, extended
+	api.Store, api.Extension = options.Store, extension
 	return route.New(baremetal.Operations(api), route.Options{
-		API:    baremetal.API(),
+		API:    baremetal.API(extension),
 		Policy: cmp.Or(options.BaremetalPolicy, policy.NewBaremetal()),
 		Bodies: options.Bodies, Budget: bodies,
 		Tags:    baremetal.Tags(),

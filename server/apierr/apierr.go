@@ -6,6 +6,7 @@
 package apierr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -102,17 +103,34 @@ func From(ctx context.Context, err error) *Response {
 		Status: code, Title: title(code), RequestID: info.ID,
 		Detail: detail(code, methodOf(info), found.Detail),
 	}
-	if version, ok := microversion.Lookup(ctx); ok && version.HasErrorCode() {
-		item.Code = found.Code
-		if item.Code == "" {
-			item.Code = fault.CodeUndefined
-		}
+	version, negotiated := microversion.Lookup(ctx)
+	switch {
+	case isExtensionCode(found.Code), negotiated && version.HasErrorCode():
+		item.Code = cmp.Or(found.Code, fault.CodeUndefined)
 	}
 	var unsupported *microversion.UnsupportedError
 	if errors.As(err, &unsupported) {
 		item.MaxVersion, item.MinVersion = microversion.Max.String(), microversion.Min.String()
 	}
 	return &Response{Errors: []Item{item}, format: format(info), headers: headers(found)}
+}
+
+// isExtensionCode reports whether an error code is one of the negotiation of extensions.
+func isExtensionCode(code string) bool {
+	return code == fault.CodeExtensionUnsupported || code == fault.CodeExtensionCombination
+}
+
+// ofExtensions returns the fault for an error of the negotiation of extensions, and any other error unchanged.
+func ofExtensions(err error) error {
+	var unsupported *microversion.ExtensionError
+	var combination *microversion.CombinationError
+	switch {
+	case errors.As(err, &unsupported):
+		return fault.New(fault.NotAcceptable, "%s", unsupported).WithCode(fault.CodeExtensionUnsupported)
+	case errors.As(err, &combination):
+		return fault.New(fault.Invalid, "%s", combination).WithCode(fault.CodeExtensionCombination)
+	}
+	return err
 }
 
 // classify returns the fault for an error that is not a fault: an unsupported version, a canceled request, or an

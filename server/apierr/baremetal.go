@@ -107,6 +107,7 @@ type StatusError interface {
 
 // ResponseFor returns the response to an error in the format of the requested API.
 func ResponseFor(ctx context.Context, err error) StatusError {
+	err = ofExtensions(err)
 	if found := fault.As(err); found != nil {
 		info := request.From(ctx)
 		info.ErrorCode, info.OutcomeUnknown = found.Code, found.OutcomeUnknown

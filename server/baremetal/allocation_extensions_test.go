@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/store"
 )
 
@@ -31,8 +32,8 @@ func TestNodeAllocation_NoExtensionVersion_ExtensionsRejected(t *testing.T) {
 		}
 		s.send(http.MethodPost, "/v1/allocations/a/retry", version, nil).wants(http.StatusNotFound)
 	}
-	s.send(http.MethodPost, "/v1/allocations", "baremetal 1.82, berth 1.1", map[string]any{"resource_class": "gold"}).refuses(
-		http.StatusNotAcceptable, "Version 1.1 of berth was requested but is not supported by this service, which has 1.0.")
+	s.send(http.MethodPost, "/v1/allocations", "baremetal 1.82, berth 1.99", map[string]any{"resource_class": "gold"}).refuses(
+		http.StatusNotAcceptable, (&microversion.ExtensionError{Text: "1.99"}).Error())
 	s.get("/v1/allocations", "1.82").is(map[string]any{"allocations": []any{}})
 }
 

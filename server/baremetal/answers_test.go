@@ -46,7 +46,7 @@ func things() *route.Table {
 			ID: "thing-delete", Method: http.MethodDelete, Path: path, Rule: policy.NodesDelete, Checks: only,
 			Variants: []route.Variant{route.From(v(52), dropped)},
 		},
-	}, route.Options{API: API(), Policy: policy.NewBaremetal(), Bodies: route.BodyLimits{Max: 1 << 20}})
+	}, route.Options{API: API(nil), Policy: policy.NewBaremetal(), Bodies: route.BodyLimits{Max: 1 << 20}})
 }
 
 func sendTo(t *testing.T, table *route.Table, at microversion.Version, method, body string) *httptest.ResponseRecorder {

@@ -77,8 +77,8 @@ type Options struct {
 	Decide func(uuid.UUID)
 	// HeartbeatTimeout is the age of a heartbeat after which a conductor counts as dead.
 	HeartbeatTimeout time.Duration
-	// Extended enables Berth's extensions of the API; without it, requests for them are rejected.
-	Extended bool
+	// Extension enables Berth's extensions of the API up to a version; nil: requests for them are rejected.
+	Extension *microversion.Extension
 	// ListenURL is the address of the database for LISTEN, without a transaction pooler. Empty: the address that the
 	// store uses.
 	ListenURL string
@@ -107,7 +107,7 @@ type operations struct {
 func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, conductor: options.Conductor, decide: options.Decide, heartbeatTimeout: options.HeartbeatTimeout,
-		extended: options.Extended, decisionHub: newDecisions(options),
+		extended: options.Extension != nil, decisionHub: newDecisions(options),
 		lockTimeout: options.LockTimeout, stopping: options.Stopping,
 	}
 	var all []*route.Operation

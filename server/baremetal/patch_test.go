@@ -92,7 +92,7 @@ type thing struct {
 var thingShape = newShape[thing]()
 
 func at(version microversion.Version) context.Context {
-	return API().ExampleContext(version, "GET")
+	return API(nil).ExampleContext(version, "GET")
 }
 
 func TestQuery_JSONPatchInvalidStep_RejectedBeforeChange(t *testing.T) {

@@ -22,8 +22,12 @@ var changes = []microversion.Version{
 	46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 57, 58, 60, 61, 65, 66, 73, 75, 77, 82,
 }
 
-// API returns the properties of the Bare Metal API that are not part of an operation.
-func API() *route.API {
+// API returns the properties of the Bare Metal API that are not part of an operation, with Berth's extensions up to a
+// version; nil: without extensions.
+func API(extension *microversion.Extension) *route.API {
+	if extension != nil {
+		return extend(API(nil), *extension)
+	}
 	always := []string{
 		microversion.BaremetalRequestID, microversion.BaremetalHeader,
 		microversion.BaremetalMinHeader, microversion.BaremetalMaxHeader,
@@ -96,11 +100,13 @@ func introduction(at microversion.Version) string {
 	return fmt.Sprintf("Nodes and node allocations at microversion %[1]s. "+
 		"Send the header `X-OpenStack-Ironic-API-Version: %[1]s` with every request, or "+
 		"`OpenStack-API-Version: baremetal %[1]s`, which takes precedence. The default is microversion 1.1. "+
-		"A microversion without its own document equals the nearest lower one with a document.\n\n"+
-		"An error is an object with one member, a string that contains a JSON document. "+
-		"A path may end with a slash. "+
-		"A method that the path does not support returns 405 with the header `Allow`.", at)
+		"A microversion without its own document equals the nearest lower one with a document.\n\n%[2]s", at, format)
 }
+
+// format describes errors and paths for the introduction of a document.
+const format = "An error is an object with one member, a string that contains a JSON document. " +
+	"A path may end with a slash. " +
+	"A method that the path does not support returns 405 with the header `Allow`."
 
 func sharedHeaders(at microversion.Version) map[string]*huma.Header {
 	text := &huma.Schema{Type: huma.TypeString}

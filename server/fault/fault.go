@@ -47,6 +47,13 @@ const (
 	CodeMissingValue       = "placement.query.missing_value"
 )
 
+// These are the error codes of the negotiation of Berth's extensions. Responses contain them at every microversion,
+// because only clients of the extensions get them.
+const (
+	CodeExtensionUnsupported = "berth.version.unsupported"
+	CodeExtensionCombination = "berth.version"
+)
+
 // Error is a violated rule with a text for the client.
 type Error struct {
 	Kind Kind

@@ -24,7 +24,8 @@ const (
 func API() *route.API {
 	return &route.API{
 		Service: microversion.Service, Min: microversion.Min, Max: microversion.Max,
-		Title: "Placement API", Description: introduction,
+		Extensions: microversion.Extended(),
+		Title:      "Placement API", Description: introduction, Label: microversion.Version.Label,
 		VersionHeader: microversion.Header,
 		VersionValue:  microversion.Version.HeaderValue,
 		VersionSchema: "Service and microversion, in the format of the header " + microversion.Header + ".",

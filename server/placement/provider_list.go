@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -43,8 +44,8 @@ var providerParams = []struct {
 	{v(18), v(39), querystring.Param{Name: "required"}, requiredDoc, "HW_CPU_X86_VMX,CUSTOM_GOLD"},
 }
 
-// never is later than all microversions.
-const never = microversion.Max + 1
+// never is later than all versions.
+const never = math.MaxUint16
 
 func text(doc string) func(microversion.Version) string {
 	return func(microversion.Version) string { return doc }

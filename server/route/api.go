@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,11 +22,16 @@ type API struct {
 	// Changes are the microversions at which something changes, in ascending order; the first is Min. A version between
 	// two of them equals the lower one and has no separate document. nil: every version changes something.
 	Changes []microversion.Version
+	// Extensions are the versions above Max that clients opt in to, in ascending order. An operation whose first variant
+	// is of one of them does not exist below it: its path is unknown, and Allow does not list its method.
+	Extensions []microversion.Version
 	// StrictQuery rejects query parameters that the operation does not document. Without it, each operation validates
 	// its query.
 	StrictQuery bool
 
 	Title string
+	// Label returns the name of a version in its document; nil: the microversion.
+	Label func(at microversion.Version) string
 	// Description returns the introduction of a document.
 	Description func(at microversion.Version) string
 	// VersionHeader is the header that selects a version, with the value that VersionValue returns.
@@ -33,6 +39,8 @@ type API struct {
 	VersionValue  func(at microversion.Version) string
 	// VersionSchema describes that value.
 	VersionSchema string
+	// AnnouncedIn is the header with the version of a response; empty: VersionHeader.
+	AnnouncedIn string
 	// Headers returns the headers that several responses share with the same meaning.
 	Headers func(at microversion.Version) map[string]*huma.Header
 	// OnSuccess and OnFailure name the headers of all such responses.
@@ -59,7 +67,7 @@ type API struct {
 	Finish func(at microversion.Version, schemas map[string]*huma.Schema)
 }
 
-// Versions returns the versions with a separate document, oldest first.
+// Versions returns the versions with a separate document, oldest first, without Extensions.
 func (a *API) Versions() []microversion.Version {
 	if a.Changes != nil {
 		return a.Changes
@@ -74,12 +82,20 @@ func (a *API) Versions() []microversion.Version {
 // Nearest returns the version whose document describes the given one.
 func (a *API) Nearest(version microversion.Version) microversion.Version {
 	nearest := a.Min
-	for _, change := range a.Versions() {
+	for _, change := range slices.Concat(a.Versions(), a.Extensions) {
 		if change <= version {
 			nearest = change
 		}
 	}
 	return nearest
+}
+
+// label returns the name of a version in its document.
+func (a *API) label(at microversion.Version) string {
+	if a.Label == nil {
+		return at.String()
+	}
+	return a.Label(at)
 }
 
 // ExampleRequestID is the request ID in examples.

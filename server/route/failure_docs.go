@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -57,7 +58,7 @@ func (p *publisher) sharedFailures() map[string]*huma.Response {
 		shape = shape.Elem()
 	}
 	denied.Content[jsonType] = &huma.MediaType{Schema: p.schemas.Schema(shape, true, ""), Example: body}
-	delete(denied.Headers, p.api.VersionHeader)
+	delete(denied.Headers, cmp.Or(p.api.AnnouncedIn, p.api.VersionHeader))
 	return map[string]*huma.Response{
 		sharedUnauthorized: denied,
 		p.api.UsualName:    p.failure(p.api.Usual.When, apierr.ResponseFor(none, p.api.Usual.Fault)),

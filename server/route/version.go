@@ -157,7 +157,7 @@ func (t *Table) config(at microversion.Version) huma.Config {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title:       t.api.Title,
-				Version:     at.String(),
+				Version:     t.api.label(at),
 				Description: t.api.Description(at),
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 			},
