@@ -94,11 +94,16 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		return
 	}
 	const name = "ErrorCode"
-	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: []any{
+	codes := []any{
 		fault.CodeUndefined, fault.CodeInventoryInUse, fault.CodeConcurrentUpdate, fault.CodeDuplicateName,
 		fault.CodeProviderInUse, fault.CodeCannotDeleteParent, fault.CodeProviderNotFound,
 		fault.CodeDuplicateKey, fault.CodeBadValue, fault.CodeMissingValue,
-	}}
+	}
+	if at >= searchExtension {
+		codes = append(codes, fault.CodeExtensionBadValue, fault.CodeExtensionConflict, fault.CodeExtensionDuplicateKey,
+			fault.CodeExtensionUnknownGroup)
+	}
+	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]
 	item.Properties["code"] = &huma.Schema{
 		Ref: "#/components/schemas/" + name, Description: code.Description, Examples: code.Examples,
