@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"slices"
+
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/route"
 )
@@ -94,3 +96,8 @@ var candidateListFailures = []route.Failure{
 	isolateConflict, isolateUnknown, canSplitEmpty, canSplitUnknown, orderRepeated, orderInvalid, orderUnknown,
 	unsuffixedWithoutResources,
 }
+
+// candidateSearchFailures are those of the query that a body states.
+var candidateSearchFailures = slices.DeleteFunc(slices.Clone(candidateListFailures), func(failure route.Failure) bool {
+	return failure.Name == invalidInTree.Name || failure.Before != 0
+})

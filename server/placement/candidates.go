@@ -18,6 +18,7 @@ import (
 )
 
 func (o *operations) candidateOperations() []*route.Operation {
+	newest := candidateShapes[len(candidateShapes)-1]
 	return []*route.Operation{{
 		ID: "candidate-list", Method: http.MethodGet, Path: "/allocation_candidates", Tag: tagCandidates,
 		Rule: policy.CandidatesList, Summary: "List allocation candidates", Checks: readsSince,
@@ -25,6 +26,15 @@ func (o *operations) candidateOperations() []*route.Operation {
 			"claiming one can fail if a concurrent claim uses its capacity. " +
 			"The list is empty if no candidate satisfies the query.",
 		Fails: candidateListFailures, Variants: o.candidateListVariants(),
+	}, {
+		ID: "candidate-search", Method: http.MethodPost, Path: "/allocation_candidates", Tag: tagCandidates,
+		Rule: policy.CandidatesList, Summary: "Search allocation candidates", Checks: searches, ReadOnly: true,
+		Description: "Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. " +
+			"The request changes nothing.",
+		Fails: candidateSearchFailures,
+		Variants: []route.Variant{route.Write(searchExtension,
+			route.Body[none]{LookFirst: checkNoQuery, Example: exampleSearch()}, o.candidateSearch,
+			newest.returns, route.Example(candidateExample(newest.shape)))},
 	}}
 }
 
