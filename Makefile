@@ -60,6 +60,8 @@ verify: generate ## rebuild and fail when anything differs from what is committe
 documents: ## write the OpenAPI document of every microversion below bin/openapi, for a release archive
 	$(GO) run ./cmd/berth openapi --all bin/openapi/placement
 	$(GO) run ./cmd/berth openapi --api baremetal --all bin/openapi/baremetal
+	$(GO) run ./cmd/berth openapi --berth latest --all bin/openapi/berth/placement
+	$(GO) run ./cmd/berth openapi --api baremetal --berth latest --all bin/openapi/berth/baremetal
 
 bench: postgresql ## measure requests beside a baseline of the same run; FLAGS='--only writes'
 	$(GO) run ./cmd/bench requests $(FLAGS)

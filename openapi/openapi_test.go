@@ -30,6 +30,13 @@ var documents = sync.OnceValues(func() (map[string][]byte, error) {
 			made[name+" "+version.String()] = document
 		}
 	}
+	for _, extended := range server.ExtensionDocuments() {
+		document, err := extended.Build()
+		if err != nil {
+			return nil, err
+		}
+		made["berth/"+extended.API+" "+extended.Extension.String()] = document
+	}
 	return made, nil
 })
 
@@ -45,7 +52,7 @@ func all(t *testing.T) map[string][]byte {
 // everyDocument runs a check on each document in parallel.
 func everyDocument(t *testing.T, check func(t *testing.T, document []byte)) {
 	t.Helper()
-	const want = 40 + 53 // Placement and Bare Metal
+	want := 40 + 53 + len(server.ExtensionDocuments()) // Placement, Bare Metal, and both with extensions
 	if got := len(all(t)); got != want {
 		t.Errorf("documents = %d, want %d", got, want)
 	}

@@ -26,8 +26,9 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// documents serves the OpenAPI documents: /openapi/1.39.json and so on, and those of the
-// Bare Metal API as /openapi/baremetal/1.82.json. It builds each one from its route table
+// documents serves the OpenAPI documents: /openapi/1.39.json and so on, those of the
+// Bare Metal API as /openapi/baremetal/1.82.json, and those with extensions as
+// /openapi/berth/placement-1.1.json. It builds each one from its route table
 // when a client first requests it.
 type documents struct {
 	// prefix is the path under which the API is mounted.
@@ -39,7 +40,7 @@ type documents struct {
 	building *semaphore.Weighted
 	waiting  atomic.Int64
 	files    *lru.Cache[documentKey, *file]
-	// built contains the compressed form of every document that was built: 93 documents of 9 to 23 KB, 1.5
+	// built contains the compressed form of every document that was built: 95 documents of 9 to 23 KB, 1.5
 	// MB in total. So the server builds each document once.
 	built map[documentName][]byte
 	// sent contains the documents that are being sent, including those that were evicted from files, so
@@ -68,7 +69,7 @@ const (
 	maxWaitingForDocuments = 32
 )
 
-func newDocuments(prefix string, placement, baremetal *route.Table) *documents {
+func newDocuments(prefix string, placement, baremetal *route.Table, extended map[microversion.Extension]*route.Table) *documents {
 	files, err := lru.New[documentKey, *file](maxCachedDocuments)
 	if err != nil {
 		panic(err) // the size is a constant
@@ -79,6 +80,7 @@ func newDocuments(prefix string, placement, baremetal *route.Table) *documents {
 	}
 	made.add("", placement)
 	made.add("baremetal/", baremetal)
+	made.addExtensions(extensionDocuments(placement, extended))
 	return made
 }
 
@@ -163,13 +165,13 @@ func (d *documents) build(key documentKey) (*file, error) {
 	if zipped, ok := d.built[key.documentName]; ok {
 		unzipped, err := newZipped(mediaType, zipped)
 		if err != nil {
-			return nil, fmt.Errorf("decompress the OpenAPI document of %s: %w", key.version, err)
+			return nil, fmt.Errorf("decompress the OpenAPI document of %s: %w", key.version.Label(), err)
 		}
 		made = unzipped
 	} else {
 		content, err := key.table.Document(key.version)
 		if err != nil {
-			return nil, fmt.Errorf("build the OpenAPI document of %s: %w", key.version, err)
+			return nil, fmt.Errorf("build the OpenAPI document of %s: %w", key.version.Label(), err)
 		}
 		made = newFile(mediaType, content)
 		d.built[key.documentName] = made.zipped.content

@@ -36,7 +36,7 @@ func (h *heldWriter) Write(p []byte) (int, error) {
 func TestLimits_SlowReadersOfDocuments_ShareThem(t *testing.T) {
 	t.Parallel()
 	const rounds = 3
-	served, released := newDocuments("", Table(Options{}), BaremetalTable(Options{})), make(chan struct{})
+	served, released := newDocuments("", Table(Options{}), BaremetalTable(Options{}), extendedTables(Options{}, nil)), make(chan struct{})
 	copies := map[*byte]bool{}
 	var all sync.WaitGroup
 	for range rounds {
@@ -60,7 +60,7 @@ func TestLimits_SlowReadersOfDocuments_ShareThem(t *testing.T) {
 // document is built.
 func TestLimits_DocumentsWaiting_AreBoundedAndEndWithTheirClients(t *testing.T) {
 	t.Parallel()
-	served := newDocuments("", Table(Options{}), BaremetalTable(Options{}))
+	served := newDocuments("", Table(Options{}), BaremetalTable(Options{}), extendedTables(Options{}, nil))
 	key := documentKey{documentName: served.names["1.39.json"]}
 	synctest.Test(t, func(t *testing.T) {
 		if err := served.enter(t.Context()); err != nil {
@@ -94,7 +94,7 @@ func TestLimits_DocumentsWaiting_AreBoundedAndEndWithTheirClients(t *testing.T) 
 // its compressed form, and few uncompressed.
 func TestLimits_DocumentsRepeated_AreBuiltOnce(t *testing.T) {
 	t.Parallel()
-	served := newDocuments("", Table(Options{}), BaremetalTable(Options{}))
+	served := newDocuments("", Table(Options{}), BaremetalTable(Options{}), extendedTables(Options{}, nil))
 	documents, size := map[documentName]bool{}, 0
 	for range 2 {
 		for _, name := range served.names {

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/microversion"
 )
 
@@ -181,6 +183,49 @@ func TestMicroversion_FirstExtension_ChangesNothingInPlacement(t *testing.T) {
 			if plain != first {
 				t.Errorf("%s at %s: the response differs:\n%s\nwith berth 1.0:\n%s", target, version, plain, first)
 			}
+		}
+	}
+}
+
+func TestOpenAPI_ExtensionDocuments_ServedAndListed(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "")
+	page := s.get("/docs").Body.String()
+	served := map[string][]string{
+		"placement": {"1.1"},
+		"baremetal": {"1.0", "1.1"},
+	}
+	for _, document := range server.ExtensionDocuments() {
+		want, err := document.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{document.Extension.String()}
+		if document.Extension == 0 {
+			names = served[document.API]
+		}
+		for _, name := range names {
+			if got := s.get("/openapi/berth/" + document.API + "-" + name + ".json").Body.Bytes(); len(got) == 0 || !bytes.Equal(got, want) {
+				t.Errorf("%s %s: %d bytes, want %d", document.API, name, len(got), len(want))
+			}
+		}
+		if option := `<option value="` + document.Path() + `">` + document.Title() + `</option>`; !strings.Contains(page, option) {
+			t.Errorf("the page lacks %s", option)
+		}
+		var read struct{ Info struct{ Version string } }
+		if err := json.Unmarshal(want, &read); err != nil || !strings.HasSuffix(read.Info.Version, ", "+document.Extension.HeaderValue()) {
+			t.Errorf("%s: version %q, %v", document.Path(), read.Info.Version, err)
+		}
+	}
+	for api := range served {
+		latest := s.get("/openapi/berth/" + api + "-latest.json").Body.String()
+		if newest := s.get("/openapi/berth/" + api + "-" + microversion.ExtensionMax.String() + ".json").Body.String(); latest != newest || latest == "" {
+			t.Errorf("%s: the latest document differs from the newest", api)
+		}
+	}
+	for _, name := range []string{"placement-1.0", "placement-1.99", "baremetal-1.99", "placement-1.39", "placement", "mystery-1.1", ""} {
+		if answer := s.get("/openapi/berth/" + name + ".json"); answer.Code != http.StatusNotFound {
+			t.Errorf("%s: status %d", name, answer.Code)
 		}
 	}
 }

@@ -87,7 +87,14 @@ func (p *reference) serve(w http.ResponseWriter, r *http.Request, load part) {
 	found.serve(w, r)
 }
 
-// referenceIndex returns the page with the list of microversions, newest first.
+// listed are the documents that the page offers.
+type listed struct {
+	// Versions are the microversions of the Placement API, newest first: the page shows the first by default.
+	Versions []microversion.Version
+	Extended []ExtensionDocument
+}
+
+// referenceIndex returns the page with the list of documents.
 func referenceIndex() (*file, error) {
 	versions := microversion.All()
 	slices.Reverse(versions)
@@ -96,7 +103,7 @@ func referenceIndex() (*file, error) {
 		return nil, err
 	}
 	var page bytes.Buffer
-	if err := index.Execute(&page, versions); err != nil {
+	if err := index.Execute(&page, listed{versions, ExtensionDocuments()}); err != nil {
 		return nil, err
 	}
 	return newFile("text/html; charset=utf-8", page.Bytes()), nil

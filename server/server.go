@@ -107,7 +107,7 @@ func New(options Options) Handlers {
 	metrics, limiter := newMetrics(options), newLimiter(options.Limits, options.Spool)
 	metrics.registry.MustRegister(limiter, limiter.writing, spoolCollector{options.Spool}, newBodyMetrics(bodies))
 	placement, machines, extended := placementTable(options, bodies), baremetalTable(options, bodies, nil), extendedTables(options, bodies)
-	documents := newDocuments(options.Prefix, placement, machines)
+	documents := newDocuments(options.Prefix, placement, machines, extended)
 	front := &frontHandler{
 		table: placement, prefix: options.Prefix, log: options.Log, accessLog: options.AccessLog,
 		timeout: options.RequestTimeout, open: newOpenPaths(options, metrics, documents), metrics: metrics,

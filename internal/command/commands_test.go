@@ -139,6 +139,24 @@ func TestCLI_OpenAPI_PrintsSameAsFiles(t *testing.T) {
 			t.Errorf("document of Bare Metal %s differs from that of %s: exit code %d, %s", version, of, got.code, got.stderr)
 		}
 	}
+	for api, extension := range map[string]string{"placement": "1.1", "baremetal": "1.0"} {
+		extended := t.TempDir()
+		if got := runCommand(t, nil, "openapi", "--api", api, "--berth", "latest", "--all", extended); got.code != frame.ExitOK {
+			t.Fatalf("exit code %d: %s", got.code, got.stderr)
+		}
+		written, err := os.ReadFile(filepath.Join(extended, extension+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := runCommand(t, nil, "openapi", "--api", api, "--berth", extension); got.stdout != string(written) {
+			t.Errorf("document of %s with extensions %s: exit code %d, %s", api, extension, got.code, got.stderr)
+		}
+	}
+	for _, arguments := range [][]string{{"--berth", "1.99"}, {"--berth", "1.0"}, {"--berth", "1.1", "--microversion", "1.39"}, {"--berth", " "}} {
+		if got := runCommand(t, nil, append([]string{"openapi"}, arguments...)...); got.code != frame.ExitUsage || !strings.Contains(got.stderr, "--berth") {
+			t.Errorf("%q: exit code %d, %s", arguments, got.code, got.stderr)
+		}
+	}
 	for _, version := range []string{"1.0", "1.39"} {
 		written, err := os.ReadFile(filepath.Join(directory, version+".json"))
 		if err != nil {

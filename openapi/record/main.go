@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthd/berth/openapi"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/route"
 )
 
@@ -43,10 +44,12 @@ func run(root string, released bool) error {
 
 // api is all documents of one API, oldest version first.
 type api struct {
-	// name is the name of its directory, and of the flag --api of berth openapi.
+	// name is the name of its directory, without "berth/" also that of the flag --api of berth openapi.
 	name     string
 	title    string
 	versions []version
+	// base is the newest version without extensions, for an API with extensions; else nil.
+	base *version
 }
 
 // version is the document of one microversion.
@@ -63,19 +66,39 @@ func documents() ([]api, error) {
 		"placement": server.Table(server.Options{}),
 		"baremetal": server.BaremetalTable(server.Options{}),
 	} {
-		made := api{name: name, title: table.API().Title}
+		made, extended := api{name: name, title: table.API().Title}, api{name: extensions + name, title: table.API().Title}
 		for _, at := range table.API().Versions() {
-			document, err := table.Document(at)
-			if err != nil {
-				return nil, fmt.Errorf("build the document of %s %s: %w", name, at, err)
+			if err := made.add(at.String(), table, at); err != nil {
+				return nil, err
 			}
-			structure, err := openapi.Read(document)
-			if err != nil {
-				return nil, fmt.Errorf("%s %s: %w", name, at, err)
-			}
-			made.versions = append(made.versions, version{at.String(), document, structure})
 		}
-		all = append(all, made)
+		for _, of := range server.ExtensionDocuments() {
+			if of.API != name {
+				continue
+			}
+			if err := extended.add(of.Extension.String(), of.Table, of.Version); err != nil {
+				return nil, err
+			}
+		}
+		extended.base = &made.versions[len(made.versions)-1]
+		all = append(all, made, extended)
 	}
 	return all, nil
+}
+
+// extensions is the directory of the documents with extensions.
+const extensions = microversion.ExtensionService + "/"
+
+// add builds a document.
+func (a *api) add(name string, table *route.Table, at microversion.Version) error {
+	document, err := table.Document(at)
+	if err != nil {
+		return fmt.Errorf("build the document of %s %s: %w", a.name, name, err)
+	}
+	structure, err := openapi.Read(document)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", a.name, name, err)
+	}
+	a.versions = append(a.versions, version{name, document, structure})
+	return nil
 }

@@ -48,7 +48,7 @@ func check(directory string, now []api, out io.Writer) error {
 		fmt.Fprintf(out, "The hash of %s differs from that of %s.\n", key, tag)
 	}
 	fmt.Fprintf(out, "Building the documents of %s …\n", tag)
-	released, err := rebuild(root, tag, now)
+	released, err := rebuild(root, tag, releasedWith(hashes, now))
 	if err != nil {
 		return fmt.Errorf("build the documents of %s: %w", tag, err)
 	}
@@ -131,13 +131,25 @@ func releasedHashes(root, tag string) (map[string]string, error) {
 			if len(fields) != 2 {
 				return nil, fmt.Errorf("%s of %s: %q is not a hash and a version", name, tag, line)
 			}
-			hashes[key(path.Base(path.Dir(name)), fields[1])] = fields[0]
+			hashes[key(strings.TrimPrefix(path.Dir(name), recorded+"/"), fields[1])] = fields[0]
 		}
 	}
 	return hashes, nil
 }
 
-// rebuild builds the documents of a tag with the program of that tag, for the current APIs.
+// releasedWith returns the APIs of a release by its hashes; without hashes, those without extensions.
+func releasedWith(hashes map[string]string, now []api) []api {
+	return slices.DeleteFunc(slices.Clone(now), func(of api) bool {
+		for key := range hashes {
+			if strings.HasPrefix(key, of.name+" ") {
+				return false
+			}
+		}
+		return len(hashes) > 0 || of.base != nil
+	})
+}
+
+// rebuild builds the documents of a tag with the program of that tag, for the given APIs.
 func rebuild(root, tag string, now []api) (map[string]openapi.Structure, error) {
 	directory, err := os.MkdirTemp("", "berth-openapi-")
 	if err != nil {
@@ -157,7 +169,12 @@ func rebuild(root, tag string, now []api) (map[string]openapi.Structure, error) 
 	found := map[string]openapi.Structure{}
 	for _, api := range now {
 		written := filepath.Join(directory, api.name)
-		if _, err := execute(source, "go", "run", "./cmd/berth", "openapi", "--api", api.name, "--all", written); err != nil {
+		name, isExtended := strings.CutPrefix(api.name, extensions)
+		arguments := []string{"run", "./cmd/berth", "openapi", "--api", name, "--all", written}
+		if isExtended {
+			arguments = append(arguments, "--berth", "latest")
+		}
+		if _, err := execute(source, "go", arguments...); err != nil {
 			return nil, err
 		}
 		if err := readAll(api.name, written, found); err != nil {

@@ -27,9 +27,13 @@ const program = `package main
 
 import "os"
 
-// openapi --api NAME --all DIRECTORY
+// openapi --api NAME --all DIRECTORY [--berth latest]
 func main() {
-	if err := os.CopyFS(os.Args[5], os.DirFS("documents/"+os.Args[3])); err != nil {
+	name := os.Args[3]
+	if len(os.Args) > 6 {
+		name = "berth/" + name
+	}
+	if err := os.CopyFS(os.Args[5], os.DirFS("documents/"+name)); err != nil {
 		panic(err)
 	}
 }
@@ -152,6 +156,29 @@ placement 1.0:
   + schema Name {maxLength: 256, type: "string"}
 placement 1.1: the document is gone`+remedy,
 		of(t, "placement", "1.0", longer), of(t, "baremetal", "1.82", longer))
+}
+
+// TestMicroversion_ReleasedExtensionChanged_FailsWithDifferences has a release with documents of extensions after one
+// without them, whose program does not know the flag.
+func TestMicroversion_ReleasedExtensionChanged_FailsWithDifferences(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	extended := func(document string) api {
+		made := of(t, "berth/placement", "1.1", document)
+		made.base = &of(t, "placement", "1.0", small).versions[0]
+		return made
+	}
+	r.release("v0.9.0", of(t, "placement", "1.0", small))
+	r.expect("The hash of placement 1.0 differs from that of v0.9.0.\nBuilding the documents of v0.9.0 …\n", `placement 1.0:
+  - schema Name {maxLength: 255, type: "string"}
+  + schema Name {maxLength: 256, type: "string"}`+strings.ReplaceAll(remedy, "v0.10.0", "v0.9.0"),
+		of(t, "placement", "1.0", longer), extended(small))
+	r.release("v0.10.0", of(t, "placement", "1.0", small), extended(small))
+	r.expect(unchanged(2, "v0.10.0"), "", of(t, "placement", "1.0", small), extended(small))
+	r.expect("The hash of berth/placement 1.1 differs from that of v0.10.0.\nBuilding the documents of v0.10.0 …\n", `berth/placement 1.1:
+  - schema Name {maxLength: 255, type: "string"}
+  + schema Name {maxLength: 256, type: "string"}`+remedy,
+		of(t, "placement", "1.0", small), extended(longer))
 }
 
 // TestMicroversion_HashComputedDifferently_ComparesDocuments has a release with hashes of a different method, and one

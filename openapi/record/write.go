@@ -53,7 +53,10 @@ func files(of api) map[string][]byte {
 	var hashes strings.Builder
 	for i, version := range of.versions {
 		fmt.Fprintf(&hashes, "%s  %s\n", version.structure.Hash(), version.name)
-		if i > 0 {
+		switch {
+		case i == 0 && of.base != nil:
+			made[path.Join(changeDir, version.name+".diff")] = changes(of.title+" with extensions", *of.base, version)
+		case i > 0:
 			made[path.Join(changeDir, version.name+".diff")] = changes(of.title, of.versions[i-1], version)
 		}
 	}

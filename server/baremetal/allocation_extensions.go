@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,10 @@ func (allocationsMade) Schema(r huma.Registry) *huma.Schema {
 // extendedAllocations returns the operations with extensions: one replaces the creation, the other retries.
 func (o *operations) extendedAllocations() (creation, retry *route.Operation) {
 	creation = o.nodeAllocationCreation()
-	creation.Variants = []route.Variant{route.Write(v(52), route.Body[none]{Example: exampleRequest, Optional: true}, o.nodeAllocationCreateExtended,
+	creation.Description += " With wait, the response follows the decision. With count, the operation creates several allocations, " +
+		"which are decided together. A trait can be forbidden (`!CUSTOM_A`) or one of several (`in:CUSTOM_A,CUSTOM_B`)."
+	creation.Fails = slices.Concat(creation.Fails, batchRefusals)
+	creation.Variants = []route.Variant{route.Write(v(52), route.Body[none]{Example: exampleExtendedRequest, Optional: true}, o.nodeAllocationCreateExtended,
 		route.Status(http.StatusCreated), route.Example(exampleAllocation(exampleAsked)))}
 	return creation, &route.Operation{
 		ID: "node-allocation-retry", Method: http.MethodPost, Path: allocationOnePath + "/retry", Tag: tagAllocations,
@@ -68,10 +72,30 @@ func (o *operations) extendedAllocations() (creation, retry *route.Operation) {
 			{Name: "allocation-not-found", When: "The allocation does not exist.", Fault: noAllocation("web-1")},
 			{Name: "allocation-not-in-error", When: "The allocation is not in state error.", Fault: notInError("web-1", "active")},
 		},
-		Variants: []route.Variant{route.Write(v(52), route.Body[allocationInput]{Optional: true}, o.nodeAllocationRetry,
+		Variants: []route.Variant{route.Write(v(52), route.Body[allocationInput]{Example: AllocationRetry{Wait: new(30.0)}, Optional: true}, o.nodeAllocationRetry,
 			route.Example(exampleAllocation(exampleAsked)))},
 	}
 }
+
+// exampleExtendedRequest is a request for one allocation.
+var exampleExtendedRequest = map[string]any{
+	"resource_class": "gold", "name": "web-1", "traits": []string{"CUSTOM_FAST_DISK", "!CUSTOM_OLD"}, "wait": 30, "sticky": true,
+}
+
+// These are the failures of requests for several allocations.
+var (
+	minimumWithoutCount = route.Fails(fault.Invalid, "minimum-without-count", "The request has a minimum and no count.",
+		"The minimum %d requires count.", 2)
+	countWithNode = route.Fails(fault.Invalid, "count-with-node", "The request has a count and a UUID or a node.",
+		"With count, uuid and node cannot be sent: the allocations have uuids of their own, and nodes are chosen.")
+	minimumAboveCount = route.Fails(fault.Invalid, "minimum-above-count", "The minimum is larger than the count.",
+		"The minimum %d is more than the count %d.", 3, 2)
+	batchNameTooLong = route.Fails(fault.Invalid, "batch-name-too-long", "The name is too long for the numbers that follow it.",
+		"With count, a name has up to %d characters, because a number follows it.", maxName-len("-100"))
+	batchNameTaken = route.Fails(fault.Conflict, "batch-name-taken", "Another allocation has one of the names.",
+		"An allocation with one of the names %s-1 to %s-%d already exists.", "web", "web", 3)
+	batchRefusals = []route.Failure{minimumWithoutCount, countWithNode, minimumAboveCount, batchNameTooLong, batchNameTaken}
+)
 
 func notInError(sent, state string) *fault.Error {
 	return fault.New(fault.Conflict, "Allocation %s cannot be retried, because it is in state %s and not in error.", sent, state)
@@ -114,8 +138,7 @@ func (o *operations) nodeAllocationBatch(
 	made, err := o.store.NodeAllocationCreateBatch(ctx, *request, number, minimum, o.conductor)
 	refused := allocationRefused(request)
 	refused[store.NodeAllocationNameTaken] = func(store.Values) *fault.Error {
-		return fault.New(fault.Conflict, "An allocation with one of the names %s-1 to %s-%d already exists.",
-			*request.Name, *request.Name, number)
+		return batchNameTaken.Of(*request.Name, *request.Name, number)
 	}
 	if err != nil {
 		return nil, refused.Translate(err)
@@ -136,10 +159,9 @@ func (o *operations) nodeAllocationBatch(
 func (w *AllocationRequestExtended) size(request *store.NodeAllocationRequest) (number, minimum int, err error) {
 	switch {
 	case w.Count == nil:
-		return 0, 0, fault.New(fault.Invalid, "The minimum %d requires count.", *w.Minimum)
+		return 0, 0, minimumWithoutCount.Of(*w.Minimum)
 	case request.UUID != nil || request.Node != nil:
-		return 0, 0, fault.New(fault.Invalid, "With count, uuid and node cannot be sent: the allocations have uuids of their own, "+
-			"and nodes are chosen.")
+		return 0, 0, countWithNode.Of()
 	}
 	number = int(*w.Count)
 	minimum = number
@@ -147,10 +169,10 @@ func (w *AllocationRequestExtended) size(request *store.NodeAllocationRequest) (
 		minimum = int(*w.Minimum)
 	}
 	if minimum > number {
-		return 0, 0, fault.New(fault.Invalid, "The minimum %d is more than the count %d.", minimum, number)
+		return 0, 0, minimumAboveCount.Of(minimum, number)
 	}
 	if longest := maxName - len("-100"); request.Name != nil && len(*request.Name) > longest {
-		return 0, 0, fault.New(fault.Invalid, "With count, a name has up to %d characters, because a number follows it.", longest)
+		return 0, 0, batchNameTooLong.Of(longest)
 	}
 	return number, minimum, nil
 }

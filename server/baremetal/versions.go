@@ -73,6 +73,9 @@ func Schemas() map[string]string {
 		"Allocations":       "A page of allocations.",
 		"AllocationRequest": "The requirements for a node, or the node to backfill.",
 
+		"AllocationRequestExtended": "The requirements for one or several nodes, or the node to backfill.",
+		"AllocationRetry":           "How long to wait for the new decision.",
+
 		"Node":              "A machine.",
 		"Nodes":             "A page of nodes.",
 		"NodeCreate":        "The members of a new node.",

@@ -55,12 +55,12 @@ func API() *route.API {
 }
 
 func introduction(at microversion.Version) string {
-	return fmt.Sprintf("Inventories, traits and allocations of resource providers, at microversion %[1]s. "+
-		"Send the header `OpenStack-API-Version: placement %[1]s` with every request. The default is "+
+	return fmt.Sprintf("Inventories, traits and allocations of resource providers, at microversion %s. "+
+		"Send the header `OpenStack-API-Version: %s` with every request. The default is "+
 		"microversion 1.0.\n\n"+
 		"Errors are JSON; HTML if the header `Accept` prefers it; plain text if `Accept` excludes both. "+
 		"Each error contains the request ID, which identifies the request in the server's log. "+
-		"A method that the path does not support returns 405 with the header `Allow`.", at)
+		"A method that the path does not support returns 405 with the header `Allow`.", at.Label(), at.HeaderValue())
 }
 
 func sharedHeaders(at microversion.Version) map[string]*huma.Header {
@@ -75,6 +75,9 @@ func sharedHeaders(at microversion.Version) map[string]*huma.Header {
 			Schema:      text, Example: at.HeaderValue(),
 		},
 		varyHeader: {Description: "Caches store responses of different microversions separately.", Schema: text, Example: "openstack-api-version"},
+	}
+	if at.Extension() >= microversion.PlacementExtensionMin {
+		headers[microversion.Header].Description += " A second line has the version of Berth's extensions."
 	}
 	if at.HasCacheHeaders() {
 		headers["Cache-Control"] = &huma.Header{Description: "Always `no-cache`.", Schema: text, Example: "no-cache"}
@@ -100,8 +103,8 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		fault.CodeDuplicateKey, fault.CodeBadValue, fault.CodeMissingValue,
 	}
 	if at >= searchExtension {
-		codes = append(codes, fault.CodeExtensionBadValue, fault.CodeExtensionConflict, fault.CodeExtensionDuplicateKey,
-			fault.CodeExtensionUnknownGroup)
+		codes = append(codes, fault.CodeExtensionUnsupported, fault.CodeExtensionCombination, fault.CodeExtensionBadValue,
+			fault.CodeExtensionConflict, fault.CodeExtensionDuplicateKey, fault.CodeExtensionUnknownGroup)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]

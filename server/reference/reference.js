@@ -16,7 +16,7 @@ choice.addEventListener("change", () => {
 });
 
 // By path, and on a path in the order of a resource's life.
-const methods = ["get", "post", "put", "delete"];
+const methods = ["get", "post", "put", "patch", "delete"];
 
 function order(a, b) {
   const [pathA, pathB] = [a.get("path"), b.get("path")];

@@ -93,6 +93,13 @@ func (op *Operation) variant(at microversion.Version) *Variant {
 // writes reports whether the operation can change something.
 func (op *Operation) writes() bool { return op.Method != http.MethodGet && !op.ReadOnly }
 
+// isKnown returns false for an operation of an extension that the version does not include. An operation of another
+// microversion is known: requests for it get the error of a missing version.
+func (op *Operation) isKnown(at microversion.Version) bool {
+	first := op.Variants[0].Since
+	return first.Extension() < microversion.PlacementExtensionMin || first <= at
+}
+
 // From returns a variant without a request body.
 func From[I, O any](since microversion.Version, handle func(context.Context, *I) (*O, error), docs ...Doc) Variant {
 	return Variant{Since: since, register: func(_ *Table, at microversion.Version, api huma.API, op huma.Operation) {

@@ -50,6 +50,7 @@ func boxes(operations ...*route.Operation) *route.Table {
 		Policy: policy.NewBaremetal(), Bodies: route.BodyLimits{Max: 100},
 		API: &route.API{
 			Service: request.Baremetal, Min: 1, Max: 9, Changes: []microversion.Version{1, 5, 7}, StrictQuery: true,
+			Extensions: []microversion.Version{microversion.Berth(1), microversion.Berth(2)}, Label: microversion.Version.Label,
 			Title: "Boxes", Description: microversion.Version.String,
 			VersionHeader: "Box-Version", VersionValue: microversion.Version.String,
 			Headers: func(microversion.Version) map[string]*huma.Header { return map[string]*huma.Header{} },

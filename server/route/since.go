@@ -15,7 +15,8 @@ import (
 // Field is a member of a JSON object, declared as a field of a struct.
 type Field struct {
 	Name string
-	// Since is the first microversion that has the member, from the tag `since:"21"`.
+	// Since is the first version that has the member, from the tag `since:"21"`, or `since:"berth 1"` for version 1.1 of
+	// the extensions, below which it is Unknown.
 	Since microversion.Version
 	// Unknown means that below Since the member counts as unknown (400), from the tag `since:"58,unknown"`. Otherwise
 	// the server rejects it as a member of a later version (406).
@@ -40,8 +41,9 @@ func FieldsOf(t reflect.Type) []Field {
 			continue
 		}
 		number, mark, _ := strings.Cut(field.Tag.Get("since"), ",")
+		since := sinceOf(number)
 		fields = append(fields, Field{
-			Name: name, Since: sinceOf(number), Unknown: mark == "unknown", Index: field.Index,
+			Name: name, Since: since, Unknown: mark == "unknown" || since.Extension() > 0, Index: field.Index,
 		})
 	}
 	return fields
@@ -53,9 +55,13 @@ func sinceOf(number string) microversion.Version {
 	if number == "" {
 		return 0
 	}
+	number, extended := strings.CutPrefix(number, microversion.ExtensionService+" ")
 	minor, err := strconv.ParseUint(number, 10, 8)
 	if err != nil {
 		panic("invalid tag since: " + err.Error())
+	}
+	if extended {
+		return microversion.Berth(uint8(minor))
 	}
 	return microversion.V(uint8(minor))
 }

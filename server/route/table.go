@@ -104,15 +104,15 @@ func (t *Table) Document(version microversion.Version) ([]byte, error) {
 
 // Serve runs the operation of a request, or returns the error of the first failed check.
 func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
-	matched := t.match(r)
+	version := microversion.From(r.Context())
+	matched := t.match(r, version)
 	if matched == nil {
 		return fault.New(fault.NotFound, "")
 	}
-	version := microversion.From(r.Context())
 	op := matched.method(r.Method, version)
 	if op == nil {
 		missing := fault.New(fault.MethodNotAllowed, "")
-		missing.Allow = matched.allow()
+		missing.Allow = matched.allow(version)
 		return missing
 	}
 	info := request.From(r.Context())
@@ -141,18 +141,24 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// match finds the path of a request and stores its variables in the request.
-func (t *Table) match(r *http.Request) *path {
+// match finds the path of a request and stores its variables in the request. It ignores paths of extensions that the
+// version does not include.
+func (t *Table) match(r *http.Request, at microversion.Version) *path {
 	given := strings.Split(r.URL.Path, "/")
 	if r.URL.Path == "" {
 		given = []string{"", ""}
 	}
 	for i := range t.paths {
-		if t.paths[i].matches(given, r) {
+		if t.paths[i].isKnown(at) && t.paths[i].matches(given, r) {
 			return &t.paths[i]
 		}
 	}
 	return nil
+}
+
+// isKnown reports whether a path exists at a version or at another microversion.
+func (p *path) isKnown(at microversion.Version) bool {
+	return slices.ContainsFunc(p.operations, func(op *Operation) bool { return op.isKnown(at) })
 }
 
 // matches compares segment by segment; a variable matches any segment that is not empty.
@@ -186,7 +192,7 @@ func isVariable(segment string) bool { return strings.HasPrefix(segment, "{") }
 func (p *path) method(name string, at microversion.Version) *Operation {
 	var first *Operation
 	for _, op := range p.operations {
-		if op.Method != name {
+		if op.Method != name || !op.isKnown(at) {
 			continue
 		}
 		if op.variant(at) != nil {
@@ -199,10 +205,11 @@ func (p *path) method(name string, at microversion.Version) *Operation {
 	return first
 }
 
-func (p *path) allow() string {
+// allow returns the methods of a path at any microversion, and those of extensions that the version includes.
+func (p *path) allow(at microversion.Version) string {
 	var names []string
 	for _, op := range p.operations {
-		if !slices.Contains(names, op.Method) {
+		if op.isKnown(at) && !slices.Contains(names, op.Method) {
 			names = append(names, op.Method)
 		}
 	}
