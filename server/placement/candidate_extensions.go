@@ -63,7 +63,7 @@ func (a *candidateParser) checkSubtrees(values querystring.Values) error {
 		first := map[string]bool{}
 		for _, one := range subtree {
 			if negated, seen := first[one.suffix]; seen && negated != one.negated {
-				return subtreeContradiction.Of(quoteSuffix(one.suffix), given[i])
+				return subtreeBothWays.Of(quoteSuffix(one.suffix), given[i])
 			}
 			first[one.suffix] = one.negated
 		}

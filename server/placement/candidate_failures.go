@@ -43,7 +43,7 @@ var (
 		"Several values of 'root_member_of' must be prefixed with 'in:' or '!in:'. Got: %s", exampleGroup+","+unknownUUID)
 	rootMemberOfInvalid = extendedFailure("invalid-root-member-of", "`root_member_of` has an element that is not a UUID.",
 		"Expected 'root_member_of' parameter to contain valid UUID(s). Got: %s", "gold")
-	subtreeContradiction = extendedFailure("subtree-contradiction", "`same_subtree` names a group with and without `!`.",
+	subtreeBothWays = extendedFailure("subtree-both-ways", "`same_subtree` names a group with and without `!`.",
 		"`same_subtree` names group %s both with and without '!'. Got: %s", "'_B'", "_A,_B,!_B")
 	subtreeNegated = extendedFailure("subtree-negated", "`same_subtree` names no group without `!`.",
 		"`same_subtree` must name at least one group without '!'. Got: %s", "!_A,!_B")
@@ -92,7 +92,7 @@ var candidateListFailures = []route.Failure{
 	resourcesMissing.From(v(36)),
 	groupOutsideSubtree.From(v(36)).Until(searchExtension),
 	unknownSuffix.From(v(36)),
-	rootMemberOfSeveral, rootMemberOfInvalid, subtreeContradiction, subtreeNegated, isolateEmpty, isolateSingle,
+	rootMemberOfSeveral, rootMemberOfInvalid, subtreeBothWays, subtreeNegated, isolateEmpty, isolateSingle,
 	isolateConflict, isolateUnknown, canSplitEmpty, canSplitUnknown, orderRepeated, orderInvalid, orderUnknown,
 	unsuffixedWithoutResources,
 }
