@@ -145,7 +145,14 @@ func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Er
 		return notes.failure(ctx, err)
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
-		return notes.refusal(response, body, refused)
+		failed := notes.refusal(response, body, refused)
+		if lacksExtensions(ctx, response) && !failed.ofExtensions() {
+			return notes.withoutExtensions(ctx, response)
+		}
+		return failed
+	}
+	if lacksExtensions(ctx, response) {
+		return notes.withoutExtensions(ctx, response)
 	}
 	if into == nil {
 		return nil

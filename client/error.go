@@ -32,8 +32,12 @@ type Error struct {
 	// Cause is the reason for a missing response.
 	Cause error
 
-	unknown, givenUp bool
+	// unextended: the response is of a service that ignored the extensions selected.
+	unknown, givenUp, unextended bool
 }
+
+// ofExtensions reports whether the error is one of the negotiation of extensions.
+func (e *Error) ofExtensions() bool { return strings.HasPrefix(e.Code, "berth.version") }
 
 // Error returns the request, the response, and the remedy where one is known.
 func (e *Error) Error() string {
@@ -79,6 +83,7 @@ var codes = map[string]error{
 	"placement.resource_provider.inuse":                ErrProviderInUse,
 	"placement.resource_provider.cannot_delete_parent": ErrHasChildren,
 	"placement.resource_provider.not_found":            ErrNotFound,
+	"berth.version.unsupported":                        ErrExtensions,
 }
 
 // statuses maps statuses to sentinels, for responses without a known code.
@@ -115,7 +120,10 @@ func (e *Error) kinds() []error {
 		}
 		return []error{ErrUnavailable}
 	}
-	if e.MaxVersion != "" {
+	switch {
+	case e.unextended:
+		return []error{ErrExtensions}
+	case e.MaxVersion != "":
 		return []error{ErrMicroversion}
 	}
 	for _, wording := range wordings {
@@ -149,7 +157,7 @@ func (n *notes) failure(ctx context.Context, err error) error {
 }
 
 // refusal returns the error of an error response; read fills it from the body.
-func (n *notes) refusal(response *http.Response, body []byte, read func(*Error, *http.Response, []byte)) error {
+func (n *notes) refusal(response *http.Response, body []byte, read func(*Error, *http.Response, []byte)) *Error {
 	failed := &Error{
 		Method: n.method, Path: n.path, Status: response.StatusCode, Title: http.StatusText(response.StatusCode),
 		RequestID: response.Header.Get(requestIDHeader),

@@ -33,6 +33,8 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome unknown: the service may have executed the request")
 	// ErrMicroversion: the service does not support the microversion of this package.
 	ErrMicroversion = errors.New("the service does not support the microversion")
+	// ErrExtensions: the service does not have the version of Berth's extensions that WithExtensions selects.
+	ErrExtensions = errors.New("the service does not have the extensions")
 )
 
 // The errors of the methods for provider trees and of drivers.

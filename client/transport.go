@@ -136,6 +136,7 @@ func (c *chain) dressed(request *http.Request, identity http.Header) (*http.Requ
 	for name, values := range identity {
 		copied.Header[name] = values
 	}
+	selectExtensions(request.Context(), copied.Header)
 	copied.Header.Set("Accept", "application/json")
 	copied.Header.Set("User-Agent", c.agent)
 	if id, ok := request.Context().Value(globalIDKey{}).(string); ok {

@@ -153,7 +153,7 @@ var packageRules = []packageRule{
 	{path: "sql", purpose: "embedded SQL files"},
 	{path: "openapi", purpose: "embedded OpenAPI documents"},
 	{path: "openapi/record", purpose: "writes the documents of `openapi` and their hashes", imports: []string{
-		"openapi", "server", "server/route",
+		"openapi", "server", "server/microversion", "server/route",
 	}},
 	{path: "gen/db", purpose: "generated from `sql/queries`", driver: true},
 	{path: "gen/client", purpose: "generated from the OpenAPI document of 1.39"},

@@ -82,6 +82,16 @@ func goTests(t *testing.T) map[string]bool {
 	return names
 }
 
+func TestDocs_ExtensionHistory_Complete(t *testing.T) {
+	t.Parallel()
+	text := readText(t, "../docs/microversions.md")
+	for extension := microversion.ExtensionMin; extension <= microversion.ExtensionMax; extension++ {
+		if row := "\n| " + extension.HeaderValue() + " |"; !strings.Contains(text, row) {
+			t.Errorf("the table of extensions lacks the row of %s", extension.HeaderValue())
+		}
+	}
+}
+
 func TestDocs_MicroversionHistory_Complete(t *testing.T) {
 	t.Parallel()
 	var want, got []string

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/route"
 )
 
@@ -93,10 +94,19 @@ func operationsTable(t *testing.T, graph *sourceGraph, sql *sqlSources, operatio
 		for _, file := range graph.handlerFiles(source) {
 			handlers = append(handlers, fmt.Sprintf("[%s](../%s)", filepath.Base(file), file))
 		}
-		fmt.Fprintf(&table, "| `%s %s` | `%s` | %s | %s | %s |\n", operation.Method, operation.Path, operation.ID,
+		fmt.Fprintf(&table, "| `%s %s`%s | `%s` | %s | %s | %s |\n", operation.Method, operation.Path, extensionOf(operation), operation.ID,
 			strings.Join(handlers, ", "), linked(queries, sql.queryFiles), linked(sql.functions("", called), sql.functionFiles))
 	}
 	return table.String()
+}
+
+// extensionOf returns a note for an operation that only an extension of the Placement API has, else "".
+func extensionOf(operation *route.Operation) string {
+	since := operation.Variants[0].Since.Extension()
+	if since < microversion.PlacementExtensionMin {
+		return ""
+	}
+	return ", " + since.HeaderValue()
 }
 
 // functionsTable returns the table of the functions that call others.

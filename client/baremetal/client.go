@@ -110,7 +110,11 @@ func refusal(failed *client.Error, answer *http.Response, body []byte) {
 	if json.Unmarshal(body, &outer) == nil {
 		failed.Detail = faultOf(outer.Message)
 	}
-	if answer.StatusCode == http.StatusNotAcceptable && answer.Header.Get(maximumHeader) != "" {
+	switch {
+	case answer.StatusCode != http.StatusNotAcceptable:
+	case strings.Contains(failed.Detail, " of berth was requested but is not supported"):
+		failed.Code = "berth.version.unsupported" // errors of this API have no codes
+	case answer.Header.Get(maximumHeader) != "":
 		failed.Detail = fmt.Sprintf("the service supports the microversions %s to %s of the Bare Metal API, this client requires %s",
 			answer.Header.Get(minimumHeader), answer.Header.Get(maximumHeader), Version)
 	}

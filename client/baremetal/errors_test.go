@@ -95,3 +95,15 @@ func TestClient_BaremetalList_FollowsPagesToLimit(t *testing.T) {
 		t.Errorf("%d nodes in %q, %v", len(some), queries, err)
 	}
 }
+
+func TestClient_BaremetalExtensions_SelectedByContext(t *testing.T) {
+	t.Parallel()
+	service, _ := newService(t)
+	if _, err := service.NodeShow(client.WithExtensions(t.Context(), "1.1"), "x"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("error = %v", err)
+	}
+	_, err := service.NodeShow(client.WithExtensions(t.Context(), "1.99"), "x")
+	if !errors.Is(err, client.ErrExtensions) || !strings.Contains(err.Error(), "Version 1.99 of berth was requested") {
+		t.Errorf("error = %v", err)
+	}
+}

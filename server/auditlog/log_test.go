@@ -72,7 +72,7 @@ func maximal(id string) *Record {
 		RequestID: id, GlobalRequestID: text(40), Client: text(64), AuthMethod: "keystone", Scope: "project",
 		UserID: text(64), UserDomainID: text(64), ProjectID: text(64), ProjectDomainID: text(64), DomainID: text(64),
 		ServiceUserID: text(64), ServiceProjectID: text(64), RolesOmitted: math.MaxInt32,
-		API: "baremetal", Microversion: "latest", Operation: text(40), Method: "DELETE", Route: text(80),
+		API: "baremetal", Microversion: "1.82, berth 1.99", Operation: text(40), Method: "DELETE", Route: text(80),
 		Target: map[string]string{text(20): text(256), text(21): text(256)}, Path: text(512),
 		Status: 503, Outcome: Unknown, ErrorCode: text(64), Location: text(512),
 	}
