@@ -66,7 +66,7 @@ var readOnce = sync.OnceValues(func() ([]operation, error) {
 	}
 	var names []name
 	for _, table := range []*route.Table{server.Table(server.Options{}), server.BaremetalTable(server.Options{})} {
-		for _, version := range table.API().Versions() {
+		for _, version := range slices.Concat(table.API().Versions(), table.API().Extensions) {
 			names = append(names, name{cmp.Or(table.API().Service, "placement"), table, version})
 		}
 	}
@@ -81,10 +81,10 @@ var readOnce = sync.OnceValues(func() ([]operation, error) {
 			}
 			document, err := openapi3.NewLoader().LoadFromData(text)
 			if err != nil {
-				failed[i] = fmt.Errorf("%s %s: %w", one.api, one.version, err)
+				failed[i] = fmt.Errorf("%s %s: %w", one.api, one.version.Label(), err)
 				return
 			}
-			read[i] = operationsOf(one.api, one.version.String(), document)
+			read[i] = operationsOf(one.api, one.version.Label(), document)
 		})
 	}
 	all.Wait()

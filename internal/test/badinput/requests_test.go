@@ -161,7 +161,7 @@ func (d dice) body(of operation) (body []byte, scene []step) {
 
 var oddVersions = []string{
 	"", "latest", "1", "1.", ".1", "1.999", "0.9", "2.0", "-1.2", "1.1.1", "1.0x", "one", "1.39\x7f", "placement", "compute 2.1", "placement latest, baremetal latest",
-	"placement 99999999999999999999.1", strings.Repeat("placement 1.1,", 400), "placement 1.\xff",
+	"placement 99999999999999999999.1", "placement 1.39, berth 1.99", "placement 1.36, berth 1.1", "berth latest", "berth \xff", strings.Repeat("placement 1.1,", 400), "placement 1.\xff",
 }
 
 func (d dice) headers(of operation, hasBody bool) (made [][2]string) {
