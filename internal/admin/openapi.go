@@ -107,19 +107,31 @@ func findDocuments(api, wanted, extension string, all bool) ([]document, error) 
 	return []document{{version.String(), table, version}}, err
 }
 
-// findExtended returns the document of a version of the extensions, or those of all versions up to it.
-func findExtended(api, wanted string, all bool) ([]document, error) {
+// parseExtension reads the flag --berth.
+func parseExtension(wanted string) (microversion.Extension, error) {
 	header := microversion.ExtensionService + " " + wanted
 	extension, selected, err := microversion.NegotiateExtension(microversion.Parse([]string{header}))
+	if err != nil || !selected {
+		return extension, flagError("berth", wanted, "is not a version of Berth's extensions",
+			fmt.Sprintf("write one from %s to %s, or latest", microversion.ExtensionMin, microversion.ExtensionMax))
+	}
+	return extension, nil
+}
+
+// findExtended returns the document of a version of the extensions, or those of all versions up to it.
+func findExtended(api, wanted string, all bool) ([]document, error) {
+	extension, err := parseExtension(wanted)
 	var found []document
 	for _, one := range server.ExtensionDocuments() {
 		if one.API == api && one.Extension <= extension {
 			found = append(found, document{one.Extension.String(), one.Table, one.Version})
 		}
 	}
-	if err != nil || !selected || len(found) == 0 {
-		return nil, flagError("berth", wanted, "is not a version of the extensions of this API",
-			fmt.Sprintf("write one up to %s, or latest", microversion.ExtensionMax))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, flagError("berth", wanted, "has no extensions of this API", "write a later version, or latest")
 	}
 	if !all {
 		found = found[len(found)-1:]

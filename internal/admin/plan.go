@@ -41,11 +41,12 @@ Exit codes: 0 the plans are printed, 1 no statement was sent or the database fai
 	}
 	format := frame.OutputFlag(command)
 	version := command.Flags().String("microversion", "", "`microversion` of the API, or latest (default latest)")
+	extension := command.Flags().String("berth", "", "`version` of Berth's extensions, or latest (default none)")
 	body := command.Flags().String("body", "", "`file` with the JSON body of a claim; - reads standard input")
 	verbose := command.Flags().Bool("verbose", false, "also print the text, arguments and plan of each statement")
 	config.AddFlags(command.Flags(), config.ForDatabase)
 	command.RunE = func(c *cobra.Command, arguments []string) error {
-		request, err := readPlanRequest(arguments[0], *version, *body)
+		request, err := readPlanRequest(arguments[0], *version, *extension, *body)
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ Exit codes: 0 the plans are printed, 1 no statement was sent or the database fai
 }
 
 // readPlanRequest reads the arguments of the command before it opens the database.
-func readPlanRequest(text, version, body string) (plan.Request, error) {
+func readPlanRequest(text, version, extension, body string) (plan.Request, error) {
 	wrong := func(name, value, origin string, err error) (plan.Request, error) {
 		return plan.Request{}, frame.InputErrors{&frame.InputError{
 			Setting: name, Value: value, Origin: origin, Rule: frame.Rule{Broken: "is not accepted", Remedy: err.Error()},
@@ -92,6 +93,13 @@ func readPlanRequest(text, version, body string) (plan.Request, error) {
 		return request, err
 	}
 	request.Microversion = at.String()
+	if extension != "" {
+		selected, err := parseExtension(extension)
+		if err != nil {
+			return request, err
+		}
+		request.Extension = selected.String()
+	}
 	switch body {
 	case "":
 	case "-":

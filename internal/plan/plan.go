@@ -39,6 +39,8 @@ type Request struct {
 	Target string
 	// Microversion is a microversion of the API of the path, or latest; empty: latest.
 	Microversion string
+	// Extension is a version of Berth's extensions; empty: none.
+	Extension string
 	// Body is the JSON body of a claim.
 	Body []byte
 }

@@ -74,6 +74,17 @@ func names(report *plan.Report) []string {
 	return names
 }
 
+func TestCLI_PlanWithExtensions_ReportsBothVersions(t *testing.T) {
+	t.Parallel()
+	url := newDatabase(t).URL
+	for target, want := range map[string]string{"/allocation_candidates?resources=VCPU:1": "1.39, berth 1.1", "/v1/allocations": "1.82"} {
+		report, err := plan.Explain(t.Context(), plan.Options{URL: url}, plan.Request{Method: http.MethodGet, Target: target, Extension: "1.1"})
+		if err != nil || report.Status != http.StatusOK || report.Microversion != want {
+			t.Errorf("%s: %+v, %v, want %s", target, report, err, want)
+		}
+	}
+}
+
 func TestCLI_PlanOfCandidates_ExplainsWarmStatements(t *testing.T) {
 	t.Parallel()
 	report, page := explain(t, plan.Options{URL: newDatabase(t).URL, Text: true}, "resources=VCPU:1&limit=10", nil)

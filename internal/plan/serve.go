@@ -65,6 +65,9 @@ func send(ctx context.Context, service http.RoundTripper, request Request) (*Rep
 	} else {
 		r.Header.Set(microversion.Header, "placement "+version)
 	}
+	if request.Extension != "" {
+		r.Header.Add(microversion.Header, microversion.ExtensionService+" "+request.Extension)
+	}
 	if len(request.Body) > 0 {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -81,8 +84,8 @@ func send(ctx context.Context, service http.RoundTripper, request Request) (*Rep
 		Request: request.Method + " " + request.Target, Microversion: version, Status: response.StatusCode, Bytes: len(body),
 	}
 	for _, name := range []string{microversion.Header, microversion.BaremetalHeader} {
-		if used := response.Header.Get(name); used != "" {
-			report.Microversion = used[strings.LastIndexByte(used, ' ')+1:]
+		if used := strings.Join(response.Header.Values(name), ", "); used != "" {
+			report.Microversion = strings.TrimPrefix(used, microversion.Service+" ")
 		}
 	}
 	if report.Status >= http.StatusBadRequest {
