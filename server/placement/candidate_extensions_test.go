@@ -119,6 +119,7 @@ func TestCandidates_ExtendedInvalidQuery_ErrorTextMatchesContract(t *testing.T) 
 		{"resources=VCPU:1&order=id&order=id", fault.CodeExtensionDuplicateKey, "Query parameter 'order' may be specified only once."},
 		{"required_X=A", fault.CodeMissingValue, "There must be at least one resources or resources[$S] parameter."},
 		{"resources=VCPU:1&limit_per_tree=x&limit_per_tree=1", "", "Invalid query string parameters: 'x' does not match '^[1-9][0-9]*$'"},
+		{"resources=VCPU:1&limit_per_tree=2&limit_per_tree=0&limit_per_tree=1", "", "Invalid query string parameters: '0' does not match '^[1-9][0-9]*$'"},
 		{"resources=VCPU:1&group_policy=x", "", "Invalid query string parameters: 'x' is not one of ['none', 'isolate']"},
 		{"resources=VCPU:1&can_split_A=VCPU&root_member_of1=" + gold, "", "Invalid query string parameters: " +
 			"'can_split_A', 'root_member_of1' do not match any of the regexes: '^in_tree([a-zA-Z0-9_-]{1,64})?$', "},

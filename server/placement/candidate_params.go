@@ -56,7 +56,7 @@ var candidateParams = []struct {
 			"`spread:CLASS`: most first. `random`: a different order each time. All candidates of a tree come together. " +
 			"Default: the settings of the server. The parameter must not be repeated."),
 		schema: huma.Schema{Type: huma.TypeString, Pattern: "^(id|random|(pack|spread):.+)$"}, example: "pack:VCPU"},
-	{since: searchExtension, repeats: never, param: querystring.Param{Name: limitPerTreeParam, Pattern: positivePattern, First: true},
+	{since: searchExtension, repeats: never, param: querystring.Param{Name: limitPerTreeParam, Pattern: positivePattern, Every: true},
 		doc:    text("Maximum number of candidates of each tree. The first of repeated values applies."),
 		schema: positiveSchema, example: 1},
 }

@@ -51,53 +51,60 @@ func (searchLimit) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: new(1.0), Examples: []any{10}}
 }
 
-// values returns the query string of the body: the groups with their parameters, then the others. An empty list is a
-// missing parameter.
+// searchParams collects the parameters of a CandidateSearch.
+type searchParams []querystring.Pair
+
+func (p *searchParams) add(name string, values ...string) {
+	for _, value := range values {
+		*p = append(*p, querystring.Pair{Name: name, Value: value})
+	}
+}
+
+// list adds a parameter whose value is a list. An empty list is a missing parameter.
+func (p *searchParams) list(name string, elements []string) {
+	if len(elements) > 0 {
+		p.add(name, strings.Join(elements, ","))
+	}
+}
+
+// limit adds a number, unless it is missing.
+func (p *searchParams) limit(name string, value *searchLimit) {
+	if value != nil {
+		p.add(name, strconv.FormatInt(int64(value.Int), 10))
+	}
+}
+
+// values returns the query string of the body: the groups with their parameters, then the others. The schema has
+// rejected an empty in_tree and group_policy, so an empty text is a missing one.
 func (s *CandidateSearch) values() querystring.Values {
-	var pairs []querystring.Pair
-	add := func(name string, values ...string) {
-		for _, value := range values {
-			pairs = append(pairs, querystring.Pair{Name: name, Value: value})
-		}
-	}
-	list := func(name string, elements []string) {
-		if len(elements) > 0 {
-			add(name, strings.Join(elements, ","))
-		}
-	}
-	text := func(name, value string) {
-		if value != "" {
-			add(name, value)
-		}
-	}
-	limit := func(name string, value *searchLimit) {
-		if value != nil {
-			add(name, strconv.FormatInt(int64(value.Int), 10))
-		}
-	}
+	var params searchParams
 	for i := range s.Groups.Ordered {
 		suffix, group := s.Groups.Ordered[i].Key, &s.Groups.Ordered[i].Value
-		list(resourcesParam+suffix, group.amounts())
-		add(requiredParam+suffix, group.Required...)
-		add(memberOfParam+suffix, group.MemberOf...)
-		text(inTreeParam+suffix, group.InTree)
+		params.list(resourcesParam+suffix, group.amounts())
+		params.add(requiredParam+suffix, group.Required...)
+		params.add(memberOfParam+suffix, group.MemberOf...)
+		if group.InTree != "" {
+			params.add(inTreeParam+suffix, group.InTree)
+		}
 	}
-	list(rootRequiredParam, s.RootRequired)
-	add(rootMemberOfParam, s.RootMemberOf...)
+	params.list(rootRequiredParam, s.RootRequired)
+	params.add(rootMemberOfParam, s.RootMemberOf...)
 	for _, suffixes := range s.Isolate {
-		list(isolateParam, suffixes)
+		params.list(isolateParam, suffixes)
 	}
 	for _, suffixes := range s.SameSubtree {
-		list(sameSubtreeParam, suffixes)
+		params.list(sameSubtreeParam, suffixes)
 	}
-	list(canSplitParam, s.CanSplit)
-	text(groupPolicyParam, s.GroupPolicy)
+	params.list(canSplitParam, s.CanSplit)
+	if s.GroupPolicy != "" {
+		params.add(groupPolicyParam, s.GroupPolicy)
+	}
 	if s.Order != nil {
-		add(orderParam, *s.Order)
+		params.add(orderParam, *s.Order)
 	}
-	limit(limitParam, s.Limit)
-	limit(limitPerTreeParam, s.LimitPerTree)
-	return querystring.Of(pairs...)
+	params.limit(limitParam, s.Limit)
+	params.limit(limitPerTreeParam, s.LimitPerTree)
+	return querystring.Of(params...)
 }
 
 // amounts returns the elements of the parameter resources.
