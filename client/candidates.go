@@ -2,11 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 
 	api "github.com/berthd/berth/gen/client"
 )
@@ -20,16 +22,30 @@ type CandidateQuery struct {
 	InTree string
 	// RootRequired are traits of the root, such as "HW_NUMA_ROOT,!CUSTOM_OLD".
 	RootRequired string
-	// GroupPolicy is "isolate" or "none"; it is required with several groups.
+	// GroupPolicy is "isolate" or "none". Services without berth 1.1 require it with several groups.
 	GroupPolicy string
 	// Required and MemberOf are conditions that must all hold: "TRAIT,TRAIT",
 	// "!TRAIT", "in:TRAIT,TRAIT"; "uuid", "in:uuid,uuid", "!uuid", "!in:uuid,uuid".
 	Required, MemberOf []string
-	// SameSubtree are lists of suffixes, such as "_CPU,_NIC".
+	// SameSubtree are lists of suffixes, such as "_CPU,_NIC". With berth 1.1, "_CPU,!_NIC" keeps a group outside of the
+	// subtree.
 	SameSubtree []string
+	// RootMemberOf are conditions for the aggregates of the root, in the syntax of MemberOf. It needs berth 1.1.
+	RootMemberOf []string
+	// Isolate are sets of suffixes: the groups of a set have different providers. It needs berth 1.1.
+	Isolate [][]string
+	// CanSplit are classes of Resources that several providers may serve together, in trees without other candidates. It
+	// needs berth 1.1.
+	CanSplit []string
+	// Order is the order of the trees: "id", "pack:CLASS", "spread:CLASS" or "random"; "": the settings of the service.
+	// It needs berth 1.1.
+	Order string
+	// LimitPerTree is the maximum number of candidates of each tree; 0: no limit. It needs berth 1.1.
+	LimitPerTree int
 	// Limit is the maximum number of candidates; 0: no limit.
 	Limit int
-	// Groups are request groups, each served by one provider.
+	// Groups are request groups, each served by one provider. With berth 1.1, a group without resources that SameSubtree
+	// does not name is a condition that some provider meets.
 	Groups []GroupQuery
 }
 
@@ -44,32 +60,54 @@ type GroupQuery struct {
 
 var suffix = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// values returns the query parameters. The generated type has the groups as an object, which cannot repeat a member.
-func (q CandidateQuery) values() (url.Values, error) {
-	values := url.Values{}
+// param is one parameter of a query string.
+type param struct{ name, value string }
+
+// params returns the query parameters: the groups in their order, then the others. The generated type has the groups as
+// an object, which cannot repeat a member.
+func (q CandidateQuery) params() ([]param, error) {
+	var all []param
+	add := func(name string, values ...string) {
+		for _, value := range values {
+			all = append(all, param{name, value})
+		}
+	}
 	set := func(name, value string) {
 		if value != "" {
-			values.Set(name, value)
+			add(name, value)
 		}
 	}
-	add := func(name string, all []string) {
-		for _, value := range all {
-			values.Add(name, value)
-		}
+	groups, err := q.groups()
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range groups {
+		set("resources"+of.Suffix, of.Resources)
+		add("required"+of.Suffix, of.Required...)
+		add("member_of"+of.Suffix, of.MemberOf...)
+		set("in_tree"+of.Suffix, of.InTree)
 	}
 	set("root_required", q.RootRequired)
+	add("root_member_of", q.RootMemberOf...)
+	for _, suffixes := range q.Isolate {
+		set("isolate", strings.Join(suffixes, ","))
+	}
+	add("same_subtree", q.SameSubtree...)
+	set("can_split", strings.Join(q.CanSplit, ","))
 	set("group_policy", q.GroupPolicy)
-	add("same_subtree", q.SameSubtree)
+	set("order", q.Order)
 	if q.Limit > 0 {
-		values.Set("limit", strconv.Itoa(q.Limit))
+		add("limit", strconv.Itoa(q.Limit))
 	}
-	group := func(of GroupQuery) {
-		set("resources"+of.Suffix, of.Resources)
-		set("in_tree"+of.Suffix, of.InTree)
-		add("required"+of.Suffix, of.Required)
-		add("member_of"+of.Suffix, of.MemberOf)
+	if q.LimitPerTree > 0 {
+		add("limit_per_tree", strconv.Itoa(q.LimitPerTree))
 	}
-	group(GroupQuery{"", q.Resources, q.InTree, q.Required, q.MemberOf})
+	return all, nil
+}
+
+// groups returns the group without a suffix, which may be empty, and the others.
+func (q CandidateQuery) groups() ([]GroupQuery, error) {
+	all := []GroupQuery{{"", q.Resources, q.InTree, q.Required, q.MemberOf}}
 	seen := map[string]bool{}
 	for _, of := range q.Groups {
 		if !suffix.MatchString(of.Suffix) {
@@ -79,25 +117,56 @@ func (q CandidateQuery) values() (url.Values, error) {
 			return nil, fmt.Errorf("two groups have the suffix %q", of.Suffix)
 		}
 		seen[of.Suffix] = true
-		group(of)
+		all = append(all, of)
 	}
-	return values, nil
+	return all, nil
 }
+
+// encode returns a query string in the order of the parameters.
+func encode(params []param) string {
+	var query strings.Builder
+	for i, one := range params {
+		if i > 0 {
+			query.WriteByte('&')
+		}
+		query.WriteString(url.QueryEscape(one.name) + "=" + url.QueryEscape(one.value))
+	}
+	return query.String()
+}
+
+// maxCandidateURL is the length of a URL in bytes above which a query is sent as a body. Proxies reject longer URLs.
+const maxCandidateURL = 8 << 10
 
 // CandidateList returns the allocation candidates of a query: each is a set of allocations to claim, with its mappings.
 // No candidate is no error. The summaries contain all providers of the trees of the candidates.
+//
+// The error of a query that needs berth 1.1, from a service without it, is an *ExtensionError. A query whose URL would
+// be longer than 8 KiB is sent as a body if the service has berth 1.1.
 func (c *Client) CandidateList(ctx context.Context, query CandidateQuery) (api.Candidates, error) {
 	var answer api.Candidates
-	values, err := query.values()
+	params, err := query.params()
 	if err != nil {
 		return answer, err
 	}
-	write := func(_ context.Context, request *http.Request) error {
-		request.URL.RawQuery = values.Encode()
-		return nil
+	address, err := c.endpoint(ctx)
+	if err != nil {
+		return answer, err
 	}
-	err = c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
-		return wire.CandidateList(ctx, &api.CandidateListParams{OpenStackAPIVersion: newest}, write)
+	needs, text, sent := query.needsExtensions(), encode(params), ctx
+	if needs != "" {
+		sent = withSearchLanguage(ctx)
+	}
+	if body := query.body(); body != nil && len(address)+len("/allocation_candidates?")+len(text) > maxCandidateURL {
+		err = c.candidateSearch(withSearchLanguage(ctx), &answer, body)
+		if needs != "" || !errors.Is(err, ErrExtensions) {
+			return answer, needsError(needs, err)
+		}
+	}
+	err = c.send(sent, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
+		return wire.CandidateList(ctx, &api.CandidateListParams{OpenStackAPIVersion: newest}, func(_ context.Context, request *http.Request) error {
+			request.URL.RawQuery = text
+			return nil
+		})
 	})
-	return answer, err
+	return answer, needsError(needs, err)
 }

@@ -26,13 +26,14 @@ func TestClient_CandidateQuery_AllParametersSent(t *testing.T) {
 		t.Fatalf("%v, %v", found, err)
 	}
 	want := []string{
-		"group_policy=isolate", "in_tree=" + id(1).String(), "in_tree_A=" + id(2).String(), "limit=3",
-		"member_of=%21" + id(5).String(), "member_of=in%3A" + id(6).String() + "%2C" + id(7).String(),
-		"member_of_A=" + id(8).String(), "member_of_A=" + id(9).String(),
-		"required=HW_CPU_X86_AVX2", "required=in%3ASTORAGE_DISK_SSD%2CSTORAGE_DISK_HDD",
-		"required_A=STORAGE_DISK_SSD", "required_A=%21STORAGE_DISK_HDD", "required_B=HW_NUMA_ROOT",
-		"resources=VCPU%3A2%2CMEMORY_MB%3A512", "resources_A=DISK_GB%3A1",
-		"root_required=HW_NUMA_ROOT%2C%21HW_CPU_X86_AVX2", "same_subtree=_A%2C_B", "same_subtree=_A",
+		"resources=VCPU%3A2%2CMEMORY_MB%3A512", "required=HW_CPU_X86_AVX2", "required=in%3ASTORAGE_DISK_SSD%2CSTORAGE_DISK_HDD",
+		"member_of=%21" + id(5).String(), "member_of=in%3A" + id(6).String() + "%2C" + id(7).String(), "in_tree=" + id(1).String(),
+		"resources_A=DISK_GB%3A1", "required_A=STORAGE_DISK_SSD", "required_A=%21STORAGE_DISK_HDD",
+		"member_of_A=" + id(8).String(), "member_of_A=" + id(9).String(), "in_tree_A=" + id(2).String(), "required_B=HW_NUMA_ROOT",
+		"root_required=HW_NUMA_ROOT%2C%21HW_CPU_X86_AVX2", "same_subtree=_A%2C_B", "same_subtree=_A", "group_policy=isolate", "limit=3",
+	}
+	if version := through.Headers()[0].Get("OpenStack-API-Version"); version != "placement 1.39" {
+		t.Errorf("the version is %q", version)
 	}
 	_, query, _ := strings.Cut(through.Requests()[0], "?")
 	if got := strings.Split(query, "&"); !slices.Equal(got, want) {

@@ -152,7 +152,7 @@ func (n *notes) failure(ctx context.Context, err error) error {
 	}
 	return &Error{
 		Method: n.method, Path: n.path, Title: "no answer", Cause: err,
-		unknown: n.executed && n.method != http.MethodGet, givenUp: ctx.Err() != nil,
+		unknown: n.executed && !isRead(n.method, n.path), givenUp: ctx.Err() != nil,
 	}
 }
 
@@ -163,7 +163,7 @@ func (n *notes) refusal(response *http.Response, body []byte, read func(*Error, 
 		RequestID: response.Header.Get(requestIDHeader),
 		// After an attempt with unknown outcome, the response to a later one settles the outcome unless it is an
 		// overload response.
-		unknown: n.executed && n.method != http.MethodGet && overloaded(response.StatusCode),
+		unknown: n.executed && !isRead(n.method, n.path) && overloaded(response.StatusCode),
 	}
 	if read != nil {
 		read(failed, response, body)

@@ -56,6 +56,6 @@ func (n *notes) withoutExtensions(ctx context.Context, response *http.Response) 
 		Method: n.method, Path: n.path, Status: response.StatusCode, Title: http.StatusText(response.StatusCode),
 		Detail:    "the service ignores " + extensions(ctx) + " in the version header, because it does not have these extensions",
 		RequestID: response.Header.Get(requestIDHeader),
-		unknown:   n.method != http.MethodGet && response.StatusCode < http.StatusMultipleChoices, unextended: true,
+		unknown:   !isRead(n.method, n.path) && response.StatusCode < http.StatusMultipleChoices, unextended: true,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -75,16 +76,22 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
+// isRead reports whether a request changes nothing: a GET, or a query for candidates with a body.
+func isRead(method, path string) bool {
+	return method == http.MethodGet || method == http.MethodHead ||
+		method == http.MethodPost && strings.HasSuffix(path, "/allocation_candidates")
+}
+
 // isIdempotent reports whether a request can be executed twice: reads, deletions, and PUTs without a body, which create
 // a trait or a class. All others carry a generation, so that the first execution makes the second one fail.
 func isIdempotent(request *http.Request) bool {
 	switch request.Method {
-	case http.MethodGet, http.MethodHead, http.MethodDelete:
+	case http.MethodDelete:
 		return true
 	case http.MethodPut:
 		return request.Body == nil || request.Body == http.NoBody
 	}
-	return false
+	return isRead(request.Method, request.URL.Path)
 }
 
 // unsent is an error from before the request was sent.

@@ -61,6 +61,7 @@ var accessRows = []struct {
 	{"GET /v1", "", open},
 
 	{"GET /allocation_candidates", "placement:allocation_candidates:list", usual},
+	{"POST /allocation_candidates", "placement:allocation_candidates:list", usual},
 	{"POST /allocations", "placement:allocations:manage", usual},
 	{"DELETE /allocations/{consumer_uuid}", "placement:allocations:delete", usual},
 	{"GET /allocations/{consumer_uuid}", "placement:allocations:list", usual},

@@ -63,9 +63,9 @@ func beginAudit(log *auditlog.Log) func(*http.Request) error {
 }
 
 // endAudit writes the line of a request with its status; 0: there was no response. Unauthenticated
-// requests have no line, because they could fill the disk.
+// requests have no line, because they could fill the disk. Requests that only read, with any method, have none either.
 func (f *frontHandler) endAudit(w *responseRecorder, record *auditlog.Record, status int, trips int64) {
-	if !w.admitted {
+	if !w.admitted || w.info.ReadOnly {
 		return
 	}
 	describe(record, w.info)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -120,7 +121,7 @@ func (m *metrics) observe(w *responseRecorder, trips int64, took time.Duration) 
 	switch {
 	case w.status == http.StatusConflict:
 		m.conflicts.WithLabelValues(operation, conflictCode(w.info)).Inc()
-	case w.status == http.StatusOK && operation == candidateOperation:
+	case w.status == http.StatusOK && slices.Contains(candidateOperations, operation):
 		m.candidates.Observe(float64(w.info.Candidates))
 		if w.info.Candidates == 0 {
 			m.empty.Inc()
@@ -128,8 +129,8 @@ func (m *metrics) observe(w *responseRecorder, trips int64, took time.Duration) 
 	}
 }
 
-// candidateOperation is the operation that returns allocation candidates.
-const candidateOperation = "candidate-list"
+// candidateOperations are the operations that return allocation candidates.
+var candidateOperations = []string{"candidate-list", "candidate-search"}
 
 // conflictCode returns the error code of a 409. The Bare Metal API has almost none.
 func conflictCode(info *request.Info) string {

@@ -217,6 +217,19 @@ func TestMetrics_AfterTraffic_ReportAllCollectors(t *testing.T) {
 	}
 }
 
+func TestMetrics_CandidateSearch_CountedAsQuery(t *testing.T) {
+	t.Parallel()
+	s := newWatched(t, func(*postgres.Options, *server.Options) {})
+	answer := s.ask(http.MethodPost, "/allocation_candidates", strings.NewReader(`{"groups": {"": {"resources": {"VCPU": 1}}}}`),
+		"Content-Type", "application/json", "OpenStack-API-Version", "placement 1.39, berth 1.1")
+	got := s.metrics()
+	for _, name := range []string{"berth_allocation_candidates_returned", "berth_allocation_candidates_empty_total"} {
+		if found := value(t, got, name); found != 1 || answer.Code != http.StatusOK {
+			t.Errorf("%s = %v, want 1; status = %d: %s", name, found, answer.Code, answer.Body)
+		}
+	}
+}
+
 func TestMetrics_SlowDatabase_ScrapeNotDelayed(t *testing.T) {
 	t.Parallel()
 	s := newWatched(t, func(*postgres.Options, *server.Options) {})

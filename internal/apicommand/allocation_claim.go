@@ -59,11 +59,7 @@ func Claim(ctx context.Context, f *frame.Frame, service *client.Client, id uuid.
 	if err := owner.fill(consumer); err != nil {
 		return err
 	}
-	query, err := options.query(ctx, service)
-	if err != nil {
-		return err
-	}
-	found, err := service.CandidateList(ctx, query)
+	found, err := options.list(ctx, service)
 	if err != nil {
 		return err
 	}

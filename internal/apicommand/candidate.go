@@ -95,11 +95,7 @@ func candidateTable(documents []candidateDocument) [][]string {
 
 // candidates queries allocation candidates and the names of their providers.
 func (w *CandidateRequest) candidates(ctx context.Context, service *client.Client) ([]candidateDocument, *api.Candidates, error) {
-	query, err := w.query(ctx, service)
-	if err != nil {
-		return nil, nil, err
-	}
-	found, err := service.CandidateList(ctx, query)
+	found, err := w.list(ctx, service)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,6 +2,7 @@ package apicommand
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,23 +11,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/frame"
 )
 
-// CandidateRequest holds the flags of a candidate query. Asked is without the flags --in-tree and
-// --group.
+// CandidateRequest holds the flags of a candidate query. Asked is without the flags --in-tree, --group
+// and --isolate.
 type CandidateRequest struct {
-	Asked  client.CandidateQuery
-	inTree string
-	groups []string
+	Asked    client.CandidateQuery
+	inTree   string
+	groups   []string
+	isolated []string
 }
 
 // groupHelp is the part about --group in the help of the commands with the flag.
 const groupHelp = `A request group has constraints that one provider must satisfy. --group
 'SUFFIX:FIELD=VALUE;FIELD=VALUE' defines a group with its suffix and the fields
 resources, required, member-of and in-tree, which have the syntax of the flags with
-these names. The fields required and member-of are repeatable. Two or more groups with
-resources require --group-policy.`
+these names. The fields required and member-of are repeatable. A group without resources
+that --same-subtree does not name is a condition that some provider meets.
+
+These need a service with berth 1.1: --root-member-of, --isolate, --can-split, --order,
+--limit-per-tree, '!' in --same-subtree, conditions, and several groups without
+--group-policy.`
 
 // candidateFlags adds the flags of a candidate query to a command.
 func candidateFlags(f *frame.Frame, c *cobra.Command) *CandidateRequest {
@@ -39,13 +46,46 @@ func candidateFlags(f *frame.Frame, c *cobra.Command) *CandidateRequest {
 	flags.StringVar(&w.inTree, "in-tree", "", "name or UUID of a `provider` of the tree")
 	flags.StringArrayVar(&w.groups, "group", nil, "request group `SUFFIX:FIELD=VALUE;…`; repeatable")
 	flags.StringVar(&w.Asked.GroupPolicy, "group-policy", "", "`policy` for request groups: none permits a shared provider, isolate requires different ones")
-	flags.StringArrayVar(&w.Asked.SameSubtree, "same-subtree", nil, "`SUFFIX,SUFFIX,…` of request groups whose providers have one of them as common ancestor; repeatable")
+	flags.StringArrayVar(&w.isolated, "isolate", nil, "`SUFFIX,SUFFIX,…` of request groups that require different providers; repeatable")
+	flags.StringArrayVar(&w.Asked.SameSubtree, "same-subtree", nil, "`SUFFIX,!OUTSIDE,…` of request groups whose providers have one of them as common ancestor, or are outside of its subtree; repeatable")
 	flags.StringVar(&w.Asked.RootRequired, "root-required", "", "`TRAIT,!FORBIDDEN,…` of the root provider")
+	flags.StringArrayVar(&w.Asked.RootMemberOf, "root-member-of", nil, "`aggregate` of the root provider, in:A,B for any of several, or !A to exclude one; repeatable")
+	flags.StringSliceVar(&w.Asked.CanSplit, "can-split", nil, "`CLASS,CLASS,…` of --resources that several providers may supply together, in trees without other candidates")
+	flags.StringVar(&w.Asked.Order, "order", "", "`order` of the trees: id, pack:CLASS, spread:CLASS or random (default: the settings of the service)")
 	flags.IntVar(&w.Asked.Limit, "limit", 10, "maximum `number` of candidates; 0 means no limit")
+	flags.IntVar(&w.Asked.LimitPerTree, "limit-per-tree", 0, "maximum `number` of candidates of each tree; 0 means no limit")
 	completeListFlags(f, c)
+	completeSuffixFlags(c, w)
 	completeProviderFlags(f, c, "in-tree")
 	frame.CompleteChoices(c, "group-policy", "none", "isolate")
 	return w
+}
+
+// list returns the candidates. The error of a flag that the service does not support names the flag.
+func (w *CandidateRequest) list(ctx context.Context, service *client.Client) (api.Candidates, error) {
+	query, err := w.query(ctx, service)
+	if err != nil {
+		return api.Candidates{}, err
+	}
+	found, err := service.CandidateList(ctx, query)
+	return found, unsupportedFlag(err)
+}
+
+// extensionFlags are the flags for the fields of a query that need berth 1.1.
+var extensionFlags = map[string]string{
+	"RootMemberOf": "--root-member-of", "Isolate": "--isolate", "SameSubtree": "--same-subtree with '!'", "CanSplit": "--can-split",
+	"Order": "--order", "LimitPerTree": "--limit-per-tree", "Groups": "--group without resources and outside of --same-subtree",
+	"GroupPolicy": "two or more --group without --group-policy",
+}
+
+// unsupportedFlag names the flag of a field that needs extensions.
+func unsupportedFlag(err error) error {
+	var missing *client.ExtensionError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	return fmt.Errorf("%s: the service does not support this, because it does not have berth %s: %w",
+		extensionFlags[missing.Field], missing.Version, missing.Cause)
 }
 
 // query returns the query with the UUIDs of the providers and the parsed groups.
@@ -54,8 +94,16 @@ func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (c
 	if query.Resources == "" && len(w.groups) == 0 {
 		return query, frame.WrongFlag("resources", "", "is empty", "write --resources or --group")
 	}
-	if query.Limit < 0 {
-		return query, frame.WrongFlag("limit", fmt.Sprint(query.Limit), "is negative", "write the maximum number of candidates, or 0 for no limit")
+	for _, limit := range []struct {
+		flag  string
+		value int
+	}{{"limit", query.Limit}, {"limit-per-tree", query.LimitPerTree}} {
+		if limit.value < 0 {
+			return query, frame.WrongFlag(limit.flag, fmt.Sprint(limit.value), "is negative", "write the maximum number of candidates, or 0 for no limit")
+		}
+	}
+	for _, suffixes := range w.isolated {
+		query.Isolate = append(query.Isolate, strings.Split(suffixes, ","))
 	}
 	var err error
 	if query.InTree, err = treeOf(ctx, service, w.inTree); err != nil {

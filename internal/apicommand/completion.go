@@ -97,14 +97,22 @@ func completeProviderFlags(f *frame.Frame, c *cobra.Command, flags ...string) {
 	}
 }
 
-// completeListFlags completes the last element of the comma-separated lists of the flags --resources
-// and --required.
+// completeListFlags completes the last element of the comma-separated lists of classes and traits, and
+// the value of --order, as far as the command has these flags.
 func completeListFlags(f *frame.Frame, c *cobra.Command) {
-	for flag, find := range map[string]completer{"resources": completeClasses, "required": completeTraits} {
+	for flag, find := range map[string]completer{
+		"resources": completeClasses, "can-split": completeClasses, "order": completeOrders, "required": completeTraits, "root-required": completeTraits,
+	} {
+		if c.Flags().Lookup(flag) == nil {
+			continue
+		}
 		frame.Must(c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			start := strings.LastIndexAny(typed, ",:!") + 1
-			if flag == "resources" {
+			switch flag {
+			case "resources", "can-split":
 				start = strings.LastIndex(typed, ",") + 1
+			case "order":
+				start = 0
 			}
 			words, directive := complete(f, c, find, typed[start:])
 			for i, word := range words {
@@ -113,6 +121,34 @@ func completeListFlags(f *frame.Frame, c *cobra.Command) {
 			return words, directive | cobra.ShellCompDirectiveNoSpace
 		}))
 	}
+}
+
+// completeSuffixFlags completes the last element of lists of suffixes with those of --group.
+func completeSuffixFlags(c *cobra.Command, w *CandidateRequest) {
+	for _, flag := range []string{"isolate", "same-subtree"} {
+		frame.Must(c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			start := strings.LastIndexAny(typed, ",!") + 1
+			var words []string
+			for _, group := range w.groups {
+				suffix, _, _ := strings.Cut(group, ":")
+				// cobra parses the command line twice and adds each group twice.
+				if word := typed[:start] + suffix; strings.HasPrefix(suffix, typed[start:]) && !slices.Contains(words, word) {
+					words = append(words, word)
+				}
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}))
+	}
+}
+
+// completeOrders returns the values of --order.
+func completeOrders(service *client.Client, ctx context.Context) ([]string, error) {
+	words := []string{"id", "random"}
+	classes, err := completeClasses(service, ctx)
+	for _, class := range classes {
+		words = append(words, "pack:"+class, "spread:"+class)
+	}
+	return words, err
 }
 
 func completeProviderNames(service *client.Client, ctx context.Context) ([]string, error) {

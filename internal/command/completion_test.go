@@ -52,10 +52,16 @@ func TestCLI_Completion_ListsServerNames(t *testing.T) {
 		"candidate list --resources VCPU:1,CUSTOM_LA":       "VCPU:1,CUSTOM_LANE",
 		"candidate list --required CUSTOM_RACK_7,!CUSTOM_R": "CUSTOM_RACK_7,!CUSTOM_RACK_7 CUSTOM_RACK_7,!CUSTOM_RACK_8",
 		"candidate list --group-policy ":                    "none isolate",
-		"provider list --auth ":                             "noauth token keystone",
-		"provider list --interface ":                        "public internal admin",
-		"provider list --output ":                           "table json",
-		"man provider tr":                                   "trait",
+		"candidate list --root-required !CUSTOM_RACK_7,CUS": "!CUSTOM_RACK_7,CUSTOM_RACK_7 !CUSTOM_RACK_7,CUSTOM_RACK_8",
+		"candidate list --can-split VCPU,CUSTOM_LA":         "VCPU,CUSTOM_LANE",
+		"candidate list --order r":                          "random",
+		"allocation claim x --order pack:CUSTOM_LA":         "pack:CUSTOM_LANE",
+		"candidate list --group _A:resources=VCPU:1 --group _B:resources=VCPU:1 --same-subtree _A,!": "_A,!_A _A,!_B",
+		"allocation claim x --group _A:resources=VCPU:1 --isolate ":                                  "_A",
+		"provider list --auth ":      "noauth token keystone",
+		"provider list --interface ": "public internal admin",
+		"provider list --output ":    "table json",
+		"man provider tr":            "trait",
 	} {
 		words := strings.Fields(line)
 		if strings.HasSuffix(line, " ") {

@@ -48,12 +48,15 @@ func (e *endpoint) httpClient(f *frame.Frame, transport http.RoundTripper) *http
 	return &http.Client{Transport: transport, Timeout: e.timeout}
 }
 
-// readingTransport returns an error for every request except reads and token requests.
+// readingTransport returns an error for every request except reads, which a query for candidates with a
+// body is, and token requests.
 type readingTransport struct{ under http.RoundTripper }
 
 // RoundTrip sends the request if it only reads.
 func (r readingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet && request.Method != http.MethodHead && !strings.HasSuffix(request.URL.Path, "/auth/tokens") {
+	reads := request.Method == http.MethodGet || request.Method == http.MethodHead ||
+		strings.HasSuffix(request.URL.Path, "/auth/tokens") || request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/allocation_candidates")
+	if !reads {
 		return nil, fmt.Errorf("a dry run does not send %s %s", request.Method, request.URL.Path)
 	}
 	return r.under.RoundTrip(request)

@@ -54,6 +54,14 @@ const (
 	CodeExtensionCombination = "berth.version"
 )
 
+// These are the error codes of queries in the search language of Berth's extensions.
+const (
+	CodeExtensionBadValue     = "berth.query.bad_value"
+	CodeExtensionConflict     = "berth.query.conflict"
+	CodeExtensionDuplicateKey = "berth.query.duplicate_key"
+	CodeExtensionUnknownGroup = "berth.query.unknown_group"
+)
+
 // Error is a violated rule with a text for the client.
 type Error struct {
 	Kind Kind

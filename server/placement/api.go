@@ -102,8 +102,9 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		fault.CodeProviderInUse, fault.CodeCannotDeleteParent, fault.CodeProviderNotFound,
 		fault.CodeDuplicateKey, fault.CodeBadValue, fault.CodeMissingValue,
 	}
-	if at.Extension() >= microversion.PlacementExtensionMin {
-		codes = append(codes, fault.CodeExtensionUnsupported, fault.CodeExtensionCombination)
+	if at >= searchExtension {
+		codes = append(codes, fault.CodeExtensionUnsupported, fault.CodeExtensionCombination, fault.CodeExtensionBadValue,
+			fault.CodeExtensionConflict, fault.CodeExtensionDuplicateKey, fault.CodeExtensionUnknownGroup)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]

@@ -6,12 +6,16 @@ import (
 
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/querystring"
+	"github.com/berthd/berth/server/route"
 )
 
 // check validates the rules that span several groups. Each group is already well-formed.
 func (a *candidateParser) check(querystring.Values) error {
 	checks := []func() error{a.checkOrphans, a.checkConflicts, a.checkPolicy}
-	if a.at.AllowsResourcelessGroups() {
+	switch {
+	case a.Extended:
+		checks = []func() error{a.checkResources, a.checkNames, a.checkConflicts}
+	case a.at.AllowsResourcelessGroups():
 		checks[0] = a.checkResourceless
 	}
 	for _, check := range checks {
@@ -24,18 +28,13 @@ func (a *candidateParser) check(querystring.Values) error {
 
 // checkResourceless returns an error if a group without resources is not named in same_subtree.
 func (a *candidateParser) checkResourceless() error {
-	bound := map[string]bool{}
-	var unknown []string
-	for _, suffix := range slices.Concat(a.subtrees...) {
-		if _, known := a.places[suffix]; !known && !bound[suffix] {
-			unknown = append(unknown, suffix)
-		}
+	named, bound := a.subtreeSuffixes(), map[string]bool{}
+	for _, suffix := range named {
 		bound[suffix] = true
 	}
-	var all, loose []string
+	var loose []string
 	takes := false
 	for _, group := range a.Groups {
-		all = append(all, group.Suffix)
 		takes = takes || len(group.Resources) > 0
 		if len(group.Resources) == 0 && !bound[group.Suffix] {
 			loose = append(loose, group.Suffix)
@@ -46,22 +45,53 @@ func (a *candidateParser) checkResourceless() error {
 		return resourcesMissing.Of()
 	case loose != nil:
 		return groupOutsideSubtree.Of(suffixList(loose))
-	case unknown != nil:
-		return unknownSuffix.Of(suffixList(unknown), suffixList(all))
 	}
-	return nil
+	return a.checkSuffixes(&unknownSuffix, named)
+}
+
+// subtreeSuffixes returns the suffixes of all same_subtree in their order, without "!".
+func (a *candidateParser) subtreeSuffixes() []string {
+	var named []string
+	for _, subtree := range a.subtrees {
+		for _, one := range subtree {
+			named = append(named, one.suffix)
+		}
+	}
+	return named
+}
+
+// checkSuffixes returns the error if suffixes have no group, with each of them once.
+func (a *candidateParser) checkSuffixes(unknown *route.Failure, suffixes []string) error {
+	var missing, all []string
+	seen := map[string]bool{}
+	for _, suffix := range suffixes {
+		if _, known := a.places[suffix]; !known && !seen[suffix] {
+			missing = append(missing, suffix)
+		}
+		seen[suffix] = true
+	}
+	if missing == nil {
+		return nil
+	}
+	for _, group := range a.Groups {
+		all = append(all, group.Suffix)
+	}
+	return unknown.Of(suffixList(missing), suffixList(all))
 }
 
 var quoteEscapes = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 
 // suffixList formats suffixes like a Python list, as in the error texts of the API.
 func suffixList(suffixes []string) string {
-	quoted := make([]string, len(suffixes))
+	texts := make([]string, len(suffixes))
 	for i, suffix := range suffixes {
-		quoted[i] = "'" + quoteEscapes.Replace(suffix) + "'"
+		texts[i] = quoteSuffix(suffix)
 	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return "[" + strings.Join(texts, ", ") + "]"
 }
+
+// quoteSuffix formats a suffix like a Python string.
+func quoteSuffix(suffix string) string { return "'" + quoteEscapes.Replace(suffix) + "'" }
 
 // checkOrphans returns an error if a group has no resources, at microversions that do not allow such groups.
 func (a *candidateParser) checkOrphans() error {

@@ -27,22 +27,43 @@ var candidateParams = []struct {
 	{since: v(31), repeats: never, param: querystring.Param{Name: inTreeParam}, group: true,
 		doc:    text("The providers are in the same tree as this one. Sharing providers of other trees are not used."),
 		schema: huma.Schema{Type: huma.TypeString, Format: "uuid"}, example: exampleHost},
-	{since: v(16), repeats: never, param: querystring.Param{Name: "limit", Pattern: "^[1-9][0-9]*$", First: true},
+	{since: v(16), repeats: never, param: querystring.Param{Name: limitParam, Pattern: positivePattern, First: true},
 		doc:    text("Maximum number of candidates. The first of repeated values applies."),
-		schema: huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)}, example: 100},
-	{since: v(25), repeats: never, param: querystring.Param{Name: "group_policy", Enum: []string{"none", "isolate"}},
-		doc: text("`isolate`: each group with a suffix is served by a different provider; `none`: groups can share a provider. " +
-			"Required with more than one such group. The first of repeated values applies."),
-		schema: huma.Schema{Type: huma.TypeString, Enum: []any{"none", "isolate"}}, example: "isolate"},
-	{since: v(35), repeats: never, param: querystring.Param{Name: "root_required"},
+		schema: positiveSchema, example: 100},
+	{since: v(25), repeats: never, param: querystring.Param{Name: groupPolicyParam, Enum: []string{"none", "isolate"}},
+		doc: candidatePolicyDoc, schema: huma.Schema{Type: huma.TypeString, Enum: []any{"none", "isolate"}}, example: "isolate"},
+	{since: v(35), repeats: never, param: querystring.Param{Name: rootRequiredParam},
 		doc: text("Traits of the root of the tree; `!TRAIT` is a forbidden trait. " +
 			"`in:` is not supported, and the parameter must not be repeated."),
 		schema: textSchema, example: "CUSTOM_GOLD"},
-	{since: v(36), repeats: v(36), param: querystring.Param{Name: "same_subtree"},
-		doc: text("Suffixes of groups, separated by commas: one of the providers that serve them is an ancestor of all others, " +
-			"or is the only one. Each of repeated values applies on its own."),
-		schema: textSchema, example: "_CPU,_NET"},
+	{since: v(36), repeats: v(36), param: querystring.Param{Name: sameSubtreeParam},
+		doc: candidateSubtreeDoc, schema: textSchema, example: "_CPU,_NET"},
+	{since: searchExtension, repeats: searchExtension, param: querystring.Param{Name: rootMemberOfParam},
+		doc: text("The root of the tree is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. " +
+			"Other providers of the tree, and sharing providers, need not be members. All of repeated values apply."),
+		schema: textSchema, example: "in:" + exampleGroup},
+	{since: searchExtension, repeats: searchExtension, param: querystring.Param{Name: isolateParam},
+		doc: text("Suffixes of at least two groups, separated by commas: each of these groups is served by a different provider. " +
+			"Each of repeated values applies on its own. Excludes `group_policy=isolate`."),
+		schema: textSchema, example: "_NET1,_NET2"},
+	{since: searchExtension, repeats: searchExtension, param: querystring.Param{Name: canSplitParam},
+		doc: text("Resource classes of the group without a suffix, separated by commas. In a tree without a candidate, several providers " +
+			"may supply the amount of each of these classes together. A tree with candidates has the same ones as without the parameter. " +
+			"All of repeated values apply."),
+		schema: textSchema, example: "VCPU,MEMORY_MB"},
+	{since: searchExtension, repeats: never, param: querystring.Param{Name: orderParam},
+		doc: text("Order of the trees. `id`: the order in which their roots were created. `pack:CLASS`: least free capacity of the class first. " +
+			"`spread:CLASS`: most first. `random`: a different order each time. All candidates of a tree come together. " +
+			"Default: the settings of the server. The parameter must not be repeated."),
+		schema: huma.Schema{Type: huma.TypeString, Pattern: "^(id|random|(pack|spread):.+)$"}, example: "pack:VCPU"},
+	{since: searchExtension, repeats: never, param: querystring.Param{Name: limitPerTreeParam, Pattern: positivePattern, Every: true},
+		doc:    text("Maximum number of candidates of each tree. The first of repeated values applies."),
+		schema: positiveSchema, example: 1},
 }
+
+const positivePattern = "^[1-9][0-9]*$"
+
+var positiveSchema = huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)}
 
 var textSchema = huma.Schema{Type: huma.TypeString}
 
@@ -80,6 +101,23 @@ func candidateMemberOfDoc(at microversion.Version) string {
 		doc += " All of repeated values apply."
 	}
 	return doc
+}
+
+func candidatePolicyDoc(at microversion.Version) string {
+	doc := "`isolate`: each group with a suffix is served by a different provider; `none`: groups can share a provider. "
+	if at >= searchExtension {
+		return doc + "Default: `none`. The first of repeated values applies."
+	}
+	return doc + "Required with more than one such group. The first of repeated values applies."
+}
+
+func candidateSubtreeDoc(at microversion.Version) string {
+	doc := "Suffixes of groups, separated by commas: one of the providers that serve them is an ancestor of all others, " +
+		"or is the only one. "
+	if at >= searchExtension {
+		doc += "A group after `!` is served by a provider that is neither this one nor one of its descendants. "
+	}
+	return doc + "Each of repeated values applies on its own."
 }
 
 // suffixPattern returns the pattern of a suffix, or "" at microversions without suffixes.
@@ -147,7 +185,11 @@ func candidateGroupsDoc(at microversion.Version, pattern string) *huma.Param {
 		"Its name is that of a parameter without suffix, followed by the group's suffix, which is " + suffix + ". " +
 		"Its value has the format of the parameter without suffix and applies to the provider itself. " +
 		"It can be repeated if the parameter without suffix can, which an object cannot express."
-	if at.AllowsResourcelessGroups() {
+	switch {
+	case at >= searchExtension:
+		doc += " A group without resources is a condition: a provider of the tree, or a sharing provider, satisfies it. " +
+			"Named in `same_subtree` or `isolate`, or with `group_policy=isolate`, it has a candidate for each such provider."
+	case at.AllowsResourcelessGroups():
 		doc += " A group without resources must be named in `same_subtree`."
 	}
 	return &huma.Param{

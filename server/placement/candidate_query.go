@@ -18,46 +18,69 @@ type candidateParser struct {
 	at microversion.Version
 	// places maps suffixes to indexes in Groups.
 	places map[string]int
-	// subtrees are the values of same_subtree. Their suffixes may name no group.
-	subtrees [][]string
+	// subtrees are the values of same_subtree, isolated those of isolate. Their suffixes may name no group.
+	subtrees [][]subtreeSuffix
+	isolated [][]string
 	// hasPolicy reports whether the query contains group_policy.
 	hasPolicy bool
+}
+
+// subtreeSuffix is a suffix in same_subtree, and whether "!" precedes it.
+type subtreeSuffix struct {
+	suffix  string
+	negated bool
 }
 
 // candidateQuery parses a query that has passed its schema. The order of its steps is the order of errors.
 func candidateQuery(values querystring.Values, at microversion.Version) (candidates.Query, error) {
 	ask := candidateParser{at: at, places: map[string]int{}}
 	ask.readLimits(values)
-	for _, step := range []func(querystring.Values) error{
-		ask.readRoot, ask.readSubtrees, ask.readGroups, ask.readTrees, ask.check,
-	} {
+	steps := []func(querystring.Values) error{ask.readRoot, ask.readSubtrees, ask.readGroups, ask.readTrees, ask.check}
+	if ask.Extended = at >= searchExtension; ask.Extended {
+		steps = ask.extendedSteps()
+	}
+	for _, step := range steps {
 		if err := step(values); err != nil {
 			return candidates.Query{}, err
 		}
 	}
 	ask.OnePerTree = !at.CombinesTrees()
-	ask.Subtrees = ask.subtreePlaces()
+	for _, subtree := range ask.subtrees {
+		ask.Subtrees = append(ask.Subtrees, ask.subtreeOf(subtree))
+	}
+	for _, suffixes := range ask.isolated {
+		ask.Isolated = append(ask.Isolated, ask.placesOf(suffixes))
+	}
 	return ask.Query, nil
 }
 
 // readLimits reads the parameters whose first value applies, unlike those of other parameters.
 func (a *candidateParser) readLimits(values querystring.Values) {
-	if text, ok := values.First("limit"); ok {
-		// After the schema, Atoi fails only for a number above the range of int, which equals no limit.
-		if limit, err := strconv.Atoi(text); err == nil {
-			a.Limit = limit
-		}
-	}
+	a.Limit, a.LimitPerTree = firstLimit(values, limitParam), firstLimit(values, limitPerTreeParam)
 	// The schema has validated the last value. An empty first value equals none.
-	policy, _ := values.First("group_policy")
+	policy, _ := values.First(groupPolicyParam)
 	a.hasPolicy, a.Isolate = policy != "", policy == "isolate"
+}
+
+// firstLimit returns the first value of a limit, or 0 without one.
+func firstLimit(values querystring.Values, name string) int {
+	text, ok := values.First(name)
+	if !ok {
+		return 0
+	}
+	// After the schema, Atoi fails only for a number above the range of int, which equals no limit.
+	limit, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return limit
 }
 
 // rootGrammar is the microversion whose format root_required has. That format has no alternatives at any microversion.
 var rootGrammar = v(38)
 
 func (a *candidateParser) readRoot(values querystring.Values) error {
-	given := values.All("root_required")
+	given := values.All(rootRequiredParam)
 	if len(given) > 1 {
 		return rootRequiredRepeated.Of()
 	}
@@ -67,8 +90,12 @@ func (a *candidateParser) readRoot(values querystring.Values) error {
 	}
 	a.RootRequired, a.RootForbidden = slices.Concat(required...), forbidden
 	var both []string
+	isForbidden := make(map[string]bool, len(forbidden))
+	for _, trait := range forbidden {
+		isForbidden[trait] = true
+	}
 	for _, trait := range a.RootRequired {
-		if slices.Contains(forbidden, trait) {
+		if isForbidden[trait] {
 			both = append(both, trait)
 		}
 	}
@@ -80,15 +107,20 @@ func (a *candidateParser) readRoot(values querystring.Values) error {
 }
 
 func (a *candidateParser) readSubtrees(values querystring.Values) error {
-	for _, value := range values.All("same_subtree") {
-		suffixes := strings.Split(value, ",")
-		for i, suffix := range suffixes {
-			if suffixes[i] = strings.TrimSpace(suffix); suffixes[i] == "" {
+	for _, value := range values.All(sameSubtreeParam) {
+		var subtree []subtreeSuffix
+		for text := range strings.SplitSeq(value, ",") {
+			one := subtreeSuffix{suffix: strings.TrimSpace(text)}
+			if rest, ok := strings.CutPrefix(one.suffix, "!"); ok && a.Extended {
+				one = subtreeSuffix{suffix: strings.TrimSpace(rest), negated: true}
+			}
+			if one.suffix == "" {
 				return fault.New(fault.Invalid, "Empty string (unsuffixed group) can not be specified in `same_subtree` ").
 					WithCode(fault.CodeBadValue)
 			}
+			subtree = append(subtree, one)
 		}
-		a.subtrees = append(a.subtrees, suffixes)
+		a.subtrees = append(a.subtrees, subtree)
 	}
 	return nil
 }
@@ -99,6 +131,19 @@ const (
 	requiredParam  = "required"
 	memberOfParam  = "member_of"
 	inTreeParam    = "in_tree"
+)
+
+// These parameters apply to all groups.
+const (
+	limitParam        = "limit"
+	groupPolicyParam  = "group_policy"
+	rootRequiredParam = "root_required"
+	sameSubtreeParam  = "same_subtree"
+	rootMemberOfParam = "root_member_of"
+	isolateParam      = "isolate"
+	canSplitParam     = "can_split"
+	orderParam        = "order"
+	limitPerTreeParam = "limit_per_tree"
 )
 
 // splitGroupParam splits a group parameter into its name and its suffix. The schema has validated the suffix.
@@ -172,15 +217,25 @@ func (a *candidateParser) readTrees(values querystring.Values) error {
 	return nil
 }
 
-// subtreePlaces returns the indexes of the groups in each same_subtree, sorted and without duplicates.
-func (a *candidateParser) subtreePlaces() (all []candidates.Subtree) {
-	for _, suffixes := range a.subtrees {
-		var places []int
-		for _, suffix := range suffixes {
-			places = append(places, a.places[suffix])
+// subtreeOf returns the indexes of the groups in a same_subtree.
+func (a *candidateParser) subtreeOf(suffixes []subtreeSuffix) candidates.Subtree {
+	var inside, outside []string
+	for _, one := range suffixes {
+		if one.negated {
+			outside = append(outside, one.suffix)
+		} else {
+			inside = append(inside, one.suffix)
 		}
-		slices.Sort(places)
-		all = append(all, candidates.Subtree{Inside: slices.Compact(places)})
 	}
-	return all
+	return candidates.Subtree{Inside: a.placesOf(inside), Outside: a.placesOf(outside)}
+}
+
+// placesOf returns the indexes of the groups with the suffixes, sorted and without duplicates.
+func (a *candidateParser) placesOf(suffixes []string) []int {
+	var places []int
+	for _, suffix := range suffixes {
+		places = append(places, a.places[suffix])
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
 }

@@ -2,10 +2,8 @@ package placement
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,8 +20,9 @@ import (
 )
 
 // candidateSchemas returns the schema of each microversion, created at the first use.
-var candidateSchemas = func() (made [microversion.Max + 1]func() *querystring.Schema) {
-	for _, at := range microversion.All() {
+var candidateSchemas = func() map[microversion.Version]func() *querystring.Schema {
+	made := map[microversion.Version]func() *querystring.Schema{}
+	for _, at := range slices.Concat(microversion.All(), microversion.Extended()) {
 		made[at] = sync.OnceValue(func() *querystring.Schema { return candidateListSchema(at) })
 	}
 	return made
@@ -266,78 +265,4 @@ func TestCandidates_InvalidQuery_ErrorTextMatchesContract(t *testing.T) {
 			wantFault(t, v(test.at), test.query, test.code, test.want)
 		})
 	}
-}
-
-// FuzzCandidateQuery checks the invariants of accepted queries that the store relies on.
-func FuzzCandidateQuery(f *testing.F) {
-	for _, seed := range []string{
-		"resources=VCPU:1", "resources=VCPU:1&limit=5&limit=x", "resources1=VCPU:1&resources2=VCPU:2&group_policy=isolate",
-		"resources=VCPU:1&required=in:A,B&required=!A&member_of=!in:" + gold + "&in_tree=+" + goldDigits,
-		"resources=VCPU:1&required_X=A,!B&resources_Y=DISK_GB:1&same_subtree=_X,+_Y,_X&group_policy=none&root_required=A,!B",
-		"required1=A,!A", "same_subtree=,", "root_required=A&root_required=B", "resourcesresources=%2b1:1", "in_tree=x;resources=VCPU:1",
-	} {
-		for _, minor := range []uint8{10, 24, 28, 35, 39} {
-			f.Add(minor, seed)
-		}
-	}
-	f.Fuzz(func(t *testing.T, minor uint8, raw string) {
-		at := v(10 + minor%30)
-		asked, err := askedAt(t, at, raw)
-		if err != nil {
-			var found *fault.Error
-			if !errors.As(err, &found) || found.Kind != fault.Invalid || found.Detail == "" {
-				t.Fatalf("%s ?%s: %#v", at, raw, err)
-			}
-			return
-		}
-		for _, sentence := range brokenInvariants(asked, at) {
-			t.Errorf("%s ?%s: %s: %+v", at, raw, sentence, asked)
-		}
-	})
-}
-
-// brokenInvariants returns the invariants that a query violates.
-func brokenInvariants(asked candidates.Query, at microversion.Version) []string {
-	var broken []string
-	must := func(holds bool, sentence string) {
-		if !holds {
-			broken = append(broken, sentence)
-		}
-	}
-	suffixForm := regexp.MustCompile("^(" + suffixPattern(at) + ")?$")
-	bound, suffixes, takes := map[int]bool{}, map[string]bool{}, false
-	for _, subtree := range asked.Subtrees {
-		places := subtree.Inside
-		must(len(places) > 0 && slices.IsSorted(places) && len(slices.Compact(slices.Clone(places))) == len(places), "a subtree has each group once")
-		for _, place := range places {
-			must(place >= 0 && place < len(asked.Groups) && asked.Groups[place].Suffix != "", "a subtree has groups with suffixes")
-			bound[place] = true
-		}
-	}
-	for place, group := range asked.Groups {
-		must(suffixForm.MatchString(group.Suffix) && !suffixes[group.Suffix], "a suffix has its form and is not repeated")
-		suffixes[group.Suffix] = true
-		takes = takes || len(group.Resources) > 0
-		must(len(group.Resources) > 0 || bound[place] && at.AllowsResourcelessGroups(), "a group has resources or is in a subtree")
-		classes := map[string]bool{}
-		for _, wanted := range group.Resources {
-			must(wanted.Amount >= 1 && !classes[wanted.Class], "amounts are positive and classes distinct")
-			classes[wanted.Class] = true
-		}
-		for _, set := range group.Required {
-			must(len(set) > 0 && !slices.Contains(set, ""), "a set of traits has names")
-			must(slices.ContainsFunc(set, func(trait string) bool { return !slices.Contains(group.Forbidden, trait) }), "a set of traits is not all forbidden")
-		}
-		for _, set := range group.MemberOf {
-			must(len(set) > 0, "a set of aggregates is not empty")
-		}
-		must(!slices.Contains(group.Forbidden, ""), "a forbidden trait has a name")
-	}
-	for _, trait := range asked.RootRequired {
-		must(trait != "" && !slices.Contains(asked.RootForbidden, trait), "no trait of the root is required and forbidden")
-	}
-	must(takes, "a group has resources")
-	must(asked.Limit >= 0, "the limit is 0 or positive")
-	must(asked.OnePerTree == !at.CombinesTrees(), "trees are combined from 1.29 on")
-	return broken
 }

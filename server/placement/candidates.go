@@ -18,6 +18,7 @@ import (
 )
 
 func (o *operations) candidateOperations() []*route.Operation {
+	newest := candidateShapes[len(candidateShapes)-1]
 	return []*route.Operation{{
 		ID: "candidate-list", Method: http.MethodGet, Path: "/allocation_candidates", Tag: tagCandidates,
 		Rule: policy.CandidatesList, Summary: "List allocation candidates", Checks: readsSince,
@@ -25,6 +26,15 @@ func (o *operations) candidateOperations() []*route.Operation {
 			"claiming one can fail if a concurrent claim uses its capacity. " +
 			"The list is empty if no candidate satisfies the query.",
 		Fails: candidateListFailures, Variants: o.candidateListVariants(),
+	}, {
+		ID: "candidate-search", Method: http.MethodPost, Path: "/allocation_candidates", Tag: tagCandidates,
+		Rule: policy.CandidatesList, Summary: "Search allocation candidates", Checks: searches, ReadOnly: true,
+		Description: "Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. " +
+			"The request changes nothing.",
+		Fails: candidateSearchFailures,
+		Variants: []route.Variant{route.Write(searchExtension,
+			route.Body[none]{LookFirst: checkNoQuery, Example: exampleSearch()}, o.candidateSearch,
+			newest.returns, route.Example(candidateExample(newest.shape)))},
 	}}
 }
 
@@ -93,23 +103,30 @@ func candidateList(
 		if err != nil {
 			return nil, err
 		}
-		asked, err := candidateQuery(values, microversion.From(ctx))
-		if err != nil {
-			return nil, err
-		}
-		o.candidates.apply(&asked)
-		found, err := o.search.List(ctx, asked)
-		if err != nil {
-			return nil, candidateListFaults.Translate(err)
-		}
-		stream, err := startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, shape, asked.Groups)
-		if err != nil {
-			return nil, candidateListFaults.Translate(err)
-		}
-		made := &candidateAnswer{Body: stream.send}
-		made.LastModified, made.CacheControl = cacheHeaders(ctx, now())
-		return made, nil
+		return o.answerCandidates(ctx, values, shape)
 	}
+}
+
+// answerCandidates returns the candidates of a query that has passed its schema.
+func (o *operations) answerCandidates(
+	ctx context.Context, values querystring.Values, shape candidateShape,
+) (*candidateAnswer, error) {
+	asked, err := candidateQuery(values, microversion.From(ctx))
+	if err != nil {
+		return nil, err
+	}
+	o.candidates.apply(&asked)
+	found, err := o.search.List(ctx, asked)
+	if err != nil {
+		return nil, candidateListFaults.Translate(err)
+	}
+	stream, err := startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, shape, asked.Groups)
+	if err != nil {
+		return nil, candidateListFaults.Translate(err)
+	}
+	made := &candidateAnswer{Body: stream.send}
+	made.LastModified, made.CacheControl = cacheHeaders(ctx, now())
+	return made, nil
 }
 
 var candidateListFaults = route.RuleFaults{
@@ -134,12 +151,15 @@ type CandidateOptions struct {
 	Budget int64
 }
 
-// apply sets the server's limits in a query.
+// apply sets the server's limits in a query, and the order unless the query has one.
 func (c CandidateOptions) apply(to *candidates.Query) {
 	if limit := max(c.Max, 1); c.Max >= 0 && (to.Limit == 0 || limit < to.Limit) {
 		to.Limit = limit
 	}
-	to.BreadthFirst = c.Strategy == "breadth-first"
-	to.Randomize = c.Randomize
 	to.Budget = c.Budget
+	if to.Order.By == candidates.OrderDefault {
+		to.BreadthFirst, to.Randomize = c.Strategy == "breadth-first", c.Randomize
+	} else {
+		to.BreadthFirst, to.Randomize = false, to.Order.By == candidates.OrderRandom
+	}
 }

@@ -96,6 +96,7 @@ var (
 	writes      = []route.Check{route.JSON}
 	writesSince = []route.Check{route.Version, route.JSON}
 	only        = []route.Check{route.Version}
+	searches    = []route.Check{route.JSON, route.Accept}
 )
 
 // none is the input of operations without path parameters.

@@ -67,6 +67,8 @@ func Schemas() map[string]string {
 		"Candidate":         "A set of allocations that satisfies the query. Its members are those of a claim.",
 		"CandidateProvider": "A reference to a provider.",
 		"CandidateUse":      "The allocations of a candidate on one provider.",
+		"CandidateSearch":   "A query for allocation candidates. Its members have the meaning of the query parameters of these names.",
+		"SearchedGroup":     "A request group: constraints that one provider must satisfy, or several together without a suffix.",
 		"Candidates":        "The candidates of a query, with summaries of their providers.",
 		"ProviderSummary":   "The inventories, usage and traits of a provider.",
 		"SummaryResource":   "The capacity and the used amount of a resource class.",

@@ -19,7 +19,7 @@ func TestOpenAPI_Schemas_HaveDescriptions(t *testing.T) {
 	t.Parallel()
 	unused := Schemas()
 	table := documentTable()
-	for _, version := range microversion.All() {
+	for _, version := range slices.Concat(microversion.All(), microversion.Extended()) {
 		raw, err := table.Document(version)
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestOpenAPI_Schemas_HaveDescriptions(t *testing.T) {
 func TestOpenAPI_ErrorCodes_AllListed(t *testing.T) {
 	t.Parallel()
 	table := documentTable()
-	for _, version := range microversion.All() {
+	for _, version := range slices.Concat(microversion.All(), microversion.Extended()) {
 		raw, err := table.Document(version)
 		if err != nil {
 			t.Fatal(err)

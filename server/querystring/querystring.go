@@ -25,6 +25,9 @@ type Values struct {
 	pairs []Pair
 }
 
+// Of returns the values of parameters that were decoded elsewhere.
+func Of(pairs ...Pair) Values { return Values{pairs: pairs} }
+
 // Parse parses a raw query. It splits the query at each "&" and each part at its first "="; a part without one has an
 // empty value, empty parts are skipped, and ";" is an ordinary character. In names and values "+" is a space, and a
 // percent sign without two hexadecimal digits after it stays unchanged.

@@ -20,6 +20,8 @@ type Param struct {
 	// First validates the first value of a repeated parameter in addition to the last. It is for parameters whose first
 	// value applies.
 	First bool
+	// Every validates all values of a repeated parameter. A schema with it has no Required parameters.
+	Every bool
 	// Enum lists the allowed values.
 	Enum []string
 	// Pattern is a regular expression that must match somewhere in the value.
@@ -34,8 +36,8 @@ type Param struct {
 // safe for concurrent use.
 type Schema struct {
 	validator *jsonbody.Validator
-	// first are the names of the parameters whose first value applies.
-	first []string
+	// first are the names of the parameters whose first value applies, every those whose values must all be valid.
+	first, every []string
 }
 
 // NewSchema returns a schema of exactly these parameters. It returns an error only for an invalid definition, such as
@@ -62,6 +64,9 @@ func NewSchema(params ...Param) (*Schema, error) {
 		if param.First {
 			made.first = append(made.first, name)
 		}
+		if param.Every {
+			made.every = append(made.every, name)
+		}
 	}
 	object := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	if len(families) > 0 {
@@ -69,6 +74,9 @@ func NewSchema(params ...Param) (*Schema, error) {
 	}
 	if required != nil {
 		object["required"] = required
+	}
+	if required != nil && made.every != nil {
+		return nil, fmt.Errorf("query schema: %s has Every, and %s is required", made.every[0], required[0])
 	}
 	var err error
 	made.validator, err = compile(object)
@@ -127,7 +135,7 @@ func hyphenatedUUID(s string) bool {
 }
 
 // Check validates a query. It checks only the last value of a repeated parameter, or the first and the last value if
-// the parameter has First. In the response, the text of the error follows "Invalid query string parameters: ".
+// the parameter has First, or all values if it has Every. In the response, the text of the error follows "Invalid query string parameters: ".
 func Check(schema *Schema, values Values) error {
 	object := make(map[string]any, len(values.pairs))
 	for _, pair := range values.pairs {
@@ -142,8 +150,18 @@ func Check(schema *Schema, values Values) error {
 			object[name], again = value, true
 		}
 	}
-	if !again {
-		return nil
+	if again {
+		if err := schema.validator.Validate(object); err != nil {
+			return err
+		}
 	}
-	return schema.validator.Validate(object)
+	for _, name := range schema.every {
+		for _, value := range values.All(name) {
+			// Alone, so that many values beside many other parameters take linear time.
+			if err := schema.validator.Validate(map[string]any{name: value}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

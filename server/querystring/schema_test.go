@@ -170,3 +170,25 @@ func TestQuery_InvalidSchema_ReturnsError(t *testing.T) {
 		})
 	}
 }
+
+func TestQuery_EveryValueValidated_MiddleOneReported(t *testing.T) {
+	t.Parallel()
+	schema := querystring.MustSchema(
+		querystring.Param{Name: "limit", Pattern: "^[1-9][0-9]*$", First: true}, querystring.Param{Name: "per_tree", Pattern: "^[1-9][0-9]*$", Every: true},
+	)
+	for query, valid := range map[string]bool{
+		"per_tree=1&per_tree=2&per_tree=3": true, "per_tree=0&per_tree=2&per_tree=3": false, "per_tree=1&per_tree=x&per_tree=3": false,
+		"per_tree=1&per_tree=2&per_tree=": false, "limit=1&limit=x&limit=2": true,
+	} {
+		values, err := querystring.Parse(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := querystring.Check(schema, values); (err == nil) != valid {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	if _, err := querystring.NewSchema(querystring.Param{Name: "a", Required: true}, querystring.Param{Name: "b", Every: true}); err == nil {
+		t.Error("a schema with a required parameter was accepted")
+	}
+}

@@ -49,6 +49,8 @@ type Info struct {
 	Operation string
 	// Route is the path of that operation with the names of its variables, such as "/traits/{name}".
 	Route string
+	// ReadOnly reports that the operation was found and changes nothing.
+	ReadOnly bool
 	// Microversion is the negotiated microversion; empty before and after a failed negotiation.
 	Microversion string
 	// ErrorCode is the code of the fault in the response, even if the body does not contain it; empty without a code.

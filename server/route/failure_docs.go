@@ -165,7 +165,7 @@ func (op *Operation) Failures(api *API) []*Failure {
 	for i := range op.Fails {
 		all = append(all, &op.Fails[i])
 	}
-	if api.Contended != nil && op.Method != http.MethodGet {
+	if api.Contended != nil && op.writes() {
 		all = append(all, api.Contended)
 	}
 	if op.takesBody() {

@@ -59,6 +59,9 @@ type Operation struct {
 	Checks []Check
 	// MissingIsMethod returns 405 instead of 404 at versions without a variant.
 	MissingIsMethod bool
+	// ReadOnly marks an operation with a method other than GET that changes nothing. Options.Begin is not called for it,
+	// and it has no line in the audit log.
+	ReadOnly bool
 	// Fails lists the failures in addition to those of the checks.
 	Fails []Failure
 	// Variants are in ascending order of Since.
@@ -86,6 +89,9 @@ func (op *Operation) variant(at microversion.Version) *Variant {
 	}
 	return found
 }
+
+// writes reports whether the operation can change something.
+func (op *Operation) writes() bool { return op.Method != http.MethodGet && !op.ReadOnly }
 
 // isKnown returns false for an operation of an extension that the version does not include. An operation of another
 // microversion is known: requests for it get the error of a missing version.

@@ -30,8 +30,8 @@ type Options struct {
 	Tags []*huma.Tag
 	// Schemas are the descriptions of the types of bodies, by their names in the documents.
 	Schemas map[string]string
-	// Begin is called before an operation with a method other than GET runs, after all checks. Its error replaces the
-	// response of the operation. Nil: nothing is called.
+	// Begin is called before a write operation runs, after all checks. Its error replaces the response of the operation.
+	// Nil: nothing is called.
 	Begin func(r *http.Request) error
 }
 
@@ -116,7 +116,7 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 		return missing
 	}
 	info := request.From(r.Context())
-	info.Operation, info.Route = op.ID, op.Path
+	info.Operation, info.Route, info.ReadOnly = op.ID, op.Path, !op.writes()
 	if err := op.check(r, version); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if t.begin != nil && op.Method != http.MethodGet {
+	if t.begin != nil && op.writes() {
 		if err := t.begin(r); err != nil {
 			return err
 		}
