@@ -12,12 +12,18 @@ import (
 type Answer struct {
 	// Refused is the reason of a 400; empty: the status is 200.
 	Refused string
+	// Code is the code of a 400 at Berth, where Refused is the exact text.
+	Code string
 	// Candidates are all candidates. Below 1.34 they have no mappings, so that several may be
 	// equal.
 	Candidates []Candidate
 	// Limit is the maximum number of candidates in the response; 0: no limit.
 	Limit int
+	// LimitPerTree is the maximum number of candidates of each anchor in the response; 0: no limit.
+	LimitPerTree int
 
+	// trees are the anchors with candidates, in the order of the response if the query determines it.
+	trees      []tree
 	deployment *Deployment
 	request    *request
 	minor      int
@@ -29,6 +35,9 @@ type Candidate struct {
 	Allocations map[string]map[string]int64
 	// Mappings are the sorted providers of each suffix; nil below 1.34.
 	Mappings map[string][]string
+
+	// leading is the provider that determines the first candidate of a tree; nil if the query does not.
+	leading *Provider
 }
 
 // String returns the notation of the contract: cn{VCPU:1} + ss{DISK_GB:10} [”→cn+ss].

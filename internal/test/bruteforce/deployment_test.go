@@ -60,6 +60,7 @@ var worlds = rapid.Custom(func(t *rapid.T) world {
 		left := maxProviders - len(drawn.Providers) - (trees - 1 - tree)
 		drawn.drawTree(d, fmt.Sprintf("t%d", tree), &left)
 	}
+	numberByUUID(drawn.Deployment)
 	return drawn
 })
 

@@ -17,7 +17,15 @@ func (a *Answer) Differences(shown *ServerAnswer) []string {
 	if a.Refused != "" {
 		return []string{"not refused: " + a.Refused}
 	}
-	lines := a.wrongCandidates(shown.Candidates)
+	var lines []string
+	switch {
+	case a.request.order.isSequence():
+		lines = a.wrongSequence(shown.Candidates)
+	case a.LimitPerTree > 0:
+		lines = a.wrongPerTree(shown.Candidates)
+	default:
+		lines = a.wrongCandidates(shown.Candidates)
+	}
 	if len(lines) > 0 {
 		return lines // the summaries depend on the candidates
 	}

@@ -16,7 +16,11 @@ func reduce(w world, q question, fails func(world, question) bool) (world, quest
 		smaller = false
 		for text := range shorterDeployments(w.String()) {
 			parsed, err := bruteforce.ParseDeployment(text)
-			if err == nil && len(parsed.Providers) > 0 && fails(world{parsed}, q) {
+			if err != nil {
+				continue
+			}
+			numberByUUID(parsed)
+			if len(parsed.Providers) > 0 && fails(world{parsed}, q) {
 				w, smaller = world{parsed}, true
 				break
 			}
