@@ -39,9 +39,10 @@ func (a *Answer) search() {
 		if !s.mayAnchor(anchor) {
 			continue
 		}
-		found := tree{anchor: anchor}
+		found := tree{anchor: anchor, keys: map[string]bool{}}
 		for _, candidate := range s.candidatesAt(anchor, &found) {
-			if key := candidate.String(); !found.has(key) {
+			if key := candidate.String(); !found.keys[key] {
+				found.keys[key] = true
 				found.candidates = append(found.candidates, candidate)
 				if !known[key] { // found with another anchor before
 					known[key] = true

@@ -23,7 +23,7 @@ func (a *Answer) wrongSequence(shown []Candidate) []string {
 		}
 		for j, candidate := range shown[at : at+count] {
 			key := candidate.String()
-			if taken[key] || !left.has(key) {
+			if taken[key] || !left.keys[key] {
 				return []string{fmt.Sprintf("candidate %d must be one of the tree of %s: %s", at+j, left.anchor.Name, key)}
 			}
 			taken[key] = true
@@ -84,7 +84,7 @@ func (a *Answer) wrongPerTree(shown []Candidate) []string {
 	for _, of := range a.trees {
 		count := 0
 		for _, candidate := range shown {
-			if of.has(candidate.String()) {
+			if of.keys[candidate.String()] {
 				count++
 			}
 		}
@@ -102,7 +102,7 @@ func (a *Answer) assign(key string, owners map[string]int, tried map[int]bool) b
 		return false
 	}
 	for i := range a.trees {
-		if tried[i] || !a.trees[i].has(key) {
+		if tried[i] || !a.trees[i].keys[key] {
 			continue
 		}
 		tried[i] = true

@@ -156,6 +156,9 @@ func (s *search) greatestSplit(class string, set []*Provider, combination []solu
 	var greatest []int64
 	for _, provider := range ordered {
 		step := provider.Inventories[class].StepSize
+		if step == 0 || s.request.group("").resources[class]%step != 0 {
+			continue // no inventory, or the amount is no sum of such parts
+		}
 		limits := make([]int64, len(ordered))
 		for i, other := range ordered {
 			if other.Inventories[class].StepSize == step {

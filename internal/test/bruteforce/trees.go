@@ -9,13 +9,10 @@ import (
 type tree struct {
 	anchor     *Provider
 	candidates []Candidate
+	// keys are the candidates as text.
+	keys map[string]bool
 	// isSplit reports whether the candidates split classes.
 	isSplit bool
-}
-
-// has reports whether a tree has a candidate, given as text.
-func (t *tree) has(key string) bool {
-	return slices.ContainsFunc(t.candidates, func(c Candidate) bool { return c.String() == key })
 }
 
 // isSequence reports whether an order determines the sequence of trees.
@@ -95,4 +92,21 @@ func (s *search) leadingProvider(combination []solution) *Provider {
 		}
 	}
 	return leading.provider
+}
+
+// SplitsClasses reports whether a candidate has parts of a class of can_split, because its anchor has no others.
+func (a *Answer) SplitsClasses() bool {
+	return slices.ContainsFunc(a.trees, func(t tree) bool { return t.isSplit })
+}
+
+// Trees returns the number of anchors with candidates.
+func (a *Answer) Trees() int { return len(a.trees) }
+
+// MaxPerTree returns the largest number of candidates of an anchor.
+func (a *Answer) MaxPerTree() int {
+	most := 0
+	for _, each := range a.trees {
+		most = max(most, len(each.candidates))
+	}
+	return most
 }
