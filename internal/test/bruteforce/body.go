@@ -53,7 +53,7 @@ const (
 var groupKeys = regexp.MustCompile(`^[a-zA-Z0-9_-]{0,64}$`)
 
 // QueryOf returns the query string that is equivalent to a body, or the error of the schema of the body. It reports the
-// keywords minProperties, minimum, additionalProperties, required and type; other errors have a text of their own.
+// keywords minProperties, minimum, additionalProperties, required, enum and format; other errors have a text of their own.
 func QueryOf(text string) (string, *Refusal) {
 	var read body
 	decoder := json.NewDecoder(strings.NewReader(text))
@@ -71,6 +71,17 @@ func QueryOf(text string) (string, *Refusal) {
 	for _, limit := range []*int64{read.Limit, read.LimitPerTree} {
 		if limit != nil && *limit < 1 {
 			return "", refusedBody("%d is less than the minimum of 1", *limit)
+		}
+	}
+	if policy := read.GroupPolicy; policy != nil && *policy != "none" && *policy != "isolate" {
+		return "", refusedBody("'%s' is not one of ['none', 'isolate']", *policy)
+	}
+	for _, g := range *read.Groups {
+		if g.InTree == nil {
+			continue
+		}
+		if _, ok := uuidOf(*g.InTree); !ok {
+			return "", refusedBody("'%s' is not a 'uuid'", *g.InTree)
 		}
 	}
 	return read.query(), nil
@@ -137,57 +148,58 @@ func (a *bodyAmounts) UnmarshalJSON(text []byte) error {
 	return err
 }
 
+// bodyQuery is a query string under construction.
+type bodyQuery []string
+
+func (q *bodyQuery) add(name string, values ...string) {
+	for _, value := range values {
+		*q = append(*q, name+"="+url.QueryEscape(value))
+	}
+}
+
+func (q *bodyQuery) addLists(name string, lists [][]string) {
+	for _, list := range lists {
+		q.add(name, strings.Join(list, ","))
+	}
+}
+
+func (q *bodyQuery) addLimit(name string, limit *int64) {
+	if limit != nil {
+		q.add(name, strconv.FormatInt(*limit, 10))
+	}
+}
+
+func (q *bodyQuery) addText(name string, text *string) {
+	if text != nil {
+		q.add(name, *text)
+	}
+}
+
 // query returns the query string of a body: the groups, then the other members in the order of their table.
 func (b *body) query() string {
-	var params []string
-	add := func(name, value string) { params = append(params, name+"="+url.QueryEscape(value)) }
+	var query bodyQuery
 	for _, g := range *b.Groups {
 		if g.Resources != nil {
 			var amounts []string
 			for _, each := range *g.Resources {
 				amounts = append(amounts, fmt.Sprintf("%s:%d", each.class, each.amount))
 			}
-			add("resources"+g.suffix, strings.Join(amounts, ","))
+			query.add("resources"+g.suffix, strings.Join(amounts, ","))
 		}
-		for _, value := range g.Required {
-			add("required"+g.suffix, value)
-		}
-		for _, value := range g.MemberOf {
-			add("member_of"+g.suffix, value)
-		}
-		if g.InTree != nil {
-			add("in_tree"+g.suffix, *g.InTree)
-		}
+		query.add("required"+g.suffix, g.Required...)
+		query.add("member_of"+g.suffix, g.MemberOf...)
+		query.addText("in_tree"+g.suffix, g.InTree)
 	}
-	lists := func(name string, values [][]string) {
-		for _, value := range values {
-			add(name, strings.Join(value, ","))
-		}
-	}
-	lists("root_required", oneList(b.RootRequired))
-	for _, value := range b.RootMemberOf {
-		add("root_member_of", value)
-	}
-	lists("isolate", b.Isolate)
-	lists("same_subtree", b.SameSubtree)
-	lists("can_split", oneList(b.CanSplit))
-	for _, text := range []struct {
-		name  string
-		value *string
-	}{{"group_policy", b.GroupPolicy}, {"order", b.Order}} {
-		if text.value != nil {
-			add(text.name, *text.value)
-		}
-	}
-	for _, limit := range []struct {
-		name  string
-		value *int64
-	}{{"limit", b.Limit}, {"limit_per_tree", b.LimitPerTree}} {
-		if limit.value != nil {
-			add(limit.name, strconv.FormatInt(*limit.value, 10))
-		}
-	}
-	return strings.Join(params, "&")
+	query.addLists("root_required", oneList(b.RootRequired))
+	query.add("root_member_of", b.RootMemberOf...)
+	query.addLists("isolate", b.Isolate)
+	query.addLists("same_subtree", b.SameSubtree)
+	query.addLists("can_split", oneList(b.CanSplit))
+	query.addText("group_policy", b.GroupPolicy)
+	query.addText("order", b.Order)
+	query.addLimit("limit", b.Limit)
+	query.addLimit("limit_per_tree", b.LimitPerTree)
+	return strings.Join(query, "&")
 }
 
 // oneList returns the list as the only element, or nothing for an empty list.

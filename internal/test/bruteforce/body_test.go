@@ -12,11 +12,14 @@ import (
 	"github.com/berthd/berth/internal/test/bruteforce"
 )
 
-// suffixedParam matches the parameters of groups.
-var suffixedParam = regexp.MustCompile(`^(resources|required|member_of|in_tree)(.*)$`)
+var (
+	// suffixedParam matches the parameters of groups.
+	suffixedParam = regexp.MustCompile(`^(resources|required|member_of|in_tree)(.*)$`)
+	positive      = regexp.MustCompile(`^[1-9][0-9]{0,8}$`)
+)
 
 // bodyOf returns the body that is equivalent to a query. It returns false for queries that no body is equivalent to,
-// because a parameter is repeated of which the first or the last value counts.
+// because a number is invalid, or a parameter is repeated of which the first or the last value counts.
 func bodyOf(query string) (string, bool) {
 	values, suffixes := map[string][]string{}, []string(nil)
 	for param := range strings.SplitSeq(query, "&") {
@@ -41,7 +44,8 @@ func bodyOf(query string) (string, bool) {
 	}
 	body.add("groups", groups.raw())
 	for _, name := range []string{"root_required", "group_policy", "order", "limit", "limit_per_tree"} {
-		if len(values[name]) > 1 {
+		isNumber := strings.HasPrefix(name, "limit")
+		if len(values[name]) > 1 || isNumber && len(values[name]) == 1 && !positive.MatchString(values[name][0]) {
 			return "", false
 		}
 	}
@@ -69,13 +73,7 @@ func lists(given []string) any {
 
 func text(given []string) any { return given[0] }
 
-func number(given []string) any {
-	parsed, err := strconv.Atoi(given[0])
-	if err != nil {
-		return given[0]
-	}
-	return parsed
-}
+func number(given []string) any { return json.RawMessage(given[0]) }
 
 // groupBody returns the member of a group, or false if a value has no equivalent.
 func groupBody(values map[string][]string, suffix string) (json.RawMessage, bool) {
@@ -132,9 +130,9 @@ func TestCandidates_BruteforceBody_BecomesQuery(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"limit_per_tree": 2, "limit": 3, "order": "pack:VCPU", "group_policy": "none", "can_split": ["B", "A"],
 		"same_subtree": [["_Z", "!_A"], ["_A"]], "isolate": [["_Z", "_A"]], "root_member_of": ["a", "!in:b,c"], "root_required": ["T", "!U"],
-		"groups": {"_Z": {"in_tree": "u", "member_of": ["in:a,b", "!c"], "required": ["T,!U", "in:V,W"], "resources": {"B": 2, "A": 1}},
+		"groups": {"_Z": {"in_tree": "00000000-0000-0000-0000-000000000001", "member_of": ["in:a,b", "!c"], "required": ["T,!U", "in:V,W"], "resources": {"B": 2, "A": 1}},
 		"": {"resources": {"VCPU": 1}}, "_A": {"required": ["!T"]}}}`: "resources_Z=B:2,A:1&required_Z=T,!U&required_Z=in:V,W&" +
-			"member_of_Z=in:a,b&member_of_Z=!c&in_tree_Z=u&resources=VCPU:1&required_A=!T&root_required=T,!U&root_member_of=a&" +
+			"member_of_Z=in:a,b&member_of_Z=!c&in_tree_Z=00000000-0000-0000-0000-000000000001&resources=VCPU:1&required_A=!T&root_required=T,!U&root_member_of=a&" +
 			"root_member_of=!in:b,c&isolate=_Z,_A&same_subtree=_Z,!_A&same_subtree=_A&can_split=B,A&group_policy=none&order=pack:VCPU&" +
 			"limit=3&limit_per_tree=2",
 		`{"groups": {"": {"required": ["a&b=c"]}}, "isolate": []}`: "required=a&b=c",
@@ -158,6 +156,8 @@ func TestCandidates_BruteforceBodyInvalid_IsRefused(t *testing.T) {
 		`{"groups": {"": {}}, "limit": 0}`:    "0 is less than the minimum of 1",
 		`{"groups": {"": {"resources": {}}}}`: "{} does not have enough properties",
 		`{"groups": {"": {"resources": {"VCPU": 0}}}}`:   "0 is less than the minimum of 1",
+		`{"groups": {"": {}}, "group_policy": "one"}`:    "'one' is not one of ['none', 'isolate']",
+		`{"groups": {"": {"in_tree": "gold"}}}`:          "'gold' is not a 'uuid'",
 		`{"groups": {"": {"limit": 0}}}`:                 "Additional properties are not allowed ('limit' was unexpected)",
 		`{"groups": {"": {}}, "resources": {"VCPU": 1}}`: "Additional properties are not allowed ('resources' was unexpected)",
 	} {

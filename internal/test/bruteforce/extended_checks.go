@@ -2,7 +2,6 @@ package bruteforce
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -118,14 +117,14 @@ func (e *extended) checkUnknownNames() *Refusal {
 }
 
 func unknownTraits(names []string) *Refusal {
-	unknown := map[string]bool{}
+	var unknown []string
 	for _, name := range names {
-		if strings.HasPrefix(name, UnknownName) {
-			unknown[name] = true
+		if strings.HasPrefix(name, UnknownName) && !slices.Contains(unknown, name) {
+			unknown = append(unknown, name)
 		}
 	}
-	if len(unknown) == 0 {
+	if unknown == nil {
 		return nil
 	}
-	return &Refusal{Detail: "No such trait(s): " + strings.Join(slices.Sorted(maps.Keys(unknown)), ", ") + "."}
+	return &Refusal{Detail: "No such trait(s): " + strings.Join(unknown, ", ") + "."}
 }

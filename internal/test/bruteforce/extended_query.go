@@ -1,6 +1,7 @@
 package bruteforce
 
 import (
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -93,36 +94,43 @@ var ungrouped = []string{
 var groupedName = regexp.MustCompile(`^(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?$`)
 
 func (e *extended) checkNames() *Refusal {
+	unknown := map[string]bool{}
 	for _, each := range e.given {
 		if !slices.Contains(ungrouped, each.name) && !groupedName.MatchString(each.name) {
-			const suffix = `([a-zA-Z0-9_-]{1,64})?$`
-			return &Refusal{Detail: invalidStrings + "'" + each.name + "' does not match any of the regexes: '^in_tree" + suffix +
-				"', '^member_of" + suffix + "', '^required" + suffix + "', '^resources" + suffix + "'"}
+			unknown[each.name] = true
 		}
 	}
-	return nil
+	if len(unknown) == 0 {
+		return nil
+	}
+	const suffix = `([a-zA-Z0-9_-]{1,64})?$`
+	verb := map[bool]string{true: "does", false: "do"}[len(unknown) == 1]
+	return &Refusal{Detail: invalidStrings + "'" + strings.Join(slices.Sorted(maps.Keys(unknown)), "', '") + "' " + verb +
+		" not match any of the regexes: '^in_tree" + suffix + "', '^member_of" + suffix + "', '^required" + suffix + "', '^resources" + suffix + "'"}
 }
 
-// readLimits reads limit, limit_per_tree and group_policy, of which the first value counts.
+// readLimits reads group_policy, limit and limit_per_tree, of which the first value counts. The schema reports the last
+// value before others.
 func (e *extended) readLimits() *Refusal {
-	for _, limit := range []struct {
-		name string
-		into *int
-	}{{"limit", &e.limit}, {"limit_per_tree", &e.limitPerTree}} {
-		for i, value := range e.values(limit.name) {
-			if !numbers.MatchString(value) {
-				return &Refusal{Detail: invalidStrings + "'" + value + "' does not match '^[1-9][0-9]*$'"}
-			}
-			if i == 0 {
-				*limit.into, _ = strconv.Atoi(value) // the greatest integer, if the number is too large
-			}
-		}
-	}
 	policies := e.values("group_policy")
 	if len(policies) > 0 {
 		e.policy = policies[0]
 		if last := policies[len(policies)-1]; last != "none" && last != "isolate" {
 			return &Refusal{Detail: invalidStrings + "'" + last + "' is not one of ['none', 'isolate']"}
+		}
+	}
+	for _, limit := range []struct {
+		name string
+		into *int
+	}{{"limit", &e.limit}, {"limit_per_tree", &e.limitPerTree}} {
+		values := e.values(limit.name)
+		for _, value := range slices.Concat(values[max(0, len(values)-1):], values) {
+			if !numbers.MatchString(value) {
+				return &Refusal{Detail: invalidStrings + "'" + value + "' does not match '^[1-9][0-9]*$'"}
+			}
+		}
+		if len(values) > 0 {
+			*limit.into, _ = strconv.Atoi(values[0]) // the greatest integer, if the number is too large
 		}
 	}
 	return nil

@@ -111,7 +111,8 @@ func (b *bundle) send(q question) *httptest.ResponseRecorder {
 	if body := q.body(); body != "" {
 		return b.request(q.setting, http.MethodPost, "/allocation_candidates", versionHeader(q.minor), body)
 	}
-	return b.request(q.setting, http.MethodGet, "/allocation_candidates?"+bruteforce.Expand(q.query), versionHeader(q.minor), "")
+	query := strings.ReplaceAll(bruteforce.Expand(q.query), " ", "+")
+	return b.request(q.setting, http.MethodGet, "/allocation_candidates?"+query, versionHeader(q.minor), "")
 }
 
 func versionHeader(minor int) string {

@@ -35,6 +35,50 @@ func TestCandidates_RandomSearchQueries_CoverEveryRule(t *testing.T) {
 	}
 }
 
+// TestCandidates_BruteforceResponses_WrongOnesAreFound compares correct responses with the brute force, and some that are
+// wrong.
+func TestCandidates_BruteforceResponses_WrongOnesAreFound(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := trials(searchMinors).Draw(t, "trial")
+		for _, q := range drawn.questions {
+			answer := q.answer(drawn.world)
+			if answer.Refused != "" || len(answer.Candidates) == 0 || len(answer.Candidates) > 300 {
+				continue
+			}
+			compare := func(response []bruteforce.Candidate) []string {
+				return answer.Differences(&bruteforce.ServerAnswer{Candidates: response, Summaries: answer.Summaries(response)})
+			}
+			if lines := compare(answer.Sample()); lines != nil {
+				t.Fatalf("%#v\n%#v\n%s", drawn.world, q, strings.Join(lines, "\n"))
+			}
+			for name, response := range wrongResponses(drawn.world, q, answer) {
+				if compare(response) == nil {
+					t.Fatalf("%#v\n%#v\na %s response is accepted", drawn.world, q, name)
+				}
+			}
+		}
+	})
+}
+
+// wrongResponses returns responses that are wrong. With sharing providers several responses of different lengths and
+// orders can be correct.
+func wrongResponses(w world, q question, answer *bruteforce.Answer) map[string][]bruteforce.Candidate {
+	sample := answer.Sample()
+	wrong := map[string][]bruteforce.Candidate{"repeated": append(slices.Clip(sample), sample[0])}
+	if len(w.names(isSharing)) > 0 {
+		return wrong
+	}
+	wrong["shorter"] = sample[:len(sample)-1]
+	hasSequence := strings.Contains(q.query, "order=") && !strings.Contains(q.query, "order=random")
+	isElsewhere := func(c bruteforce.Candidate) bool { return !maps.Equal(w.rootsOf(c), w.rootsOf(sample[0])) }
+	if hasSequence && slices.ContainsFunc(sample, isElsewhere) {
+		wrong["reversed"] = slices.Clone(sample)
+		slices.Reverse(wrong["reversed"])
+	}
+	return wrong
+}
+
 // variation is a query and one with more parameters.
 type variation struct {
 	world

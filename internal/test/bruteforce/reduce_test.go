@@ -105,7 +105,7 @@ func shorterLists(list string) iter.Seq[string] {
 	}
 }
 
-// simplerQuestions returns the query without a parameter or an element, for the first server, or at
+// simplerQuestions returns the query without a parameter or an element, for the first server, with GET, or at
 // the newest version.
 func simplerQuestions(q question) iter.Seq[question] {
 	params := strings.Split(q.query, "&")
@@ -126,9 +126,9 @@ func simplerQuestions(q question) iter.Seq[question] {
 				}
 			}
 		}
-		first, newest := q, q
-		first.setting, newest.minor = 0, 39
-		_ = (q == first || yield(first)) && (q == newest || yield(newest))
+		first, newest, plain := q, q, q
+		first.setting, newest.minor, plain.hasBody = 0, max(q.minor, 39), false
+		_ = (q == first || yield(first)) && (q == newest || yield(newest)) && (q == plain || yield(plain))
 	}
 }
 

@@ -3,6 +3,7 @@ package bruteforce
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // wrongSequence compares the order of a response with that of the query: the trees in their order, the best provider in
@@ -39,6 +40,29 @@ func (a *Answer) wrongSequence(shown []Candidate) []string {
 		return []string{fmt.Sprintf("%d candidates, not %d", len(shown), at)}
 	}
 	return nil
+}
+
+// Sample returns the candidates of one correct response.
+func (a *Answer) Sample() []Candidate {
+	var sample []Candidate
+	taken := map[string]bool{}
+	for _, each := range a.trees {
+		left := each.without(taken).candidates
+		slices.SortStableFunc(left, func(one, other Candidate) int {
+			return strings.Compare(a.wrongFirst(each.without(taken), one), a.wrongFirst(each.without(taken), other))
+		})
+		if a.LimitPerTree > 0 {
+			left = left[:min(len(left), a.LimitPerTree)]
+		}
+		if a.Limit > 0 {
+			left = left[:min(len(left), a.Limit-len(sample))]
+		}
+		for _, candidate := range left {
+			taken[candidate.String()] = true
+		}
+		sample = append(sample, left...)
+	}
+	return sample
 }
 
 // without returns a tree without candidates that were returned for another one.
