@@ -23,7 +23,9 @@ type Answer struct {
 	LimitPerTree int
 
 	// trees are the anchors with candidates, in the order of the response if the query determines it.
-	trees      []tree
+	trees []tree
+	// conditions are the suffixes of the groups that are conditions.
+	conditions []string
 	deployment *Deployment
 	request    *request
 	minor      int
@@ -60,6 +62,22 @@ func (c Candidate) String() string {
 	}
 	return text + " [" + strings.Join(mappings, "; ") + "]"
 }
+
+// key returns the text of a candidate without the mappings of conditions: candidates that differ in nothing else are one
+// candidate.
+func (a *Answer) key(candidate Candidate) string {
+	if a.conditions == nil {
+		return candidate.String()
+	}
+	candidate.Mappings = maps.Clone(candidate.Mappings)
+	for _, suffix := range a.conditions {
+		delete(candidate.Mappings, suffix)
+	}
+	return candidate.String()
+}
+
+// Conditions returns the suffixes of the groups that are conditions.
+func (a *Answer) Conditions() []string { return a.conditions }
 
 func (c Candidate) compare(other Candidate) int { return strings.Compare(c.String(), other.String()) }
 

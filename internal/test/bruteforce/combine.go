@@ -34,15 +34,20 @@ func (d *Deployment) Ask(rawQuery string, minor int) *Answer {
 func (a *Answer) search() {
 	s := &search{Deployment: a.deployment, request: a.request}
 	a.Limit, a.LimitPerTree = a.request.limit, a.request.limitPerTree
+	for _, g := range a.request.groups {
+		if s.isCondition(g) {
+			a.conditions = append(a.conditions, g.suffix)
+		}
+	}
 	known := map[string]bool{}
 	for _, anchor := range s.Roots() {
 		if !s.mayAnchor(anchor) {
 			continue
 		}
-		found := tree{anchor: anchor, keys: map[string]bool{}}
+		found := tree{anchor: anchor, texts: map[string]string{}}
 		for _, candidate := range s.candidatesAt(anchor, &found) {
-			if key := candidate.String(); !found.keys[key] {
-				found.keys[key] = true
+			if key := a.key(candidate); found.texts[key] == "" {
+				found.texts[key] = candidate.String()
 				found.candidates = append(found.candidates, candidate)
 				if !known[key] { // found with another anchor before
 					known[key] = true

@@ -11,7 +11,7 @@ import (
 func (a *Answer) wrongSequence(shown []Candidate) []string {
 	taken, at := map[string]bool{}, 0
 	for i := range a.trees {
-		left := a.trees[i].without(taken)
+		left := a.without(a.trees[i], taken)
 		count := len(left.candidates)
 		if a.LimitPerTree > 0 {
 			count = min(count, a.LimitPerTree)
@@ -23,9 +23,9 @@ func (a *Answer) wrongSequence(shown []Candidate) []string {
 			return []string{fmt.Sprintf("%d candidates, which are too few for the tree of %s", len(shown), left.anchor.Name)}
 		}
 		for j, candidate := range shown[at : at+count] {
-			key := candidate.String()
-			if taken[key] || !left.keys[key] {
-				return []string{fmt.Sprintf("candidate %d must be one of the tree of %s: %s", at+j, left.anchor.Name, key)}
+			key := a.key(candidate)
+			if taken[key] || left.texts[key] != candidate.String() {
+				return []string{fmt.Sprintf("candidate %d must be one of the tree of %s: %s", at+j, left.anchor.Name, candidate)}
 			}
 			taken[key] = true
 		}
@@ -47,9 +47,10 @@ func (a *Answer) Sample() []Candidate {
 	var sample []Candidate
 	taken := map[string]bool{}
 	for _, each := range a.trees {
-		left := each.without(taken).candidates
+		rest := a.without(each, taken)
+		left := slices.Clone(rest.candidates)
 		slices.SortStableFunc(left, func(one, other Candidate) int {
-			return strings.Compare(a.wrongFirst(each.without(taken), one), a.wrongFirst(each.without(taken), other))
+			return strings.Compare(a.wrongFirst(rest, one), a.wrongFirst(rest, other))
 		})
 		if a.LimitPerTree > 0 {
 			left = left[:min(len(left), a.LimitPerTree)]
@@ -58,7 +59,7 @@ func (a *Answer) Sample() []Candidate {
 			left = left[:min(len(left), a.Limit-len(sample))]
 		}
 		for _, candidate := range left {
-			taken[candidate.String()] = true
+			taken[a.key(candidate)] = true
 		}
 		sample = append(sample, left...)
 	}
@@ -66,8 +67,8 @@ func (a *Answer) Sample() []Candidate {
 }
 
 // without returns a tree without candidates that were returned for another one.
-func (t tree) without(taken map[string]bool) tree {
-	t.candidates = slices.DeleteFunc(slices.Clone(t.candidates), func(c Candidate) bool { return taken[c.String()] })
+func (a *Answer) without(t tree, taken map[string]bool) tree {
+	t.candidates = slices.DeleteFunc(slices.Clone(t.candidates), func(c Candidate) bool { return taken[a.key(c)] })
 	return t
 }
 
@@ -94,7 +95,7 @@ func (a *Answer) wrongFirst(of tree, first Candidate) string {
 func (a *Answer) wrongPerTree(shown []Candidate) []string {
 	owners := map[string]int{} // indices of trees
 	for _, candidate := range shown {
-		if !a.assign(candidate.String(), owners, map[int]bool{}) {
+		if !a.isOfAnyTree(candidate) || !a.assign(a.key(candidate), owners, map[int]bool{}) {
 			return []string{"must not be, or too many of its tree: " + candidate.String()}
 		}
 	}
@@ -108,7 +109,7 @@ func (a *Answer) wrongPerTree(shown []Candidate) []string {
 	for _, of := range a.trees {
 		count := 0
 		for _, candidate := range shown {
-			if of.keys[candidate.String()] {
+			if of.texts[a.key(candidate)] != "" {
 				count++
 			}
 		}
@@ -126,7 +127,7 @@ func (a *Answer) assign(key string, owners map[string]int, tried map[int]bool) b
 		return false
 	}
 	for i := range a.trees {
-		if tried[i] || !a.trees[i].keys[key] {
+		if tried[i] || a.trees[i].texts[key] == "" {
 			continue
 		}
 		tried[i] = true

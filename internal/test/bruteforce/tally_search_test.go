@@ -14,7 +14,7 @@ var searchFeatures = []feature{
 	{"root_member_of: forbidden", 60, matching(`&root_member_of=!`)},
 	{"root_member_of: in:", 50, matching(`&root_member_of=!?in:`)},
 	{"root_member_of: repeated", 50, matching(`&root_member_of=.*&root_member_of=`)},
-	{"root_member_of, through a sharing provider", 8, both(matching(`&root_member_of=`), usesSeveralTrees)},
+	{"root_member_of, through a sharing provider", 5, both(matching(`&root_member_of=`), usesSeveralTrees)},
 	{"root_required", 50, matching(`&root_required=`)},
 	{"several suffixed groups without group_policy", 80, func(_ world, q question, _ *bruteforce.Answer) bool {
 		return !strings.Contains(q.query, "group_policy") && len(q.suffixes()) > 1
@@ -40,13 +40,13 @@ var searchFeatures = []feature{
 	{"a split and a suffixed group of the same class", 8, both(splits, matchingBoth(`&can_split=([^&]*)`, `&resources[^=&]+=([^&]*)`))},
 	{"a split with traits", 8, both(splits, matching(`&required=`))},
 	{"a split with member_of", 6, both(splits, matching(`&member_of=`))},
-	{"a split in one tree", 5, both(splits, matching(`&in_tree=`))},
+	{"a split in one tree", 4, both(splits, matching(`&in_tree=`))},
 	{"a split over a sharing provider", 20, both(splits, usesSeveralTrees)},
 	{"a split over three providers", 20, both(splits, usesProviders(3))},
 	{"several splits", 40, both(splits, func(_ world, _ question, answer *bruteforce.Answer) bool { return len(answer.Candidates) > 1 })},
 	{"a split with units", 10, both(splits, hasUnits)},
 	{"a condition", 150, hasCondition},
-	{"a condition of a provider of another tree", 15, hasForeignCondition},
+	{"a condition of a provider of another tree", 5, hasForeignCondition},
 	{"a group without resources as a choice", 80, both(hasResourcelessGroup, func(w world, q question, answer *bruteforce.Answer) bool {
 		return !hasCondition(w, q, answer)
 	})},

@@ -9,8 +9,8 @@ import (
 type tree struct {
 	anchor     *Provider
 	candidates []Candidate
-	// keys are the candidates as text.
-	keys map[string]bool
+	// texts are the candidates as text by key. The mappings of conditions are those of the anchor.
+	texts map[string]string
 	// isSplit reports whether the candidates split classes.
 	isSplit bool
 }
