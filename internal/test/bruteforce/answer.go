@@ -12,12 +12,20 @@ import (
 type Answer struct {
 	// Refused is the reason of a 400; empty: the status is 200.
 	Refused string
+	// Code is the code of a 400 at Berth, where Refused is the exact text.
+	Code string
 	// Candidates are all candidates. Below 1.34 they have no mappings, so that several may be
 	// equal.
 	Candidates []Candidate
 	// Limit is the maximum number of candidates in the response; 0: no limit.
 	Limit int
+	// LimitPerTree is the maximum number of candidates of each anchor in the response; 0: no limit.
+	LimitPerTree int
 
+	// trees are the anchors with candidates, in the order of the response if the query determines it.
+	trees []tree
+	// conditions are the suffixes of the groups that are conditions.
+	conditions []string
 	deployment *Deployment
 	request    *request
 	minor      int
@@ -29,6 +37,9 @@ type Candidate struct {
 	Allocations map[string]map[string]int64
 	// Mappings are the sorted providers of each suffix; nil below 1.34.
 	Mappings map[string][]string
+
+	// leading is the provider that determines the first candidate of a tree; nil if the query does not.
+	leading *Provider
 }
 
 // String returns the notation of the contract: cn{VCPU:1} + ss{DISK_GB:10} [”→cn+ss].
@@ -51,6 +62,22 @@ func (c Candidate) String() string {
 	}
 	return text + " [" + strings.Join(mappings, "; ") + "]"
 }
+
+// key returns the text of a candidate without the mappings of conditions: candidates that differ in nothing else are one
+// candidate.
+func (a *Answer) key(candidate Candidate) string {
+	if a.conditions == nil {
+		return candidate.String()
+	}
+	candidate.Mappings = maps.Clone(candidate.Mappings)
+	for _, suffix := range a.conditions {
+		delete(candidate.Mappings, suffix)
+	}
+	return candidate.String()
+}
+
+// Conditions returns the suffixes of the groups that are conditions.
+func (a *Answer) Conditions() []string { return a.conditions }
 
 func (c Candidate) compare(other Candidate) int { return strings.Compare(c.String(), other.String()) }
 

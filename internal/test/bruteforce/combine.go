@@ -4,50 +4,119 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 )
 
-// Ask returns the complete answer to a query at a minor version from 10 to 39.
+// Ask returns the complete answer to a query at a minor version from 10 to 39, or at Berth.
 func (d *Deployment) Ask(rawQuery string, minor int) *Answer {
 	answer := &Answer{deployment: d, minor: minor}
-	asked, err := parse(rawQuery, minor)
-	if err != nil {
-		answer.Refused = err.Error()
-		return answer
-	}
-	s := &search{Deployment: d, request: asked}
-	answer.request, answer.Limit = asked, asked.limit
-	known := map[string]bool{}
-	for _, anchor := range d.Roots() {
-		if !s.mayAnchor(anchor) {
-			continue
+	if minor == Berth {
+		asked, refusal := parseExtended(rawQuery)
+		if refusal != nil {
+			answer.Refused, answer.Code = refusal.Detail, refusal.codeOrDefault()
+			return answer
 		}
-		for combination := range product(s.allSolutions(anchor)) {
-			if !s.isAcceptable(combination) {
-				continue
-			}
-			candidate := merge(combination)
-			if key := candidate.String(); !known[key] { // found with another anchor before
-				known[key] = true
-				answer.Candidates = append(answer.Candidates, candidate)
-			}
+		answer.request = asked
+	} else {
+		asked, err := parse(rawQuery, minor)
+		if err != nil {
+			answer.Refused = err.Error()
+			return answer
 		}
+		answer.request = asked
 	}
+	answer.search()
 	answer.shapeForVersion()
 	return answer
 }
 
-// mayAnchor reports whether a root satisfies root_required.
+// search finds all candidates of all anchors.
+func (a *Answer) search() {
+	s := &search{Deployment: a.deployment, request: a.request}
+	a.Limit, a.LimitPerTree = a.request.limit, a.request.limitPerTree
+	for _, g := range a.request.groups {
+		if s.isCondition(g) {
+			a.conditions = append(a.conditions, g.suffix)
+		}
+	}
+	known := map[string]bool{}
+	for _, anchor := range s.Roots() {
+		if !s.mayAnchor(anchor) {
+			continue
+		}
+		found := tree{anchor: anchor, texts: map[string]string{}}
+		for _, candidate := range s.candidatesAt(anchor, &found) {
+			if key := a.key(candidate); found.texts[key] == "" {
+				found.texts[key] = candidate.String()
+				found.candidates = append(found.candidates, candidate)
+				if !known[key] { // found with another anchor before
+					known[key] = true
+					a.Candidates = append(a.Candidates, candidate)
+				}
+			}
+		}
+		if len(found.candidates) > 0 {
+			a.trees = append(a.trees, found)
+		}
+	}
+	s.sortTrees(a.trees)
+}
+
+// candidatesAt returns the candidates of an anchor. It splits classes only if there are none otherwise
+// (docs/contract/berth/search.md#one-class-from-several-providers).
+func (s *search) candidatesAt(anchor *Provider, of *tree) []Candidate {
+	var found []Candidate
+	for combination := range product(s.allSolutions(anchor)) {
+		if s.isAcceptable(combination) {
+			found = append(found, s.merge(combination))
+		}
+	}
+	if found == nil && len(s.request.canSplit) > 0 {
+		of.isSplit = true
+		return s.splitCandidates(anchor)
+	}
+	return found
+}
+
+// mayAnchor reports whether a root satisfies root_required and root_member_of.
 func (s *search) mayAnchor(root *Provider) bool {
-	return isSubset(s.request.rootRequired, root.Traits) &&
+	for _, anyOf := range s.request.rootMemberOf {
+		if !root.isInAnyOf(anyOf) {
+			return false
+		}
+	}
+	return !root.isInAnyOf(s.request.rootNotMemberOf) && isSubset(s.request.rootRequired, root.Traits) &&
 		!slices.ContainsFunc(s.request.rootForbidden, root.hasTrait)
 }
 
 func (s *search) allSolutions(anchor *Provider) [][]solution {
 	var each [][]solution
 	for _, g := range s.request.groups {
-		each = append(each, s.solutions(g, anchor))
+		found := s.solutions(g, anchor)
+		if len(found) > 0 && s.isCondition(g) {
+			found = []solution{leastOf(found)}
+		}
+		each = append(each, found)
 	}
 	return each
+}
+
+// isCondition reports whether some provider must satisfy a group, which is not a choice
+// (docs/contract/berth/search.md#groups-that-are-conditions).
+func (s *search) isCondition(g *group) bool {
+	if !s.request.isExtended || g.resources != nil || s.request.policy == "isolate" {
+		return false
+	}
+	named := slices.Concat(s.request.isolated...)
+	for _, each := range s.request.subtrees {
+		named = slices.Concat(named, each.inside, each.outside)
+	}
+	return !slices.Contains(named, g.suffix)
+}
+
+// leastOf returns the solution whose provider has the least UUID.
+func leastOf(found []solution) solution {
+	return slices.MinFunc(found, func(a, b solution) int { return strings.Compare(a.providers[0].UUID, b.providers[0].UUID) })
 }
 
 // product yields all combinations of one element of each list; none if a list is empty.
@@ -72,11 +141,17 @@ func product[T any](lists [][]T) iter.Seq[[]T] {
 // isAcceptable checks the constraints between groups
 // (docs/contract/allocation-candidates.md#combining-groups).
 func (s *search) isAcceptable(combination []solution) bool {
-	if s.request.policy == "isolate" && !areIsolated(combination) {
+	if s.request.policy == "isolate" && !areIsolated(combination, func(*group) bool { return true }) {
 		return false
 	}
-	for _, suffixes := range s.request.subtrees {
-		if !s.shareSubtree(combination, suffixes) {
+	for _, suffixes := range s.request.isolated {
+		isNamed := func(g *group) bool { return slices.Contains(suffixes, g.suffix) }
+		if !areIsolated(combination, isNamed) {
+			return false
+		}
+	}
+	for _, value := range s.request.subtrees {
+		if !s.satisfiesSubtree(combination, value) {
 			return false
 		}
 	}
@@ -88,11 +163,11 @@ func (s *search) isAcceptable(combination []solution) bool {
 	return true
 }
 
-// areIsolated reports whether no two suffixed groups use the same provider.
-func areIsolated(combination []solution) bool {
+// areIsolated reports whether no two of some suffixed groups use the same provider.
+func areIsolated(combination []solution, isMeant func(*group) bool) bool {
 	taken := map[*Provider]bool{}
 	for _, chosen := range combination {
-		if chosen.group.suffix == "" {
+		if chosen.group.suffix == "" || !isMeant(chosen.group) {
 			continue
 		}
 		if taken[chosen.providers[0]] {
@@ -103,17 +178,26 @@ func areIsolated(combination []solution) bool {
 	return true
 }
 
-// shareSubtree reports whether one of the providers of the groups is an ancestor of all others.
-func (s *search) shareSubtree(combination []solution, suffixes []string) bool {
+// satisfiesSubtree reports whether one of the providers of the inside groups is at or above all of them, and no provider
+// of the outside groups is at or below it (docs/contract/berth/search.md#groups-outside-a-subtree).
+func (s *search) satisfiesSubtree(combination []solution, value subtree) bool {
+	inside, outside := providersOf(combination, value.inside), providersOf(combination, value.outside)
+	return slices.ContainsFunc(inside, func(top *Provider) bool {
+		isBelow := func(provider *Provider) bool { return s.isAtOrAbove(top, provider) }
+		isElsewhere := func(provider *Provider) bool { return !isBelow(provider) }
+		return !slices.ContainsFunc(inside, isElsewhere) && !slices.ContainsFunc(outside, isBelow)
+	})
+}
+
+// providersOf returns the providers of the groups with some suffixes.
+func providersOf(combination []solution, suffixes []string) []*Provider {
 	var providers []*Provider
 	for _, chosen := range combination {
 		if slices.Contains(suffixes, chosen.group.suffix) {
 			providers = append(providers, chosen.providers...)
 		}
 	}
-	return slices.ContainsFunc(providers, func(top *Provider) bool {
-		return !slices.ContainsFunc(providers, func(provider *Provider) bool { return !s.isAtOrAbove(top, provider) })
-	})
+	return providers
 }
 
 // part is a class of a provider.
@@ -134,8 +218,8 @@ func sums(combination []solution) map[part]int64 {
 }
 
 // merge returns the candidate of one solution for each group.
-func merge(combination []solution) Candidate {
-	merged := Candidate{Allocations: map[string]map[string]int64{}, Mappings: map[string][]string{}}
+func (s *search) merge(combination []solution) Candidate {
+	merged := Candidate{leading: s.leadingProvider(combination), Allocations: map[string]map[string]int64{}, Mappings: map[string][]string{}}
 	for of, sum := range sums(combination) {
 		if merged.Allocations[of.provider.Name] == nil {
 			merged.Allocations[of.provider.Name] = map[string]int64{}

@@ -1,15 +1,15 @@
-// Package bruteforce is a second implementation of GET /allocation_candidates: it follows the rules
-// of docs/contract/allocation-candidates.md literally, with a few providers in memory. Tests
-// compare its results with those of the server.
+// Package bruteforce is a second implementation of /allocation_candidates: it follows the rules of
+// docs/contract/allocation-candidates.md and docs/contract/berth/search.md literally, with a few
+// providers in memory. Tests compare its results with those of the server.
 //
 // It tries all combinations without optimization, so that each rule is in one place next to the
 // reference to the contract. It imports no other package of this module, so that a mistake in one
 // implementation is not shared. Where the contract marks a behavior as a bug, this package
 // implements the intended behavior.
 //
-// It is not for production, which has too many providers for brute force. It is not for malformed
-// queries: it rejects invalid combinations of parameters, but does not check the whole grammar, and
-// it assumes that every class and trait exists.
+// It is not for production, which has too many providers for brute force. Below Berth it is not for
+// malformed queries: it rejects invalid combinations of parameters, but does not check the whole
+// grammar, and it assumes that every class and trait exists.
 package bruteforce
 
 import (
@@ -29,6 +29,8 @@ type Deployment struct {
 // Provider is a resource provider. Its name is unique.
 type Provider struct {
 	UUID, Name string
+	// Number is the position in the order of creation.
+	Number int
 	// Parent is the name of the parent; empty for a root.
 	Parent string
 	// Inventories and Used are by resource class.

@@ -47,10 +47,11 @@ type world struct{ *bruteforce.Deployment }
 
 func (w world) GoString() string { return "\n" + w.String() }
 
-// worlds draws deployments: one to four trees of up to three levels, some of them with sharing
+// worlds draws deployments: one to four trees of up to three levels. Two of three deployments can have sharing
 // providers.
 var worlds = rapid.Custom(func(t *rapid.T) world {
 	d := generator{t}
+	canShare := !d.chance(33)
 	drawn := world{&bruteforce.Deployment{Aggregates: map[string]string{}}}
 	for _, name := range allAggregates {
 		drawn.Aggregates[bruteforce.ID(name)] = name
@@ -58,29 +59,30 @@ var worlds = rapid.Custom(func(t *rapid.T) world {
 	trees := pick(d, 2, 3, 1, 4, 3)
 	for tree := range trees {
 		left := maxProviders - len(drawn.Providers) - (trees - 1 - tree)
-		drawn.drawTree(d, fmt.Sprintf("t%d", tree), &left)
+		drawn.drawTree(d, fmt.Sprintf("t%d", tree), canShare, &left)
 	}
+	numberByUUID(drawn.Deployment)
 	return drawn
 })
 
 // drawTree draws a root and its descendants, up to the maximum number of providers.
-func (w world) drawTree(d generator, name string, left *int) {
+func (w world) drawTree(d generator, name string, canShare bool, left *int) {
 	isPool := d.chance(30)
 	parts := pick(d, partOdds, likeOdds)
-	root := w.draw(d, name, "", isPool || d.chance(5), map[bool]odds{false: hostOdds, true: poolOdds}[isPool])
+	root := w.draw(d, name, "", canShare && (isPool || d.chance(5)), map[bool]odds{false: hostOdds, true: poolOdds}[isPool])
 	*left--
 	for child := range pick(d, 0, 1, 2, 0, 1, 2, 3) {
 		if *left <= 0 {
 			return
 		}
 		*left--
-		middle := w.draw(d, fmt.Sprintf("%s%c", name, 'a'+child), root.Name, d.chance(12), parts)
+		middle := w.draw(d, fmt.Sprintf("%s%c", name, 'a'+child), root.Name, canShare && d.chance(12), parts)
 		for grandchild := range pick(d, 0, 0, 1, 0, 2) {
 			if *left <= 0 {
 				return
 			}
 			*left--
-			w.draw(d, fmt.Sprintf("%s%d", middle.Name, grandchild), middle.Name, d.chance(10), parts)
+			w.draw(d, fmt.Sprintf("%s%d", middle.Name, grandchild), middle.Name, canShare && d.chance(10), parts)
 		}
 	}
 }

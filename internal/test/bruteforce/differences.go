@@ -17,7 +17,15 @@ func (a *Answer) Differences(shown *ServerAnswer) []string {
 	if a.Refused != "" {
 		return []string{"not refused: " + a.Refused}
 	}
-	lines := a.wrongCandidates(shown.Candidates)
+	var lines []string
+	switch {
+	case a.request.order.isSequence():
+		lines = a.wrongSequence(shown.Candidates)
+	case a.LimitPerTree > 0:
+		lines = a.wrongPerTree(shown.Candidates)
+	default:
+		lines = a.wrongCandidates(shown.Candidates)
+	}
 	if len(lines) > 0 {
 		return lines // the summaries depend on the candidates
 	}
@@ -43,11 +51,12 @@ func (a *Answer) Differences(shown *ServerAnswer) []string {
 func (a *Answer) wrongCandidates(shown []Candidate) []string {
 	left := map[string]int{}
 	for _, candidate := range a.Candidates {
-		left[candidate.String()]++
+		left[a.key(candidate)]++
 	}
 	var lines []string
 	for _, candidate := range shown {
-		if left[candidate.String()]--; left[candidate.String()] < 0 {
+		key := a.key(candidate)
+		if left[key]--; left[key] < 0 || a.conditions != nil && !a.isOfAnyTree(candidate) {
 			lines = append(lines, "must not be: "+candidate.String())
 		}
 	}
@@ -63,4 +72,9 @@ func (a *Answer) wrongCandidates(shown []Candidate) []string {
 		}
 	}
 	return lines
+}
+
+// isOfAnyTree reports whether a candidate has the mappings of one of its anchors.
+func (a *Answer) isOfAnyTree(candidate Candidate) bool {
+	return slices.ContainsFunc(a.trees, func(t tree) bool { return t.texts[a.key(candidate)] == candidate.String() })
 }

@@ -17,9 +17,11 @@ import (
 
 // section is a deployment with its examples.
 type section struct {
-	Title      string
-	Deployment string
-	Examples   []example
+	Title, Note string
+	Deployment  string
+	// Ordered reports whether candidates are in the order of the response.
+	Ordered  bool
+	Examples []example
 }
 
 // example is a query with all its candidates.
@@ -30,25 +32,46 @@ type example struct {
 	Candidates []string
 	// Summaries are names of providers.
 	Summaries []string
-	Refused   *struct{ Code, Detail string }
+	Refused   *refusal
+	// Any is the number of candidates of a response, if it has any of those listed; 0: all.
+	Any int
+	// Use is the letter of the section with the deployment, Body the body of a POST and As the number of the example
+	// with the same response.
+	Use, Body string
+	As        int
+	// Params are in the URL of a POST. Media is its content type, by default JSON.
+	Params, Media string
 	// Why explains the result, Differs what OpenStack Placement returns instead.
 	Why, Differs string
 }
 
+// refusal is an error response. The default status is 400.
+type refusal struct {
+	Status              int
+	Code, Detail, Allow string
+}
+
 // files maps the files of examples to their number of examples.
 var files = map[string]int{"examples.yaml": 95, "further.yaml": 28}
+
+// searchFile has the examples of berth 1.1.
+const (
+	searchFile     = "search.yaml"
+	searchExamples = 127
+)
 
 // readExamples parses the sections of all files.
 func readExamples(t *testing.T) []section {
 	t.Helper()
 	var all []section
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		all = append(all, readFile(t, name)...)
+		all = append(all, readFile(t, name, files[name], 39)...)
 	}
 	return all
 }
 
-func readFile(t *testing.T, name string) []section {
+// readFile parses a file with a number of examples, whose default version is minor.
+func readFile(t *testing.T, name string, count, minor int) []section {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
 	if err != nil {
@@ -68,12 +91,12 @@ func readFile(t *testing.T, name string) []section {
 				t.Fatalf("%s: example %d follows %d", name, each.Examples[i].Number, number-1)
 			}
 			if each.Examples[i].Minor == 0 {
-				each.Examples[i].Minor = 39
+				each.Examples[i].Minor = minor
 			}
 		}
 	}
-	if number != files[name] {
-		t.Fatalf("%s: %d examples, not %d", name, number, files[name])
+	if number != count {
+		t.Fatalf("%s: %d examples, not %d", name, number, count)
 	}
 	return sections
 }
@@ -124,6 +147,7 @@ func TestCandidates_BruteforceExamples_MatchServer(t *testing.T) {
 		t.Run(section.Title, func(t *testing.T) {
 			t.Parallel()
 			server, deployment := setup(t), section.parse(t)
+			numberByUUID(deployment)
 			if err := server.load(deployment); err != nil {
 				t.Fatal(err)
 			}

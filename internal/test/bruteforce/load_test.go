@@ -50,14 +50,25 @@ func queueNames(batch *pgx.Batch, deployment *bruteforce.Deployment) {
 
 func isUsed(provider *bruteforce.Provider) bool { return len(provider.Used) > 0 }
 
-// queueProviders numbers the providers in the order of their UUIDs, so that a parent may have a
-// greater ID than its children, and the IDs of trees interleave.
+// numberByUUID numbers the providers in another order than that of their trees and that of their UUIDs, so that a parent
+// may have a greater ID than its children, and the IDs of trees interleave.
+func numberByUUID(deployment *bruteforce.Deployment) {
+	byEnd := slices.SortedFunc(slices.Values(deployment.Providers), func(a, b *bruteforce.Provider) int {
+		return strings.Compare(a.UUID[24:], b.UUID[24:])
+	})
+	for i, provider := range byEnd {
+		provider.Number = i + 1
+	}
+}
+
+// queueProviders inserts the providers with their numbers as IDs.
 func queueProviders(batch *pgx.Batch, deployment *bruteforce.Deployment) {
 	var uuids, names, roots []string
+	var numbers []int
 	var parents []*string
 	for _, provider := range deployment.Providers {
 		uuids, names = append(uuids, provider.UUID), append(names, provider.Name)
-		roots = append(roots, deployment.Root(provider).UUID)
+		roots, numbers = append(roots, deployment.Root(provider).UUID), append(numbers, provider.Number)
 		var parent *string
 		if provider.Parent != "" {
 			parent = &deployment.Named(provider.Parent).UUID
@@ -66,13 +77,13 @@ func queueProviders(batch *pgx.Batch, deployment *bruteforce.Deployment) {
 	}
 	batch.Queue(`
 WITH given AS (
-	SELECT row_number() OVER (ORDER BY uuid) AS id, uuid, name, root, parent
-	FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[]) AS given (uuid, name, root, parent)
+	SELECT id, uuid, name, root, parent
+	FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[], $5::bigint[]) AS given (uuid, name, root, parent, id)
 )
 INSERT INTO resource_providers (id, uuid, name, root_id, parent_id) OVERRIDING SYSTEM VALUE
 SELECT given.id, given.uuid, given.name, root.id, parent.id
 FROM given JOIN given AS root ON root.uuid = given.root LEFT JOIN given AS parent ON parent.uuid = given.parent`,
-		uuids, names, roots, parents)
+		uuids, names, roots, parents, numbers)
 	batch.Queue("INSERT INTO provider_generations (provider_id, generation, updated_at) SELECT id, 1, now() FROM resource_providers")
 }
 

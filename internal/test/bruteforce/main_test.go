@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/berthd/berth/internal/test/bruteforce"
@@ -110,9 +111,37 @@ func setup(t testing.TB) *bundle {
 
 // get sends a candidate query to the server of a setting.
 func (b *bundle) get(setting int, query string, minor int) *httptest.ResponseRecorder {
-	request := httptest.NewRequestWithContext(b.ctx, http.MethodGet, "/allocation_candidates?"+bruteforce.Expand(query), nil)
+	return b.send(question{query: query, minor: minor, setting: setting})
+}
+
+// send sends a question with GET, or with POST if it has a body.
+func (b *bundle) send(q question) *httptest.ResponseRecorder {
+	if body := q.body(); body != "" {
+		return b.request(q.setting, http.MethodPost, "/allocation_candidates", versionHeader(q.minor), body)
+	}
+	query := strings.ReplaceAll(bruteforce.Expand(q.query), " ", "+")
+	return b.request(q.setting, http.MethodGet, "/allocation_candidates?"+query, versionHeader(q.minor), "")
+}
+
+func versionHeader(minor int) string {
+	if minor == bruteforce.Berth {
+		return "placement 1.39, berth 1.1"
+	}
+	return fmt.Sprintf("placement 1.%d", minor)
+}
+
+// request sends a request with a JSON body, or none, to the server of a setting.
+func (b *bundle) request(setting int, method, target, version, body string) *httptest.ResponseRecorder {
+	request := httptest.NewRequestWithContext(b.ctx, method, target, strings.NewReader(body))
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return b.do(setting, request, version)
+}
+
+func (b *bundle) do(setting int, request *http.Request, version string) *httptest.ResponseRecorder {
 	request.Header.Set("X-Auth-Token", "admin")
-	request.Header.Set("OpenStack-API-Version", fmt.Sprintf("placement 1.%d", minor))
+	request.Header.Set("OpenStack-API-Version", version)
 	recorder := httptest.NewRecorder()
 	b.handlers[setting].ServeHTTP(recorder, request)
 	return recorder

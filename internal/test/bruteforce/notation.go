@@ -61,6 +61,7 @@ func ParseDeployment(text string) (*Deployment, error) {
 			}
 		}
 		parsed.Providers = append(parsed.Providers, provider)
+		provider.Number = len(parsed.Providers)
 	}
 	return parsed, nil
 }

@@ -16,17 +16,37 @@ type request struct {
 	groups []*group
 	// policy is "none", "isolate", or empty if not set.
 	policy   string
-	subtrees [][]string
+	subtrees []subtree
 	// rootRequired and rootForbidden are traits of the anchor.
 	rootRequired, rootForbidden []string
 	// limit is 0 without a limit.
 	limit int
+
+	// The fields below are set at Berth only. isExtended is set there always.
+	isExtended bool
+	// The anchor is in an aggregate of each set of rootMemberOf, and in none of rootNotMemberOf.
+	rootMemberOf    [][]string
+	rootNotMemberOf []string
+	// isolated are sets of suffixes.
+	isolated [][]string
+	canSplit []string
+	order    order
+	// limitPerTree is 0 without a limit.
+	limitPerTree int
 }
+
+// subtree is a value of same_subtree: the suffixes without "!", and those with it.
+type subtree struct{ inside, outside []string }
+
+// order is a value of order: id, random, or pack and spread with a class. It is empty if not set.
+type order struct{ by, class string }
 
 // group is one request group; the suffix of the unsuffixed group is empty.
 type group struct {
 	suffix    string
 	resources map[string]int64
+	// classes are those of resources in the order of the query; set at Berth only.
+	classes []string
 	// required are sets of traits, of each of which any one is required.
 	required  [][]string
 	forbidden []string
@@ -101,11 +121,7 @@ func (r *request) read(name, value string, isFirst bool, minor int) error {
 		}
 		return nil
 	case name == "same_subtree" && minor >= 36:
-		var listed []string
-		for suffix := range strings.SplitSeq(value, ",") {
-			listed = append(listed, strings.TrimSpace(suffix))
-		}
-		r.subtrees = append(r.subtrees, listed)
+		r.subtrees = append(r.subtrees, subtree{inside: trimmedList(value)})
 		return nil
 	}
 	return r.readGrouped(name, value, minor)
@@ -244,12 +260,13 @@ func (r *request) check(minor int) error {
 // same_subtree must name them.
 func (r *request) checkResourceless(minor int) error {
 	some, mentioned := false, map[string]bool{}
-	for _, suffix := range slices.Concat(r.subtrees...) {
-		named := func(g *group) bool { return g.suffix == suffix }
-		if suffix == "" || !slices.ContainsFunc(r.groups, named) {
-			return fmt.Errorf("same_subtree names %q, which is no suffixed group", suffix)
+	for _, named := range r.subtrees {
+		for _, suffix := range named.inside {
+			if suffix == "" || !r.hasGroup(suffix) {
+				return fmt.Errorf("same_subtree names %q, which is no suffixed group", suffix)
+			}
+			mentioned[suffix] = true
 		}
-		mentioned[suffix] = true
 	}
 	for _, g := range r.groups {
 		some = some || g.resources != nil
@@ -261,6 +278,19 @@ func (r *request) checkResourceless(minor int) error {
 		return errors.New("no group wants resources")
 	}
 	return nil
+}
+
+func (r *request) hasGroup(suffix string) bool {
+	return slices.ContainsFunc(r.groups, func(g *group) bool { return g.suffix == suffix })
+}
+
+// trimmedList returns the elements of a list with commas.
+func trimmedList(value string) []string {
+	var elements []string
+	for element := range strings.SplitSeq(value, ",") {
+		elements = append(elements, strings.TrimSpace(element))
+	}
+	return elements
 }
 
 // isSubset reports whether all elements of a set are in another.

@@ -18,11 +18,37 @@ type question struct {
 	minor int
 	// setting is the index of the server.
 	setting int
+	// hasBody reports whether the query is sent as the body of a POST.
+	hasBody bool
 }
 
 // GoString returns the text for messages of rapid.
 func (q question) GoString() string {
-	return fmt.Sprintf("GET /allocation_candidates?%s @1.%d, %s", q.query, q.minor, settings[q.setting].name)
+	method := map[bool]string{true: "POST", false: "GET"}[q.hasBody]
+	return fmt.Sprintf("%s /allocation_candidates?%s @1.%d, %s", method, q.query, q.minor, settings[q.setting].name)
+}
+
+// body returns the body of a POST; empty for a GET, and for queries without an equivalent body.
+func (q question) body() string {
+	if !q.hasBody {
+		return ""
+	}
+	body, _ := bodyOf(bruteforce.Expand(q.query))
+	return body
+}
+
+// answer returns the answer of the brute force. The order of parameters, which determines the first error, is that of
+// the body.
+func (q question) answer(w world) *bruteforce.Answer {
+	query := bruteforce.Expand(q.query)
+	if body := q.body(); body != "" {
+		converted, refusal := bruteforce.QueryOf(body)
+		if refusal != nil {
+			return &bruteforce.Answer{Refused: refusal.Detail, Code: refusal.Code}
+		}
+		query = converted
+	}
+	return w.Ask(query, q.minor)
 }
 
 // questions draws queries for a deployment. Queries that ignore the deployment would rarely have
@@ -37,11 +63,16 @@ func questions(w world, minors []int) *rapid.Generator[question] {
 				a.reach = append(a.reach, provider)
 			}
 		}
-		a.ask()
+		if a.minor == bruteforce.Berth {
+			a.askExtended()
+		} else {
+			a.ask()
+		}
 		asked := question{query: strings.Join(a.shuffled(), "&"), minor: a.minor, setting: a.below(len(settings))}
 		if settings[asked.setting].isCutting() && a.minor < 29 {
 			asked.setting = 0 // the limit applies before the filter, so the number of candidates is undefined
 		}
+		asked.hasBody = a.minor == bruteforce.Berth && a.chance(35)
 		return asked
 	})
 }
@@ -88,13 +119,7 @@ func (a *queryGenerator) ask() {
 	if isTied {
 		below = a.subtree()
 	}
-	for i := range suffixed {
-		if i > 0 && a.chance(20) {
-			a.repeatGroup()
-		} else {
-			a.suffixed(a.roomy(below))
-		}
-	}
+	a.suffixedGroups(suffixed, below)
 	if a.minor >= 36 && len(a.suffixes) < 3 && a.chance(35) {
 		a.withoutResources(pick(a.generator, below...))
 	}
@@ -103,6 +128,16 @@ func (a *queryGenerator) ask() {
 		a.add("limit", fmt.Sprint(pick(a.generator, 1, 2, 3, 5, 50)))
 		if a.chance(10) {
 			a.add("limit", "7")
+		}
+	}
+}
+
+func (a *queryGenerator) suffixedGroups(count int, from []*bruteforce.Provider) {
+	for i := range count {
+		if i > 0 && a.chance(20) {
+			a.repeatGroup()
+		} else {
+			a.suffixed(a.roomy(from))
 		}
 	}
 }

@@ -60,7 +60,7 @@ const enough = 400
 
 func TestCandidates_RandomQueries_MatchBruteforce(t *testing.T) {
 	t.Parallel()
-	shown := newTally()
+	shown := newTally(features, 50)
 	t.Run("parts", func(t *testing.T) {
 		for _, part := range parts {
 			t.Run(part.name, func(t *testing.T) {
@@ -80,12 +80,12 @@ func TestCandidates_RandomQueries_MatchBruteforce(t *testing.T) {
 // TestCandidates_RandomQueries_CoverEveryRule checks the generator of queries without a server.
 func TestCandidates_RandomQueries_CoverEveryRule(t *testing.T) {
 	t.Parallel()
-	shown := newTally()
+	shown := newTally(features, 50)
 	rapid.Check(t, func(t *rapid.T) {
 		for _, part := range parts {
 			drawn := trials(part.minors).Draw(t, "trial")
 			for _, q := range drawn.questions {
-				shown.count(drawn.world, q, drawn.world.Ask(bruteforce.Expand(q.query), q.minor))
+				shown.count(drawn.world, q, q.answer(drawn.world))
 			}
 		}
 	})
@@ -133,7 +133,7 @@ func (b *bundle) fails(w world, q question) bool {
 // compare returns the answer of the brute force, and the differences of the response of the server. With a maximum, it
 // sends the query twice, because the server remembers which trees it found first.
 func (b *bundle) compare(w world, q question) (expected *bruteforce.Answer, wrong []string) {
-	expected = settings[q.setting].apply(w.Ask(bruteforce.Expand(q.query), q.minor))
+	expected = settings[q.setting].apply(q.answer(w))
 	wrong = b.differences(w, q, expected)
 	if len(wrong) == 0 && settings[q.setting].most > 0 {
 		wrong = b.differences(w, q, expected)
@@ -143,10 +143,10 @@ func (b *bundle) compare(w world, q question) (expected *bruteforce.Answer, wron
 
 // differences sends a query and returns the differences of the response.
 func (b *bundle) differences(w world, q question, expected *bruteforce.Answer) []string {
-	answer := b.get(q.setting, q.query, q.minor)
+	answer := b.send(q)
 	switch {
 	case answer.Code == http.StatusBadRequest && expected.Refused != "":
-		return nil
+		return expected.DifferentError(answer.Body.Bytes())
 	case answer.Code != http.StatusOK:
 		return []string{fmt.Sprintf("%d: %s", answer.Code, answer.Body)}
 	}

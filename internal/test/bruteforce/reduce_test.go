@@ -16,7 +16,11 @@ func reduce(w world, q question, fails func(world, question) bool) (world, quest
 		smaller = false
 		for text := range shorterDeployments(w.String()) {
 			parsed, err := bruteforce.ParseDeployment(text)
-			if err == nil && len(parsed.Providers) > 0 && fails(world{parsed}, q) {
+			if err != nil {
+				continue
+			}
+			numberByUUID(parsed)
+			if len(parsed.Providers) > 0 && fails(world{parsed}, q) {
 				w, smaller = world{parsed}, true
 				break
 			}
@@ -101,7 +105,7 @@ func shorterLists(list string) iter.Seq[string] {
 	}
 }
 
-// simplerQuestions returns the query without a parameter or an element, for the first server, or at
+// simplerQuestions returns the query without a parameter or an element, for the first server, with GET, or at
 // the newest version.
 func simplerQuestions(q question) iter.Seq[question] {
 	params := strings.Split(q.query, "&")
@@ -122,9 +126,9 @@ func simplerQuestions(q question) iter.Seq[question] {
 				}
 			}
 		}
-		first, newest := q, q
-		first.setting, newest.minor = 0, 39
-		_ = (q == first || yield(first)) && (q == newest || yield(newest))
+		first, newest, plain := q, q, q
+		first.setting, newest.minor, plain.hasBody = 0, max(q.minor, 39), false
+		_ = (q == first || yield(first)) && (q == newest || yield(newest)) && (q == plain || yield(plain))
 	}
 }
 

@@ -206,15 +206,20 @@ func addsUp(_ world, q question, answer *bruteforce.Answer) bool {
 // tally counts the features of cases. It is safe for concurrent use.
 type tally struct {
 	sync.Mutex
+	features []feature
+	// answered is the minimum percentage of cases with candidates.
+	answered                       int
 	cases, refused, withCandidates int
 	seen                           map[string]int
 }
 
-func newTally() *tally { return &tally{seen: map[string]int{}} }
+func newTally(features []feature, answered int) *tally {
+	return &tally{features: features, answered: answered, seen: map[string]int{}}
+}
 
 func (c *tally) count(w world, q question, answer *bruteforce.Answer) {
 	var shown []string
-	for _, feature := range features {
+	for _, feature := range c.features {
 		if len(answer.Candidates) > 0 && feature.shows(w, q, answer) {
 			shown = append(shown, feature.name)
 		}
@@ -237,13 +242,13 @@ func (c *tally) count(w world, q question, answer *bruteforce.Answer) {
 func (c *tally) check(t *testing.T) {
 	t.Helper()
 	t.Logf("cases = %d, with candidates = %d, invalid = %d", c.cases, c.withCandidates, c.refused)
-	if c.withCandidates*2 < c.cases {
+	if c.withCandidates*100 < c.cases*c.answered {
 		t.Errorf("cases with candidates = %d of %d, want more", c.withCandidates, c.cases)
 	}
 	if c.refused*20 > c.cases {
 		t.Errorf("invalid cases = %d of %d, want fewer", c.refused, c.cases)
 	}
-	for _, feature := range features {
+	for _, feature := range c.features {
 		t.Logf("%6d  %s", c.seen[feature.name], feature.name)
 		if least := c.withCandidates * feature.perThousand / 1000; c.seen[feature.name] < least {
 			t.Errorf("%s: cases = %d, want at least %d", feature.name, c.seen[feature.name], least)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // wireAnswer is the body of a 200; other members are an error.
@@ -80,6 +81,33 @@ func (d *Deployment) Decode(body []byte, minor int) (*ServerAnswer, error) {
 		shown.Summaries[name] = made
 	}
 	return shown, nil
+}
+
+// DifferentError compares the body of a 400 with the correct one. Below Berth only the status counts.
+func (a *Answer) DifferentError(body []byte) []string {
+	var read struct {
+		Errors []struct {
+			Code   string `json:"code"`
+			Detail string `json:"detail"`
+		} `json:"errors"`
+	}
+	if err := json.Unmarshal(body, &read); err != nil || len(read.Errors) != 1 {
+		return []string{fmt.Sprintf("no error: %s", body)}
+	}
+	if found := read.Errors[0]; a.Code != "" && (found.Code != a.Code || Phrase(found.Detail) != strings.TrimSpace(a.Refused)) {
+		return []string{fmt.Sprintf("error %s %s", found.Code, Phrase(found.Detail)), fmt.Sprintf("  not %s %s", a.Code, a.Refused)}
+	}
+	return nil
+}
+
+// Phrase returns the specific part of a detail: without the explanation of the status before it, and without the schema
+// after it.
+func Phrase(detail string) string {
+	if _, rest, found := strings.Cut(detail, "\n\n"); found {
+		detail = rest
+	}
+	detail, _, _ = strings.Cut(detail, " Failed validating")
+	return strings.TrimSpace(detail)
 }
 
 func decodeStrictly(body []byte, into any) error {
