@@ -114,7 +114,7 @@ func (s *candidateSearch) orderRareTrees() (fits bool, err error) {
 	}
 	if !s.query.isByCapacity() {
 		slices.Sort(roots)
-		s.leads = leads{given: roots, named: true}
+		s.leads = leads{given: slices.Compact(roots), named: true}
 		return true, nil
 	}
 	sorted, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]int64, error) {

@@ -28,12 +28,14 @@ func (c *condition) isEmpty() bool {
 	return len(c.Required)+len(c.RequiredAny)+len(c.Forbidden)+len(c.MemberOf)+len(c.NotMemberOf) == 0 && c.Root == nil
 }
 
-// amountPart is an amount of a class, in the format of CandidatePage. Least is the free capacity that suffices.
+// amountPart is an amount of a class, in the format of CandidatePage. Least is the free capacity that
+// suffices; Shared is true for an amount that several providers can share.
 type amountPart struct {
 	Bit    int64 `json:"bit"`
 	Class  int32 `json:"class"`
 	Amount int64 `json:"amount"`
 	Least  int64 `json:"least"`
+	Shared bool  `json:"shared,omitempty"`
 }
 
 // slotPart is a slot in the format of CandidatePageGeneral.
@@ -122,7 +124,8 @@ type candidateSlots struct {
 	splits  []splitWant
 	unsplit combine.Request
 	others  []int
-	// first is the requirement that determines a tree's place in an order by free capacity, leastOrdered its amount.
+	// For an order by free capacity, first is the requirement that each tree's search decides first, and leastOrdered the
+	// least free capacity that a provider needs to have a place in the order.
 	first        int
 	leastOrdered int64
 	known        map[string]int
@@ -216,7 +219,7 @@ func (s *candidateSlots) spread(place int, group *resolvedGroup, canSplit []stri
 	for i := range group.classes {
 		made.classes, made.shared = group.classes[i:i+1], bits{}
 		if amount := group.Resources[i]; slices.Contains(canSplit, amount.Class) {
-			made.shared.add(s.amountOf(amountPart{Class: group.classes[i], Amount: amount.Amount, Least: 1}))
+			made.shared.add(s.amountOf(amountPart{Class: group.classes[i], Amount: amount.Amount, Least: 1, Shared: true}))
 			s.splits = append(s.splits, splitWant{want: len(s.wants), slot: len(s.slots), class: group.classes[i], amount: amount})
 		}
 		at := s.add(made, group.Resources[i:i+1])
@@ -286,7 +289,7 @@ func (s *candidateSlots) add(made slot, amounts []store.Amount) int {
 // amountOf returns the number of an amount.
 func (s *candidateSlots) amountOf(one amountPart) int {
 	at := slices.IndexFunc(s.amounts, func(a amountPart) bool {
-		return a.Class == one.Class && a.Amount == one.Amount && a.Least == one.Least
+		return a.Class == one.Class && a.Amount == one.Amount && a.Shared == one.Shared
 	})
 	if at < 0 {
 		at = len(s.amounts)

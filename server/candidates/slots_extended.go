@@ -1,6 +1,7 @@
 package candidates
 
 import (
+	"math"
 	"slices"
 
 	"github.com/berthd/berth/server/candidates/combine"
@@ -47,7 +48,7 @@ func (s *candidateSlots) shareAmounts(ids *resolvedQuery, canSplit []string) {
 		group := &ids.groups[i]
 		for j, amount := range group.Resources {
 			if group.Suffix == "" && slices.Contains(canSplit, amount.Class) {
-				s.amountOf(amountPart{Class: group.classes[j], Amount: amount.Amount, Least: 1})
+				s.amountOf(amountPart{Class: group.classes[j], Amount: amount.Amount, Least: 1, Shared: true})
 			}
 		}
 	}
@@ -91,21 +92,23 @@ func (s *candidateSlots) splitOf(want int) int {
 // leastPart is the smallest amount that the largest part of a split amount can be: at most 16 providers share it.
 func leastPart(amount int64) int64 { return (amount-1)/split.MaxProviders + 1 }
 
-// beginWithOrder lets the search of each tree begin with the requirement that determines its place in the order: the one
-// for the least amount of the class.
+// beginWithOrder lets the search of each tree begin with the requirement for the least amount of the class that determines
+// the order, and sets the least free capacity that a provider needs to have a place in it.
 func (s *candidateSlots) beginWithOrder(query *Query) {
 	if !query.isByCapacity() {
 		return
 	}
-	first, least := -1, int64(0)
+	first, fewest, least := -1, int64(0), int64(math.MaxInt64)
 	for i := range s.wants {
 		for _, one := range s.wants[i].resources {
-			amount := one.Amount
-			if s.splitOf(i) >= 0 {
-				amount = leastPart(amount)
+			if one.Class != query.Order.Class {
+				continue
 			}
-			if one.Class == query.Order.Class && (first < 0 || amount < least) {
-				first, least = i, amount
+			if first < 0 || one.Amount < fewest {
+				first, fewest = i, one.Amount
+			}
+			if least = min(least, one.Amount); s.splitOf(i) >= 0 {
+				least = min(least, leastPart(one.Amount))
 			}
 		}
 	}

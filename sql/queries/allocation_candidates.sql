@@ -42,7 +42,8 @@ SELECT
 --   member_of_too            '{"{aggregate ids}"}': also any of each
 --   root                     the only tree
 -- An amount is a JSON object with a bit of its own, class, amount, and least: the free capacity that suffices. That is the
--- amount itself, or 1 for an amount that several providers can share. More than 62 of them take several queries.
+-- amount itself, or 1 for an amount that several providers can share, which has shared as well. More than 62 of them take
+-- several queries.
 --
 -- lead says how the page finds its trees: 'none' takes roots, 'id' the next roots after after_id, 'shuffled' the next in
 -- an order of hashes, 'free' the trees with the next inventories of class_id, those with the most free capacity first.
@@ -205,6 +206,7 @@ WITH RECURSIVE conditions AS MATERIALIZED (
 
 ), amounts AS MATERIALIZED (
     SELECT
+        (part ->> 'shared') IS NOT NULL AS shared,
         (part ->> 'bit')::bigint AS bit,
         (part ->> 'class')::int AS class_id,
         (part ->> 'amount')::bigint AS amount,
@@ -355,7 +357,7 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         inventory.provider_id, inventory.root_id, inventory.class_id,
         trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio) AS capacity,
         inventory.used, inventory.free, amount.bit AS fits,
-        CASE WHEN amount.least < amount.amount THEN ARRAY[inventory.min_unit, inventory.step_size]::bigint[] END AS units
+        CASE WHEN amount.shared THEN ARRAY[inventory.min_unit, inventory.step_size]::bigint[] END AS units
     FROM inventories AS inventory
     LEFT JOIN amounts AS amount
         ON amount.class_id = inventory.class_id AND inventory.free >= amount.least
