@@ -1,7 +1,6 @@
 package candidates
 
 import (
-	"math"
 	"slices"
 
 	"github.com/berthd/berth/server/candidates/combine"
@@ -93,22 +92,20 @@ func (s *candidateSlots) splitOf(want int) int {
 func leastPart(amount int64) int64 { return (amount-1)/split.MaxProviders + 1 }
 
 // beginWithOrder lets the search of each tree begin with the requirement for the least amount of the class that determines
-// the order, and sets the least free capacity that a provider needs to have a place in it.
+// the order. Providers with at least this amount free have a place in it. Of an amount that can be split, a part counts.
 func (s *candidateSlots) beginWithOrder(query *Query) {
 	if !query.isByCapacity() {
 		return
 	}
-	first, fewest, least := -1, int64(0), int64(math.MaxInt64)
+	first, least := -1, int64(0)
 	for i := range s.wants {
 		for _, one := range s.wants[i].resources {
-			if one.Class != query.Order.Class {
-				continue
+			amount := one.Amount
+			if s.splitOf(i) >= 0 {
+				amount = leastPart(amount)
 			}
-			if first < 0 || one.Amount < fewest {
-				first, fewest = i, one.Amount
-			}
-			if least = min(least, one.Amount); s.splitOf(i) >= 0 {
-				least = min(least, leastPart(one.Amount))
+			if one.Class == query.Order.Class && (first < 0 || amount < least) {
+				first, least = i, amount
 			}
 		}
 	}

@@ -68,30 +68,34 @@ func (s *search) roomiest(anchor *Provider) *Provider {
 func (s *search) leastAmount(class string) int64 {
 	least := int64(0)
 	for _, g := range s.request.groups {
-		amount := g.resources[class]
-		if g.suffix == "" && slices.Contains(s.request.canSplit, class) {
-			amount = (amount + maxSplitProviders - 1) / maxSplitProviders
-		}
-		if amount > 0 && (least == 0 || amount < least) {
+		if amount := s.orderAmount(g, class); amount > 0 && (least == 0 || amount < least) {
 			least = amount
 		}
 	}
 	return least
 }
 
-// leadingProvider returns the provider from which the group that requests least of the class of the order takes it; nil
-// without such an order.
+// orderAmount returns the amount of a class in a group that counts for the order.
+func (s *search) orderAmount(g *group, class string) int64 {
+	if g.suffix == "" && slices.Contains(s.request.canSplit, class) {
+		return (g.resources[class] + maxSplitProviders - 1) / maxSplitProviders
+	}
+	return g.resources[class]
+}
+
+// leadingProvider returns the provider from which the group whose amount of the class of the order counts least takes it;
+// nil without such an order.
 func (s *search) leadingProvider(combination []solution) *Provider {
-	var leading use
+	class := s.request.order.class
 	for _, chosen := range combination { // in the order of the query
 		for _, each := range chosen.uses {
-			if s.request.order.class == each.class && s.request.order.isByRoom() &&
-				(leading.provider == nil || each.amount < leading.amount) {
-				leading = each
+			isLeast := s.orderAmount(s.request.group(chosen.group.suffix), class) == s.leastAmount(class)
+			if each.class == class && s.request.order.isByRoom() && isLeast {
+				return each.provider
 			}
 		}
 	}
-	return leading.provider
+	return nil
 }
 
 // SplitsClasses reports whether a candidate has parts of a class of can_split, because its anchor has no others.
