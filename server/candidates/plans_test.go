@@ -159,17 +159,7 @@ var growing = []string{
 // sharing providers.
 func TestCandidates_Statements_NoSequentialScan(t *testing.T) {
 	t.Parallel()
-	made := dbtest.New(t)
-	if _, err := made.Pool.Exec(t.Context(), forest); err != nil {
-		t.Fatal(err)
-	}
-	sent := &plan.Recorder{}
-	opened, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 2, Tracer: sent})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	search := candidates.New(opened)
+	made, search, sent := explained(t)
 	seen, asked := map[string]bool{}, questions()
 	explainAll(t, made, search, sent, asked, seen)
 	if _, err := made.Pool.Exec(t.Context(), "ANALYZE"); err != nil {
@@ -190,6 +180,22 @@ func TestCandidates_Statements_NoSequentialScan(t *testing.T) {
 			t.Errorf("no query sends %s", statement)
 		}
 	}
+}
+
+// explained returns the forest, a search in it, and the statements that the search sends.
+func explained(t *testing.T) (*dbtest.DB, *candidates.Search, *plan.Recorder) {
+	t.Helper()
+	made := dbtest.New(t)
+	if _, err := made.Pool.Exec(t.Context(), forest); err != nil {
+		t.Fatal(err)
+	}
+	sent := &plan.Recorder{}
+	opened, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 2, Tracer: sent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(opened.Close)
+	return made, candidates.New(opened), sent
 }
 
 func explainAll(
