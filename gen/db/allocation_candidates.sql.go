@@ -802,9 +802,9 @@ WITH predicates AS MATERIALIZED (
         (part ->> 'bit')::bigint AS bit,
         (part ->> 'traits')::int[] AS traits,
         (part ->> 'aggregates')::int[] AS aggregates
-    FROM jsonb_array_elements($2::jsonb) AS part
+    FROM jsonb_array_elements($3::jsonb) AS part
 )
-SELECT member.root_id, member.met::bigint AS met
+SELECT member.root_id::bigint AS root_id, member.met::bigint AS met
 FROM (
     SELECT provider.root_id, (
         SELECT bit_or(predicate.bit) FROM predicates AS predicate
@@ -812,6 +812,13 @@ FROM (
     ) AS met
     FROM resource_providers AS provider
     WHERE provider.root_id = ANY($1::bigint[])
+    UNION ALL
+    SELECT 0, bit_or(predicate.bit)
+    FROM (SELECT DISTINCT member.provider_id FROM provider_aggregates AS member WHERE member.sharing AND $2::bool) AS sharer
+    CROSS JOIN LATERAL (
+        SELECT provider.trait_ids, provider.aggregate_ids FROM resource_providers AS provider WHERE provider.id = sharer.provider_id OFFSET 0
+    ) AS provider
+    JOIN predicates AS predicate ON provider.trait_ids && predicate.traits OR provider.aggregate_ids && predicate.aggregates
 ) AS member
 WHERE member.met IS NOT NULL
 ORDER BY member.root_id
@@ -824,10 +831,12 @@ type CandidateSampleRow struct {
 
 // Returns which predicates the providers of some trees satisfy, so that the search can find two that are common, but rare
 // together. A predicate is a JSON object with a bit of its own, and traits or aggregates ('{ids}', any of them). Providers that
-// satisfy none are omitted. Called by Search.List if the trees of the chosen lead keep giving too few candidates. Locks nothing.
-// Plan: resource_providers_root_id_idx for all trees at once.
-func (q *Queries) CandidateSample(ctx context.Context, db DBTX, roots []int64, predicates json.RawMessage) ([]CandidateSampleRow, error) {
-	rows, err := db.Query(ctx, CandidateSample, roots, predicates)
+// satisfy none are omitted. With sharing, a row of root 0 has those that any sharing provider satisfies. Called by Search.List
+// if the trees of the chosen lead keep giving too few candidates. Locks nothing.
+// Plan: resource_providers_root_id_idx for all trees at once; provider_aggregates_sharing_idx and a primary key for each sharing
+// provider.
+func (q *Queries) CandidateSample(ctx context.Context, db DBTX, roots []int64, sharing bool, predicates json.RawMessage) ([]CandidateSampleRow, error) {
+	rows, err := db.Query(ctx, CandidateSample, roots, sharing, predicates)
 	if err != nil {
 		return nil, err
 	}

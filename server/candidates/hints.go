@@ -145,14 +145,20 @@ func (s *candidateSearch) addStarts(p *page) {
 }
 
 // followPair begins with the trees of the pair of a hint, if it has one.
-func (s *candidateSearch) followPair() {
+func (s *candidateSearch) followPair() error {
 	if s.leads.named || s.query.Limit == 0 {
-		return
+		return nil
 	}
-	if found, has := s.of.hints.of(s.kind()); has && found.pair != nil {
+	found, has := s.of.hints.of(s.kind())
+	if !has || found.pair == nil {
+		return nil
+	}
+	valid, err := s.isOfTree(found.pair)
+	if valid {
 		s.hint = &found
 		s.startPair(found.pair.fromStart())
 	}
+	return err
 }
 
 // remember stores a hint for the next query of the kind. Queries that find enough candidates in the first trees need

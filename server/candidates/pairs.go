@@ -71,10 +71,10 @@ func (s *candidateSearch) pairConditions() (all []pairCondition) {
 }
 
 // shouldFindPair reports whether the trees of the chosen lead yielded so few candidates that two predicates may be common,
-// but rare together. A tree can also use sharing providers of other trees, so that the search has no pairs if there are any.
+// but rare together.
 func (s *candidateSearch) shouldFindPair() bool {
 	limits := &s.of.thresholds
-	return s.leads.probed && !s.leads.paired && !s.leads.named && !s.ids.sharing &&
+	return s.leads.probed && !s.leads.paired && !s.leads.named &&
 		s.tally.Roots > limits.PairTrees && limits.PairYield*s.tally.Candidates < s.tally.Roots
 }
 
@@ -90,18 +90,38 @@ func (s *candidateSearch) findPair() error {
 	if len(all) < 2 {
 		return nil
 	}
-	rows, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]db.CandidateSampleRow, error) {
-		return s.of.queries.CandidateSample(ctx, to, sample, encoded(all))
-	})
+	rows, shared, err := s.sample(all, sample)
 	if err != nil {
 		return err
 	}
+	all = slices.DeleteFunc(all, func(c pairCondition) bool { return c.Bit&shared != 0 })
 	within, yield := indexOfLead(all, s.chosen), s.of.thresholds.PairYield
 	found, count := rarestPair(all, within, rows)
 	if found == nil || yield*count > len(sample) {
 		return nil
 	}
 	return s.tryPair(found, s.chosen == nil || within >= 0 || yield == 0)
+}
+
+// sample returns the conditions that the providers of some trees meet, and those that any sharing provider meets: a tree can
+// use sharing providers of other trees, so that its own ones need not meet them.
+func (s *candidateSearch) sample(all []pairCondition, roots []int64) (rows []db.CandidateSampleRow, shared int64, err error) {
+	rows, err = postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]db.CandidateSampleRow, error) {
+		return s.of.queries.CandidateSample(ctx, to, roots, s.ids.sharing, encoded(all))
+	})
+	if len(rows) > 0 && rows[0].RootID == 0 {
+		shared, rows = rows[0].Met, rows[1:]
+	}
+	return rows, shared, err
+}
+
+// isOfTree reports whether no sharing provider meets a condition of a pair.
+func (s *candidateSearch) isOfTree(of *pair) (bool, error) {
+	if !s.ids.sharing {
+		return true, nil
+	}
+	_, shared, err := s.sample([]pairCondition{{Bit: 1, predicate: of.first}, {Bit: 2, predicate: of.second}}, []int64{})
+	return shared == 0, err
 }
 
 // tryPair continues with the trees of a pair if they are a part of the trees that the search has now, and else only if one

@@ -87,6 +87,20 @@ func TestCandidates_SharingBegins_HintOfPairNotFollowed(t *testing.T) {
 			t.Errorf("round %d: error = %v: %d candidates, want 1", round, err, stats.Candidates)
 		}
 	}
+	made.exec("DELETE FROM provider_traits WHERE provider_id = 1001 AND trait_id = 9102")
+	search = candidates.New(opened)
+	for round := range 2 {
+		stats, err := readAll(t, search, query)
+		if err != nil || stats.Candidates != 0 || round == 1 && stats.Roots != 0 {
+			t.Errorf("sharing without the trait: error = %v: %d candidates in %d trees, want 0 in 0", err, stats.Candidates, stats.Roots)
+		}
+	}
+	made.exec("INSERT INTO provider_traits VALUES (1001, 9102)")
+	for range 3 {
+		if stats, err := readAll(t, search, query); err != nil || stats.Candidates != 1 {
+			t.Errorf("sharing with the trait of a hint: error = %v: %d candidates, want 1", err, stats.Candidates)
+		}
+	}
 }
 
 // TestCandidates_PairOfHintBecomesCommon_FindsAllCandidates: a hint of a pair that no tree had stays valid if most trees have

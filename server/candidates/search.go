@@ -95,8 +95,7 @@ func (s *candidateSearch) begin() (fits bool, err error) {
 			return s.restartFromRarest()
 		}
 	}
-	s.followPair()
-	return true, nil
+	return true, s.followPair()
 }
 
 // prepare prepares what all pages have in common. fits is false if no candidate can exist.
@@ -137,9 +136,6 @@ func (s *candidateSearch) next(wanted int) (*page, error) {
 	if s.shouldProbe() {
 		if fits, err := s.restartFromRarest(); !fits || err != nil {
 			return nil, err
-		}
-		if s.ids.sharing { // the search has no pairs
-			s.leads.paired, s.leads.history = true, nil
 		}
 	}
 	if s.shouldFindPair() {
