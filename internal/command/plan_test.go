@@ -67,6 +67,8 @@ func TestCLI_PlanOfInvalidRequest_ReturnsError(t *testing.T) {
 		{[]string{"POST /resource_providers"}, frame.ExitUsage, "write a GET request, PUT /allocations/{consumer_uuid}"},
 		{[]string{"http://berth/usages"}, frame.ExitUsage, "write a method and a path"},
 		{[]string{claim}, frame.ExitUsage, "name its file with --body"},
+		{[]string{"POST /allocation_candidates"}, frame.ExitUsage, "name its file with --body"},
+		{[]string{"--berth=1.1", "--body", broken, "POST /allocation_candidates"}, frame.ExitFailed, "the response is 400 Bad Request"},
 		{[]string{"--body", broken, "/usages"}, frame.ExitUsage, "leave --body out"},
 		{[]string{"--body", broken + ".none", claim}, frame.ExitUsage, "no such file"},
 		{nil, frame.ExitUsage, "accepts 1 arg(s), received 0"},
