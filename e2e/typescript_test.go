@@ -10,8 +10,11 @@ import (
 	"testing"
 )
 
-// newestDocument is what TypeScript's types are generated from.
-const newestDocument = "openapi/placement/1.39.json"
+// The documents that clients are generated from: the newest microversion, without and with the extensions.
+const (
+	newestDocument   = "openapi/placement/1.39.json"
+	newestExtensions = "openapi/berth/placement/1.1.json"
+)
 
 // TestOpenAPI_TypeScriptClient_CompilesAndRuns holds the document against a second generator: the
 // types are generated, a program is checked against them together with lines that
