@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -94,25 +95,32 @@ func readPlanRequest(text, version, extension, body string) (plan.Request, error
 		return request, err
 	}
 	request.Microversion = at.String()
-	if extension != "" {
+	switch {
+	case extension == "" && request.IsSearch():
+		return wrong("request", text, "argument", errors.New("add --berth 1.1, the first version with this request"))
+	case extension != "":
 		selected, err := parseExtension(extension)
 		if err != nil {
 			return request, err
 		}
 		request.Extension = selected.String()
 	}
-	switch body {
-	case "":
-	case "-":
-		request.Body, err = io.ReadAll(os.Stdin)
-	default:
-		request.Body, err = os.ReadFile(body)
-	}
-	if err == nil {
+	if request.Body, err = readPlanBody(body); err == nil {
 		err = request.CheckBody()
 	}
 	if err != nil {
 		return wrong("body", body, "flag --body", err)
 	}
 	return request, nil
+}
+
+// readPlanBody reads a file, or standard input for "-". Without a name there is no body.
+func readPlanBody(name string) ([]byte, error) {
+	switch name {
+	case "":
+		return nil, nil
+	case "-":
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(name)
 }

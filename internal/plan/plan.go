@@ -86,11 +86,14 @@ func (r Request) isClaim() bool {
 	return r.Method == http.MethodPut && consumer || r.Method == http.MethodPost && path == "/allocations"
 }
 
-// hasBody reports whether the request has a JSON body: a claim, or a query of allocation candidates with POST.
-func (r Request) hasBody() bool {
+// IsSearch reports whether the request queries allocation candidates with POST, which needs Extension 1.1 or newer.
+func (r Request) IsSearch() bool {
 	path, _, _ := strings.Cut(r.Target, "?")
-	return r.isClaim() || r.Method == http.MethodPost && path == candidatePath
+	return r.Method == http.MethodPost && path == candidatePath
 }
+
+// hasBody reports whether the request has a JSON body.
+func (r Request) hasBody() bool { return r.isClaim() || r.IsSearch() }
 
 // CheckBody returns an error if a request that needs a body has none, or another request has one.
 func (r Request) CheckBody() error {
