@@ -103,7 +103,7 @@ func (e *explaining) walk(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		e.made.Sample.LookedAt = e.roots
+		e.made.Sample.LookedAt = e.tally.all
 		return err
 	}
 	place, id := int64(-1<<63), int64(0)

@@ -80,7 +80,7 @@ func (e *explaining) try(ctx context.Context, one change, base int) (bool, error
 		return false, err
 	}
 	one.Candidates, one.More, one.Query = min(found, relaxedLimit), found > relaxedLimit, Text(one.params)
-	if one.extended && !e.asked.Query.Extended {
+	if _, err := e.asked.Parse(one.params, false); err != nil {
 		one.Needs = "berth 1.1"
 	}
 	e.made.Relaxations = append(e.made.Relaxations, one.Relaxation)

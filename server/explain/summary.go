@@ -25,14 +25,14 @@ func Short(reason Reason) *Explanation {
 // summary returns a paragraph for people: what fails, the nearest tree, what would help, and how sure that is.
 func (e *explaining) summary() string {
 	texts := []string{e.first()}
-	if near := e.made.Nearest; e.made.Reason != Fits && len(near) > 0 && len(near[0].Missing) > 0 {
+	if near := e.made.Nearest; len(near) > 0 && len(near[0].Missing) > 0 {
 		var missing []string
 		for _, one := range near[0].Missing {
 			missing = append(missing, missingText(&one))
 		}
 		texts = append(texts, fmt.Sprintf("Nearest: %s lacks %s.", near[0].Tree.Name, strings.Join(missing, " and ")))
 	}
-	if e.made.Reason != Fits {
+	if e.made.Reason != Fits || len(e.made.Relaxations) > 0 {
 		texts = append(texts, e.helps()...)
 	}
 	if sample := e.made.Sample; !sample.Exact {
@@ -253,7 +253,11 @@ func failsText(of *part, one *step) string {
 }
 
 func (e *explaining) firstOfTogether() string {
-	text := fmt.Sprintf("%s have a provider for each group, but ", plural(e.estimate(int64(len(e.tally.met))), "tree"))
+	count, verb := e.estimate(int64(len(e.tally.met))), "have"
+	if count == 1 {
+		verb = "has"
+	}
+	text := fmt.Sprintf("%s %s a provider for each group, but ", plural(count, "tree"), verb)
 	at := slices.IndexFunc(e.made.Funnel, func(s Stage) bool { return s.Trees == 0 })
 	switch e.made.Funnel[at].Stage {
 	case "traits":

@@ -60,10 +60,11 @@ func explainedQuestion(values querystring.Values, asked candidates.Query, at mic
 		for i, one := range params {
 			pairs[i] = querystring.Pair(one)
 		}
-		if extended {
-			at = max(at, searchExtension)
+		as := max(at, searchExtension)
+		if !extended {
+			as = min(at, microversion.Max)
 		}
-		changed, err := candidateQuery(querystring.Of(pairs...), at)
+		changed, err := candidateQuery(querystring.Of(pairs...), as)
 		changed.Budget = asked.Budget
 		return changed, err
 	}
