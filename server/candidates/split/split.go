@@ -1,6 +1,6 @@
 // Package split distributes amounts of resource classes over several providers of a tree
-// (docs/contract/berth/search.md#can_split). It enumerates the smallest sets of providers that have the amounts of all
-// classes together, and the parts of each.
+// (docs/contract/berth/search.md#one-class-from-several-providers). It enumerates the smallest sets of providers that
+// have the amounts of all classes together, and the parts of each.
 //
 // It is not for choosing providers of other groups, which is for package combine, nor for finding providers: their
 // free capacity comes from the page of the search.
