@@ -23,10 +23,7 @@ CROSS JOIN LATERAL (
     SELECT member.aggregate_id FROM provider_aggregates AS member WHERE member.provider_id = found.id AND member.sharing OFFSET 0
 ) AS shared
 CROSS JOIN LATERAL (
-    SELECT member.provider_id FROM provider_aggregates AS member WHERE member.aggregate_id = shared.aggregate_id OFFSET 0
-) AS other
-CROSS JOIN LATERAL (
-    SELECT provider.root_id FROM resource_providers AS provider WHERE provider.id = other.provider_id OFFSET 0
+    SELECT member.root_id FROM provider_aggregates AS member WHERE member.aggregate_id = shared.aggregate_id OFFSET 0
 ) AS member
 ORDER BY member.root_id
 `
@@ -34,8 +31,8 @@ ORDER BY member.root_id
 // Returns the roots of all trees that can use the sharing providers among the given ones and among
 // those of one tree: every tree with a member in one of their aggregates.
 // Called by Search.List if a provider that led to a tree shares, and for in_tree.
-// Plan: provider_aggregates_pkey and _aggregate_id_idx, then primary keys: as many rows as the
-// aggregates have members.
+// Plan: provider_aggregates_pkey, then the range of provider_aggregates_aggregate_id_idx for each aggregate: as many entries
+// as the aggregates have members.
 func (q *Queries) CandidateAnchors(ctx context.Context, db DBTX, providers []int64, tree int64) ([]int64, error) {
 	rows, err := db.Query(ctx, CandidateAnchors, providers, tree)
 	if err != nil {
