@@ -28,7 +28,7 @@ func TestCandidates_PageStatements_UseTheSameConditions(t *testing.T) {
 	}
 	_, page, _ := strings.Cut(string(text), "-- name: CandidatePage :many")
 	page, rest, _ := strings.Cut(page, "-- name: CandidatePageGeneral :many")
-	general, _, _ := strings.Cut(rest, "-- name: CandidateAnchors")
+	general, _, _ := strings.Cut(rest, "-- name: ")
 	given := trimmedLines(general)
 	for _, part := range []struct{ about, from, to string }{
 		{"conditions, amounts, leads and roots", "conditions AS MATERIALIZED (\n", "\n)\n"},

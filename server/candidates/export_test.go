@@ -23,3 +23,9 @@ func (s *Search) AgeHints(by time.Duration) {
 
 // HintAge is the age at which hints expire.
 const HintAge = hintAge
+
+// CountNames collects the names of a query and returns how many traits and aggregates it has.
+func CountNames(query *Query) int {
+	names := candidateNames(query)
+	return len(names.Traits) + len(names.Aggregates)
+}

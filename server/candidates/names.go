@@ -48,8 +48,8 @@ func candidateNames(query *Query) db.CandidateNamesParams {
 		for _, wanted := range group.Resources {
 			names.Classes = append(names.Classes, wanted.Class)
 		}
-		names.Traits = slices.Concat(names.Traits, slices.Concat(group.Required...), group.Forbidden)
-		names.Aggregates = slices.Concat(names.Aggregates, slices.Concat(group.MemberOf...), group.NotMemberOf)
+		names.Traits = append(append(names.Traits, slices.Concat(group.Required...)...), group.Forbidden...)
+		names.Aggregates = append(append(names.Aggregates, slices.Concat(group.MemberOf...)...), group.NotMemberOf...)
 		if group.InTree != nil {
 			names.Trees = append(names.Trees, *group.InTree)
 		}

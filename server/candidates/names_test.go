@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/store"
@@ -223,5 +226,22 @@ func TestCandidates_SharingTurnedOnAndOff_CacheFollows(t *testing.T) {
 		compare(t, "on, another server", warm(t, cloud.open(), both), want)
 		compare(t, "on, alone", mustRead(t, search, alone), unshared)
 		cloud.exec("DELETE FROM provider_traits")
+	}
+}
+
+// TestCandidates_ManyGroups_NamesTakeLinearMemory has as many groups as a request body can. To copy the names of all
+// groups for each of them would take gigabytes.
+func TestCandidates_ManyGroups_NamesTakeLinearMemory(t *testing.T) { // not parallel: it measures allocations
+	const limit = 64 << 20
+	query := candidates.Query{}
+	for range 10_000 {
+		query.Groups = append(query.Groups, candidates.Group{Forbidden: []string{"CUSTOM_OLD"}, NotMemberOf: []uuid.UUID{hostUUID(1)}})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	candidates.CountNames(&query)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > limit {
+		t.Errorf("the names of %d groups take %d MB, want at most %d", len(query.Groups), used>>20, limit>>20)
 	}
 }

@@ -149,12 +149,14 @@ func (w *treeWalk) usedOf(provider int, class int32, chosen []int) (used int64) 
 	return used
 }
 
-// charge counts the sets that are tried like steps of package combine.
-func (w *treeWalk) charge() error {
-	if w.steps++; w.steps%combine.StopInterval != 0 {
-		return nil
+// charge counts the sets that are tried, or the equivalent other work, like steps of package combine.
+func (w *treeWalk) charge(steps int) error {
+	for w.steps += steps; w.steps >= combine.StopInterval; w.steps -= combine.StopInterval {
+		if err := w.search.chargeBudget(); err != nil {
+			return err
+		}
 	}
-	return w.search.chargeBudget()
+	return nil
 }
 
 // takeSet makes a set the found candidate, unless the unsuffixed group lacks a trait.

@@ -12,6 +12,7 @@ type pendingDemand struct {
 func (s *Search) capacitySuffices() (ok, ample bool) {
 	ample = true
 	open := 0
+	s.stepsToStop -= len(s.tight) / 16
 	for _, contest := range s.tight {
 		round, wants := s.collectDemands(contest)
 		if wants < 2 {

@@ -84,8 +84,7 @@ func (e *deadEnds) describe(s *Search, depth int) {
 		}
 	}
 	if s.subtrees {
-		families := len(s.plan.subtreeSets)
-		for _, common := range s.commonAncestors[depth*families : (depth+1)*families] {
+		for _, common := range s.commonAncestors {
 			b = binary.AppendVarint(b, int64(common.node))
 			if common.chosen {
 				b = append(b, 1)

@@ -43,8 +43,9 @@ func (s *Search) feasible(depth int) (ok, loose bool) {
 		}
 	}
 	if s.subtrees {
+		s.stepsToStop -= len(s.plan.subtreeSets) / 16
 		for family := range s.plan.subtreeSets {
-			if !s.pruneSubtreeSet(depth, family) {
+			if !s.pruneSubtreeSet(family) {
 				return false, false
 			}
 		}

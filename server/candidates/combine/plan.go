@@ -36,8 +36,8 @@ type kind struct {
 	demands []demand
 }
 
-// subtreeSet is the kinds of requirements inside and outside of a subtree.
-type subtreeSet struct{ inside, outside []int32 }
+// subtreeSet is the kinds of requirements inside and outside of a subtree, and the requirements of the latter.
+type subtreeSet struct{ inside, outside, outsideWants []int32 }
 
 // use is an amount of a class and its index in Requirement.Uses.
 type use struct {
@@ -132,14 +132,15 @@ func (p *Plan) sets() []kind {
 		if len(inside) == 0 || len(inside) == 1 && len(outside) == 0 {
 			continue // a requirement alone is a subtree
 		}
-		number := int32(len(p.subtreeSets))
+		number, added := int32(len(p.subtreeSets)), subtreeSet{}
 		for _, want := range inside {
 			made[want].subtreeSets = append(made[want].subtreeSets, number)
 		}
 		for _, want := range outside {
 			made[want].outsides = append(made[want].outsides, number)
+			added.outsideWants = append(added.outsideWants, int32(want))
 		}
-		p.subtreeSets = append(p.subtreeSets, subtreeSet{})
+		p.subtreeSets = append(p.subtreeSets, added)
 	}
 	for number, set := range p.request.Isolated {
 		for _, want := range slices.Compact(slices.Sorted(slices.Values(set))) {
@@ -215,14 +216,14 @@ func (p *Plan) countTogether(c *constraint) (together int32) {
 
 // largestIsolated returns the set of Isolated that has most of these members; -1 if none has any.
 func (p *Plan) largestIsolated(members []member) int32 {
-	largest, most := int32(-1), int32(0)
-	for set := range p.request.Isolated {
-		wants := int32(0)
-		for _, m := range members {
-			if k := &p.kinds[m.kind]; slices.Contains(k.isolated, int32(set)) {
-				wants += k.wants
-			}
+	wants := make([]int32, len(p.request.Isolated))
+	for _, m := range members {
+		for _, set := range p.kinds[m.kind].isolated {
+			wants[set] += p.kinds[m.kind].wants
 		}
+	}
+	largest, most := int32(-1), int32(0)
+	for set, wants := range wants {
 		if wants > most {
 			largest, most = int32(set), wants
 		}
@@ -232,18 +233,22 @@ func (p *Plan) largestIsolated(members []member) int32 {
 
 // isolationConstraints adds the constraints of Isolated.
 func (p *Plan) isolationConstraints() {
-	for set := range p.request.Isolated {
+	kindsOf := make([][]int32, len(p.request.Isolated))
+	for i, k := range p.kinds {
+		for _, set := range k.isolated {
+			kindsOf[set] = append(kindsOf[set], int32(i))
+		}
+	}
+	for _, kinds := range kindsOf {
 		providers := constraint{unit: 1, uniform: true, isolation: true}
 		trees := constraint{unit: 1, uniform: true, isolation: true, byRoot: true}
 		wants := int32(0)
-		for i, k := range p.kinds {
-			if !slices.Contains(k.isolated, int32(set)) {
-				continue
-			}
+		for _, i := range kinds {
+			k := &p.kinds[i]
 			wants += k.wants
-			providers.members = append(providers.members, member{kind: int32(i), amount: 1})
+			providers.members = append(providers.members, member{kind: i, amount: 1})
 			if len(k.uses) > 0 {
-				trees.members = append(trees.members, member{kind: int32(i), amount: 1})
+				trees.members = append(trees.members, member{kind: i, amount: 1})
 			}
 		}
 		if wants < 2 {

@@ -17,8 +17,12 @@ func (s *Search) Reset(tree *Tree) {
 	s.subtrees = len(s.plan.subtreeSets) > 0
 	if s.subtrees {
 		s.forest.reset(tree.Providers)
-		for family := range s.plan.subtreeSets {
+		s.replacedAncestors = s.replacedAncestors[:0]
+		for family := range s.commonAncestors {
 			s.commonAncestors[family] = commonAncestor{node: none}
+		}
+		for want := range s.places {
+			s.places[want] = none
 		}
 	}
 	loose := s.constrain()

@@ -35,10 +35,13 @@ type Search struct {
 	forest forest
 	// traits and subtrees are true if Sets and Subtrees matter in this tree.
 	traits, subtrees bool
-	// covered are the trait sets that are met, and commonAncestors those of the chosen providers of each subtree set,
-	// both by depth.
-	covered         []uint64
-	commonAncestors []commonAncestor
+	// covered are the trait sets that are met, by depth.
+	covered []uint64
+	// commonAncestors are those of the chosen providers of each subtree set; places are the chosen providers by
+	// requirement, or none. replacedAncestors undo the choices, so that memory does not grow with requirements times sets.
+	commonAncestors   []commonAncestor
+	replacedAncestors []replacedAncestor
+	places            []int32
 
 	memory
 }
@@ -72,6 +75,8 @@ type level struct {
 	list          []int32
 	// base are all options; narrow has capacity for as many.
 	base, narrow []int32
+	// replaced is the number of replaced ancestors before the choice.
+	replaced int
 	// steps and found are the counters at the time when the search reached this level.
 	steps, found int
 }
@@ -111,7 +116,10 @@ func (p *Plan) NewSearch() *Search {
 		tight:           make([]int32, 0, len(p.constraints)),
 		demands:         make([]demand, 0, demands),
 		covered:         make([]uint64, (wants+1)*p.words),
-		commonAncestors: make([]commonAncestor, (wants+1)*len(p.subtreeSets)),
+		commonAncestors: make([]commonAncestor, len(p.subtreeSets)),
+	}
+	if len(p.subtreeSets) > 0 {
+		s.places = make([]int32, wants)
 	}
 	s.dead.minDeadEndSteps = minDeadEndSteps
 	s.union = make([]uint64, kinds*p.words)
@@ -232,6 +240,7 @@ func (s *Search) take(at *level, fit int32) {
 	at.taken = true
 	s.chosen[at.want] = int(place)
 	d.rest--
+	s.stepsToStop -= (len(d.demands) + len(d.subtreeSets)) / 16
 	for i := range d.demands {
 		*s.roomFor(&d.demands[i], place) -= d.demands[i].amount
 	}
@@ -245,11 +254,11 @@ func (s *Search) take(at *level, fit int32) {
 		s.cover(d, fit)
 	}
 	if s.subtrees {
-		s.join(d, place)
+		s.join(at, d, place)
 	}
 }
 
-// untake undoes take. What is stored by depth needs no undoing.
+// untake undoes take. The trait sets are stored by depth and need no undoing.
 func (s *Search) untake(at *level) {
 	place := int32(s.chosen[at.want])
 	d := &s.domains[at.kind]
@@ -260,6 +269,9 @@ func (s *Search) untake(at *level) {
 	}
 	if d.rooted {
 		s.roots.leave(place)
+	}
+	if s.subtrees && !at.unconstrained {
+		s.part(at)
 	}
 }
 

@@ -37,6 +37,12 @@ type commonAncestor struct {
 	chosen bool
 }
 
+// replacedAncestor is what a common ancestor was before a choice.
+type replacedAncestor struct {
+	family int32
+	before commonAncestor
+}
+
 // reset finds the parents among these providers.
 func (f *forest) reset(providers []Provider) {
 	f.sortIDs(providers)
@@ -97,13 +103,13 @@ func (f *forest) meet(a, b int32) int32 {
 	return a
 }
 
-// join records, for the depth below, the common ancestors of the subtree sets once this provider is chosen.
-func (s *Search) join(d *domain, place int32) {
-	families := len(s.plan.subtreeSets)
-	above, below := s.commonAncestors[s.depth*families:(s.depth+1)*families], s.commonAncestors[(s.depth+1)*families:]
-	copy(below, above)
+// join updates the common ancestors of the subtree sets of a requirement once this provider is chosen for it.
+func (s *Search) join(at *level, d *domain, place int32) {
+	at.replaced = len(s.replacedAncestors)
+	s.places[at.want] = place
 	for _, family := range d.subtreeSets {
-		a := &below[family]
+		a := &s.commonAncestors[family]
+		s.replacedAncestors = append(s.replacedAncestors, replacedAncestor{family, *a})
 		if a.node == none {
 			*a = commonAncestor{node: place, chosen: true}
 			continue
@@ -113,13 +119,22 @@ func (s *Search) join(d *domain, place int32) {
 	}
 }
 
+// part undoes join.
+func (s *Search) part(at *level) {
+	s.places[at.want] = none
+	for i := len(s.replacedAncestors) - 1; i >= at.replaced; i-- {
+		s.commonAncestors[s.replacedAncestors[i].family] = s.replacedAncestors[i].before
+	}
+	s.replacedAncestors = s.replacedAncestors[:at.replaced]
+}
+
 // pruneSubtreeSet keeps the options with which a subtree set can become a subtree. For that, there must be a provider
 //   - that is an ancestor of the option, and of all chosen providers;
 //   - below which every undecided requirement of the set has a live option;
 //   - and that is chosen, or is this option, or is a live option of another undecided requirement.
-func (s *Search) pruneSubtreeSet(depth, family int) bool {
-	common := s.commonAncestors[depth*len(s.plan.subtreeSets)+family]
-	if len(s.plan.subtreeSets[family].outside) > 0 && !s.pruneOutside(depth, &s.plan.subtreeSets[family], common.node) {
+func (s *Search) pruneSubtreeSet(family int) bool {
+	common := s.commonAncestors[family]
+	if len(s.plan.subtreeSets[family].outside) > 0 && !s.pruneOutside(&s.plan.subtreeSets[family], common.node) {
 		return false
 	}
 	pass, kinds := s.markSubtreeSet(family, common)
@@ -163,8 +178,8 @@ func (s *Search) pruneSubtreeSet(depth, family int) bool {
 
 // pruneOutside keeps the options with which the requirements of a subtree set can be outside of it. The common ancestor
 // of those chosen for its inside only moves up, so what is at or below it never gets outside.
-func (s *Search) pruneOutside(depth int, set *subtreeSet, common int32) bool {
-	s.outside = s.chosenOutside(s.outside[:0], depth, set)
+func (s *Search) pruneOutside(set *subtreeSet, common int32) bool {
+	s.outside = s.chosenOutside(s.outside[:0], set)
 	f := &s.forest
 	reaches := func(top int32) bool {
 		return slices.ContainsFunc(s.outside, func(place int32) bool { return f.isAtOrBelow(place, top) })
@@ -200,11 +215,11 @@ func (s *Search) keepOptions(kind int32, keeps func(place int32) bool) bool {
 	return len(d.live) > 0
 }
 
-// chosenOutside appends the providers that are chosen above a depth for the outside of a subtree set.
-func (s *Search) chosenOutside(to []int32, depth int, set *subtreeSet) []int32 {
-	for i := range s.levels[:depth] {
-		if slices.Contains(set.outside, s.levels[i].kind) {
-			to = append(to, int32(s.chosen[s.levels[i].want]))
+// chosenOutside appends the providers that are chosen for the outside of a subtree set.
+func (s *Search) chosenOutside(to []int32, set *subtreeSet) []int32 {
+	for _, want := range set.outsideWants {
+		if place := s.places[want]; place != none {
+			to = append(to, place)
 		}
 	}
 	return to

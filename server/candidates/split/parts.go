@@ -31,7 +31,8 @@ func (s *Search) partsOf(class int, members []int) []int64 {
 				ranges[i] = interval{r.Min / step, min(r.Max, s.needs[class]) / step}
 			}
 		}
-		parts := greatest(ranges, s.needs[class]/step)
+		parts, sums := greatest(ranges, s.needs[class]/step)
+		s.charge(sums / sumsPerStep)
 		for i := range parts {
 			parts[i] *= step
 		}
@@ -53,8 +54,8 @@ func (s *Search) partsOf(class int, members []int) []int64 {
 type interval struct{ min, max int64 }
 
 // greatest returns the lexicographically greatest numbers that sum up to the total, each 0 or in its interval; nil if
-// there are none.
-func greatest(ranges []interval, total int64) []int64 {
+// there are none. work is the number of intervals of possible sums.
+func greatest(ranges []interval, total int64) (parts []int64, work int) {
 	// sums[i] are the possible sums of the numbers from i on.
 	sums := make([][]interval, len(ranges)+1)
 	sums[len(ranges)] = []interval{{0, 0}}
@@ -62,12 +63,13 @@ func greatest(ranges []interval, total int64) []int64 {
 		sums[i] = sums[i+1]
 		if ranges[i].max > 0 {
 			sums[i] = union(sums[i+1], ranges[i], total)
+			work += len(sums[i])
 		}
 	}
 	if !slices.ContainsFunc(sums[0], func(s interval) bool { return s.min <= total && total <= s.max }) {
-		return nil
+		return nil, work
 	}
-	parts := make([]int64, len(ranges))
+	parts = make([]int64, len(ranges))
 	for i, r := range ranges {
 		for _, rest := range sums[i+1] {
 			most := min(total-rest.min, r.max)
@@ -77,7 +79,7 @@ func greatest(ranges []interval, total int64) []int64 {
 		}
 		total -= parts[i]
 	}
-	return parts
+	return parts, work
 }
 
 // union returns the sums up to a total with a further number that is 0 or in a range, as disjoint intervals.

@@ -1,6 +1,6 @@
 // Package split distributes amounts of resource classes over several providers of a tree
-// (docs/contract/berth/search.md#one-class-from-several-providers). It enumerates the smallest sets of providers that have the amounts of all
-// classes together, and the parts of each.
+// (docs/contract/berth/search.md#one-class-from-several-providers). It enumerates the smallest sets of providers that
+// have the amounts of all classes together, and the parts of each.
 //
 // It is not for choosing providers of other groups, which is for package combine, nor for finding providers: their
 // free capacity comes from the page of the search.
@@ -55,8 +55,8 @@ type Search struct {
 	order []int
 	// best are the sums of the largest maxima, by class, first place in order, and count.
 	best [][][]int64
-	// stop is called for each set that is tried.
-	stop func() error
+	// stop is called for each set that is tried, and for much work to find its parts.
+	stop func(steps int) error
 
 	size   int
 	chosen []int
@@ -65,9 +65,13 @@ type Search struct {
 	made   Set
 }
 
-// NewSearch prepares the enumeration of sets for the amounts of some classes. stop is called for each set that is tried;
-// its error ends the search.
-func NewSearch(needs []int64, providers []Provider, stop func() error) *Search {
+// sumsPerStep is the number of intervals of possible sums that take as long as a set. Providers whose min_unit is near
+// their max_unit have many: 16 of them up to 65,536.
+const sumsPerStep = 64
+
+// NewSearch prepares the enumeration of sets for the amounts of some classes. stop is called with 1 for each set that is
+// tried, and with the number of sets that would take as long as other work; its error ends the search.
+func NewSearch(needs []int64, providers []Provider, stop func(steps int) error) *Search {
 	s := &Search{needs: needs, providers: providers, stop: stop, size: 1}
 	for i := range providers {
 		if slices.ContainsFunc(providers[i].Parts, func(r Range) bool { return !r.isEmpty() }) {
@@ -155,10 +159,7 @@ func (s *Search) Next() bool {
 		}
 		s.next[depth]++
 		s.chosen = append(s.chosen, s.order[at])
-		if s.err = s.stop(); s.err != nil {
-			s.size = MaxProviders + 1
-			return false
-		}
+		s.charge(1)
 		if len(s.chosen) == s.size {
 			if s.take() {
 				return true
@@ -166,8 +167,18 @@ func (s *Search) Next() bool {
 		} else if !s.suffices(s.chosen) {
 			s.next = append(s.next, at+1)
 		}
+		if s.err != nil {
+			s.size = MaxProviders + 1
+		}
 	}
 	return false
+}
+
+// charge calls stop, unless an error has ended the search.
+func (s *Search) charge(steps int) {
+	if s.err == nil && steps > 0 {
+		s.err = s.stop(steps)
+	}
 }
 
 // canSuffice reports whether the chosen providers and the best others from a place on could have enough.
@@ -182,14 +193,14 @@ func (s *Search) canSuffice(from int) bool {
 	return true
 }
 
-// suffices reports whether every class has a split over some providers.
+// suffices reports whether every class has a split over some providers. It returns false if the search ended.
 func (s *Search) suffices(members []int) bool {
 	for class := range s.needs {
-		if s.mostOf(class, members) < s.needs[class] || s.partsOf(class, members) == nil {
+		if s.err != nil || s.mostOf(class, members) < s.needs[class] || s.partsOf(class, members) == nil {
 			return false
 		}
 	}
-	return true
+	return s.err == nil
 }
 
 // take makes the chosen providers the found set, if it suffices and no provider of it can be missing.
@@ -201,6 +212,9 @@ func (s *Search) take() bool {
 		if rest := slices.Delete(slices.Clone(s.chosen), i, i+1); len(rest) > 0 && s.suffices(rest) {
 			return false
 		}
+	}
+	if s.err != nil {
+		return false
 	}
 	s.made = Set{Members: slices.Clone(s.chosen), Parts: make([][]int64, len(s.needs))}
 	for class := range s.needs {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -97,7 +98,7 @@ func TestCandidates_RandomSplits_MatchNaiveSearch(t *testing.T) {
 			}
 			providers = append(providers, made)
 		}
-		search := split.NewSearch(needs, providers, func() error { return nil })
+		search := split.NewSearch(needs, providers, func(int) error { return nil })
 		var got []string
 		size := 0
 		for search.Next() {
@@ -127,7 +128,7 @@ func TestCandidates_RandomSplits_MatchNaiveSearch(t *testing.T) {
 func TestCandidates_SplitOfHugeAmount_NoOverflow(t *testing.T) {
 	t.Parallel()
 	provider := split.Provider{Parts: []split.Range{split.RangeOf(math.MaxInt64-1, 1, 1)}}
-	search := split.NewSearch([]int64{math.MaxInt64}, []split.Provider{provider, provider, provider}, func() error { return nil })
+	search := split.NewSearch([]int64{math.MaxInt64}, []split.Provider{provider, provider, provider}, func(int) error { return nil })
 	sets := 0
 	for search.Next() {
 		if got := search.Set().Parts[0]; got[0] != math.MaxInt64-1 || got[1] != 1 {
@@ -149,7 +150,7 @@ func TestCandidates_SplitOverManyProviders_SetsComeLazily(t *testing.T) {
 	}
 	steps := 0
 	enough := errors.New("enough")
-	search := split.NewSearch([]int64{60, 62}, providers, func() error {
+	search := split.NewSearch([]int64{60, 62}, providers, func(int) error {
 		if steps++; steps > 1_000_000 {
 			return enough
 		}
@@ -159,5 +160,32 @@ func TestCandidates_SplitOverManyProviders_SetsComeLazily(t *testing.T) {
 		if !search.Next() {
 			t.Fatalf("%v after %d steps", search.Err(), steps)
 		}
+	}
+}
+
+// TestCandidates_SplitWithManySums_StopsEarly has providers that give all or nothing, so that a set has thousands of
+// possible sums, none of which is the amount.
+func TestCandidates_SplitWithManySums_StopsEarly(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 1))
+	var providers []split.Provider
+	for i := range 20 {
+		even := 2 * (500_000_000 + random.Int64N(1_000_000))
+		providers = append(providers, split.Provider{Rank: i, Parts: []split.Range{split.RangeOf(even, even, 1)}})
+	}
+	const budget = 10_000
+	steps, calls, enough := 0, 0, errors.New("enough")
+	search := split.NewSearch([]int64{15_000_000_001}, providers, func(more int) error {
+		calls++
+		if steps += more; steps > budget {
+			return enough
+		}
+		return nil
+	})
+	if search.Next() || search.Err() == nil {
+		t.Fatalf("error = %v after %d steps, want %v", search.Err(), steps, enough)
+	}
+	if calls > budget/20 {
+		t.Errorf("%d calls of stop for %d steps: the sums of a set do not count", calls, steps)
 	}
 }
