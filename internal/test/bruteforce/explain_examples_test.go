@@ -62,8 +62,7 @@ func (s situation) parse(t *testing.T) *bruteforce.Deployment {
 }
 
 // indented returns JSON with one member in each line.
-func indented(t testing.TB, of any) string {
-	t.Helper()
+func indented(t interface{ Fatal(args ...any) }, of any) string {
 	text, err := json.MarshalIndent(of, "", " ")
 	if err != nil {
 		t.Fatal(err)

@@ -144,7 +144,7 @@ func (e *explainer) dropQualities(drop dropFunc) {
 			})
 		}
 		if g.notMemberOf != nil {
-			drop("member_of"+g.suffix+"=!"+anyOfValue(unique(g.notMemberOf)), func(g *group) { g.notMemberOf = nil })
+			drop("member_of"+g.suffix+"=!"+anyOfValue(g.notMemberOf), func(g *group) { g.notMemberOf = nil })
 		}
 	})
 	each(func(g *group, drop func(string, func(*group))) {
@@ -164,7 +164,7 @@ func (e *explainer) dropRoot(drop dropFunc) {
 	for i, anyOf := range e.request.rootMemberOf {
 		drop(nil, "root_member_of="+anyOfValue(anyOf), func(r *request) { r.rootMemberOf = slices.Delete(r.rootMemberOf, i, i+1) })
 	}
-	if forbidden := unique(e.request.rootNotMemberOf); forbidden != nil {
+	if forbidden := e.request.rootNotMemberOf; forbidden != nil {
 		drop(nil, "root_member_of=!"+anyOfValue(forbidden), func(r *request) { r.rootNotMemberOf = nil })
 	}
 }
