@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -38,6 +39,7 @@ func (d *Deployment) ExplanationDifferences(rawQuery string, minor int, shown *e
 		got.Summary, expected.Summary = firstWords(got.Summary, shown), firstWords(expected.Summary, want)
 	}
 	got.Relaxations, expected.Relaxations = nil, nil
+	got.Nearest = withSameRounding(got.Nearest, expected.Nearest)
 	return append(lines, memberDifferences(&got, &expected)...)
 }
 
@@ -50,6 +52,17 @@ func firstWords(summary string, of *explain.Explanation) string {
 		}
 	}
 	return summary
+}
+
+// withSameRounding returns trees with the distances of others where these differ by less than the last decimal.
+func withSameRounding(got, want []explain.Tree) []explain.Tree {
+	got = slices.Clone(got)
+	for i := range min(len(got), len(want)) {
+		if math.Abs(got[i].Distance-want[i].Distance) < 0.0011 {
+			got[i].Distance = want[i].Distance
+		}
+	}
+	return got
 }
 
 // memberDifferences compares the members of two explanations, each as JSON.
@@ -94,6 +107,10 @@ func (d *Deployment) relaxationDifferences(want, got *explain.Explanation, minor
 		if count, more := d.candidatesOf(each, minor); count != each.Candidates || more != each.More {
 			lines = append(lines, fmt.Sprintf("relaxation %s: %d candidates, not %d", each.Query, each.Candidates, count))
 		}
+	}
+	isOther := func(r explain.Relaxation) bool { return r.Change != "amount" }
+	if first := slices.IndexFunc(got.Relaxations, isOther); first >= 0 && !isOther(got.Relaxations[len(got.Relaxations)-1]) {
+		lines = append(lines, "relaxations: an amount follows another change")
 	}
 	names := func(of []explain.Relaxation, isAmount bool) []string {
 		var all []string
@@ -151,4 +168,31 @@ func (d *Deployment) candidatesOf(of explain.Relaxation, minor int) (count int, 
 	e := &explainer{search: &search{Deployment: d, request: answer.request}, minor: at}
 	count, _ = e.found(answer.request)
 	return count, count == maxRelaxation
+}
+
+// SmallerReductions returns the amounts between from and to of each relaxation of an amount that give candidates, too. For
+// a query with one part of one group and one class, which is not split, and no candidates, there are none.
+func (d *Deployment) SmallerReductions(rawQuery string, minor int, of *explain.Explanation) []string {
+	answer := d.Ask(rawQuery, minor)
+	if len(of.Parts) != 1 || len(of.Parts[0].Groups) != 1 || of.Parts[0].CanSplit || of.Reason == explain.Fits {
+		return nil
+	}
+	e := &explainer{search: &search{Deployment: d, request: answer.request}, answer: answer, minor: minor}
+	e.parts = e.partsOfRequest()
+	e.stages = e.funnelStages()
+	e.countStages()
+	var lines []string
+	for _, each := range of.Relaxations {
+		if each.Change != "amount" || len(e.rooms(e.parts[0], each.Class)) > maxRooms {
+			continue
+		}
+		for amount := each.To + 1; amount < min(each.From, each.To+1000); amount++ {
+			changed := e.request.clone()
+			changed.group(each.Groups[0]).resources[each.Class] = amount
+			if count, _ := e.found(changed); count > 0 {
+				lines = append(lines, fmt.Sprintf("relaxation %s: %d %s give %d candidates, too", each.Query, amount, each.Class, count))
+			}
+		}
+	}
+	return lines
 }

@@ -2,6 +2,7 @@ package bruteforce_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -117,7 +118,8 @@ func TestCandidates_RandomExplanations_KeepInvariants(t *testing.T) {
 				continue
 			}
 			shown.count(explained)
-			lines := append(w.ExplanationViolations(query, q.minor, explained), w.ExplanationDifferences(query, q.minor, explained)...)
+			lines := slices.Concat(w.ExplanationViolations(query, q.minor, explained), w.ExplanationDifferences(query, q.minor, explained),
+				w.SmallerReductions(query, q.minor, explained))
 			if lines != nil {
 				t.Fatalf("%#v\n%#v\n%s\n%s", w, q, strings.Join(lines, "\n"), indented(t, explained))
 			}
@@ -145,7 +147,7 @@ func wrongExplanation(d generator, of *explain.Explanation) (string, *explain.Ex
 		made.Relaxations[0].Candidates++
 		return kind, made
 	case kind == "nearest" && len(made.Nearest) > 0:
-		made.Nearest[0].Distance += 0.001
+		made.Nearest[0].Distance += 0.002
 		return kind, made
 	case kind == "part":
 		made.Parts[0].Steps[len(made.Parts[0].Steps)-1].Trees++
