@@ -78,3 +78,21 @@ func TestCandidates_BruteforceExplanations_MatchExamples(t *testing.T) {
 		}
 	}
 }
+
+func TestCandidates_BruteforceSimilarNames_MatchExpected(t *testing.T) {
+	t.Parallel()
+	names := []string{"CUSTOM_SSD", "CUSTOM_SSD_RAID", "STORAGE_DISK_SSD", "VGPU", "HW_GPU", "CUSTOM_A", "CUSTOM_B", "CUSTOM_C", "CUSTOM_D"}
+	for wanted, want := range map[string]string{
+		"CUSTOM_SDD":              "CUSTOM_SSD CUSTOM_D",
+		"CUSTOM_RAID_SSD":         "CUSTOM_SSD_RAID",
+		"CUSTOM_STORAGE_DISK_SSD": "STORAGE_DISK_SSD",
+		"VPGU":                    "VGPU",
+		"GPU":                     "VGPU",
+		"SHORT":                   "",
+		"CUSTOM_E":                "CUSTOM_A CUSTOM_B CUSTOM_C",
+	} {
+		if got := strings.Join(bruteforce.Similar([]string{wanted}, names), " "); got != want {
+			t.Errorf("names similar to %s = %q, want %q", wanted, got, want)
+		}
+	}
+}

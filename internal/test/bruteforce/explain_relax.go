@@ -206,10 +206,11 @@ func (e *explainer) relaxations(changes []change) []explain.Relaxation {
 	return shown
 }
 
-// found returns the number of candidates of a request up to the limit of relaxations, and the extension that it needs.
+// found returns the number of candidates of a request up to the limit of relaxations, and the extension that it needs beyond
+// the version of the query.
 func (e *explainer) found(r *request) (candidates int, needs string) {
 	minor := e.minor
-	if r.needsExtensions() {
+	if minor < Berth && r.needsExtensions() {
 		minor, needs = Berth, "berth 1.1"
 	}
 	answer := e.Ask(r.queryText(), minor)

@@ -11,7 +11,7 @@ import (
 
 // Names that exist and that no provider has. Some are similar to names in random deployments.
 var (
-	unusedTraits  = []string{"CUSTOM_FATS", "CUSTOM_HW_NUMA_ROOT", "STORAGE_SSD_DISK", "CUSTOM_ELSEWHERE"}
+	unusedTraits  = []string{"CUSTOM_FATS", "CUSTOM_SDD", "CUSTOM_HW_NUMA_ROOT", "CUSTOM_ELSEWHERE"}
 	unusedClasses = []string{"CUSTOM_GLOD", "CUSTOM_NOWHERE"}
 )
 
