@@ -77,7 +77,7 @@ var notCitations = map[string][]string{
 	"e2e/docs_links_test.go":       {},
 	"docs/third-party-licenses.md": {"LICENSE.md"},
 	"internal/test/bruteforce/examples_page_test.go": {
-		"allocation-candidates.md", "../allocation-candidates-examples.md", "search.md",
+		"allocation-candidates.md", "../allocation-candidates-examples.md", "search.md", "explain.md",
 	},
 }
 

@@ -154,3 +154,30 @@ func (e example) reason() string {
 	}
 	return e.Why + ". **Differs from OpenStack Placement:** " + e.Differs
 }
+
+// explainPagePath is the page of the situations, explainPageHead its head, with ´ in place of the backquotes of Markdown.
+const (
+	explainPagePath = "../../../docs/contract/berth/explain-examples.md"
+	explainPageHead = `# Worked examples of explanations
+
+<!-- Generated from internal/test/bruteforce/testdata/explain.yaml by
+go test ./internal/test/bruteforce -run Page -update -->
+
+The rules are in [Explanations](explain.md). The explanations are complete except for ´made_at´ and ´took_ms´. White space
+is not part of the contract.
+
+The notation is that of [the worked examples of allocation candidates](../allocation-candidates-examples.md): ´{X}´ is the
+UUID of aggregate X.
+`
+)
+
+// TestCandidates_ExplanationsPage_MatchesData compares the page of explanations with the situations.
+func TestCandidates_ExplanationsPage_MatchesData(t *testing.T) {
+	t.Parallel()
+	page := &strings.Builder{}
+	page.WriteString(strings.ReplaceAll(explainPageHead, "´", "`"))
+	for _, each := range readSituations(t) {
+		fmt.Fprintf(page, "\n## %s\n\n```\n%s```\n\n`%s`\n\n```json\n%s```\n", each.Title, each.Deployment, each.Query, each.Explanation)
+	}
+	comparePageText(t, explainPagePath, page.String())
+}

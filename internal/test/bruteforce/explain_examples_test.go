@@ -3,7 +3,6 @@ package bruteforce_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -62,8 +61,7 @@ func (s situation) parse(t *testing.T) *bruteforce.Deployment {
 }
 
 // indented returns JSON with one member in each line.
-func indented(t testing.TB, of any) string {
-	t.Helper()
+func indented(t interface{ Fatal(args ...any) }, of any) string {
 	text, err := json.MarshalIndent(of, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -81,29 +79,20 @@ func TestCandidates_BruteforceExplanations_MatchExamples(t *testing.T) {
 	}
 }
 
-// explainPagePath is the page of the situations, explainPageHead its head, with ´ in place of the backquotes of Markdown.
-const (
-	explainPagePath = "../../../docs/contract/berth/explain-examples.md"
-	explainPageHead = `# Worked examples of explanations
-
-<!-- Generated from internal/test/bruteforce/testdata/explain.yaml by
-go test ./internal/test/bruteforce -run Page -update -->
-
-The rules are in [Explanations](explain.md). The explanations are complete except for ´made_at´ and ´took_ms´. White space
-is not part of the contract.
-
-The notation is that of [the worked examples of allocation candidates](../allocation-candidates-examples.md): ´{X}´ is the
-UUID of aggregate X.
-`
-)
-
-// TestCandidates_ExplanationsPage_MatchesData compares the page of explanations with the situations.
-func TestCandidates_ExplanationsPage_MatchesData(t *testing.T) {
+func TestCandidates_BruteforceSimilarNames_MatchExpected(t *testing.T) {
 	t.Parallel()
-	page := &strings.Builder{}
-	page.WriteString(strings.ReplaceAll(explainPageHead, "´", "`"))
-	for _, each := range readSituations(t) {
-		fmt.Fprintf(page, "\n## %s\n\n```\n%s```\n\n`%s`\n\n```json\n%s```\n", each.Title, each.Deployment, each.Query, each.Explanation)
+	names := []string{"CUSTOM_SSD", "CUSTOM_SSD_RAID", "STORAGE_DISK_SSD", "VGPU", "HW_GPU", "CUSTOM_A", "CUSTOM_B", "CUSTOM_C", "CUSTOM_D"}
+	for wanted, want := range map[string]string{
+		"CUSTOM_SDD":              "CUSTOM_SSD CUSTOM_D",
+		"CUSTOM_RAID_SSD":         "CUSTOM_SSD_RAID",
+		"CUSTOM_STORAGE_DISK_SSD": "STORAGE_DISK_SSD",
+		"VPGU":                    "VGPU",
+		"GPU":                     "VGPU",
+		"SHORT":                   "",
+		"CUSTOM_E":                "CUSTOM_A CUSTOM_B CUSTOM_C",
+	} {
+		if got := strings.Join(bruteforce.Similar([]string{wanted}, names), " "); got != want {
+			t.Errorf("names similar to %s = %q, want %q", wanted, got, want)
+		}
 	}
-	comparePageText(t, explainPagePath, page.String())
 }

@@ -62,7 +62,7 @@ func (e *explainer) rootStages() []*funnelStage {
 	for _, anyOf := range e.request.rootMemberOf {
 		add("root_member_of", anyOfValue(anyOf), func(root *Provider) bool { return root.isInAnyOf(anyOf) })
 	}
-	if forbidden := unique(e.request.rootNotMemberOf); forbidden != nil {
+	if forbidden := e.request.rootNotMemberOf; forbidden != nil {
 		add("root_member_of", "!"+anyOfValue(forbidden), func(root *Provider) bool { return !root.isInAnyOf(forbidden) })
 	}
 	return stages
@@ -103,7 +103,8 @@ func (e *explainer) combinationStages() []*funnelStage {
 	add("traits", hasUnsuffixed && e.request.group("").required != nil && e.needsTraitsTogether(e.request.group("")),
 		func(anchor *Provider) bool {
 			alone := &request{groups: []*group{e.request.group("")}, canSplit: e.request.canSplit, isExtended: e.request.isExtended}
-			return e.hasChoice(alone, anchor, func([]solution) bool { return true })
+			// A class that other groups need too is split over more providers, which can have more traits.
+			return e.hasChoice(alone, anchor, func([]solution) bool { return true }) || with(unbound)(anchor)
 		})
 	add("one_per_tree", e.minor < 29, func(anchor *Provider) bool {
 		s := &search{Deployment: e.Deployment, request: e.request}

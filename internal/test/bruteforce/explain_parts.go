@@ -144,7 +144,7 @@ func (e *explainer) qualitySteps(g *group) []partStep {
 		})
 	}
 	if g.notMemberOf != nil {
-		add(stepNotMemberOf, "!in:"+strings.Join(unique(g.notMemberOf), ","), func(anchor, p *Provider) bool {
+		add(stepNotMemberOf, "!in:"+strings.Join(g.notMemberOf, ","), func(anchor, p *Provider) bool {
 			return !p.isInAnyOf(g.notMemberOf) && (isSuffixed || !anchor.isInAnyOf(g.notMemberOf))
 		})
 	}

@@ -42,7 +42,7 @@ func (r *request) tidy() {
 		for i := range r.subtrees {
 			r.subtrees[i] = subtree{without(r.subtrees[i].inside, suffix), without(r.subtrees[i].outside, suffix)}
 		}
-		r.isolated = slices.DeleteFunc(r.isolated, func(set []string) bool { return len(unique(set)) < 2 })
+		r.isolated = slices.DeleteFunc(r.isolated, func(set []string) bool { return len(sorted(set)) < 2 })
 		r.subtrees = slices.DeleteFunc(r.subtrees, func(s subtree) bool { return s.inside == nil })
 	}
 }
@@ -151,7 +151,7 @@ func aggregateValues(sets [][]string, forbidden []string) []string {
 		values = append(values, anyOfValue(anyOf))
 	}
 	if forbidden != nil {
-		values = append(values, "!"+anyOfValue(unique(forbidden)))
+		values = append(values, "!"+anyOfValue(forbidden))
 	}
 	return values
 }

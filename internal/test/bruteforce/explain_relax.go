@@ -64,21 +64,10 @@ func (e *explainer) changes() []change {
 	return all
 }
 
-// amountTries returns requests with a smaller amount of a class: amounts that trees can give which lack nothing else, then
-// halves.
+// amountTries returns requests with a smaller amount of a class: amounts that providers can give which lack nothing else,
+// then halves.
 func (e *explainer) amountTries(part *explainedPart, class string) []try {
-	var rooms, halves []int64
-	for _, each := range e.shortfalls {
-		if len(each.missing) != 1 {
-			continue
-		}
-		if thing := each.missing[0]; thing.part == part && thing.Class == class && thing.Gives != nil && *thing.Gives > 0 {
-			rooms = append(rooms, *thing.Gives)
-		}
-	}
-	slices.Sort(rooms)
-	rooms = slices.DeleteFunc(slices.Compact(rooms), func(room int64) bool { return room >= part.amount(class) })
-	slices.Reverse(rooms)
+	rooms, halves := e.rooms(part, class), []int64(nil)
 	rooms = rooms[:min(len(rooms), maxRooms)]
 	for half := part.amount(class) / 2; half > 0; half /= 2 {
 		if !slices.Contains(rooms, half) {
@@ -94,6 +83,34 @@ func (e *explainer) amountTries(part *explainedPart, class string) []try {
 		tries = append(tries, try{amount, changed})
 	}
 	return tries
+}
+
+// rooms returns the different amounts below that of a class that are all that is missing in some tree, the greatest first.
+// Of a split class the providers of a tree give it together.
+func (e *explainer) rooms(part *explainedPart, class string) []int64 {
+	var rooms []int64
+	for _, anchor := range e.anchors {
+		isOtherUnmet := func(other *explainedPart) bool { return other != part && !e.isMetAt(other, anchor) }
+		if e.isMetAt(part, anchor) || slices.ContainsFunc(e.parts, isOtherUnmet) {
+			continue
+		}
+		if part.canSplit {
+			rooms = append(rooms, e.splitSum(part, anchor))
+			continue
+		}
+		for _, provider := range e.Providers {
+			failsOther := func(s partStep) bool {
+				return (s.class != class || s.kind == stepInventory) && !s.isMet(anchor, provider)
+			}
+			if e.reaches(anchor, provider) && !slices.ContainsFunc(part.steps, failsOther) {
+				rooms = append(rooms, provider.gives(class, part.amount(class)))
+			}
+		}
+	}
+	slices.Sort(rooms)
+	rooms = slices.DeleteFunc(slices.Compact(rooms), func(room int64) bool { return room == 0 || room >= part.amount(class) })
+	slices.Reverse(rooms)
+	return rooms
 }
 
 type dropFunc func(groups []string, value string, edit func(r *request))
@@ -144,7 +161,7 @@ func (e *explainer) dropQualities(drop dropFunc) {
 			})
 		}
 		if g.notMemberOf != nil {
-			drop("member_of"+g.suffix+"=!"+anyOfValue(unique(g.notMemberOf)), func(g *group) { g.notMemberOf = nil })
+			drop("member_of"+g.suffix+"=!"+anyOfValue(g.notMemberOf), func(g *group) { g.notMemberOf = nil })
 		}
 	})
 	each(func(g *group, drop func(string, func(*group))) {
@@ -164,7 +181,7 @@ func (e *explainer) dropRoot(drop dropFunc) {
 	for i, anyOf := range e.request.rootMemberOf {
 		drop(nil, "root_member_of="+anyOfValue(anyOf), func(r *request) { r.rootMemberOf = slices.Delete(r.rootMemberOf, i, i+1) })
 	}
-	if forbidden := unique(e.request.rootNotMemberOf); forbidden != nil {
+	if forbidden := e.request.rootNotMemberOf; forbidden != nil {
 		drop(nil, "root_member_of=!"+anyOfValue(forbidden), func(r *request) { r.rootNotMemberOf = nil })
 	}
 }
@@ -189,10 +206,11 @@ func (e *explainer) relaxations(changes []change) []explain.Relaxation {
 	return shown
 }
 
-// found returns the number of candidates of a request up to the limit of relaxations, and the extension that it needs.
+// found returns the number of candidates of a request up to the limit of relaxations, and the extension that it needs beyond
+// the version of the query.
 func (e *explainer) found(r *request) (candidates int, needs string) {
 	minor := e.minor
-	if r.needsExtensions() {
+	if minor < Berth && r.needsExtensions() {
 		minor, needs = Berth, "berth 1.1"
 	}
 	answer := e.Ask(r.queryText(), minor)

@@ -31,7 +31,7 @@ func (b *bundle) load(deployment *bruteforce.Deployment) error {
 
 // queueNames inserts the names in a deployment or a random query.
 func queueNames(batch *pgx.Batch, deployment *bruteforce.Deployment) {
-	classes, traits := []string{"CUSTOM_GOLD"}, slices.Clone(allTraits)
+	classes, traits := append([]string{"CUSTOM_GOLD"}, unusedClasses...), slices.Concat(allTraits, unusedTraits)
 	for _, provider := range deployment.Providers {
 		traits = append(traits, provider.Traits...)
 		classes = append(classes, slices.Collect(maps.Keys(provider.Inventories))...)
