@@ -200,7 +200,9 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/test/history", purpose: "tests only: linearizability checker"},
 	{path: "internal/test/badinput", purpose: "tests only: malformed and hostile requests"},
-	{path: "internal/test/bruteforce", purpose: "tests only: brute-force reference of allocation candidates"},
+	{path: "internal/test/bruteforce", purpose: "tests only: brute-force reference of allocation candidates and their explanations", imports: []string{
+		"server/explain",
+	}},
 	{path: "internal/test/authority", purpose: "tests only: certificate authority"},
 	{path: "internal/test/capture", purpose: "tests only: output of a process and its messages to the service manager"},
 	{path: "internal/test/testfile", purpose: "tests only: files and paths"},

@@ -25,6 +25,14 @@ func TestDocs_ShellGuides_PrintDocumentedOutput(t *testing.T) {
 				"BERTH_LISTEN="+address, "BERTH_URL=http://"+address)
 		})
 	}
+	t.Run("searching", func(t *testing.T) {
+		t.Parallel()
+		const page = "../docs/searching.md"
+		address := freeAddress(t)
+		proxy := newCandidateProxy(t, address)
+		typeGuide(t, page, "BERTH_DATABASE_URL="+dbtest.NewEmpty(t).URL, "BERTH_LISTEN="+address, "BERTH_URL="+proxy.url)
+		proxy.compare(t, page)
+	})
 	t.Run("README", func(t *testing.T) {
 		t.Parallel()
 		typeGuide(t, "../README.md", "BERTH_URL="+serve(t))

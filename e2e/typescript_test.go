@@ -10,10 +10,13 @@ import (
 	"testing"
 )
 
-// newestDocument is what TypeScript's types are generated from.
-const newestDocument = "openapi/placement/1.39.json"
+// The documents that clients are generated from: the newest microversion, without and with the extensions.
+const (
+	newestDocument   = "openapi/placement/1.39.json"
+	newestExtensions = "openapi/berth/placement/1.1.json"
+)
 
-// TestOpenAPI_TypeScriptClient_CompilesAndRuns holds the document against a second generator: the
+// TestOpenAPI_TypeScriptClient_CompilesAndRuns holds the documents against a second generator: the
 // types are generated, a program is checked against them together with lines that
 // must not compile, and runs against `berth serve`. It asserts its results itself.
 func TestOpenAPI_TypeScriptClient_CompilesAndRuns(t *testing.T) {
@@ -64,8 +67,9 @@ func typescript(t *testing.T) string {
 		}
 	}
 	copied(newestDocument)
+	copied(newestExtensions)
 	for _, name := range []string{
-		".npmrc", "package.json", "package-lock.json", "tsconfig.json", "src/client.ts", "src/program.ts", "src/refused.ts",
+		".npmrc", "package.json", "package-lock.json", "tsconfig.json", "src/client.ts", "src/extensions.ts", "src/program.ts", "src/refused.ts",
 	} {
 		copied(filepath.Join("e2e/typescript", name))
 	}

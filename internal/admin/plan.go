@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -21,8 +22,8 @@ func planCommand(f *frame.Frame) *cobra.Command {
 		Long: `Serve one request in this process and show each statement that it sends to
 PostgreSQL: time, planning time, rows, buffers and the slowest nodes of the plan
 (EXPLAIN with ANALYZE and BUFFERS). REQUEST is a GET request to either API, a claim
-(PUT /allocations/{consumer_uuid}, POST /allocations), or the query string of
-GET /allocation_candidates.
+(PUT /allocations/{consumer_uuid}, POST /allocations), POST /allocation_candidates with
+--berth 1.1 or newer, or the query string of GET /allocation_candidates.
 
 The request is served twice as an administrator, to warm up caches. Each statement is
 then executed once more, once to look inside functions, and once with EXPLAIN; with
@@ -36,13 +37,14 @@ Exit codes: 0 the plans are printed, 1 no statement was sent or the database fai
 		Example: `  berth plan 'GET /resource_providers?resources=VCPU:1'
   berth plan --verbose '/allocation_candidates?resources=VCPU:1,MEMORY_MB:512&limit=10'
   berth plan --microversion 1.28 --body claim.json 'PUT /allocations/0c2e1f4a-6f0a-4d0b-9a37-3f0d5c8f2b11'
+  berth plan --berth 1.1 --body query.json 'POST /allocation_candidates'
   berth plan --output json 'GET /v1/nodes?resource_class=CUSTOM_SMALL'`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
 	version := command.Flags().String("microversion", "", "`microversion` of the API, or latest (default latest)")
 	extension := command.Flags().String("berth", "", "`version` of Berth's extensions, or latest (default none)")
-	body := command.Flags().String("body", "", "`file` with the JSON body of a claim; - reads standard input")
+	body := command.Flags().String("body", "", "`file` with the JSON body of a PUT or POST request; - reads standard input")
 	verbose := command.Flags().Bool("verbose", false, "also print the text, arguments and plan of each statement")
 	config.AddFlags(command.Flags(), config.ForDatabase)
 	command.RunE = func(c *cobra.Command, arguments []string) error {
@@ -93,25 +95,32 @@ func readPlanRequest(text, version, extension, body string) (plan.Request, error
 		return request, err
 	}
 	request.Microversion = at.String()
-	if extension != "" {
+	switch {
+	case extension == "" && request.IsSearch():
+		return wrong("request", text, "argument", errors.New("add --berth 1.1, the first version with this request"))
+	case extension != "":
 		selected, err := parseExtension(extension)
 		if err != nil {
 			return request, err
 		}
 		request.Extension = selected.String()
 	}
-	switch body {
-	case "":
-	case "-":
-		request.Body, err = io.ReadAll(os.Stdin)
-	default:
-		request.Body, err = os.ReadFile(body)
-	}
-	if err == nil {
+	if request.Body, err = readPlanBody(body); err == nil {
 		err = request.CheckBody()
 	}
 	if err != nil {
 		return wrong("body", body, "flag --body", err)
 	}
 	return request, nil
+}
+
+// readPlanBody reads a file, or standard input for "-". Without a name there is no body.
+func readPlanBody(name string) ([]byte, error) {
+	switch name {
+	case "":
+		return nil, nil
+	case "-":
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(name)
 }

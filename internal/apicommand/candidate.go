@@ -53,7 +53,8 @@ func candidateListCommand(f *frame.Frame) *cobra.Command {
 		Short: "List allocation candidates",
 		Long: `List allocation candidates: sets of allocations on the providers of one tree and its
 sharing providers. Each row is the amount of one resource class on one provider, with
-its used amount and capacity; rows with the same number form one candidate.
+its used amount and capacity; rows with the same number form one candidate. Recipes are
+in docs/searching.md.
 
 ` + groupHelp + `
 

@@ -41,7 +41,7 @@ type Request struct {
 	Microversion string
 	// Extension is a version of Berth's extensions; empty: none.
 	Extension string
-	// Body is the JSON body of a claim.
+	// Body is the JSON body of a claim or of POST /allocation_candidates.
 	Body []byte
 }
 
@@ -66,9 +66,9 @@ func ParseRequest(text string) (Request, error) {
 	case !strings.HasPrefix(target, "/"):
 		return r, fmt.Errorf("%q is not a request; write a method and a path, such as 'GET /usages?project_id=p', "+
 			"or a query string for allocation candidates, such as 'resources=VCPU:1&limit=10'", text)
-	case method != http.MethodGet && !r.isClaim():
-		return r, fmt.Errorf("%s %s can't be explained; "+
-			"write a GET request, PUT /allocations/{consumer_uuid} or POST /allocations", method, target)
+	case method != http.MethodGet && !r.hasBody():
+		return r, fmt.Errorf("%s %s can't be explained; write a GET request, PUT /allocations/{consumer_uuid}, "+
+			"POST /allocations or POST /allocation_candidates", method, target)
 	}
 	return r, nil
 }
@@ -86,13 +86,21 @@ func (r Request) isClaim() bool {
 	return r.Method == http.MethodPut && consumer || r.Method == http.MethodPost && path == "/allocations"
 }
 
-// CheckBody returns an error if a claim has no body, or another request has one.
+// IsSearch reports whether the request queries allocation candidates with POST, which needs Extension 1.1 or newer.
+func (r Request) IsSearch() bool {
+	path, _, _ := strings.Cut(r.Target, "?")
+	return r.Method == http.MethodPost && path == candidatePath
+}
+
+// hasBody reports whether the request has a JSON body.
+func (r Request) hasBody() bool { return r.isClaim() || r.IsSearch() }
+
+// CheckBody returns an error if a request that needs a body has none, or another request has one.
 func (r Request) CheckBody() error {
 	switch {
-	case r.isClaim() && len(r.Body) == 0:
-		return fmt.Errorf("%s %s needs the JSON body of the claim; name its file with --body, or - for standard input",
-			r.Method, r.Target)
-	case !r.isClaim() && len(r.Body) > 0:
+	case r.hasBody() && len(r.Body) == 0:
+		return fmt.Errorf("%s %s needs a JSON body; name its file with --body, or - for standard input", r.Method, r.Target)
+	case !r.hasBody() && len(r.Body) > 0:
 		return fmt.Errorf("%s requests have no body; leave --body out", r.Method)
 	}
 	return nil

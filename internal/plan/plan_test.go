@@ -85,6 +85,30 @@ func TestCLI_PlanWithExtensions_ReportsBothVersions(t *testing.T) {
 	}
 }
 
+func TestCLI_PlanOfCandidatePost_MatchesGet(t *testing.T) {
+	t.Parallel()
+	url := newDatabase(t).URL
+	var statements []string
+	for target, body := range map[string]string{
+		"GET /allocation_candidates?resources=VCPU:1&order=id&limit=3": "",
+		"POST /allocation_candidates":                                  `{"groups": {"": {"resources": {"VCPU": 1}}}, "order": "id", "limit": 3}`,
+	} {
+		request, err := plan.ParseRequest(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Extension, request.Body = "1.1", []byte(body)
+		report, err := plan.Explain(t.Context(), plan.Options{URL: url}, request)
+		if err != nil || report.Status != http.StatusOK || report.Bytes == 0 || len(report.Statements) == 0 {
+			t.Fatalf("%s: %+v, %v", target, report, err)
+		}
+		statements = append(statements, fmt.Sprint(report.Bytes, names(report), report.Statements[0].Arguments))
+	}
+	if statements[0] != statements[1] {
+		t.Errorf("response size and statements = %s\nand %s, want the same", statements[0], statements[1])
+	}
+}
+
 func TestCLI_PlanOfCandidates_ExplainsWarmStatements(t *testing.T) {
 	t.Parallel()
 	report, page := explain(t, plan.Options{URL: newDatabase(t).URL, Text: true}, "resources=VCPU:1&limit=10", nil)

@@ -78,6 +78,21 @@ func (s *Search) List(ctx context.Context, query Query) (*Result, error) {
 	})
 }
 
+// ListIn is List in a snapshot, after another function has used it.
+func (s *Search) ListIn(ctx context.Context, query Query, before func(*postgres.Snapshot) error) (*Result, error) {
+	query.Limit = min(query.Limit, maxCandidates)
+	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (made *Result, err error) {
+		of := postgres.NewSnapshot(conn)
+		if err = before(of); err == nil {
+			made, err = s.begin(ctx, of, query)
+		}
+		if err != nil {
+			_ = of.Close() // the error that matters is err
+		}
+		return made, err
+	})
+}
+
 // begin finds the first candidates in a snapshot.
 func (s *Search) begin(ctx context.Context, reading *postgres.Snapshot, query Query) (*Result, error) {
 	made := newResult(s.newSearch(ctx, &query, nil))

@@ -47,6 +47,8 @@ type candidateSearch struct {
 	// and before are the counts when the search changed its lead.
 	pages, foundLeads, unused int
 	before                    struct{ leads, candidates int }
+	// ignoreSums is combine.Request.IgnoreSums.
+	ignoreSums bool
 	// starts are positions of the lead for the next randomized search.
 	starts []position
 	// spent is the used part of the query's budget.
@@ -64,24 +66,8 @@ func (s *Search) newSearch(ctx context.Context, query *Query, names *nameCache) 
 
 // begin resolves the names in the snapshot and chooses the lead. fits is false if no candidate can exist.
 func (s *candidateSearch) begin() (fits bool, err error) {
-	closed := s.of.pool.ClosedConns()
-	found, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) (db.CandidateNamesRow, error) {
-		return s.of.queries.CandidateNames(ctx, to, candidateNames(s.query))
-	})
-	if err != nil {
+	if fits, err := s.resolve(); !fits || err != nil {
 		return false, err
-	}
-	s.learnNames(&found, closed)
-	s.ids = resolveNames(s.query, found)
-	if group, refused := s.ids.firstUnknownName(s.query); refused != nil {
-		reported, err := s.mustReportUnknown(s.ctx, group, refused)
-		if reported {
-			err = refused
-		}
-		return false, err
-	}
-	if !s.prepare() {
-		return false, nil
 	}
 	if err := s.restrictToTrees(); err != nil {
 		return false, err
@@ -98,11 +84,32 @@ func (s *candidateSearch) begin() (fits bool, err error) {
 	return true, s.followPair()
 }
 
+// resolve resolves the names in the snapshot. fits is false if no candidate can exist.
+func (s *candidateSearch) resolve() (fits bool, err error) {
+	closed := s.of.pool.ClosedConns()
+	found, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) (db.CandidateNamesRow, error) {
+		return s.of.queries.CandidateNames(ctx, to, candidateNames(s.query))
+	})
+	if err != nil {
+		return false, err
+	}
+	s.learnNames(&found, closed)
+	s.ids = resolveNames(s.query, found)
+	if group, refused := s.ids.firstUnknownName(s.query); refused != nil {
+		reported, err := s.mustReportUnknown(s.ctx, group, refused)
+		if reported {
+			err = refused
+		}
+		return false, err
+	}
+	return s.prepare(), nil
+}
+
 // prepare prepares what all pages have in common. fits is false if no candidate can exist.
 func (s *candidateSearch) prepare() (fits bool) {
 	s.candidateSlots = newCandidateSlots(s.query, s.ids)
 	s.asked.Stop = s.chargeBudget
-	s.asked.Shuffle = s.rng
+	s.asked.Shuffle, s.asked.IgnoreSums, s.unsplit.IgnoreSums = s.rng, s.ignoreSums, s.ignoreSums
 	s.plan = combine.NewPlan(s.asked)
 	if len(s.others) > 0 {
 		s.unsplit.Stop, s.unsplit.Shuffle = s.asked.Stop, s.asked.Shuffle

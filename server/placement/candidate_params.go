@@ -59,6 +59,9 @@ var candidateParams = []struct {
 	{since: searchExtension, repeats: never, param: querystring.Param{Name: limitPerTreeParam, Pattern: positivePattern, Every: true},
 		doc:    text("Maximum number of candidates of each tree. The first of repeated values applies."),
 		schema: positiveSchema, example: 1},
+	{since: explainExtension, repeats: never, param: querystring.Param{Name: explainParam, Enum: []string{"empty", "always"}, First: true},
+		doc:    text("Adds an explanation to the response: `always`, or if there is no candidate (`empty`). The first of repeated values applies."),
+		schema: huma.Schema{Type: huma.TypeString, Enum: []any{"empty", "always"}}, example: "empty"},
 }
 
 const positivePattern = "^[1-9][0-9]*$"

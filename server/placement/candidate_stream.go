@@ -33,10 +33,11 @@ type candidateStream struct {
 
 // startCandidates encodes the first chunk. If that fails, it closes the source.
 func startCandidates(
-	source candidateSource, shape candidateShape, groups []candidates.Group,
+	source candidateSource, shape candidateShape, groups []candidates.Group, explanation []byte,
 ) (*candidateStream, error) {
 	s := &candidateStream{source: source, pooled: candidateBuffers.Get().(*[]byte)}
 	s.writer = newCandidateWriter(shape, groups, *s.pooled)
+	s.writer.explanation = explanation
 	s.next, s.stop = iter.Pull2(s.writer.chunks(source))
 	started := false
 	defer func() {

@@ -31,6 +31,8 @@ type candidateWriter struct {
 	// asked is the set of requested classes.
 	asked map[string]bool
 	buf   []byte
+	// explanation is the JSON of the last member, nil for none.
+	explanation []byte
 	// count is the number of encoded candidates.
 	count int
 	// isComplete reports whether the buffer contains the rest of the response.
@@ -99,7 +101,12 @@ func (w *candidateWriter) chunks(from candidateSource) iter.Seq2[[]byte, error] 
 				return
 			}
 		}
-		w.text("}}\n")
+		w.text("}")
+		if w.explanation != nil {
+			w.text(`,"explanation":`)
+			w.buf = append(w.buf, w.explanation...)
+		}
+		w.text("}\n")
 		w.isComplete = true
 		hand()
 	}

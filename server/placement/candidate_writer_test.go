@@ -173,7 +173,7 @@ func newSender(count int, then error) *sender {
 // send writes the response like huma does and reports whether the connection was aborted.
 func (s *sender) send(t *testing.T, ctx context.Context, w http.ResponseWriter) (cut bool) {
 	t.Helper()
-	stream, err := startCandidates(s.source, candidateShapes[5].shape, twoGroups)
+	stream, err := startCandidates(s.source, candidateShapes[5].shape, twoGroups, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestCandidates_ErrorBeforeFirstByte_ReturnsError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	s := newSender(100, broken)
-	if _, err := startCandidates(s.source, candidateShapes[5].shape, twoGroups); !errors.Is(err, broken) || s.closed != 1 {
+	if _, err := startCandidates(s.source, candidateShapes[5].shape, twoGroups, nil); !errors.Is(err, broken) || s.closed != 1 {
 		t.Errorf("%v, closed %d times", err, s.closed)
 	}
 }

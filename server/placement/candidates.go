@@ -116,11 +116,17 @@ func (o *operations) answerCandidates(
 		return nil, err
 	}
 	o.candidates.apply(&asked)
-	found, err := o.search.List(ctx, asked)
+	var found *candidates.Result
+	var explanation json.RawMessage
+	if when, explains := values.First(explainParam); explains {
+		found, explanation, err = o.explainedCandidates(ctx, values, asked, when)
+	} else {
+		found, err = o.search.List(ctx, asked)
+	}
 	if err != nil {
 		return nil, candidateListFaults.Translate(err)
 	}
-	stream, err := startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, shape, asked.Groups)
+	stream, err := startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, shape, asked.Groups, explanation)
 	if err != nil {
 		return nil, candidateListFaults.Translate(err)
 	}

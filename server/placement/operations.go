@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/candidates"
+	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/request"
@@ -36,6 +37,7 @@ type Options struct {
 type operations struct {
 	store             *store.Store
 	search            *candidates.Search
+	explainer         *explain.Explainer
 	incompleteProject string
 	incompleteUser    string
 	candidates        CandidateOptions
@@ -45,8 +47,8 @@ type operations struct {
 // is the order in Allow headers.
 func Operations(options Options) []*route.Operation {
 	o := &operations{
-		store: options.Store, search: options.Search, incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser,
-		candidates: options.Candidates,
+		store: options.Store, search: options.Search, explainer: explain.New(options.Search), candidates: options.Candidates,
+		incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser,
 	}
 	var all []*route.Operation
 	for _, resource := range [][]*route.Operation{

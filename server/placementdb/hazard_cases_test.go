@@ -69,6 +69,8 @@ var hazards = map[string]hazard{
 			`+ import_anomalies{id: 2, kind: provider-root-wrong, source_row: "{\"id\": 2, \"name\": \"numa\", \"uuid\": \"00000000-0000-4000-8000-000000000002\", \"root_here\": 2, \"root_provider_id\": 1}"}`,
 			`~ inventories{provider_id: 2, class_id: 0} root_id: 1 -> 2`,
 			`~ inventories{provider_id: 2, class_id: 10000} root_id: 1 -> 2`,
+			`~ provider_traits{provider_id: 2, trait_id: 179} root_id: 1 -> 2`,
+			`~ provider_traits{provider_id: 2, trait_id: 378} root_id: 1 -> 2`,
 			`~ resource_providers{id: 2} root_id: 1 -> 2, parent_id: 1 -> null`,
 		},
 	},
@@ -84,6 +86,8 @@ var hazards = map[string]hazard{
 			`+ import_anomalies{id: 1, kind: provider-parent-cycle, source_row: "{\"id\": 2, \"name\": \"numa\", \"uuid\": \"00000000-0000-4000-8000-000000000002\", \"parent_provider_id\": 2}"}`,
 			`~ inventories{provider_id: 2, class_id: 0} root_id: 1 -> 2`,
 			`~ inventories{provider_id: 2, class_id: 10000} root_id: 1 -> 2`,
+			`~ provider_traits{provider_id: 2, trait_id: 179} root_id: 1 -> 2`,
+			`~ provider_traits{provider_id: 2, trait_id: 378} root_id: 1 -> 2`,
 			`~ resource_providers{id: 2} root_id: 1 -> 2, parent_id: 1 -> null`,
 		},
 	},
@@ -238,7 +242,7 @@ var hazards = map[string]hazard{
 		[]string{
 			`+ import_anomalies{id: 1, kind: aggregate-uuid-spelling, source_row: "{\"id\": 2, \"uuid\": \"A9900000-0000-4000-8000-000000000001\", \"uuid_here\": \"a9900000-0000-4000-8000-000000000001\"}"}`,
 			`+ import_anomalies{id: 2, kind: aggregate-uuid-twice, source_row: "{\"ids\": [1, 2], \"uuid\": \"a9900000-0000-4000-8000-000000000001\", \"spellings\": [\"a9900000-0000-4000-8000-000000000001\", \"A9900000-0000-4000-8000-000000000001\"]}"}`,
-			`+ provider_aggregates{provider_id: 2, aggregate_id: 1}`,
+			`+ provider_aggregates{provider_id: 2, aggregate_id: 1, root_id: 1}`,
 		},
 	},
 	"a member of an aggregate that does not exist is left out": {

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { codeOf, connect, done, got, header, type Schemas } from "./client.js";
+import { searchWithExtensions } from "./extensions.js";
 
 const url = process.argv[2];
 assert(url !== undefined, "give the URL of a running Berth");
@@ -150,6 +151,7 @@ async function cleanUp(): Promise<void> {
 
 await buildTree();
 await describe();
+assert.deepEqual(await searchWithExtensions(url), [{ "": [host], _NET: [nic], _CPU: [host], _FAST: [nic] }]);
 await claim(await findRoom());
 await reshape();
 await cleanUp();

@@ -1,10 +1,11 @@
-// Package bruteforce is a second implementation of /allocation_candidates: it follows the rules of
-// docs/contract/allocation-candidates.md and docs/contract/berth/search.md literally, with a few
-// providers in memory. Tests compare its results with those of the server.
+// Package bruteforce is a second implementation of /allocation_candidates and of its explanations:
+// it follows the rules of docs/contract/allocation-candidates.md, docs/contract/berth/search.md and
+// docs/contract/berth/explain.md literally, with a few providers in memory. Tests compare its
+// results with those of the server.
 //
 // It tries all combinations without optimization, so that each rule is in one place next to the
-// reference to the contract. It imports no other package of this module, so that a mistake in one
-// implementation is not shared. Where the contract marks a behavior as a bug, this package
+// reference to the contract. Of this module it imports only the types of an explanation, so that a
+// mistake in one implementation is not shared. Where the contract marks a behavior as a bug, this package
 // implements the intended behavior.
 //
 // It is not for production, which has too many providers for brute force. Below Berth it is not for

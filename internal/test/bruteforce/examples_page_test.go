@@ -63,8 +63,14 @@ func comparePage(t *testing.T, path, head string, sections []section, minor int)
 	for _, section := range sections {
 		section.write(page, minor)
 	}
+	comparePageText(t, path, page.String())
+}
+
+// comparePageText compares a page with its text, and writes it with -update.
+func comparePageText(t *testing.T, path, want string) {
+	t.Helper()
 	if *updatePage {
-		if err := os.WriteFile(path, []byte(page.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,7 +78,7 @@ func comparePage(t *testing.T, path, head string, sections []section, minor int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(text) != page.String() {
+	if string(text) != want {
 		t.Errorf("%s differs from its data in testdata; run this test with -update", path)
 	}
 }

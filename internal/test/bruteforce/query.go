@@ -45,7 +45,7 @@ type order struct{ by, class string }
 type group struct {
 	suffix    string
 	resources map[string]int64
-	// classes are those of resources in the order of the query; set at Berth only.
+	// classes are those of resources in the order of the query.
 	classes []string
 	// required are sets of traits, of each of which any one is required.
 	required  [][]string
@@ -169,12 +169,15 @@ func (r *request) group(suffix string) *group {
 // readResources parses resources. The last of several parameters counts, and the last of several
 // amounts of a class.
 func (g *group) readResources(value string) error {
-	g.resources = map[string]int64{}
+	g.resources, g.classes = map[string]int64{}, nil
 	for element := range strings.SplitSeq(value, ",") {
 		class, amount, _ := strings.Cut(element, ":")
 		n, err := strconv.ParseInt(amount, 10, 64)
 		if err != nil || n < 1 {
 			return fmt.Errorf("no amount: %s", element)
+		}
+		if g.resources[class] == 0 {
+			g.classes = append(g.classes, class)
 		}
 		g.resources[class] = n
 	}

@@ -31,6 +31,8 @@ type Request struct {
 	Sets int
 	// OneOfATree permits resources of only one provider of each tree.
 	OneOfATree bool
+	// IgnoreSums lets requirements use more of a provider together than it has. Each by itself has to fit.
+	IgnoreSums bool
 	// First, if not nil, is the index of the requirement that the search decides first, trying its options in their order.
 	// So the first solution has the first of them that any solution has.
 	First *int

@@ -97,7 +97,9 @@ func NewPlan(request Request) *Plan {
 			p.subtreeSets[family].outside = append(p.subtreeSets[family].outside, int32(i))
 		}
 	}
-	p.classConstraints()
+	if !request.IgnoreSums {
+		p.classConstraints()
+	}
 	p.isolationConstraints()
 	return p
 }

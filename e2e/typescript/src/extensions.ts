@@ -1,0 +1,48 @@
+// Searches for candidates with types that are generated from the document of the extensions. The program calls it while
+// its host and network device have resources.
+
+import assert from "node:assert/strict";
+import createClient from "openapi-fetch";
+import { got } from "./client.js";
+import type { components, paths } from "./extensions-types.js";
+
+type Search = components["schemas"]["CandidateSearch"];
+
+const params = { header: { "OpenStack-API-Version": "placement 1.39, berth 1.1" } } as const;
+
+/** Sends one query with GET and with POST, and returns the providers of each group of its candidates. */
+export async function searchWithExtensions(baseUrl: string): Promise<Record<string, string[]>[]> {
+  const berth = createClient<paths>({
+    baseUrl, headers: { "X-Auth-Token": "admin" }, querySerializer: { object: { style: "form", explode: true } },
+  });
+  const body: Search = {
+    groups: {
+      "": { resources: { VCPU: 2 } }, _NET: { resources: { SRIOV_NET_VF: 1 } }, _CPU: { resources: { MEMORY_MB: 512 } },
+      _FAST: { required: ["CUSTOM_FAST"] },
+    },
+    isolate: [["_NET", "_CPU"]], same_subtree: [["_NET", "!_CPU"]], can_split: ["VCPU"], order: "spread:VCPU", limit_per_tree: 2,
+  };
+  const searched = await berth.POST("/allocation_candidates", { params, body });
+  const listed = await berth.GET("/allocation_candidates", {
+    params: {
+      ...params,
+      query: {
+        resources: "VCPU:2", isolate: ["_NET,_CPU"], same_subtree: ["_NET,!_CPU"], can_split: ["VCPU"], order: "spread:VCPU", limit_per_tree: 2,
+        groups: { resources_NET: "SRIOV_NET_VF:1", resources_CPU: "MEMORY_MB:512", required_FAST: "CUSTOM_FAST" },
+      },
+    },
+  });
+  assert.deepEqual(got(searched), got(listed));
+  assert.match(searched.response.headers.get("openstack-api-version") ?? "", /berth 1\.1$/);
+
+  const unknown = await berth.POST("/allocation_candidates", { params, body: { ...body, isolate: [["_NET", "_DISK"]] } });
+  const code: components["schemas"]["ErrorCode"] | undefined = unknown.error && "errors" in unknown.error ? unknown.error.errors[0]?.code : undefined;
+  assert.equal(code, "berth.query.unknown_group");
+
+  // @ts-expect-error the suffixes are lists of lists
+  const wrong: Search = { ...body, isolate: ["_NET,_CPU"] };
+  assert.equal((await berth.POST("/allocation_candidates", { params, body: wrong })).response.status, 400);
+  // @ts-expect-error it is the version without the extensions
+  await berth.POST("/allocation_candidates", { params: { header: { "OpenStack-API-Version": "placement 1.39" } }, body });
+  return got(searched).allocation_requests.map((candidate) => candidate.mappings ?? {});
+}

@@ -1,0 +1,196 @@
+package explain
+
+import (
+	"math"
+
+	"github.com/berthd/berth/gen/db"
+)
+
+// node is a provider of a page.
+type node struct {
+	id, root int64
+	name     Provider
+	met      []int64
+	stock    map[int32]*db.ExplainPageRow
+}
+
+// meets reports whether a provider meets a condition.
+func (n *node) meets(condition int) bool {
+	return n.met[condition/wordBits]&(1<<(condition%wordBits)) != 0
+}
+
+// verdict is how a provider fares with a part.
+type verdict struct {
+	provider *node
+	// passed is how many steps it passes before the first that it does not.
+	passed   int
+	distance float64
+	failed   []failure
+	// gives is the amount that it could give of each class.
+	gives []int64
+}
+
+// failure is a step that counts for the distance.
+type failure struct {
+	step  *step
+	gives int64
+}
+
+// judge tests a provider for a part, with an anchor that can use it.
+func (r *resolved) judge(anchor, provider *node, of *part) verdict {
+	v := verdict{provider: provider, passed: -1, gives: make([]int64, len(of.amounts))}
+	counted := make([]bool, len(of.amounts))
+	for i := range of.steps {
+		one := &of.steps[i]
+		if r.passes(anchor, provider, of, one) {
+			continue
+		}
+		if v.passed < 0 {
+			v.passed = i
+		}
+		if one.isOfInventory() {
+			if counted[one.at] {
+				continue
+			}
+			counted[one.at] = true
+		}
+		v.fail(r, one, of)
+	}
+	if v.passed < 0 {
+		v.passed = len(of.steps)
+	}
+	for i := range of.amounts {
+		v.gives[i] = r.gives(provider, of, i)
+	}
+	return v
+}
+
+// fail adds a failed step to the distance.
+func (v *verdict) fail(r *resolved, one *step, of *part) {
+	made := failure{step: one}
+	switch one.kind {
+	case stepInventory:
+		v.distance += 2
+	case stepUnits, stepSize, stepReserved, stepUsed:
+		made.gives = r.gives(v.provider, of, one.at)
+		if v.distance += missingShare(of.amounts[one.at].Amount, made.gives); one.kind != stepUsed {
+			v.distance++
+		}
+	default:
+		v.distance++
+	}
+	v.failed = append(v.failed, made)
+}
+
+// missingShare returns which part of an amount is missing.
+func missingShare(amount, gives int64) float64 { return float64(amount-gives) / float64(amount) }
+
+// passes reports whether a provider passes a step.
+func (r *resolved) passes(anchor, provider *node, of *part, one *step) bool {
+	foreign := provider.root != anchor.id
+	switch one.kind {
+	case stepReached:
+		return true
+	case stepInTree:
+		return provider.root == r.trees[*of.inTree] && (of.suffixed || !foreign)
+	case stepMemberOf:
+		return provider.meets(one.at) || !of.suffixed && !foreign && anchor.meets(one.at)
+	case stepNotMemberOf:
+		return provider.meets(one.at) && (of.suffixed || anchor.meets(one.at))
+	case stepRequired, stepForbidden:
+		return provider.meets(one.at)
+	}
+	stock := provider.stock[r.classes[of.amounts[one.at].Class]]
+	if stock == nil || one.kind == stepInventory {
+		return stock != nil
+	}
+	amount := of.amounts[one.at].Amount
+	total, reserved, used := float64(*stock.Total), float64(*stock.Reserved), float64(*stock.Used)
+	need := amount
+	if of.canSplit {
+		need = leastPart(stock)
+	}
+	switch one.kind {
+	case stepUnits:
+		return amount%*stock.StepSize == 0 && *stock.MinUnit <= amount && need <= *stock.MaxUnit
+	case stepSize:
+		return float64(need) <= total**stock.AllocationRatio
+	case stepReserved:
+		return float64(need) <= (total-reserved)**stock.AllocationRatio
+	default:
+		return used+float64(need) <= (total-reserved)**stock.AllocationRatio
+	}
+}
+
+// leastPart returns the smallest part that an inventory can give of an amount.
+func leastPart(stock *db.ExplainPageRow) int64 {
+	return (*stock.MinUnit + *stock.StepSize - 1) / *stock.StepSize * *stock.StepSize
+}
+
+// free returns how much one claim can allocate, before units.
+func free(stock *db.ExplainPageRow) int64 {
+	left := math.Floor((float64(*stock.Total)-float64(*stock.Reserved))**stock.AllocationRatio - float64(*stock.Used))
+	return int64(max(0, min(float64(*stock.MaxUnit), left)))
+}
+
+// gives returns the greatest amount, at most the requested one, that a provider could give now.
+func (r *resolved) gives(provider *node, of *part, at int) int64 {
+	stock := provider.stock[r.classes[of.amounts[at].Class]]
+	if stock == nil {
+		return 0
+	}
+	most := min(free(stock), of.amounts[at].Amount) / *stock.StepSize * *stock.StepSize
+	if most < *stock.MinUnit {
+		return 0
+	}
+	return most
+}
+
+// partResult is how a tree fares with a part.
+type partResult struct {
+	// passed is the most steps that any provider passes.
+	passed int
+	met    bool
+	// best is the verdict with the least distance, nil if no provider has inventory of any class.
+	best     *verdict
+	distance float64
+	// sum is what the providers together can give of an amount that can be split.
+	sum int64
+}
+
+// judgePart tests all providers that an anchor can use.
+func (r *resolved) judgePart(anchor *node, usable []*node, of *part, each func(*verdict)) partResult {
+	result := partResult{distance: 2 * float64(len(of.amounts))}
+	sums := map[int64]int64{}
+	for _, provider := range usable {
+		v := r.judge(anchor, provider, of)
+		each(&v)
+		result.passed = max(result.passed, v.passed)
+		if of.canSplit && v.passed == len(of.steps) {
+			stock := provider.stock[r.classes[of.amounts[0].Class]]
+			sums[*stock.StepSize] += free(stock) / *stock.StepSize * *stock.StepSize
+			result.sum = max(result.sum, sums[*stock.StepSize])
+		}
+		if (len(of.amounts) == 0 || r.hasAny(provider, of)) && (result.best == nil || v.distance < result.distance) {
+			result.best, result.distance = &v, v.distance
+		}
+	}
+	result.met = result.passed == len(of.steps)
+	if of.canSplit && result.met && result.sum < of.amounts[0].Amount {
+		result.met = false
+		if result.best != nil && result.best.distance == 0 {
+			result.distance = missingShare(of.amounts[0].Amount, result.sum)
+		}
+	}
+	return result
+}
+
+// hasAny reports whether a provider has inventory of a class of a part.
+func (r *resolved) hasAny(provider *node, of *part) bool {
+	for _, one := range of.amounts {
+		if provider.stock[r.classes[one.Class]] != nil {
+			return true
+		}
+	}
+	return false
+}

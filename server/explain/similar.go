@@ -1,0 +1,65 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// maxSimilar is how many similar names are shown.
+const maxSimilar = 3
+
+// similar returns the known names that are most similar to one: by few edits, by the same words in another order, or but for
+// CUSTOM_.
+func similar(name string, known []string) []string {
+	type scored struct {
+		name     string
+		distance int
+	}
+	var found []scored
+	for _, other := range known {
+		if other == name {
+			continue
+		}
+		distance := editDistance(name, other)
+		isSimilar := distance <= max(2, len(name)/5) || sortedWords(name) == sortedWords(other) ||
+			strings.TrimPrefix(name, "CUSTOM_") == strings.TrimPrefix(other, "CUSTOM_")
+		if isSimilar {
+			found = append(found, scored{other, distance})
+		}
+	}
+	slices.SortFunc(found, func(a, b scored) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name)) })
+	names := []string{}
+	for _, one := range found[:min(len(found), maxSimilar)] {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+func sortedWords(name string) string {
+	return strings.Join(slices.Sorted(strings.SplitSeq(name, "_")), "_")
+}
+
+// editDistance returns how many insertions, deletions, replacements and swaps of neighbors make one text of another.
+func editDistance(a, b string) int {
+	before, last := []int(nil), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replaced := last[j-1]
+			if a[i-1] != b[j-1] {
+				replaced++
+			}
+			row[j] = min(replaced, last[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
