@@ -35,6 +35,9 @@ type batch struct {
 	bytes int64
 }
 
+// explainParam selects an explanation in the response. It is no part of the query that is explained.
+const explainParam = "explain"
+
 type batchKey struct {
 	digest store.Digest
 	window time.Time
@@ -51,7 +54,7 @@ func (b *batch) add(record *Record) {
 		Kind: record.Kind, API: Placement, Version: record.Version, Text: record.Text, Options: record.Options, Reason: record.Reason,
 	}
 	if question.Kind == Candidates {
-		question.Text = record.Values.Encode()
+		question.Text = record.Values.Without(explainParam).Encode()
 	}
 	key := batchKey{question.digest(), record.At.UTC().Truncate(window)}
 	place, known := b.places[key]

@@ -11,6 +11,7 @@ package querystring
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -172,6 +173,14 @@ func (v Values) Encode() string {
 		escape(&b, pair.Value)
 	}
 	return b.String()
+}
+
+// Without returns the values of all other parameters.
+func (v Values) Without(name string) Values {
+	if !v.Has(name) {
+		return v
+	}
+	return Values{slices.DeleteFunc(slices.Clone(v.pairs), func(pair Pair) bool { return pair.Name == name })}
 }
 
 // Size returns the number of bytes of all names and values.
