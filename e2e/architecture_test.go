@@ -146,6 +146,9 @@ var packageRules = []packageRule{
 	{path: "server/fault", purpose: "errors of the domain, without HTTP"},
 	{path: "server/loglimit", purpose: "rate limit of log lines that clients can cause"},
 	{path: "server/auditlog", purpose: "the audit log: a line per write request in a file"},
+	{path: "server/explainlog", purpose: "records candidate queries that found nothing, and explains them in the background", imports: []string{
+		"server/explain", "server/loglimit", "server/microversion", "server/querystring", "server/store",
+	}},
 	{path: "server/requestlog", purpose: "attributes of requests in logs, and the log format of OpenStack", imports: []string{
 		"server/auth", "server/request",
 	}},

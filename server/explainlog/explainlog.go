@@ -94,11 +94,14 @@ type Record struct {
 	Text    string
 	Options SearchOptions
 	Reason  explain.Reason
-	// Explanation was computed for the request; nil: none was.
-	Explanation *explain.Explanation
+	// Content is the JSON of the explanation that was computed for the request; nil: none was.
+	Content json.RawMessage
 }
 
-func (r *Record) size() int64 { return int64(len(r.Text) + r.Values.Size()) }
+// text returns the size of the query.
+func (r *Record) text() int64 { return int64(len(r.Text) + r.Values.Size()) }
+
+func (r *Record) size() int64 { return r.text() + int64(len(r.Content)) }
 
 // The bounds of the queue: records, and the bytes of their queries, also while they are written. A record with a longer
 // query than maxText is dropped, so that the table stays small.
@@ -147,7 +150,7 @@ func (l *Log) Add(record Record) {
 		return
 	}
 	size := record.size()
-	if size > maxText || l.stopped.Load() || !l.reserve(size) {
+	if record.text() > maxText || l.stopped.Load() || !l.reserve(size) {
 		l.dropped.queue.Inc()
 		return
 	}

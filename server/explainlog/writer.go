@@ -71,13 +71,8 @@ func (b *batch) add(record *Record) {
 	if record.At.After(query.LastAskedAt) {
 		query.LastAskedAt = record.At
 	}
-	if made := record.Explanation; made != nil && query.Content == nil {
-		query.Content, _ = json.Marshal(made) // it has strings and finite numbers only
-		at := record.At
-		if made.MadeAt != nil {
-			at = *made.MadeAt
-		}
-		query.MadeAt = &at
+	if record.Content != nil && query.Content == nil {
+		query.Content, query.MadeAt = record.Content, &record.At
 	}
 	id, _ := uuid.Parse(strings.TrimPrefix(record.RequestID, requestPrefix)) // the server has made it
 	request := store.RecordedRequest{ID: id, AskedAt: record.At, Query: place}
