@@ -23,6 +23,8 @@ const (
 const (
 	// maxExplanations is how many explanations a server computes at the same time.
 	maxExplanations = 2
+	// grace is how much longer than the timeout a computation may take before it is canceled.
+	grace = 500 * time.Millisecond
 	// maxPlaceWait bounds the wait of a request for one of these places.
 	maxPlaceWait = 200 * time.Millisecond
 )
@@ -59,8 +61,8 @@ func NewMaker(timeout time.Duration) *Maker {
 }
 
 // Make runs the computation of an explanation when fewer than two run, and sets its time and duration. It waits for at
-// most 200 ms and then returns ErrBusy; in the background it does not wait. The context of run ends after the timeout:
-// run returns what it has by then.
+// most 200 ms and then returns ErrBusy; in the background it does not wait. run returns what it has after the timeout; its
+// context ends 500 ms later.
 func (m *Maker) Make(
 	ctx context.Context, when When, run func(context.Context) (*explain.Explanation, error),
 ) (*explain.Explanation, error) {
@@ -69,7 +71,7 @@ func (m *Maker) Make(
 	}
 	defer func() { <-m.places }()
 	start := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, m.timeout)
+	bounded, cancel := context.WithTimeout(ctx, m.timeout+grace)
 	defer cancel()
 	made, err := run(bounded)
 	if err != nil {
