@@ -262,7 +262,7 @@ type ExplanationSetContentParams struct {
 	Digest  []byte
 }
 
-// Stores the explanation of a row that has none. The digest is compared because ids begin again at 1
+// Stores the explanation of a row that has none. The digest is compared because ids restart at 1
 // after a crash of PostgreSQL.
 // Called by Store.ExplanationSetContent. Locks the row.
 // Plan: explanations_pkey, or explanations_digest_window_start_key.

@@ -1,5 +1,5 @@
 // Package explainlog records queries that found nothing, and explains them in the background and on look-up
-// (docs/contract/berth/explain.md#8-stored-explanations).
+// (docs/contract/berth/explain.md).
 //
 // A request hands over what it has in memory and never waits. One goroutine writes what all requests of a second have
 // handed over, another explains it.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/explainlog"
@@ -34,9 +32,7 @@ func StoredExplainer(
 		}
 		options.apply(&asked)
 		question := explainedQuestion(values, asked, recorded.Version)
-		err = on.WithExplanationConn(ctx, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-			in := postgres.NewSnapshot(conn)
-			defer func() { _ = in.Close() }() // it has changed nothing
+		err = on.InExplanationSnapshot(ctx, func(ctx context.Context, in *postgres.Snapshot) (err error) {
 			made, err = explainer.Explain(ctx, in, question, limit)
 			return err
 		})

@@ -86,7 +86,7 @@ func (s *Store) ExplanationRecord(
 		return nil, nil, err
 	}
 	stored, isNew = make([]StoredQuery, len(queries)), make([]bool, len(queries))
-	err = s.WithExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) error {
+	err = s.withExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) error {
 		rows, err := s.queries.ExplanationRecord(ctx, on, encoded, ids)
 		for _, row := range rows {
 			stored[row.Place] = StoredQuery{row.ID, queries[row.Place].Digest}
@@ -97,9 +97,9 @@ func (s *Store) ExplanationRecord(
 	return stored, isNew, err
 }
 
-// WithExplanationConn calls do with the connection for explanations, and releases it afterwards. After an error the
+// withExplanationConn calls do with the connection for explanations, and releases it afterwards. After an error the
 // connection is closed: it may lead to a server that has become a standby.
-func (s *Store) WithExplanationConn(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
+func (s *Store) withExplanationConn(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
 	err := s.explanations.WithConn(ctx, do)
 	if err != nil {
 		s.explanations.Reset()
@@ -107,9 +107,18 @@ func (s *Store) WithExplanationConn(ctx context.Context, do func(context.Context
 	return err
 }
 
+// InExplanationSnapshot calls do with a snapshot on the connection for explanations.
+func (s *Store) InExplanationSnapshot(ctx context.Context, do func(context.Context, *postgres.Snapshot) error) error {
+	return s.withExplanationConn(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		in := postgres.NewSnapshot(conn)
+		defer func() { _ = in.Close() }() // it has changed nothing
+		return do(ctx, in)
+	})
+}
+
 // ExplanationSetContent stores the explanation of a query, unless it has one.
 func (s *Store) ExplanationSetContent(ctx context.Context, of StoredQuery, content json.RawMessage, madeAt time.Time) error {
-	return s.WithExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) error {
+	return s.withExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) error {
 		return s.queries.ExplanationSetContent(ctx, on, db.ExplanationSetContentParams{
 			ID: of.ID, Digest: of.Digest[:], Content: content, MadeAt: madeAt,
 		})
@@ -129,7 +138,7 @@ func (s *Store) ExplanationClean(ctx context.Context, keep time.Duration, maxReq
 	}
 	for _, step := range steps {
 		for deleted := int64(cleanStep); deleted == cleanStep; {
-			err := s.WithExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) (err error) {
+			err := s.withExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) (err error) {
 				deleted, err = step(ctx, on)
 				return err
 			})

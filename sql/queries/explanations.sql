@@ -42,7 +42,7 @@ WITH asked AS MATERIALIZED (
 )
 SELECT stored.place::int AS place, stored.id::bigint AS id, stored.is_new::bool AS is_new FROM stored ORDER BY stored.place;
 
--- Stores the explanation of a row that has none. The digest is compared because ids begin again at 1
+-- Stores the explanation of a row that has none. The digest is compared because ids restart at 1
 -- after a crash of PostgreSQL.
 -- Called by Store.ExplanationSetContent. Locks the row.
 -- Plan: explanations_pkey, or explanations_digest_window_start_key.
