@@ -33,8 +33,8 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
-		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/forwarded",
-		"server/keystone", "server/migrate", "server/policy", "server/postgres", "server/spool",
+		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/explainlog",
+		"server/forwarded", "server/keystone", "server/migrate", "server/placement", "server/policy", "server/postgres", "server/spool",
 		"server/store", "server/tracing",
 	}},
 	{path: "internal/admin", purpose: "administration commands: database, import and export, policy, documents", driver: true, imports: []string{
@@ -66,7 +66,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/config", purpose: "the settings of the server: tables, `placement.conf`, validation", driver: true, imports: []string{
 		"internal/frame", "internal/osloconf", "internal/setting", "server", "server/auditlog",
-		"server/cluster", "server/conductor", "server/cors", "server/keystone", "server/migrate",
+		"server/cluster", "server/conductor", "server/cors", "server/explainlog", "server/keystone", "server/migrate",
 		"server/placement", "server/policy", "server/postgres", "server/route", "server/spool",
 	}},
 	{path: "internal/setting", purpose: "definition and parsing of a setting", imports: []string{"internal/frame"}},
@@ -81,7 +81,7 @@ var packageRules = []packageRule{
 	{path: "internal/terminal", purpose: "escaped text, width and colors of terminals"},
 	{path: "server", purpose: "assembles the middleware and mounts the APIs", imports: []string{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates",
-		"server/cors", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
+		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
 		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/request",
 		"server/requestlog", "server/route", "server/spool", "server/store",
 	}},
@@ -90,8 +90,8 @@ var packageRules = []packageRule{
 		"server/policy", "server/querystring", "server/request", "server/store",
 	}},
 	{path: "server/placement", purpose: "operations of the Placement API", imports: []string{
-		"server/apierr", "server/auditlog", "server/candidates", "server/fault", "server/jsonbody",
-		"server/microversion", "server/policy", "server/querystring", "server/request", "server/route",
+		"server/apierr", "server/auditlog", "server/candidates", "server/explain", "server/explainlog", "server/fault",
+		"server/jsonbody", "server/microversion", "server/policy", "server/postgres", "server/querystring", "server/request", "server/route",
 		"server/store", "server/uuidlike",
 	}},
 	{path: "server/baremetal", purpose: "operations of the Bare Metal API", imports: []string{
@@ -146,6 +146,9 @@ var packageRules = []packageRule{
 	{path: "server/fault", purpose: "errors of the domain, without HTTP"},
 	{path: "server/loglimit", purpose: "rate limit of log lines that clients can cause"},
 	{path: "server/auditlog", purpose: "the audit log: a line per write request in a file"},
+	{path: "server/explainlog", purpose: "records candidate queries that found nothing, and explains them in the background", imports: []string{
+		"server/explain", "server/loglimit", "server/microversion", "server/querystring", "server/store",
+	}},
 	{path: "server/requestlog", purpose: "attributes of requests in logs, and the log format of OpenStack", imports: []string{
 		"server/auth", "server/request",
 	}},

@@ -91,6 +91,8 @@ var accessRows = []struct {
 	{"GET /resource_providers/{uuid}/traits", "placement:resource_providers:traits:list", usual},
 	{"PUT /resource_providers/{uuid}/traits", "placement:resource_providers:traits:update", usual},
 	{"GET /resource_providers/{uuid}/usages", "placement:resource_providers:usages", usual},
+	{"GET /explanations", "berth:explanations:list", usual},
+	{"GET /explanations/{request_id}", "berth:explanations:show", usual},
 	{"GET /traits", "placement:traits:list", usual},
 	{"DELETE /traits/{name}", "placement:traits:delete", usual},
 	{"GET /traits/{name}", "placement:traits:show", usual},

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/request"
 )
@@ -26,7 +27,7 @@ type metrics struct {
 	roundTrips *prometheus.CounterVec
 	conflicts  *prometheus.CounterVec
 	candidates prometheus.Histogram
-	empty      prometheus.Counter
+	empty      *prometheus.CounterVec
 	inFlight   prometheus.Gauge
 	cut        *prometheus.CounterVec
 	versions   versionLabels
@@ -60,9 +61,9 @@ func newMetrics(options Options) *metrics {
 		candidates: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "berth_allocation_candidates_returned", Help: "Number of allocation candidates in a response.", Buckets: candidateBuckets,
 		}),
-		empty: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_allocation_candidates_empty_total", Help: "Number of allocation candidate queries without a result.",
-		}),
+		empty: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_allocation_candidates_empty_total", Help: "Number of allocation candidate queries without a result, by reason.",
+		}, []string{"reason"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_http_requests_in_flight", Help: "Number of requests being served.",
 		}),
@@ -74,6 +75,10 @@ func newMetrics(options Options) *metrics {
 	for _, reason := range []string{cutStalled, cutGone, cutInternal} {
 		m.cut.WithLabelValues(reason)
 	}
+	for _, reason := range explainlog.Reasons {
+		m.empty.WithLabelValues(string(reason))
+	}
+	m.registry.MustRegister(options.Explanations.Collectors()...)
 	m.registry.MustRegister(m.requests, m.durations, m.roundTrips, m.conflicts, m.candidates, m.empty, m.inFlight, m.cut,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(options.Observability), statementCollector{options.Store.Pool()}, poolCollector{options.Store.Pool()}, auditCollector{options.AuditLog})
@@ -123,8 +128,8 @@ func (m *metrics) observe(w *responseRecorder, trips int64, took time.Duration) 
 		m.conflicts.WithLabelValues(operation, conflictCode(w.info)).Inc()
 	case w.status == http.StatusOK && slices.Contains(candidateOperations, operation):
 		m.candidates.Observe(float64(w.info.Candidates))
-		if w.info.Candidates == 0 {
-			m.empty.Inc()
+		if w.info.EmptyReason != "" {
+			m.empty.WithLabelValues(w.info.EmptyReason).Inc()
 		}
 	}
 }

@@ -180,7 +180,8 @@ func TestMetrics_AfterTraffic_ReportAllCollectors(t *testing.T) {
 		{1, "berth_http_conflicts_total", []string{"operation", "inventory-replace", "code", "placement.concurrent_update"}},
 		{1, "berth_http_conflicts_total", []string{"operation", "allocation-replace", "code", "placement.undefined_code"}},
 		{2, "berth_allocation_candidates_returned", nil},
-		{1, "berth_allocation_candidates_empty_total", nil},
+		{1, "berth_allocation_candidates_empty_total", []string{"reason", "no_tree"}},
+		{0, "berth_allocation_candidates_empty_total", []string{"reason", "together"}},
 		{2, "berth_http_request_duration_seconds", []string{"api", "placement", "operation", "candidate-list", "microversion", "1.39"}},
 		{1, "berth_http_request_duration_seconds", []string{"api", "baremetal", "operation", "node-list", "microversion", "1.60"}},
 		{1, "berth_build_info", []string{"version", "1.2.3", "revision", "abcdef"}},
@@ -223,8 +224,10 @@ func TestMetrics_CandidateSearch_CountedAsQuery(t *testing.T) {
 	answer := s.ask(http.MethodPost, "/allocation_candidates", strings.NewReader(`{"groups": {"": {"resources": {"VCPU": 1}}}}`),
 		"Content-Type", "application/json", "OpenStack-API-Version", "placement 1.39, berth 1.1")
 	got := s.metrics()
-	for _, name := range []string{"berth_allocation_candidates_returned", "berth_allocation_candidates_empty_total"} {
-		if found := value(t, got, name); found != 1 || answer.Code != http.StatusOK {
+	for name, labels := range map[string][]string{
+		"berth_allocation_candidates_returned": nil, "berth_allocation_candidates_empty_total": {"reason", "no_tree"},
+	} {
+		if found := value(t, got, name, labels...); found != 1 || answer.Code != http.StatusOK {
 			t.Errorf("%s = %v, want 1; status = %d: %s", name, found, answer.Code, answer.Body)
 		}
 	}

@@ -31,6 +31,9 @@ func (f *frontHandler) logLine(w *responseRecorder, info *request.Info, trips in
 		slog.String("microversion", info.Microversion), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
 		slog.Duration("duration", took), slog.Int64("sql_round_trips", trips),
 	}
+	if info.EmptyReason != "" {
+		attributes = append(attributes, slog.String("reason", info.EmptyReason))
+	}
 	attributes = append(attributes, callerAttributes(auth.From(ctx))...)
 	attributes = append(attributes, slog.String("query", requestlog.Bounded(info.RawQuery, maxQuery)))
 	f.log.LogAttrs(ctx, slog.LevelInfo, "request", attributes...)

@@ -19,6 +19,7 @@ import (
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/cors"
+	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/loglimit"
 	"github.com/berthd/berth/server/microversion"
@@ -42,6 +43,9 @@ type Options struct {
 	Policy, BaremetalPolicy *policy.Policy
 	// AuditLog receives a line for each write request; nil: there is no audit log.
 	AuditLog *auditlog.Log
+	// Explanations records candidate queries that found nothing, and explains them; nil: none are recorded. The caller
+	// starts and closes it.
+	Explanations *explainlog.Log
 	// Limits bounds the load.
 	Limits Limits
 	// Spool buffers responses until their clients have read them; nil: in memory, without a limit.
@@ -61,7 +65,7 @@ type Options struct {
 	Bodies route.BodyLimits
 	// RequestTimeout cancels a request and its database queries; 0: never.
 	RequestTimeout time.Duration
-	// Placement has the options of the Placement API, whose Store and Search New sets.
+	// Placement has the options of the Placement API, whose Store, Search and Explanations New sets.
 	Placement placement.Options
 	// Baremetal has the options of the Bare Metal API, whose Store and Extension New sets; nil: paths below /v1
 	// are not found.
@@ -102,6 +106,9 @@ func New(options Options) Handlers {
 	options.Prefix = strings.TrimSuffix(options.Prefix, "/")
 	if options.Spool == nil {
 		options.Spool, _ = spool.New(spool.Options{}) // without a directory it cannot fail
+	}
+	if options.Explanations == nil {
+		options.Explanations = explainlog.New(explainlog.Options{Store: options.Store, Log: options.Log})
 	}
 	bodies := route.NewBudget(options.Bodies.Memory, options.Limits.Queue, options.Limits.Wait)
 	metrics, limiter := newMetrics(options), newLimiter(options.Limits, options.Spool)
@@ -150,6 +157,7 @@ func placementTable(options Options, bodies *route.Budget) *route.Table {
 	if api.Store = options.Store; api.Store != nil && api.Search == nil {
 		api.Search = candidates.New(api.Store.Pool())
 	}
+	api.Explanations = options.Explanations
 	return route.New(placement.Operations(api), route.Options{
 		API:    placement.API(),
 		Policy: cmp.Or(options.Policy, policy.New(policy.Defaults())),

@@ -4934,6 +4934,178 @@ ALTER TABLE public.consumers ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 );
 
 --
+-- Name: explanation_requests; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.explanation_requests (
+    request_id uuid NOT NULL,
+    global_request_id uuid,
+    explanation_id bigint NOT NULL,
+    asked_at timestamp with time zone NOT NULL
+);
+
+--
+-- Name: TABLE explanation_requests; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.explanation_requests IS 'The requests with an empty result. A row without its explanation is ignored. Unlogged, like explanations.';
+
+--
+-- Name: COLUMN explanation_requests.request_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanation_requests.request_id IS 'Id of the request, without its "req-".';
+
+--
+-- Name: COLUMN explanation_requests.global_request_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanation_requests.global_request_id IS 'Id that the client sent for a chain of requests, likewise; null without one.';
+
+--
+-- Name: COLUMN explanation_requests.explanation_id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanation_requests.explanation_id IS 'Row of explanations.';
+
+--
+-- Name: COLUMN explanation_requests.asked_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanation_requests.asked_at IS 'Time of the request.';
+
+--
+-- Name: explanations; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.explanations (
+    id bigint NOT NULL,
+    digest bytea NOT NULL,
+    window_start timestamp with time zone NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    api text NOT NULL COLLATE pg_catalog."C",
+    microversion text NOT NULL COLLATE pg_catalog."C",
+    berth text COLLATE pg_catalog."C",
+    question text NOT NULL,
+    options jsonb NOT NULL,
+    reason text NOT NULL COLLATE pg_catalog."C",
+    requests bigint NOT NULL,
+    first_asked_at timestamp with time zone NOT NULL,
+    last_asked_at timestamp with time zone NOT NULL,
+    content jsonb,
+    made_at timestamp with time zone
+);
+
+--
+-- Name: TABLE explanations; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.explanations IS 'Empty results that clients received, and explanations of them: a row for equal queries in five minutes. Unlogged: no WAL, and nothing on standbys; empty after a crash and after a failover. Nothing depends on it.';
+
+--
+-- Name: COLUMN explanations.id; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.id IS 'Internal key.';
+
+--
+-- Name: COLUMN explanations.digest; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.digest IS 'SHA-256 of kind, api, microversion, berth, question and options.';
+
+--
+-- Name: COLUMN explanations.window_start; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.window_start IS 'Start of the five minutes, a multiple of five minutes.';
+
+--
+-- Name: COLUMN explanations.kind; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.kind IS 'Kind of the explanation: candidates or claim.';
+
+--
+-- Name: COLUMN explanations.api; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.api IS 'API of the requests: placement.';
+
+--
+-- Name: COLUMN explanations.microversion; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.microversion IS 'Microversion of the requests.';
+
+--
+-- Name: COLUMN explanations.berth; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.berth IS 'Version of the extensions; null without one.';
+
+--
+-- Name: COLUMN explanations.question; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.question IS 'Query string of the requests; of a claim its JSON.';
+
+--
+-- Name: COLUMN explanations.options; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.options IS 'Settings of the server that took part in the search.';
+
+--
+-- Name: COLUMN explanations.reason; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.reason IS 'Reason that the search reported, the label of the metric.';
+
+--
+-- Name: COLUMN explanations.requests; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.requests IS 'Number of recorded requests.';
+
+--
+-- Name: COLUMN explanations.first_asked_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.first_asked_at IS 'Time of the first of them.';
+
+--
+-- Name: COLUMN explanations.last_asked_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.last_asked_at IS 'Time of the last of them.';
+
+--
+-- Name: COLUMN explanations.content; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.content IS 'The explanation; null until it is computed.';
+
+--
+-- Name: COLUMN explanations.made_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.explanations.made_at IS 'Time at which the explanation was computed; null until then.';
+
+--
+-- Name: explanations_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.explanations ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.explanations_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+--
 -- Name: import_anomalies; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -5792,6 +5964,27 @@ ALTER TABLE ONLY public.consumers
     ADD CONSTRAINT consumers_uuid_key UNIQUE (uuid);
 
 --
+-- Name: explanation_requests explanation_requests_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.explanation_requests
+    ADD CONSTRAINT explanation_requests_pkey PRIMARY KEY (request_id);
+
+--
+-- Name: explanations explanations_digest_window_start_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.explanations
+    ADD CONSTRAINT explanations_digest_window_start_key UNIQUE (digest, window_start);
+
+--
+-- Name: explanations explanations_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.explanations
+    ADD CONSTRAINT explanations_pkey PRIMARY KEY (id);
+
+--
 -- Name: import_anomalies import_anomalies_pkey; Type: CONSTRAINT; Schema: public; Owner: -
 --
 
@@ -6038,6 +6231,42 @@ CREATE INDEX consumers_project_id_idx ON public.consumers USING btree (project_i
 --
 
 COMMENT ON INDEX public.consumers_project_id_idx IS 'Consumers of a project, and of a user in it.';
+
+--
+-- Name: explanation_requests_asked_at_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX explanation_requests_asked_at_idx ON public.explanation_requests USING btree (asked_at);
+
+--
+-- Name: INDEX explanation_requests_asked_at_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.explanation_requests_asked_at_idx IS 'The oldest rows, which are deleted first.';
+
+--
+-- Name: explanation_requests_global_request_id_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX explanation_requests_global_request_id_idx ON public.explanation_requests USING btree (global_request_id) WHERE (global_request_id IS NOT NULL);
+
+--
+-- Name: INDEX explanation_requests_global_request_id_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.explanation_requests_global_request_id_idx IS 'The requests with a global request id.';
+
+--
+-- Name: explanations_last_asked_at_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX explanations_last_asked_at_idx ON public.explanations USING btree (last_asked_at);
+
+--
+-- Name: INDEX explanations_last_asked_at_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.explanations_last_asked_at_idx IS 'The oldest rows, which are deleted first.';
 
 --
 -- Name: import_anomalies_kind_idx; Type: INDEX; Schema: public; Owner: -

@@ -134,12 +134,12 @@ func (s *Settings) Waits() migrate.Waits {
 // connectionBudget is the maximum number of sessions of a server on the primary, by purpose.
 // docs/postgresql-operations.md has the same table.
 type connectionBudget struct {
-	Pool, Metrics, Listen, Conductor, migrations int64
+	Pool, Metrics, Explanations, Listen, Conductor, migrations int64
 }
 
 // ConnectionBudget returns the maximum number of sessions of a server with these settings.
 func (s *Settings) ConnectionBudget() connectionBudget {
-	made := connectionBudget{Pool: s.DBMaxConnections, Metrics: 2, migrations: 3}
+	made := connectionBudget{Pool: s.DBMaxConnections, Metrics: 2, Explanations: 1, migrations: 3}
 	if s.BaremetalBackend != BaremetalOff {
 		made.Listen = 2    // its conductor, and clients that wait for allocations
 		made.Conductor = 2 // heartbeats and takeover
@@ -150,7 +150,7 @@ func (s *Settings) ConnectionBudget() connectionBudget {
 // Total returns the maximum number of concurrent sessions. Migrations end before the server opens
 // the pool.
 func (b connectionBudget) Total() int64 {
-	return max(b.migrations, b.Pool+b.Metrics+b.Listen+b.Conductor)
+	return max(b.migrations, b.Pool+b.Metrics+b.Explanations+b.Listen+b.Conductor)
 }
 
 // maxApplicationName is the maximum length of an application_name in PostgreSQL, in bytes.

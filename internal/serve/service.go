@@ -16,9 +16,11 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auditlog"
 	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/keystone"
 	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/spool"
@@ -41,7 +43,8 @@ type service struct {
 	// certificates is nil without TLS.
 	certificates *open.Certificates
 	// keystone is nil without --auth keystone.
-	keystone *keystone.Authenticator
+	keystone     *keystone.Authenticator
+	explanations *explainlog.Log
 	// conductor is nil without the Bare Metal API.
 	conductor *conductorRun
 	http      *http.Server
@@ -176,6 +179,12 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 	if err := s.authenticate(ctx, &options); err != nil {
 		return server.Handlers{}, err
 	}
+	s.explanations = explainlog.New(explainlog.Options{
+		Settings: s.Settings.Explain, Store: s.store, Log: s.log,
+		Explain: placement.StoredExplainer(s.store, s.Settings.Placement.Candidates, s.Settings.Explain.Timeout),
+	})
+	options.Explanations = s.explanations
+	s.explanations.Start()
 	return server.New(options), nil
 }
 
@@ -215,7 +224,7 @@ func (s *service) warnOfPlanner(ctx context.Context) error {
 func (s *service) logConnections(application string) {
 	budget := s.Settings.ConnectionBudget()
 	s.log.Info("connections to PostgreSQL", "application_name", application, "max_total", budget.Total(),
-		"max_pool", budget.Pool, "max_writes", s.store.Pool().WriteStat().Max, "max_metrics", budget.Metrics, "max_listen", budget.Listen, "max_conductor", budget.Conductor,
+		"max_pool", budget.Pool, "max_writes", s.store.Pool().WriteStat().Max, "max_metrics", budget.Metrics, "max_explanations", budget.Explanations, "max_listen", budget.Listen, "max_conductor", budget.Conductor,
 		"replicas", len(s.Settings.ReplicaURLs))
 }
 
@@ -255,6 +264,9 @@ func (s *service) reload() {
 // context ends: their requests are canceled already, and the database must still be closed.
 func (s *service) close(ctx context.Context) error {
 	s.stopConductor(ctx)
+	if s.explanations != nil {
+		s.explanations.Close(ctx)
+	}
 	defer s.stopWatching(ctx)()
 	if s.store != nil {
 		closed := make(chan struct{})

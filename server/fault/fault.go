@@ -62,6 +62,12 @@ const (
 	CodeExtensionUnknownGroup = "berth.query.unknown_group"
 )
 
+// These are the error codes of explanations and of pages of lists in Berth's extensions.
+const (
+	CodeExplanationNotFound = "berth.explanation.not_found"
+	CodePageBadMarker       = "berth.page.bad_marker"
+)
+
 // Error is a violated rule with a text for the client.
 type Error struct {
 	Kind Kind

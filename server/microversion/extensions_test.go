@@ -68,7 +68,7 @@ func TestMicroversion_ExtensionWithPlacement_NeedsNewest(t *testing.T) {
 		"placement 1.39":              {microversion.Max, ""},
 		"placement 1.39, berth 1.1":   {microversion.Berth(1), ""},
 		"placement latest, berth 1.1": {microversion.Berth(1), ""},
-		"berth latest,placement 1.39": {microversion.Berth(1), ""},
+		"berth latest,placement 1.39": {microversion.Berth(uint8(microversion.ExtensionMax)), ""},
 		"placement 1.36, berth 1.1":   {microversion.V(36), text + "placement 1.36."},
 		"placement 1.036, berth 1.1":  {microversion.V(36), text + "placement 1.36."},
 		"placement 1.0,berth 1.1":     {microversion.Min, text + "placement 1.0."},

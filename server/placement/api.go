@@ -106,6 +106,9 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		codes = append(codes, fault.CodeExtensionUnsupported, fault.CodeExtensionCombination, fault.CodeExtensionBadValue,
 			fault.CodeExtensionConflict, fault.CodeExtensionDuplicateKey, fault.CodeExtensionUnknownGroup)
 	}
+	if at >= explainExtension {
+		codes = append(codes, fault.CodeExplanationNotFound, fault.CodePageBadMarker)
+	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]
 	item.Properties["code"] = &huma.Schema{

@@ -29,7 +29,12 @@ type candidateStream struct {
 	first  []byte
 	next   func() ([]byte, error, bool)
 	stop   func()
+	// isSent reports that the whole response was written.
+	isSent bool
 }
+
+// isEmpty reports that the response was written and has no candidate.
+func (s *candidateStream) isEmpty() bool { return s.isSent && s.writer.count == 0 }
 
 // startCandidates encodes the first chunk. If that fails, it closes the source.
 func startCandidates(
@@ -74,6 +79,7 @@ func (s *candidateStream) send(to huma.Context) {
 		chunk, err, more = s.next()
 	}
 	request.From(to.Context()).Candidates = s.writer.count
+	s.isSent = true
 }
 
 // close releases the database connection and returns the buffer to the pool.

@@ -130,7 +130,12 @@ func (o *operations) answerCandidates(
 	if err != nil {
 		return nil, candidateListFaults.Translate(err)
 	}
-	made := &candidateAnswer{Body: stream.send}
+	made := &candidateAnswer{Body: func(to huma.Context) {
+		stream.send(to)
+		if stream.isEmpty() {
+			o.recordEmpty(ctx, values, explanation, emptyReason(found))
+		}
+	}}
 	made.LastModified, made.CacheControl = cacheHeaders(ctx, now())
 	return made, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/request"
@@ -32,6 +33,8 @@ type Options struct {
 	// create, whose requests do not contain them.
 	IncompleteProject, IncompleteUser string
 	Candidates                        CandidateOptions
+	// Explanations records queries without candidates; nil: nothing is recorded.
+	Explanations *explainlog.Log
 }
 
 type operations struct {
@@ -41,6 +44,7 @@ type operations struct {
 	incompleteProject string
 	incompleteUser    string
 	candidates        CandidateOptions
+	explanations      *explainlog.Log
 }
 
 // Operations returns the operations of the API, which are the rows of the route table. The order of methods on a path
@@ -48,13 +52,16 @@ type operations struct {
 func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, search: options.Search, explainer: explain.New(options.Search), candidates: options.Candidates,
-		incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser,
+		incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser, explanations: options.Explanations,
+	}
+	if o.explanations == nil {
+		o.explanations = explainlog.New(explainlog.Options{Store: options.Store})
 	}
 	var all []*route.Operation
 	for _, resource := range [][]*route.Operation{
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
-		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(),
+		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}
@@ -71,6 +78,8 @@ const (
 	tagCandidates  = "Allocation candidates"
 	tagUsages      = "Usages"
 	tagVersions    = "Versions"
+
+	tagExplanations = "Explanations"
 )
 
 // Tags returns the descriptions of the groups of operations in the documents.
@@ -85,6 +94,7 @@ func Tags() []*huma.Tag {
 		{Name: tagAllocations, Description: "Amounts that consumers hold on providers."},
 		{Name: tagCandidates, Description: "Sets of allocations that satisfy a query."},
 		{Name: tagUsages, Description: "Sums of allocations."},
+		{Name: tagExplanations, Description: "Why queries found nothing."},
 	}
 }
 

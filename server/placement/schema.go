@@ -73,6 +73,13 @@ func Schemas() map[string]string {
 		"ProviderSummary":   "The inventories, usage and traits of a provider.",
 		"SummaryResource":   "The capacity and the used amount of a resource class.",
 
+		"Explanations":        "Recorded requests without a result, and their explanations.",
+		"RecordedExplanation": "A request without a result, and its explanation.",
+		"ExplanationOptions":  "Settings of the server that took part in a search.",
+		"EqualQueries":        "The number of equal queries, and when they were sent.",
+		"ExplanationList":     "A page of queries without a result.",
+		"ListedExplanation":   "A query without a result, as one or several requests have sent it.",
+
 		"Inventories":             "All inventories of a provider.",
 		"InventoriesReplace":      "All new inventories of a provider.",
 		"Inventory":               "The inventory of a resource class on a provider: its amount and the rules of allocation.",

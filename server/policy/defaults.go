@@ -80,6 +80,10 @@ var defaults = append([]registered{
 	// Only services may reshape: a reshape can invalidate the state that services cache, and users have no
 	// need for it. This is the only operation where the new defaults take a permission away from admin.
 	{Reshape, "rule:" + ServiceAPI, "", projectScope},
+
+	{ExplanationsList, usualRule, "", projectScope},
+	{ExplanationsShow, usualRule, "", projectScope},
+	{ExplanationsMake, usualRule, "", projectScope},
 }, baremetalDefaults...)
 
 // parsed returns the default as a tree.

@@ -88,6 +88,10 @@ var matrix = []struct{ rule, enforced, legacy string }{
 
 	{"placement:resource_providers:allocations:list", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"placement:allocation_candidates:list", "yyy --- -- ss -", "yyy --- -- ss -"},
+	{"berth:explanations:list", "yyy --- -- ss -", "yyy --- -- ss -"},
+	{"berth:explanations:show", "yyy --- -- ss -", "yyy --- -- ss -"},
+	{"berth:explanations:make", "yyy --- -- ss -", "yyy --- -- ss -"},
+
 	{"placement:reshaper:reshape", "-yy --- -- ss -", "yyy --- -- ss -"},
 
 	// These rows have no owner or lessee; with them, e2e compares each decision with ironic's.

@@ -47,6 +47,11 @@ const (
 	ProviderAllocationsList = "placement:resource_providers:allocations:list" // GET .../{p}/allocations
 	CandidatesList          = "placement:allocation_candidates:list"          // GET /allocation_candidates
 	Reshape                 = "placement:reshaper:reshape"                    // POST /reshaper
+
+	// The rules of Berth's extensions. ExplanationsMake is asked in addition, for an explanation in a response.
+	ExplanationsList = "berth:explanations:list" // GET /explanations
+	ExplanationsShow = "berth:explanations:show" // GET /explanations/{request_id}
+	ExplanationsMake = "berth:explanations:make" // the parameter explain of allocation candidates
 )
 
 // The names of the base rules, which the rules of operations refer to.

@@ -101,12 +101,22 @@ func (s *SidePool) reset() {
 // WithMonitorConn calls do with a connection for probes and metrics, and releases it afterwards. The context of do ends
 // when p is closed.
 func (p *Pool) WithMonitorConn(ctx context.Context, do func(context.Context, *pgx.Conn) error) error {
-	pool, open, err := p.monitor.get()
+	return p.monitor.WithConn(ctx, func(ctx context.Context, conn *pgxpool.Conn) error { return do(ctx, conn.Conn()) })
+}
+
+// WithConn calls do with a connection of the side pool, and releases it afterwards. The context of do ends when the pool
+// is closed.
+func (s *SidePool) WithConn(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
+	pool, open, err := s.get()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(open, cancel)()
-	return pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return do(ctx, conn.Conn()) })
+	return pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return do(ctx, conn) })
 }
+
+// Reset closes the connections of the side pool after their current use. The next use connects again, perhaps to another
+// server.
+func (s *SidePool) Reset() { s.reset() }

@@ -11,6 +11,7 @@ package querystring
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -157,4 +158,47 @@ func (v Values) Names() []string {
 		}
 	}
 	return names
+}
+
+// Encode returns a query that Parse reads as the same values. It escapes only what it must: commas, colons and other
+// characters of the grammars of values stay readable.
+func (v Values) Encode() string {
+	var b strings.Builder
+	for i, pair := range v.pairs {
+		if i > 0 {
+			b.WriteByte('&')
+		}
+		escape(&b, pair.Name)
+		b.WriteByte('=')
+		escape(&b, pair.Value)
+	}
+	return b.String()
+}
+
+// Without returns the values of all other parameters.
+func (v Values) Without(name string) Values {
+	if !v.Has(name) {
+		return v
+	}
+	return Values{slices.DeleteFunc(slices.Clone(v.pairs), func(pair Pair) bool { return pair.Name == name })}
+}
+
+// Size returns the number of bytes of all names and values.
+func (v Values) Size() int {
+	size := 0
+	for _, pair := range v.pairs {
+		size += len(pair.Name) + len(pair.Value)
+	}
+	return size
+}
+
+func escape(b *strings.Builder, text string) {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~:,!*()/@$;", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(b, "%%%02X", c)
+		}
+	}
 }

@@ -59,6 +59,8 @@ type Info struct {
 	OutcomeUnknown bool
 	// Candidates is the number of allocation candidates in the response.
 	Candidates int
+	// EmptyReason is the reason why a candidate query found nothing; empty for other responses.
+	EmptyReason string
 }
 
 // Baremetal is the Service of the Bare Metal API.

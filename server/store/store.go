@@ -19,6 +19,8 @@ type Store struct {
 	queries *db.Queries
 	// conductors are the connections of this process's conductor.
 	conductors *postgres.SidePool
+	// explanations is the connection that records and computes explanations in the background.
+	explanations *postgres.SidePool
 }
 
 // Open opens the connections to a database and returns their store. It returns an error if the database does not
@@ -29,7 +31,10 @@ func Open(ctx context.Context, options postgres.Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{pool: pool, queries: db.New(), conductors: pool.NewSidePool(conductorConnections)}, nil
+	return &Store{
+		pool: pool, queries: db.New(), conductors: pool.NewSidePool(conductorConnections),
+		explanations: pool.NewSidePool(explanationConnections),
+	}, nil
 }
 
 // Pool returns the connections.
