@@ -114,6 +114,9 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/candidates/combine", purpose: "combines providers of a tree into candidates"},
 	{path: "server/candidates/split", purpose: "distributes amounts over several providers of a tree"},
+	{path: "server/explain", purpose: "explains what the search finds: what each condition leaves, nearest trees, changes that help", imports: []string{
+		"gen/db", "server/candidates", "server/fault", "server/postgres", "server/store",
+	}},
 	{path: "server/inprocess", purpose: "the server inside another process, as an HTTP transport", imports: []string{
 		"server", "server/migrate", "server/postgres", "server/store",
 	}},
