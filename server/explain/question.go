@@ -24,7 +24,11 @@ const (
 	stepSize        = "size"
 	stepReserved    = "reserved"
 	stepUsed        = "used"
+	stepSplit       = "split"
 )
+
+// splitStep fails if providers together have too little of an amount. It is no step of a provider.
+var splitStep = step{kind: stepSplit}
 
 // part is what one provider must meet: a suffixed group, or a class of the unsuffixed group. Equal groups are one part.
 type part struct {
@@ -47,7 +51,7 @@ type step struct {
 // isOfInventory reports whether a step is one of an amount.
 func (s *step) isOfInventory() bool {
 	switch s.kind {
-	case stepInventory, stepUnits, stepSize, stepReserved, stepUsed:
+	case stepInventory, stepUnits, stepSize, stepReserved, stepUsed, stepSplit:
 		return true
 	}
 	return false
@@ -155,7 +159,7 @@ func (q *question) qualities(group *candidates.Group, suffixed bool) (steps []st
 	}
 	for _, set := range group.Required {
 		at := q.add(condition{traits: [][]string{set}})
-		if suffixed || len(group.Resources) == 1 && len(q.query.CanSplit) == 0 {
+		if suffixed || len(group.Resources) == 1 && !slices.Contains(q.query.CanSplit, group.Resources[0].Class) {
 			steps = append(steps, step{stepRequired, strings.Join(set, ","), at})
 		} else if !slices.Contains(q.sets, at) {
 			q.sets = append(q.sets, at)
