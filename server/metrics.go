@@ -28,6 +28,7 @@ type metrics struct {
 	conflicts  *prometheus.CounterVec
 	candidates prometheus.Histogram
 	empty      *prometheus.CounterVec
+	refused    *prometheus.CounterVec
 	inFlight   prometheus.Gauge
 	cut        *prometheus.CounterVec
 	versions   versionLabels
@@ -64,6 +65,9 @@ func newMetrics(options Options) *metrics {
 		empty: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_allocation_candidates_empty_total", Help: "Number of allocation candidate queries without a result, by reason.",
 		}, []string{"reason"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_claims_refused_total", Help: "Number of claims that did not fit, by reason.",
+		}, []string{"reason"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_http_requests_in_flight", Help: "Number of requests being served.",
 		}),
@@ -78,8 +82,11 @@ func newMetrics(options Options) *metrics {
 	for _, reason := range explainlog.Reasons {
 		m.empty.WithLabelValues(string(reason))
 	}
+	for _, reason := range explainlog.ClaimReasons {
+		m.refused.WithLabelValues(string(reason))
+	}
 	m.registry.MustRegister(options.Explanations.Collectors()...)
-	m.registry.MustRegister(m.requests, m.durations, m.roundTrips, m.conflicts, m.candidates, m.empty, m.inFlight, m.cut,
+	m.registry.MustRegister(m.requests, m.durations, m.roundTrips, m.conflicts, m.candidates, m.empty, m.refused, m.inFlight, m.cut,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(options.Observability), statementCollector{options.Store.Pool()}, poolCollector{options.Store.Pool()}, auditCollector{options.AuditLog})
 	if options.Observability.Tokens != nil {
@@ -126,6 +133,9 @@ func (m *metrics) observe(w *responseRecorder, trips int64, took time.Duration) 
 	switch {
 	case w.status == http.StatusConflict:
 		m.conflicts.WithLabelValues(operation, conflictCode(w.info)).Inc()
+		if w.info.ConflictReason != "" {
+			m.refused.WithLabelValues(w.info.ConflictReason).Inc()
+		}
 	case w.status == http.StatusOK && slices.Contains(candidateOperations, operation):
 		m.candidates.Observe(float64(w.info.Candidates))
 		if w.info.EmptyReason != "" {

@@ -25,9 +25,12 @@ type Explanation struct {
 	Nearest             []Tree       `json:"nearest,omitzero"`
 	Relaxations         []Relaxation `json:"relaxations,omitzero"`
 	RelaxationsComplete *bool        `json:"relaxations_complete,omitempty"`
-	Incomplete          bool         `json:"incomplete,omitempty"`
-	MadeAt              *time.Time   `json:"made_at,omitempty"`
-	TookMS              *int64       `json:"took_ms,omitempty"`
+	// Items and Elsewhere are those of a claim.
+	Items      []ClaimItem `json:"items,omitzero"`
+	Elsewhere  *Elsewhere  `json:"elsewhere,omitempty"`
+	Incomplete bool        `json:"incomplete,omitempty"`
+	MadeAt     *time.Time  `json:"made_at,omitempty"`
+	TookMS     *int64      `json:"took_ms,omitempty"`
 }
 
 // Reason is the first condition that leaves nothing.

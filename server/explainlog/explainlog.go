@@ -1,4 +1,4 @@
-// Package explainlog records queries that found nothing, and explains them in the background and on look-up
+// Package explainlog records queries that found nothing and claims that did not fit, and explains them in the background and on look-up
 // (docs/contract/berth/explain.md).
 //
 // A request hands over what it has in memory and never waits. One goroutine writes what all requests of a second have
@@ -50,7 +50,7 @@ type Options struct {
 	Settings
 	Store *store.Store
 	Log   *slog.Logger
-	// Explain computes an explanation of a query for candidates; nil: explanations have the short form.
+	// Explain computes an explanation of a query for candidates or of a claim; nil: explanations have the short form.
 	Explain func(context.Context, Question) (*explain.Explanation, error)
 
 	// interval is that between two statements of the writer, cleanInterval that between two cleanings. Tests set them; 0:
@@ -82,7 +82,7 @@ func (q *Question) digest() store.Digest {
 	return sha256.Sum256(encoded)
 }
 
-// Record is a request with an empty result, as it is in memory when the response is sent.
+// Record is a request with an empty result, or a claim that does not fit, as it is in memory when the response is sent.
 type Record struct {
 	// RequestID and GlobalRequestID begin with "req-". The second is empty without one.
 	RequestID, GlobalRequestID string
@@ -144,7 +144,7 @@ func (l *Log) Maker() *Maker { return l.maker }
 // Keeps returns for how long a request can be explained; 0: nothing is recorded.
 func (l *Log) Keeps() time.Duration { return l.Keep }
 
-// Add records a request with an empty result. It never waits: it counts and drops what exceeds the queue.
+// Add records a request. It never waits: it counts and drops what exceeds the queue.
 func (l *Log) Add(record Record) {
 	if l.Keep == 0 {
 		return

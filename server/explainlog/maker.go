@@ -116,12 +116,19 @@ var shortSummaries = map[explain.Reason]string{
 	explain.Aggregate: "No provider is in one of the wanted aggregates.",
 	explain.NoTree:    "No tree has a provider for every group.",
 	explain.Together:  "Trees have a provider for every group, but not for all at once.",
+
+	explain.NoInventory: "A provider has no inventory of one of the classes.",
+	explain.Units:       "One of the amounts violates min_unit, max_unit or step_size.",
+	explain.Capacity:    "A provider has no room for one of the amounts.",
 }
 
 // Reasons are the reasons of empty results, in the order of the contract.
 var Reasons = []explain.Reason{
 	explain.InTree, explain.Root, explain.Amount, explain.Trait, explain.Aggregate, explain.NoTree, explain.Together,
 }
+
+// ClaimReasons are the reasons of claims that are a conflict.
+var ClaimReasons = []explain.Reason{explain.NoInventory, explain.Units, explain.Capacity}
 
 // ShortForm returns the explanation that needs no computation.
 func ShortForm(kind string, reason explain.Reason) *explain.Explanation {
@@ -137,7 +144,7 @@ type dropped struct {
 func newDropped() dropped {
 	all := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_explanations_dropped_total",
-		Help: "Number of empty results that were not recorded, by cause: the queue was full, the rate was exceeded, or the database failed.",
+		Help: "Number of empty results and claims that were not recorded, by cause: the queue was full, the rate was exceeded, or the database failed.",
 	}, []string{"why"})
 	return dropped{all, all.WithLabelValues("queue"), all.WithLabelValues("rate"), all.WithLabelValues("database")}
 }

@@ -176,7 +176,7 @@ func (l *Log) flush(made *batch) error {
 	stored, isNew, err := l.Store.ExplanationRecord(ctx, made.queries, made.requests)
 	if err != nil {
 		l.dropped.database.Add(float64(len(made.requests)))
-		l.logFailure("cannot record requests without candidates", err)
+		l.logFailure("cannot record requests to explain", err)
 		return err
 	}
 	for i := range stored {

@@ -24,9 +24,7 @@ func (o *operations) recordEmpty(ctx context.Context, values querystring.Values,
 	info.EmptyReason = string(reason)
 	o.explanations.Add(explainlog.Record{
 		RequestID: info.ID, GlobalRequestID: info.GlobalID, At: time.Now(), Kind: explainlog.Candidates,
-		Version: microversion.From(ctx), Values: values, Options: explainlog.SearchOptions{
-			Max: o.candidates.Max, Strategy: o.candidates.Strategy, Randomize: o.candidates.Randomize,
-		},
+		Version: microversion.From(ctx), Values: values, Options: o.candidates.recorded(),
 		Reason: reason, Content: explanation,
 	})
 }

@@ -61,6 +61,8 @@ type Info struct {
 	Candidates int
 	// EmptyReason is the reason why a candidate query found nothing; empty for other responses.
 	EmptyReason string
+	// ConflictReason is the reason why a claim does not fit; empty for other responses.
+	ConflictReason string
 }
 
 // Baremetal is the Service of the Bare Metal API.
