@@ -65,10 +65,10 @@ func (e *explaining) changes() (all []change) {
 		one(Relaxation{Change: "drop", Value: value}, noRoot, edit)
 	}
 	for i := range e.Query.Isolated {
-		drop("isolate="+isolateText(&e.Query, i), func(q *candidates.Query) { q.Isolated = slices.Delete(q.Isolated, i, i+1) })
+		drop("isolate="+e.Isolate[i], func(q *candidates.Query) { q.Isolated = slices.Delete(q.Isolated, i, i+1) })
 	}
 	for i := range e.Query.Subtrees {
-		drop("same_subtree="+subtreeText(&e.Query, i), func(q *candidates.Query) { q.Subtrees = slices.Delete(q.Subtrees, i, i+1) })
+		drop("same_subtree="+e.SameSubtree[i], func(q *candidates.Query) { q.Subtrees = slices.Delete(q.Subtrees, i, i+1) })
 	}
 	all = append(all, e.groupChanges()...)
 	for i, stage := range e.r.roots {

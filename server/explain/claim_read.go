@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -93,7 +94,7 @@ func (x *Explainer) AddElsewhere(
 	amounts := amountsByClass(asked.Claims[of].Allocations)
 	query := candidates.Query{Groups: []candidates.Group{{Resources: amounts}}, Limit: relaxedLimit}
 	limit(&query)
-	found, err := x.search.CountIn(ctx, in, query)
+	found, isAll, err := x.search.CountIn(ctx, in, query, time.Now().Add(searchTime))
 	if err != nil {
 		to.Incomplete = true
 		return
@@ -103,7 +104,7 @@ func (x *Explainer) AddElsewhere(
 		texts[i] = fmt.Sprintf("%s:%d", one.Class, one.Amount)
 	}
 	to.Elsewhere = &Elsewhere{
-		Candidates: found, More: found >= query.Limit,
+		Candidates: found, More: found >= query.Limit || !isAll,
 		Query: fmt.Sprintf("resources=%s&limit=%d", strings.Join(texts, ","), relaxedLimit),
 	}
 }

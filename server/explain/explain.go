@@ -22,6 +22,8 @@ func New(search *candidates.Search) *Explainer { return &Explainer{search: searc
 // Question is a query that is explained, with what its search found.
 type Question struct {
 	Query candidates.Query
+	// Isolate and SameSubtree are the values of these parameters, as the client wrote them: one for each set of the query.
+	Isolate, SameSubtree []string
 	// HasPolicy is true if the query has a group_policy.
 	HasPolicy bool
 	// Found is how many candidates the search found in the snapshot of the explanation.

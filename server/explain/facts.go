@@ -146,7 +146,7 @@ func (e *explaining) classFact(ctx context.Context, one *thing, row *db.ExplainF
 	largest, err := postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) (float64, error) {
 		return e.queries.ExplainLargest(ctx, to, *one.Class)
 	})
-	whole := int64(largest)
+	whole := max(0, int64(largest))
 	one.fact.Largest = &whole
 	return err
 }

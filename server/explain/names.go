@@ -20,6 +20,6 @@ const (
 // AddSimilar adds the names to each conflict that exist and are similar to its name.
 func AddSimilar(conflicts []Conflict, existing []string) {
 	for i := range conflicts {
-		conflicts[i].Similar = similar(conflicts[i].Name, existing)
+		conflicts[i].Similar = similarToAny([]string{conflicts[i].Name}, existing)
 	}
 }

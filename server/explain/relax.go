@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/postgres"
 )
 
 const (
@@ -47,6 +48,18 @@ func (e *explaining) relax(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// searchTime bounds the search of a recorded query, before its explanation.
+const searchTime = 5 * time.Second
+
+// CountFound returns how many candidates a recorded query has in a snapshot, up to its limit or relaxedLimit.
+func (x *Explainer) CountFound(ctx context.Context, in *postgres.Snapshot, query candidates.Query) (int, error) {
+	if query.Limit == 0 {
+		query.Limit = relaxedLimit
+	}
+	found, _, err := x.search.CountIn(ctx, in, query, time.Now().Add(searchTime))
+	return found, err
 }
 
 // count returns how many candidates a query has, up to relaxedLimit, and whether the search has ended in time.

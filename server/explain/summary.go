@@ -8,18 +8,22 @@ import (
 
 // shortForms are the summaries of explanations without details.
 var shortForms = map[Reason]string{
-	InTree:    "in_tree names no resource provider.",
-	Root:      "No root provider has all that is asked of roots.",
-	Amount:    "No provider has room for one of the amounts.",
-	Trait:     "No provider has one of the required traits.",
-	Aggregate: "No provider is in one of the wanted aggregates.",
-	NoTree:    "No tree has a provider for every group.",
-	Together:  "Trees have a provider for every group, but not for all at once.",
+	Fits:        "Candidates were found.",
+	InTree:      "in_tree names no resource provider.",
+	Root:        "No root provider has all that is asked of roots.",
+	Amount:      "No provider has room for one of the amounts.",
+	Trait:       "No provider has one of the required traits.",
+	Aggregate:   "No provider is in one of the wanted aggregates.",
+	NoTree:      "No tree has a provider for every group.",
+	Together:    "Trees have a provider for every group, but not for all at once.",
+	NoInventory: "A provider has no inventory of one of the classes.",
+	Units:       "One of the amounts violates min_unit, max_unit or step_size.",
+	Capacity:    "A provider has no room for one of the amounts.",
 }
 
 // Short returns the short form of an explanation.
-func Short(reason Reason) *Explanation {
-	return &Explanation{Kind: "candidates", Reason: reason, Summary: shortForms[reason], Incomplete: true}
+func Short(kind string, reason Reason) *Explanation {
+	return &Explanation{Kind: kind, Reason: reason, Summary: shortForms[reason], Incomplete: true}
 }
 
 // summary returns a paragraph for people: what fails, the nearest tree, what would help, and how sure that is.

@@ -45,6 +45,9 @@ type Settings struct {
 	Timeout time.Duration
 }
 
+// DefaultTimeout is Settings.Timeout if that is zero.
+const DefaultTimeout = time.Second
+
 // Options configure a Log.
 type Options struct {
 	Settings
@@ -130,6 +133,7 @@ type Log struct {
 
 // New returns a log. It records nothing before Start.
 func New(options Options) *Log {
+	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
 	options.interval = cmp.Or(options.interval, time.Second)
 	options.cleanInterval = cmp.Or(options.cleanInterval, time.Minute)
 	return &Log{

@@ -23,8 +23,8 @@ const (
 const (
 	// maxExplanations is how many explanations a server computes at the same time.
 	maxExplanations = 2
-	// grace is how much longer than the timeout a computation may take before it is canceled.
-	grace = 500 * time.Millisecond
+	// maxSearch bounds a search before an explanation. The explanation bounds itself.
+	maxSearch = 10 * time.Second
 	// maxPlaceWait bounds the wait of a request for one of these places.
 	maxPlaceWait = 200 * time.Millisecond
 )
@@ -60,31 +60,42 @@ func NewMaker(timeout time.Duration) *Maker {
 	return m
 }
 
-// Make runs the computation of an explanation when fewer than two run, and sets its time and duration. It waits for at
-// most 200 ms and then returns ErrBusy; in the background it does not wait. run returns what it has after the timeout; its
-// context ends 500 ms later.
+// Make runs the computation of an explanation when fewer than two run, and sets its time and duration. It returns ErrBusy
+// without a place, see Enter.
 func (m *Maker) Make(
 	ctx context.Context, when When, run func(context.Context) (*explain.Explanation, error),
 ) (*explain.Explanation, error) {
-	if !m.acquire(ctx, when) {
+	leave, entered := m.Enter(ctx, when)
+	if !entered {
 		return nil, ErrBusy
 	}
-	defer func() { <-m.places }()
+	defer leave()
 	start := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, m.timeout+grace)
+	bounded, cancel := context.WithTimeout(ctx, maxSearch+m.timeout)
 	defer cancel()
 	made, err := run(bounded)
 	if err != nil {
 		return nil, err
 	}
 	took := time.Since(start)
-	m.made.WithLabelValues(string(when)).Inc()
-	m.duration.Observe(took.Seconds())
+	m.Count(when, took)
 	if made.MadeAt == nil {
 		at, ms := time.Now().UTC(), took.Milliseconds()
 		made.MadeAt, made.TookMS = &at, &ms
 	}
 	return made, nil
+}
+
+// Count counts an explanation.
+func (m *Maker) Count(when When, took time.Duration) {
+	m.made.WithLabelValues(string(when)).Inc()
+	m.duration.Observe(took.Seconds())
+}
+
+// Enter reports whether fewer than two explanations are computed. leave must be called after the computation. Enter waits
+// for at most 200 ms, in the background not at all.
+func (m *Maker) Enter(ctx context.Context, when When) (leave func(), entered bool) {
+	return func() { <-m.places }, m.acquire(ctx, when)
 }
 
 func (m *Maker) acquire(ctx context.Context, when When) bool {
@@ -107,21 +118,6 @@ func (m *Maker) acquire(ctx context.Context, when When) bool {
 	return false
 }
 
-// shortSummaries are the summaries of the short form.
-var shortSummaries = map[explain.Reason]string{
-	explain.InTree:    "in_tree names no resource provider.",
-	explain.Root:      "No root provider has all that is asked of roots.",
-	explain.Amount:    "No provider has room for one of the amounts.",
-	explain.Trait:     "No provider has one of the required traits.",
-	explain.Aggregate: "No provider is in one of the wanted aggregates.",
-	explain.NoTree:    "No tree has a provider for every group.",
-	explain.Together:  "Trees have a provider for every group, but not for all at once.",
-
-	explain.NoInventory: "A provider has no inventory of one of the classes.",
-	explain.Units:       "One of the amounts violates min_unit, max_unit or step_size.",
-	explain.Capacity:    "A provider has no room for one of the amounts.",
-}
-
 // Reasons are the reasons of empty results, in the order of the contract.
 var Reasons = []explain.Reason{
 	explain.InTree, explain.Root, explain.Amount, explain.Trait, explain.Aggregate, explain.NoTree, explain.Together,
@@ -129,11 +125,6 @@ var Reasons = []explain.Reason{
 
 // ClaimReasons are the reasons of claims that are a conflict.
 var ClaimReasons = []explain.Reason{explain.NoInventory, explain.Units, explain.Capacity}
-
-// ShortForm returns the explanation that needs no computation.
-func ShortForm(kind string, reason explain.Reason) *explain.Explanation {
-	return &explain.Explanation{Kind: kind, Reason: reason, Summary: shortSummaries[reason], Incomplete: true}
-}
 
 // dropped counts the requests that were not recorded, by cause.
 type dropped struct {

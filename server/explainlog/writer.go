@@ -171,7 +171,7 @@ func (l *Log) drain(next *batch) {
 // explanation.
 func (l *Log) flush(made *batch) error {
 	defer l.queued.Add(-made.bytes)
-	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout+l.Timeout+grace)
+	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout+maxSearch+l.Timeout)
 	defer cancel()
 	stored, isNew, err := l.Store.ExplanationRecord(ctx, made.queries, made.requests)
 	if err != nil {

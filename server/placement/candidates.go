@@ -116,24 +116,19 @@ func (o *operations) answerCandidates(
 		return nil, err
 	}
 	o.candidates.apply(&asked)
-	var found *candidates.Result
-	var explanation json.RawMessage
-	if when, explains := values.First(explainParam); explains {
-		found, explanation, err = o.explainedCandidates(ctx, values, asked, when)
-	} else {
-		found, err = o.search.List(ctx, asked)
+	explains, _ := values.First(explainParam)
+	if err := mayExplain(ctx, explains); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, o.candidateError(ctx, err)
-	}
-	stream, err := startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, shape, asked.Groups, explanation)
+	searching := &candidateSearching{operations: o, values: values, asked: asked, shape: shape, explains: explains}
+	stream, err := searching.start(ctx)
 	if err != nil {
 		return nil, o.candidateError(ctx, err)
 	}
 	made := &candidateAnswer{Body: func(to huma.Context) {
 		stream.send(to)
 		if stream.isEmpty() {
-			o.recordEmpty(ctx, values, explanation, emptyReason(found))
+			searching.record(ctx)
 		}
 	}}
 	made.LastModified, made.CacheControl = cacheHeaders(ctx, now())

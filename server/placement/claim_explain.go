@@ -82,7 +82,7 @@ func (o *operations) explainConflict(ctx context.Context, asked *explain.Claim) 
 	})
 	if err != nil {
 		logUnexplained(ctx, err)
-		return explainlog.ShortForm(explainlog.Claim, asked.Reason)
+		return explain.Short(explainlog.Claim, asked.Reason)
 	}
 	return made
 }

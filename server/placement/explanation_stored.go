@@ -57,8 +57,11 @@ func storedQuery(
 		return nil, err
 	}
 	options.apply(&asked)
-	question := explainedQuestion(values, asked, recorded.Version)
-	return func(ctx context.Context, in *postgres.Snapshot) (*explain.Explanation, error) {
+	question := explainedQuestion(values, asked)
+	return func(ctx context.Context, in *postgres.Snapshot) (_ *explain.Explanation, err error) {
+		if question.Found, err = by.CountFound(ctx, in, asked); err != nil {
+			return nil, err
+		}
 		return by.Explain(ctx, in, question, limit)
 	}, nil
 }
