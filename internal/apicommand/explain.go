@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -88,17 +89,20 @@ func (e *explainFlags) checkArguments(c *cobra.Command, arguments []string) erro
 		if e.filter.Limit < 0 {
 			return frame.WrongFlag("limit", fmt.Sprint(e.filter.Limit), "is negative", "write the maximum number of elements, or 0 for no limit")
 		}
-		return cobra.NoArgs(c, arguments)
+		if len(arguments) > 0 {
+			return errors.New("--list has no argument")
+		}
+		return nil
 	}
 	for _, name := range listFlags {
 		if flag := c.Flags().Lookup(name); flag.Changed {
 			return frame.WrongFlag(name, flag.Value.String(), "is used without --list", "add --list")
 		}
 	}
-	if len(arguments) == 0 {
-		return errors.New("a request ID, a query or --list is missing")
+	if len(arguments) != 1 {
+		return fmt.Errorf("%d arguments, want one request ID or query, or --list", len(arguments))
 	}
-	return cobra.ExactArgs(1)(c, arguments)
+	return nil
 }
 
 // explainRequest explains requests of the past.
@@ -171,27 +175,51 @@ func explanationError(err error, rule string) error {
 	case isResponse && failed.Status == http.StatusNotFound:
 		return errors.New(terminal.Safe(failed.Detail))
 	case isResponse && failed.Status == http.StatusBadRequest:
-		return &frame.CodedError{Code: frame.ExitUsage, Cause: withSimilarNames(err)}
+		return invalidQuery(failed)
 	case errors.As(err, &escape):
 		return &frame.CodedError{Code: frame.ExitUsage, Cause: err}
 	}
 	return err
 }
 
+// unknownParameter is the error of the service for a parameter that it does not know.
+var unknownParameter = regexp.MustCompile(`^Invalid query string parameters: '([^']*)' does not match any of the regexes`)
+
+// invalidQuery returns the error of a query or a flag that the service rejects, without the schema that the service
+// repeats.
+func invalidQuery(failed *client.Error) error {
+	if unknown := unknownParameter.FindStringSubmatch(failed.Detail); unknown != nil {
+		return frame.WrongArgument("query", unknown[1], "is not a parameter of allocation candidates", "write parameters such as resources, required or member_of")
+	}
+	text, _, _ := strings.Cut(failed.Detail, "Failed validating")
+	text = strings.TrimSpace(strings.TrimPrefix(text, "Invalid query string parameters: "))
+	return &frame.CodedError{Code: frame.ExitUsage, Cause: fmt.Errorf("the service rejects the request: %s (%s)%s",
+		terminal.Safe(text), failed.RequestID, similarNamesText(failed.Explanation))}
+}
+
 // withSimilarNames adds the names that are similar to unknown ones to the error of a query.
 func withSimilarNames(err error) error {
 	var failed *client.Error
-	if !errors.As(err, &failed) || failed.Explanation == nil {
-		return err
+	if errors.As(err, &failed) {
+		if text := similarNamesText(failed.Explanation); text != "" {
+			return fmt.Errorf("%w%s", err, text)
+		}
 	}
+	return err
+}
+
+// similarNamesText returns the names that an explanation has for unknown ones, or "".
+func similarNamesText(of *client.Explanation) string {
 	var similar []string
-	for _, one := range failed.Explanation.Conflicts {
-		similar = append(similar, one.Similar...)
+	if of != nil {
+		for _, one := range of.Conflicts {
+			similar = append(similar, one.Similar...)
+		}
 	}
 	if len(similar) == 0 {
-		return err
+		return ""
 	}
-	return fmt.Errorf("%w; similar names: %s", err, terminal.Safe(strings.Join(similar, ", ")))
+	return "; similar names: " + terminal.Safe(strings.Join(similar, ", "))
 }
 
 // completeExplanations returns the ids of the newest requests that found nothing.
