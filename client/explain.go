@@ -129,7 +129,7 @@ func (c *Client) QuestionExplain(ctx context.Context, question string) (Candidat
 		name, nameErr := url.QueryUnescape(name)
 		text, err := url.QueryUnescape(text)
 		if err := errors.Join(nameErr, err); err != nil {
-			return answer, fmt.Errorf("the question is not a query string: %w", err)
+			return answer, fmt.Errorf("invalid query string: %w", err)
 		}
 		if name != "" && name != "explain" {
 			params = append(params, param{name, text})

@@ -104,7 +104,7 @@ func TestClient_QuestionExplain_SendsQueryString(t *testing.T) {
 	if _, err := client.QuestionExplain(t.Context(), "resources=%zz"); err == nil || len(wire.Requests()) != 0 {
 		t.Errorf("error = %v, want one without a request", err)
 	}
-	_, err = client.QuestionExplain(t.Context(), "resources=VCPU:8&colour=red")
+	_, err = client.QuestionExplain(t.Context(), "resources=VCPU:8&color=red")
 	if failed := new(Error); !errors.As(err, &failed) || failed.Status != http.StatusBadRequest {
 		t.Errorf("error = %v, want a 400", err)
 	}

@@ -76,10 +76,11 @@ amount, used, capacity and groups.`,
 		if err != nil {
 			return err
 		}
+		err = frame.PrintAs(f.Stdout, *format, documents, candidateTable(documents))
 		if len(documents) == 0 {
 			printNothingFits(f, found.explanation)
 		}
-		return frame.PrintAs(f.Stdout, *format, documents, candidateTable(documents))
+		return err
 	})
 	return command
 }

@@ -87,7 +87,7 @@ func TestExplain_SixSituations_PrintGoldenTexts(t *testing.T) {
 	}
 }
 
-// contractText is the example of section 11 of docs/contract/berth/explain.md, whose lines have up to 100 columns.
+// contractText is the example of the contract on a terminal with at least 100 columns.
 const contractText = `Asked 10:00:00 as placement 1.36 (17 times since 09:58:12), explained 1 s later:
   resources=VCPU:4,MEMORY_MB:8192&resources_GPU=VGPU:4&required_GPU=CUSTOM_A100
 
