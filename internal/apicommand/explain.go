@@ -118,6 +118,7 @@ func explainRequest(ctx context.Context, f *frame.Frame, service *client.Client,
 	if format == "json" {
 		return terminal.WriteJSON(f.Stdout, map[string]any{"explanations": found})
 	}
+	reader := newHolderReader(service)
 	for i := range found {
 		if i > 0 {
 			if err := f.Printf(""); err != nil {
@@ -126,7 +127,7 @@ func explainRequest(ctx context.Context, f *frame.Frame, service *client.Client,
 		}
 		text := newExplanationText(f)
 		text.head(&found[i], id, time.Now())
-		text.explain(found[i].Explanation, findHolders(ctx, service, found[i].Explanation, true))
+		text.explain(found[i].Explanation, reader.find(ctx, found[i].Explanation, true))
 		if err := text.print(f.Stdout); err != nil {
 			return err
 		}
@@ -158,7 +159,7 @@ func explainQuestion(ctx context.Context, f *frame.Frame, service *client.Client
 		return terminal.WriteJSON(f.Stdout, found)
 	}
 	text := newExplanationText(f)
-	text.explain(found.Explanation, findHolders(ctx, service, found.Explanation, false))
+	text.explain(found.Explanation, newHolderReader(service).find(ctx, found.Explanation, false))
 	return text.print(f.Stdout)
 }
 

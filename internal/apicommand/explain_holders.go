@@ -38,35 +38,50 @@ type holders struct {
 	note string
 }
 
-// findHolders reads the allocations on the providers whose free capacity is too small, with the credentials of the user.
-// The text is complete without them, so that an error becomes a note.
-func findHolders(ctx context.Context, service *client.Client, of *client.Explanation, stored bool) holders {
+// holderReader reads the allocations on providers with the credentials of the user, each once.
+type holderReader struct {
+	service *client.Client
+	read    map[uuid.UUID]map[uuid.UUID]client.Resources
+	// note is the reason why it reads no more; "" for none.
+	note string
+}
+
+func newHolderReader(service *client.Client) *holderReader {
+	return &holderReader{service: service, read: map[uuid.UUID]map[uuid.UUID]client.Resources{}}
+}
+
+// find returns the consumers on the providers whose free capacity is too small. The text is complete without them, so
+// that an error becomes a note. stored is true for an explanation of an earlier time.
+func (r *holderReader) find(ctx context.Context, of *client.Explanation, stored bool) holders {
 	made := holders{now: stored}
 	if of == nil {
 		return made
 	}
-	read := map[uuid.UUID]map[uuid.UUID]client.Resources{}
 	for _, one := range fullProviders(of) {
-		allocations, known := read[one.provider.UUID]
-		if !known {
-			var err error
-			allocations, _, err = service.ProviderAllocationList(ctx, one.provider.UUID)
-			switch {
-			case errors.Is(err, client.ErrForbidden):
-				made.note = "Policy does not permit you to see the allocations of providers."
-				return made
-			case errors.Is(err, client.ErrNotFound):
-			case err != nil:
-				made.note = "Cannot read the allocations of " + one.provider.Name + ": " + err.Error()
-				return made
-			}
-			read[one.provider.UUID] = allocations
+		if r.load(ctx, one.provider); r.note != "" {
+			made.note = r.note
+			return made
 		}
-		if one.hold(allocations); len(one.consumers) > 0 {
+		if one.hold(r.read[one.provider.UUID]); len(one.consumers) > 0 {
 			made.holdings = append(made.holdings, one)
 		}
 	}
 	return made
+}
+
+// load reads the allocations on a provider. One that does not exist any more has none.
+func (r *holderReader) load(ctx context.Context, provider client.ExplainedProvider) {
+	if _, known := r.read[provider.UUID]; known || r.note != "" {
+		return
+	}
+	allocations, _, err := r.service.ProviderAllocationList(ctx, provider.UUID)
+	switch {
+	case errors.Is(err, client.ErrForbidden):
+		r.note = "Policy does not permit you to see the allocations of providers."
+	case err != nil && !errors.Is(err, client.ErrNotFound):
+		r.note = "Cannot read the allocations of " + provider.Name + ": " + err.Error()
+	}
+	r.read[provider.UUID] = allocations
 }
 
 // fullProviders returns the providers and classes that lack free capacity in the nearest trees, each once.

@@ -278,3 +278,55 @@ func TestExplain_ProviderDeleted_SkipsItsConsumers(t *testing.T) {
 		t.Errorf("%+v, explain = %+v", set, got)
 	}
 }
+
+func TestExplain_GlobalRequestID_PrintsAllRequests(t *testing.T) {
+	t.Parallel()
+	address := startRecording(t, "{}")
+	hosts(t, []string{"BERTH_URL=" + address}, "compute-1")
+	global := "req-" + uuid.NewString()
+	proxy := &counted{}
+	environ := []string{"BERTH_URL=" + proxy.listen(t, address)}
+	for _, amount := range []string{"VCPU:2", "VCPU:3"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/allocation_candidates?resources="+amount, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{"X-Auth-Token": {"admin"}, "Openstack-Api-Version": {"placement 1.36"}, "X-Openstack-Request-Id": {global}}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatal(response, err)
+		}
+		response.Body.Close()
+	}
+	var got ran
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && strings.Count(got.stdout, "Nothing fits: ") < 2; time.Sleep(50 * time.Millisecond) {
+		got = runCommand(t, environ, "explain", global)
+	}
+	second := strings.Index(got.stdout, "\n\nRequest req-")
+	if !strings.HasPrefix(got.stdout, "Request req-") || second < 0 || !strings.Contains(got.stdout[second:], "as placement 1.36, explained ") ||
+		!strings.Contains(got.stdout[:second], "  resources=VCPU:2\n") || !strings.Contains(got.stdout[second:], "  resources=VCPU:3\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestExplain_UnknownName_PrintsSimilarNames(t *testing.T) {
+	t.Parallel()
+	proxy := &counted{answer: func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Add("OpenStack-API-Version", "placement 1.39")
+		w.Header().Add("OpenStack-API-Version", "berth 1.2")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"errors":[{"status":400,"title":"Bad Request","code":"placement.undefined_code","detail":"Bad.\n\n No such trait(s): CUSTOM_SDD.",
+			"request_id":"req-1","explanation":{"kind":"names","conflicts":[{"conflict":"trait_unknown","name":"CUSTOM_SDD","similar":["CUSTOM_SSD","CUSTOM_HDD"]}]}}]}`))
+		return true
+	}}
+	environ := []string{"BERTH_URL=" + proxy.listen(t, "http://127.0.0.1:1")}
+	const similar = "; similar names: CUSTOM_SSD, CUSTOM_HDD\n"
+	for line, want := range map[string]ran{
+		"explain resources=VCPU:1&required=CUSTOM_SDD":            {frame.ExitUsage, "", "berth: the service rejects the request: No such trait(s): CUSTOM_SDD. (req-1)" + similar},
+		"candidate list --resources VCPU:1 --required CUSTOM_SDD": {frame.ExitFailed, "", "berth: GET /allocation_candidates: 400 Bad Request: No such trait(s): CUSTOM_SDD. (req-1)" + similar},
+	} {
+		if got := runCommand(t, environ, strings.Fields(line)...); got != want {
+			t.Errorf("%s = %+v, want %+v", line, got, want)
+		}
+	}
+}
