@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -14,6 +15,8 @@ import (
 type Explainer struct {
 	search  *candidates.Search
 	queries *db.Queries
+	// maxWalk is the time in which trees are judged; 0: half of that of the explanation. Tests set it.
+	maxWalk time.Duration
 }
 
 // New returns an explainer that tries changed queries with a search.
@@ -49,17 +52,20 @@ type explaining struct {
 	made         Explanation
 }
 
-// grace is how much longer than its time an explanation may take, as a divisor, before its statement is canceled.
-const grace = 10
+// An explanation may take a tenth of its time longer, and at least leastGrace, before its statement is canceled.
+const (
+	graceDivisor = 10
+	leastGrace   = 50 * time.Millisecond
+)
 
 // Explain explains a query in the snapshot of its search, in at most the given time. What is not complete by then is
 // missing, and the explanation says so. After an error of the database, the explanation has what was complete before, at
 // least its short form; the error is for the log.
 func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, asked *Question, limit time.Duration) (*Explanation, error) {
 	begun := time.Now()
-	e := &explaining{Explainer: x, Question: asked, in: in, walkEnd: begun.Add(limit / 2), end: begun.Add(limit), inTree: -1}
+	e := &explaining{Explainer: x, Question: asked, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1}
 	e.made.Kind = "candidates"
-	bounded, cancel := context.WithDeadline(ctx, e.end.Add(limit/grace))
+	bounded, cancel := context.WithDeadline(ctx, e.end.Add(max(limit/graceDivisor, leastGrace)))
 	defer cancel()
 	err := e.explain(bounded)
 	if err != nil {
@@ -84,14 +90,18 @@ func (e *explaining) explain(ctx context.Context) (err error) {
 	}
 	e.stages = e.r.combinationStages()
 	e.tally = newTally(e.r, len(e.stages))
-	if err := e.walk(ctx); err != nil {
-		e.made.Sample = nil
-		return err
+	walked := e.walk(ctx)
+	if walked != nil && e.tally.looked() == 0 {
+		return walked
 	}
+	e.addSample()
 	e.made.Funnel, e.made.Parts = e.funnel(), e.parts()
 	e.addIsolatedConflicts()
 	e.made.Nearest = e.nearest()
 	e.made.Reason = e.reason()
+	if walked != nil {
+		return walked
+	}
 	return e.relax(ctx)
 }
 

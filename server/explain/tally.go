@@ -91,6 +91,9 @@ func (t *tally) number(of func(*counts) int64) int64 {
 	return exact + estimate
 }
 
+// looked returns the number of judged trees.
+func (t *tally) looked() int64 { return t.strata[counted].all + t.strata[sampled].all }
+
 // met returns the number of trees that meet all root conditions and parts.
 func (t *tally) met() int64 { return t.number(func(c *counts) int64 { return c.met }) }
 

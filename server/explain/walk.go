@@ -31,17 +31,14 @@ func (e *explaining) walk(ctx context.Context) (err error) {
 		return err
 	}
 	named, isNamed, err := e.namedRoots(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case isNamed:
-		e.inTree, e.tally.rest = int64(len(named)), int64(len(named))
-		err = e.walkNamed(ctx, named)
-	default:
-		err = e.walkRoots(ctx)
 	}
-	e.addSample()
-	return err
+	if isNamed {
+		e.inTree, e.tally.rest = int64(len(named)), int64(len(named))
+		return e.walkNamed(ctx, named)
+	}
+	return e.walkRoots(ctx)
 }
 
 // walkNamed judges the trees of in_tree, in random order if they are many.
@@ -93,9 +90,9 @@ func (e *explaining) walkRoots(ctx context.Context) error {
 // walkFrom judges the roots from a place on, and then those up to it, without the ones that are judged already.
 func (e *explaining) walkFrom(ctx context.Context, start position, judged map[int64]bool) error {
 	at, until, size := start, position{math.MaxInt64, math.MaxInt64}, firstPageTrees
-	for seen := &e.tally.strata[sampled].all; *seen < e.tally.rest; {
+	for isOver := false; !isOver && e.tally.strata[sampled].all < e.tally.rest; {
 		begun := time.Now()
-		if *seen > 0 && begun.After(e.walkEnd) {
+		if e.tally.strata[sampled].all > 0 && begun.After(e.walkEnd) {
 			return nil
 		}
 		page, err := e.nextRoots(ctx, &at, until, size)
@@ -103,9 +100,7 @@ func (e *explaining) walkFrom(ctx context.Context, start position, judged map[in
 			return err
 		}
 		if len(page) < size {
-			if until == start {
-				return nil
-			}
+			isOver = until == start
 			at, until = position{math.MinInt64, 0}, start
 		}
 		page = slices.DeleteFunc(page, func(root int64) bool { return judged[root] })
@@ -146,8 +141,8 @@ func (e *explaining) nextSize(size int, took time.Duration) int {
 // addSample says how many trees were judged.
 func (e *explaining) addSample() {
 	t := e.tally
-	all, looked := &t.strata[counted], &t.strata[sampled]
-	e.made.Sample = &Sample{Exact: t.rest == looked.all, Trees: t.roots, LookedAt: all.all + looked.all}
+	looked := &t.strata[sampled]
+	e.made.Sample = &Sample{Exact: t.rest == looked.all, Trees: t.roots, LookedAt: t.looked()}
 	if !e.made.Sample.Exact && looked.all > 0 {
 		margin := math.Round(9800/math.Sqrt(float64(looked.all))) / 100
 		atMost := (3*t.rest + looked.all - 1) / looked.all
@@ -206,13 +201,17 @@ func (e *explaining) anchors(ctx context.Context, providers []int64, tree int64)
 
 // rareRoots returns the roots of the trees that have, or can use, something that few providers have.
 func (e *explaining) rareRoots(ctx context.Context) ([]int64, error) {
-	all := slices.DeleteFunc(e.r.things(), func(t thing) bool {
-		fact := e.made.Facts[e.factOf(&t)]
-		if t.Class != nil {
-			return *fact.WithRoom >= maxRareProviders
+	var all []thing
+	for _, one := range e.r.things() {
+		fact := e.made.Facts[e.factOf(&one)]
+		isRare := !fact.More && fact.Providers < maxRareProviders
+		if isRare && one.Class != nil {
+			one.Least = math.MinInt64 // all providers of the class
 		}
-		return fact.More || fact.Providers >= maxRareProviders
-	})
+		if isRare || one.Class != nil && *fact.WithRoom < maxRareProviders {
+			all = append(all, one)
+		}
+	}
 	if len(all) == 0 {
 		return nil, nil
 	}
