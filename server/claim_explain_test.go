@@ -193,9 +193,15 @@ func TestExplain_ClaimConflict_ListsAllAllocations(t *testing.T) {
 	if !reflect.DeepEqual(body.Errors, []object{wantError}) {
 		t.Errorf("error = %v\nwant %v", body.Errors, wantError)
 	}
+	s.checkStored(want, consumer, id, global)
+}
+
+// checkStored looks up the claim of the example by its ids.
+func (s *explaining) checkStored(want object, consumer string, ids ...string) {
+	t := s.t
 	s.log.Close(t.Context())
 	want["elsewhere"] = object{"candidates": 37.0, "more": false, "query": "resources=VCPU:8,MEMORY_MB:1024,DISK_GB:25&limit=100"}
-	for _, known := range []string{id, global} {
+	for _, known := range ids {
 		shown := decode[struct{ Explanations []map[string]json.RawMessage }](t, s.get("/explanations/"+known, withExplanations)).Explanations
 		if len(shown) != 1 {
 			t.Fatalf("explanations of %s = %v, want one", known, shown)

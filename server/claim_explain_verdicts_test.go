@@ -34,6 +34,25 @@ var wordsOf = map[explain.Reason]string{
 	explain.NoInventory: "invalid.", explain.Units: "would violate inventory constraints.", explain.Capacity: "would exceed the capacity.",
 }
 
+// randomInventory creates a provider of which consumers hold something, perhaps more than its capacity.
+func (s *explaining) randomInventory(rng *rand.Rand, name, consumer string) (host string, inventory object) {
+	total := 1 + rng.IntN(40)
+	inventory = object{
+		"total": total, "reserved": rng.IntN(total), "min_unit": 1 + rng.IntN(4), "max_unit": 4 + rng.IntN(40), "step_size": 1 + rng.IntN(4),
+		"allocation_ratio": []float64{0.5, 1, 1.5, 2.3}[rng.IntN(4)],
+	}
+	host = s.provider(name, object{"VCPU": inventory})
+	for _, one := range []string{consumer, uuid.NewString(), uuid.NewString()} {
+		s.replace(one, host, int64(1+rng.IntN(16))) // some fit
+	}
+	if rng.IntN(4) == 0 {
+		inventory = object{"total": 1 + rng.IntN(10)}
+		s.must(s.send(http.MethodPut, "/resource_providers/"+host+"/inventories/VCPU", withExplanations,
+			object{"resource_provider_generation": s.providerGeneration(host), "total": inventory["total"]}))
+	}
+	return host, inventory
+}
+
 // TestExplain_ClaimVerdicts_EqualFurtherClaims explains claims of random amounts on random inventories, which fail because
 // of another class, and compares the verdicts with the results of claims that have only that amount, of exactly the free
 // amount, and of one step more.
@@ -43,20 +62,8 @@ func TestExplain_ClaimVerdicts_EqualFurtherClaims(t *testing.T) {
 	rng := rand.New(rand.NewPCG(18, 9))
 	verdicts, ended, over := map[explain.Reason]int{}, map[string]int{}, 0
 	for round := range 60 {
-		total := 1 + rng.IntN(40)
-		inventory := object{
-			"total": total, "reserved": rng.IntN(total), "min_unit": 1 + rng.IntN(4), "max_unit": 4 + rng.IntN(40), "step_size": 1 + rng.IntN(4),
-			"allocation_ratio": []float64{0.5, 1, 1.5, 2.3}[rng.IntN(4)],
-		}
-		host := s.provider(fmt.Sprintf("host-%d", round), object{"VCPU": inventory})
 		consumer := uuid.NewString()
-		for _, one := range []string{consumer, uuid.NewString(), uuid.NewString()} {
-			s.replace(one, host, int64(1+rng.IntN(16))) // some fit
-		}
-		if rng.IntN(4) == 0 { // perhaps over capacity afterwards
-			s.must(s.send(http.MethodPut, "/resource_providers/"+host+"/inventories/VCPU", withExplanations,
-				object{"resource_provider_generation": s.providerGeneration(host), "total": 1 + rng.IntN(10)}))
-		}
+		host, inventory := s.randomInventory(rng, fmt.Sprintf("host-%d", round), consumer)
 		amount := int64(1 + rng.IntN(24))
 		w := s.send(http.MethodPut, "/allocations/"+consumer, withExplanations,
 			claimOf("{"+on(host, fmt.Sprintf(`"VCPU": %d, "VGPU": 1`, amount))+"}", s.generation(consumer)))

@@ -61,6 +61,19 @@ func TestExplain_BothPlacesTaken_ReturnsShortForm(t *testing.T) {
 	}
 }
 
+// shownOld returns the explanation of a request of version 1.0.
+func (s *explaining) shownOld(id string) object {
+	s.t.Helper()
+	shown := decode[struct{ Explanations []object }](s.t, s.get("/explanations/"+id, withExplanations)).Explanations
+	if len(shown) != 1 || shown[0]["microversion"] != "1.0" || shown[0]["berth"] != nil {
+		s.t.Fatalf("shown = %v, want one of version 1.0", shown)
+	}
+	made := shown[0]["explanation"].(object)
+	delete(made, "made_at")
+	delete(made, "took_ms")
+	return made
+}
+
 // TestExplain_RecordedClaim_ShowsLaterState looks up claims of old versions, after capacity was released.
 func TestExplain_RecordedClaim_ShowsLaterState(t *testing.T) {
 	t.Parallel()
@@ -77,16 +90,6 @@ func TestExplain_RecordedClaim_ShowsLaterState(t *testing.T) {
 	}
 	s.must(s.send(http.MethodDelete, "/allocations/"+holder, withExplanations, nil))
 	s.log.Close(t.Context())
-	show := func(id string) object {
-		shown := decode[struct{ Explanations []object }](t, s.get("/explanations/"+id, withExplanations)).Explanations
-		if len(shown) != 1 || shown[0]["microversion"] != "1.0" || shown[0]["berth"] != nil {
-			t.Fatalf("shown = %v, want one of version 1.0", shown)
-		}
-		made := shown[0]["explanation"].(object)
-		delete(made, "made_at")
-		delete(made, "took_ms")
-		return made
-	}
 	provider := object{"uuid": host, "name": "host-1"}
 	state := object{"capacity": 8.0, "used": 0.0, "own": 0.0, "free": 8.0, "min_unit": 2.0, "max_unit": 2147483647.0, "step_size": 1.0, "consumers": 0.0}
 	item := func(class string, amount float64, verdict string, with object) object {
@@ -106,7 +109,7 @@ func TestExplain_RecordedClaim_ShowsLaterState(t *testing.T) {
 			"elsewhere": object{"candidates": 0.0, "more": false, "query": "resources=VCPU:1,VGPU:2&limit=100"},
 		},
 	} {
-		if got := show(id); !reflect.DeepEqual(got, want) {
+		if got := s.shownOld(id); !reflect.DeepEqual(got, want) {
 			t.Errorf("explanation = %v\nwant %v", got, want)
 		}
 	}
