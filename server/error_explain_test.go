@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -112,6 +113,40 @@ func TestExplain_RecordedClaim_ShowsLaterState(t *testing.T) {
 		if got := s.shownOld(id); !reflect.DeepEqual(got, want) {
 			t.Errorf("explanation = %v\nwant %v", got, want)
 		}
+	}
+}
+
+// TestExplain_RecordedClaim_ExplainedInBackground waits for the content of a claim, and searches it and its request for what
+// identifies the owner.
+func TestExplain_RecordedClaim_ExplainedInBackground(t *testing.T) {
+	t.Parallel()
+	s := newClaiming(t, func(options *server.Options) { options.Explanations.Rate = 6 })
+	host := s.provider("host-1", object{"VCPU": object{"total": 8}})
+	consumer := uuid.NewString()
+	w := s.send(http.MethodPut, "/allocations/"+consumer, "placement 1.8", object{
+		"allocations": []any{object{"resource_provider": object{"uuid": host}, "resources": object{"VCPU": 9}}},
+		"project_id":  "project-5ec7e7", "user_id": "user-5ec7e7",
+	}, "X-User-Id", "caller-5ec7e7")
+	if w.Code != http.StatusConflict {
+		t.Fatalf("response = %d %s, want 409", w.Code, w.Body)
+	}
+	var text string
+	for deadline := time.Now().Add(20 * time.Second); text == ""; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("timeout: no explanation")
+		}
+		if err := s.DB.Pool.QueryRow(t.Context(), "SELECT COALESCE(string_agg(e::text || r::text, ''), '') FROM explanations AS e, explanation_requests AS r "+
+			"WHERE e.content IS NOT NULL").Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{consumer, "host-1 has no room for 9 VCPU: 0 of 8 are used by 0 consumers, 8 are left.", "resources=VCPU:9&limit=100"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("tables = %s, want %s", text, want)
+		}
+	}
+	if strings.Contains(text, "5ec7e7") {
+		t.Errorf("tables = %s, want no owner and no caller", text)
 	}
 }
 
