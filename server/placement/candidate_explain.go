@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/explainlog"
@@ -48,7 +47,7 @@ func mayExplain(ctx context.Context, explains string) error {
 	if explains == "" {
 		return nil
 	}
-	return route.May(ctx, policy.ExplanationsMake, policy.TargetOf(auth.From(ctx)))
+	return route.MayCaller(ctx, policy.ExplanationsMake)
 }
 
 // start searches, and encodes the first part of the response.

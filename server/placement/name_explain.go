@@ -42,6 +42,8 @@ func (o *operations) explainNames(ctx context.Context, violation *store.RuleViol
 		return nil
 	}
 	_, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (*explain.Explanation, error) {
+		ctx, cancel := context.WithTimeout(ctx, o.explanations.Timeout)
+		defer cancel()
 		known, err := list(ctx)
 		if err != nil {
 			return nil, err
