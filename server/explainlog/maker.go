@@ -65,26 +65,37 @@ func NewMaker(timeout time.Duration) *Maker {
 // context ends 500 ms later.
 func (m *Maker) Make(
 	ctx context.Context, when When, run func(context.Context) (*explain.Explanation, error),
-) (*explain.Explanation, error) {
-	if !m.acquire(ctx, when) {
-		return nil, ErrBusy
-	}
-	defer func() { <-m.places }()
-	start := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, m.timeout+grace)
-	defer cancel()
-	made, err := run(bounded)
+) (made *explain.Explanation, err error) {
+	took, err := m.Run(ctx, when, func(bounded context.Context) (err error) {
+		made, err = run(bounded)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	took := time.Since(start)
-	m.made.WithLabelValues(string(when)).Inc()
-	m.duration.Observe(took.Seconds())
 	if made.MadeAt == nil {
 		at, ms := time.Now().UTC(), took.Milliseconds()
 		made.MadeAt, made.TookMS = &at, &ms
 	}
 	return made, nil
+}
+
+// Run is Make for an explanation of another type. It returns the duration of the computation.
+func (m *Maker) Run(ctx context.Context, when When, run func(context.Context) error) (took time.Duration, err error) {
+	if !m.acquire(ctx, when) {
+		return 0, ErrBusy
+	}
+	defer func() { <-m.places }()
+	start := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, m.timeout+grace)
+	defer cancel()
+	if err := run(bounded); err != nil {
+		return 0, err
+	}
+	took = time.Since(start)
+	m.made.WithLabelValues(string(when)).Inc()
+	m.duration.Observe(took.Seconds())
+	return took, nil
 }
 
 func (m *Maker) acquire(ctx context.Context, when When) bool {
