@@ -61,6 +61,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/microversion"
@@ -76,6 +77,8 @@ type Options struct {
 	// Decide notifies that conductor of a new allocation. If it is nil, the conductor runs in another process, which
 	// the database notifies.
 	Decide func(uuid.UUID)
+	// Collectors are the metrics of the conductor of this process.
+	Collectors []prometheus.Collector
 	// HeartbeatTimeout is the age of a heartbeat after which a conductor counts as dead.
 	HeartbeatTimeout time.Duration
 	// Extension enables Berth's extensions of the API up to a version; nil: requests for them are rejected.
