@@ -31,7 +31,7 @@ func TestClient_NodeAllocationExplain_ReturnsExplanation(t *testing.T) {
 		"funnel":[{"stage":"all","nodes":1},{"stage":"resource_class","value":"gold","nodes":1},{"stage":"available","nodes":0},{"stage":"no_instance","nodes":0},
 		{"stage":"no_maintenance","nodes":0},{"stage":"powered","nodes":0},{"stage":"owner","nodes":0},{"stage":"candidate_nodes","nodes":0}],
 		"states":{"enroll":1},"conflicts":[],
-		"nearest":[{"node":{"uuid":"`+node+`","name":"rack-1"},"distance":2,"missing":[{"step":"available","value":"enroll"},{"step":"powered"}]}],
+		"nearest":[{"node":{"uuid":"` + node + `","name":"rack-1"},"distance":2,"missing":[{"step":"available","value":"enroll"},{"step":"powered"}]}],
 		"relaxations":[],"relaxations_complete":true}`); string(text) != want {
 		t.Errorf("got %s\nwant %s", text, want)
 	}

@@ -58,7 +58,7 @@ NODES
        0  last
 
 NEAREST
-  rack-1\x1b                             is active, has an instance, is in
+  rack-1\x1b                            is active, has an instance, is in
                                         maintenance, has no known power state,
                                         has another owner, is no candidate node,
                                         has no CUSTOM_A, has the trait CUSTOM_B,
