@@ -15,9 +15,9 @@ func bmAllocationCommand(f *frame.Frame) *cobra.Command {
 	return frame.Family(&cobra.Command{
 		Use:   "allocation",
 		Short: "Create, list, explain, update and delete node allocations",
-		Long: `Create, list, explain, update and delete node allocations. A node allocation starts in the state
-"allocating" and changes to "active", with a node, or to "error", with the reason. In
-"error" it keeps its name until it is deleted.`,
+		Long: `Create, list, explain, update and delete node allocations. A node allocation starts in
+the state "allocating" and changes to "active", with a node, or to "error", with the
+reason. In "error" it keeps its name until it is deleted.`,
 		Example: `  berth baremetal allocation create --name web --resource-class gold --wait
   berth baremetal allocation list --state active
   berth baremetal allocation delete web`,
