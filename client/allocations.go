@@ -133,6 +133,9 @@ func (c *Client) AllocationReplace(ctx context.Context, consumer uuid.UUID, want
 	if err != nil {
 		return err
 	}
+	if ctx.Value(explainedClaimKey{}) != nil && version == newest {
+		ctx = withExplanations(ctx)
+	}
 	return c.sendBody(ctx, records[consumer], func(ctx context.Context, wire *api.Client, body *bytes.Reader) (*http.Response, error) {
 		return wire.AllocationReplaceWithBody(ctx, consumer.String(), &api.AllocationReplaceParams{OpenStackAPIVersion: version}, jsonType, body)
 	})

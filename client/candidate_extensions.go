@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	api "github.com/berthd/berth/gen/client"
 )
 
 // searchLanguage is the first version of the extensions with all fields of CandidateQuery.
@@ -115,6 +113,7 @@ type searchBody struct {
 	Order        string       `json:"order,omitempty"`
 	Limit        int          `json:"limit,omitempty"`
 	LimitPerTree int          `json:"limit_per_tree,omitempty"`
+	Explain      ExplainWhen  `json:"explain,omitempty"`
 }
 
 // searchGroup is a group of a body, and searchGroups an object of groups by suffix in their order.
@@ -147,16 +146,16 @@ func (s searchGroups) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// body returns the query as a body, or nil if a body cannot express it. The service then returns the error of the query
-// string.
-func (q CandidateQuery) body() []byte {
+// body returns the query as a body, with an explanation unless explain is "", or nil if a body cannot express it. The
+// service then returns the error of the query string.
+func (q CandidateQuery) body(explain ExplainWhen) []byte {
 	groups, err := q.groups()
 	if err != nil {
 		return nil
 	}
 	made := searchBody{
 		RootRequired: elements(q.RootRequired), RootMemberOf: q.RootMemberOf, CanSplit: q.CanSplit,
-		GroupPolicy: q.GroupPolicy, Order: q.Order, Limit: max(0, q.Limit), LimitPerTree: max(0, q.LimitPerTree),
+		GroupPolicy: q.GroupPolicy, Order: q.Order, Limit: max(0, q.Limit), LimitPerTree: max(0, q.LimitPerTree), Explain: explain,
 		Isolate: slices.DeleteFunc(slices.Clone(q.Isolate), func(suffixes []string) bool { return len(suffixes) == 0 }),
 	}
 	for _, list := range q.SameSubtree {
@@ -202,7 +201,7 @@ func amountsOf(resources string) (map[string]int64, bool) {
 }
 
 // candidateSearch sends a query as a body.
-func (c *Client) candidateSearch(ctx context.Context, into *api.Candidates, body []byte) error {
+func (c *Client) candidateSearch(ctx context.Context, into any, body []byte) error {
 	return c.Exchange(ctx, into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"allocation_candidates", bytes.NewReader(body))
 		if err != nil {

@@ -137,6 +137,11 @@ func encode(params []param) string {
 // maxCandidateURL is the length of a URL in bytes above which a query is sent as a body. Proxies reject longer URLs.
 const maxCandidateURL = 8 << 10
 
+// isTooLong reports whether the URL of a query is too long.
+func isTooLong(address, query string) bool {
+	return len(address)+len("/allocation_candidates?")+len(query) > maxCandidateURL
+}
+
 // CandidateList returns the allocation candidates of a query: each is a set of allocations to claim, with its mappings.
 // No candidate is no error. The summaries contain all providers of the trees of the candidates.
 //
@@ -156,7 +161,7 @@ func (c *Client) CandidateList(ctx context.Context, query CandidateQuery) (api.C
 	if needs != "" {
 		sent = withSearchLanguage(ctx)
 	}
-	if body := query.body(); body != nil && len(address)+len("/allocation_candidates?")+len(text) > maxCandidateURL {
+	if body := query.body(""); body != nil && isTooLong(address, text) {
 		err = c.candidateSearch(withSearchLanguage(ctx), &answer, body)
 		if needs != "" || !errors.Is(err, ErrExtensions) {
 			return answer, needsError(needs, err)

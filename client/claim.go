@@ -66,23 +66,41 @@ func (r ClaimRequest) record(current *Consumer) *Consumer {
 // retries generation conflicts of providers. A conflict of the consumer is an ErrConsumerGeneration, because another
 // client manages it too.
 func (c *Client) Claim(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest) (bool, error) {
-	return c.claim(ctx, consumer, wanted, func(record, current *Consumer) {
-		merged := maps.Clone(wanted.Allocations)
-		maps.Copy(merged, current.Allocations)
-		record.Allocations = merged
-	})
+	return fits(c.claim(ctx, consumer, wanted, wanted.merge))
+}
+
+// ClaimExplained is Claim, and returns the explanation of a rejected claim. The explanation is nil if policy does not
+// permit it, or if the consumer has no type. It needs berth 1.2: a service that ignores the selection executes the claim
+// without an explanation.
+func (c *Client) ClaimExplained(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest) (bool, *Explanation, error) {
+	err := c.claim(context.WithValue(ctx, explainedClaimKey{}, true), consumer, wanted, wanted.merge)
+	var rejected *Error
+	if errors.Is(err, ErrCapacityExceeded) && errors.As(err, &rejected) {
+		return false, rejected.Explanation, nil
+	}
+	return err == nil, nil, err
+}
+
+// explainedClaimKey is in the contexts of ClaimExplained. Its requests select the extensions only with the microversion
+// that the extensions need.
+type explainedClaimKey struct{}
+
+// merge adds the allocations that a consumer has to those of the request.
+func (r ClaimRequest) merge(record, current *Consumer) {
+	record.Allocations = maps.Clone(r.Allocations)
+	maps.Copy(record.Allocations, current.Allocations)
 }
 
 // ClaimReplacing is Claim, but replaces the allocations that the consumer has.
 func (c *Client) ClaimReplacing(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest) (bool, error) {
-	return c.claim(ctx, consumer, wanted, func(*Consumer, *Consumer) {})
+	return fits(c.claim(ctx, consumer, wanted, func(*Consumer, *Consumer) {}))
 }
 
-func (c *Client) claim(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest, merge func(record, current *Consumer)) (bool, error) {
+func (c *Client) claim(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest, merge func(record, current *Consumer)) error {
 	if len(withoutEmpty(wanted.Allocations)) == 0 {
-		return false, fmt.Errorf("consumer %s: the claim has no resources; use Release to delete its allocations", consumer)
+		return fmt.Errorf("consumer %s: the claim has no resources; use Release to delete its allocations", consumer)
 	}
-	return fits(c.retryOnConflict(ctx, isProviderConflict, func() error {
+	return c.retryOnConflict(ctx, isProviderConflict, func() error {
 		current, err := c.AllocationList(ctx, consumer)
 		if err != nil {
 			return err
@@ -90,7 +108,7 @@ func (c *Client) claim(ctx context.Context, consumer uuid.UUID, wanted ClaimRequ
 		record := wanted.record(current)
 		merge(record, current)
 		return c.write(ctx, allocationWrite{changes: map[uuid.UUID]change{consumer: {current, record}}, mappings: wanted.Mappings})
-	}))
+	})
 }
 
 // Move transfers all allocations of one consumer to another one in one transaction, such as to the consumer of a

@@ -29,6 +29,9 @@ type Error struct {
 	RequestID string
 	// MinVersion and MaxVersion are the range of microversions of the service, if it rejected the one requested.
 	MinVersion, MaxVersion string
+	// Explanation is why a claim was rejected, or which names are similar to an unknown one; nil if the request does not
+	// select berth 1.2, policy does not permit explanations, or the error has none.
+	Explanation *Explanation
 	// Cause is the reason for a missing response.
 	Cause error
 
@@ -185,6 +188,7 @@ func placementRefusal(failed *Error, _ *http.Response, body []byte) {
 	switch {
 	case json.Unmarshal(body, &listed) == nil && len(listed.Errors) > 0:
 		failed.take(listed.Errors[0])
+		failed.takeExplanation(body)
 	case json.Unmarshal(body, &denied) == nil && denied.Message != "":
 		// Some services send line breaks as HTML.
 		failed.Detail = excerpt([]byte(strings.ReplaceAll(denied.Message, "<br />", " ")))
@@ -202,6 +206,16 @@ func (e *Error) take(first api.Error) {
 	e.Detail = strings.TrimSpace(particular)
 	if e.Detail == "" {
 		e.Detail = strings.TrimSpace(general)
+	}
+}
+
+// takeExplanation reads the explanation of an error of berth 1.2. An explanation that cannot be read is none.
+func (e *Error) takeExplanation(body []byte) {
+	var listed struct {
+		Errors []struct{ Explanation *Explanation }
+	}
+	if json.Unmarshal(body, &listed) == nil && len(listed.Errors) > 0 {
+		e.Explanation = listed.Errors[0].Explanation
 	}
 }
 

@@ -64,7 +64,8 @@ func (p *candidateProxy) compare(t *testing.T, page string) {
 	for _, at := range httpBlock.FindAllStringSubmatchIndex(text, -1) {
 		from, to := at[2], at[3]
 		commands := text[strings.LastIndex(text[:from], "```sh\n"):from]
-		count := min(strings.Count(commands, "berth candidate list")+strings.Count(commands, "berth allocation claim"), len(sent))
+		count := min(strings.Count(commands, "berth candidate list")+strings.Count(commands, "berth allocation claim")+
+			strings.Count(commands, "berth explain"), len(sent))
 		written.WriteString(text[done:from] + strings.Join(sent[:count], ""))
 		sent, done = sent[count:], to
 	}

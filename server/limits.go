@@ -16,6 +16,7 @@ import (
 
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/request"
 	"github.com/berthd/berth/server/route"
 	"github.com/berthd/berth/server/spool"
 )
@@ -117,6 +118,7 @@ func (l *limiter) run(table *route.Table, w http.ResponseWriter, r *http.Request
 		rated(w, r, l.limits.BodyRate)
 	}
 	leave = sync.OnceFunc(leave)
+	request.From(r.Context()).Leave = leave
 	defer leave()
 	return l.serve(table, w, r, leave)
 }

@@ -15,25 +15,8 @@ import (
 const ExplainFacts = `-- name: ExplainFacts :many
 SELECT
     thing.position::int AS position,
-    CASE
-        WHEN thing.part ? 'class' THEN (
-            SELECT count(*) FROM (
-                SELECT FROM inventories AS inventory WHERE inventory.class_id = (thing.part ->> 'class')::int
-                ORDER BY inventory.free LIMIT 10001
-            ) AS found)
-        WHEN thing.part ? 'traits' THEN (
-            SELECT count(DISTINCT found.provider_id) FROM (
-                SELECT member.provider_id, member.root_id FROM provider_traits AS member
-                WHERE member.trait_id = ANY((thing.part ->> 'traits')::int[])
-                ORDER BY member.root_id, member.provider_id LIMIT 10001
-            ) AS found WHERE thing.part ->> 'roots' IS NULL OR found.root_id = found.provider_id)
-        ELSE (
-            SELECT count(DISTINCT found.provider_id) FROM (
-                SELECT member.provider_id, member.root_id FROM provider_aggregates AS member
-                WHERE member.aggregate_id = ANY((thing.part ->> 'aggregates')::int[])
-                ORDER BY member.root_id, member.provider_id LIMIT 10001
-            ) AS found WHERE thing.part ->> 'roots' IS NULL OR found.root_id = found.provider_id)
-    END::bigint AS providers,
+    counted.providers::bigint AS providers,
+    counted.roots::bigint AS roots,
     (SELECT count(*) FROM (
         SELECT FROM inventories AS inventory
         WHERE inventory.class_id = (thing.part ->> 'class')::int AND inventory.free >= (thing.part ->> 'least')::bigint
@@ -44,20 +27,43 @@ SELECT
         ORDER BY inventory.free DESC LIMIT 1
     ), 0)::bigint AS most_room
 FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS thing (part, position)
+CROSS JOIN LATERAL (
+    SELECT count(DISTINCT found.provider_id) AS providers, count(DISTINCT found.provider_id) FILTER (WHERE found.provider_id = found.root_id) AS roots
+    FROM (
+        (
+            SELECT inventory.provider_id, inventory.root_id FROM inventories AS inventory
+            WHERE inventory.class_id = (thing.part ->> 'class')::int
+            ORDER BY inventory.free LIMIT 10001
+        )
+        UNION ALL
+        (
+            SELECT member.provider_id, member.root_id FROM provider_traits AS member
+            WHERE member.trait_id = ANY((thing.part ->> 'traits')::int[])
+            ORDER BY member.root_id, member.provider_id LIMIT 10001
+        )
+        UNION ALL
+        (
+            SELECT member.provider_id, member.root_id FROM provider_aggregates AS member
+            WHERE member.aggregate_id = ANY((thing.part ->> 'aggregates')::int[])
+            ORDER BY member.root_id, member.provider_id LIMIT 10001
+        )
+    ) AS found
+) AS counted
 ORDER BY thing.position
 `
 
 type ExplainFactsRow struct {
 	Position  int32
 	Providers int64
+	Roots     int64
 	WithRoom  int64
 	MostRoom  int64
 }
 
 // Counts single things that a query asks for, each up to 10,001: providers with inventory of a class, those with enough free
-// capacity, and the most that any has free; providers with any of some traits or aggregates. A thing is a JSON
-// object with class and least, or with traits or aggregates ('{ids}'). If it has roots, only roots count, among the first 10,001
-// providers. Called by Explainer.Explain. Locks nothing.
+// capacity, and the most that any has free; providers with any of some traits or aggregates, and how many of these are roots. A
+// thing is a JSON object with class and least, or with traits or aggregates ('{ids}').
+// Called by Explainer.Explain. Locks nothing.
 // Plan: ranges of inventories_class_id_free_idx, provider_traits_trait_id_idx and provider_aggregates_aggregate_id_idx, as long
 // as the limit.
 func (q *Queries) ExplainFacts(ctx context.Context, db DBTX, things json.RawMessage) ([]ExplainFactsRow, error) {
@@ -72,6 +78,7 @@ func (q *Queries) ExplainFacts(ctx context.Context, db DBTX, things json.RawMess
 		if err := rows.Scan(
 			&i.Position,
 			&i.Providers,
+			&i.Roots,
 			&i.WithRoom,
 			&i.MostRoom,
 		); err != nil {
@@ -269,6 +276,63 @@ func (q *Queries) ExplainPage(ctx context.Context, db DBTX, arg ExplainPageParam
 	return items, nil
 }
 
+const ExplainRareProviders = `-- name: ExplainRareProviders :many
+SELECT found.provider_id, found.root_id, EXISTS (
+    SELECT FROM provider_aggregates AS member WHERE member.provider_id = found.provider_id AND member.sharing OFFSET 0
+) AS shares
+FROM jsonb_array_elements($1::jsonb) AS thing (part)
+CROSS JOIN LATERAL (
+    (
+        SELECT inventory.provider_id, inventory.root_id FROM inventories AS inventory
+        WHERE inventory.class_id = (thing.part ->> 'class')::int AND inventory.free >= (thing.part ->> 'least')::bigint
+        ORDER BY inventory.free LIMIT $2::int
+    )
+    UNION ALL
+    (
+        SELECT member.provider_id, member.root_id FROM provider_traits AS member
+        WHERE member.trait_id = ANY((thing.part ->> 'traits')::int[])
+        ORDER BY member.root_id, member.provider_id LIMIT $2::int
+    )
+    UNION ALL
+    (
+        SELECT member.provider_id, member.root_id FROM provider_aggregates AS member
+        WHERE member.aggregate_id = ANY((thing.part ->> 'aggregates')::int[])
+        ORDER BY member.root_id, member.provider_id LIMIT $2::int
+    )
+) AS found
+LIMIT $2::int
+`
+
+type ExplainRareProvidersRow struct {
+	ProviderID int64
+	RootID     int64
+	Shares     bool
+}
+
+// Returns the providers that have single things of a query, each of which few providers have; shares is true for those whose
+// inventory other trees can use. A thing is one of ExplainFacts. Called by Explainer.Explain. Locks nothing.
+// Plan: ranges of inventories_class_id_free_idx, provider_traits_trait_id_idx and provider_aggregates_aggregate_id_idx;
+// provider_aggregates_pkey for each provider.
+func (q *Queries) ExplainRareProviders(ctx context.Context, db DBTX, things json.RawMessage, maxRows int32) ([]ExplainRareProvidersRow, error) {
+	rows, err := db.Query(ctx, ExplainRareProviders, things, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ExplainRareProvidersRow{}
+	for rows.Next() {
+		var i ExplainRareProvidersRow
+		if err := rows.Scan(&i.ProviderID, &i.RootID, &i.Shares); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ExplainRootCount = `-- name: ExplainRootCount :one
 SELECT count(*) FROM resource_providers AS root WHERE root.parent_id IS NULL
 `
@@ -284,21 +348,37 @@ func (q *Queries) ExplainRootCount(ctx context.Context, db DBTX) (int64, error) 
 
 const ExplainRoots = `-- name: ExplainRoots :many
 SELECT root.id, hashint8extended(root.id, 0)::bigint AS place FROM resource_providers AS root
-WHERE root.parent_id IS NULL AND (hashint8extended(root.id, 0), root.id) > ($1::bigint, $2::bigint)
+WHERE root.parent_id IS NULL
+  AND (hashint8extended(root.id, 0), root.id) > ($1::bigint, $2::bigint)
+  AND (hashint8extended(root.id, 0), root.id) <= ($3::bigint, $4::bigint)
 ORDER BY hashint8extended(root.id, 0), root.id
-LIMIT $3::int
+LIMIT $5::int
 `
+
+type ExplainRootsParams struct {
+	AfterPlace int64
+	AfterID    int64
+	UntilPlace int64
+	UntilID    int64
+	MaxRows    int32
+}
 
 type ExplainRootsRow struct {
 	ID    int64
 	Place int64
 }
 
-// Returns the next roots in the order of hashed ids, of which consecutive ones are a uniform sample.
+// Returns the next roots in the order of hashed ids, of which consecutive ones are a uniform sample, up to a place.
 // Called by Explainer.Explain. Locks nothing.
 // Plan: a range of resource_providers_shuffled_roots_idx.
-func (q *Queries) ExplainRoots(ctx context.Context, db DBTX, afterPlace int64, afterID int64, maxRows int32) ([]ExplainRootsRow, error) {
-	rows, err := db.Query(ctx, ExplainRoots, afterPlace, afterID, maxRows)
+func (q *Queries) ExplainRoots(ctx context.Context, db DBTX, arg ExplainRootsParams) ([]ExplainRootsRow, error) {
+	rows, err := db.Query(ctx, ExplainRoots,
+		arg.AfterPlace,
+		arg.AfterID,
+		arg.UntilPlace,
+		arg.UntilID,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package apicommand
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -19,8 +18,8 @@ func allocationClaimCommand(f *frame.Frame) *cobra.Command {
 		Short: "Find an allocation candidate for a consumer and claim it",
 		Long: `Query allocation candidates, as 'berth candidate list' does with the same flags, and
 claim the first for the consumer; after a conflict, the next. The command prints the
-allocations of the consumer as 'berth allocation show' does. The exit code is 1 if there
-is no candidate.
+allocations of the consumer as 'berth allocation show' does. If there is no candidate, it
+prints the reason on standard error, and the exit code is 1.
 
 A consumer keeps its existing allocations and gets the missing ones of the candidate, as
 a server does during a migration. A new consumer requires a project and a user.
@@ -63,19 +62,28 @@ func Claim(ctx context.Context, f *frame.Frame, service *client.Client, id uuid.
 	if err != nil {
 		return err
 	}
+	var why *client.Explanation
 	for _, candidate := range found.AllocationRequests {
 		request, err := client.ClaimOf(candidate, consumer.ProjectID, consumer.UserID, consumer.Type)
 		if err != nil {
 			return err
 		}
-		if claimed, err := service.Claim(ctx, id, request); claimed || err != nil {
+		var claimed bool
+		if found.hasExplanations {
+			claimed, why, err = service.ClaimExplained(ctx, id, request)
+		} else {
+			claimed, err = service.Claim(ctx, id, request)
+		}
+		if claimed || err != nil {
 			return err
 		}
 	}
 	if tried := len(found.AllocationRequests); tried > 0 {
+		printNothingFits(f, why)
 		return fmt.Errorf("no candidate claimed: concurrent claims used the free capacity of all %d candidates; retry", tried)
 	}
-	return errors.New("no allocation candidates found")
+	printNothingFits(f, found.explanation)
+	return &frame.CodedError{Code: frame.ExitFailed}
 }
 
 func allocationMoveCommand(f *frame.Frame) *cobra.Command {

@@ -54,7 +54,8 @@ func candidateListCommand(f *frame.Frame) *cobra.Command {
 		Long: `List allocation candidates: sets of allocations on the providers of one tree and its
 sharing providers. Each row is the amount of one resource class on one provider, with
 its used amount and capacity; rows with the same number form one candidate. Recipes are
-in docs/searching.md.
+in docs/searching.md. If there is no candidate, the command prints the reason on standard
+error, and exits with 0; 'berth explain' prints more.
 
 ` + groupHelp + `
 
@@ -71,11 +72,15 @@ amount, used, capacity and groups.`,
 	format := frame.OutputFlag(command)
 	options := candidateFlags(f, command)
 	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
-		documents, _, err := options.candidates(ctx, service)
+		documents, found, err := options.candidates(ctx, service)
 		if err != nil {
 			return err
 		}
-		return frame.PrintAs(f.Stdout, *format, documents, candidateTable(documents))
+		err = frame.PrintAs(f.Stdout, *format, documents, candidateTable(documents))
+		if len(documents) == 0 {
+			printNothingFits(f, found.explanation)
+		}
+		return err
 	})
 	return command
 }
@@ -95,7 +100,7 @@ func candidateTable(documents []candidateDocument) [][]string {
 }
 
 // candidates queries allocation candidates and the names of their providers.
-func (w *CandidateRequest) candidates(ctx context.Context, service *client.Client) ([]candidateDocument, *api.Candidates, error) {
+func (w *CandidateRequest) candidates(ctx context.Context, service *client.Client) ([]candidateDocument, *foundCandidates, error) {
 	found, err := w.list(ctx, service)
 	if err != nil {
 		return nil, nil, err

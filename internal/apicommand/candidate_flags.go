@@ -13,6 +13,7 @@ import (
 	"github.com/berthd/berth/client"
 	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/internal/terminal"
 )
 
 // CandidateRequest holds the flags of a candidate query. Asked is without the flags --in-tree, --group
@@ -61,14 +62,40 @@ func candidateFlags(f *frame.Frame, c *cobra.Command) *CandidateRequest {
 	return w
 }
 
+// foundCandidates is the result of a candidate query.
+type foundCandidates struct {
+	api.Candidates
+	// explanation is why there are no candidates; nil if the service does not explain it.
+	explanation *client.Explanation
+	// hasExplanations is true if the service has berth 1.2 and policy permits explanations.
+	hasExplanations bool
+}
+
 // list returns the candidates. The error of a flag that the service does not support names the flag.
-func (w *CandidateRequest) list(ctx context.Context, service *client.Client) (api.Candidates, error) {
+//
+// It requests an explanation without knowing whether the service has berth 1.2, and repeats the query without it if the
+// service or its policy rejects that. So the usual case takes one request; reading the versions first would always take
+// two.
+func (w *CandidateRequest) list(ctx context.Context, service *client.Client) (foundCandidates, error) {
 	query, err := w.query(ctx, service)
 	if err != nil {
-		return api.Candidates{}, err
+		return foundCandidates{}, err
 	}
-	found, err := service.CandidateList(ctx, query)
-	return found, unsupportedFlag(err)
+	explained, err := service.CandidateExplain(ctx, query, client.ExplainEmpty)
+	if errors.Is(err, client.ErrExtensions) || errors.Is(err, client.ErrForbidden) {
+		found, err := service.CandidateList(ctx, query)
+		return foundCandidates{Candidates: found}, unsupportedFlag(err)
+	}
+	return foundCandidates{explained.Candidates, explained.Explanation, true}, withSimilarNames(err)
+}
+
+// printNothingFits prints that a query or a claim has no result, with the summary of the explanation if there is one.
+func printNothingFits(f *frame.Frame, why *client.Explanation) {
+	text := "Nothing fits."
+	if why != nil {
+		text += " " + terminal.Safe(why.Summary)
+	}
+	fmt.Fprintln(f.Stderr, text)
 }
 
 // extensionFlags are the flags for the fields of a query that need berth 1.1.

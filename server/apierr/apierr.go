@@ -63,6 +63,8 @@ type Item struct {
 	RequestID  string `json:"request_id,omitempty" doc:"Also in the header X-Openstack-Request-Id and in the server's log." example:"req-6f9c0a4e-8f0b-4c9b-9f5e-3c8f2b1d7a60"`
 	MaxVersion string `json:"max_version,omitempty" doc:"Newest supported microversion; only if the requested one is not supported." example:"1.39"`
 	MinVersion string `json:"min_version,omitempty" doc:"Oldest supported microversion; only if the requested one is not supported." example:"1.0"`
+	// Explanation is set only at versions of Berth's extensions.
+	Explanation any `json:"explanation,omitempty" doc:"Explanation of the error."`
 }
 
 // Response is an error response. It implements huma.StatusError.
@@ -101,7 +103,7 @@ func From(ctx context.Context, err error) *Response {
 	code := status[found.Kind]
 	item := Item{
 		Status: code, Title: title(code), RequestID: info.ID,
-		Detail: detail(code, methodOf(info), found.Detail),
+		Detail: detail(code, methodOf(info), found.Detail), Explanation: found.Explanation,
 	}
 	version, negotiated := microversion.Lookup(ctx)
 	switch {

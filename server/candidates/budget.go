@@ -1,6 +1,8 @@
 package candidates
 
 import (
+	"time"
+
 	"github.com/berthd/berth/server/candidates/combine"
 	"github.com/berthd/berth/server/fault"
 )
@@ -16,7 +18,18 @@ func (s *candidateSearch) chargeBudget() error {
 				"traits, aggregates or in_tree that fewer providers meet.", s.query.Budget)
 		}
 	}
+	if err := s.checkTime(); err != nil {
+		return err
+	}
 	return s.ctx.Err()
+}
+
+// checkTime returns an error if the time of the search is over.
+func (s *candidateSearch) checkTime() error {
+	if !s.until.IsZero() && time.Now().After(s.until) {
+		return errOutOfTime
+	}
+	return nil
 }
 
 // enforceBudgetBeforeOutput searches the first trees of a query with a very large limit or none, if there may be more

@@ -21,6 +21,7 @@ type Search struct {
 	queries *db.Queries
 	names   atomic.Pointer[nameCache]
 	hints   hints
+	reasons emptyReasons
 	// treeSize is the number of providers of an average tree in the last page.
 	treeSize atomic.Int64
 	// thresholds do not change after New.
@@ -78,14 +79,12 @@ func (s *Search) List(ctx context.Context, query Query) (*Result, error) {
 	})
 }
 
-// ListIn is List in a snapshot, after another function has used it.
-func (s *Search) ListIn(ctx context.Context, query Query, before func(*postgres.Snapshot) error) (*Result, error) {
+// ListInSnapshot is List in a snapshot, which the caller may use until it closes the result.
+func (s *Search) ListInSnapshot(ctx context.Context, query Query) (*Result, error) {
 	query.Limit = min(query.Limit, maxCandidates)
-	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (made *Result, err error) {
+	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (*Result, error) {
 		of := postgres.NewSnapshot(conn)
-		if err = before(of); err == nil {
-			made, err = s.begin(ctx, of, query)
-		}
+		made, err := s.begin(ctx, of, query)
 		if err != nil {
 			_ = of.Close() // the error that matters is err
 		}
@@ -95,11 +94,17 @@ func (s *Search) ListIn(ctx context.Context, query Query, before func(*postgres.
 
 // begin finds the first candidates in a snapshot.
 func (s *Search) begin(ctx context.Context, reading *postgres.Snapshot, query Query) (*Result, error) {
-	made := newResult(s.newSearch(ctx, &query, nil))
-	made.search.snapshot = reading
+	search := s.newSearch(ctx, &query, nil)
+	search.snapshot = reading
+	return beginIn(search)
+}
+
+// beginIn finds the first candidates in the snapshot of a search.
+func beginIn(search *candidateSearch) (*Result, error) {
+	made := newResult(search)
 	fits, err := made.search.begin()
 	if fits && err == nil {
-		made.found, err = made.search.next(query.Limit)
+		made.found, err = made.search.next(made.search.query.Limit)
 	}
 	if err == nil && made.found == nil && made.search.candidateSlots != nil {
 		made.search.remember()

@@ -164,7 +164,7 @@ func (s *candidateSearch) followPair() error {
 // remember stores a hint for the next query of the kind. Queries that find enough candidates in the first trees need
 // none.
 func (s *candidateSearch) remember() {
-	if s.query.Limit == 0 || s.query.isOrdered() || s.leads.named || s.pages < 2 && s.chosen == nil && s.pair == nil && s.hint == nil {
+	if s.isAside || s.query.Limit == 0 || s.query.isOrdered() || s.leads.named || s.pages < 2 && s.chosen == nil && s.pair == nil && s.hint == nil {
 		return
 	}
 	if s.chosen != nil && len(s.chosen.Traits)+len(s.chosen.Aggregates) > maxHintIDs {

@@ -44,6 +44,8 @@ type Query struct {
 	Randomize bool
 	// Budget is how many combinations of providers may be tried; 0: any number.
 	Budget int64
+	// ignoreSums is combine.Request.IgnoreSums.
+	ignoreSums bool
 }
 
 // interleavesTrees reports whether the search yields candidates of several trees in turn.

@@ -51,6 +51,9 @@ func newResult(search *candidateSearch) *Result {
 	return &Result{search: search, builder: treeBuilder{search: search}}
 }
 
+// Snapshot returns the snapshot of the search, nil if one statement found all candidates.
+func (c *Result) Snapshot() *postgres.Snapshot { return c.search.snapshot }
+
 // Close cancels a page in progress and releases the connection.
 func (c *Result) Close() error {
 	if sent := c.search.sent; sent != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/candidates/combine"
@@ -47,8 +48,9 @@ type candidateSearch struct {
 	// and before are the counts when the search changed its lead.
 	pages, foundLeads, unused int
 	before                    struct{ leads, candidates int }
-	// ignoreSums is combine.Request.IgnoreSums.
-	ignoreSums bool
+	// until ends the search with errOutOfTime, if it is set. isAside is true for a search that leaves no hint.
+	until   time.Time
+	isAside bool
 	// starts are positions of the lead for the next randomized search.
 	starts []position
 	// spent is the used part of the query's budget.
@@ -109,7 +111,7 @@ func (s *candidateSearch) resolve() (fits bool, err error) {
 func (s *candidateSearch) prepare() (fits bool) {
 	s.candidateSlots = newCandidateSlots(s.query, s.ids)
 	s.asked.Stop = s.chargeBudget
-	s.asked.Shuffle, s.asked.IgnoreSums, s.unsplit.IgnoreSums = s.rng, s.ignoreSums, s.ignoreSums
+	s.asked.Shuffle, s.asked.IgnoreSums, s.unsplit.IgnoreSums = s.rng, s.query.ignoreSums, s.query.ignoreSums
 	s.plan = combine.NewPlan(s.asked)
 	if len(s.others) > 0 {
 		s.unsplit.Stop, s.unsplit.Shuffle = s.asked.Stop, s.asked.Shuffle
@@ -139,6 +141,9 @@ func (s *candidateSearch) any() (bool, error) {
 func (s *candidateSearch) next(wanted int) (*page, error) {
 	if s.snapshot == nil {
 		return nil, nil
+	}
+	if err := s.checkTime(); err != nil {
+		return nil, err
 	}
 	if s.shouldProbe() {
 		if fits, err := s.restartFromRarest(); !fits || err != nil {

@@ -2,17 +2,23 @@ package candidates
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/berthd/berth/server/postgres"
 )
+
+// errOutOfTime ends a search that may only take a limited time.
+var errOutOfTime = errors.New("the search is out of time")
 
 // TreesWithCandidates returns which of some trees have a candidate, for explanations. With ignoreSums, the groups of a
 // candidate may use more of a provider together than it has.
 func (s *Search) TreesWithCandidates(ctx context.Context, in *postgres.Snapshot, query Query, roots []int64, ignoreSums bool) (with []int64, err error) {
 	query.Limit, query.Order, query.Randomize, query.BreadthFirst = 0, Order{}, false, false
+	query.ignoreSums = ignoreSums
 	made := newResult(s.newSearch(ctx, &query, nil))
 	search := made.search
-	search.snapshot, search.ignoreSums = in, ignoreSums
+	search.snapshot, search.isAside = in, true
 	if fits, err := search.resolve(); !fits || err != nil {
 		return nil, err
 	}
@@ -40,18 +46,21 @@ func (s *Search) TreesWithCandidates(ctx context.Context, in *postgres.Snapshot,
 	}
 }
 
-// CountIn returns how many candidates a query has in a snapshot, up to its limit.
-func (s *Search) CountIn(ctx context.Context, in *postgres.Snapshot, query Query) (count int, err error) {
+// CountIn returns how many candidates a query has in a snapshot, up to its limit. If the search lasts until a time, isAll is
+// false, and count is how many it has found. The search leaves no hint for others.
+func (s *Search) CountIn(ctx context.Context, in *postgres.Snapshot, query Query, until time.Time) (count int, isAll bool, err error) {
 	query.Order, query.Randomize, query.BreadthFirst = Order{}, false, false
-	made, err := s.begin(ctx, in, query)
-	if err != nil {
-		return 0, err
+	search := s.newSearch(ctx, &query, nil)
+	search.snapshot, search.until, search.isAside = in, until, true
+	made, err := beginIn(search)
+	if err == nil {
+		err = made.each(func(*page, []int32, []part) bool {
+			count++
+			return true
+		})
 	}
-	for _, err := range made.All() {
-		if err != nil {
-			return 0, err
-		}
-		count++
+	if errors.Is(err, errOutOfTime) {
+		return count, false, nil
 	}
-	return count, nil
+	return count, err == nil, err
 }

@@ -1,6 +1,6 @@
 // Package explain says why a query for allocation candidates found nothing, or little
 // (docs/contract/berth/explain.md): what each condition leaves, the trees that fail by least, and the changes of the query
-// that give candidates.
+// that give candidates. It also says which allocations of a claim do not fit, and which names are similar to an unknown one.
 //
 // It is not for the search itself, which is package candidates, nor for where explanations are stored and shown.
 package explain
@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Explanation is the explanation of a candidate query, in the format of the API.
+// Explanation is the explanation of a candidate query or of a claim, in the format of the API.
 type Explanation struct {
 	Kind    string `json:"kind"`
 	Reason  Reason `json:"reason"`
@@ -25,9 +25,12 @@ type Explanation struct {
 	Nearest             []Tree       `json:"nearest,omitzero"`
 	Relaxations         []Relaxation `json:"relaxations,omitzero"`
 	RelaxationsComplete *bool        `json:"relaxations_complete,omitempty"`
-	Incomplete          bool         `json:"incomplete,omitempty"`
-	MadeAt              *time.Time   `json:"made_at,omitempty"`
-	TookMS              *int64       `json:"took_ms,omitempty"`
+	// Items and Elsewhere are those of a claim.
+	Items      []ClaimItem `json:"items,omitzero"`
+	Elsewhere  *Elsewhere  `json:"elsewhere,omitempty"`
+	Incomplete bool        `json:"incomplete,omitempty"`
+	MadeAt     *time.Time  `json:"made_at,omitempty"`
+	TookMS     *int64      `json:"took_ms,omitempty"`
 }
 
 // Reason is the first condition that leaves nothing.

@@ -22,96 +22,117 @@ type thing struct {
 	Least      int64  `json:"least,omitempty"`
 	Traits     string `json:"traits,omitempty"`
 	Aggregates string `json:"aggregates,omitempty"`
-	Roots      bool   `json:"roots,omitempty"`
 
 	fact   Fact
 	groups []int
-	set    []string
+	// anyOf are the traits of one, of which a provider needs one.
+	anyOf []string
+	// isForbidden is true for root aggregates all of which are forbidden too.
+	ofRoot, isForbidden bool
 }
 
 // things returns all single things, each once, in the order of the question.
 func (r *resolved) things() (all []thing) {
 	add := func(one thing) {
 		at := slices.IndexFunc(all, func(t thing) bool {
-			return t.fact.Kind == one.fact.Kind && t.fact.Name == one.fact.Name && t.fact.Amount == one.fact.Amount
+			return t.fact.Kind == one.fact.Kind && t.fact.Name == one.fact.Name && t.fact.Amount == one.fact.Amount && t.Least == one.Least
 		})
 		if at < 0 {
 			all = append(all, one)
+			return
 		}
+		all[at].groups = append(all[at].groups, one.groups...)
 	}
 	for _, trait := range r.query.RootRequired {
-		add(thing{Traits: list([]string{trait}, r.traits), Roots: true, set: []string{trait}, fact: Fact{Kind: "root_trait", Name: trait}})
+		one := r.traitThing([]string{trait}, "root_trait")
+		one.ofRoot = true
+		add(one)
 	}
 	for _, set := range r.query.RootMemberOf {
-		add(thing{Aggregates: list(set, r.aggregates), Roots: true, fact: Fact{Kind: "root_aggregate", Name: nameOf(set)}})
+		isForbidden := func(id uuid.UUID) bool { return slices.Contains(r.query.RootNotMemberOf, id) }
+		add(thing{
+			Aggregates: list(set, r.aggregates), ofRoot: true, fact: Fact{Kind: "root_aggregate", Name: joined(set)},
+			isForbidden: !slices.ContainsFunc(set, func(id uuid.UUID) bool { return !isForbidden(id) }),
+		})
 	}
 	for place := range r.query.Groups {
-		group := &r.query.Groups[place]
-		groups := r.equalGroups(place)
-		for _, one := range group.Resources {
-			id, least := r.classes[one.Class], one.Amount
-			if group.Suffix == "" && slices.Contains(r.query.CanSplit, one.Class) {
-				least = (least + 15) / 16
-			}
-			add(thing{Class: &id, Least: least, groups: groups, fact: Fact{Kind: "class", Name: one.Class, Amount: one.Amount}})
-		}
-		for _, set := range group.Required {
-			add(thing{Traits: list(set, r.traits), groups: groups, set: set, fact: Fact{Kind: "trait", Name: strings.Join(set, ",")}})
-		}
-		for _, set := range group.MemberOf {
-			add(thing{Aggregates: list(set, r.aggregates), groups: groups, fact: Fact{Kind: "aggregate", Name: nameOf(set)}})
-		}
+		r.addThings(place, add)
 	}
 	return all
 }
 
-// equalGroups returns the groups that ask for the same as one.
-func (r *resolved) equalGroups(place int) []int {
-	for _, one := range r.parts {
-		if slices.Contains(one.groups, place) {
-			return one.groups
+// addThings adds those of a group.
+func (r *resolved) addThings(place int, add func(thing)) {
+	group, groups := &r.query.Groups[place], []int{place}
+	for _, one := range group.Resources {
+		id, least := r.classes[one.Class], one.Amount
+		if group.Suffix == "" && slices.Contains(r.query.CanSplit, one.Class) {
+			least = (least + 15) / 16
 		}
+		add(thing{Class: &id, Least: least, groups: groups, fact: Fact{Kind: "class", Name: one.Class, Amount: one.Amount}})
 	}
-	return []int{place}
+	for _, set := range group.Required {
+		one := r.traitThing(set, "trait")
+		one.groups = groups
+		add(one)
+	}
+	for _, set := range group.MemberOf {
+		add(thing{Aggregates: list(set, r.aggregates), groups: groups, fact: Fact{Kind: "aggregate", Name: joined(set)}})
+	}
 }
 
-func nameOf(set []uuid.UUID) string { return joined(set) }
+func (r *resolved) traitThing(set []string, kind string) thing {
+	return thing{Traits: list(set, r.traits), anyOf: set, fact: Fact{Kind: kind, Name: strings.Join(set, ",")}}
+}
 
-// facts counts single things, and returns what cannot be met whatever is free.
-func (e *explaining) facts(ctx context.Context) ([]Fact, []Conflict, Reason, error) {
-	all := e.r.things()
+// encodedThings returns things in the format of ExplainFacts.
+func encodedThings(all []thing) json.RawMessage {
 	text, err := json.Marshal(all)
 	if err != nil {
-		return nil, nil, "", fmt.Errorf("encode facts: %w", err)
+		panic(fmt.Sprintf("encode facts: %v", err)) // numbers and strings
 	}
+	return text
+}
+
+// addFacts counts single things, and adds what cannot be met whatever is free.
+func (e *explaining) addFacts(ctx context.Context) error {
+	all := e.r.things()
 	rows, err := postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) ([]db.ExplainFactsRow, error) {
-		return e.queries.ExplainFacts(ctx, to, text)
+		return e.queries.ExplainFacts(ctx, to, encodedThings(all))
 	})
 	if err != nil {
-		return nil, nil, "", err
+		return err
 	}
-	facts, conflicts, reason := []Fact{}, e.treeConflicts(), Reason("")
+	e.made.Facts, e.made.Conflicts = []Fact{}, e.treeConflicts()
 	for i, row := range rows {
 		one := &all[i]
 		one.fact.Providers, one.fact.More = min(row.Providers, maxCounted), row.Providers > maxCounted
+		if one.ofRoot {
+			one.fact.Providers = row.Roots
+		}
 		if one.Class != nil {
 			if err := e.classFact(ctx, one, &row); err != nil {
-				return nil, nil, "", err
+				return err
 			}
 		}
-		if reason == "" {
-			reason = reasonOf(&one.fact)
+		if e.missing == "" {
+			if e.missing = reasonOf(one, &row); e.missing != "" {
+				e.unavailable = one
+			}
 		}
-		conflict, err := e.conflictOf(ctx, one)
-		if err != nil {
-			return nil, nil, "", err
+		if err := e.addConflicts(ctx, one); err != nil {
+			return err
 		}
-		facts = append(facts, one.fact)
-		if conflict != nil {
-			conflicts = append(conflicts, *conflict)
-		}
+		e.made.Facts = append(e.made.Facts, one.fact)
 	}
-	return facts, conflicts, reason, nil
+	return nil
+}
+
+// factOf returns the place of the fact of a thing.
+func (e *explaining) factOf(one *thing) int {
+	return slices.IndexFunc(e.made.Facts, func(f Fact) bool {
+		return f.Kind == one.fact.Kind && f.Name == one.fact.Name && f.Amount == one.fact.Amount
+	})
 }
 
 // classFact fills the fact of a class.
@@ -125,64 +146,76 @@ func (e *explaining) classFact(ctx context.Context, one *thing, row *db.ExplainF
 	largest, err := postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) (float64, error) {
 		return e.queries.ExplainLargest(ctx, to, *one.Class)
 	})
-	whole := int64(largest)
+	whole := max(0, int64(largest))
 	one.fact.Largest = &whole
 	return err
 }
 
-// reasonOf returns the reason that a fact gives, empty for none.
-func reasonOf(fact *Fact) Reason {
+// reasonOf returns the reason if no provider has a thing, wherever it is; empty otherwise.
+func reasonOf(one *thing, row *db.ExplainFactsRow) Reason {
 	switch {
-	case fact.Kind == "class" && *fact.WithRoom == 0:
+	case one.Class != nil && row.WithRoom == 0:
 		return Amount
-	case fact.Providers > 0 || fact.Kind == "class":
+	case one.Class != nil || row.Providers > 0:
 		return ""
-	case fact.Kind == "trait":
+	case one.ofRoot:
+		return Root
+	case one.Traits != "":
 		return Trait
-	case fact.Kind == "aggregate":
-		return Aggregate
 	}
-	return Root
+	return Aggregate
 }
 
-// treeConflicts returns the trees of in_tree that do not exist, and root aggregates that are wanted and forbidden.
+// treeConflicts returns the trees of in_tree that do not exist.
 func (e *explaining) treeConflicts() []Conflict {
 	conflicts := []Conflict{}
-	for _, one := range e.r.parts {
-		if one.inTree != nil && e.r.trees[*one.inTree] < 0 {
-			conflicts = append(conflicts, Conflict{Conflict: "in_tree_unknown", Groups: e.r.suffixes(one.groups), Name: one.inTree.String()})
+	for place := range e.r.query.Groups {
+		group := &e.r.query.Groups[place]
+		if group.InTree == nil || e.r.trees[*group.InTree] >= 0 {
+			continue
 		}
+		name := group.InTree.String()
+		at := slices.IndexFunc(conflicts, func(c Conflict) bool { return c.Name == name })
+		if at < 0 {
+			at, conflicts = len(conflicts), append(conflicts, Conflict{Conflict: "in_tree_unknown", Name: name})
+		}
+		conflicts[at].Groups = append(conflicts[at].Groups, group.Suffix)
 	}
 	return conflicts
 }
 
-// conflictOf returns the conflict of a thing, nil for none.
-func (e *explaining) conflictOf(ctx context.Context, one *thing) (*Conflict, error) {
-	made := &Conflict{Groups: e.r.suffixes(one.groups), Name: one.fact.Name}
-	switch fact := &one.fact; {
-	case fact.Kind == "class" && fact.Providers == 0:
+// addConflicts adds the conflicts of a thing.
+func (e *explaining) addConflicts(ctx context.Context, one *thing) error {
+	fact := &one.fact
+	made := Conflict{Groups: e.r.suffixes(one.groups), Name: fact.Name}
+	switch {
+	case one.Class != nil && fact.Providers == 0:
 		made.Conflict = "class_not_offered"
-	case fact.Kind == "class" && fact.Largest != nil && *fact.Largest < one.Least:
+	case fact.Largest != nil && *fact.Largest < one.Least:
 		made.Conflict, made.Amount, made.Largest = "amount_too_large", fact.Amount, fact.Largest
-		return made, nil
-	case fact.Providers > 0 || fact.Kind == "class":
-		return nil, nil
-	case fact.Kind == "trait" || fact.Kind == "root_trait":
+	case one.Class == nil && fact.Providers == 0 && one.Traits != "":
 		made.Conflict = fact.Kind + "_unused"
-	default:
+	case one.Class == nil && fact.Providers == 0:
 		made.Conflict = fact.Kind + "_empty"
-		return made, nil
 	}
-	inUse, err := e.namesInUse(ctx)
-	if err != nil {
-		return nil, err
+	if made.Conflict == "class_not_offered" || one.Traits != "" && made.Conflict != "" {
+		inUse, err := e.namesInUse(ctx)
+		if err != nil {
+			return err
+		}
+		made.Similar = similarToAny(one.anyOf, inUse.Traits)
+		if one.Class != nil {
+			made.Similar = similarToAny([]string{fact.Name}, inUse.Classes)
+		}
 	}
-	known := inUse.Traits
-	if one.Class != nil {
-		known = inUse.Classes
+	if made.Conflict != "" {
+		e.made.Conflicts = append(e.made.Conflicts, made)
 	}
-	made.Similar = similar(strings.Split(one.fact.Name, ",")[0], known)
-	return made, nil
+	if one.isForbidden {
+		made.Conflict = "root_aggregate_forbidden"
+		e.made.Conflicts = append(e.made.Conflicts, made)
+	}
+	return nil
 }
 
 // namesInUse returns the names of offered classes and of traits that a provider has.

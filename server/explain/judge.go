@@ -26,8 +26,6 @@ type verdict struct {
 	passed   int
 	distance float64
 	failed   []failure
-	// gives is the amount that it could give of each class.
-	gives []int64
 }
 
 // failure is a step that counts for the distance.
@@ -38,8 +36,8 @@ type failure struct {
 
 // judge tests a provider for a part, with an anchor that can use it.
 func (r *resolved) judge(anchor, provider *node, of *part) verdict {
-	v := verdict{provider: provider, passed: -1, gives: make([]int64, len(of.amounts))}
-	counted := make([]bool, len(of.amounts))
+	v := verdict{provider: provider, passed: -1}
+	failedAt := -1 // the amount of which a step has failed: only the first counts
 	for i := range of.steps {
 		one := &of.steps[i]
 		if r.passes(anchor, provider, of, one) {
@@ -48,19 +46,16 @@ func (r *resolved) judge(anchor, provider *node, of *part) verdict {
 		if v.passed < 0 {
 			v.passed = i
 		}
-		if one.isOfInventory() {
-			if counted[one.at] {
+		if one.isOfInventory() && one.kind != stepInventory {
+			if failedAt == one.at || provider.stock[r.classes[of.amounts[one.at].Class]] == nil {
 				continue
 			}
-			counted[one.at] = true
+			failedAt = one.at
 		}
 		v.fail(r, one, of)
 	}
 	if v.passed < 0 {
 		v.passed = len(of.steps)
-	}
-	for i := range of.amounts {
-		v.gives[i] = r.gives(provider, of, i)
 	}
 	return v
 }
@@ -154,35 +149,65 @@ type partResult struct {
 	// best is the verdict with the least distance, nil if no provider has inventory of any class.
 	best     *verdict
 	distance float64
-	// sum is what the providers together can give of an amount that can be split.
-	sum int64
+	// rooms are what providers could give of an amount that is the only thing they miss, if the part is not met.
+	rooms []room
 }
+
+// room is what a provider, or of a split amount all providers together, could give of an amount.
+type room struct {
+	at    int
+	gives int64
+}
+
+// sameDistance is the greatest difference of equal distances.
+const sameDistance = 1e-9
 
 // judgePart tests all providers that an anchor can use.
 func (r *resolved) judgePart(anchor *node, usable []*node, of *part, each func(*verdict)) partResult {
 	result := partResult{distance: 2 * float64(len(of.amounts))}
-	sums := map[int64]int64{}
+	sum, sums := int64(0), map[int64]int64(nil)
 	for _, provider := range usable {
 		v := r.judge(anchor, provider, of)
 		each(&v)
 		result.passed = max(result.passed, v.passed)
 		if of.canSplit && v.passed == len(of.steps) {
-			stock := provider.stock[r.classes[of.amounts[0].Class]]
-			sums[*stock.StepSize] += free(stock) / *stock.StepSize * *stock.StepSize
-			result.sum = max(result.sum, sums[*stock.StepSize])
+			if sums == nil {
+				sums = map[int64]int64{}
+			}
+			step := *provider.stock[r.classes[of.amounts[0].Class]].StepSize
+			sums[step] += r.gives(provider, of, 0)
+			sum = max(sum, sums[step])
 		}
-		if (len(of.amounts) == 0 || r.hasAny(provider, of)) && (result.best == nil || v.distance < result.distance) {
+		if !of.canSplit {
+			result.addRoom(&v)
+		}
+		if (len(of.amounts) == 0 || r.hasAny(provider, of)) && (result.best == nil || v.distance < result.distance-sameDistance) {
 			result.best, result.distance = &v, v.distance
 		}
 	}
 	result.met = result.passed == len(of.steps)
-	if of.canSplit && result.met && result.sum < of.amounts[0].Amount {
-		result.met = false
-		if result.best != nil && result.best.distance == 0 {
-			result.distance = missingShare(of.amounts[0].Amount, result.sum)
-		}
+	if of.canSplit && result.met && sum < of.amounts[0].Amount {
+		result.failSplit(of, sum)
 	}
 	return result
+}
+
+// addRoom keeps what a provider could give of an amount, if it misses nothing else.
+func (p *partResult) addRoom(v *verdict) {
+	if len(v.failed) != 1 {
+		return
+	}
+	if one := v.failed[0].step; one.isOfInventory() && one.kind != stepInventory {
+		p.rooms = append(p.rooms, room{one.at, v.failed[0].gives})
+	}
+}
+
+// failSplit says that the providers of an amount together have too little of it.
+func (p *partResult) failSplit(of *part, sum int64) {
+	p.met = false
+	p.rooms = []room{{0, sum}}
+	p.distance = missingShare(of.amounts[0].Amount, sum)
+	p.best.failed = []failure{{&splitStep, sum}}
 }
 
 // hasAny reports whether a provider has inventory of a class of a part.

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -91,17 +90,17 @@ var NodeReasons = []Reason{Class, Busy, Owner, CandidateNodes, Traits, Claimed}
 
 // The stages of a node allocation after resource_class. The first six have this order in store.NodeGroup.Passed.
 const (
-	stageAvailable      = "available"
-	stageNoInstance     = "no_instance"
-	stageNoMaintenance  = "no_maintenance"
-	stagePowered        = "powered"
-	stageOwner          = "owner"
-	stageCandidateNodes = "candidate_nodes"
-	stageTraits         = "traits"
-	stageUnclaimed      = "unclaimed"
+	nodeStageAvailable      = "available"
+	nodeStageNoInstance     = "no_instance"
+	nodeStageNoMaintenance  = "no_maintenance"
+	nodeStagePowered        = "powered"
+	nodeStageOwner          = "owner"
+	nodeStageCandidateNodes = "candidate_nodes"
+	nodeStageTraits         = "traits"
+	nodeStageUnclaimed      = "unclaimed"
 )
 
-var fixedStages = []string{stageAvailable, stageNoInstance, stageNoMaintenance, stagePowered, stageOwner, stageCandidateNodes}
+var fixedStages = []string{nodeStageAvailable, nodeStageNoInstance, nodeStageNoMaintenance, nodeStagePowered, nodeStageOwner, nodeStageCandidateNodes}
 
 // stagesOfState are the first stages of fixedStages: those of a free node.
 const stagesOfState = 4
@@ -134,7 +133,7 @@ func TraitElements(traits []string) []string {
 
 // SimilarClasses returns the classes with free nodes whose names are similar to that of the allocation.
 func (q *NodeQuestion) SimilarClasses() []string {
-	return similar(q.Asked.ResourceClass, q.classes(func(group *store.NodeGroup) bool {
+	return similarToAny([]string{q.Asked.ResourceClass}, q.classes(func(group *store.NodeGroup) bool {
 		return !slices.Contains(group.Passed[:stagesOfState], false)
 	}))
 }
@@ -185,22 +184,4 @@ func ExplainNodeAllocation(q *NodeQuestion) *NodeAllocation {
 	}
 	made.Summary = j.summary(made)
 	return made
-}
-
-// similarToAny returns the known names that are most similar to one of several names.
-func similarToAny(names, known []string) []string {
-	distance := func(to string) int {
-		least := editDistance(names[0], to)
-		for _, name := range names[1:] {
-			least = min(least, editDistance(name, to))
-		}
-		return least
-	}
-	found := []string{}
-	for _, name := range names {
-		found = append(found, similar(name, known)...)
-	}
-	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(a, b)) })
-	found = slices.Compact(found)
-	return found[:min(len(found), maxSimilar)]
 }

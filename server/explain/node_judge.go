@@ -31,10 +31,10 @@ func newNodeJudge(q *NodeQuestion) *nodeJudge {
 		j.stages = append(j.stages, NodeStage{Stage: name})
 	}
 	for _, element := range TraitElements(q.Asked.Traits) {
-		j.stages = append(j.stages, NodeStage{Stage: stageTraits, Value: element})
+		j.stages = append(j.stages, NodeStage{Stage: nodeStageTraits, Value: element})
 	}
 	if q.AreProviders {
-		j.stages = append(j.stages, NodeStage{Stage: stageUnclaimed})
+		j.stages = append(j.stages, NodeStage{Stage: nodeStageUnclaimed})
 	}
 	j.funnel = append([]NodeStage{{Stage: "all", Nodes: j.all}, {Stage: "resource_class", Value: q.Asked.ResourceClass}}, j.stages...)
 	for _, group := range j.groups {
@@ -52,8 +52,8 @@ func newNodeJudge(q *NodeQuestion) *nodeJudge {
 
 // reasons are the reasons of the stages that no node passes.
 var reasons = map[string]Reason{
-	"all": Class, "resource_class": Class, stageAvailable: Busy, stageNoInstance: Busy, stageNoMaintenance: Busy, stagePowered: Busy,
-	stageOwner: Owner, stageCandidateNodes: CandidateNodes, stageTraits: Traits, stageUnclaimed: Claimed,
+	"all": Class, "resource_class": Class, nodeStageAvailable: Busy, nodeStageNoInstance: Busy, nodeStageNoMaintenance: Busy, nodeStagePowered: Busy,
+	nodeStageOwner: Owner, nodeStageCandidateNodes: CandidateNodes, nodeStageTraits: Traits, nodeStageUnclaimed: Claimed,
 }
 
 // firstEmpty returns the index of the first stage of the funnel that no node passes, -1 if there is none.
@@ -72,7 +72,7 @@ func (j *nodeJudge) conflicts() []NodeConflict {
 	conflicts := []NodeConflict{}
 	if len(j.groups) == 0 {
 		known := j.classes(func(*store.NodeGroup) bool { return true })
-		conflicts = append(conflicts, NodeConflict{"class_not_offered", j.Asked.ResourceClass, similar(j.Asked.ResourceClass, known)})
+		conflicts = append(conflicts, NodeConflict{"class_not_offered", j.Asked.ResourceClass, similarToAny([]string{j.Asked.ResourceClass}, known)})
 	}
 	if j.Traits == nil {
 		return conflicts
@@ -131,7 +131,7 @@ func (j *nodeJudge) missing(group *store.NodeGroup) (missing []NodeMissing) {
 			continue
 		}
 		one := NodeMissing{Step: j.stages[i].Stage, Value: j.stages[i].Value}
-		if one.Step == stageAvailable {
+		if one.Step == nodeStageAvailable {
 			one.Value = group.State
 		}
 		missing = append(missing, one)
@@ -159,19 +159,19 @@ func (j *nodeJudge) relaxations() []NodeRelaxation {
 		}
 	}
 	for i, stage := range j.stages {
-		if stage.Stage == stageTraits {
+		if stage.Stage == nodeStageTraits {
 			try("drop", "traits="+stage.Value, j.without(i))
 		}
 	}
 	if owner := j.Asked.Owner; owner != nil {
-		try("drop", "owner="+*owner, j.without(slices.Index(fixedStages, stageOwner)))
+		try("drop", "owner="+*owner, j.without(slices.Index(fixedStages, nodeStageOwner)))
 	}
 	if candidates := j.Asked.CandidateNodes; len(candidates) > 0 {
 		var names []string
 		for _, one := range candidates {
 			names = append(names, one.String())
 		}
-		try("drop", "candidate_nodes="+strings.Join(names, ","), j.without(slices.Index(fixedStages, stageCandidateNodes)))
+		try("drop", "candidate_nodes="+strings.Join(names, ","), j.without(slices.Index(fixedStages, nodeStageCandidateNodes)))
 	}
 	for _, class := range j.SimilarClasses() {
 		var nodes int64

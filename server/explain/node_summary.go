@@ -112,9 +112,9 @@ func (j *nodeJudge) firstOfTraits() string {
 	element = expressionText(element)
 	var with, unwanted []string
 	for _, stage := range j.funnel[:at] {
-		if name, not := strings.CutPrefix(stage.Value, "!"); stage.Stage == stageTraits && not {
+		if name, not := strings.CutPrefix(stage.Value, "!"); stage.Stage == nodeStageTraits && not {
 			unwanted = append(unwanted, name)
-		} else if stage.Stage == stageTraits {
+		} else if stage.Stage == nodeStageTraits {
 			with = append(with, strings.TrimPrefix(expressionText(name), "the trait "))
 		}
 	}
@@ -144,19 +144,19 @@ func expressionText(element string) string { return traitText(strings.TrimPrefix
 // missingText says what a node lacks.
 func (j *nodeJudge) missingText(one NodeMissing) string {
 	switch one.Step {
-	case stageAvailable:
+	case nodeStageAvailable:
 		return fmt.Sprintf("the state available (it is %s)", one.Value)
-	case stageNoInstance:
+	case nodeStageNoInstance:
 		return "an empty instance_uuid"
-	case stageNoMaintenance:
+	case nodeStageNoMaintenance:
 		return "the end of its maintenance"
-	case stagePowered:
+	case nodeStagePowered:
 		return "a known power state"
-	case stageOwner:
+	case nodeStageOwner:
 		return "the owner or lessee " + *j.Asked.Owner
-	case stageCandidateNodes:
+	case nodeStageCandidateNodes:
 		return "a place among the candidate nodes"
-	case stageUnclaimed:
+	case nodeStageUnclaimed:
 		return "a free unit in Placement"
 	}
 	if name, forbidden := strings.CutPrefix(one.Value, "!"); forbidden {

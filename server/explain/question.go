@@ -24,10 +24,16 @@ const (
 	stepSize        = "size"
 	stepReserved    = "reserved"
 	stepUsed        = "used"
+	stepSplit       = "split"
 )
+
+// splitStep fails if providers together have too little of an amount. It is no step of a provider.
+var splitStep = step{kind: stepSplit}
 
 // part is what one provider must meet: a suffixed group, or a class of the unsuffixed group. Equal groups are one part.
 type part struct {
+	// content is equal for groups that ask for the same.
+	content string
 	// groups are indices of the query's groups.
 	groups   []int
 	suffixed bool
@@ -47,7 +53,7 @@ type step struct {
 // isOfInventory reports whether a step is one of an amount.
 func (s *step) isOfInventory() bool {
 	switch s.kind {
-	case stepInventory, stepUnits, stepSize, stepReserved, stepUsed:
+	case stepInventory, stepUnits, stepSize, stepReserved, stepUsed, stepSplit:
 		return true
 	}
 	return false
@@ -116,15 +122,16 @@ func (q *question) add(one condition) int {
 
 // addPart adds a part, or the group to an equal one.
 func (q *question) addPart(place int, group *candidates.Group, amounts []store.Amount, canSplit bool) {
+	content := contentOf(group)
 	if group.Suffix != "" {
 		for i := range q.parts {
-			if known := &q.parts[i]; known.suffixed && sameGroup(&q.query.Groups[known.groups[0]], group) {
+			if known := &q.parts[i]; known.suffixed && known.content == content {
 				known.groups = append(known.groups, place)
 				return
 			}
 		}
 	}
-	made := part{groups: []int{place}, suffixed: group.Suffix != "", amounts: amounts, canSplit: canSplit, inTree: group.InTree}
+	made := part{content: content, groups: []int{place}, suffixed: group.Suffix != "", amounts: amounts, canSplit: canSplit, inTree: group.InTree}
 	made.steps = append(made.steps, step{kind: stepReached})
 	for i := range amounts {
 		made.steps = append(made.steps, step{kind: stepInventory, at: i})
@@ -155,7 +162,7 @@ func (q *question) qualities(group *candidates.Group, suffixed bool) (steps []st
 	}
 	for _, set := range group.Required {
 		at := q.add(condition{traits: [][]string{set}})
-		if suffixed || len(group.Resources) == 1 && len(q.query.CanSplit) == 0 {
+		if suffixed || len(group.Resources) == 1 && !slices.Contains(q.query.CanSplit, group.Resources[0].Class) {
 			steps = append(steps, step{stepRequired, strings.Join(set, ","), at})
 		} else if !slices.Contains(q.sets, at) {
 			q.sets = append(q.sets, at)
@@ -167,16 +174,32 @@ func (q *question) qualities(group *candidates.Group, suffixed bool) (steps []st
 	return steps
 }
 
-// sameGroup reports whether two suffixed groups ask for the same.
-func sameGroup(a, b *candidates.Group) bool {
-	key := func(g *candidates.Group) string {
-		return fmt.Sprint(g.Resources, g.Required, g.Forbidden, g.MemberOf, g.NotMemberOf, g.InTree == nil, g.InTree)
+// contentOf returns a text that is equal for groups that ask for the same, in any order.
+func contentOf(group *candidates.Group) string {
+	tree := ""
+	if group.InTree != nil {
+		tree = group.InTree.String()
 	}
-	x, y := *a, *b
-	if x.InTree != nil && y.InTree != nil && *x.InTree == *y.InTree {
-		x.InTree, y.InTree = nil, nil
+	amounts := slices.SortedFunc(slices.Values(group.Resources), func(a, b store.Amount) int { return strings.Compare(a.Class, b.Class) })
+	return fmt.Sprint(amounts, contentOfSets(group.Required), ordered(group.Forbidden), contentOfSets(group.MemberOf), ordered(group.NotMemberOf), tree)
+}
+
+func contentOfSets[E any](sets [][]E) []string {
+	texts := make([]string, len(sets))
+	for i, set := range sets {
+		texts[i] = strings.Join(ordered(set), "|")
 	}
-	return key(&x) == key(&y)
+	return ordered(texts)
+}
+
+// ordered returns the texts of different elements in order.
+func ordered[E any](list []E) []string {
+	texts := make([]string, len(list))
+	for i, one := range list {
+		texts[i] = fmt.Sprint(one)
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
 // joined returns UUIDs with commas between them.

@@ -2,106 +2,118 @@ package explain
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/postgres"
 )
 
 const (
-	// relaxedLimit is how many candidates of a changed query are counted.
+	// relaxedLimit is the limit of changed queries.
 	relaxedLimit = 100
 	// maxChanges is how many changes are tried.
 	maxChanges = 32
 	// maxAmounts is how many amounts of nearby trees are tried.
 	maxAmounts = 8
+	// triesLeft is a divisor: a search takes at most this part of the time that is left, if it can help a tree that was judged.
+	// Others take less: unlikelyDivisor.
+	triesLeft, unlikelyDivisor = 2, 8
 )
 
-// relax tries changes of the query until the time ends, and keeps those that give more candidates.
-func (e *explaining) relax(ctx context.Context, end time.Time) error {
+// relax tries changes of the query until its time is over, and keeps those that give more candidates.
+func (e *explaining) relax(ctx context.Context) error {
 	complete := true
 	e.made.Relaxations, e.made.RelaxationsComplete = []Relaxation{}, &complete
-	base, err := e.count(ctx, e.asked.Query)
-	if err != nil {
-		return err
-	}
-	e.base = base
-	tried := 0
-	try := func(one change) (bool, error) {
-		if complete = complete && time.Now().Before(end) && tried < maxChanges; !complete {
-			return false, nil
-		}
-		tried++
-		return e.try(ctx, one, base)
-	}
-	for i := range e.r.parts {
-		for at := range e.r.parts[i].amounts {
-			for _, one := range e.amountChanges(i, at) {
-				if helps, err := try(one); helps || err != nil {
-					if err != nil {
-						return err
-					}
-					break
-				}
-			}
+	base := e.Found
+	if base > 0 {
+		var err error
+		if base, _, err = e.count(ctx, e.Query, e.end); err != nil {
+			complete = false
+			return err
 		}
 	}
-	for _, one := range e.r.changes(e.asked) {
-		if _, err := try(one); err != nil {
+	changes := e.changes()
+	if len(changes) > maxChanges {
+		complete, changes = false, changes[:maxChanges]
+	}
+	for i := range changes {
+		tried, err := e.try(ctx, &changes[i], base)
+		if !tried || err != nil {
+			complete = false
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// count returns how many candidates a query has, up to relaxedLimit+1.
-func (e *explaining) count(ctx context.Context, query candidates.Query) (int, error) {
-	query.Limit = relaxedLimit + 1
-	return e.search.CountIn(ctx, e.in, query)
+// searchTime bounds the search of a recorded query, before its explanation.
+const searchTime = 5 * time.Second
+
+// CountFound returns how many candidates a recorded query has in a snapshot, up to its limit or relaxedLimit.
+func (x *Explainer) CountFound(ctx context.Context, in *postgres.Snapshot, query candidates.Query) (int, error) {
+	if query.Limit == 0 {
+		query.Limit = relaxedLimit
+	}
+	found, _, err := x.search.CountIn(ctx, in, query, time.Now().Add(searchTime))
+	return found, err
 }
 
-// try searches with a change, and keeps it if it gives more candidates than the query itself.
-func (e *explaining) try(ctx context.Context, one change, base int) (bool, error) {
-	one.params = dropEmptyGroups(one.params)
-	query, err := e.asked.Parse(one.params, one.extended)
-	if fault.As(err) != nil {
-		return false, nil // the changed query is not valid
+// count returns how many candidates a query has, up to relaxedLimit, and whether the search has ended in time.
+func (e *explaining) count(ctx context.Context, query candidates.Query, until time.Time) (count int, isAll bool, err error) {
+	query.Limit = relaxedLimit
+	count, isAll, err = e.search.CountIn(ctx, e.in, query, until)
+	if fault.As(err) != nil { // the budget of the search
+		return count, false, nil
 	}
-	if err != nil {
-		return false, err
+	return count, isAll, err
+}
+
+// try searches with a change, and keeps it if it gives more candidates than the query itself. It reports whether it has tried
+// the whole change.
+func (e *explaining) try(ctx context.Context, one *change, base int) (bool, error) {
+	likely := e.canHelp(one)
+	if !likely && e.made.Sample.Exact {
+		return true, nil
 	}
-	found, err := e.count(ctx, query)
-	if fault.As(err) != nil || errors.Is(err, context.DeadlineExceeded) {
-		return false, nil // beyond the budget
+	for _, each := range one.tries {
+		left := time.Until(e.end)
+		if left <= 0 {
+			return false, nil
+		}
+		if left /= triesLeft; !likely {
+			left /= unlikelyDivisor
+		}
+		if len(each.query.CanSplit) > 0 && !each.query.Extended {
+			each.query.Extended, each.query.OnePerTree, one.Needs = true, false, "berth 1.1"
+		}
+		count, isAll, err := e.count(ctx, each.query, time.Now().Add(left))
+		if err != nil {
+			return false, err
+		}
+		if count > base {
+			one.To, one.Candidates, one.More = each.to, count, count == relaxedLimit || !isAll
+			one.Query = queryText(&each.query, one.hasPolicy)
+			e.made.Relaxations = append(e.made.Relaxations, one.Relaxation)
+			return true, nil
+		}
+		if !isAll {
+			return false, nil
+		}
 	}
-	if err != nil || found <= base {
-		return false, err
-	}
-	one.Candidates, one.More, one.Query = min(found, relaxedLimit), found > relaxedLimit, Text(one.params)
-	if _, err := e.asked.Parse(one.params, false); err != nil {
-		one.Needs = "berth 1.1"
-	}
-	e.made.Relaxations = append(e.made.Relaxations, one.Relaxation)
 	return true, nil
 }
 
-// amountChanges returns the smaller amounts of a part to try, greatest first.
-func (e *explaining) amountChanges(i, at int) (all []change) {
-	of := &e.r.parts[i]
-	one := of.amounts[at]
-	tried := e.tally.amountsOf(i, at)
-	for half := one.Amount / 2; half >= 1; half /= 2 {
-		if !slices.Contains(tried, half) {
-			tried = append(tried, half)
-		}
+// canHelp reports whether anything that a change does not concern holds in some judged tree.
+func (e *explaining) canHelp(one *change) bool {
+	if e.tally.met() > 0 || e.inTree >= 0 || one.root != noRoot && e.tally.only[-1-one.root] > 0 {
+		return true
 	}
-	for _, to := range tried {
-		all = append(all, change{
-			Relaxation: Relaxation{Change: "amount", Groups: e.r.suffixes(of.groups), Class: one.Class, From: one.Amount, To: to},
-			params:     e.r.withAmount(e.asked, of.groups, one.Class, to), extended: e.asked.Query.Extended,
-		})
+	if len(one.tries[0].query.Groups) < len(e.Query.Groups) || len(one.parts) > 1 {
+		return true // groups are gone, or several parts of the unsuffixed group change
 	}
-	return all
+	return slices.ContainsFunc(one.parts, func(part int) bool { return e.tally.only[part] > 0 })
 }

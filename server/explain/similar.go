@@ -9,31 +9,36 @@ import (
 // maxSimilar is how many similar names are shown.
 const maxSimilar = 3
 
-// similar returns the known names that are most similar to one: by few edits, by the same words in another order, or but for
-// CUSTOM_.
-func similar(name string, known []string) []string {
+// similarToAny returns the known names that are most similar to any of some names.
+func similarToAny(names, known []string) []string {
 	type scored struct {
 		name     string
 		distance int
 	}
 	var found []scored
 	for _, other := range known {
-		if other == name {
-			continue
+		best := scored{other, -1}
+		for _, name := range names {
+			if distance := editDistance(name, other); isSimilar(name, other, distance) && (best.distance < 0 || distance < best.distance) {
+				best.distance = distance
+			}
 		}
-		distance := editDistance(name, other)
-		isSimilar := distance <= max(2, len(name)/5) || sortedWords(name) == sortedWords(other) ||
-			strings.TrimPrefix(name, "CUSTOM_") == strings.TrimPrefix(other, "CUSTOM_")
-		if isSimilar {
-			found = append(found, scored{other, distance})
+		if best.distance >= 0 && !slices.Contains(names, other) {
+			found = append(found, best)
 		}
 	}
 	slices.SortFunc(found, func(a, b scored) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name)) })
-	names := []string{}
+	shown := []string{}
 	for _, one := range found[:min(len(found), maxSimilar)] {
-		names = append(names, one.name)
+		shown = append(shown, one.name)
 	}
-	return names
+	return shown
+}
+
+// isSimilar reports whether a name differs from another by few edits, by the order of its words, or by CUSTOM_.
+func isSimilar(name, other string, distance int) bool {
+	return distance <= max(2, len(name)/5) || sortedWords(name) == sortedWords(other) ||
+		strings.TrimPrefix(name, "CUSTOM_") == strings.TrimPrefix(other, "CUSTOM_")
 }
 
 func sortedWords(name string) string {

@@ -1,232 +1,162 @@
 package explain
 
 import (
-	"cmp"
 	"context"
-	"math"
+	"reflect"
 	"slices"
 
 	"github.com/berthd/berth/server/candidates"
 )
 
+// The stages at which the groups of a tree have to go together.
+const (
+	stageTraits      = "traits"
+	stageOnePerTree  = "one_per_tree"
+	stageSums        = "sums"
+	stageIsolate     = "isolate"
+	stageSameSubtree = "same_subtree"
+	stageCandidates  = "candidates"
+)
+
 // combination is a stage at which the groups of a tree have to go together: the query with the constraints up to it.
 type combination struct {
-	name       string
-	query      candidates.Query
+	name  string
+	query candidates.Query
+	// or is another query: a tree that has candidates of it passes too. Nil if there is none.
+	or         *candidates.Query
 	ignoreSums bool
+	// isWhole is true if the query is the one that is explained, as far as it matters for one tree.
+	isWhole bool
 }
 
 // combinationStages returns the stages that apply.
 func (q *question) combinationStages() (all []combination) {
-	query := *q.query
-	subtrees, isolated, isolate := query.Subtrees, query.Isolated, query.Isolate
-	// A condition stays one, whatever the constraints are.
-	query.Subtrees, query.Isolated, query.Isolate = nil, nil, false
-	onePerTree := query.OnePerTree
-	query.OnePerTree = false
+	whole := ofOneTree(q.query)
+	unbound := whole
+	unbound.Subtrees, unbound.Isolated, unbound.Isolate = nil, nil, false
 	if len(q.sets) > 0 {
-		whole := query
-		whole.Groups = slices.DeleteFunc(slices.Clone(query.Groups), func(g candidates.Group) bool { return g.Suffix != "" })
-		all = append(all, combination{"traits", whole, false})
+		all = append(all, q.traitStage(unbound))
 	}
-	if query.OnePerTree = onePerTree; onePerTree {
-		all = append(all, combination{"one_per_tree", query, true})
+	if whole.OnePerTree {
+		all = append(all, combination{name: stageOnePerTree, query: unbound, ignoreSums: true})
 	}
 	if q.hasSums() {
-		all = append(all, combination{"sums", query, false})
+		all = append(all, combination{name: stageSums, query: unbound})
 	}
-	if isolate || len(isolated) > 0 {
-		query.Isolate, query.Isolated = isolate, isolated
-		all = append(all, combination{"isolate", query, false})
+	apart := unbound
+	if whole.Isolate || len(whole.Isolated) > 0 {
+		apart.Isolate, apart.Isolated = whole.Isolate, whole.Isolated
+		all = append(all, combination{name: stageIsolate, query: apart})
 	}
-	if len(subtrees) > 0 {
-		query.Subtrees = subtrees
-		all = append(all, combination{"same_subtree", query, false})
+	if len(whole.Subtrees) > 0 {
+		all = append(all, combination{name: stageSameSubtree, query: whole})
 	}
-	return append(all, combination{"candidates", *q.query, false})
+	all = append(all, combination{name: stageCandidates, query: whole})
+	for i := range all {
+		all[i].isWhole = !all[i].ignoreSums && all[i].or == nil && reflect.DeepEqual(all[i].query, whole)
+	}
+	return all
+}
+
+// ofOneTree returns a query without what matters only for the order and the number of its candidates.
+func ofOneTree(of *candidates.Query) candidates.Query {
+	one := *of
+	one.Limit, one.LimitPerTree, one.Order, one.Randomize, one.BreadthFirst = 0, 0, candidates.Order{}, false, false
+	return one
+}
+
+// traitStage is the stage of the unsuffixed group by itself. The classes that it splits can be spread further for the sums
+// of all groups, over more providers with more traits.
+func (q *question) traitStage(unbound candidates.Query) combination {
+	alone := unbound
+	alone.OnePerTree = false
+	alone.RootRequired, alone.RootForbidden, alone.RootMemberOf, alone.RootNotMemberOf = nil, nil, nil, nil
+	alone.Groups = slices.DeleteFunc(slices.Clone(unbound.Groups), func(g candidates.Group) bool { return g.Suffix != "" })
+	made := combination{name: stageTraits, query: alone}
+	switch {
+	case len(alone.Groups) == len(unbound.Groups) && !unbound.OnePerTree:
+		made.query = unbound
+	case len(q.query.CanSplit) > 0:
+		made.or = &unbound
+	}
+	return made
 }
 
 // hasSums reports whether two groups ask for one class, or an amount can be split.
 func (q *question) hasSums() bool {
-	asked := map[string]int{}
+	asked := map[string]bool{}
 	for _, group := range q.query.Groups {
 		for _, one := range group.Resources {
-			asked[one.Class]++
-			if asked[one.Class] > 1 {
+			if asked[one.Class] {
 				return true
 			}
+			asked[one.Class] = true
 		}
 	}
 	return len(q.query.CanSplit) > 0
 }
 
-// combinations evaluates the stages for the trees that have a provider for each part.
-func (e *explaining) combinations(ctx context.Context) ([]Stage, error) {
-	var stages []Stage
-	slices.SortFunc(e.tally.met, func(a, b treeResult) int { return cmp.Compare(a.root.id, b.root.id) })
-	left := make([]int64, 0, len(e.tally.met))
-	for _, one := range e.tally.met {
-		left = append(left, one.root.id)
-	}
-	e.failedAt = map[int64]string{}
-	for _, stage := range e.r.combinationStages() {
-		with := []int64{}
-		if len(left) > 0 {
-			found, err := e.search.TreesWithCandidates(ctx, e.in, stage.query, left, stage.ignoreSums)
+// combine evaluates the stages for trees that meet all parts.
+func (e *explaining) combine(ctx context.Context, met []treeResult, in stratum) error {
+	isWhole := false
+	for i := range e.stages {
+		stage := &e.stages[i]
+		if len(met) == 0 {
+			return nil
+		}
+		if !isWhole || !stage.isWhole { // otherwise the stage before had the same query
+			with, err := e.treesWith(ctx, stage, met)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			with = append(with, found...)
+			met = e.keepPassing(met, with, stage.name)
+			isWhole = stage.isWhole
 		}
-		for _, root := range left {
-			if !slices.Contains(with, root) && e.failedAt[root] == "" {
-				e.failedAt[root] = stage.name
-			}
-		}
-		left = with
-		stages = append(stages, Stage{Stage: stage.name, Trees: e.estimate(int64(len(left)))})
+		e.tally.strata[in].afterStages[i] += int64(len(met))
 	}
-	return stages, nil
+	return nil
 }
 
-// estimate extrapolates a number of judged trees to all.
-func (e *explaining) estimate(count int64) int64 {
-	if e.made.Sample.Exact || e.tally.all == 0 {
-		return count
+// treesWith returns the roots of the trees that pass a stage.
+func (e *explaining) treesWith(ctx context.Context, stage *combination, of []treeResult) (map[int64]bool, error) {
+	with := map[int64]bool{}
+	if stage.isWhole && e.Found == 0 {
+		return with, nil
 	}
-	return int64(math.Round(float64(count) * float64(e.roots) / float64(e.tally.all)))
-}
-
-// funnel returns the stages before the combinations.
-func (e *explaining) funnel() []Stage {
-	stages := []Stage{{Stage: "all", Trees: e.roots}}
-	if e.inTree >= 0 {
-		stages = append(stages, Stage{Stage: "in_tree", Trees: e.inTree})
+	queries := []candidates.Query{stage.query}
+	if stage.or != nil {
+		queries = append(queries, *stage.or)
 	}
-	for i, one := range e.r.roots {
-		stages = append(stages, Stage{Stage: one.stage, Value: one.value, Trees: e.estimate(e.tally.afterRoots[i])})
-	}
-	for i := range e.r.query.Groups {
-		suffix := e.r.query.Groups[i].Suffix
-		stages = append(stages, Stage{Stage: "group", Group: &suffix, Trees: e.estimate(e.tally.afterGroups[i])})
-	}
-	return stages
-}
-
-// parts returns what each part leaves.
-func (e *explaining) parts() []Part {
-	all := make([]Part, len(e.r.parts))
-	for i := range e.r.parts {
-		of, counted := &e.r.parts[i], &e.tally.parts[i]
-		made := Part{Groups: e.r.suffixes(of.groups), Resources: map[string]int64{}, CanSplit: of.canSplit}
-		for _, one := range of.amounts {
-			made.Resources[one.Class] = one.Amount
-		}
-		for j, one := range of.steps {
-			shown := Step{Step: one.kind, Value: one.value, Providers: e.estimate(counted.providers[j]), Trees: e.estimate(counted.trees[j])}
-			if one.isOfInventory() {
-				shown.Class = of.amounts[one.at].Class
-			}
-			made.Steps = append(made.Steps, shown)
-		}
-		if of.canSplit {
-			trees := e.estimate(counted.splitTrees)
-			made.SplitTrees = &trees
-		}
-		all[i] = made
-	}
-	return all
-}
-
-// isolatedConflicts adds the equal groups that must be apart and for which no tree has enough providers.
-func (e *explaining) isolatedConflicts() {
-	for i := range e.r.parts {
-		of := &e.r.parts[i]
-		count := 0
-		for _, set := range e.r.isolatedSets() {
-			both := 0
-			for _, place := range of.groups {
-				if slices.Contains(set, place) {
-					both++
-				}
-			}
-			count = max(count, both)
-		}
-		if most := e.tally.parts[i].most; of.suffixed && count > 1 && most < int64(count) {
-			e.made.Conflicts = append(e.made.Conflicts, Conflict{
-				Conflict: "isolated_groups", Groups: e.r.suffixes(of.groups), Amount: int64(count), Largest: &most,
-			})
-		}
-	}
-}
-
-// isolatedSets returns the sets of groups that need different providers.
-func (q *question) isolatedSets() [][]int {
-	if !q.query.Isolate {
-		return q.query.Isolated
-	}
-	var all []int
-	for place, group := range q.query.Groups {
-		if group.Suffix != "" {
-			all = append(all, place)
-		}
-	}
-	return [][]int{all}
-}
-
-// nearest returns the trees that fail by least.
-func (e *explaining) nearest() []Tree {
-	all := slices.Clone(e.tally.nearest)
-	for _, one := range e.tally.met {
-		if e.failedAt[one.root.id] != "" {
-			all = append(all, one)
-		}
-	}
-	slices.SortFunc(all, func(a, b treeResult) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.root.id, b.root.id))
-	})
-	shown := []Tree{}
-	for _, one := range all[:min(len(all), nearestTrees)] {
-		made := Tree{Tree: one.root.name, Distance: math.Round(one.distance*1000) / 1000, Missing: e.missing(&one), Stage: e.failedAt[one.root.id]}
-		shown = append(shown, made)
-	}
-	return shown
-}
-
-// missing returns the conditions that a tree does not meet.
-func (e *explaining) missing(of *treeResult) []Missing {
-	all := []Missing{}
-	for _, i := range of.failedRoots {
-		all = append(all, Missing{Step: e.r.roots[i].stage, Value: e.r.roots[i].value})
-	}
-	for i := range of.parts {
-		result, asked := &of.parts[i], &e.r.parts[i]
-		groups := e.r.suffixes(asked.groups)
-		switch {
-		case result.best == nil:
-			for _, one := range asked.amounts {
-				all = append(all, Missing{Groups: groups, Step: stepInventory, Class: one.Class})
-			}
-		case result.best.distance == 0 && !result.met: // the parts of a split amount do not add up
-			sum := result.sum
-			all = append(all, Missing{Groups: groups, Step: stepUsed, Class: asked.amounts[0].Class, Amount: asked.amounts[0].Amount, Gives: &sum, Provider: &result.best.provider.name})
-		default:
-			for _, failed := range result.best.failed {
-				all = append(all, e.missingStep(groups, asked, result.best, &failed))
+	for _, query := range queries {
+		roots := []int64{}
+		for i := range of {
+			if !with[of[i].root.id] {
+				roots = append(roots, of[i].root.id)
 			}
 		}
-	}
-	return all
-}
-
-func (e *explaining) missingStep(groups []string, asked *part, v *verdict, failed *failure) Missing {
-	made := Missing{Groups: groups, Step: failed.step.kind, Value: failed.step.value, Provider: &v.provider.name}
-	if failed.step.isOfInventory() {
-		one := asked.amounts[failed.step.at]
-		made.Class = one.Class
-		if failed.step.kind != stepInventory {
-			made.Amount, made.Gives = one.Amount, &failed.gives
+		if len(roots) == 0 {
+			break
+		}
+		found, err := e.search.TreesWithCandidates(ctx, e.in, query, roots, stage.ignoreSums)
+		if err != nil {
+			return nil, err
+		}
+		for _, root := range found {
+			with[root] = true
 		}
 	}
-	return made
+	return with, nil
+}
+
+// keepPassing returns the trees that pass a stage. The others are trees without candidates.
+func (e *explaining) keepPassing(of []treeResult, with map[int64]bool, stage string) (passing []treeResult) {
+	for _, one := range of {
+		if with[one.root.id] {
+			passing = append(passing, one)
+			continue
+		}
+		one.stage = stage
+		e.tally.keepNearest(one)
+	}
+	return passing
 }

@@ -8,23 +8,27 @@ import (
 
 // shortForms are the summaries of explanations without details.
 var shortForms = map[Reason]string{
-	InTree:    "in_tree names no resource provider.",
-	Root:      "No root provider has all that is asked of roots.",
-	Amount:    "No provider has room for one of the amounts.",
-	Trait:     "No provider has one of the required traits.",
-	Aggregate: "No provider is in one of the wanted aggregates.",
-	NoTree:    "No tree has a provider for every group.",
-	Together:  "Trees have a provider for every group, but not for all at once.",
+	Fits:        "Candidates were found.",
+	InTree:      "in_tree names no resource provider.",
+	Root:        "No root provider has all that is asked of roots.",
+	Amount:      "No provider has room for one of the amounts.",
+	Trait:       "No provider has one of the required traits.",
+	Aggregate:   "No provider is in one of the wanted aggregates.",
+	NoTree:      "No tree has a provider for every group.",
+	Together:    "Trees have a provider for every group, but not for all at once.",
+	NoInventory: "A provider has no inventory of one of the classes.",
+	Units:       "One of the amounts violates min_unit, max_unit or step_size.",
+	Capacity:    "A provider has no room for one of the amounts.",
 }
 
 // Short returns the short form of an explanation.
-func Short(reason Reason) *Explanation {
-	return &Explanation{Kind: "candidates", Reason: reason, Summary: shortForms[reason], Incomplete: true}
+func Short(kind string, reason Reason) *Explanation {
+	return &Explanation{Kind: kind, Reason: reason, Summary: shortForms[reason], Incomplete: true}
 }
 
 // summary returns a paragraph for people: what fails, the nearest tree, what would help, and how sure that is.
 func (e *explaining) summary() string {
-	texts := []string{e.first()}
+	texts := []string{e.firstSentence()}
 	if near := e.made.Nearest; len(near) > 0 && len(near[0].Missing) > 0 {
 		var missing []string
 		for _, one := range near[0].Missing {
@@ -32,50 +36,53 @@ func (e *explaining) summary() string {
 		}
 		texts = append(texts, fmt.Sprintf("Nearest: %s lacks %s.", near[0].Tree.Name, strings.Join(missing, " and ")))
 	}
-	if e.made.Reason != Fits || len(e.made.Relaxations) > 0 {
-		texts = append(texts, e.helps()...)
+	for _, one := range e.made.Relaxations[:min(2, len(e.made.Relaxations))] {
+		texts = append(texts, relaxationText(&one))
 	}
-	if sample := e.made.Sample; !sample.Exact {
+	if e.made.Relaxations != nil && len(e.made.Relaxations) == 0 && e.made.Reason != Fits {
+		texts = append(texts, "No single change of the question that was tried gives candidates.")
+	}
+	if sample := e.made.Sample; sample != nil && !sample.Exact {
 		texts = append(texts, fmt.Sprintf("Numbers of trees are estimates from %d of %d trees.", sample.LookedAt, sample.Trees))
 	}
 	return strings.Join(texts, " ")
 }
 
-func plural(count int64, one string) string {
-	if count == 1 {
-		return "1 " + one
+// choose returns one of two texts: for one thing or for several.
+func choose(one bool, singular, plural string) string {
+	if one {
+		return singular
 	}
-	return fmt.Sprintf("%d %ss", count, one)
+	return plural
 }
 
-// helps returns the sentences of the first two relaxations.
-func (e *explaining) helps() (texts []string) {
-	if len(e.made.Relaxations) == 0 {
-		return []string{"No single change of the question that was tried gives candidates."}
+func plural(count int64, one string) string {
+	return fmt.Sprintf("%d %s%s", count, one, choose(count == 1, "", "s"))
+}
+
+// relaxationText says what a change gives.
+func relaxationText(one *Relaxation) string {
+	count := plural(int64(one.Candidates), "candidate")
+	if one.More {
+		count += " or more"
 	}
-	for _, one := range e.made.Relaxations[:min(2, len(e.made.Relaxations))] {
-		count := plural(int64(one.Candidates), "candidate")
-		if one.More {
-			count += " or more"
-		}
-		how := "Without " + one.Value
-		switch one.Change {
-		case "amount":
-			how = fmt.Sprintf("With %d %s instead of %d", one.To, one.Class, one.From)
-		case "can_split":
-			how = "With can_split=" + one.Class
-		case "replace":
-			how = "With " + one.Value
-		}
-		texts = append(texts, how+" there would be "+count+".")
+	how := "Without " + one.Value
+	switch one.Change {
+	case "amount":
+		how = fmt.Sprintf("With %d %s instead of %d", one.To, one.Class, one.From)
+	case "can_split":
+		how = "With can_split=" + one.Class
+	case "replace":
+		how = "With " + one.Value
 	}
-	return texts
+	return how + " there would be " + count + "."
 }
 
 // missingText says what a tree lacks.
 func missingText(one *Missing) string {
+	forbidden, isForbidden := strings.CutPrefix(one.Value, "!")
 	switch one.Step {
-	case stepUsed:
+	case stepUsed, stepSplit:
 		return fmt.Sprintf("%d %s (%s can give %d of %d)", one.Amount-*one.Gives, one.Class, one.Provider.Name, *one.Gives, one.Amount)
 	case stepSize:
 		return fmt.Sprintf("the size for %d %s (%s could give %d)", one.Amount, one.Class, one.Provider.Name, *one.Gives)
@@ -87,14 +94,19 @@ func missingText(one *Missing) string {
 		return "inventory of " + one.Class
 	case stepRequired:
 		return traitText(one.Value)
+	case stepForbidden:
+		return "a provider without the trait " + one.Value
 	case stepMemberOf:
 		return "membership in the aggregates of member_of"
+	case stepNotMemberOf:
+		return "a provider outside of the forbidden aggregates"
+	case stepInTree:
+		return "a provider in the tree of " + one.Value
 	case "root_required":
-		return traitText(one.Value) + " on its root"
-	case "root_member_of":
-		return "membership of its root in " + one.Value
+		return choose(isForbidden, "a root without the trait "+forbidden, traitText(one.Value)+" on its root")
+	default:
+		return choose(isForbidden, "a root outside of "+aggregateText(forbidden), "membership of its root in "+aggregateText(one.Value))
 	}
-	return one.Step + "=" + one.Value
 }
 
 // traitText names a required trait, or any of several.
@@ -105,123 +117,128 @@ func traitText(value string) string {
 	return "the trait " + value
 }
 
-// first returns the sentence that says what fails.
-func (e *explaining) first() string {
+// aggregateText names an aggregate, or any of several.
+func aggregateText(value string) string {
+	value = strings.TrimPrefix(value, "in:")
+	return choose(strings.Contains(value, ","), "any of ", "") + strings.ReplaceAll(value, ",", ", ")
+}
+
+// firstSentence says what fails. An incomplete explanation has that of the short form.
+func (e *explaining) firstSentence() string {
 	switch e.made.Reason {
 	case Fits:
-		count := int64(e.base)
-		if count == 1 {
-			return "1 candidate was found."
-		}
-		return plural(count, "candidate") + " were found."
+		return plural(int64(e.Found), "candidate") + choose(e.Found == 1, " was", " were") + " found."
 	case InTree:
 		at := slices.IndexFunc(e.made.Conflicts, func(c Conflict) bool { return c.Conflict == "in_tree_unknown" })
 		return fmt.Sprintf("in_tree names %s, which is no resource provider.", e.made.Conflicts[at].Name)
-	case NoTree:
-		return e.firstOfNoTree()
-	case Together:
-		return e.firstOfTogether()
+	case Root, Amount, Trait, Aggregate:
+		return e.unavailableSentence()
 	}
-	return e.firstOfFact()
-}
-
-// firstOfFact is the sentence about the first single thing that nothing has.
-func (e *explaining) firstOfFact() string {
-	at := slices.IndexFunc(e.made.Facts, func(f Fact) bool { return reasonOf(&f) == e.made.Reason })
-	if at < 0 {
+	if e.made.Funnel == nil {
 		return shortForms[e.made.Reason]
 	}
-	switch fact := &e.made.Facts[at]; fact.Kind {
+	if e.made.Reason == NoTree {
+		return e.noTreeSentence()
+	}
+	return e.togetherSentence()
+}
+
+// unavailableSentence is about the first single thing that no provider has.
+func (e *explaining) unavailableSentence() string {
+	one, fact := e.unavailable, &e.unavailable.fact
+	switch fact.Kind {
 	case "root_trait":
-		return fmt.Sprintf("No provider has the trait %s, which root_required asks for.", fact.Name)
+		return fmt.Sprintf("No provider has %s, which root_required asks for.", traitText(fact.Name))
 	case "root_aggregate":
-		return fmt.Sprintf("No provider is in %s, which root_member_of asks for.", fact.Name)
+		return fmt.Sprintf("No provider is in %s, which root_member_of asks for.", aggregateText(fact.Name))
 	case "class":
 		switch {
 		case fact.Providers == 0:
 			return fmt.Sprintf("No provider has inventory of %s.", fact.Name)
-		case fact.Largest != nil && *fact.Largest < fact.Amount:
+		case *fact.Largest < one.Least:
 			return fmt.Sprintf("No provider can ever give %d %s at once: the most that any could give is %d.", fact.Amount, fact.Name, *fact.Largest)
 		}
 		return fmt.Sprintf("No provider has %d %s free: the most is %d.", fact.Amount, fact.Name, *fact.MostRoom)
 	case "aggregate":
-		return fmt.Sprintf("No provider is in %s.", fact.Name)
-	default:
-		text := "No provider has " + traitText(fact.Name) + "."
-		for _, one := range e.made.Conflicts {
-			if one.Conflict == "trait_unused" && one.Name == fact.Name && len(one.Similar) > 0 {
-				text += " Did you mean " + strings.Join(one.Similar, " or ") + "?"
-			}
-		}
-		return text
+		return fmt.Sprintf("No provider is in %s.", aggregateText(fact.Name))
 	}
+	text := "No provider has " + traitText(fact.Name) + "."
+	for _, conflict := range e.made.Conflicts {
+		if conflict.Conflict == "trait_unused" && conflict.Name == fact.Name && len(conflict.Similar) > 0 {
+			text += " Did you mean " + strings.Join(conflict.Similar, " or ") + "?"
+		}
+	}
+	return text
 }
 
-// partName names a part.
+// partName names a part at the beginning of a sentence.
 func (e *explaining) partName(of *part) string {
 	var amounts []string
 	for _, one := range of.amounts {
-		text := fmt.Sprintf("%d %s", one.Amount, one.Class)
-		if len(of.groups) > 1 {
-			text += " each"
-		}
-		amounts = append(amounts, text)
+		amounts = append(amounts, fmt.Sprintf("%d %s", one.Amount, one.Class))
 	}
-	names := strings.Join(e.r.suffixes(of.groups), ", ")
+	text := strings.Join(amounts, ", ")
+	if !of.suffixed {
+		return text
+	}
+	isOne := len(of.groups) == 1
+	name := choose(isOne, "Group ", "Groups ") + strings.Join(e.r.suffixes(of.groups), ", ")
+	if text == "" {
+		return name
+	}
+	return name + " (" + text + choose(isOne, "", " each") + ")"
+}
+
+// nowhere is the sentence about parts that are in some tree each.
+const nowhere = "Everything that is asked for is in some tree, but no tree has all of it."
+
+func (e *explaining) noTreeSentence() string {
+	at := slices.IndexFunc(e.made.Funnel, func(s Stage) bool { return s.Trees == 0 })
+	if at < 1 {
+		return nowhere
+	}
+	switch stage := e.made.Funnel[at]; stage.Stage {
+	case "root_required", "root_member_of":
+		before := e.made.Funnel[at-1].Trees
+		return fmt.Sprintf("No tree passes %s=%s: %s %s what comes before.", stage.Stage, stage.Value, plural(before, "tree"), choose(before == 1, "passes", "pass"))
+	case "group":
+		for i := range e.r.parts {
+			if !slices.Contains(e.made.Parts[i].Groups, *stage.Group) {
+				continue
+			}
+			if text := e.partSentence(&e.r.parts[i], &e.made.Parts[i]); text != "" {
+				return text
+			}
+		}
+	}
+	return nowhere
+}
+
+// partSentence says which step of a part no provider passes; empty if there is none.
+func (e *explaining) partSentence(of *part, shown *Part) string {
+	at := slices.IndexFunc(shown.Steps, func(s Step) bool { return s.Providers == 0 })
+	fails := ""
 	switch {
-	case !of.suffixed:
-		return strings.Join(amounts, ", ")
-	case len(amounts) == 0 && len(of.groups) == 1:
-		return "Group " + names
-	case len(amounts) == 0:
-		return "Groups " + names
-	case len(of.groups) == 1:
-		return fmt.Sprintf("Group %s (%s)", names, strings.Join(amounts, ", "))
+	case at > 0:
+		fails = failsText(of, &of.steps[at])
+	case at < 0 && of.canSplit && *shown.SplitTrees == 0:
+		at = len(of.steps)
+		fails = fmt.Sprintf("in no tree do they add up to %d %s", of.amounts[0].Amount, of.amounts[0].Class)
+	default:
+		return ""
 	}
-	return fmt.Sprintf("Groups %s (%s)", names, strings.Join(amounts, ", "))
+	passed := shown.Steps[at-1].Providers
+	return fmt.Sprintf("%s: of %s %s, %s.", e.partName(of), plural(passed, "provider"), passedText(&of.steps[at-1], passed == 1), fails)
 }
 
-func (e *explaining) firstOfNoTree() string {
-	before := e.roots
-	for _, stage := range e.made.Funnel[1:] {
-		if stage.Trees > 0 {
-			before = stage.Trees
-			continue
-		}
-		if stage.Stage == "root_required" || stage.Stage == "root_member_of" {
-			return fmt.Sprintf("No tree passes %s=%s: %s pass what comes before.", stage.Stage, stage.Value, plural(before, "tree"))
-		}
-		break
-	}
-	empty := slices.IndexFunc(e.made.Funnel, func(s Stage) bool { return s.Stage == "group" && s.Trees == 0 })
-	if empty < 0 {
-		return "Everything that is asked for is in some tree, but no tree has all of it."
-	}
-	for i := range e.r.parts {
-		of, counted := &e.r.parts[i], &e.tally.parts[i]
-		if !slices.Contains(e.r.suffixes(of.groups), *e.made.Funnel[empty].Group) {
-			continue
-		}
-		if at := slices.Index(counted.providers, 0); at > 0 {
-			return fmt.Sprintf("%s: of %s %s, %s.", e.partName(of), plural(counted.providers[at-1], "provider"), passedText(&of.steps[at-1]), failsText(of, &of.steps[at]))
-		}
-		if of.canSplit && counted.splitTrees == 0 {
-			last := len(of.steps) - 1
-			return fmt.Sprintf("%s: of %s %s, in no tree do they add up to %d %s.", e.partName(of), plural(counted.providers[last], "provider"),
-				passedText(&of.steps[last]), of.amounts[0].Amount, of.amounts[0].Class)
-		}
-	}
-	return "Everything that is asked for is in some tree, but no tree has all of it."
-}
-
-func passedText(one *step) string {
-	switch one.kind {
+func passedText(last *step, isOne bool) string {
+	switch last.kind {
 	case stepReached:
 		return "that can be reached"
 	case stepRequired:
-		return "with " + traitText(one.value)
+		return "with " + traitText(last.value)
 	}
-	return "that qualify"
+	return choose(isOne, "that qualifies", "that qualify")
 }
 
 func failsText(of *part, one *step) string {
@@ -252,27 +269,26 @@ func failsText(of *part, one *step) string {
 	return fmt.Sprintf("none has %s free", text)
 }
 
-func (e *explaining) firstOfTogether() string {
-	count, verb := e.estimate(int64(len(e.tally.met))), "have"
-	if count == 1 {
-		verb = "has"
-	}
-	text := fmt.Sprintf("%s %s a provider for each group, but ", plural(count, "tree"), verb)
+func (e *explaining) togetherSentence() string {
+	met := e.tally.met()
+	text := fmt.Sprintf("%s %s a provider for each group, but ", plural(met, "tree"), choose(met == 1, "has", "have"))
 	at := slices.IndexFunc(e.made.Funnel, func(s Stage) bool { return s.Trees == 0 })
 	switch e.made.Funnel[at].Stage {
-	case "traits":
+	case stageTraits:
 		return text + "no choice of providers has all required traits together."
-	case "one_per_tree":
+	case stageOnePerTree:
 		return text + "only with several providers of one tree, which versions before 1.29 do not combine."
-	case "sums":
+	case stageSums:
 		return text + "there is not enough for all groups at once."
-	case "isolate":
+	case stageIsolate:
 		for _, one := range e.made.Conflicts {
 			if one.Conflict == "isolated_groups" {
 				return text + fmt.Sprintf("%d isolated groups need %d providers and no tree has more than %d.", one.Amount, one.Amount, *one.Largest)
 			}
 		}
 		return text + "the isolated groups cannot be kept apart."
+	case stageSameSubtree:
+		return text + "no choice of providers meets every same_subtree."
 	}
-	return text + "no choice of providers meets every same_subtree."
+	return text + "none of them has a candidate."
 }

@@ -2,34 +2,57 @@ package explain
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 // nearestTrees is how many trees an explanation shows.
 const nearestTrees = 5
 
+// stratum is how trees are counted.
+type stratum int
+
+const (
+	// counted trees are all trees of their kind. They count once.
+	counted stratum = iota
+	// sampled trees stand for all the others.
+	sampled
+)
+
 // tally counts what the trees of a question pass.
 type tally struct {
 	r *resolved
-	// all are the trees that were judged; afterRoots those that pass so many root conditions, afterGroups so many groups.
-	all                     int64
-	afterRoots, afterGroups []int64
-	parts                   []partTally
+	// roots is the number of all roots, rest that of those for which the sampled ones stand.
+	roots, rest int64
+	strata      [2]counts
 	// sharers are, by sharing provider, the most steps of each part that it passes with any anchor.
 	sharers map[int64][]int
+	// most are, by part, the most providers that pass all steps at one anchor.
+	most    []int64
 	nearest []treeResult
-	// met are the trees that pass all root conditions and have a provider for each part.
-	met []treeResult
-	// amounts are what trees could give of an amount that is the only thing they miss, by part and place of the amount.
-	amounts map[[2]int][]int64
+	// amounts are what providers could give of an amount that is the only thing they miss, by part and place of the amount:
+	// greatest first.
+	amounts map[amountKey][]int64
+	// only counts the judged trees in which nothing fails but a part, or a root condition (negative, -1 - its place).
+	only map[int]int64
 }
 
-// partTally counts the providers and trees that pass so many steps of a part.
-type partTally struct {
+type amountKey struct{ part, at int }
+
+// counts are numbers of trees, and of providers of these.
+type counts struct {
+	all int64
+	// afterRoots are the trees that pass so many root conditions, afterGroups so many groups, afterStages so many combinations.
+	afterRoots, afterGroups, afterStages []int64
+	// met are the trees that meet all root conditions and parts.
+	met   int64
+	parts []partCounts
+}
+
+// partCounts counts the providers and trees that pass so many steps of a part.
+type partCounts struct {
 	providers, trees []int64
 	splitTrees       int64
-	// most is the most providers of a tree that pass all steps.
-	most int64
 }
 
 // treeResult is how a tree fares with the whole question.
@@ -39,21 +62,43 @@ type treeResult struct {
 	// failedRoots are the root conditions that it does not meet.
 	failedRoots []int
 	parts       []partResult
+	// stage is the combination at which a tree that meets all parts fails.
+	stage string
 }
 
-func newTally(r *resolved) *tally {
-	t := &tally{
-		r: r, afterRoots: make([]int64, len(r.roots)), afterGroups: make([]int64, len(r.query.Groups)),
-		parts: make([]partTally, len(r.parts)), sharers: map[int64][]int{}, amounts: map[[2]int][]int64{},
-	}
-	for i := range r.parts {
-		t.parts[i].providers, t.parts[i].trees = make([]int64, len(r.parts[i].steps)), make([]int64, len(r.parts[i].steps))
+func newTally(r *resolved, stages int) *tally {
+	t := &tally{r: r, sharers: map[int64][]int{}, most: make([]int64, len(r.parts)), amounts: map[amountKey][]int64{}, only: map[int]int64{}}
+	for i := range t.strata {
+		made := counts{
+			afterRoots: make([]int64, len(r.roots)), afterGroups: make([]int64, len(r.query.Groups)), afterStages: make([]int64, stages),
+			parts: make([]partCounts, len(r.parts)),
+		}
+		for j := range r.parts {
+			steps := len(r.parts[j].steps)
+			made.parts[j] = partCounts{providers: make([]int64, steps), trees: make([]int64, steps)}
+		}
+		t.strata[i] = made
 	}
 	return t
 }
 
-// add judges the trees of a page.
-func (t *tally) add(p *page, roots []int64) {
+// number returns a number for all trees: that of the counted ones, and an estimate from the sampled ones.
+func (t *tally) number(of func(*counts) int64) int64 {
+	exact, estimate := of(&t.strata[counted]), of(&t.strata[sampled])
+	if looked := t.strata[sampled].all; looked > 0 && looked < t.rest {
+		estimate = int64(math.Round(float64(estimate) * float64(t.rest) / float64(looked)))
+	}
+	return exact + estimate
+}
+
+// looked returns the number of judged trees.
+func (t *tally) looked() int64 { return t.strata[counted].all + t.strata[sampled].all }
+
+// met returns the number of trees that meet all root conditions and parts.
+func (t *tally) met() int64 { return t.number(func(c *counts) int64 { return c.met }) }
+
+// add judges the trees of a page, and returns those that meet all parts.
+func (t *tally) add(p *page, roots []int64, in stratum) (met []treeResult) {
 	shared := map[int64]bool{}
 	for _, ids := range p.reached {
 		for _, id := range ids {
@@ -61,88 +106,105 @@ func (t *tally) add(p *page, roots []int64) {
 		}
 	}
 	for _, id := range roots {
-		if root := p.nodes[id]; root != nil {
-			t.addTree(root, p.usable(id), shared)
+		root := p.nodes[id]
+		if root == nil {
+			continue
+		}
+		if result := t.addTree(root, p.usable(id), shared, &t.strata[in]); result.isMet() {
+			met = append(met, result)
+		} else {
+			t.keepNearest(result)
 		}
 	}
+	return met
 }
 
-func (t *tally) addTree(root *node, usable []*node, shared map[int64]bool) {
-	t.all++
+func (t *tally) addTree(root *node, usable []*node, shared map[int64]bool, into *counts) treeResult {
+	into.all++
 	result := treeResult{root: root, parts: make([]partResult, len(t.r.parts))}
 	for i, one := range t.r.roots {
 		if !root.meets(one.condition) {
 			result.failedRoots = append(result.failedRoots, i)
 		} else if len(result.failedRoots) == 0 {
-			t.afterRoots[i]++
+			into.afterRoots[i]++
 		}
 	}
 	passes := len(result.failedRoots) == 0
 	result.distance = float64(len(result.failedRoots))
 	for i := range t.r.parts {
-		result.parts[i] = t.addPart(i, root, usable, shared, passes)
+		result.parts[i] = t.addPart(i, root, usable, shared, into, passes)
 		result.distance += result.parts[i].distance
 	}
+	result.distance = math.Round(result.distance*1e9) / 1e9
 	if passes {
-		t.addGroups(&result)
+		t.addGroups(&result, into)
 	}
-	if !passes || !t.meetsAll(&result) {
-		t.keepNearest(result)
-		t.keepAmount(&result)
-	} else {
-		t.met = append(t.met, result)
+	if result.isMet() {
+		into.met++
 	}
+	t.addOnly(&result)
+	return result
 }
 
 // addPart judges a part in one tree.
-func (t *tally) addPart(i int, root *node, usable []*node, shared map[int64]bool, passes bool) partResult {
-	of, into := &t.r.parts[i], &t.parts[i]
+func (t *tally) addPart(i int, root *node, usable []*node, shared map[int64]bool, into *counts, passes bool) partResult {
+	of, to := &t.r.parts[i], &into.parts[i]
 	complete := int64(0)
 	result := t.r.judgePart(root, usable, of, func(v *verdict) {
+		if !passes {
+			return
+		}
 		if v.passed == len(of.steps) {
 			complete++
 		}
-		switch {
-		case !passes:
-		case shared[v.provider.id]:
-			known := t.sharers[v.provider.id]
-			if known == nil {
-				known = make([]int, len(t.r.parts))
-				t.sharers[v.provider.id] = known
-			}
-			known[i] = max(known[i], v.passed)
-		default:
-			for step := range v.passed {
-				into.providers[step]++
-			}
+		if shared[v.provider.id] {
+			t.addSharer(v, i)
+			return
+		}
+		for step := range v.passed {
+			to.providers[step]++
 		}
 	})
-	into.most = max(into.most, complete)
+	t.most[i] = max(t.most[i], complete)
 	if passes {
 		for step := range result.passed {
-			into.trees[step]++
+			to.trees[step]++
 		}
 		if of.canSplit && result.met {
-			into.splitTrees++
+			to.splitTrees++
 		}
 	}
 	return result
 }
 
+// addSharer counts a sharing provider once, whatever anchors it serves.
+func (t *tally) addSharer(v *verdict, part int) {
+	known := t.sharers[v.provider.id]
+	if known == nil {
+		known = make([]int, len(t.r.parts))
+		t.sharers[v.provider.id] = known
+	}
+	for step := known[part]; step < v.passed; step++ {
+		t.strata[counted].parts[part].providers[step]++
+	}
+	known[part] = max(known[part], v.passed)
+}
+
 // addGroups counts the groups that a tree passes, one after the other.
-func (t *tally) addGroups(result *treeResult) {
+func (t *tally) addGroups(result *treeResult, into *counts) {
 	for place := range t.r.query.Groups {
 		for i := range t.r.parts {
-			if slices.Contains(t.r.parts[i].groups, place) && !result.parts[i].met {
+			if !result.parts[i].met && slices.Contains(t.r.parts[i].groups, place) {
 				return
 			}
 		}
-		t.afterGroups[place]++
+		into.afterGroups[place]++
 	}
 }
 
-func (t *tally) meetsAll(result *treeResult) bool {
-	return !slices.ContainsFunc(result.parts, func(p partResult) bool { return !p.met })
+// isMet reports whether a tree meets all root conditions and parts.
+func (r *treeResult) isMet() bool {
+	return len(r.failedRoots) == 0 && !slices.ContainsFunc(r.parts, func(p partResult) bool { return !p.met })
 }
 
 // keepNearest keeps a tree if it is among the nearest.
@@ -150,51 +212,34 @@ func (t *tally) keepNearest(result treeResult) {
 	at, _ := slices.BinarySearchFunc(t.nearest, result, func(a, b treeResult) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.root.id, b.root.id))
 	})
-	t.nearest = slices.Insert(t.nearest, at, result)
-	t.nearest = t.nearest[:min(len(t.nearest), nearestTrees)]
-}
-
-// finish adds the sharing providers, each once.
-func (t *tally) finish() {
-	for _, passed := range t.sharers {
-		for i := range t.parts {
-			for step := range passed[i] {
-				t.parts[i].providers[step]++
-			}
-		}
+	if at < nearestTrees {
+		t.nearest = slices.Insert(t.nearest, at, result)
+		t.nearest = t.nearest[:min(len(t.nearest), nearestTrees)]
 	}
 }
 
-// keepAmount remembers what a tree could give of an amount, if that is the only thing that it misses.
-func (t *tally) keepAmount(result *treeResult) {
-	only := -1
+// addOnly counts a tree in which only one thing fails, and what it could give of an amount if that is all.
+func (t *tally) addOnly(result *treeResult) {
+	unmet, part := 0, 0
 	for i := range result.parts {
-		if result.parts[i].met {
-			continue
+		if !result.parts[i].met {
+			unmet, part = unmet+1, i
 		}
-		if only >= 0 {
-			return
-		}
-		only = i
 	}
-	if only < 0 || len(result.failedRoots) > 0 || result.parts[only].best == nil {
-		return
-	}
-	best := result.parts[only].best
-	gives, at := result.parts[only].sum, 0
 	switch {
-	case len(best.failed) == 1 && best.failed[0].step.isOfInventory():
-		gives, at = best.failed[0].gives, best.failed[0].step.at
-	case len(best.failed) > 0:
+	case unmet+len(result.failedRoots) != 1:
+		return
+	case unmet == 0:
+		t.only[-1-result.failedRoots[0]]++
 		return
 	}
-	key := [2]int{only, at}
-	if known := t.amounts[key]; gives > 0 && !slices.Contains(known, gives) {
-		known = append(known, gives)
-		slices.SortFunc(known, func(a, b int64) int { return cmp.Compare(b, a) })
-		t.amounts[key] = known[:min(len(known), maxAmounts)]
+	t.only[part]++
+	for _, one := range result.parts[part].rooms {
+		key := amountKey{part, one.at}
+		at, known := slices.BinarySearchFunc(t.amounts[key], one.gives, func(a, b int64) int { return cmp.Compare(b, a) })
+		if !known && at < maxAmounts && one.gives > 0 {
+			all := slices.Insert(t.amounts[key], at, one.gives)
+			t.amounts[key] = all[:min(len(all), maxAmounts)]
+		}
 	}
 }
-
-// amountsOf returns the amounts of a part that nearby trees could give, greatest first.
-func (t *tally) amountsOf(part, at int) []int64 { return slices.Clone(t.amounts[[2]int{part, at}]) }

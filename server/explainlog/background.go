@@ -45,7 +45,7 @@ func (l *Log) explain(ctx context.Context) {
 				err = l.setContent(ctx, next.stored, made)
 			}
 			if err != nil && ctx.Err() == nil && !errors.Is(err, ErrBusy) {
-				l.logFailure("cannot explain a query without candidates", err)
+				l.logFailure("cannot explain a recorded request", err)
 			}
 		}
 	}

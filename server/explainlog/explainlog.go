@@ -1,4 +1,4 @@
-// Package explainlog records queries that found nothing, and explains them in the background and on look-up
+// Package explainlog records queries that found nothing and claims that did not fit, and explains them in the background and on look-up
 // (docs/contract/berth/explain.md).
 //
 // A request hands over what it has in memory and never waits. One goroutine writes what all requests of a second have
@@ -45,12 +45,15 @@ type Settings struct {
 	Timeout time.Duration
 }
 
+// DefaultTimeout is Settings.Timeout if that is zero.
+const DefaultTimeout = time.Second
+
 // Options configure a Log.
 type Options struct {
 	Settings
 	Store *store.Store
 	Log   *slog.Logger
-	// Explain computes an explanation of a query for candidates; nil: explanations have the short form.
+	// Explain computes an explanation of a query for candidates or of a claim; nil: explanations have the short form.
 	Explain func(context.Context, Question) (*explain.Explanation, error)
 
 	// interval is that between two statements of the writer, cleanInterval that between two cleanings. Tests set them; 0:
@@ -82,7 +85,7 @@ func (q *Question) digest() store.Digest {
 	return sha256.Sum256(encoded)
 }
 
-// Record is a request with an empty result, as it is in memory when the response is sent.
+// Record is a request with an empty result, or a claim that does not fit, as it is in memory when the response is sent.
 type Record struct {
 	// RequestID and GlobalRequestID begin with "req-". The second is empty without one.
 	RequestID, GlobalRequestID string
@@ -130,6 +133,7 @@ type Log struct {
 
 // New returns a log. It records nothing before Start.
 func New(options Options) *Log {
+	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
 	options.interval = cmp.Or(options.interval, time.Second)
 	options.cleanInterval = cmp.Or(options.cleanInterval, time.Minute)
 	return &Log{
@@ -144,7 +148,7 @@ func (l *Log) Maker() *Maker { return l.maker }
 // Keeps returns for how long a request can be explained; 0: nothing is recorded.
 func (l *Log) Keeps() time.Duration { return l.Keep }
 
-// Add records a request with an empty result. It never waits: it counts and drops what exceeds the queue.
+// Add records a request. It never waits: it counts and drops what exceeds the queue.
 func (l *Log) Add(record Record) {
 	if l.Keep == 0 {
 		return

@@ -56,10 +56,10 @@ func (l *Log) lookUp(ctx context.Context, row *store.RecordedResult, inTime bool
 		})
 	}
 	if err != nil && !errors.Is(err, ErrBusy) && ctx.Err() == nil {
-		l.logFailure("cannot explain a query without candidates", err)
+		l.logFailure("cannot explain a recorded request", err)
 	}
 	if made == nil {
-		content, _ := json.Marshal(ShortForm(row.Kind, explain.Reason(row.Reason))) // it has strings only
+		content, _ := json.Marshal(explain.Short(row.Kind, explain.Reason(row.Reason))) // it has strings only
 		return content, nil
 	}
 	if err := l.setContent(ctx, row.Stored, made); err != nil && ctx.Err() == nil {

@@ -1,6 +1,7 @@
 package explainlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -23,8 +24,8 @@ const (
 const (
 	// maxExplanations is how many explanations a server computes at the same time.
 	maxExplanations = 2
-	// grace is how much longer than the timeout a computation may take before it is canceled.
-	grace = 500 * time.Millisecond
+	// maxSearch bounds a search before an explanation. The explanation bounds itself.
+	maxSearch = 10 * time.Second
 	// maxPlaceWait bounds the wait of a request for one of these places.
 	maxPlaceWait = 200 * time.Millisecond
 )
@@ -60,19 +61,25 @@ func NewMaker(timeout time.Duration) *Maker {
 	return m
 }
 
-// Make runs the computation of an explanation when fewer than two run, and sets its time and duration. It waits for at
-// most 200 ms and then returns ErrBusy; in the background it does not wait. run returns what it has after the timeout; its
-// context ends 500 ms later.
+// Make runs the computation of an explanation when fewer than two run, and sets its time and duration. It returns ErrBusy
+// without a place, see Enter.
 func (m *Maker) Make(
 	ctx context.Context, when When, run func(context.Context) (*explain.Explanation, error),
-) (made *explain.Explanation, err error) {
-	took, err := m.Run(ctx, when, func(bounded context.Context) (err error) {
-		made, err = run(bounded)
-		return err
-	})
+) (*explain.Explanation, error) {
+	leave, entered := m.Enter(ctx, when)
+	if !entered {
+		return nil, ErrBusy
+	}
+	defer leave()
+	start := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, maxSearch+m.timeout)
+	defer cancel()
+	made, err := run(bounded)
 	if err != nil {
 		return nil, err
 	}
+	took := time.Since(start)
+	m.Count(when, took)
 	if made.MadeAt == nil {
 		at, ms := time.Now().UTC(), took.Milliseconds()
 		made.MadeAt, made.TookMS = &at, &ms
@@ -80,22 +87,34 @@ func (m *Maker) Make(
 	return made, nil
 }
 
-// Run is Make for an explanation of another type. It returns the duration of the computation.
+// Run is Make for an explanation of another type, which needs no search. It returns the duration of the computation.
 func (m *Maker) Run(ctx context.Context, when When, run func(context.Context) error) (took time.Duration, err error) {
-	if !m.acquire(ctx, when) {
+	leave, entered := m.Enter(ctx, when)
+	if !entered {
 		return 0, ErrBusy
 	}
-	defer func() { <-m.places }()
+	defer leave()
 	start := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, m.timeout+grace)
+	bounded, cancel := context.WithTimeout(ctx, cmp.Or(m.timeout, time.Second))
 	defer cancel()
 	if err := run(bounded); err != nil {
 		return 0, err
 	}
 	took = time.Since(start)
+	m.Count(when, took)
+	return took, nil
+}
+
+// Count counts an explanation.
+func (m *Maker) Count(when When, took time.Duration) {
 	m.made.WithLabelValues(string(when)).Inc()
 	m.duration.Observe(took.Seconds())
-	return took, nil
+}
+
+// Enter reports whether fewer than two explanations are computed. leave must be called after the computation. Enter waits
+// for at most 200 ms, in the background not at all.
+func (m *Maker) Enter(ctx context.Context, when When) (leave func(), entered bool) {
+	return func() { <-m.places }, m.acquire(ctx, when)
 }
 
 func (m *Maker) acquire(ctx context.Context, when When) bool {
@@ -118,26 +137,13 @@ func (m *Maker) acquire(ctx context.Context, when When) bool {
 	return false
 }
 
-// shortSummaries are the summaries of the short form.
-var shortSummaries = map[explain.Reason]string{
-	explain.InTree:    "in_tree names no resource provider.",
-	explain.Root:      "No root provider has all that is asked of roots.",
-	explain.Amount:    "No provider has room for one of the amounts.",
-	explain.Trait:     "No provider has one of the required traits.",
-	explain.Aggregate: "No provider is in one of the wanted aggregates.",
-	explain.NoTree:    "No tree has a provider for every group.",
-	explain.Together:  "Trees have a provider for every group, but not for all at once.",
-}
-
 // Reasons are the reasons of empty results, in the order of the contract.
 var Reasons = []explain.Reason{
 	explain.InTree, explain.Root, explain.Amount, explain.Trait, explain.Aggregate, explain.NoTree, explain.Together,
 }
 
-// ShortForm returns the explanation that needs no computation.
-func ShortForm(kind string, reason explain.Reason) *explain.Explanation {
-	return &explain.Explanation{Kind: kind, Reason: reason, Summary: shortSummaries[reason], Incomplete: true}
-}
+// ClaimReasons are the reasons of claims that are a conflict.
+var ClaimReasons = []explain.Reason{explain.NoInventory, explain.Units, explain.Capacity}
 
 // dropped counts the requests that were not recorded, by cause.
 type dropped struct {
@@ -148,7 +154,7 @@ type dropped struct {
 func newDropped() dropped {
 	all := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_explanations_dropped_total",
-		Help: "Number of empty results that were not recorded, by cause: the queue was full, the rate was exceeded, or the database failed.",
+		Help: "Number of empty results and claims that were not recorded, by cause: the queue was full, the rate was exceeded, or the database failed.",
 	}, []string{"why"})
 	return dropped{all, all.WithLabelValues("queue"), all.WithLabelValues("rate"), all.WithLabelValues("database")}
 }

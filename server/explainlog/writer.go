@@ -171,12 +171,12 @@ func (l *Log) drain(next *batch) {
 // explanation.
 func (l *Log) flush(made *batch) error {
 	defer l.queued.Add(-made.bytes)
-	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout+l.Timeout+grace)
+	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout+maxSearch+l.Timeout)
 	defer cancel()
 	stored, isNew, err := l.Store.ExplanationRecord(ctx, made.queries, made.requests)
 	if err != nil {
 		l.dropped.database.Add(float64(len(made.requests)))
-		l.logFailure("cannot record requests without candidates", err)
+		l.logFailure("cannot record requests to explain", err)
 		return err
 	}
 	for i := range stored {

@@ -81,6 +81,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// OutcomeUnknown reports that the write may have been applied, for Unavailable.
 	OutcomeUnknown bool
+	// Explanation is encoded with the fault in responses of Berth's extensions; nil: there is none.
+	Explanation any
 }
 
 // Error returns the detail.
@@ -95,6 +97,13 @@ func New(kind Kind, format string, args ...any) *Error {
 func (e *Error) WithCode(code string) *Error {
 	changed := *e
 	changed.Code = code
+	return &changed
+}
+
+// WithExplanation returns the fault with an explanation.
+func (e *Error) WithExplanation(explanation any) *Error {
+	changed := *e
+	changed.Explanation = explanation
 	return &changed
 }
 

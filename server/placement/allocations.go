@@ -93,7 +93,7 @@ func (o *operations) allocationOperations() []*route.Operation {
 		},
 	}, {
 		ID: "allocation-replace-many", Method: http.MethodPost, Path: "/allocations", Tag: tagAllocations, Body: route.BodyLarge,
-		Rule: policy.AllocationsManage, Summary: "Replace the allocations of several consumers",
+		Rule: policy.AllocationsManage, Further: explainsFurther, Summary: "Replace the allocations of several consumers",
 		Description: "Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.",
 		Checks:      writesSince, Fails: claimFailures(textReplaceMany),
 		Variants: o.allocationReplaceManyVariants(),
@@ -108,7 +108,7 @@ func (o *operations) allocationOperations() []*route.Operation {
 		},
 	}, {
 		ID: "allocation-replace", Method: http.MethodPut, Path: one, Tag: tagAllocations,
-		Rule: policy.AllocationsUpdate, Summary: "Replace a consumer's allocations",
+		Rule: policy.AllocationsUpdate, Further: explainsFurther, Summary: "Replace a consumer's allocations",
 		Description: "The first allocations create the consumer; removing the last ones deletes it.",
 		Checks:      writes, Fails: allocationReplaceFailures,
 		Variants: o.allocationReplaceVariants(),

@@ -86,11 +86,15 @@ func sharedHeaders(at microversion.Version) map[string]*huma.Header {
 }
 
 // nameErrorCodes adds a schema that lists the error codes, at microversions that have them. Client generators make
-// constants from it.
+// constants from it. It also describes explanations of errors, at versions that have them.
 func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	item := schemas["Error"]
 	if item == nil {
 		return
+	}
+	delete(item.Properties, "explanation")
+	if at >= explainExtension {
+		item.Properties["explanation"] = errorExplanationSchema()
 	}
 	if !at.HasErrorCode() {
 		delete(item.Properties, "code")

@@ -3,70 +3,180 @@ package placement
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/explain"
+	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/querystring"
+	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/route"
 )
 
 // explainExtension is the version of Berth's extensions that adds explanations.
 var explainExtension = microversion.Berth(2)
 
-// explainParam selects explanations.
-const explainParam = "explain"
+// explainParam selects explanations: of empty responses, or of all.
+const (
+	explainParam  = "explain"
+	explainEmpty  = "empty"
+	explainAlways = "always"
+)
 
-// defaultExplainTimeout is the longest time for one explanation.
-const defaultExplainTimeout = time.Second
-
-// explainedCandidates searches in a snapshot, after an explanation in the same snapshot if the query asks for one.
-func (o *operations) explainedCandidates(
-	ctx context.Context, values querystring.Values, asked candidates.Query, when string,
-) (found *candidates.Result, explanation json.RawMessage, err error) {
-	explanation = json.RawMessage("null")
-	found, err = o.search.ListIn(ctx, asked, func(in *postgres.Snapshot) error {
-		if when == "empty" {
-			one := asked
-			one.Limit = 1
-			if count, err := o.search.CountIn(ctx, in, one); count > 0 || err != nil {
-				return err
-			}
-		}
-		made, err := o.explainer.Explain(ctx, in, explainedQuestion(values, asked, microversion.From(ctx)), defaultExplainTimeout)
-		if err != nil {
-			return err
-		}
-		if explanation, err = json.Marshal(made); err != nil {
-			return fmt.Errorf("encode an explanation: %w", err)
-		}
-		return nil
-	})
-	return found, explanation, err
+// candidateSearching is a query while it is answered.
+type candidateSearching struct {
+	*operations
+	values querystring.Values
+	asked  candidates.Query
+	shape  candidateShape
+	// explains is the value of explain, empty without one.
+	explains string
+	// found is the result at hand.
+	found *candidates.Result
+	// explanation is the JSON of the response's explanation of an empty result, nil if it has none; reason is its reason.
+	explanation json.RawMessage
+	reason      explain.Reason
 }
 
-// explainedQuestion returns the question of a query string that was parsed at a version.
-func explainedQuestion(values querystring.Values, asked candidates.Query, at microversion.Version) *explain.Question {
-	question := &explain.Question{Query: asked}
-	for _, pair := range values.Pairs() {
-		if pair.Name != explainParam {
-			question.Params = append(question.Params, explain.Param(pair))
+// mayExplain returns an error if the policy denies the value of explain.
+func mayExplain(ctx context.Context, explains string) error {
+	if explains == "" {
+		return nil
+	}
+	return route.MayCaller(ctx, policy.ExplanationsMake)
+}
+
+// start searches, and encodes the first part of the response.
+func (s *candidateSearching) start(ctx context.Context) (*candidateStream, error) {
+	switch s.explains {
+	case "":
+		return s.list(ctx, nil)
+	case explainAlways:
+		return s.startExplained(ctx)
+	}
+	stream, err := s.list(ctx, func(int) []byte { return []byte("null") })
+	if err != nil || !stream.writer.isComplete || stream.writer.count > 0 {
+		return stream, err
+	}
+	stream.close()
+	s.reason = s.emptyReason(ctx, s.found)
+	if leave := request.From(ctx).Leave; leave != nil {
+		leave() // an explanation is no part of the search, which the limits bound
+	}
+	return s.startExplained(ctx)
+}
+
+// list searches as without an explanation.
+func (s *candidateSearching) list(ctx context.Context, explanation func(count int) []byte) (*candidateStream, error) {
+	found, err := s.search.List(ctx, s.asked)
+	if err != nil {
+		return nil, err
+	}
+	return s.encode(found, explanation)
+}
+
+// encode encodes the first part of a result. explanation returns the JSON of the explanation; nil: there is none.
+func (s *candidateSearching) encode(found *candidates.Result, explanation func(count int) []byte) (*candidateStream, error) {
+	s.found = found
+	return startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, s.shape, s.asked.Groups, explanation)
+}
+
+// startExplained searches in a snapshot and explains the result in it, if there is a place for the computation. Otherwise
+// the explanation has the short form.
+func (s *candidateSearching) startExplained(ctx context.Context) (*candidateStream, error) {
+	leave, entered := s.explanations.Maker().Enter(ctx, explainlog.OnRequest)
+	if !entered {
+		return s.list(ctx, func(count int) []byte {
+			if count > 0 && s.explains == explainEmpty {
+				return []byte("null")
+			}
+			_ = s.found.Close() // it is complete
+			if s.reason == "" && count == 0 {
+				s.reason = s.emptyReason(ctx, s.found)
+			}
+			reason := s.reason
+			if count > 0 {
+				reason = explain.Fits
+			}
+			return s.keep(explain.Short(explainlog.Candidates, reason), count)
+		})
+	}
+	leave = sync.OnceFunc(leave)
+	found, err := s.search.ListInSnapshot(ctx, s.asked)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	stream, err := s.encode(found, func(count int) []byte {
+		defer leave()
+		if count > 0 && s.explains == explainEmpty {
+			return []byte("null")
+		}
+		return s.keep(s.explain(ctx, found, count), count)
+	})
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	stream.leave = leave
+	return stream, nil
+}
+
+// explain explains a result in its snapshot.
+func (s *candidateSearching) explain(ctx context.Context, found *candidates.Result, count int) *explain.Explanation {
+	begun := time.Now()
+	question := explainedQuestion(s.values, s.asked)
+	question.Found = count
+	made, err := s.explainer.Explain(ctx, found.Snapshot(), question, s.explanations.Timeout)
+	if err != nil {
+		logUnexplained(ctx, err)
+	}
+	s.explanations.Maker().Count(explainlog.OnRequest, time.Since(begun))
+	return made
+}
+
+// keep encodes an explanation, and keeps that of an empty result to record it.
+func (s *candidateSearching) keep(made *explain.Explanation, count int) []byte {
+	encoded, _ := json.Marshal(made) // it has strings and finite numbers only
+	if count == 0 {
+		if s.reason = made.Reason; !made.Incomplete {
+			s.explanation = encoded
 		}
 	}
-	question.Parse = func(params []explain.Param, extended bool) (candidates.Query, error) {
-		pairs := make([]querystring.Pair, len(params))
-		for i, one := range params {
-			pairs[i] = querystring.Pair(one)
-		}
-		as := max(at, searchExtension)
-		if !extended {
-			as = min(at, microversion.Max)
-		}
-		changed, err := candidateQuery(querystring.Of(pairs...), as)
-		changed.Budget = asked.Budget
-		return changed, err
+	return encoded
+}
+
+// emptyReason returns why a search found nothing: the label of the metric, and what is recorded and logged.
+func (o *operations) emptyReason(ctx context.Context, found *candidates.Result) explain.Reason {
+	return explain.Reason(o.search.EmptyReason(ctx, found))
+}
+
+// explainedQuestion returns the question of a query string.
+func explainedQuestion(values querystring.Values, asked candidates.Query) *explain.Question {
+	policy, _ := values.First(groupPolicyParam)
+	return &explain.Question{
+		Query: asked, HasPolicy: policy != "",
+		Isolate: suffixLists(values.All(isolateParam)), SameSubtree: suffixLists(values.All(sameSubtreeParam)),
 	}
-	return question
+}
+
+// suffixLists returns lists of suffixes without blanks, and in each of them those with "!" last.
+func suffixLists(values []string) []string {
+	lists := make([]string, len(values))
+	for i, value := range values {
+		var inside, outside []string
+		for suffix := range strings.SplitSeq(value, ",") {
+			if rest, negated := strings.CutPrefix(strings.TrimSpace(suffix), "!"); negated {
+				outside = append(outside, "!"+strings.TrimSpace(rest))
+			} else {
+				inside = append(inside, rest)
+			}
+		}
+		lists[i] = strings.Join(append(inside, outside...), ",")
+	}
+	return lists
 }

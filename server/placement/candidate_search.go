@@ -22,6 +22,7 @@ type CandidateSearch struct {
 	GroupPolicy  string         `json:"group_policy,omitempty" enum:"none,isolate" doc:"isolate: each group with a suffix is served by a different provider. Default: none."`
 	Order        *string        `json:"order,omitempty" nullable:"false" doc:"Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: the settings of the server." example:"pack:VCPU"`
 	Limit        *searchLimit   `json:"limit,omitempty" nullable:"false" doc:"Maximum number of candidates. Default: no limit."`
+	Explain      string         `json:"explain,omitempty" since:"berth 2" enum:"empty,always" doc:"Adds an explanation to the response: always, or if there is no candidate (empty)." example:"empty"`
 	LimitPerTree *searchLimit   `json:"limit_per_tree,omitempty" nullable:"false" doc:"Maximum number of candidates of each tree. Default: no limit."`
 }
 
@@ -104,6 +105,9 @@ func (s *CandidateSearch) values() querystring.Values {
 	}
 	params.limit(limitParam, s.Limit)
 	params.limit(limitPerTreeParam, s.LimitPerTree)
+	if s.Explain != "" {
+		params.add(explainParam, s.Explain)
+	}
 	return querystring.Of(params...)
 }
 

@@ -24,6 +24,8 @@ const candidateBufferKept = 4 * candidateChunk
 // candidateStream is a response whose first chunk is encoded but not sent, so that an error can still replace it.
 type candidateStream struct {
 	source candidateSource
+	// leave, if any, gives back the place of an explanation.
+	leave  func()
 	writer *candidateWriter
 	pooled *[]byte
 	first  []byte
@@ -38,7 +40,7 @@ func (s *candidateStream) isEmpty() bool { return s.isSent && s.writer.count == 
 
 // startCandidates encodes the first chunk. If that fails, it closes the source.
 func startCandidates(
-	source candidateSource, shape candidateShape, groups []candidates.Group, explanation []byte,
+	source candidateSource, shape candidateShape, groups []candidates.Group, explanation func(count int) []byte,
 ) (*candidateStream, error) {
 	s := &candidateStream{source: source, pooled: candidateBuffers.Get().(*[]byte)}
 	s.writer = newCandidateWriter(shape, groups, *s.pooled)
@@ -86,6 +88,9 @@ func (s *candidateStream) send(to huma.Context) {
 func (s *candidateStream) close() {
 	s.stop()
 	_ = s.source.close() // the response is complete, or an earlier error takes precedence
+	if s.leave != nil {
+		s.leave()
+	}
 	if buf := s.writer.buf; cap(buf) <= candidateBufferKept {
 		*s.pooled = buf[:0]
 		candidateBuffers.Put(s.pooled)

@@ -31,8 +31,8 @@ type candidateWriter struct {
 	// asked is the set of requested classes.
 	asked map[string]bool
 	buf   []byte
-	// explanation is the JSON of the last member, nil for none.
-	explanation []byte
+	// explanation returns the JSON of the last member for so many candidates; nil: there is none.
+	explanation func(count int) []byte
 	// count is the number of encoded candidates.
 	count int
 	// isComplete reports whether the buffer contains the rest of the response.
@@ -104,7 +104,7 @@ func (w *candidateWriter) chunks(from candidateSource) iter.Seq2[[]byte, error] 
 		w.text("}")
 		if w.explanation != nil {
 			w.text(`,"explanation":`)
-			w.buf = append(w.buf, w.explanation...)
+			w.buf = append(w.buf, w.explanation(w.count)...)
 		}
 		w.text("}\n")
 		w.isComplete = true

@@ -21,14 +21,14 @@ func (o *operations) candidateOperations() []*route.Operation {
 	newest := candidateShapes[len(candidateShapes)-1]
 	return []*route.Operation{{
 		ID: "candidate-list", Method: http.MethodGet, Path: "/allocation_candidates", Tag: tagCandidates,
-		Rule: policy.CandidatesList, Summary: "List allocation candidates", Checks: readsSince,
+		Rule: policy.CandidatesList, Further: explainsFurther, Summary: "List allocation candidates", Checks: readsSince,
 		Description: "Returns sets of allocations that satisfy a query. Candidates are not reserved: " +
 			"claiming one can fail if a concurrent claim uses its capacity. " +
 			"The list is empty if no candidate satisfies the query.",
 		Fails: candidateListFailures, Variants: o.candidateListVariants(),
 	}, {
 		ID: "candidate-search", Method: http.MethodPost, Path: "/allocation_candidates", Tag: tagCandidates,
-		Rule: policy.CandidatesList, Summary: "Search allocation candidates", Checks: searches, ReadOnly: true,
+		Rule: policy.CandidatesList, Further: explainsFurther, Summary: "Search allocation candidates", Checks: searches, ReadOnly: true,
 		Description: "Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. " +
 			"The request changes nothing.",
 		Fails: candidateSearchFailures,
@@ -116,24 +116,19 @@ func (o *operations) answerCandidates(
 		return nil, err
 	}
 	o.candidates.apply(&asked)
-	var found *candidates.Result
-	var explanation json.RawMessage
-	if when, explains := values.First(explainParam); explains {
-		found, explanation, err = o.explainedCandidates(ctx, values, asked, when)
-	} else {
-		found, err = o.search.List(ctx, asked)
+	explains, _ := values.First(explainParam)
+	if err := mayExplain(ctx, explains); err != nil {
+		return nil, err
 	}
+	searching := &candidateSearching{operations: o, values: values, asked: asked, shape: shape, explains: explains}
+	stream, err := searching.start(ctx)
 	if err != nil {
-		return nil, candidateListFaults.Translate(err)
-	}
-	stream, err := startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, shape, asked.Groups, explanation)
-	if err != nil {
-		return nil, candidateListFaults.Translate(err)
+		return nil, o.candidateError(ctx, err)
 	}
 	made := &candidateAnswer{Body: func(to huma.Context) {
 		stream.send(to)
 		if stream.isEmpty() {
-			o.recordEmpty(ctx, values, explanation, emptyReason(found))
+			searching.record(ctx)
 		}
 	}}
 	made.LastModified, made.CacheControl = cacheHeaders(ctx, now())

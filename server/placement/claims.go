@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/route"
@@ -349,7 +350,8 @@ func allocationReplace[C claimRequest](o *operations) func(context.Context, *con
 		}
 		err = o.store.AllocationReplace(ctx, []store.Claim{claim}, checksConsumers(ctx))
 		recordClaims(ctx, []store.Claim{claim}, checksConsumers(ctx), err)
-		return nil, claimFaults(sent, replacingConsumer(claim.Consumer.String())).Translate(err)
+		return nil, o.claimError(ctx, explain.Claim{Claims: []store.Claim{claim}}, err,
+			claimFaults(sent, replacingConsumer(claim.Consumer.String())))
 	}
 }
 
@@ -373,6 +375,6 @@ func allocationReplaceMany[C claimRequest](o *operations) func(context.Context, 
 		}
 		err = o.store.AllocationReplace(ctx, all, checksConsumers(ctx))
 		recordClaims(ctx, all, checksConsumers(ctx), err)
-		return nil, claimFaults(sent, textReplaceMany).Translate(err)
+		return nil, o.claimError(ctx, explain.Claim{Claims: all}, err, claimFaults(sent, textReplaceMany))
 	}
 }

@@ -2,6 +2,8 @@ package placement
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -54,9 +56,27 @@ var explanationMembers = []struct{ name, kind, doc string }{
 	{"nearest", huma.TypeArray, "At most five trees that fail by least, with what they lack."},
 	{"relaxations", huma.TypeArray, "Changes of the query that were tried and give candidates."},
 	{"relaxations_complete", huma.TypeBoolean, "Whether all changes were tried before the time was over."},
+	{"items", huma.TypeArray, "At most 100 allocations of a claim with their inventories, those that do not fit first."},
+	{"elsewhere", huma.TypeObject, "Candidates for the amounts of the first consumer that does not fit, as one group; only in recorded explanations."},
 	{"incomplete", huma.TypeBoolean, "True if a part of the explanation is missing; otherwise missing."},
 	{"made_at", huma.TypeString, "Time at which the explanation was computed."},
 	{"took_ms", huma.TypeInteger, "Duration of the computation in milliseconds."},
+}
+
+// errorMembers are the members of explanations of errors.
+var errorMembers = []string{"kind", "reason", "summary", "conflicts", "items", "incomplete", "made_at", "took_ms"}
+
+// errorExplanationSchema returns the schema of the explanation of an error. Only that of a claim has a reason and a summary.
+func errorExplanationSchema() *huma.Schema {
+	made := explanationContent{}.Schema(nil)
+	maps.DeleteFunc(made.Properties, func(name string, _ *huma.Schema) bool { return !slices.Contains(errorMembers, name) })
+	made.Required = []string{"kind"}
+	made.Description = "Explanation of a claim that does not fit, or of a resource class or traits that do not exist. " +
+		"Missing for other errors, and if the policy denies `berth:explanations:make`."
+	made.Properties["kind"].Description = "claim or names."
+	made.Properties["reason"].Description = "What the claim violates: inventory, units or capacity."
+	made.Properties["conflicts"].Description = "Names that do not exist, with similar names that exist."
+	return made
 }
 
 // Schema implements huma.SchemaProvider. The short form has only kind, reason, summary and incomplete.

@@ -33,7 +33,7 @@ type ListedExplanation struct {
 	Microversion string    `json:"microversion" doc:"Microversion of the requests." example:"1.36"`
 	Reason       string    `json:"reason" doc:"The first condition that leaves nothing." example:"no_tree"`
 	Summary      *string   `json:"summary" doc:"Summary of the explanation; null until it is computed."`
-	Question     string    `json:"question" doc:"The query string." example:"resources=VCPU:8"`
+	Question     string    `json:"question" doc:"The query string; of a claim its allocations as JSON." example:"resources=VCPU:8"`
 	Requests     int64     `json:"requests" doc:"Number of recorded requests."`
 	FirstAskedAt time.Time `json:"first_asked_at" doc:"Time of the first one."`
 	LastAskedAt  time.Time `json:"last_asked_at" doc:"Time of the last one."`
@@ -58,10 +58,10 @@ const (
 var (
 	explanationKinds   = []string{explainlog.Candidates, explainlog.Claim}
 	explanationReasons = func() (names []string) {
-		for _, reason := range explainlog.Reasons {
+		for _, reason := range slices.Concat(explainlog.Reasons, explainlog.ClaimReasons) {
 			names = append(names, string(reason))
 		}
-		return append(names, "inventory", "units", "capacity")
+		return names
 	}()
 	explanationSorts      = []string{sortByTime, sortByRequests}
 	explanationListSchema = querystring.MustSchema(

@@ -12,30 +12,71 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// StoredExplainer returns the function that explains recorded queries, each in at most the given time. It uses the
-// connection for explanations, and takes none from requests.
+// StoredExplainer returns the function that explains recorded queries and claims, each in at most the given time. It uses
+// the connection for explanations, and takes none from requests.
 func StoredExplainer(
 	on *store.Store, settings CandidateOptions, limit time.Duration,
 ) func(context.Context, explainlog.Question) (*explain.Explanation, error) {
 	explainer := explain.New(candidates.New(on.Pool()))
-	return func(ctx context.Context, recorded explainlog.Question) (made *explain.Explanation, err error) {
-		values, err := querystring.Parse(recorded.Text)
-		if err != nil {
-			return nil, err
-		}
-		asked, err := candidateQuery(values, recorded.Version)
-		if err != nil {
-			return nil, err
-		}
+	return func(ctx context.Context, recorded explainlog.Question) (*explain.Explanation, error) {
 		options := CandidateOptions{
 			Max: recorded.Options.Max, Strategy: recorded.Options.Strategy, Randomize: recorded.Options.Randomize, Budget: settings.Budget,
 		}
-		options.apply(&asked)
-		question := explainedQuestion(values, asked, recorded.Version)
+		var explainIn explainFunc
+		var err error
+		if recorded.Kind == explainlog.Claim {
+			explainIn, err = storedClaim(explainer, &recorded, options)
+		} else {
+			explainIn, err = storedQuery(explainer, &recorded, options, limit)
+		}
+		if err != nil {
+			return nil, err
+		}
+		var made *explain.Explanation
 		err = on.InExplanationSnapshot(ctx, func(ctx context.Context, in *postgres.Snapshot) (err error) {
-			made, err = explainer.Explain(ctx, in, question, limit)
+			made, err = explainIn(ctx, in)
 			return err
 		})
 		return made, err
 	}
+}
+
+// explainFunc explains in a snapshot.
+type explainFunc func(context.Context, *postgres.Snapshot) (*explain.Explanation, error)
+
+// storedQuery returns the function that explains a recorded candidate query.
+func storedQuery(
+	by *explain.Explainer, recorded *explainlog.Question, options CandidateOptions, limit time.Duration,
+) (explainFunc, error) {
+	values, err := querystring.Parse(recorded.Text)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := candidateQuery(values, recorded.Version)
+	if err != nil {
+		return nil, err
+	}
+	options.apply(&asked)
+	question := explainedQuestion(values, asked)
+	return func(ctx context.Context, in *postgres.Snapshot) (_ *explain.Explanation, err error) {
+		if question.Found, err = by.CountFound(ctx, in, asked); err != nil {
+			return nil, err
+		}
+		return by.Explain(ctx, in, question, limit)
+	}, nil
+}
+
+// storedClaim returns the function that explains a recorded claim.
+func storedClaim(by *explain.Explainer, recorded *explainlog.Question, options CandidateOptions) (explainFunc, error) {
+	asked, err := parseClaim(recorded.Text, recorded.Reason)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, in *postgres.Snapshot) (*explain.Explanation, error) {
+		made, err := by.Claim(ctx, in, asked)
+		if err == nil {
+			by.AddElsewhere(ctx, in, asked, made, options.apply)
+		}
+		return made, err
+	}, nil
 }

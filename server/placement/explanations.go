@@ -63,7 +63,7 @@ type RecordedExplanation struct {
 	API             string             `json:"api" doc:"API of the request." example:"placement"`
 	Microversion    string             `json:"microversion" doc:"Microversion of the request." example:"1.36"`
 	Berth           *string            `json:"berth" doc:"Version of the extensions of the request; null without one." example:"1.2"`
-	Question        string             `json:"question" doc:"The query string." example:"resources=VCPU:8"`
+	Question        string             `json:"question" doc:"The query string; of a claim its allocations as JSON." example:"resources=VCPU:8"`
 	Options         ExplanationOptions `json:"options" doc:"Settings of the server that took part in the search."`
 	SameQuestion    EqualQueries       `json:"same_question" doc:"Equal queries in the same five minutes, this one included."`
 	Explanation     explanationContent `json:"explanation" doc:"The explanation, in the short form if it could not be computed."`
@@ -127,7 +127,7 @@ func recordedExplanation(row *store.RecordedResult) (RecordedExplanation, error)
 		return made, err
 	}
 	var err error
-	made.Explanation, err = orderedContent(row.Kind, row.Content)
+	made.Explanation, err = orderedContent(row.Content)
 	return made, err
 }
 
@@ -150,10 +150,7 @@ type explanationContent json.RawMessage
 func (c explanationContent) MarshalJSON() ([]byte, error) { return json.RawMessage(c).MarshalJSON() }
 
 // orderedContent returns an explanation with its members in the order of the documents, which the database has not kept.
-func orderedContent(kind string, content json.RawMessage) (explanationContent, error) {
-	if kind != explainlog.Candidates {
-		return explanationContent(content), nil
-	}
+func orderedContent(content json.RawMessage) (explanationContent, error) {
 	var made explain.Explanation
 	if err := json.Unmarshal(content, &made); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/route"
@@ -38,6 +39,7 @@ func (o *operations) reshaperOperations() []*route.Operation {
 	}
 	return []*route.Operation{{
 		ID: "reshape", Method: http.MethodPost, Path: "/reshaper", Tag: tagAllocations, Rule: policy.Reshape, Body: route.BodyLarge,
+		Further: explainsFurther,
 		Summary: "Change inventories and allocations atomically",
 		Description: "Atomic. Use it to move inventories between providers " +
 			"while consumers hold allocations on them.",
@@ -87,7 +89,8 @@ func reshape[C claimRequest](ctx context.Context, o *operations, body ReshapeReq
 	err = o.store.Reshape(ctx, shapes, claims)
 	recordShapes(ctx, shapes, err)
 	recordClaims(ctx, claims, true, err)
-	return nil, claimFaults(sent, textReshape).With(reshapeFaults(shaped)).Translate(err)
+	return nil, o.claimError(ctx, explain.Claim{Claims: claims, Shapes: shapes}, err,
+		claimFaults(sent, textReshape).With(reshapeFaults(shaped)))
 }
 
 func shapesOf(inventories keyedNonEmpty[InventoriesReplace]) ([]store.ReshapedProvider, sentUUIDs, error) {

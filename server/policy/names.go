@@ -51,7 +51,7 @@ const (
 	// The rules of Berth's extensions. ExplanationsMake is asked in addition, for an explanation in a response.
 	ExplanationsList = "berth:explanations:list" // GET /explanations
 	ExplanationsShow = "berth:explanations:show" // GET /explanations/{request_id}
-	ExplanationsMake = "berth:explanations:make" // the parameter explain of allocation candidates
+	ExplanationsMake = "berth:explanations:make" // the parameter explain of allocation candidates, explanations in errors
 )
 
 // The names of the base rules, which the rules of operations refer to.

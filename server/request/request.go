@@ -55,12 +55,16 @@ type Info struct {
 	Microversion string
 	// ErrorCode is the code of the fault in the response, even if the body does not contain it; empty without a code.
 	ErrorCode string
+	// Leave gives back the slot of the request before its end; nil without a limit.
+	Leave func()
 	// OutcomeUnknown reports that the fault in the response states an unknown outcome of a write.
 	OutcomeUnknown bool
 	// Candidates is the number of allocation candidates in the response.
 	Candidates int
 	// EmptyReason is the reason why a candidate query found nothing; empty for other responses.
 	EmptyReason string
+	// ConflictReason is the reason why a claim does not fit; empty for other responses.
+	ConflictReason string
 }
 
 // Baremetal is the Service of the Bare Metal API.

@@ -107,6 +107,16 @@ func (s *Store) withExplanationConn(ctx context.Context, do func(context.Context
 	return err
 }
 
+// InSnapshot calls do with a snapshot of the primary, and again after a connection error.
+func (s *Store) InSnapshot(ctx context.Context, do func(*postgres.Snapshot) error) error {
+	_, err := postgres.OnPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (struct{}, error) {
+		in := postgres.NewSnapshot(conn)
+		defer func() { _ = in.Close() }() // it has changed nothing
+		return struct{}{}, do(in)
+	})
+	return err
+}
+
 // InExplanationSnapshot calls do with a snapshot on the connection for explanations.
 func (s *Store) InExplanationSnapshot(ctx context.Context, do func(context.Context, *postgres.Snapshot) error) error {
 	return s.withExplanationConn(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {

@@ -71,13 +71,45 @@ SELECT
 FROM inventories AS inventory
 WHERE inventory.provider_id = ANY(ARRAY(SELECT usable.id FROM usable)) AND inventory.class_id = ANY(@classes::int[]);
 
--- Returns the next roots in the order of hashed ids, of which consecutive ones are a uniform sample.
+-- Returns the next roots in the order of hashed ids, of which consecutive ones are a uniform sample, up to a place.
 -- Called by Explainer.Explain. Locks nothing.
 -- Plan: a range of resource_providers_shuffled_roots_idx.
 -- name: ExplainRoots :many
 SELECT root.id, hashint8extended(root.id, 0)::bigint AS place FROM resource_providers AS root
-WHERE root.parent_id IS NULL AND (hashint8extended(root.id, 0), root.id) > (@after_place::bigint, @after_id::bigint)
+WHERE root.parent_id IS NULL
+  AND (hashint8extended(root.id, 0), root.id) > (@after_place::bigint, @after_id::bigint)
+  AND (hashint8extended(root.id, 0), root.id) <= (@until_place::bigint, @until_id::bigint)
 ORDER BY hashint8extended(root.id, 0), root.id
+LIMIT @max_rows::int;
+
+-- Returns the providers that have single things of a query, each of which few providers have; shares is true for those whose
+-- inventory other trees can use. A thing is one of ExplainFacts. Called by Explainer.Explain. Locks nothing.
+-- Plan: ranges of inventories_class_id_free_idx, provider_traits_trait_id_idx and provider_aggregates_aggregate_id_idx;
+-- provider_aggregates_pkey for each provider.
+-- name: ExplainRareProviders :many
+SELECT found.provider_id, found.root_id, EXISTS (
+    SELECT FROM provider_aggregates AS member WHERE member.provider_id = found.provider_id AND member.sharing OFFSET 0
+) AS shares
+FROM jsonb_array_elements(@things::jsonb) AS thing (part)
+CROSS JOIN LATERAL (
+    (
+        SELECT inventory.provider_id, inventory.root_id FROM inventories AS inventory
+        WHERE inventory.class_id = (thing.part ->> 'class')::int AND inventory.free >= (thing.part ->> 'least')::bigint
+        ORDER BY inventory.free LIMIT @max_rows::int
+    )
+    UNION ALL
+    (
+        SELECT member.provider_id, member.root_id FROM provider_traits AS member
+        WHERE member.trait_id = ANY((thing.part ->> 'traits')::int[])
+        ORDER BY member.root_id, member.provider_id LIMIT @max_rows::int
+    )
+    UNION ALL
+    (
+        SELECT member.provider_id, member.root_id FROM provider_aggregates AS member
+        WHERE member.aggregate_id = ANY((thing.part ->> 'aggregates')::int[])
+        ORDER BY member.root_id, member.provider_id LIMIT @max_rows::int
+    )
+) AS found
 LIMIT @max_rows::int;
 
 -- Returns the number of roots. Called by Explainer.Explain. Locks nothing.
@@ -86,33 +118,16 @@ LIMIT @max_rows::int;
 SELECT count(*) FROM resource_providers AS root WHERE root.parent_id IS NULL;
 
 -- Counts single things that a query asks for, each up to 10,001: providers with inventory of a class, those with enough free
--- capacity, and the most that any has free; providers with any of some traits or aggregates. A thing is a JSON
--- object with class and least, or with traits or aggregates ('{ids}'). If it has roots, only roots count, among the first 10,001
--- providers. Called by Explainer.Explain. Locks nothing.
+-- capacity, and the most that any has free; providers with any of some traits or aggregates, and how many of these are roots. A
+-- thing is a JSON object with class and least, or with traits or aggregates ('{ids}').
+-- Called by Explainer.Explain. Locks nothing.
 -- Plan: ranges of inventories_class_id_free_idx, provider_traits_trait_id_idx and provider_aggregates_aggregate_id_idx, as long
 -- as the limit.
 -- name: ExplainFacts :many
 SELECT
     thing.position::int AS position,
-    CASE
-        WHEN thing.part ? 'class' THEN (
-            SELECT count(*) FROM (
-                SELECT FROM inventories AS inventory WHERE inventory.class_id = (thing.part ->> 'class')::int
-                ORDER BY inventory.free LIMIT 10001
-            ) AS found)
-        WHEN thing.part ? 'traits' THEN (
-            SELECT count(DISTINCT found.provider_id) FROM (
-                SELECT member.provider_id, member.root_id FROM provider_traits AS member
-                WHERE member.trait_id = ANY((thing.part ->> 'traits')::int[])
-                ORDER BY member.root_id, member.provider_id LIMIT 10001
-            ) AS found WHERE thing.part ->> 'roots' IS NULL OR found.root_id = found.provider_id)
-        ELSE (
-            SELECT count(DISTINCT found.provider_id) FROM (
-                SELECT member.provider_id, member.root_id FROM provider_aggregates AS member
-                WHERE member.aggregate_id = ANY((thing.part ->> 'aggregates')::int[])
-                ORDER BY member.root_id, member.provider_id LIMIT 10001
-            ) AS found WHERE thing.part ->> 'roots' IS NULL OR found.root_id = found.provider_id)
-    END::bigint AS providers,
+    counted.providers::bigint AS providers,
+    counted.roots::bigint AS roots,
     (SELECT count(*) FROM (
         SELECT FROM inventories AS inventory
         WHERE inventory.class_id = (thing.part ->> 'class')::int AND inventory.free >= (thing.part ->> 'least')::bigint
@@ -123,6 +138,28 @@ SELECT
         ORDER BY inventory.free DESC LIMIT 1
     ), 0)::bigint AS most_room
 FROM jsonb_array_elements(@things::jsonb) WITH ORDINALITY AS thing (part, position)
+CROSS JOIN LATERAL (
+    SELECT count(DISTINCT found.provider_id) AS providers, count(DISTINCT found.provider_id) FILTER (WHERE found.provider_id = found.root_id) AS roots
+    FROM (
+        (
+            SELECT inventory.provider_id, inventory.root_id FROM inventories AS inventory
+            WHERE inventory.class_id = (thing.part ->> 'class')::int
+            ORDER BY inventory.free LIMIT 10001
+        )
+        UNION ALL
+        (
+            SELECT member.provider_id, member.root_id FROM provider_traits AS member
+            WHERE member.trait_id = ANY((thing.part ->> 'traits')::int[])
+            ORDER BY member.root_id, member.provider_id LIMIT 10001
+        )
+        UNION ALL
+        (
+            SELECT member.provider_id, member.root_id FROM provider_aggregates AS member
+            WHERE member.aggregate_id = ANY((thing.part ->> 'aggregates')::int[])
+            ORDER BY member.root_id, member.provider_id LIMIT 10001
+        )
+    ) AS found
+) AS counted
 ORDER BY thing.position;
 
 -- Returns the most of a class that any provider could give if nothing were used. Called by Explainer.Explain if none has

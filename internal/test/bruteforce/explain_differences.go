@@ -150,12 +150,24 @@ func minorOf(of explain.Relaxation, minor int) int {
 func normalQuery(query string, minor int) string {
 	if minor == Berth {
 		if parsed, refusal := parseExtended(query); refusal == nil {
-			return parsed.queryText()
+			return parsed.normalText()
 		}
 	} else if parsed, err := parse(query, minor); err == nil {
-		return parsed.queryText()
+		return parsed.normalText()
 	}
 	return "invalid: " + query
+}
+
+// normalText returns the query string with the suffixes of each set in order, each once.
+func (r *request) normalText() string {
+	made := r.clone()
+	for i := range made.isolated {
+		made.isolated[i] = sorted(made.isolated[i])
+	}
+	for i := range made.subtrees {
+		made.subtrees[i].inside, made.subtrees[i].outside = sorted(made.subtrees[i].inside), sorted(made.subtrees[i].outside)
+	}
+	return made.queryText()
 }
 
 // candidatesOf returns the number of candidates of the query of a relaxation up to the limit.

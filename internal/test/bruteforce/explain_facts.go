@@ -101,7 +101,7 @@ func (e *explainer) fact(thing *wantedThing) explain.Fact {
 			if inventory, exists := provider.Inventories[thing.name]; exists {
 				fact.Providers++
 				mostRoom = max(mostRoom, provider.free(thing.name))
-				largest = max(largest, min(inventory.MaxUnit, int64(inventory.capacity())))
+				largest = max(largest, int64(min(float64(inventory.MaxUnit), inventory.capacity())))
 			}
 		}
 		fact.Amount, fact.WithRoom, fact.MostRoom = thing.amount, &withRoom, &mostRoom

@@ -217,8 +217,13 @@ func (e *explainer) found(r *request) (candidates int, needs string) {
 	if answer.Refused != "" {
 		panic("a changed query is refused: " + r.queryText() + ": " + answer.Refused)
 	}
+	return min(answer.count(), maxRelaxation), needs
+}
+
+// count returns the number of candidates without a limit, but with that per tree.
+func (answer *Answer) count() int {
 	if answer.LimitPerTree == 0 {
-		return min(len(answer.Candidates), maxRelaxation), needs
+		return len(answer.Candidates)
 	}
 	known := map[string]bool{}
 	for _, tree := range answer.trees {
@@ -230,5 +235,5 @@ func (e *explainer) found(r *request) (candidates int, needs string) {
 			}
 		}
 	}
-	return min(len(known), maxRelaxation), needs
+	return len(known)
 }

@@ -30,7 +30,7 @@ func (e *explainer) summary(of *explain.Explanation) string {
 func (e *explainer) firstSentence(of *explain.Explanation) string {
 	switch thing := e.firstUnavailable(); of.Reason {
 	case explain.Fits:
-		count := len(e.answer.Candidates)
+		count := e.answer.count()
 		if e.answer.Limit > 0 {
 			count = min(count, e.answer.Limit)
 		}

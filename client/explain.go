@@ -1,0 +1,207 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	api "github.com/berthd/berth/gen/client"
+)
+
+// explanations is the first version of the extensions with explanations.
+const explanations = "1.2"
+
+// ExplainWhen is the condition for an explanation of a candidate query.
+type ExplainWhen string
+
+// The conditions: if there is no candidate, or whether there are candidates or not.
+const (
+	ExplainEmpty  ExplainWhen = "empty"
+	ExplainAlways ExplainWhen = "always"
+)
+
+// CandidateExplanation is the allocation candidates of a query, and their explanation; nil if the condition for it does
+// not hold.
+type CandidateExplanation struct {
+	api.Candidates
+	Explanation *Explanation `json:"explanation"`
+}
+
+// RecordedExplanation is a request that found nothing, and its explanation.
+type RecordedExplanation struct {
+	RequestID       string    `json:"request_id"`
+	GlobalRequestID *string   `json:"global_request_id"`
+	AskedAt         time.Time `json:"asked_at"`
+	API             string    `json:"api"`
+	Microversion    string    `json:"microversion"`
+	// Berth is the version of the extensions of the request; nil without one.
+	Berth *string `json:"berth"`
+	// Question is the query string; of a claim, its allocations as JSON.
+	Question     string          `json:"question"`
+	Options      json.RawMessage `json:"options"`
+	SameQuestion EqualQuestions  `json:"same_question"`
+	Explanation  *Explanation    `json:"explanation"`
+	// MadeAt is the time at which the explanation was computed; nil for its short form.
+	MadeAt *time.Time `json:"made_at"`
+}
+
+// EqualQuestions counts equal requests of five minutes.
+type EqualQuestions struct {
+	Requests     int64     `json:"requests"`
+	FirstAskedAt time.Time `json:"first_asked_at"`
+	LastAskedAt  time.Time `json:"last_asked_at"`
+}
+
+// ListedExplanation is an element of the list of explanations: equal requests of five minutes.
+type ListedExplanation struct {
+	ID           int64  `json:"id"`
+	Kind         string `json:"kind"`
+	API          string `json:"api"`
+	Microversion string `json:"microversion"`
+	Reason       string `json:"reason"`
+	// Summary is nil until the service has explained the query.
+	Summary      *string   `json:"summary"`
+	Question     string    `json:"question"`
+	Requests     int64     `json:"requests"`
+	FirstAskedAt time.Time `json:"first_asked_at"`
+	LastAskedAt  time.Time `json:"last_asked_at"`
+	// RequestIDs are the ids of the newest three requests.
+	RequestIDs []string `json:"request_ids"`
+}
+
+// ExplanationFilter selects elements of the list of explanations. All texts have the syntax of the API; empty ones select
+// all.
+type ExplanationFilter struct {
+	// Kind is "candidates" or "claim".
+	Kind, Reason string
+	// Since is a time such as "2026-11-20T10:00:00Z", or a duration such as "2h".
+	Since string
+	// Sort is "-last_asked_at" (default: newest first) or "-requests" (most frequent first).
+	Sort string
+	// Limit is the maximum number of elements; 0: no limit.
+	Limit int
+}
+
+// maxExplanationPage is the maximum number of elements of a page of the service.
+const maxExplanationPage = 1000
+
+// withExplanations selects the version that has them, unless the context selects a later one.
+func withExplanations(ctx context.Context) context.Context {
+	switch extensions(ctx) {
+	case "", "berth 1.0", "berth 1.1":
+		return WithExtensions(ctx, explanations)
+	}
+	return ctx
+}
+
+// CandidateExplain is CandidateList with an explanation, which takes up to one second after the search. It needs berth
+// 1.2: the error of a service without it is an ErrExtensions. ErrForbidden: policy does not permit explanations.
+func (c *Client) CandidateExplain(ctx context.Context, query CandidateQuery, when ExplainWhen) (CandidateExplanation, error) {
+	var answer CandidateExplanation
+	params, err := query.params()
+	if err != nil {
+		return answer, err
+	}
+	address, err := c.endpoint(ctx)
+	if err != nil {
+		return answer, err
+	}
+	text := encode(append(params, param{"explain", string(when)}))
+	if body := query.body(when); body != nil && isTooLong(address, text) {
+		return answer, c.candidateSearch(withExplanations(ctx), &answer, body)
+	}
+	return answer, c.getExplanation(ctx, &answer, "allocation_candidates", text)
+}
+
+// QuestionExplain explains a query string, such as the Question of a RecordedExplanation, whether there are candidates or
+// not. It is otherwise as CandidateExplain. The service rejects invalid parameters.
+func (c *Client) QuestionExplain(ctx context.Context, question string) (CandidateExplanation, error) {
+	var answer CandidateExplanation
+	params := []param{{"explain", string(ExplainAlways)}}
+	for pair := range strings.SplitSeq(question, "&") {
+		name, text, _ := strings.Cut(pair, "=")
+		name, nameErr := url.QueryUnescape(name)
+		text, err := url.QueryUnescape(text)
+		if err := errors.Join(nameErr, err); err != nil {
+			return answer, fmt.Errorf("invalid query string: %w", err)
+		}
+		if name != "" && name != "explain" {
+			params = append(params, param{name, text})
+		}
+	}
+	return answer, c.getExplanation(ctx, &answer, "allocation_candidates", encode(params))
+}
+
+// ExplanationShow returns the recorded requests with a request id, or else those with it as their global request id, oldest
+// first. The service explains what is not explained yet. ErrNotFound: none is recorded. It needs berth 1.2.
+func (c *Client) ExplanationShow(ctx context.Context, requestID string) ([]RecordedExplanation, error) {
+	var answer struct {
+		Explanations []RecordedExplanation `json:"explanations"`
+	}
+	err := c.getExplanation(ctx, &answer, "explanations/"+url.PathEscape(requestID), "")
+	return answer.Explanations, err
+}
+
+// ExplanationList returns what found nothing, in pages of at most 1000. It needs berth 1.2.
+func (c *Client) ExplanationList(ctx context.Context, filter ExplanationFilter) ([]ListedExplanation, error) {
+	all := []ListedExplanation{}
+	for marker := ""; ; {
+		size := maxExplanationPage
+		if filter.Limit > 0 {
+			size = min(size, filter.Limit-len(all))
+		}
+		var page struct {
+			Explanations []ListedExplanation `json:"explanations"`
+			Links        []api.Link          `json:"explanations_links"`
+		}
+		if err := c.getExplanation(ctx, &page, "explanations", encode(filter.params(size, marker))); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Explanations...)
+		if marker = nextMarker(page.Links); marker == "" || filter.Limit > 0 && len(all) >= filter.Limit {
+			return all, nil
+		}
+	}
+}
+
+// params returns the query parameters of a page.
+func (f ExplanationFilter) params(size int, marker string) []param {
+	var all []param
+	for _, one := range []param{
+		{"kind", f.Kind}, {"reason", f.Reason}, {"since", f.Since}, {"sort", f.Sort}, {"limit", strconv.Itoa(size)}, {"marker", marker},
+	} {
+		if one.value != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// nextMarker returns the marker of the link to the next page, or "" on the last page.
+func nextMarker(links []api.Link) string {
+	for _, link := range links {
+		if next, err := url.Parse(link.Href); err == nil && link.Rel == "next" {
+			return next.Query().Get("marker")
+		}
+	}
+	return ""
+}
+
+// getExplanation sends a request that needs explanations.
+func (c *Client) getExplanation(ctx context.Context, into any, path, query string) error {
+	return c.Exchange(withExplanations(ctx), into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
+		if err != nil {
+			return nil, err
+		}
+		request.URL.RawQuery = query
+		request.Header.Set(versionHeader, string(newest))
+		return over.Do(request)
+	})
+}

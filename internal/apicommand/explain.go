@@ -1,0 +1,257 @@
+package apicommand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/connect"
+	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/internal/terminal"
+)
+
+// explainFlags are the flags of `berth explain`.
+type explainFlags struct {
+	list   bool
+	filter client.ExplanationFilter
+	format *string
+}
+
+func explainCommand(f *frame.Frame) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "explain [REQUEST-ID | QUERY]",
+		Short: "Explain why a query found nothing",
+		Long: `Explain why a query for allocation candidates found nothing, or why a claim was rejected:
+what each condition leaves, the trees that fail by least, the consumers that hold what
+these trees lack, and the changes of the query that give candidates. The command changes
+nothing. It needs a service with berth 1.2.
+
+With a request ID it explains a request of the past, whatever client sent it: the ID in
+the log of the service, or the one in brackets in the log of Nova. The service keeps such
+requests for its setting explain-keep. With a query in the syntax of the API it explains
+that query now; without limit=N in the query, it sends limit=10. With --list it lists the
+requests of the past that found nothing.
+
+Times are in UTC. The JSON is the response of the API.
+
+Exit codes: 0 explained, 1 failed or nothing is kept of the request, 2 the request ID, the
+query or a flag is invalid.`,
+		Example: `  berth explain req-6b6837d1-5af3-4138-b4ed-e0275c3efda4
+  berth explain 'resources=VCPU:8,MEMORY_MB:16384&required=HW_CPU_X86_AVX2'
+  berth explain --list --since 2h --sort=-requests`,
+	}
+	flags := &explainFlags{format: frame.OutputFlag(command)}
+	flags.add(command)
+	command.Args = flags.checkArguments
+	command.ValidArgsFunction = completing(f, completeExplanations, 1)
+	connect.Flags(f, command)
+	command.RunE = connect.WithClient(f, flags.format, func(ctx context.Context, service *client.Client, arguments []string) error {
+		switch {
+		case flags.list:
+			return explainList(ctx, f, service, flags)
+		case strings.Contains(arguments[0], "="):
+			return explainQuestion(ctx, f, service, *flags.format, arguments[0])
+		}
+		return explainRequest(ctx, f, service, *flags.format, arguments[0])
+	})
+	return command
+}
+
+// add adds the flags to the command.
+func (e *explainFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&e.list, "list", false, "whether the requests of the past that found nothing are listed")
+	flags.StringVar(&e.filter.Since, "since", "", "earliest `time` of the last request, such as 2h or 2026-11-20T10:00:00Z; with --list")
+	flags.StringVar(&e.filter.Reason, "reason", "", "`reason` of the result, such as no_tree; with --list")
+	flags.StringVar(&e.filter.Kind, "kind", "", "`kind` of the requests: candidates or claim; with --list")
+	flags.StringVar(&e.filter.Sort, "sort", "", "`order`: -last_asked_at or -requests, the most frequent first; with --list (default: -last_asked_at)")
+	flags.IntVar(&e.filter.Limit, "limit", 100, "maximum `number` of elements; 0 means no limit; with --list")
+	frame.CompleteChoices(c, "reason", "in_tree", "root", "amount", "trait", "aggregate", "no_tree", "together", "inventory", "units", "capacity")
+	frame.CompleteChoices(c, "kind", "candidates", "claim")
+	frame.CompleteChoices(c, "sort", "-last_asked_at", "-requests")
+}
+
+// listFlags are the flags that need --list.
+var listFlags = []string{"since", "reason", "kind", "sort", "limit"}
+
+// checkArguments is the Args function of the command.
+func (e *explainFlags) checkArguments(c *cobra.Command, arguments []string) error {
+	if e.list {
+		if e.filter.Limit < 0 {
+			return frame.WrongFlag("limit", fmt.Sprint(e.filter.Limit), "is negative", "write the maximum number of elements, or 0 for no limit")
+		}
+		if len(arguments) > 0 {
+			return errors.New("--list has no argument")
+		}
+		return nil
+	}
+	for _, name := range listFlags {
+		if flag := c.Flags().Lookup(name); flag.Changed {
+			return frame.WrongFlag(name, flag.Value.String(), "is used without --list", "add --list")
+		}
+	}
+	if len(arguments) != 1 {
+		return fmt.Errorf("%d arguments, want one request ID or query, or --list", len(arguments))
+	}
+	return nil
+}
+
+// explainRequest explains requests of the past.
+func explainRequest(ctx context.Context, f *frame.Frame, service *client.Client, format, id string) error {
+	digits, isID := strings.CutPrefix(id, "req-")
+	if _, isUUID := hyphenatedUUID(digits); !isID || !isUUID {
+		return frame.WrongArgument("request ID", id, "is neither 'req-' and a UUID nor a query", "write a request ID from a log, or a query such as 'resources=VCPU:8'")
+	}
+	found, err := service.ExplanationShow(ctx, id)
+	if err != nil {
+		return explanationError(err, "berth:explanations:show")
+	}
+	if format == "json" {
+		return terminal.WriteJSON(f.Stdout, map[string]any{"explanations": found})
+	}
+	reader := newHolderReader(service)
+	for i := range found {
+		if i > 0 {
+			if err := f.Printf(""); err != nil {
+				return err
+			}
+		}
+		text := newExplanationText(f)
+		text.head(&found[i], id, time.Now())
+		text.explain(found[i].Explanation, reader.find(ctx, found[i].Explanation, true))
+		if err := text.print(f.Stdout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// defaultQuestionLimit is the limit of a query without one.
+const defaultQuestionLimit = "limit=10"
+
+// explainQuestion explains a query now.
+func explainQuestion(ctx context.Context, f *frame.Frame, service *client.Client, format, question string) error {
+	if _, query, isURL := strings.Cut(question, "?"); isURL {
+		question = query // a URL, as in logs
+	}
+	hasLimit := false
+	for pair := range strings.SplitSeq(question, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		hasLimit = hasLimit || name == "limit"
+	}
+	if !hasLimit {
+		question += "&" + defaultQuestionLimit
+	}
+	found, err := service.QuestionExplain(ctx, question)
+	if err != nil {
+		return explanationError(err, "berth:explanations:make")
+	}
+	if format == "json" {
+		return terminal.WriteJSON(f.Stdout, found)
+	}
+	text := newExplanationText(f)
+	text.explain(found.Explanation, newHolderReader(service).find(ctx, found.Explanation, false))
+	return text.print(f.Stdout)
+}
+
+// explanationError returns the error of a request for an explanation, which policy permits with a rule.
+func explanationError(err error, rule string) error {
+	var failed *client.Error
+	isResponse := errors.As(err, &failed)
+	var escape url.EscapeError
+	switch {
+	case errors.Is(err, client.ErrExtensions):
+		return fmt.Errorf("the service has no explanations, because it does not have berth 1.2: %w", err)
+	case errors.Is(err, client.ErrForbidden):
+		return fmt.Errorf("policy does not permit explanations to this user; the rule is %s: %w", rule, err)
+	case isResponse && failed.Status == http.StatusNotFound:
+		return errors.New(terminal.Safe(failed.Detail))
+	case isResponse && failed.Status == http.StatusBadRequest:
+		return invalidQuery(failed)
+	case errors.As(err, &escape):
+		return &frame.CodedError{Code: frame.ExitUsage, Cause: err}
+	}
+	return err
+}
+
+// unknownParameter is the error of the service for a parameter that it does not know.
+var unknownParameter = regexp.MustCompile(`^Invalid query string parameters: '([^']*)' does not match any of the regexes`)
+
+// invalidQuery returns the error of a query or a flag that the service rejects, without the schema that the service
+// repeats.
+func invalidQuery(failed *client.Error) error {
+	if unknown := unknownParameter.FindStringSubmatch(failed.Detail); unknown != nil {
+		return frame.WrongArgument("query", unknown[1], "is not a parameter of allocation candidates", "write parameters such as resources, required or member_of")
+	}
+	text, _, _ := strings.Cut(failed.Detail, "Failed validating")
+	text = strings.TrimSpace(strings.TrimPrefix(text, "Invalid query string parameters: "))
+	return &frame.CodedError{Code: frame.ExitUsage, Cause: fmt.Errorf("the service rejects the request: %s (%s)%s",
+		terminal.Safe(text), failed.RequestID, similarNamesText(failed.Explanation))}
+}
+
+// withSimilarNames adds the names that are similar to unknown ones to the error of a query.
+func withSimilarNames(err error) error {
+	var failed *client.Error
+	if errors.As(err, &failed) {
+		if text := similarNamesText(failed.Explanation); text != "" {
+			return fmt.Errorf("%w%s", err, text)
+		}
+	}
+	return err
+}
+
+// similarNamesText returns the names that an explanation has for unknown ones, or "".
+func similarNamesText(of *client.Explanation) string {
+	var similar []string
+	if of != nil {
+		for _, one := range of.Conflicts {
+			similar = append(similar, one.Similar...)
+		}
+	}
+	if len(similar) == 0 {
+		return ""
+	}
+	return "; similar names: " + terminal.Safe(strings.Join(similar, ", "))
+}
+
+// completeExplanations returns the ids of the newest requests that found nothing.
+func completeExplanations(service *client.Client, ctx context.Context) ([]string, error) {
+	const newest = 20
+	found, err := service.ExplanationList(ctx, client.ExplanationFilter{Limit: newest})
+	var ids []string
+	for i := range found {
+		ids = append(ids, found[i].RequestIDs...)
+	}
+	return ids, err
+}
+
+// explainList lists requests of the past.
+func explainList(ctx context.Context, f *frame.Frame, service *client.Client, flags *explainFlags) error {
+	found, err := service.ExplanationList(ctx, flags.filter)
+	if err != nil {
+		return explanationError(err, "berth:explanations:list")
+	}
+	table := [][]string{{"LAST ASKED", "REQUESTS", "KIND", "REASON", "NEWEST REQUEST", "SUMMARY"}}
+	for i := range found {
+		one, id, summary := &found[i], "", ""
+		if len(one.RequestIDs) > 0 {
+			id = one.RequestIDs[0]
+		}
+		if one.Summary != nil {
+			summary = *one.Summary
+		}
+		table = append(table, []string{
+			one.LastAskedAt.UTC().Format(time.DateTime), fmt.Sprint(one.Requests), one.Kind, one.Reason, frame.OrDash(id), frame.OrDash(summary),
+		})
+	}
+	return frame.PrintAs(f.Stdout, *flags.format, map[string]any{"explanations": found}, table)
+}

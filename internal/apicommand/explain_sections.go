@@ -1,0 +1,106 @@
+package apicommand
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/frame"
+)
+
+// held adds the consumers that hold what the nearest trees lack.
+func (e *explanationText) held(by holders) {
+	if len(by.holdings) == 0 && by.note == "" {
+		return
+	}
+	heading := "HELD BY"
+	if by.now {
+		heading += " (now)"
+	}
+	e.section(heading)
+	name, amount := minNameWidth, 0
+	for _, one := range by.holdings {
+		name = max(name, len(one.provider.Name)+2)
+		amount = max(amount, len(fmt.Sprint(one.consumers[0].amount)))
+	}
+	for _, one := range by.holdings {
+		prefix := "  " + pad(one.provider.Name, name)
+		for _, each := range one.consumers {
+			e.addf("%s%*d %s  %s", prefix, amount, each.amount, one.class, each.consumer)
+		}
+		if one.more > 0 {
+			e.addf("%s… and %d more", prefix, one.more)
+		}
+	}
+	if by.note != "" {
+		e.wrap("  ", by.note)
+	}
+}
+
+// changes adds the changes of the query that give candidates.
+func (e *explanationText) changes(of *client.Explanation) {
+	isCut := of.RelaxationsComplete != nil && !*of.RelaxationsComplete
+	if len(of.Relaxations) == 0 && !isCut {
+		return
+	}
+	e.section("WOULD FIT")
+	for i := range of.Relaxations {
+		one := &of.Relaxations[i]
+		e.wrap(fmt.Sprintf("%8s  ", found(&one.ExplainedCandidates)), changeText(one))
+	}
+	if isCut {
+		e.addf("          The service had no time to try all changes.")
+	}
+}
+
+// changeText names a change of the query.
+func changeText(of *client.ExplainedChange) string {
+	text := "without " + of.Value
+	switch of.Change {
+	case "amount":
+		text = fmt.Sprintf("with %d %s instead of %d", of.To, of.Class, of.From)
+	case "can_split":
+		text = "with can_split=" + of.Class
+	case "replace":
+		text = "with " + of.Value
+	}
+	if of.Needs != "" {
+		text += ", which needs " + of.Needs
+	}
+	return text
+}
+
+// items adds the allocations of a rejected claim. Several consumers have a column.
+func (e *explanationText) items(all []client.ExplainedItem) {
+	if len(all) == 0 {
+		return
+	}
+	consumers := map[uuid.UUID]bool{}
+	for i := range all {
+		consumers[all[i].Consumer] = true
+	}
+	table := [][]string{{"PROVIDER", "CLASS", "AMOUNT", "FREE", "USED", "CAPACITY", "VERDICT"}}
+	for i := range all {
+		one := &all[i]
+		verdict := one.Verdict
+		if one.SoFar > 0 {
+			verdict += fmt.Sprintf(" (%d so far)", one.SoFar)
+		}
+		row := []string{one.Provider.Name, one.Class}
+		for _, number := range []int64{one.Amount, one.Free, one.Used, one.Capacity} {
+			row = append(row, fmt.Sprint(number))
+		}
+		row = append(row, verdict)
+		if len(consumers) > 1 {
+			row = append(row, one.Consumer.String())
+		}
+		table = append(table, row)
+	}
+	if len(consumers) > 1 {
+		table[0] = append(table[0], "CONSUMER")
+	}
+	e.addf("")
+	e.lines = append(e.lines, strings.Split(strings.TrimSuffix(frame.LayOut(table), "\n"), "\n")...)
+}

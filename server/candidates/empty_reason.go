@@ -1,0 +1,154 @@
+package candidates
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
+)
+
+// EmptyReason is why a query has no candidates (docs/contract/berth/explain.md#reasons).
+type EmptyReason string
+
+// The reasons. The first that applies to a query, in this order for roots and in the order of the groups after them.
+const (
+	EmptyInTree    EmptyReason = "in_tree"
+	EmptyRoot      EmptyReason = "root"
+	EmptyAmount    EmptyReason = "amount"
+	EmptyTrait     EmptyReason = "trait"
+	EmptyAggregate EmptyReason = "aggregate"
+	EmptyNoTree    EmptyReason = "no_tree"
+	EmptyTogether  EmptyReason = "together"
+)
+
+// reasonTime bounds the search for a tree with a provider for each group. Without an answer the reason is EmptyNoTree.
+const reasonTime = 20 * time.Millisecond
+
+// emptyReasons remembers the reasons of kinds of queries for hintAge, so that equal queries cost no more statements.
+type emptyReasons struct {
+	mu    sync.Mutex
+	kinds map[queryKind]emptyReason
+	// finding is held by the request that finds a reason. Others do not wait for it.
+	finding sync.Mutex
+}
+
+type emptyReason struct {
+	EmptyReason
+	since time.Time
+}
+
+func (r *emptyReasons) of(kind queryKind) (EmptyReason, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, known := r.kinds[kind]
+	return found.EmptyReason, known && time.Since(found.since) < hintAge
+}
+
+func (r *emptyReasons) remember(kind queryKind, reason EmptyReason) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kinds == nil || len(r.kinds) >= maxHints {
+		r.kinds = map[queryKind]emptyReason{}
+	}
+	r.kinds[kind] = emptyReason{reason, time.Now()}
+}
+
+// EmptyReason returns why a query, whose closed result had no candidate, found none. Unless a query of the kind has asked in
+// the last minute, it queries the selectivity of the predicates, and whether a tree has a provider for each group. Only
+// one request at a time does so; for the others, and after an error, it is EmptyNoTree.
+func (s *Search) EmptyReason(ctx context.Context, of *Result) EmptyReason {
+	search := of.search
+	if slices.ContainsFunc(search.ids.groups, func(g resolvedGroup) bool { return g.root < 0 }) {
+		return EmptyInTree
+	}
+	if search.candidateSlots == nil {
+		search.candidateSlots = newCandidateSlots(search.query, search.ids)
+	}
+	kind, remembers := search.kind(), !search.namesTrees()
+	if known, ok := s.reasons.of(kind); ok && remembers {
+		return known
+	}
+	if !s.reasons.finding.TryLock() {
+		return EmptyNoTree
+	}
+	defer s.reasons.finding.Unlock()
+	reason, err := postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (EmptyReason, error) {
+		in := postgres.NewSnapshot(conn)
+		defer func() { _ = in.Close() }() // it has changed nothing
+		return search.findReason(in)
+	})
+	if err != nil {
+		return EmptyNoTree
+	}
+	if remembers {
+		s.reasons.remember(kind, reason)
+	}
+	return reason
+}
+
+// namesTrees reports whether a group has in_tree.
+func (s *candidateSearch) namesTrees() bool {
+	return slices.ContainsFunc(s.ids.groups, func(g resolvedGroup) bool { return g.root != 0 })
+}
+
+// findReason returns the reason of the first predicate that no provider meets, or else whether any tree has a provider for
+// each group.
+func (s *candidateSearch) findReason(in *postgres.Snapshot) (EmptyReason, error) {
+	if all := s.predicates(); len(all) > 0 && !s.namesTrees() {
+		rows, err := postgres.QueryOnce(s.ctx, in, func(ctx context.Context, to db.DBTX) ([]db.CandidateSelectivityRow, error) {
+			return s.of.queries.CandidateSelectivity(ctx, to, db.CandidateSelectivityParams{
+				Sharing: s.ids.sharing, MaxRows: 1, Sample: []int64{}, Predicates: encoded(all),
+			})
+		})
+		if err != nil {
+			return "", err
+		}
+		slices.SortFunc(rows, func(a, b db.CandidateSelectivityRow) int { return int(a.Position - b.Position) })
+		for _, row := range rows {
+			if one := &all[row.Position-1]; row.Found == 0 && one.Count == 0 {
+				return one.reason(), nil
+			}
+		}
+	}
+	count, _, err := s.of.CountIn(s.ctx, in, s.query.eachGroupAlone(), time.Now().Add(reasonTime))
+	if err != nil {
+		return "", err
+	}
+	if count > 0 {
+		return EmptyTogether, nil
+	}
+	return EmptyNoTree, nil
+}
+
+// reason returns the reason if no provider meets a predicate.
+func (p *predicate) reason() EmptyReason {
+	switch {
+	case p.ofRoot:
+		return EmptyRoot
+	case p.Class != nil:
+		return EmptyAmount
+	case p.Traits != nil:
+		return EmptyTrait
+	}
+	return EmptyAggregate
+}
+
+// eachGroupAlone returns the query without the conditions for several providers together, for one candidate.
+func (q *Query) eachGroupAlone() Query {
+	alone := *q
+	alone.Isolate, alone.Isolated, alone.Subtrees, alone.OnePerTree = false, nil, nil, false
+	alone.Limit, alone.LimitPerTree, alone.Order = 1, 0, Order{}
+	alone.Groups = slices.Clone(q.Groups)
+	alone.ignoreSums = true
+	for i := range alone.Groups {
+		if group := &alone.Groups[i]; group.Suffix == "" && (len(group.Resources) > 1 || len(q.CanSplit) > 0) {
+			group.Required = nil
+		}
+	}
+	return alone
+}

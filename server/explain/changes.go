@@ -1,0 +1,248 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/candidates"
+	"github.com/berthd/berth/server/store"
+)
+
+// change is a relaxation, with the changed queries to try: of an amount one for each smaller amount.
+type change struct {
+	Relaxation
+	tries     []try
+	hasPolicy bool
+	// parts and root are what the change concerns: it cannot help a tree in which anything else fails.
+	parts []int
+	root  int
+}
+
+type try struct {
+	to    int64
+	query candidates.Query
+}
+
+// noRoot is the root of a change that concerns no root condition.
+const noRoot = -1
+
+// edited returns a copy of the query whose groups can be changed.
+func edited(of *candidates.Query) candidates.Query {
+	made := *of
+	made.Groups = slices.Clone(of.Groups)
+	made.Subtrees, made.Isolated = slices.Clone(of.Subtrees), slices.Clone(of.Isolated)
+	return made
+}
+
+// changes returns the relaxations to try, in their order.
+func (e *explaining) changes() (all []change) {
+	for i := range e.r.parts {
+		for at := range e.r.parts[i].amounts {
+			if made := e.amountChange(i, at); len(made.tries) > 0 {
+				all = append(all, made)
+			}
+		}
+	}
+	one := func(shown Relaxation, root int, edit func(*candidates.Query)) {
+		query := edited(&e.Query)
+		edit(&query)
+		all = append(all, change{Relaxation: shown, tries: []try{{query: tidy(query)}}, hasPolicy: e.HasPolicy, root: root})
+	}
+	for place, of := range e.r.parts {
+		if !of.suffixed && !of.canSplit {
+			class := of.amounts[0].Class
+			one(Relaxation{Change: "can_split", Class: class}, noRoot, func(q *candidates.Query) {
+				q.CanSplit = append(slices.Clone(q.CanSplit), class)
+			})
+			all[len(all)-1].parts = []int{place}
+		}
+	}
+	if e.Query.Isolate {
+		one(Relaxation{Change: "replace", Value: "group_policy=none"}, noRoot, func(q *candidates.Query) { q.Isolate = false })
+	}
+	drop := func(value string, edit func(*candidates.Query)) {
+		one(Relaxation{Change: "drop", Value: value}, noRoot, edit)
+	}
+	for i := range e.Query.Isolated {
+		drop("isolate="+e.Isolate[i], func(q *candidates.Query) { q.Isolated = slices.Delete(q.Isolated, i, i+1) })
+	}
+	for i := range e.Query.Subtrees {
+		drop("same_subtree="+e.SameSubtree[i], func(q *candidates.Query) { q.Subtrees = slices.Delete(q.Subtrees, i, i+1) })
+	}
+	all = append(all, e.groupChanges()...)
+	for i, stage := range e.r.roots {
+		one(Relaxation{Change: "drop", Value: stage.stage + "=" + stage.value}, i, func(q *candidates.Query) { e.dropRoot(q, i) })
+	}
+	return all
+}
+
+// dropRoot removes a condition of roots.
+func (e *explaining) dropRoot(q *candidates.Query, place int) {
+	for _, list := range []*[]string{&q.RootRequired, &q.RootForbidden} {
+		if place < len(*list) && place >= 0 {
+			*list = slices.Delete(slices.Clone(*list), place, place+1)
+			return
+		}
+		place -= len(*list)
+	}
+	if place < len(q.RootMemberOf) {
+		q.RootMemberOf = slices.Delete(slices.Clone(q.RootMemberOf), place, place+1)
+		return
+	}
+	q.RootNotMemberOf = nil
+}
+
+// groupChanges drops constraints of groups: first traits of all groups, then aggregates, then trees. A constraint of equal
+// groups is dropped of all.
+func (e *explaining) groupChanges() (all []change) {
+	for _, each := range []func(*candidates.Group, func(string, func(*candidates.Group))){dropsOfTraits, dropsOfAggregates, dropsOfTree} {
+		done := map[int]bool{}
+		for _, of := range e.r.parts {
+			first := of.groups[0]
+			if done[first] {
+				continue
+			}
+			done[first] = true
+			each(&e.Query.Groups[first], func(value string, edit func(*candidates.Group)) {
+				query := edited(&e.Query)
+				for _, place := range of.groups {
+					edit(&query.Groups[place])
+				}
+				made := change{Relaxation: Relaxation{Change: "drop", Value: value}, tries: []try{{query: tidy(query)}}, hasPolicy: e.HasPolicy, root: noRoot}
+				if len(of.groups) > 1 {
+					made.Groups = e.r.suffixes(of.groups)
+				}
+				made.parts = e.r.partsOf(first)
+				all = append(all, made)
+			})
+		}
+	}
+	return all
+}
+
+// partsOf returns the parts of a group.
+func (q *question) partsOf(group int) (places []int) {
+	for i := range q.parts {
+		if slices.Contains(q.parts[i].groups, group) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+func dropsOfTraits(g *candidates.Group, drop func(string, func(*candidates.Group))) {
+	for _, set := range g.Required {
+		drop("required"+g.Suffix+"="+anyTrait(set), func(g *candidates.Group) {
+			g.Required = slices.DeleteFunc(slices.Clone(g.Required), func(other []string) bool { return sameSet(other, set) })
+		})
+	}
+	for _, trait := range g.Forbidden {
+		drop("required"+g.Suffix+"=!"+trait, func(g *candidates.Group) {
+			g.Forbidden = slices.DeleteFunc(slices.Clone(g.Forbidden), func(other string) bool { return other == trait })
+		})
+	}
+}
+
+func dropsOfAggregates(g *candidates.Group, drop func(string, func(*candidates.Group))) {
+	for _, set := range g.MemberOf {
+		drop("member_of"+g.Suffix+"="+anyOf(set), func(g *candidates.Group) {
+			g.MemberOf = slices.DeleteFunc(slices.Clone(g.MemberOf), func(other []uuid.UUID) bool { return sameSet(other, set) })
+		})
+	}
+	if len(g.NotMemberOf) > 0 {
+		drop("member_of"+g.Suffix+"=!"+anyOf(g.NotMemberOf), func(g *candidates.Group) { g.NotMemberOf = nil })
+	}
+}
+
+func dropsOfTree(g *candidates.Group, drop func(string, func(*candidates.Group))) {
+	if g.InTree != nil {
+		drop("in_tree"+g.Suffix+"="+g.InTree.String(), func(g *candidates.Group) { g.InTree = nil })
+	}
+}
+
+// sameSet reports whether two lists have the same elements.
+func sameSet[E comparable](a, b []E) bool {
+	within := func(a, b []E) bool {
+		return !slices.ContainsFunc(a, func(one E) bool { return !slices.Contains(b, one) })
+	}
+	return within(a, b) && within(b, a)
+}
+
+// amountChange returns the change of an amount: what nearby trees could give, greatest first, and then halves.
+func (e *explaining) amountChange(i, at int) change {
+	of := &e.r.parts[i]
+	one := of.amounts[at]
+	amounts := slices.Clone(e.tally.amounts[amountKey{i, at}])
+	for half := one.Amount / 2; half >= 1; half /= 2 {
+		if !slices.Contains(amounts, half) {
+			amounts = append(amounts, half)
+		}
+	}
+	made := change{
+		Relaxation: Relaxation{Change: "amount", Groups: e.r.suffixes(of.groups), Class: one.Class, From: one.Amount},
+		hasPolicy:  e.HasPolicy, parts: []int{i}, root: noRoot,
+	}
+	for _, to := range amounts {
+		query := edited(&e.Query)
+		for _, place := range of.groups {
+			resources := slices.Clone(query.Groups[place].Resources)
+			for j := range resources {
+				if resources[j].Class == one.Class {
+					resources[j] = store.Amount{Class: one.Class, Amount: to}
+				}
+			}
+			query.Groups[place].Resources = resources
+		}
+		made.tries = append(made.tries, try{to, query})
+	}
+	return made
+}
+
+// tidy removes the groups without resources that have no other constraint, and below berth 1.1 those that no same_subtree
+// names, with the sets that become invalid.
+func tidy(q candidates.Query) candidates.Query {
+	for {
+		at := slices.IndexFunc(q.Groups, func(g candidates.Group) bool {
+			isNamed := slices.ContainsFunc(q.Subtrees, func(s candidates.Subtree) bool { return slices.Contains(suffixesOf(&q, s.Inside), g.Suffix) })
+			return len(g.Resources) == 0 && (isUnconstrained(&g) || !q.Extended && !isNamed)
+		})
+		if at < 0 {
+			return q
+		}
+		q = withoutGroup(q, at)
+	}
+}
+
+func isUnconstrained(g *candidates.Group) bool {
+	return len(g.Required)+len(g.Forbidden)+len(g.MemberOf)+len(g.NotMemberOf) == 0 && g.InTree == nil
+}
+
+// withoutGroup removes a group from a query.
+func withoutGroup(q candidates.Query, gone int) candidates.Query {
+	left := func(places []int) (kept []int) {
+		for _, place := range places {
+			if place > gone {
+				kept = append(kept, place-1)
+			} else if place < gone {
+				kept = append(kept, place)
+			}
+		}
+		return kept
+	}
+	q.Groups = slices.Delete(slices.Clone(q.Groups), gone, gone+1)
+	var isolated [][]int
+	for _, set := range q.Isolated {
+		if kept := left(set); len(kept) > 1 {
+			isolated = append(isolated, kept)
+		}
+	}
+	var subtrees []candidates.Subtree
+	for _, set := range q.Subtrees {
+		if inside := left(set.Inside); len(inside) > 0 {
+			subtrees = append(subtrees, candidates.Subtree{Inside: inside, Outside: left(set.Outside)})
+		}
+	}
+	q.Isolated, q.Subtrees = isolated, subtrees
+	return q
+}

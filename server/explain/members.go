@@ -1,0 +1,159 @@
+package explain
+
+import (
+	"math"
+	"slices"
+
+	"github.com/berthd/berth/server/candidates"
+)
+
+// funnel returns the stages, each with the trees that pass it and all before.
+func (e *explaining) funnel() []Stage {
+	t := e.tally
+	stages := []Stage{{Stage: "all", Trees: t.roots}}
+	if e.inTree >= 0 {
+		stages = append(stages, Stage{Stage: "in_tree", Trees: e.inTree})
+	}
+	add := func(made Stage, of func(*counts) int64) {
+		made.Trees = min(t.number(of), stages[len(stages)-1].Trees)
+		stages = append(stages, made)
+	}
+	for i, one := range e.r.roots {
+		add(Stage{Stage: one.stage, Value: one.value}, func(c *counts) int64 { return c.afterRoots[i] })
+	}
+	for i := range e.r.query.Groups {
+		add(Stage{Stage: "group", Group: &e.r.query.Groups[i].Suffix}, func(c *counts) int64 { return c.afterGroups[i] })
+	}
+	for i := range e.stages {
+		add(Stage{Stage: e.stages[i].name}, func(c *counts) int64 { return c.afterStages[i] })
+	}
+	if last := &stages[len(stages)-1]; e.Found == 0 {
+		last.Trees = 0
+	} else if last.Trees = max(last.Trees, 1); !e.made.Sample.Exact {
+		for i := len(stages) - 2; i >= 0 && stages[i].Trees == 0; i-- {
+			stages[i].Trees = 1
+		}
+	}
+	return stages
+}
+
+// parts returns what each part leaves.
+func (e *explaining) parts() []Part {
+	all := make([]Part, len(e.r.parts))
+	for i := range e.r.parts {
+		of := &e.r.parts[i]
+		made := Part{Groups: e.r.suffixes(of.groups), Resources: map[string]int64{}, CanSplit: of.canSplit}
+		for _, one := range of.amounts {
+			made.Resources[one.Class] = one.Amount
+		}
+		for j, one := range of.steps {
+			shown := Step{
+				Step: one.kind, Value: one.value,
+				Providers: e.tally.number(func(c *counts) int64 { return c.parts[i].providers[j] }),
+				Trees:     e.tally.number(func(c *counts) int64 { return c.parts[i].trees[j] }),
+			}
+			if j > 0 {
+				shown.Providers, shown.Trees = min(shown.Providers, made.Steps[j-1].Providers), min(shown.Trees, made.Steps[j-1].Trees)
+			}
+			if one.isOfInventory() {
+				shown.Class = of.amounts[one.at].Class
+			}
+			made.Steps = append(made.Steps, shown)
+		}
+		if of.canSplit {
+			trees := e.tally.number(func(c *counts) int64 { return c.parts[i].splitTrees })
+			made.SplitTrees = &trees
+		}
+		all[i] = made
+	}
+	return all
+}
+
+// addIsolatedConflicts adds the equal groups that must be apart and for which no tree has enough providers.
+func (e *explaining) addIsolatedConflicts() {
+	from := len(e.made.Conflicts)
+	for i := range e.r.parts {
+		of := &e.r.parts[i]
+		for _, set := range e.r.isolatedSets() {
+			apart := e.r.suffixes(slices.DeleteFunc(slices.Clone(of.groups), func(place int) bool { return !slices.Contains(set, place) }))
+			isKnown := func(c Conflict) bool { return slices.Equal(c.Groups, apart) }
+			most := e.tally.most[i]
+			if of.suffixed && len(apart) > 1 && most < int64(len(apart)) && !slices.ContainsFunc(e.made.Conflicts[from:], isKnown) {
+				e.made.Conflicts = append(e.made.Conflicts, Conflict{
+					Conflict: "isolated_groups", Groups: apart, Amount: int64(len(apart)), Largest: &most,
+				})
+			}
+		}
+	}
+}
+
+// isolatedSets returns the sets of groups that need different providers.
+func (q *question) isolatedSets() [][]int {
+	if !q.query.Isolate {
+		return q.query.Isolated
+	}
+	var all []int
+	for place, group := range q.query.Groups {
+		if group.Suffix != "" {
+			all = append(all, place)
+		}
+	}
+	return [][]int{all}
+}
+
+// nearest returns the trees that fail by least.
+func (e *explaining) nearest() []Tree {
+	shown := []Tree{}
+	for i := range e.tally.nearest {
+		one := &e.tally.nearest[i]
+		shown = append(shown, Tree{
+			Tree: one.root.name, Distance: math.Round(one.distance*1000) / 1000, Missing: e.missingOf(one), Stage: one.stage,
+		})
+	}
+	return shown
+}
+
+// missingOf returns the conditions that a tree does not meet.
+func (e *explaining) missingOf(of *treeResult) []Missing {
+	all := []Missing{}
+	for _, i := range of.failedRoots {
+		all = append(all, Missing{Step: e.r.roots[i].stage, Value: e.r.roots[i].value})
+	}
+	for i := range of.parts {
+		result, asked := &of.parts[i], &e.r.parts[i]
+		groups := e.r.suffixes(asked.groups)
+		if result.best == nil {
+			for _, one := range asked.amounts {
+				all = append(all, Missing{Groups: groups, Step: stepInventory, Class: one.Class})
+			}
+			continue
+		}
+		for _, failed := range result.best.failed {
+			all = append(all, missingStep(groups, asked, result.best, &failed))
+		}
+	}
+	return all
+}
+
+func missingStep(groups []string, asked *part, v *verdict, failed *failure) Missing {
+	made := Missing{Groups: groups, Step: failed.step.kind, Value: failed.step.value, Provider: &v.provider.name}
+	if failed.step.isOfInventory() {
+		one := asked.amounts[failed.step.at]
+		made.Class = one.Class
+		if failed.step.kind != stepInventory {
+			made.Amount, made.Gives = one.Amount, &failed.gives
+		}
+	}
+	return made
+}
+
+// suffixes returns the suffixes of groups.
+func (q *question) suffixes(groups []int) []string { return suffixesOf(q.query, groups) }
+
+func suffixesOf(query *candidates.Query, groups []int) []string {
+	all := make([]string, len(groups))
+	for i, place := range groups {
+		all[i] = query.Groups[place].Suffix
+	}
+	return all
+}
