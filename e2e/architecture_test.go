@@ -95,7 +95,7 @@ var packageRules = []packageRule{
 		"server/store", "server/uuidlike",
 	}},
 	{path: "server/baremetal", purpose: "operations of the Bare Metal API", imports: []string{
-		"server/apierr", "server/auth", "server/conductor", "server/fault", "server/jsonbody",
+		"server/apierr", "server/auth", "server/conductor", "server/explain", "server/explainlog", "server/fault", "server/jsonbody",
 		"server/microversion", "server/policy", "server/provision", "server/querystring", "server/request",
 		"server/route", "server/store", "server/uuidlike",
 	}},

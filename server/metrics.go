@@ -80,6 +80,9 @@ func newMetrics(options Options) *metrics {
 	m.registry.MustRegister(m.requests, m.durations, m.roundTrips, m.conflicts, m.candidates, m.empty, m.refused, m.inFlight, m.cut,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(options.Observability), statementCollector{options.Store.Pool()}, poolCollector{options.Store.Pool()}, auditCollector{options.AuditLog})
+	if options.Baremetal != nil {
+		m.registry.MustRegister(options.Baremetal.Collectors...)
+	}
 	if options.Observability.Tokens != nil {
 		m.registry.MustRegister(tokenCollector(options.Observability.Tokens))
 	}

@@ -1,6 +1,7 @@
 package explainlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -84,6 +85,24 @@ func (m *Maker) Make(
 		made.MadeAt, made.TookMS = &at, &ms
 	}
 	return made, nil
+}
+
+// Run is Make for an explanation of another type, which needs no search. It returns the duration of the computation.
+func (m *Maker) Run(ctx context.Context, when When, run func(context.Context) error) (took time.Duration, err error) {
+	leave, entered := m.Enter(ctx, when)
+	if !entered {
+		return 0, ErrBusy
+	}
+	defer leave()
+	start := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, cmp.Or(m.timeout, time.Second))
+	defer cancel()
+	if err := run(bounded); err != nil {
+		return 0, err
+	}
+	took = time.Since(start)
+	m.Count(when, took)
+	return took, nil
 }
 
 // Count counts an explanation.
