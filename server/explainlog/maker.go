@@ -3,6 +3,8 @@ package explainlog
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,7 +75,7 @@ func (m *Maker) Make(
 	start := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, maxSearch+m.timeout)
 	defer cancel()
-	made, err := run(bounded)
+	made, err := Guard(func() (*explain.Explanation, error) { return run(bounded) })
 	if err != nil {
 		return nil, err
 	}
@@ -86,36 +88,50 @@ func (m *Maker) Make(
 	return made, nil
 }
 
+// Guard computes an explanation. It returns an error for a panic: an explanation makes no request fail, and none in the
+// background ends the process.
+func Guard(run func() (*explain.Explanation, error)) (made *explain.Explanation, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			made, err = nil, fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+		}
+	}()
+	return run()
+}
+
 // Count counts an explanation.
 func (m *Maker) Count(when When, took time.Duration) {
 	m.made.WithLabelValues(string(when)).Inc()
 	m.duration.Observe(took.Seconds())
 }
 
-// Enter reports whether fewer than two explanations are computed. leave must be called after the computation. Enter waits
-// for at most 200 ms, in the background not at all.
+// Enter reports whether fewer than two explanations are computed. leave must be called once, after the computation. Enter
+// waits for at most 200 ms, in the background not at all.
 func (m *Maker) Enter(ctx context.Context, when When) (leave func(), entered bool) {
-	return func() { <-m.places }, m.acquire(ctx, when)
-}
-
-func (m *Maker) acquire(ctx context.Context, when When) bool {
-	select {
-	case m.places <- struct{}{}:
-		return true
-	default:
-	}
-	if when == Background {
-		return false
+	leave, entered = m.TryEnter()
+	if entered || when == Background {
+		return leave, entered
 	}
 	wait := time.NewTimer(maxPlaceWait)
 	defer wait.Stop()
 	select {
 	case m.places <- struct{}{}:
-		return true
+		return leave, true
 	case <-wait.C:
 	case <-ctx.Done():
 	}
-	return false
+	return leave, false
+}
+
+// TryEnter is Enter without a wait.
+func (m *Maker) TryEnter() (leave func(), entered bool) {
+	leave = func() { <-m.places }
+	select {
+	case m.places <- struct{}{}:
+		return leave, true
+	default:
+		return leave, false
+	}
 }
 
 // Reasons are the reasons of empty results, in the order of the contract.

@@ -73,6 +73,7 @@ func (c *CandidateOptions) recorded() explainlog.SearchOptions {
 // explainConflict explains a claim with the state after its transaction. Without a place for the computation, or after an
 // error, the explanation has the short form.
 func (o *operations) explainConflict(ctx context.Context, asked *explain.Claim) *explain.Explanation {
+	leaveSlot(ctx)
 	made, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (*explain.Explanation, error) {
 		return postgres.OnPrimary(ctx, o.store.Pool(), func(conn *pgxpool.Conn) (*explain.Explanation, error) {
 			in := postgres.NewSnapshot(conn)
