@@ -69,6 +69,7 @@ func (c *CandidateOptions) recorded() explainlog.SearchOptions {
 // explainConflict explains a claim with the state after its transaction. Without a place for the computation, or after an
 // error, the explanation has the short form.
 func (o *operations) explainConflict(ctx context.Context, asked *explain.Claim) *explain.Explanation {
+	leaveSlot(ctx)
 	made, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (made *explain.Explanation, err error) {
 		ctx, cancel := context.WithTimeout(ctx, o.explanations.Timeout)
 		defer cancel()

@@ -41,6 +41,7 @@ func (o *operations) explainNames(ctx context.Context, violation *store.RuleViol
 	default:
 		return nil
 	}
+	leaveSlot(ctx)
 	_, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (*explain.Explanation, error) {
 		ctx, cancel := context.WithTimeout(ctx, o.explanations.Timeout)
 		defer cancel()
