@@ -121,7 +121,9 @@ func (r *request) queryText() string {
 		add("same_subtree", set.String())
 	}
 	add("can_split", strings.Join(r.canSplit, ","))
-	add("group_policy", r.policy)
+	if r.policy != "" { // the first of several values applies, of which only the last one must be valid
+		add("group_policy", choose(r.policy == "isolate", "isolate", "none"))
+	}
 	add("order", strings.TrimSuffix(r.order.by+":"+r.order.class, ":"))
 	if r.limitPerTree > 0 {
 		add("limit_per_tree", fmt.Sprint(r.limitPerTree))
