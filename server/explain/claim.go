@@ -40,36 +40,36 @@ type Claim struct {
 
 // ClaimItem is an allocation of a claim, and whether it fits.
 type ClaimItem struct {
-	Consumer uuid.UUID `json:"consumer"`
-	Provider Provider  `json:"provider"`
-	Class    string    `json:"class"`
-	Amount   int64     `json:"amount"`
+	Consumer uuid.UUID `json:"consumer" doc:"UUID of the consumer."`
+	Provider Provider  `json:"provider" doc:"The resource provider."`
+	Class    string    `json:"class" doc:"Resource class."`
+	Amount   int64     `json:"amount" doc:"Amount of the allocation."`
 	// SoFar is Amount with the amounts of earlier items on the same provider and class; 0 if it equals Amount.
-	SoFar   int64  `json:"so_far,omitempty"`
-	Verdict Reason `json:"verdict"`
+	SoFar   int64  `json:"so_far,omitempty" doc:"The amount with those of earlier items on the same provider and class; missing if it is the amount."`
+	Verdict Reason `json:"verdict" doc:"inventory, units, capacity or fits."`
 	// ClaimedInventory is nil without an inventory.
 	*ClaimedInventory
 }
 
 // ClaimedInventory is the inventory of an item.
 type ClaimedInventory struct {
-	Capacity int64 `json:"capacity"`
-	Used     int64 `json:"used"`
+	Capacity int64 `json:"capacity" doc:"Capacity of the inventory."`
+	Used     int64 `json:"used" doc:"Allocated amount."`
 	// Own is what the consumers of the claim hold, and would release.
-	Own      int64 `json:"own"`
-	Free     int64 `json:"free"`
-	MinUnit  int64 `json:"min_unit"`
-	MaxUnit  int64 `json:"max_unit"`
-	StepSize int64 `json:"step_size"`
+	Own      int64 `json:"own" doc:"What the consumers of the request have there, and would release."`
+	Free     int64 `json:"free" doc:"What the request can allocate at most."`
+	MinUnit  int64 `json:"min_unit" doc:"Smallest allocation."`
+	MaxUnit  int64 `json:"max_unit" doc:"Largest allocation."`
+	StepSize int64 `json:"step_size" doc:"Allocations are multiples of it."`
 	// Consumers is the number of consumers that hold the class, up to 1,000.
-	Consumers int64 `json:"consumers"`
+	Consumers int64 `json:"consumers" doc:"Number of consumers with allocations of the class there, at most 1000."`
 }
 
 // Elsewhere are the candidates for the amounts of a claim.
 type Elsewhere struct {
-	Candidates int    `json:"candidates"`
-	More       bool   `json:"more"`
-	Query      string `json:"query"`
+	Candidates int    `json:"candidates" doc:"Number of candidates."`
+	More       bool   `json:"more" doc:"Whether there can be more."`
+	Query      string `json:"query" doc:"The query string."`
 }
 
 // claimKey is an inventory that a claim names.

@@ -3,7 +3,9 @@ package placement
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -94,7 +96,9 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	}
 	delete(item.Properties, "explanation")
 	if at >= explainExtension {
-		item.Properties["explanation"] = errorExplanationSchema()
+		addErrorExplanation(item, schemas)
+	} else { // those of a member that the version does not have
+		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool { return strings.HasPrefix(name, "Explanation") })
 	}
 	if !at.HasErrorCode() {
 		delete(item.Properties, "code")

@@ -2,11 +2,13 @@ package placement
 
 import (
 	"math"
+	"reflect"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/jsonbody"
 )
 
@@ -125,7 +127,7 @@ type candidateExplanation explanationContent
 
 // Schema implements huma.SchemaProvider.
 func (candidateExplanation) Schema(r huma.Registry) *huma.Schema {
-	made := explanationContent{}.Schema(r)
+	made := *r.Schema(reflect.TypeFor[explain.Explanation](), false, "") // a reference cannot be null
 	made.Nullable = true
-	return made
+	return &made
 }

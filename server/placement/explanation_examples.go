@@ -2,14 +2,14 @@ package placement
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/explainlog"
+	"github.com/berthd/berth/server/route"
 )
 
 // exampleRequestID is the request of the examples.
@@ -43,54 +43,33 @@ var (
 	}
 )
 
-// explanationMembers are the members of an explanation, in their order.
-var explanationMembers = []struct{ name, kind, doc string }{
-	{"kind", huma.TypeString, "candidates or claim."},
-	{"reason", huma.TypeString, "The first condition that leaves nothing; fits if there are candidates."},
-	{"summary", huma.TypeString, "One paragraph for people."},
-	{"sample", huma.TypeObject, "How many of the trees were looked at, and how exact the numbers of trees are."},
-	{"funnel", huma.TypeArray, "The stages of the whole query, with the trees that pass each stage and all before."},
-	{"parts", huma.TypeArray, "What one provider must meet, with the providers and trees that pass each step and all before."},
-	{"facts", huma.TypeArray, "Counts of each single resource class, trait and aggregate."},
-	{"conflicts", huma.TypeArray, "What cannot be met, whatever is free."},
-	{"nearest", huma.TypeArray, "At most five trees that fail by least, with what they lack."},
-	{"relaxations", huma.TypeArray, "Changes of the query that were tried and give candidates."},
-	{"relaxations_complete", huma.TypeBoolean, "Whether all changes were tried before the time was over."},
-	{"items", huma.TypeArray, "At most 100 allocations of a claim with their inventories, those that do not fit first."},
-	{"elsewhere", huma.TypeObject, "Candidates for the amounts of the first consumer that does not fit, as one group; only in recorded explanations."},
-	{"incomplete", huma.TypeBoolean, "True if a part of the explanation is missing; otherwise missing."},
-	{"made_at", huma.TypeString, "Time at which the explanation was computed."},
-	{"took_ms", huma.TypeInteger, "Duration of the computation in milliseconds."},
+// errorExplanation is the explanation of an error: of a claim that does not fit, or of names that do not exist.
+type errorExplanation struct {
+	Kind       string              `json:"kind" enum:"claim,names" doc:"claim or names." example:"names"`
+	Reason     string              `json:"reason,omitempty" doc:"What the claim violates: inventory, units or capacity."`
+	Summary    string              `json:"summary,omitempty" doc:"One paragraph for people; only of a claim."`
+	Items      []explain.ClaimItem `json:"items,omitempty" nullable:"false" doc:"At most 100 allocations of the claim, those that do not fit first."`
+	Conflicts  []explain.Conflict  `json:"conflicts,omitempty" nullable:"false" doc:"Names that do not exist, with similar names that exist."`
+	Incomplete bool                `json:"incomplete,omitempty" doc:"True if a part of the explanation is missing; otherwise missing."`
+	MadeAt     *time.Time          `json:"made_at,omitempty" nullable:"false" doc:"Time at which the explanation was computed."`
+	TookMS     *int64              `json:"took_ms,omitempty" nullable:"false" doc:"Duration of the computation in milliseconds."`
 }
 
-// errorMembers are the members of explanations of errors.
-var errorMembers = []string{"kind", "reason", "summary", "conflicts", "items", "incomplete", "made_at", "took_ms"}
+// Schema implements huma.SchemaProvider.
+func (explanationContent) Schema(r huma.Registry) *huma.Schema {
+	return schemaOf[explain.Explanation](r)
+}
 
-// errorExplanationSchema returns the schema of the explanation of an error. Only that of a claim has a reason and a summary.
-func errorExplanationSchema() *huma.Schema {
-	made := explanationContent{}.Schema(nil)
-	maps.DeleteFunc(made.Properties, func(name string, _ *huma.Schema) bool { return !slices.Contains(errorMembers, name) })
-	made.Required = []string{"kind"}
+// addErrorExplanation adds the explanation to the schema of an error, and the schemas that it refers to.
+func addErrorExplanation(item *huma.Schema, schemas map[string]*huma.Schema) {
+	registry := huma.NewMapRegistry("#/components/schemas/", route.SchemaName)
+	made := registry.Schema(reflect.TypeFor[errorExplanation](), false, "")
 	made.Description = "Explanation of a claim that does not fit, or of a resource class or traits that do not exist. " +
 		"Missing for other errors, and if the policy denies `berth:explanations:make`."
-	made.Properties["kind"].Description = "claim or names."
-	made.Properties["reason"].Description = "What the claim violates: inventory, units or capacity."
-	made.Properties["conflicts"].Description = "Names that do not exist, with similar names that exist."
-	return made
-}
-
-// Schema implements huma.SchemaProvider. The short form has only kind, reason, summary and incomplete.
-func (explanationContent) Schema(huma.Registry) *huma.Schema {
-	made := &huma.Schema{
-		Type: huma.TypeObject, Description: "The explanation.", Properties: map[string]*huma.Schema{},
-		Required: []string{"kind", "reason", "summary"}, AdditionalProperties: true,
-	}
-	for _, member := range explanationMembers {
-		one := &huma.Schema{Type: member.kind, Description: member.doc}
-		if member.kind == huma.TypeArray {
-			one.Items = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	item.Properties["explanation"] = made
+	for name, schema := range registry.Map() {
+		if schemas[name] == nil && name != "ErrorExplanation" {
+			schemas[name] = schema
 		}
-		made.Properties[member.name] = one
 	}
-	return made
 }

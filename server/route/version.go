@@ -150,7 +150,7 @@ func (v *versionAPI) compile(op *huma.Operation) (*jsonbody.Validator, error) {
 // config returns huma's configuration without its own routes, formats and transformers.
 func (t *Table) config(at microversion.Version) huma.Config {
 	publisher := &publisher{
-		api: t.api, at: at, schemas: huma.NewMapRegistry("#/components/schemas/", schemaName), examples: map[string]*huma.Example{},
+		api: t.api, at: at, schemas: huma.NewMapRegistry("#/components/schemas/", SchemaName), examples: map[string]*huma.Example{},
 	}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -210,11 +210,22 @@ var described = map[string]string{
 	"VersionLink":  "A link to a major version.",
 }
 
-func schemaName(t reflect.Type, hint string) string {
+// prefixed are the prefixes in documents of the types of a package, whose Go names are not clear without it.
+var prefixed = map[string]string{"github.com/berthd/berth/server/explain": "Explanation"}
+
+// SchemaName returns the name of a type in documents.
+func SchemaName(t reflect.Type, hint string) string {
 	if name, ok := published[t]; ok {
 		return name
 	}
-	return versionSuffix.ReplaceAllString(huma.DefaultSchemaNamer(t, hint), "")
+	name := versionSuffix.ReplaceAllString(huma.DefaultSchemaNamer(t, hint), "")
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if prefix := prefixed[t.PkgPath()]; !strings.HasPrefix(name, prefix) {
+		return prefix + name
+	}
+	return name
 }
 
 func init() {
