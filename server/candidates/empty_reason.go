@@ -33,8 +33,29 @@ const reasonTime = 20 * time.Millisecond
 type emptyReasons struct {
 	mu    sync.Mutex
 	kinds map[queryKind]emptyReason
-	// finding is held by the request that finds a reason. Others do not wait for it.
-	finding sync.Mutex
+	// finding has a place for each request that finds a reason.
+	finding chan struct{}
+}
+
+// maxFinding is how many requests find reasons at the same time. Others wait for at most reasonTime.
+const maxFinding = 4
+
+// enter reports whether the request may find a reason. It must then take a place from finding.
+func (r *emptyReasons) enter(ctx context.Context) bool {
+	select {
+	case r.finding <- struct{}{}:
+		return true
+	default:
+	}
+	wait := time.NewTimer(reasonTime)
+	defer wait.Stop()
+	select {
+	case r.finding <- struct{}{}:
+		return true
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 type emptyReason struct {
@@ -59,8 +80,8 @@ func (r *emptyReasons) remember(kind queryKind, reason EmptyReason) {
 }
 
 // EmptyReason returns why a query, whose closed result had no candidate, found none. Unless a query of the kind has asked in
-// the last minute, it queries the selectivity of the predicates, and whether a tree has a provider for each group. Only
-// one request at a time does so; for the others, and after an error, it is EmptyNoTree.
+// the last minute, it queries the selectivity of the predicates, and whether a tree has a provider for each group. At
+// most maxFinding requests do so at a time; for those that wait in vain, and after an error, it is EmptyNoTree.
 func (s *Search) EmptyReason(ctx context.Context, of *Result) EmptyReason {
 	search := of.search
 	if slices.ContainsFunc(search.ids.groups, func(g resolvedGroup) bool { return g.root < 0 }) {
@@ -73,10 +94,13 @@ func (s *Search) EmptyReason(ctx context.Context, of *Result) EmptyReason {
 	if known, ok := s.reasons.of(kind); ok && remembers {
 		return known
 	}
-	if !s.reasons.finding.TryLock() {
+	if !s.reasons.enter(ctx) {
 		return EmptyNoTree
 	}
-	defer s.reasons.finding.Unlock()
+	defer func() { <-s.reasons.finding }()
+	if known, ok := s.reasons.of(kind); ok && remembers {
+		return known // another request has found it meanwhile
+	}
 	reason, err := postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (EmptyReason, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
