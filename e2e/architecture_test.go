@@ -95,7 +95,7 @@ var packageRules = []packageRule{
 		"server/store", "server/uuidlike",
 	}},
 	{path: "server/baremetal", purpose: "operations of the Bare Metal API", imports: []string{
-		"server/apierr", "server/auth", "server/conductor", "server/fault", "server/jsonbody",
+		"server/apierr", "server/auth", "server/conductor", "server/explain", "server/explainlog", "server/fault", "server/jsonbody",
 		"server/microversion", "server/policy", "server/provision", "server/querystring", "server/request",
 		"server/route", "server/store", "server/uuidlike",
 	}},
@@ -114,7 +114,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/candidates/combine", purpose: "combines providers of a tree into candidates"},
 	{path: "server/candidates/split", purpose: "distributes amounts over several providers of a tree"},
-	{path: "server/explain", purpose: "explains what the search finds: what each condition leaves, nearest trees, changes that help", imports: []string{
+	{path: "server/explain", purpose: "explains what the search finds: what each condition leaves, nearest trees, changes that help; why a claim does not fit", imports: []string{
 		"gen/db", "server/candidates", "server/fault", "server/postgres", "server/store",
 	}},
 	{path: "server/inprocess", purpose: "the server inside another process, as an HTTP transport", imports: []string{
@@ -149,7 +149,7 @@ var packageRules = []packageRule{
 	{path: "server/fault", purpose: "errors of the domain, without HTTP"},
 	{path: "server/loglimit", purpose: "rate limit of log lines that clients can cause"},
 	{path: "server/auditlog", purpose: "the audit log: a line per write request in a file"},
-	{path: "server/explainlog", purpose: "records candidate queries that found nothing, and explains them in the background", imports: []string{
+	{path: "server/explainlog", purpose: "records candidate queries that found nothing and claims that did not fit, and explains them in the background", imports: []string{
 		"server/explain", "server/loglimit", "server/microversion", "server/querystring", "server/store",
 	}},
 	{path: "server/requestlog", purpose: "attributes of requests in logs, and the log format of OpenStack", imports: []string{

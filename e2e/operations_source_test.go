@@ -42,7 +42,7 @@ const queriesType = "(*github.com/berthd/berth/gen/db.Queries)."
 func readSource(t *testing.T) *sourceGraph {
 	t.Helper()
 	graph := &sourceGraph{files: map[string]string{}, references: map[string][]string{}, operations: map[string]*sourceOperation{}}
-	packages := []string{"server/placement", "server/baremetal", "server/store", "server/candidates"}
+	packages := []string{"server/placement", "server/baremetal", "server/store", "server/candidates", "server/explain"}
 	compiled := exportData(t, packages)
 	for _, directory := range packages {
 		set := token.NewFileSet()

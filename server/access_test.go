@@ -106,6 +106,7 @@ var accessRows = []struct {
 	{"DELETE /v1/allocations/{allocation}", "baremetal:allocation:delete", hidden},
 	{"GET /v1/allocations/{allocation}", "baremetal:allocation:get", hidden},
 	{"PATCH /v1/allocations/{allocation}", "baremetal:allocation:update", hidden},
+	{"GET /v1/allocations/{allocation}/explanation", "baremetal:allocation:get", hidden},
 	{"POST /v1/allocations/{allocation}/retry", "baremetal:allocation:update", hidden},
 	{"GET /v1/conductors", "baremetal:conductor:get", ofSystem},
 	{"GET /v1/conductors/{hostname}", "baremetal:conductor:get", ofSystem},

@@ -62,12 +62,9 @@ func newMetrics(options Options) *metrics {
 		candidates: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "berth_allocation_candidates_returned", Help: "Number of allocation candidates in a response.", Buckets: candidateBuckets,
 		}),
-		empty: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_allocation_candidates_empty_total", Help: "Number of allocation candidate queries without a result, by reason.",
-		}, []string{"reason"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_claims_refused_total", Help: "Number of claims that did not fit, by reason.",
-		}, []string{"reason"}),
+		empty: newReasonCounter("berth_allocation_candidates_empty_total", "Number of allocation candidate queries without a result, by reason.",
+			explainlog.Reasons),
+		refused: newReasonCounter("berth_claims_refused_total", "Number of claims that did not fit, by reason.", explainlog.ClaimReasons),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_http_requests_in_flight", Help: "Number of requests being served.",
 		}),
@@ -79,16 +76,13 @@ func newMetrics(options Options) *metrics {
 	for _, reason := range []string{cutStalled, cutGone, cutInternal} {
 		m.cut.WithLabelValues(reason)
 	}
-	for _, reason := range explainlog.Reasons {
-		m.empty.WithLabelValues(string(reason))
-	}
-	for _, reason := range explainlog.ClaimReasons {
-		m.refused.WithLabelValues(string(reason))
-	}
 	m.registry.MustRegister(options.Explanations.Collectors()...)
 	m.registry.MustRegister(m.requests, m.durations, m.roundTrips, m.conflicts, m.candidates, m.empty, m.refused, m.inFlight, m.cut,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(options.Observability), statementCollector{options.Store.Pool()}, poolCollector{options.Store.Pool()}, auditCollector{options.AuditLog})
+	if options.Baremetal != nil {
+		m.registry.MustRegister(options.Baremetal.Collectors...)
+	}
 	if options.Observability.Tokens != nil {
 		m.registry.MustRegister(tokenCollector(options.Observability.Tokens))
 	}
@@ -100,6 +94,15 @@ func newMetrics(options Options) *metrics {
 	}
 	watchDatabase(m.registry, options)
 	return m
+}
+
+// newReasonCounter returns a counter by reason. All its series begin at 0.
+func newReasonCounter[R ~string](name, help string, reasons []R) *prometheus.CounterVec {
+	made := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"reason"})
+	for _, reason := range reasons {
+		made.WithLabelValues(string(reason))
+	}
+	return made
 }
 
 // registerCounter registers a counter that another package maintains, unless it is nil.

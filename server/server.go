@@ -67,7 +67,7 @@ type Options struct {
 	RequestTimeout time.Duration
 	// Placement has the options of the Placement API, whose Store, Search and Explanations New sets.
 	Placement placement.Options
-	// Baremetal has the options of the Bare Metal API, whose Store and Extension New sets; nil: paths below /v1
+	// Baremetal has the options of the Bare Metal API, whose Store, Extension and Explanations New sets; nil: paths below /v1
 	// are not found.
 	Baremetal *baremetal.Options
 
@@ -173,7 +173,7 @@ func baremetalTable(options Options, bodies *route.Budget, extension *microversi
 	if options.Baremetal != nil {
 		api = *options.Baremetal
 	}
-	api.Store, api.Extension = options.Store, extension
+	api.Store, api.Extension, api.Explanations = options.Store, extension, options.Explanations
 	return route.New(baremetal.Operations(api), route.Options{
 		API:    baremetal.API(extension),
 		Policy: cmp.Or(options.BaremetalPolicy, policy.NewBaremetal()),

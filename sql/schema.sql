@@ -1838,13 +1838,13 @@ BEGIN
     RETURN node_allocation_failure_reason(p_allocation, p_unit, p_allocation.extended);
 EXCEPTION
     WHEN SQLSTATE 'PL050' THEN
-        RETURN format('Consumer %s has allocations in Placement already', p_allocation.uuid);
+        RETURN format(': Consumer %s has allocations in Placement already', p_allocation.uuid);
     WHEN unique_violation THEN
         GET STACKED DIAGNOSTICS v_constraint = CONSTRAINT_NAME;
         IF v_constraint <> 'nodes_instance_uuid_key' THEN
             RAISE;
         END IF;
-        RETURN format('Unexpected exception during allocation: Instance %s is already associated with a node',
+        RETURN format(': Unexpected exception during allocation: Instance %s is already associated with a node',
             p_allocation.uuid);
 END
 $$;
@@ -1855,7 +1855,9 @@ $$;
 
 COMMENT ON FUNCTION public.node_allocation_decide(p_allocation public.node_allocations, p_unit integer) IS 'Assigns a node to an allocation, or returns the reason why it cannot.
 
-Null: the allocation has a node, or is no longer pending. A text: the reason.
+Null: the allocation has a node, or is no longer pending. A text: the stage that no node passes (see
+node_allocation_failure_reason; empty if a consumer or an instance with its UUID is the reason), a colon,
+a space, and the reason.
 
 It tries the node with the name of the allocation, then nodes that match, from a random position to the
 end and then from the start to that position, without waiting for locks. If other transactions had locked
@@ -1965,17 +1967,33 @@ CREATE FUNCTION public.node_allocation_failure_reason(p_allocation public.node_a
     AS $$
 DECLARE
     v_any node_allocations := p_allocation;
+    v_owned node_allocations := p_allocation;
     v_free bigint[] := ARRAY(
-        SELECT /* node_allocation_failure_reason 1/2 */ node.id FROM nodes AS node
+        SELECT /* node_allocation_failure_reason 1/3 */ node.id FROM nodes AS node
         WHERE node.resource_class = p_allocation.resource_class AND node.provision_state = 'available'
           AND node.instance_uuid IS NULL AND NOT node.maintenance AND node.power_state IS NOT NULL);
     v_allowed bigint[];
     v_fitting bigint[];
+    v_unclaimed bigint[];
+    v_stage text;
     v_reason text;
 BEGIN
     v_any.traits := '{}';
     v_allowed := node_allocation_matching_nodes(v_any, NULL, v_free);
+    v_owned.traits := '{}';
+    v_owned.candidate_nodes := '{}';
     v_fitting := node_allocation_matching_nodes(p_allocation, NULL, v_allowed);
+    v_unclaimed := node_allocation_matching_nodes(p_allocation, p_unit, v_fitting);
+    v_stage := CASE
+        WHEN v_free = '{}' AND EXISTS (SELECT /* node_allocation_failure_reason 2/3 */ FROM nodes AS node
+            WHERE node.resource_class = p_allocation.resource_class) THEN 'busy'
+        WHEN v_free = '{}' THEN 'class'
+        WHEN v_allowed = '{}' AND node_allocation_matching_nodes(v_owned, NULL, v_free) = '{}' THEN 'owner'
+        WHEN v_allowed = '{}' THEN 'candidate_nodes'
+        WHEN v_fitting = '{}' THEN 'traits'
+        WHEN v_unclaimed = '{}' THEN 'claimed'
+        ELSE 'busy'
+    END;
     v_reason := CASE
         WHEN v_allowed = '{}' AND p_allocation.candidate_nodes = '{}' THEN
             format('no available nodes match the resource class %s', p_allocation.resource_class)
@@ -1984,19 +2002,19 @@ BEGIN
                 p_allocation.resource_class)
         WHEN v_fitting = '{}' THEN
             format('no suitable nodes have the requested traits %s', array_to_string(p_allocation.traits, ', '))
-        WHEN node_allocation_matching_nodes(p_allocation, p_unit, v_fitting) = '{}' THEN
+        WHEN v_unclaimed = '{}' THEN
             format('could not reserve any of %s suitable nodes', cardinality(v_fitting))
         ELSE 'all nodes were filtered out during reservation'
     END;
     IF NOT p_detailed THEN
-        RETURN v_reason;
+        RETURN format('%s: %s', v_stage, v_reason);
     END IF;
-    RETURN format('%s (nodes of the class: %s; available, powered, without instance and maintenance: %s; '
+    RETURN format('%s: %s (nodes of the class: %s; available, powered, without instance and maintenance: %s; '
         'of these allowed by owner and candidates: %s; with the traits: %s; not claimed through Placement: %s)',
-        v_reason, (SELECT /* node_allocation_failure_reason 2/2 */ count(*) FROM nodes AS node
+        v_stage, v_reason, (SELECT /* node_allocation_failure_reason 3/3 */ count(*) FROM nodes AS node
             WHERE node.resource_class = p_allocation.resource_class),
         cardinality(v_free), cardinality(v_allowed), cardinality(v_fitting),
-        cardinality(node_allocation_matching_nodes(p_allocation, p_unit, v_fitting)));
+        cardinality(v_unclaimed));
 END
 $$;
 
@@ -2004,11 +2022,13 @@ $$;
 -- Name: FUNCTION node_allocation_failure_reason(p_allocation public.node_allocations, p_unit integer, p_detailed boolean); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_allocation_failure_reason(p_allocation public.node_allocations, p_unit integer, p_detailed boolean) IS 'Returns why no node could be assigned, in the phrases that clients match.
+COMMENT ON FUNCTION public.node_allocation_failure_reason(p_allocation public.node_allocations, p_unit integer, p_detailed boolean) IS 'Returns why no node could be assigned: the first stage that no node passes (class, busy, owner,
+candidate_nodes, traits, claimed), a colon, a space, and the phrase that clients match. If other
+transactions released nodes meanwhile, the stage is busy.
 
 Reads the current nodes. p_detailed: adds the number of nodes of the class, and the number that is left
-after each filter. Locks nothing. Plan: nodes_free_idx;
-p_detailed: a scan of nodes, only on request of a client.';
+after each filter. Locks nothing. Plan: nodes_free_idx; without free nodes a scan of nodes up to the first
+one of the class; p_detailed: a scan of nodes, only on request of a client.';
 
 --
 -- Name: node_allocation_matching_nodes(public.node_allocations, integer, bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -2061,6 +2081,28 @@ Plan: keys for each node. The subqueries are scalar, so that every plan uses ind
 CREATE FUNCTION public.node_allocation_process(p_uuid uuid, p_conductor text) RETURNS void
     LANGUAGE plpgsql
     AS $$
+BEGIN
+    PERFORM /* node_allocation_process 1/1 */ node_allocation_process_counted(p_uuid, p_conductor);
+END
+$$;
+
+--
+-- Name: FUNCTION node_allocation_process(p_uuid uuid, p_conductor text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.node_allocation_process(p_uuid uuid, p_conductor text) IS 'Processes an allocation. See node_allocation_process_counted.
+
+Servers of earlier versions call it; a later migration drops it.
+Locks: as node_allocation_process_counted. Raises 40001, as that.
+Calls: node_allocation_process_counted.';
+
+--
+-- Name: node_allocation_process_counted(uuid, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.node_allocation_process_counted(p_uuid uuid, p_conductor text) RETURNS text[]
+    LANGUAGE plpgsql
+    AS $$
 DECLARE
     v_allocation node_allocations;
     v_class text;  -- name in Placement; computed once, and not for each class that is compared
@@ -2072,18 +2114,21 @@ DECLARE
     v_assigned int := 0;
     v_short text;
     v_reason text;
+    v_stage text;
+    v_first text;
+    v_stages text[] := '{}'::text[];
 BEGIN
-    SELECT /* node_allocation_process 1/12 */ allocation.* INTO v_allocation FROM node_allocations AS allocation
+    SELECT /* node_allocation_process_counted 1/12 */ allocation.* INTO v_allocation FROM node_allocations AS allocation
     WHERE allocation.uuid = p_uuid AND allocation.state = 'allocating' AND allocation.conductor_id = (
         SELECT conductor.id FROM conductors AS conductor WHERE conductor.hostname = p_conductor);
     IF NOT FOUND THEN
-        RETURN;
+        RETURN v_stages;
     END IF;
-    IF (SELECT /* node_allocation_process 2/12 */ backend.placement FROM baremetal_backend AS backend) THEN
+    IF (SELECT /* node_allocation_process_counted 2/12 */ backend.placement FROM baremetal_backend AS backend) THEN
         v_class := node_provider_class_name(v_allocation.resource_class);
-        v_unit := coalesce((SELECT /* node_allocation_process 3/12 */ class.id FROM resource_classes AS class
+        v_unit := coalesce((SELECT /* node_allocation_process_counted 3/12 */ class.id FROM resource_classes AS class
             WHERE class.name = v_class), -1);
-        PERFORM /* node_allocation_process 4/12 */ node_provider_ensure_owner(v_allocation.owner);
+        PERFORM /* node_allocation_process_counted 4/12 */ node_provider_ensure_owner(v_allocation.owner);
     END IF;
 
     IF v_allocation.batch_uuid IS NULL THEN
@@ -2091,57 +2136,64 @@ BEGIN
         v_ids := ARRAY[v_allocation.id];
         v_reasons := ARRAY[node_allocation_decide(v_allocation, v_unit)];
     ELSE
-        PERFORM /* node_allocation_process 5/12 */ pg_advisory_xact_lock(
+        PERFORM /* node_allocation_process_counted 5/12 */ pg_advisory_xact_lock(
             hashtextextended('node allocation batch ' || v_allocation.batch_uuid, 0));
         v_ids := ARRAY(
-            SELECT /* node_allocation_process 6/12 */ member.id FROM node_allocations AS member
+            SELECT /* node_allocation_process_counted 6/12 */ member.id FROM node_allocations AS member
             WHERE member.conductor_id = v_allocation.conductor_id AND member.state = 'allocating'
               AND member.batch_uuid = v_allocation.batch_uuid
             ORDER BY member.id);
         BEGIN
-            FOR v_member IN SELECT /* node_allocation_process 7/12 */ member.* FROM node_allocations AS member
+            FOR v_member IN SELECT /* node_allocation_process_counted 7/12 */ member.* FROM node_allocations AS member
                 WHERE member.id = ANY (v_ids) ORDER BY member.id LOOP
                 v_reasons := v_reasons || node_allocation_decide(v_member, v_unit);
             END LOOP;
             -- Count them, because a member that was deleted meanwhile is no longer pending.
-            v_assigned := (SELECT /* node_allocation_process 8/12 */ count(*) FROM node_allocations AS member
+            v_assigned := (SELECT /* node_allocation_process_counted 8/12 */ count(*) FROM node_allocations AS member
                 WHERE member.id = ANY (v_ids) AND member.state = 'active');
             IF v_assigned < v_allocation.batch_minimum THEN
                 RAISE no_data_found;
             END IF;
         EXCEPTION
             WHEN no_data_found THEN
-                v_short := format('only %s of at least %s nodes could be reserved for the batch: %s', v_assigned,
-                    v_allocation.batch_minimum,
-                    coalesce((SELECT /* node_allocation_process 9/12 */ failed.reason
-                        FROM unnest(v_reasons) AS failed (reason) WHERE failed.reason IS NOT NULL LIMIT 1),
-                        'the others were deleted'));
+                v_first := (SELECT /* node_allocation_process_counted 9/12 */ failed.reason
+                    FROM unnest(v_reasons) AS failed (reason) WHERE failed.reason IS NOT NULL LIMIT 1);
+                v_short := format('%s: only %s of at least %s nodes could be reserved for the batch: %s',
+                    split_part(v_first, ': ', 1), v_assigned, v_allocation.batch_minimum,
+                    coalesce(substr(v_first, strpos(v_first, ': ') + 2), 'the others were deleted'));
         END;
-        v_members := ARRAY(SELECT /* node_allocation_process 10/12 */ member FROM node_allocations AS member
+        v_members := ARRAY(SELECT /* node_allocation_process_counted 10/12 */ member FROM node_allocations AS member
             WHERE member.id = ANY (v_ids) ORDER BY member.id);
     END IF;
 
     FOREACH v_member IN ARRAY v_members LOOP
         v_reason := coalesce(v_short, v_reasons[array_position(v_ids, v_member.id)]);
         IF v_reason IS NOT NULL THEN
-            UPDATE /* node_allocation_process 11/12 */ node_allocations
+            v_stage := split_part(v_reason, ': ', 1);
+            UPDATE /* node_allocation_process_counted 11/12 */ node_allocations
                 SET state = 'error', conductor_id = NULL, revision = revision + 1, updated_at = now(),
-                last_error = format('Failed to process allocation %s: %s.', v_member.uuid, v_reason)
+                last_error = format('Failed to process allocation %s: %s.', v_member.uuid,
+                    substr(v_reason, strpos(v_reason, ': ') + 2))
             WHERE id = v_member.id AND state = 'allocating' AND conductor_id = v_allocation.conductor_id;
+            IF FOUND AND v_stage <> '' THEN
+                v_stages := v_stages || v_stage;
+            END IF;
         END IF;
         IF v_member.extended THEN
-            PERFORM /* node_allocation_process 12/12 */ pg_notify('berth_node_allocation_decided', v_member.uuid::text);
+            PERFORM /* node_allocation_process_counted 12/12 */ pg_notify('berth_node_allocation_decided', v_member.uuid::text);
         END IF;
     END LOOP;
+    RETURN v_stages;
 END
 $$;
 
 --
--- Name: FUNCTION node_allocation_process(p_uuid uuid, p_conductor text); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION node_allocation_process_counted(p_uuid uuid, p_conductor text); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.node_allocation_process(p_uuid uuid, p_conductor text) IS 'Processes an allocation, and with a member of a batch all other members. One transaction, and so one
-call, per allocation or batch.
+COMMENT ON FUNCTION public.node_allocation_process_counted(p_uuid uuid, p_conductor text) IS 'Processes an allocation, and with a member of a batch all other members. One transaction, and so one
+call, per allocation or batch. Returns the stage that no node passes of each allocation that is in error
+for want of a node (see node_allocation_failure_reason), for a metric.
 
 p_conductor is the hostname of the caller. Does nothing unless the allocation is pending and assigned to
 this conductor. Otherwise the allocation is active afterwards, or in error with the reason.

@@ -52,6 +52,8 @@ type request struct {
 	query url.Values
 	// body is sent as JSON, unless it is nil.
 	body any
+	// version is the value of the common version header; empty: the request has the header of this API.
+	version string
 }
 
 // send executes one operation and decodes its response, unless into is nil.
@@ -82,7 +84,11 @@ func (r request) at(ctx context.Context, address string) (*http.Request, error) 
 	if body != nil {
 		made.Header.Set("Content-Type", "application/json")
 	}
-	made.Header.Set(versionHeader, Version)
+	if r.version != "" {
+		made.Header.Set("OpenStack-API-Version", r.version)
+	} else {
+		made.Header.Set(versionHeader, Version)
+	}
 	return made, nil
 }
 

@@ -24,18 +24,21 @@ WITH turn AS MATERIALIZED (
     DELETE FROM explanations AS explanation
     WHERE (SELECT turn.is_mine FROM turn)
       AND explanation.id = ANY (ARRAY (
-        SELECT numbered.id FROM numbered
-        WHERE numbered.place > $1::bigint OR numbered.last_asked_at < now() - make_interval(secs => $2::float8)
-        ORDER BY numbered.last_asked_at
-        LIMIT $3::bigint))
+        SELECT one.id FROM explanations AS one
+        WHERE (SELECT turn.is_mine FROM turn) AND one.id = ANY (ARRAY (
+            SELECT numbered.id FROM numbered
+            WHERE numbered.place > $1::bigint OR numbered.last_asked_at < now() - make_interval(secs => $2::float8)
+            ORDER BY numbered.last_asked_at
+            LIMIT $3::bigint))
+        FOR UPDATE SKIP LOCKED))
     RETURNING explanation.id
 )
-SELECT count(*)::bigint AS deleted FROM deleted
+SELECT CASE WHEN (SELECT turn.is_mine FROM turn) THEN (SELECT count(*) FROM deleted) ELSE -1 END::bigint AS deleted
 `
 
 // Deletes at most max_rows explanations, the oldest first: those not requested for keep seconds, and
-// those beyond the newest kept_rows of their kind. Deletes nothing if another server cleans at that
-// moment.
+// those beyond the newest kept_rows of their kind. Skips rows that a server counts requests in at that
+// moment: a wait for them could be a deadlock with ExplanationRecord. Returns as ExplanationRequestClean.
 // Called by Store.ExplanationClean, once a minute. Locks as ExplanationRequestClean.
 // Plan: a scan of explanations (a tenth of --explain-rows for each kind).
 func (q *Queries) ExplanationClean(ctx context.Context, db DBTX, keptRows int64, keep float64, maxRows int64) (int64, error) {
@@ -235,11 +238,12 @@ WITH turn AS MATERIALIZED (
         LIMIT (SELECT greatest(0, least($3::bigint, excess.number)) FROM excess)))
     RETURNING request.request_id
 )
-SELECT count(*)::bigint AS deleted FROM deleted
+SELECT CASE WHEN (SELECT turn.is_mine FROM turn) THEN (SELECT count(*) FROM deleted) ELSE -1 END::bigint AS deleted
 `
 
 // Deletes at most max_rows request ids, the oldest first: those older than keep seconds, and those
-// beyond the newest kept_rows. Deletes nothing if another server cleans at that moment.
+// beyond the newest kept_rows. Returns their number, or deletes nothing and returns -1 if another server
+// cleans at that moment.
 // Called by Store.ExplanationClean, once a minute. Locks the deleted rows, after an advisory lock that
 // it does not wait for.
 // Plan: counts in explanation_requests_asked_at_idx, then a range of it.

@@ -188,6 +188,164 @@ func (q *Queries) NodeAllocationDelete(ctx context.Context, db DBTX, uuid *uuid.
 	return err
 }
 
+const NodeAllocationExplain = `-- name: NodeAllocationExplain :many
+SELECT grouped.placement AS are_providers, grouped.resource_class::text AS resource_class, grouped.provision_state::text AS provision_state,
+    (grouped.passed || CASE WHEN grouped.traits IS NULL THEN '{}' ELSE ARRAY(
+        SELECT (requested.trait LIKE '!%')
+            <> (grouped.traits && string_to_array(regexp_replace(requested.trait, '^(!|in:)', ''), ','))
+        FROM unnest($1::text[]) WITH ORDINALITY AS requested (trait, position)
+        ORDER BY requested.position
+    ) || grouped.unclaimed END)::bool[] AS passed,
+    grouped.node_count, grouped.first_ids::bigint[] AS first_ids, grouped.first_uuids::uuid[] AS first_uuids, grouped.first_names::text[] AS first_names
+FROM (
+    SELECT backend.placement, coalesce(node.resource_class, '') AS resource_class, coalesce(node.provision_state, '') AS provision_state,
+        judged.passed, judged.traits, judged.unclaimed, count(node.id) AS node_count,
+        coalesce((array_agg(node.id ORDER BY node.id) FILTER (WHERE judged.traits IS NOT NULL))[1:5], '{}') AS first_ids,
+        coalesce((array_agg(node.uuid ORDER BY node.id) FILTER (WHERE judged.traits IS NOT NULL))[1:5], '{}') AS first_uuids,
+        coalesce((array_agg(coalesce(node.name, '') ORDER BY node.id) FILTER (WHERE judged.traits IS NOT NULL))[1:5], '{}') AS first_names
+    FROM baremetal_backend AS backend
+    LEFT JOIN nodes AS node ON $2::bool AND (
+        $3::text IS NULL OR node.owner = $3::text OR node.lessee = $3::text)
+    LEFT JOIN (
+        SELECT requested.resource_class, class.id AS class_id
+        FROM unnest($4::text[]) AS requested (resource_class)
+        LEFT JOIN resource_classes AS class ON class.name = node_provider_class_name(requested.resource_class)
+    ) AS judged_class ON judged_class.resource_class = node.resource_class
+    CROSS JOIN LATERAL (
+        SELECT
+            CASE WHEN node.id IS NULL THEN '{}' ELSE ARRAY[
+                node.provision_state = 'available', node.instance_uuid IS NULL, NOT node.maintenance, node.power_state IS NOT NULL,
+                $5::text IS NULL OR coalesce(node.owner = $5::text, false)
+                    OR coalesce(node.lessee = $5::text, false),
+                $6::uuid[] = '{}' OR node.uuid = ANY ($6::uuid[])
+            ] END AS passed,
+            CASE WHEN judged_class.resource_class IS NOT NULL THEN ARRAY(
+                SELECT node_trait.trait FROM node_traits AS node_trait
+                WHERE node_trait.node_id = node.id AND node_trait.trait = ANY ($7::text[])
+                ORDER BY node_trait.trait) END AS traits,
+            CASE WHEN judged_class.resource_class IS NOT NULL AND backend.placement THEN ARRAY[coalesce(1 <= (
+                SELECT unit.free FROM inventories AS unit
+                WHERE unit.class_id = judged_class.class_id AND unit.provider_id = (
+                    SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = node.uuid)), false)] ELSE '{}' END AS unclaimed
+        OFFSET 0
+    ) AS judged
+    GROUP BY 1, 2, 3, 4, 5, 6
+) AS grouped
+ORDER BY 2, 3, 4
+`
+
+type NodeAllocationExplainParams struct {
+	Traits         []string
+	Listable       bool
+	Project        *string
+	Classes        []string
+	Owner          *string
+	CandidateNodes []uuid.UUID
+	TraitNames     []string
+}
+
+type NodeAllocationExplainRow struct {
+	AreProviders   bool
+	ResourceClass  string
+	ProvisionState string
+	Passed         []bool
+	NodeCount      int64
+	FirstIds       []int64
+	FirstUuids     []uuid.UUID
+	FirstNames     []string
+}
+
+// Judges the nodes that the caller may list by an allocation: GET /v1/allocations/{allocation}/explanation.
+// A row is a group of nodes with one class, one provision state and the same stages that they pass, in
+// this order: available, no_instance, no_maintenance, powered, owner, candidate_nodes; for the nodes of
+// classes also one for each of traits and, where nodes are providers, unclaimed. Several groups may have
+// the same. first_ids, first_uuids and first_names are those of its first five nodes by id, only for these
+// classes; a node without a name has an empty one. Without nodes there is one row with a node_count of 0.
+//
+// The stages must be the conditions of node_allocation_matching_nodes, which decides; a test compares the
+// two. listable is false for a caller that may list no nodes, and project restricts it to the nodes that
+// this project owns or leases. trait_names are all names in traits.
+// Called by Store.NodeAllocationExplain. Locks nothing.
+// Plan: one scan of nodes; for each node of the classes an entry of node_traits for each name and, where
+// nodes are providers, resource_providers_uuid_key and inventories_pkey. Elements of traits are judged for
+// groups, not for nodes. Measured: 90 to 130 ms for 9,000 nodes of the class.
+func (q *Queries) NodeAllocationExplain(ctx context.Context, db DBTX, arg NodeAllocationExplainParams) ([]NodeAllocationExplainRow, error) {
+	rows, err := db.Query(ctx, NodeAllocationExplain,
+		arg.Traits,
+		arg.Listable,
+		arg.Project,
+		arg.Classes,
+		arg.Owner,
+		arg.CandidateNodes,
+		arg.TraitNames,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []NodeAllocationExplainRow{}
+	for rows.Next() {
+		var i NodeAllocationExplainRow
+		if err := rows.Scan(
+			&i.AreProviders,
+			&i.ResourceClass,
+			&i.ProvisionState,
+			&i.Passed,
+			&i.NodeCount,
+			&i.FirstIds,
+			&i.FirstUuids,
+			&i.FirstNames,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const NodeAllocationExplainTraits = `-- name: NodeAllocationExplainTraits :many
+WITH RECURSIVE known AS (
+    SELECT (SELECT min(lowest.trait) FROM node_traits AS lowest) AS trait
+    UNION ALL
+    SELECT (SELECT min(higher.trait) FROM node_traits AS higher WHERE higher.trait > known.trait)
+    FROM known WHERE known.trait IS NOT NULL
+)
+SELECT known.trait::text AS trait
+FROM known
+WHERE known.trait IS NOT NULL AND ($1::text IS NULL OR EXISTS (
+    SELECT FROM node_traits AS node_trait JOIN nodes AS node ON node.id = node_trait.node_id
+    WHERE node_trait.trait = known.trait AND (node.owner = $1::text OR node.lessee = $1::text)))
+ORDER BY known.trait
+`
+
+// Returns the traits that some of the nodes have that the caller may list.
+// Called by Store.NodeAllocationExplain, if no node of the class has a requested trait. listable and
+// project are those of NodeAllocationExplain. Locks nothing.
+// Plan: for each trait a lookup in node_traits_trait_idx, and with project a range of it up to a node that
+// the caller may list.
+func (q *Queries) NodeAllocationExplainTraits(ctx context.Context, db DBTX, project *string) ([]string, error) {
+	rows, err := db.Query(ctx, NodeAllocationExplainTraits, project)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var trait string
+		if err := rows.Scan(&trait); err != nil {
+			return nil, err
+		}
+		items = append(items, trait)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const NodeAllocationList = `-- name: NodeAllocationList :many
 SELECT allocation.id, allocation.uuid, allocation.name, allocation.node_id, allocation.state, allocation.resource_class, allocation.traits, allocation.candidate_nodes, allocation.extra, allocation.owner, allocation.last_error, allocation.extended, allocation.sticky, allocation.batch_uuid, allocation.batch_minimum, allocation.conductor_id, allocation.revision, allocation.created_at, allocation.updated_at, node.uuid AS node_uuid, conductor.hostname AS conductor
 FROM (
@@ -413,14 +571,16 @@ func (q *Queries) NodeAllocationListSorted(ctx context.Context, db DBTX, arg Nod
 	return items, nil
 }
 
-const NodeAllocationProcess = `-- name: NodeAllocationProcess :exec
-SELECT node_allocation_process($1::uuid, $2::text)
+const NodeAllocationProcess = `-- name: NodeAllocationProcess :one
+SELECT node_allocation_process_counted($1::uuid, $2::text)::text[] AS stages
 `
 
 // Processes an allocation. See the function.
-func (q *Queries) NodeAllocationProcess(ctx context.Context, db DBTX, uuid uuid.UUID, conductor string) error {
-	_, err := db.Exec(ctx, NodeAllocationProcess, uuid, conductor)
-	return err
+func (q *Queries) NodeAllocationProcess(ctx context.Context, db DBTX, uuid uuid.UUID, conductor string) ([]string, error) {
+	row := db.QueryRow(ctx, NodeAllocationProcess, uuid, conductor)
+	var stages []string
+	err := row.Scan(&stages)
+	return stages, err
 }
 
 const NodeAllocationRetry = `-- name: NodeAllocationRetry :exec

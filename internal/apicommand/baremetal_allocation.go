@@ -14,15 +14,15 @@ import (
 func bmAllocationCommand(f *frame.Frame) *cobra.Command {
 	return frame.Family(&cobra.Command{
 		Use:   "allocation",
-		Short: "Create, list, update and delete node allocations",
-		Long: `Create, list, update and delete node allocations. A node allocation starts in the state
-"allocating" and changes to "active", with a node, or to "error", with the reason. In
-"error" it keeps its name until it is deleted.`,
+		Short: "Create, list, explain, update and delete node allocations",
+		Long: `Create, list, explain, update and delete node allocations. A node allocation starts in
+the state "allocating" and changes to "active", with a node, or to "error", with the
+reason. In "error" it keeps its name until it is deleted.`,
 		Example: `  berth baremetal allocation create --name web --resource-class gold --wait
   berth baremetal allocation list --state active
   berth baremetal allocation delete web`,
-	}, bmAllocationCreateCommand(f), bmAllocationListCommand(f), bmAllocationShowCommand(f), bmAllocationSetCommand(f),
-		bmAllocationUnsetCommand(f), bmAllocationDeleteCommand(f))
+	}, bmAllocationCreateCommand(f), bmAllocationListCommand(f), bmAllocationShowCommand(f), bmAllocationExplainCommand(f),
+		bmAllocationSetCommand(f), bmAllocationUnsetCommand(f), bmAllocationDeleteCommand(f))
 }
 
 // nodeNameCache maps the UUIDs of nodes in responses to their names.

@@ -41,6 +41,8 @@ func TestCLI_BaremetalCompletion_ListsNodesAndAllocations(t *testing.T) {
 		"port list --node ":                     "rack-1 rack-2",
 		"port delete ":                          "c0ffee00-0000-4000-8000-000000000031",
 		"allocation show ":                      "c0ffee00-0000-4000-8000-000000000021 web",
+		"allocation explain w":                  "web",
+		"allocation explain web ":               "",
 		"allocation delete web ":                "c0ffee00-0000-4000-8000-000000000021",
 		"allocation create --candidate-node ":   "rack-1 rack-2",
 		"allocation create --resource-class g":  "gold",

@@ -195,7 +195,7 @@ func (s *service) baremetal() *baremetal.Options {
 	}
 	return &baremetal.Options{
 		Conductor: s.conductor.Hostname, HeartbeatTimeout: s.conductor.HeartbeatTimeout, ListenURL: s.conductor.ListenURL,
-		Decide: s.conductor.Decide, Stopping: s.conductor.stopping,
+		Decide: s.conductor.Decide, Collectors: s.conductor.Collectors(), Stopping: s.conductor.stopping,
 		LockTimeout: s.Settings.BaremetalLockTimeout,
 	}
 }

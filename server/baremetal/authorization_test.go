@@ -29,8 +29,17 @@ var (
 // as sends a request of a caller.
 func (s *service) as(who persona, method, target string, body string) *response {
 	s.t.Helper()
+	return s.asAt("", who, method, target, body)
+}
+
+// asAt is as with a value of the common header.
+func (s *service) asAt(version string, who persona, method, target, body string) *response {
+	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), method, target, strings.NewReader(body))
 	r.Header.Set("X-OpenStack-Ironic-API-Version", "1.82")
+	if version != "" {
+		r.Header.Set("OpenStack-API-Version", version)
+	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Auth-Token", who.token)
 	r.Header.Set("X-Roles", who.roles)

@@ -61,7 +61,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/route"
 	"github.com/berthd/berth/server/store"
@@ -75,10 +77,14 @@ type Options struct {
 	// Decide notifies that conductor of a new allocation. If it is nil, the conductor runs in another process, which
 	// the database notifies.
 	Decide func(uuid.UUID)
+	// Collectors are the metrics of the conductor of this process.
+	Collectors []prometheus.Collector
 	// HeartbeatTimeout is the age of a heartbeat after which a conductor counts as dead.
 	HeartbeatTimeout time.Duration
 	// Extension enables Berth's extensions of the API up to a version; nil: requests for them are rejected.
 	Extension *microversion.Extension
+	// Explanations bounds and counts the explanations of allocations.
+	Explanations *explainlog.Log
 	// ListenURL is the address of the database for LISTEN, without a transaction pooler. Empty: the address that the
 	// store uses.
 	ListenURL string
@@ -93,8 +99,10 @@ type operations struct {
 	store       *store.Store
 	conductor   string
 	decide      func(uuid.UUID)
-	extended    bool
 	decisionHub *decisionHub
+	// extended and explains are true with Berth's extensions, explains from the version with explanations on.
+	extended, explains bool
+	explanations       *explainlog.Log
 	// lockTimeout and stopping end the wait for a reserved node.
 	lockTimeout time.Duration
 	stopping    <-chan struct{}
@@ -108,7 +116,11 @@ func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, conductor: options.Conductor, decide: options.Decide, heartbeatTimeout: options.HeartbeatTimeout,
 		extended: options.Extension != nil, decisionHub: newDecisions(options),
+		explains: options.Extension != nil && *options.Extension >= explainExtension, explanations: options.Explanations,
 		lockTimeout: options.LockTimeout, stopping: options.Stopping,
+	}
+	if o.explanations == nil {
+		o.explanations = explainlog.New(explainlog.Options{Store: options.Store})
 	}
 	var all []*route.Operation
 	for _, resource := range [][]*route.Operation{
@@ -118,7 +130,7 @@ func Operations(options Options) []*route.Operation {
 		all = append(all, resource...)
 	}
 	for _, op := range all {
-		op.Further = furtherRules()[op.Rule]
+		op.Further = append(op.Further, furtherRules()[op.Rule]...)
 	}
 	return all
 }

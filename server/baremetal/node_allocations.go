@@ -45,6 +45,9 @@ func (o *operations) nodeAllocationOperations() []*route.Operation {
 		creation, retry = o.extendedAllocations()
 		beyond = append(beyond, retry)
 	}
+	if o.explains {
+		beyond = append(beyond, o.nodeAllocationExplanation())
+	}
 	return append([]*route.Operation{{
 		ID: "node-allocation-list", Method: http.MethodGet, Path: allocationsPath, Tag: tagAllocations,
 		Rule: policy.NodeAllocationsList, Authorize: onOwn(policy.NodeAllocationsList, policy.NodeAllocationsOwn), Checks: only, Summary: "List allocations",

@@ -72,7 +72,7 @@ func TestNodeAllocation_DeletedBeforeDecision_NoNodeAssigned(t *testing.T) {
 	s.free("rack-7", "gold")
 	id := s.allocate(map[string]any{"resource_class": "gold"}).wants(http.StatusCreated).body["uuid"].(string)
 	s.send(http.MethodDelete, "/v1/allocations/"+id, "1.82", nil).wants(http.StatusNoContent)
-	if err := s.store.NodeAllocationProcess(t.Context(), uuid.MustParse(id), conductor); err != nil {
+	if _, err := s.store.NodeAllocationProcess(t.Context(), uuid.MustParse(id), conductor); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.store.NodeAllocationShow(t.Context(), id); store.AsRuleViolation(err) == nil {

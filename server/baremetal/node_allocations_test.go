@@ -75,7 +75,7 @@ func (s *service) decide(ident string) *response {
 	s.t.Helper()
 	shown := s.get("/v1/allocations/"+ident, "1.82").wants(http.StatusOK)
 	id := uuid.MustParse(shown.body["uuid"].(string))
-	if err := s.store.NodeAllocationProcess(s.t.Context(), id, conductor); err != nil {
+	if _, err := s.store.NodeAllocationProcess(s.t.Context(), id, conductor); err != nil {
 		s.t.Fatal(err)
 	}
 	return s.get("/v1/allocations/"+ident, "1.82").wants(http.StatusOK)

@@ -12,8 +12,13 @@ import (
 // claimed claims a node's inventory through the Placement API.
 func (s *service) claimed(node, class string) {
 	s.t.Helper()
+	s.claimedBy(idA, node, class)
+}
+
+func (s *service) claimedBy(consumer, node, class string) {
+	s.t.Helper()
 	body := `{"allocations": {"` + node + `": {"resources": {"` + class + `": 1}}}, "project_id": "p", "user_id": "u", "consumer_generation": null}`
-	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodPut, "/allocations/"+idA, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodPut, "/allocations/"+consumer, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Auth-Token", "admin")
 	r.Header.Set("OpenStack-API-Version", "placement 1.28")

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,6 +16,8 @@ import (
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/explainlog"
+	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
@@ -32,6 +36,8 @@ type service struct {
 	t       *testing.T
 	store   *store.Store
 	handler http.Handler
+	// explanations bounds the explanations of the server.
+	explanations *explainlog.Log
 }
 
 func newService(t *testing.T) *service {
@@ -39,17 +45,35 @@ func newService(t *testing.T) *service {
 	return newServiceWith(t, postgres.Options{}, baremetal.Options{})
 }
 
-// newServiceWith is newService with options of the store and of the API.
-func newServiceWith(t *testing.T, data postgres.Options, api baremetal.Options) *service {
+// newServiceWithPolicy is newService with rules that differ from the defaults, as JSON.
+func newServiceWithPolicy(t *testing.T, rules string) *service {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "policy.json")
+	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, _, err := policy.Open(policy.Defaults(), policy.Files{Main: file, Required: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newServiceWith(t, postgres.Options{}, baremetal.Options{}, func(options *server.Options) { options.BaremetalPolicy = opened })
+}
+
+// newServiceWith is newService with options of the store, of the API and of the server.
+func newServiceWith(t *testing.T, data postgres.Options, api baremetal.Options, change ...func(*server.Options)) *service {
 	t.Helper()
 	api.Conductor, api.HeartbeatTimeout = conductor, time.Minute
+	explanations := explainlog.New(explainlog.Options{Settings: explainlog.Settings{Timeout: 10 * time.Second}})
 	made := servertest.New(t, servertest.Options{Store: data, Server: func(options *server.Options) {
-		options.Log, options.Baremetal = servertest.Log(t), &api
+		options.Log, options.Baremetal, options.Explanations = servertest.Log(t), &api, explanations
+		for _, one := range change {
+			one(options)
+		}
 	}})
 	if err := made.Store.ConductorRegister(t.Context(), conductor, []string{fakeDriver}); err != nil {
 		t.Fatal(err)
 	}
-	return &service{t: t, store: made.Store, handler: made.Handler}
+	return &service{t: t, store: made.Store, handler: made.Handler, explanations: explanations}
 }
 
 // response is a response, with its body if that is an object.

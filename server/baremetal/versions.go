@@ -76,6 +76,15 @@ func Schemas() map[string]string {
 		"AllocationRequestExtended": "The requirements for one or several nodes, or the node to backfill.",
 		"AllocationRetry":           "How long to wait for the new decision.",
 
+		"NodeAllocation": "Why nodes fit an allocation, or do not.",
+		"NodeSample":     "What an explanation looked at.",
+		"NodeStage":      "A condition, and the nodes that pass it and all before.",
+		"NodeConflict":   "What no node has.",
+		"NearNode":       "A node that fails few conditions.",
+		"NodeName":       "A node.",
+		"NodeMissing":    "A condition that a node fails.",
+		"NodeRelaxation": "A change of the request with which more nodes fit.",
+
 		"Node":              "A machine.",
 		"Nodes":             "A page of nodes.",
 		"NodeCreate":        "The members of a new node.",

@@ -5,7 +5,28 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 )
+
+// failureReasons are the reasons for which a node allocation gets no node.
+var failureReasons = []string{"class", "busy", "owner", "candidate_nodes", "traits", "claimed"}
+
+// newFailures returns the counters of node allocations without a node.
+func newFailures() *prometheus.CounterVec {
+	made := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "berth_baremetal_allocations_failed_total", Help: "Number of node allocations that got no node, by reason.",
+	}, []string{"reason"})
+	for _, reason := range failureReasons {
+		made.WithLabelValues(reason)
+	}
+	return made
+}
+
+// Collectors returns the metrics of the conductor.
+func (c *Conductor) Collectors() []prometheus.Collector {
+	c.makeQueues()
+	return []prometheus.Collector{c.failed}
+}
 
 // decideTimeout limits the statement that decides a node allocation. The statement also finishes while the conductor
 // stops. It takes milliseconds, unless other transactions hold locks on all matching nodes.
@@ -16,9 +37,13 @@ const decideTimeout = 30 * time.Second
 func (c *Conductor) decide(ctx context.Context, id uuid.UUID) error {
 	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), decideTimeout)
 	defer done()
-	if err := c.Store.NodeAllocationProcess(bounded, id, c.Hostname); err != nil {
+	failed, err := c.Store.NodeAllocationProcess(bounded, id, c.Hostname)
+	if err != nil {
 		c.Log.Error("cannot decide a node allocation; retrying", "allocation", id, "error", err)
 		return err
+	}
+	for _, reason := range failed {
+		c.failed.WithLabelValues(reason).Inc()
 	}
 	c.Log.Debug("processed a node allocation", "allocation", id)
 	return nil

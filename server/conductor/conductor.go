@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthd/berth/server/provision"
 	"github.com/berthd/berth/server/store"
@@ -47,10 +48,11 @@ type Conductor struct {
 	ListenURL string
 	Log       *slog.Logger
 
-	// The first caller creates the queues, because Decide may be called before Run.
+	// The first caller creates the queues and the counters, because Decide may be called before Run.
 	made        sync.Once
 	allocations *queue
 	nodes       *queue
+	failed      *prometheus.CounterVec
 }
 
 // Register inserts the conductor's row. From then on node allocations may name it, even before Run.
@@ -104,7 +106,7 @@ func (c *Conductor) Decide(allocation uuid.UUID) {
 }
 
 func (c *Conductor) makeQueues() {
-	c.made.Do(func() { c.allocations, c.nodes = newQueue(), newQueue() })
+	c.made.Do(func() { c.allocations, c.nodes, c.failed = newQueue(), newQueue(), newFailures() })
 }
 
 // unregisterTimeout limits unregister, which must not delay the end of the process for long.

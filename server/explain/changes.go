@@ -14,6 +14,8 @@ type change struct {
 	Relaxation
 	tries     []try
 	hasPolicy bool
+	// isTried is true after all searches of the change have ended, or one has found candidates.
+	isTried bool
 	// parts and root are what the change concerns: it cannot help a tree in which anything else fails.
 	parts []int
 	root  int

@@ -1,6 +1,6 @@
 // Package explain says why a query for allocation candidates found nothing, or little
 // (docs/contract/berth/explain.md): what each condition leaves, the trees that fail by least, and the changes of the query
-// that give candidates.
+// that give candidates. It also says which allocations of a claim do not fit, and which names are similar to an unknown one.
 //
 // It is not for the search itself, which is package candidates, nor for where explanations are stored and shown.
 package explain
@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Explanation is the explanation of a candidate query, in the format of the API.
+// Explanation is the explanation of a candidate query or of a claim, in the format of the API.
 type Explanation struct {
 	Kind    string `json:"kind"`
 	Reason  Reason `json:"reason"`

@@ -17,9 +17,9 @@ const (
 	maxChanges = 32
 	// maxAmounts is how many amounts of nearby trees are tried.
 	maxAmounts = 8
-	// triesLeft is a divisor: a search takes at most this part of the time that is left, if it can help a tree that was judged.
-	// Others take less: unlikelyDivisor.
-	triesLeft, unlikelyDivisor = 2, 8
+	// quickTries and slowTries are divisors of the time that is left: all changes together take half of it the first time, each
+	// half of the rest the second time.
+	quickTries, slowTries = 2, 2
 )
 
 // relax tries changes of the query until its time is over, and keeps those that give more candidates.
@@ -38,13 +38,32 @@ func (e *explaining) relax(ctx context.Context) error {
 	if len(changes) > maxChanges {
 		complete, changes = false, changes[:maxChanges]
 	}
-	for i := range changes {
-		tried, err := e.try(ctx, &changes[i], base)
-		if !tried || err != nil {
-			complete = false
+	defer func() {
+		for i := range changes {
+			complete = complete && changes[i].isTried
+			if changes[i].Candidates > 0 {
+				e.made.Relaxations = append(e.made.Relaxations, changes[i].Relaxation)
+			}
 		}
-		if err != nil {
-			return err
+	}()
+	return e.tryAll(ctx, changes, base)
+}
+
+// tryAll tries changes twice: first each for a short time, because most that help do so at once, and then those again whose
+// searches have not ended.
+func (e *explaining) tryAll(ctx context.Context, changes []change, base int) error {
+	for pass := range 2 {
+		for i := range changes {
+			if changes[i].isTried {
+				continue
+			}
+			slice := time.Until(e.end) / slowTries
+			if pass == 0 {
+				slice = time.Until(e.end) / time.Duration(quickTries*(len(changes)-i))
+			}
+			if err := e.try(ctx, &changes[i], base, slice); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -72,39 +91,36 @@ func (e *explaining) count(ctx context.Context, query candidates.Query, until ti
 	return count, isAll, err
 }
 
-// try searches with a change, and keeps it if it gives more candidates than the query itself. It reports whether it has tried
-// the whole change.
-func (e *explaining) try(ctx context.Context, one *change, base int) (bool, error) {
-	likely := e.canHelp(one)
-	if !likely && e.made.Sample.Exact {
-		return true, nil
+// try searches with a change for some time, and keeps what it finds if these are more candidates than those of the query
+// itself.
+func (e *explaining) try(ctx context.Context, one *change, base int, slice time.Duration) error {
+	if e.made.Sample.Exact && !e.canHelp(one) {
+		one.isTried = true
+		return nil
 	}
-	for _, each := range one.tries {
-		left := time.Until(e.end)
+	until, allEnded := time.Now().Add(slice), true
+	for i := range one.tries {
+		each := &one.tries[i]
+		left := time.Until(until)
 		if left <= 0 {
-			return false, nil
-		}
-		if left /= triesLeft; !likely {
-			left /= unlikelyDivisor
+			return nil
 		}
 		if len(each.query.CanSplit) > 0 && !each.query.Extended {
 			each.query.Extended, each.query.OnePerTree, one.Needs = true, false, "berth 1.1"
 		}
-		count, isAll, err := e.count(ctx, each.query, time.Now().Add(left))
+		count, isAll, err := e.count(ctx, each.query, time.Now().Add(max(left/2, left/time.Duration(len(one.tries)))))
 		if err != nil {
-			return false, err
+			return err
 		}
 		if count > base {
 			one.To, one.Candidates, one.More = each.to, count, count == relaxedLimit || !isAll
-			one.Query = queryText(&each.query, one.hasPolicy)
-			e.made.Relaxations = append(e.made.Relaxations, one.Relaxation)
-			return true, nil
+			one.Query, one.isTried = queryText(&each.query, one.hasPolicy), true
+			return nil
 		}
-		if !isAll {
-			return false, nil
-		}
+		allEnded = allEnded && isAll
 	}
-	return true, nil
+	one.isTried = allEnded
+	return nil
 }
 
 // canHelp reports whether anything that a change does not concern holds in some judged tree.

@@ -94,15 +94,19 @@ func (r *rate) allow(now time.Time) bool {
 	return true
 }
 
-// clean deletes what exceeds the bounds, once in each interval. Without a time to keep, it deletes everything once.
+// clean deletes what exceeds the bounds, once in each interval. Without a time to keep, it deletes everything, and ends.
 func (l *Log) clean(ctx context.Context) {
+	rows := l.Rows
+	if l.Keep == 0 {
+		rows = 0
+	}
 	for {
 		bounded, cancel := context.WithTimeout(ctx, l.cleanInterval)
-		err := l.Store.ExplanationClean(bounded, l.Keep, l.Rows)
+		isDone, err := l.Store.ExplanationClean(bounded, l.Keep, rows)
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			l.logFailure("cannot delete old explanations", err)
-		} else if l.Keep == 0 {
+		} else if l.Keep == 0 && isDone {
 			return
 		}
 		select {

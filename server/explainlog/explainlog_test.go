@@ -205,6 +205,37 @@ func TestExplain_ThirdExplanation_GetsNoPlace(t *testing.T) {
 	close(hold)
 }
 
+// TestExplain_ComputationPanics_PlaceGivenBack: in the background, a panic would end the process.
+func TestExplain_ComputationPanics_PlaceGivenBack(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t)
+	var calls atomic.Int64
+	l := newLog(t, openStore(t, db.URL), func(o *Options) {
+		o.Explain = func(context.Context, Question) (*explain.Explanation, error) {
+			calls.Add(1)
+			panic("broken")
+		}
+	})
+	l.Start()
+	defer l.Close(t.Context())
+	one := record(8)
+	for i := range maxExplanations + 1 {
+		l.Add(record(i + 1))
+	}
+	l.Add(one)
+	await(t, "computations", func() bool { return calls.Load() > maxExplanations })
+	id, _ := ParseRequestID(one.RequestID)
+	found, err := l.Show(t.Context(), id)
+	if err != nil || len(found) != 1 || !strings.Contains(string(found[0].Content), `"incomplete":true`) || found[0].MadeAt != nil {
+		t.Errorf("found = %+v, %v, want the short form", found, err)
+	}
+	await(t, "free places", func() bool { return len(l.maker.places) == 0 })
+	if _, err := l.maker.Make(t.Context(), OnRequest, func(context.Context) (*explain.Explanation, error) { panic("broken") }); err == nil ||
+		!strings.HasPrefix(err.Error(), "panic: broken\n") {
+		t.Errorf("error = %v, want the panic", err)
+	}
+}
+
 func TestExplain_QueueFull_CountsDropped(t *testing.T) {
 	t.Parallel()
 	l := newLog(t, nil, nil) // not started: nothing reads the queue
@@ -306,6 +337,43 @@ func TestExplain_KeepNothing_RecordsNothingAndDeletes(t *testing.T) {
 	await(t, "empty tables", func() bool { return recorded(t, db) == 0 })
 	if dropped := count(t, none, "berth_explanations_dropped_total", ""); dropped != 0 || len(none.queue) != 0 {
 		t.Errorf("dropped = %v, want 0: nothing is recorded on purpose", dropped)
+	}
+}
+
+// TestExplain_KeepNothingWhileAnotherCleans_DeletesLater holds the lock of the cleaning.
+func TestExplain_KeepNothingWhileAnotherCleans_DeletesLater(t *testing.T) {
+	t.Parallel()
+	db := dbtest.New(t)
+	s := openStore(t, db.URL)
+	l := newLog(t, s, nil)
+	l.Start()
+	l.Add(record(1))
+	l.Close(t.Context())
+	tx, err := db.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }() // it changes nothing
+	if _, err := tx.Exec(t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended('berth explanations', 0))"); err != nil {
+		t.Fatal(err)
+	}
+	none := newLog(t, s, func(o *Options) { o.Keep, o.cleanInterval = 0, 5*time.Millisecond })
+	ended := make(chan struct{})
+	go func() {
+		none.clean(t.Context())
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		t.Error("the cleaning ended while another server cleaned")
+	case <-time.After(200 * time.Millisecond):
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if got := recorded(t, db); got != 0 {
+		t.Errorf("recorded = %d, want 0", got)
 	}
 }
 

@@ -1,8 +1,11 @@
 package explainlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,7 +49,7 @@ var durationBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 
 // NewMaker returns a maker of explanations that take at most timeout.
 func NewMaker(timeout time.Duration) *Maker {
 	m := &Maker{
-		timeout: timeout, places: make(chan struct{}, maxExplanations),
+		timeout: cmp.Or(timeout, DefaultTimeout), places: make(chan struct{}, maxExplanations),
 		made: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_explanations_total", Help: "Number of computed explanations by occasion.",
 		}, []string{"when"}),
@@ -60,30 +63,56 @@ func NewMaker(timeout time.Duration) *Maker {
 	return m
 }
 
-// Make runs the computation of an explanation when fewer than two run, and sets its time and duration. It returns ErrBusy
-// without a place, see Enter.
+// Make runs the computation of an explanation, perhaps after a search, when fewer than two run, and sets its time and
+// duration. It returns ErrBusy without a place, see Enter.
 func (m *Maker) Make(
 	ctx context.Context, when When, run func(context.Context) (*explain.Explanation, error),
-) (*explain.Explanation, error) {
-	leave, entered := m.Enter(ctx, when)
-	if !entered {
-		return nil, ErrBusy
-	}
-	defer leave()
-	start := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, maxSearch+m.timeout)
-	defer cancel()
-	made, err := run(bounded)
+) (made *explain.Explanation, err error) {
+	took, err := m.run(ctx, when, maxSearch+m.timeout, func(ctx context.Context) (err error) {
+		made, err = run(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	took := time.Since(start)
-	m.Count(when, took)
 	if made.MadeAt == nil {
 		at, ms := time.Now().UTC(), took.Milliseconds()
 		made.MadeAt, made.TookMS = &at, &ms
 	}
 	return made, nil
+}
+
+// Run is Make for an explanation of another type, which needs no search. It returns the duration of the computation.
+func (m *Maker) Run(ctx context.Context, when When, run func(context.Context) error) (took time.Duration, err error) {
+	return m.run(ctx, when, m.timeout, run)
+}
+
+func (m *Maker) run(ctx context.Context, when When, limit time.Duration, run func(context.Context) error) (took time.Duration, err error) {
+	leave, entered := m.Enter(ctx, when)
+	if !entered {
+		return 0, ErrBusy
+	}
+	defer leave()
+	start := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := Guard(func() error { return run(bounded) }); err != nil {
+		return 0, err
+	}
+	took = time.Since(start)
+	m.Count(when, took)
+	return took, nil
+}
+
+// Guard computes an explanation. It returns an error for a panic: an explanation makes no request fail, and none in the
+// background ends the process.
+func Guard(run func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+		}
+	}()
+	return run()
 }
 
 // Count counts an explanation.
@@ -92,30 +121,33 @@ func (m *Maker) Count(when When, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 }
 
-// Enter reports whether fewer than two explanations are computed. leave must be called after the computation. Enter waits
-// for at most 200 ms, in the background not at all.
+// Enter reports whether fewer than two explanations are computed. leave must be called once, after the computation. Enter
+// waits for at most 200 ms, in the background not at all.
 func (m *Maker) Enter(ctx context.Context, when When) (leave func(), entered bool) {
-	return func() { <-m.places }, m.acquire(ctx, when)
-}
-
-func (m *Maker) acquire(ctx context.Context, when When) bool {
-	select {
-	case m.places <- struct{}{}:
-		return true
-	default:
-	}
-	if when == Background {
-		return false
+	leave, entered = m.TryEnter()
+	if entered || when == Background {
+		return leave, entered
 	}
 	wait := time.NewTimer(maxPlaceWait)
 	defer wait.Stop()
 	select {
 	case m.places <- struct{}{}:
-		return true
+		return leave, true
 	case <-wait.C:
 	case <-ctx.Done():
 	}
-	return false
+	return leave, false
+}
+
+// TryEnter is Enter without a wait.
+func (m *Maker) TryEnter() (leave func(), entered bool) {
+	leave = func() { <-m.places }
+	select {
+	case m.places <- struct{}{}:
+		return leave, true
+	default:
+		return leave, false
+	}
 }
 
 // Reasons are the reasons of empty results, in the order of the contract.

@@ -1,13 +1,13 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/explainlog"
@@ -48,27 +48,74 @@ func mayExplain(ctx context.Context, explains string) error {
 	if explains == "" {
 		return nil
 	}
-	return route.May(ctx, policy.ExplanationsMake, policy.TargetOf(auth.From(ctx)))
+	return route.MayCaller(ctx, policy.ExplanationsMake)
 }
 
 // start searches, and encodes the first part of the response.
 func (s *candidateSearching) start(ctx context.Context) (*candidateStream, error) {
-	switch s.explains {
-	case "":
+	if s.explains == "" {
 		return s.list(ctx, nil)
-	case explainAlways:
-		return s.startExplained(ctx)
 	}
-	stream, err := s.list(ctx, func(int) []byte { return []byte("null") })
-	if err != nil || !stream.writer.isComplete || stream.writer.count > 0 {
-		return stream, err
+	short, err := s.list(ctx, func(count int) []byte { return s.shortForm(ctx, count) })
+	switch {
+	case err != nil:
+		return nil, err
+	case short.writer.isComplete && (short.writer.count == 0 || s.explains == explainAlways):
+		return s.startAgain(ctx, short), nil
+	case s.explains == explainAlways:
+		return s.startLong(ctx, short)
 	}
-	stream.close()
-	s.reason = s.emptyReason(ctx, s.found)
+	return short, nil
+}
+
+// shortForm returns the explanation of a result for which there is no place, or which cannot be explained.
+func (s *candidateSearching) shortForm(ctx context.Context, count int) []byte {
+	reason := explain.Fits
+	switch {
+	case count == 0:
+		_ = s.found.Close() // it is complete
+		reason = s.emptyReason(ctx, s.found)
+	case s.explains == explainEmpty:
+		return []byte("null")
+	}
+	return s.keep(explain.Short(explainlog.Candidates, reason), count)
+}
+
+// startAgain searches again in a snapshot, and explains the result in it. It returns the complete response with the short
+// form if there is no place for the computation, or if the second search fails. Neither the wait for a place nor the
+// second search uses the slot of the request.
+func (s *candidateSearching) startAgain(ctx context.Context, short *candidateStream) *candidateStream {
+	_ = s.found.Close() // it is complete
+	leaveSlot(ctx)
+	leave, entered := s.explanations.Maker().Enter(ctx, explainlog.OnRequest)
+	if !entered {
+		return short
+	}
+	explained, err := s.startExplained(ctx, leave)
+	if err != nil {
+		logUnexplained(ctx, err)
+		return short
+	}
+	short.close()
+	return explained
+}
+
+// startLong is startAgain for a response of several parts. It waits for no place, because the response may hold a
+// connection.
+func (s *candidateSearching) startLong(ctx context.Context, short *candidateStream) (*candidateStream, error) {
+	leave, entered := s.explanations.Maker().TryEnter()
+	if !entered {
+		return short, nil
+	}
+	short.close()
+	return s.startExplained(ctx, leave)
+}
+
+// leaveSlot gives back the slot of a request: an explanation is no part of the search, which the limits bound.
+func leaveSlot(ctx context.Context) {
 	if leave := request.From(ctx).Leave; leave != nil {
-		leave() // an explanation is no part of the search, which the limits bound
+		leave()
 	}
-	return s.startExplained(ctx)
 }
 
 // list searches as without an explanation.
@@ -86,30 +133,17 @@ func (s *candidateSearching) encode(found *candidates.Result, explanation func(c
 	return startCandidates(candidateSource{found.All(), found.Summaries(), found.Close}, s.shape, s.asked.Groups, explanation)
 }
 
-// startExplained searches in a snapshot and explains the result in it, if there is a place for the computation. Otherwise
-// the explanation has the short form.
-func (s *candidateSearching) startExplained(ctx context.Context) (*candidateStream, error) {
-	leave, entered := s.explanations.Maker().Enter(ctx, explainlog.OnRequest)
-	if !entered {
-		return s.list(ctx, func(count int) []byte {
-			if count > 0 && s.explains == explainEmpty {
-				return []byte("null")
-			}
-			_ = s.found.Close() // it is complete
-			if s.reason == "" && count == 0 {
-				s.reason = s.emptyReason(ctx, s.found)
-			}
-			reason := s.reason
-			if count > 0 {
-				reason = explain.Fits
-			}
-			return s.keep(explain.Short(explainlog.Candidates, reason), count)
-		})
-	}
+// startExplained searches in a snapshot and explains the result in it, in a place for the computation.
+func (s *candidateSearching) startExplained(ctx context.Context, leave func()) (*candidateStream, error) {
 	leave = sync.OnceFunc(leave)
+	started := false
+	defer func() {
+		if !started {
+			leave() // also after a panic
+		}
+	}()
 	found, err := s.search.ListInSnapshot(ctx, s.asked)
 	if err != nil {
-		leave()
 		return nil, err
 	}
 	stream, err := s.encode(found, func(count int) []byte {
@@ -117,27 +151,38 @@ func (s *candidateSearching) startExplained(ctx context.Context) (*candidateStre
 		if count > 0 && s.explains == explainEmpty {
 			return []byte("null")
 		}
+		leaveSlot(ctx)
 		return s.keep(s.explain(ctx, found, count), count)
 	})
 	if err != nil {
-		leave()
 		return nil, err
 	}
-	stream.leave = leave
+	stream.leave, started = leave, true
 	return stream, nil
 }
 
-// explain explains a result in its snapshot.
+// explain explains a result in its snapshot. After a panic the explanation has the short form.
 func (s *candidateSearching) explain(ctx context.Context, found *candidates.Result, count int) *explain.Explanation {
 	begun := time.Now()
 	question := explainedQuestion(s.values, s.asked)
 	question.Found = count
-	made, err := s.explainer.Explain(ctx, found.Snapshot(), question, s.explanations.Timeout)
+	var made *explain.Explanation
+	err := explainlog.Guard(func() (err error) {
+		made, err = s.explainer.Explain(ctx, found.Snapshot(), question, s.explanations.Timeout)
+		return err
+	})
 	if err != nil {
 		logUnexplained(ctx, err)
 	}
 	s.explanations.Maker().Count(explainlog.OnRequest, time.Since(begun))
-	return made
+	if made != nil {
+		return made
+	}
+	reason := cmp.Or(s.reason, explain.NoTree)
+	if count > 0 {
+		reason = explain.Fits
+	}
+	return explain.Short(explainlog.Candidates, reason)
 }
 
 // keep encodes an explanation, and keeps that of an empty result to record it.

@@ -115,6 +115,17 @@ type CandidatesV29 struct {
 
 // CandidatesV34 is the response from 1.34 on.
 type CandidatesV34 struct {
-	Candidates []CandidateV34                       `json:"allocation_requests" doc:"The candidates, in no order of preference."`
-	Summaries  jsonbody.Ordered[ProviderSummaryV29] `json:"provider_summaries" doc:"Provider summaries of all providers in the trees of the candidates, by UUID."`
+	Candidates  []CandidateV34                       `json:"allocation_requests" doc:"The candidates, in no order of preference."`
+	Summaries   jsonbody.Ordered[ProviderSummaryV29] `json:"provider_summaries" doc:"Provider summaries of all providers in the trees of the candidates, by UUID."`
+	Explanation *candidateExplanation                `json:"explanation,omitempty" since:"berth 2" doc:"Why the query has these candidates, or none, if the request has explain. Null for explain=empty with candidates."`
+}
+
+// candidateExplanation is the explanation in a response, null if there is none to make.
+type candidateExplanation explanationContent
+
+// Schema implements huma.SchemaProvider.
+func (candidateExplanation) Schema(r huma.Registry) *huma.Schema {
+	made := explanationContent{}.Schema(r)
+	made.Nullable = true
+	return made
 }

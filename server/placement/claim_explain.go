@@ -5,9 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/fault"
@@ -48,8 +45,7 @@ func (o *operations) claimError(ctx context.Context, asked explain.Claim, err er
 // explainsErrors reports whether the errors of a request have explanations: the client knows them, and the policy permits
 // them.
 func explainsErrors(ctx context.Context) bool {
-	return microversion.From(ctx) >= explainExtension &&
-		route.May(ctx, policy.ExplanationsMake, policy.TargetOf(auth.From(ctx))) == nil
+	return microversion.From(ctx) >= explainExtension && route.MayCaller(ctx, policy.ExplanationsMake) == nil
 }
 
 // recordConflict records a claim that does not fit, for the metric and for explanations. It waits for nothing.
@@ -73,12 +69,15 @@ func (c *CandidateOptions) recorded() explainlog.SearchOptions {
 // explainConflict explains a claim with the state after its transaction. Without a place for the computation, or after an
 // error, the explanation has the short form.
 func (o *operations) explainConflict(ctx context.Context, asked *explain.Claim) *explain.Explanation {
-	made, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (*explain.Explanation, error) {
-		return postgres.OnPrimary(ctx, o.store.Pool(), func(conn *pgxpool.Conn) (*explain.Explanation, error) {
-			in := postgres.NewSnapshot(conn)
-			defer func() { _ = in.Close() }() // it has changed nothing
-			return o.explainer.Claim(ctx, in, asked)
+	leaveSlot(ctx)
+	made, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (made *explain.Explanation, err error) {
+		ctx, cancel := context.WithTimeout(ctx, o.explanations.Timeout)
+		defer cancel()
+		err = o.store.InSnapshot(ctx, func(in *postgres.Snapshot) (err error) {
+			made, err = o.explainer.Claim(ctx, in, asked)
+			return err
 		})
+		return made, err
 	})
 	if err != nil {
 		logUnexplained(ctx, err)

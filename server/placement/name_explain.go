@@ -41,7 +41,10 @@ func (o *operations) explainNames(ctx context.Context, violation *store.RuleViol
 	default:
 		return nil
 	}
+	leaveSlot(ctx)
 	_, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (*explain.Explanation, error) {
+		ctx, cancel := context.WithTimeout(ctx, o.explanations.Timeout)
+		defer cancel()
 		known, err := list(ctx)
 		if err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/berthd/berth/gen/db"
 )
@@ -29,8 +30,22 @@ func OnPrimary[R any](ctx context.Context, p *Pool, run func(*pgxpool.Conn) (R, 
 			var none R
 			return none, err
 		}
-		return run(conn)
+		return releasingAfterPanic(conn, run)
 	})
+}
+
+// releasingAfterPanic calls run with a connection, which run releases, and releases it if run panics: the server goes on
+// after a panic in a request.
+func releasingAfterPanic[R any](conn *pgxpool.Conn, run func(*pgxpool.Conn) (R, error)) (R, error) {
+	returned := false
+	defer func() {
+		if !returned {
+			conn.Release() // closes it, unless it is idle outside of a transaction
+		}
+	}()
+	made, err := run(conn)
+	returned = true
+	return made, err
 }
 
 // OnReplicaOrPrimary is OnPrimary, but uses a replica that has replayed every write acknowledged before the call, if
@@ -38,7 +53,7 @@ func OnPrimary[R any](ctx context.Context, p *Pool, run func(*pgxpool.Conn) (R, 
 func OnReplicaOrPrimary[R any](ctx context.Context, p *Pool, run func(*pgxpool.Conn) (R, error)) (R, error) {
 	if p.replicas != nil {
 		if one, conn := p.replicas.acquire(ctx, p.queries); conn != nil {
-			done, err := run(conn)
+			done, err := releasingAfterPanic(conn, run)
 			if err == nil || errors.Is(err, ErrFinal) || ctx.Err() != nil {
 				p.replicas.served.Add(1)
 				return done, err
@@ -64,6 +79,12 @@ func QueryReplicaOrPrimary[R any](ctx context.Context, p *Pool, query func(db.DB
 	})
 }
 
+// releasing calls run, and releases one of a semaphore afterwards, also after a panic.
+func releasing[R any](one *semaphore.Weighted, run func() (R, error)) (R, error) {
+	defer one.Release(1)
+	return run()
+}
+
 // retryRead runs a read, and retries it after a connection error. run acquires its connection from the pool and must
 // not call retryRead: the two could wait for each other.
 func retryRead[R any](ctx context.Context, p *Pool, run func() (R, error)) (R, error) {
@@ -73,8 +94,7 @@ func retryRead[R any](ctx context.Context, p *Pool, run func() (R, error)) (R, e
 			var none R
 			return none, err
 		}
-		done, err := run()
-		p.reads.Release(1)
+		done, err := releasing(p.reads, run)
 		found := classifyConnError(err)
 		if found == notConnError || ctx.Err() != nil {
 			return done, err

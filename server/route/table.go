@@ -304,6 +304,11 @@ func (t *Table) authorize(r *http.Request, op *Operation) (*http.Request, error)
 	return r, May(r.Context(), op.Rule, target)
 }
 
+// MayCaller is May for what the caller's own project has.
+func MayCaller(ctx context.Context, rule string) error {
+	return May(ctx, rule, policy.TargetOf(auth.From(ctx)))
+}
+
 type policyKey struct{}
 
 // May returns nil if the policy permits the request by the rule, and otherwise a *policy.Denied. It needs the context

@@ -107,6 +107,16 @@ func (s *Store) withExplanationConn(ctx context.Context, do func(context.Context
 	return err
 }
 
+// InSnapshot calls do with a snapshot of the primary, and again after a connection error.
+func (s *Store) InSnapshot(ctx context.Context, do func(*postgres.Snapshot) error) error {
+	_, err := postgres.OnPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (struct{}, error) {
+		in := postgres.NewSnapshot(conn)
+		defer func() { _ = in.Close() }() // it has changed nothing
+		return struct{}{}, do(in)
+	})
+	return err
+}
+
 // InExplanationSnapshot calls do with a snapshot on the connection for explanations.
 func (s *Store) InExplanationSnapshot(ctx context.Context, do func(context.Context, *postgres.Snapshot) error) error {
 	return s.withExplanationConn(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
@@ -126,8 +136,9 @@ func (s *Store) ExplanationSetContent(ctx context.Context, of StoredQuery, conte
 }
 
 // ExplanationClean deletes what was requested more than keep ago, and what exceeds the newest maxRequests requests and a
-// tenth as many queries of each kind. It deletes in steps, and nothing while another server cleans.
-func (s *Store) ExplanationClean(ctx context.Context, keep time.Duration, maxRequests int64) error {
+// tenth as many queries of each kind. It deletes in steps. isDone is false if another server cleaned meanwhile: that
+// server may keep more.
+func (s *Store) ExplanationClean(ctx context.Context, keep time.Duration, maxRequests int64) (isDone bool, err error) {
 	steps := []func(context.Context, db.DBTX) (int64, error){
 		func(ctx context.Context, on db.DBTX) (int64, error) {
 			return s.queries.ExplanationRequestClean(ctx, on, maxRequests, keep.Seconds(), cleanStep)
@@ -136,6 +147,7 @@ func (s *Store) ExplanationClean(ctx context.Context, keep time.Duration, maxReq
 			return s.queries.ExplanationClean(ctx, on, (maxRequests+9)/10, keep.Seconds(), cleanStep)
 		},
 	}
+	isDone = true
 	for _, step := range steps {
 		for deleted := int64(cleanStep); deleted == cleanStep; {
 			err := s.withExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) (err error) {
@@ -143,12 +155,16 @@ func (s *Store) ExplanationClean(ctx context.Context, keep time.Duration, maxReq
 				return err
 			})
 			if err != nil {
-				return err
+				return false, err
 			}
+			isDone = isDone && deleted != anotherCleans
 		}
 	}
-	return nil
+	return isDone, nil
 }
+
+// anotherCleans is the number of deleted rows that a statement returns while another server cleans.
+const anotherCleans = -1
 
 // RecordedResult is a request with an empty result, and its query with the explanation.
 type RecordedResult struct {

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -185,8 +186,8 @@ func TestExplain_Clean_KeepsNewestWithinBounds(t *testing.T) {
 			t.Parallel()
 			cloud := newExplanations(t)
 			s := openExplanations(t, cloud)
-			if err := s.ExplanationClean(t.Context(), c.keep, c.rows); err != nil {
-				t.Fatal(err)
+			if isDone, err := s.ExplanationClean(t.Context(), c.keep, c.rows); err != nil || !isDone {
+				t.Fatalf("done = %v, %v, want true", isDone, err)
 			}
 			var requests, candidates, claims int
 			var oldest bool
@@ -217,8 +218,8 @@ func TestExplain_CleanByTwoServers_DoesNotWait(t *testing.T) {
 	for range 2 {
 		s := openExplanations(t, cloud)
 		group.Go(func() {
-			if err := s.ExplanationClean(t.Context(), 0, 1); err != nil {
-				t.Error(err)
+			if isDone, err := s.ExplanationClean(t.Context(), 0, 1); err != nil || isDone {
+				t.Errorf("done = %v, %v, want false", isDone, err)
 			}
 		})
 	}
@@ -226,6 +227,74 @@ func TestExplain_CleanByTwoServers_DoesNotWait(t *testing.T) {
 	var left int
 	if err := cloud.Pool.QueryRow(t.Context(), "SELECT count(*) FROM explanation_requests").Scan(&left); err != nil || left != 30_000 {
 		t.Errorf("requests = %d, %v, want all, because another server cleans", left, err)
+	}
+}
+
+// TestExplain_CleanDuringRecord_SkipsRow cleans while a server counts requests in the oldest row. A wait for that row would
+// be a deadlock if the server then needed one that the cleaning has locked.
+func TestExplain_CleanDuringRecord_SkipsRow(t *testing.T) {
+	t.Parallel()
+	cloud := newExplanations(t)
+	s := openExplanations(t, cloud)
+	tx, err := cloud.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }() // it changes nothing
+	if _, err := tx.Exec(t.Context(), "UPDATE explanations SET requests = requests + 1 WHERE question = 'resources=VCPU:300'"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if isDone, err := s.ExplanationClean(ctx, 0, 0); err != nil || !isDone {
+		t.Fatalf("done = %v, %v, want true", isDone, err)
+	}
+	var left []string
+	if err := cloud.Pool.QueryRow(t.Context(), "SELECT array_agg(question) FROM explanations").Scan(&left); err != nil || !slices.Equal(left, []string{"resources=VCPU:300"}) {
+		t.Errorf("left = %v, %v, want the locked row", left, err)
+	}
+}
+
+// millionExplanations adds a million requests and 100,000 explanations of the last day.
+const millionExplanations = `
+INSERT INTO explanations (digest, window_start, kind, api, microversion, question, options, reason, requests, first_asked_at, last_asked_at)
+SELECT decode(lpad(to_hex(n), 64, '0'), 'hex'), now(), 'candidates', 'placement', '1.36', 'resources=VCPU:' || n, '{}', 'no_tree', 10, asked.at, asked.at
+FROM generate_series(1, 100000) AS n, LATERAL (SELECT now() - n * interval '500 milliseconds') AS asked (at);
+INSERT INTO explanation_requests SELECT gen_random_uuid(), NULL, e.id, e.last_asked_at FROM explanations AS e, generate_series(1, 10);
+ANALYZE explanations, explanation_requests;`
+
+// TestExplain_MillionRequests_CleanedByTwoServers has two servers clean at the same time. Neither waits for the other, so
+// that each may see the other's lock; both together keep the bounds.
+func TestExplain_MillionRequests_CleanedByTwoServers(t *testing.T) {
+	t.Parallel()
+	cloud := dbtest.New(t)
+	if _, err := cloud.Pool.Exec(t.Context(), millionExplanations); err != nil {
+		t.Fatal(err)
+	}
+	const rows = 100_000
+	var group sync.WaitGroup
+	for range 2 {
+		s := openExplanations(t, cloud)
+		group.Go(func() {
+			for isDone := false; !isDone; {
+				var err error
+				if isDone, err = s.ExplanationClean(t.Context(), 24*time.Hour, rows); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	var requests, explanations int
+	var newest bool
+	if err := cloud.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM explanation_requests), (SELECT count(*) FROM explanations),
+		NOT EXISTS (SELECT FROM explanation_requests AS r LEFT JOIN explanations AS e ON e.id = r.explanation_id WHERE e.id IS NULL)`).
+		Scan(&requests, &explanations, &newest); err != nil {
+		t.Fatal(err)
+	}
+	if requests != rows || explanations != rows/10 || !newest {
+		t.Errorf("kept = %d requests of %d explanations, all of them kept: %v; want the newest %d of %d", requests, explanations, newest, rows, rows/10)
 	}
 }
 

@@ -306,7 +306,10 @@ func TestLocks_AllocationsOfNodes_LeaveConnectionsToOtherWrites(t *testing.T) {
 	long, end := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer end()
 	for _, member := range batch {
-		go func() { decided <- b.NodeAllocationProcess(long, member.UUID, "me") }()
+		go func() {
+			_, err := b.NodeAllocationProcess(long, member.UUID, "me")
+			decided <- err
+		}()
 	}
 	b.await("two decisions wait", waitersReach, 2)
 	soon, done := context.WithTimeout(t.Context(), 10*time.Second)

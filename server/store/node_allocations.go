@@ -129,13 +129,16 @@ func (r *NodeAllocationRequest) candidates() []uuid.UUID {
 }
 
 // NodeAllocationProcess chooses a node for a node allocation, if it is still pending and belongs to the conductor. It
-// returns no result: use NodeAllocationShow.
-func (s *Store) NodeAllocationProcess(ctx context.Context, id uuid.UUID, conductor string) error {
+// returns the result only of a failure, use NodeAllocationShow: for each node allocation, of a batch too, that is in
+// error for want of a node, the reason (class, busy, owner, candidate_nodes, traits or claimed).
+func (s *Store) NodeAllocationProcess(ctx context.Context, id uuid.UUID, conductor string) (failed []string, err error) {
 	kind := nodeWrite
 	kind.Background = true
-	return s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error {
-		return s.queries.NodeAllocationProcess(ctx, to, id, conductor)
+	err = s.retryWrite(ctx, kind, func(to *pgxpool.Pool) (err error) {
+		failed, err = s.queries.NodeAllocationProcess(ctx, to, id, conductor)
+		return err
 	})
+	return failed, err
 }
 
 // NodeAllocationUpdate calls change to edit name and extra, and writes them if they differ. If another transaction

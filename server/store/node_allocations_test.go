@@ -114,7 +114,7 @@ func (b *bundle) asked(request store.NodeAllocationRequest) store.NodeAllocation
 
 // processed decides a node allocation and returns the result.
 func (b *bundle) processed(ctx context.Context, id uuid.UUID, conductor string) (store.NodeAllocation, error) {
-	if err := b.NodeAllocationProcess(ctx, id, conductor); err != nil {
+	if _, err := b.NodeAllocationProcess(ctx, id, conductor); err != nil {
 		return store.NodeAllocation{}, err
 	}
 	return b.NodeAllocationShow(ctx, id.String())

@@ -236,7 +236,8 @@ func (m *nodeMachine) decide(ctx context.Context, t *rapid.T) {
 	pending = slices.DeleteFunc(pending, func(id uuid.UUID) bool { return m.asked[id].state != "allocating" })
 	id := anyOf(t, pending, []uuid.UUID{m.one(t)}, "pending")
 	asked := m.asked[id]
-	m.must(m.NodeAllocationProcess(ctx, id, "me"))
+	_, err := m.NodeAllocationProcess(ctx, id, "me")
+	m.must(err)
 	if asked == nil || asked.state != "allocating" {
 		m.tally.note("decide", "nothing")
 		return

@@ -192,6 +192,10 @@ func TestNodeAllocation_ConsumerExistsInPlacement_EndsInError(t *testing.T) {
 	if got := gets(done); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	b.must(b.NodeAllocationRetry(ctx, done.UUID.String(), "me"))
+	if reasons, err := b.NodeAllocationProcess(ctx, done.UUID, "me"); err != nil || len(reasons) > 0 {
+		t.Errorf("reasons = %v, %v", reasons, err)
+	}
 	b.must(b.NodeAllocationDelete(ctx, done.UUID.String()))
 	if got := b.used(host); got != 3 {
 		t.Errorf("used by the server = %d", got)

@@ -1,6 +1,8 @@
 -- Assigns a node to an allocation, or returns the reason why it cannot.
 --
--- Null: the allocation has a node, or is no longer pending. A text: the reason.
+-- Null: the allocation has a node, or is no longer pending. A text: the stage that no node passes (see
+-- node_allocation_failure_reason; empty if a consumer or an instance with its UUID is the reason), a colon,
+-- a space, and the reason.
 --
 -- It tries the node with the name of the allocation, then nodes that match, from a random position to the
 -- end and then from the start to that position, without waiting for locks. If other transactions had locked
@@ -97,13 +99,13 @@ BEGIN
     RETURN node_allocation_failure_reason(p_allocation, p_unit, p_allocation.extended);
 EXCEPTION
     WHEN SQLSTATE 'PL050' THEN
-        RETURN format('Consumer %s has allocations in Placement already', p_allocation.uuid);
+        RETURN format(': Consumer %s has allocations in Placement already', p_allocation.uuid);
     WHEN unique_violation THEN
         GET STACKED DIAGNOSTICS v_constraint = CONSTRAINT_NAME;
         IF v_constraint <> 'nodes_instance_uuid_key' THEN
             RAISE;
         END IF;
-        RETURN format('Unexpected exception during allocation: Instance %s is already associated with a node',
+        RETURN format(': Unexpected exception during allocation: Instance %s is already associated with a node',
             p_allocation.uuid);
 END
 $$;

@@ -176,9 +176,15 @@ FROM inventories AS inventory WHERE inventory.class_id = @class_id::int;
 SELECT
     ARRAY(
         SELECT class.name FROM resource_classes AS class
-        WHERE EXISTS (SELECT FROM inventories AS inventory WHERE inventory.class_id = class.id OFFSET 0) ORDER BY class.name
+        WHERE EXISTS (
+            SELECT FROM inventories AS inventory WHERE inventory.class_id = class.id ORDER BY inventory.free LIMIT 1 -- an order, so that no plan scans
+        )
+        ORDER BY class.name
     )::text[] AS classes,
     ARRAY(
         SELECT trait.name FROM traits AS trait
-        WHERE EXISTS (SELECT FROM provider_traits AS member WHERE member.trait_id = trait.id OFFSET 0) ORDER BY trait.name
+        WHERE EXISTS (
+            SELECT FROM provider_traits AS member WHERE member.trait_id = trait.id ORDER BY member.root_id, member.provider_id LIMIT 1
+        )
+        ORDER BY trait.name
     )::text[] AS traits;

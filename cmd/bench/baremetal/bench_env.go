@@ -166,7 +166,8 @@ func (p *benchEnv) byStore(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	return p.runClients(ctx, func(ctx context.Context, n int) error {
-		return p.store.NodeAllocationProcess(ctx, made[n], idleConductor)
+		_, err := p.store.NodeAllocationProcess(ctx, made[n], idleConductor)
+		return err
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/cors"
+	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/postgres"
 )
 
@@ -55,6 +56,9 @@ func newTested(t *testing.T, change func(*postgres.Options, *server.Options)) *t
 	change(&opening, &options)
 	started := servertest.New(t, servertest.Options{DB: made.db, Store: opening, StandardNames: true, Server: func(defaults *server.Options) {
 		options.Store = defaults.Store
+		options.Placement.Explanations = explainlog.New(explainlog.Options{
+			Store: defaults.Store, Log: log, Settings: explainlog.Settings{Keep: time.Hour, Rows: 1000},
+		})
 		*defaults = options
 	}})
 	made.conduct(started.Store, log)

@@ -43,6 +43,7 @@ var named = map[string][]string{
 	"{name}": {"CUSTOM_GOLD", "CUSTOM_BAREMETAL", "VCPU", "HW_CPU_X86_VMX"}, "{trait}": {"CUSTOM_GOLD", "HW_CPU_X86_VMX"},
 	"{node}": append([]string{"rack-1", "rack-7"}, nodes...), "{port}": ports, "{allocation}": {"instance-1", "web-1", consumers[0], consumers[1]},
 	"{hostname}": conductors, "{driver}": drivers,
+	"{request_id}": {"req-6b6837d1-5af3-4138-b4ed-e0275c3efda4", "req-6b6837d1", "6b6837d1-5af3-4138-b4ed-e0275c3efda4"},
 }
 
 var placeholder = regexp.MustCompile(`\{[^}]+\}`)

@@ -14,6 +14,14 @@ type step struct{ method, target, body string }
 // ready sets new nodes to available without waiting for a conductor.
 const ready = "UPDATE nodes SET provision_state = 'available', power_state = 'power off', revision = revision + 1 WHERE provision_state = 'enroll'"
 
+// recorded records a request without candidates, which is not explained.
+const recorded = `WITH one AS (
+	INSERT INTO explanations (digest, window_start, kind, api, microversion, question, options, reason, requests, first_asked_at, last_asked_at)
+	VALUES ('\x00', '2026-01-01Z', 'candidates', 'placement', '1.36', 'resources=VCPU:8', '{}', 'no_tree', 1, now(), now())
+	ON CONFLICT DO NOTHING RETURNING id
+) INSERT INTO explanation_requests (request_id, explanation_id, asked_at) SELECT '6b6837d1-5af3-4138-b4ed-e0275c3efda4', one.id, now() FROM one
+ON CONFLICT DO NOTHING`
+
 // furnishing are the requests that create the resources of the random requests. The last node,
 // rack-7, is the node in the examples of the documents.
 var furnishing = func() (steps []step) {
@@ -37,7 +45,7 @@ var furnishing = func() (steps []step) {
 	for i, id := range ports {
 		steps = append(steps, step{"POST", "/v1/ports", fmt.Sprintf(`{"uuid": %q, "node_uuid": %q, "address": "52:54:00:00:01:0%d"}`, id, nodes[i], i)})
 	}
-	return append(steps, step{"", "", ready}, step{"POST", "/v1/allocations", `{"resource_class": "baremetal", "name": "instance-1"}`},
+	return append(steps, step{"", "", ready}, step{"", "", recorded}, step{"POST", "/v1/allocations", `{"resource_class": "baremetal", "name": "instance-1"}`},
 		step{"POST", "/v1/allocations", fmt.Sprintf(`{"resource_class": "baremetal", "uuid": %q}`, consumers[0])})
 }()
 
@@ -46,8 +54,8 @@ var furnishing = func() (steps []step) {
 func (s *tested) furnish() (refused string) {
 	s.t.Helper()
 	for _, one := range furnishing {
-		if one.body == ready {
-			if _, err := s.db.Pool.Exec(s.t.Context(), ready); err != nil {
+		if one.method == "" {
+			if _, err := s.db.Pool.Exec(s.t.Context(), one.body); err != nil {
 				refused = err.Error()
 			}
 			continue
