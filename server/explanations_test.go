@@ -103,7 +103,7 @@ func TestExplain_EmptyResult_ShownByItsIDs(t *testing.T) {
 		var ids []string
 		for _, one := range shown {
 			ids = append(ids, one.RequestID)
-			if *one.GlobalRequestID != global || one.Explanation.Summary != "of "+one.Question || one.Explanation.Reason != "no_tree" ||
+			if *one.GlobalRequestID != global || one.Explanation.Summary != "of "+one.Question || one.Explanation.Reason != "amount" ||
 				one.MadeAt == nil || one.SameQuestion.Requests != 1 || one.Options["strategy"] != "depth-first" {
 				t.Errorf("shown = %+v, want its explanation", one)
 			}
@@ -257,7 +257,7 @@ func TestExplain_DatabaseReadOnly_AnswersDoNotChange(t *testing.T) {
 	recorder.Close(t.Context())
 	metrics := s.get("/metrics", "placement 1.39").Body.String()
 	for _, line := range []string{
-		`berth_allocation_candidates_empty_total{reason="no_tree"} 5`, `berth_allocation_candidates_empty_total{reason="together"} 0`,
+		`berth_allocation_candidates_empty_total{reason="amount"} 5`, `berth_allocation_candidates_empty_total{reason="together"} 0`,
 		`berth_explanations_dropped_total{why="database"} 5`, `berth_explanations_dropped_total{why="queue"} 0`,
 		`berth_explanations_dropped_total{why="rate"} 0`, `berth_explanations_total{when="lookup"} 0`,
 	} {
