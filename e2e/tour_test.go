@@ -49,10 +49,14 @@ func steps(t *testing.T, text string) (blocks []tourBlock) {
 	return blocks
 }
 
-var anyUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+var (
+	anyUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	anyTime = regexp.MustCompile(`\b\d\d:\d\d:\d\d\b|explained \d+ s later`)
+)
 
-// masked replaces every UUID that differs between runs. The pages choose UUIDs that begin with c0ffee00.
+// masked replaces what differs between runs: times, and every UUID that the pages do not choose. Theirs begin with c0ffee00.
 func masked(output string) string {
+	output = anyTime.ReplaceAllString(output, "…")
 	return anyUUID.ReplaceAllStringFunc(output, func(found string) string {
 		if strings.HasPrefix(found, "c0ffee00-") {
 			return found

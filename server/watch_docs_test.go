@@ -103,9 +103,17 @@ func queries(t *testing.T) map[string]string {
 	}
 	for _, rule := range alerts(t) {
 		found["alert "+rule.Alert] = rule.Expr
+		for name, text := range rule.Annotations {
+			for i, query := range annotationQuery.FindAllStringSubmatch(text, -1) {
+				found[fmt.Sprintf("%s of alert %s, query %d", name, rule.Alert, i)] = strings.ReplaceAll(query[1], "%q", `"berth"`)
+			}
+		}
 	}
 	return found
 }
+
+// annotationQuery matches a query in the template of an annotation.
+var annotationQuery = regexp.MustCompile(`printf "([^"]*)"[^}|]*\| query`)
 
 type alertRule struct {
 	Alert, Expr, For    string
