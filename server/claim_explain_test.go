@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,16 +52,7 @@ func (s *explaining) send(method, target, version string, body any, headers ...s
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r := httptest.NewRequest(method, target, strings.NewReader(string(encoded)))
-	r.Header.Set("X-Auth-Token", "admin")
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("OpenStack-API-Version", version)
-	for pair := range slices.Chunk(headers, 2) {
-		r.Header.Set(pair[0], pair[1])
-	}
-	w := httptest.NewRecorder()
-	s.Handler.ServeHTTP(w, r)
-	return w
+	return s.sendText(method, target, string(encoded), version, headers...)
 }
 
 // must fails the test unless a request has succeeded.

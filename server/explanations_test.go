@@ -53,8 +53,14 @@ func newExplaining(t *testing.T, db *dbtest.DB, keep time.Duration) *explaining 
 
 // get sends a request, with headers as pairs.
 func (s *explaining) get(target, version string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, target, nil)
+	return s.sendText(http.MethodGet, target, "", version, headers...)
+}
+
+// sendText sends a request with a JSON body, with headers as pairs.
+func (s *explaining) sendText(method, target, body, version string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Header.Set("X-Auth-Token", "admin")
+	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("OpenStack-API-Version", version)
 	for pair := range slices.Chunk(headers, 2) {
 		r.Header.Set(pair[0], pair[1])
@@ -208,22 +214,35 @@ func TestExplain_PostgresCrashed_LookupReturns404(t *testing.T) {
 	}
 }
 
-// TestExplain_Tables_ContainNoCaller searches all columns for what identifies a caller.
+// TestExplain_Tables_ContainNoCaller searches all columns for what identifies a caller, after an empty result and a claim
+// that does not fit.
 func TestExplain_Tables_ContainNoCaller(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
 	s := newExplaining(t, db, 24*time.Hour)
-	secrets := []string{"token-5ec7e7", "user-5ec7e7", "project-5ec7e7", "role-5ec7e7", "192.0.2.1", "agent-5ec7e7"}
-	s.get(emptyQuery, "placement 1.39", "X-Auth-Token", secrets[0]+":"+secrets[2], "X-User-Id", secrets[1], "X-Roles", "admin,"+secrets[3],
-		"User-Agent", secrets[5], "X-Forwarded-For", "192.0.2.1")
+	provider, consumer := uuid.NewString(), uuid.NewString()
+	s.sendText(http.MethodPost, "/resource_providers", fmt.Sprintf(`{"name": "host-1", "uuid": %q}`, provider), "placement 1.39")
+	s.sendText(http.MethodPut, "/resource_providers/"+provider+"/inventories",
+		`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}`, "placement 1.39")
+	secrets := []string{"token-5ec7e7", "user-5ec7e7", "project-5ec7e7", "role-5ec7e7", "192.0.2.1", "agent-5ec7e7", "claimed-5ec7e7", "INSTANCE_5EC7E7"}
+	caller := []string{"X-Auth-Token", secrets[0] + ":" + secrets[2], "X-User-Id", secrets[1], "X-Roles", "admin,service," + secrets[3],
+		"User-Agent", secrets[5], "X-Forwarded-For", secrets[4]}
+	s.get("/allocation_candidates?resources=VCPU:8", "placement 1.39", caller...)
+	body := fmt.Sprintf(`{"allocations": {%q: {"resources": {"VCPU": 8}}}, "project_id": %q, "user_id": %q, "consumer_generation": null, "consumer_type": %q}`,
+		provider, secrets[6], secrets[6], secrets[7])
+	if w := s.sendText(http.MethodPut, "/allocations/"+consumer, body, "placement 1.39", caller...); w.Code != http.StatusConflict {
+		t.Fatalf("claim = %d %s, want 409", w.Code, w.Body)
+	}
 	s.log.Close(t.Context())
 	var text string
 	if err := db.Pool.QueryRow(t.Context(), "SELECT string_agg(row::text, '') FROM (SELECT e::text FROM explanations AS e "+
 		"UNION ALL SELECT r::text FROM explanation_requests AS r) AS all_rows (row)").Scan(&text); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(text, "resources=VCPU:4") {
-		t.Fatalf("tables = %s, want the query", text)
+	for _, want := range []string{"resources=VCPU:8", consumer, provider} {
+		if !strings.Contains(text, want) {
+			t.Errorf("tables = %s, want %s", text, want)
+		}
 	}
 	for _, secret := range secrets {
 		if strings.Contains(text, secret) {

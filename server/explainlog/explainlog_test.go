@@ -264,12 +264,12 @@ func TestExplain_QueueFull_CountsDropped(t *testing.T) {
 func TestExplain_AboveRate_CountsDropped(t *testing.T) {
 	t.Parallel()
 	db := dbtest.New(t)
-	l := newLog(t, openStore(t, db.URL), func(o *Options) { o.interval = time.Hour })
-	l.running.Go(l.write)
+	l := newLog(t, openStore(t, db.URL), func(o *Options) { o.interval = time.Second })
 	const sent = 500
 	for range sent {
 		l.Add(record(1))
 	}
+	l.running.Go(l.write)
 	await(t, "an empty queue", func() bool { return len(l.queue) == 0 })
 	l.Close(t.Context())
 	got, rate := recorded(t, db), count(t, l, "berth_explanations_dropped_total", "rate")

@@ -109,22 +109,24 @@ func ParseRequestID(text string) (uuid.UUID, bool) {
 	return id, err == nil
 }
 
-// write writes the records of each interval until Close, and then the rest of the queue.
+// write writes the records of each interval until Close, and then the rest of the queue. It reads the queue once in each
+// interval: a goroutine that waited for each record would cost a request more than all else here.
 func (l *Log) write() {
 	ticks := time.NewTicker(l.interval)
 	defer ticks.Stop()
-	next := newBatch()
 	for {
 		select {
-		case record := <-l.queue:
-			l.collect(next, &record)
 		case <-ticks.C:
+			next := newBatch()
+			for range len(l.queue) {
+				record := <-l.queue
+				l.collect(next, &record)
+			}
 			if len(next.requests) > 0 {
 				_ = l.flush(next) // counted and logged
-				next = newBatch()
 			}
 		case <-l.stopping:
-			l.drain(next)
+			l.drain(newBatch())
 			return
 		}
 	}

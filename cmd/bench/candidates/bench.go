@@ -95,6 +95,9 @@ func (b *bench) cloud(ctx context.Context, of shape, trees int, asked []query) (
 			b.compareAll(ctx, s, rows, at, trees-used)
 		}
 		for _, one := range rows {
+			if one.needsUsage && used == 0 {
+				continue
+			}
 			if at.allButThree && one.limit > few && !one.memory {
 				continue // three trees have fewer candidates: that is the row of the usual limit
 			}

@@ -72,7 +72,7 @@ func (l loader) names(ctx context.Context) error {
 		}
 		traits = append(traits, member.traits...)
 	}
-	traits = append(traits, needle, needleBelow, lowerHalf, upperHalf)
+	traits = append(traits, needle, needleBelow, usedNeedle, lowerHalf, upperHalf)
 	if err := l.run(ctx, "SET work_mem = '256MB'"); err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ FROM resource_providers AS root WHERE root.parent_id IS NULL AND root.id <= $1::
 }
 
 // addRareTraits gives the last tree of all, which is never used up, a trait that no other
-// has, and one to its second provider if it has several.
+// has, and one to its second provider if it has several. The root of the first tree, which is used up first, gets another.
 func (l loader) addRareTraits(ctx context.Context) error {
 	return l.run(ctx, `
 INSERT INTO provider_traits (provider_id, trait_id)
@@ -227,5 +227,8 @@ SELECT provider.id, trait.id
 FROM bench.trees AS tree
     JOIN resource_providers AS provider ON provider.id IN (tree.root_id, tree.root_id + 1) AND provider.root_id = tree.root_id
     JOIN traits AS trait ON trait.name = CASE WHEN provider.id = tree.root_id THEN $2 ELSE $3 END
-WHERE tree.rank = $1`, l.trees, needle, needleBelow)
+WHERE tree.rank = $1
+UNION ALL
+SELECT tree.root_id, trait.id FROM bench.trees AS tree, traits AS trait WHERE tree.rank = 1 AND trait.name = $4`,
+		l.trees, needle, needleBelow, usedNeedle)
 }

@@ -28,6 +28,8 @@ type query struct {
 	extended bool
 	// memoryOnly measures nothing but the memory.
 	memoryOnly bool
+	// needsUsage excludes clouds in which nothing is used up.
+	needsUsage bool
 }
 
 const (
@@ -65,6 +67,7 @@ func flatQueries() []query {
 		{name: "flat-random", shape: "flat", text: flat, limit: few, limits: []int{hundred, many}, found: perTree(1), random: true},
 		{name: "flat-needle", shape: "flat", text: flatText + "&required=" + needle, limit: few, found: always(1)},
 		{name: "flat-nothing", shape: "flat", text: "resources=VCPU:1000,DISK_GB:10,MEMORY_MB:256", limit: few, found: always(0)},
+		{name: "flat-full-needle", shape: "flat", text: flatText + "&required=" + usedNeedle, limit: few, found: always(0), needsUsage: true},
 		{name: "flat-halves", shape: "flat", text: flatText + "&required=" + lowerHalf + "," + upperHalf, limit: few, found: always(0)},
 	}
 }

@@ -43,9 +43,10 @@ const (
 	traitOfNUMA   = "CUSTOM_NUMA_ROOT" // every NUMA node has it
 	needle        = "CUSTOM_NEEDLE"    // one root has it
 	needleBelow   = "CUSTOM_NEEDLE_BELOW"
-	lowerHalf     = "CUSTOM_LOWER_HALF" // every other root has it
-	upperHalf     = "CUSTOM_UPPER_HALF" // the others have it
-	firstNUMA     = "CUSTOM_NUMA_FIRST" // the first NUMA node of every tree has it
+	usedNeedle    = "CUSTOM_USED_NEEDLE" // the root that is used up first has it
+	lowerHalf     = "CUSTOM_LOWER_HALF"  // every other root has it
+	upperHalf     = "CUSTOM_UPPER_HALF"  // the others have it
+	firstNUMA     = "CUSTOM_NUMA_FIRST"  // the first NUMA node of every tree has it
 	secondNUMA    = "CUSTOM_NUMA_SECOND"
 	sharing       = "MISC_SHARES_VIA_AGGREGATE"
 	hostsPerShare = 100
