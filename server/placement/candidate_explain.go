@@ -64,10 +64,15 @@ func (s *candidateSearching) start(ctx context.Context) (*candidateStream, error
 	}
 	stream.close()
 	s.reason = s.emptyReason(ctx, s.found)
-	if leave := request.From(ctx).Leave; leave != nil {
-		leave() // an explanation is no part of the search, which the limits bound
-	}
+	leaveSearch(ctx)
 	return s.startExplained(ctx)
+}
+
+// leaveSearch gives back the place of the request: an explanation is no part of the search, which the limits bound.
+func leaveSearch(ctx context.Context) {
+	if leave := request.From(ctx).Leave; leave != nil {
+		leave()
+	}
 }
 
 // list searches as without an explanation.
@@ -89,48 +94,67 @@ func (s *candidateSearching) encode(found *candidates.Result, explanation func(c
 // the explanation has the short form.
 func (s *candidateSearching) startExplained(ctx context.Context) (*candidateStream, error) {
 	leave, entered := s.explanations.Maker().Enter(ctx, explainlog.OnRequest)
-	if !entered {
-		return s.list(ctx, func(count int) []byte {
-			if count > 0 && s.explains == explainEmpty {
-				return []byte("null")
-			}
-			_ = s.found.Close() // it is complete
-			if s.reason == "" && count == 0 {
-				s.reason = s.emptyReason(ctx, s.found)
-			}
-			reason := s.reason
-			if count > 0 {
-				reason = explain.Fits
-			}
-			return s.keep(explain.Short(explainlog.Candidates, reason), count)
-		})
+	switch {
+	case !entered && s.explains == explainEmpty:
+		return s.startEmpty()
+	case !entered:
+		return s.list(ctx, func(count int) []byte { return s.short(ctx, count) })
 	}
 	leave = sync.OnceFunc(leave)
+	stream, err := s.startInSnapshot(ctx, leave)
+	if err == nil {
+		stream.leave = leave
+		return stream, nil
+	}
+	leave()
+	if s.explains == explainEmpty && ctx.Err() == nil {
+		logUnexplained(ctx, err)
+		return s.startEmpty()
+	}
+	return nil, err
+}
+
+// startInSnapshot searches in a snapshot, and explains the result. It calls leave after the explanation.
+func (s *candidateSearching) startInSnapshot(ctx context.Context, leave func()) (*candidateStream, error) {
 	found, err := s.search.ListInSnapshot(ctx, s.asked)
 	if err != nil {
-		leave()
 		return nil, err
 	}
-	stream, err := s.encode(found, func(count int) []byte {
+	return s.encode(found, func(count int) []byte {
 		defer leave()
 		if count > 0 && s.explains == explainEmpty {
 			return []byte("null")
 		}
+		leaveSearch(ctx)
 		return s.keep(s.explain(ctx, found, count), count)
 	})
-	if err != nil {
-		leave()
-		return nil, err
+}
+
+// startEmpty encodes the empty result of a search that has ended, with the short form of its explanation.
+func (s *candidateSearching) startEmpty() (*candidateStream, error) {
+	empty := candidateSource{
+		func(func(*candidates.Candidate, error) bool) {}, func(func(*candidates.ProviderSummary, error) bool) {},
+		func() error { return nil },
 	}
-	stream.leave = leave
-	return stream, nil
+	return startCandidates(empty, s.shape, s.asked.Groups, func(int) []byte {
+		return s.keep(explain.Short(explainlog.Candidates, s.reason), 0)
+	})
+}
+
+// short returns the short form of the explanation of a complete result.
+func (s *candidateSearching) short(ctx context.Context, count int) []byte {
+	if count > 0 {
+		return s.keep(explain.Short(explainlog.Candidates, explain.Fits), count)
+	}
+	_ = s.found.Close() // it is complete
+	return s.keep(explain.Short(explainlog.Candidates, s.emptyReason(ctx, s.found)), count)
 }
 
 // explain explains a result in its snapshot.
 func (s *candidateSearching) explain(ctx context.Context, found *candidates.Result, count int) *explain.Explanation {
 	begun := time.Now()
 	question := explainedQuestion(s.values, s.asked)
-	question.Found = count
+	question.Found, question.Reason = count, s.reason
 	made, err := s.explainer.Explain(ctx, found.Snapshot(), question, s.explanations.Timeout)
 	if err != nil {
 		logUnexplained(ctx, err)

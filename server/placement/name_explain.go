@@ -41,6 +41,7 @@ func (o *operations) explainNames(ctx context.Context, violation *store.RuleViol
 	default:
 		return nil
 	}
+	leaveSearch(ctx)
 	_, err := o.explanations.Maker().Make(ctx, explainlog.OnRequest, func(ctx context.Context) (*explain.Explanation, error) {
 		ctx, cancel := context.WithTimeout(ctx, o.explanations.Timeout)
 		defer cancel()
@@ -52,8 +53,7 @@ func (o *operations) explainNames(ctx context.Context, violation *store.RuleViol
 		for i := range known {
 			names[i] = known[i].Name
 		}
-		explain.AddSimilar(made.Conflicts, names)
-		return &explain.Explanation{}, nil // the result is made
+		return &explain.Explanation{}, explain.AddSimilar(ctx, made.Conflicts, names) // the result is made
 	})
 	if err != nil {
 		logUnexplained(ctx, err)
