@@ -56,9 +56,7 @@ func (c *Result) Snapshot() *postgres.Snapshot { return c.search.snapshot }
 
 // Close cancels a page in progress and releases the connection.
 func (c *Result) Close() error {
-	if sent := c.search.sent; sent != nil {
-		_ = sent.Close() // its results are not needed
-	}
+	c.search.closeSent()
 	if c.found != nil && !slices.Contains(c.used.pages, c.found) {
 		c.used.pages = append(c.used.pages, c.found)
 	}

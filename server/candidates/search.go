@@ -194,6 +194,14 @@ func (s *candidateSearch) send(wanted int) (*pendingPage, error) {
 // while the search combines and yields this one.
 func (s *candidateSearch) prefetchesNextPage() bool { return s.query.Limit == 0 }
 
+// closeSent ends the query of a prefetched page, whose results are not needed.
+func (s *candidateSearch) closeSent() {
+	if s.sent != nil {
+		_ = s.sent.Close()
+		s.sent = nil
+	}
+}
+
 // receive returns a page, and sends the query for the next one if it prefetches.
 func (s *candidateSearch) receive(sent *pendingPage) (*page, error) {
 	s.sent = nil

@@ -3,6 +3,7 @@ package candidates
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/berthd/berth/server/postgres"
@@ -23,26 +24,72 @@ func (s *Search) TreesWithCandidates(ctx context.Context, in *postgres.Snapshot,
 		return nil, err
 	}
 	search.leads = leads{given: roots, named: true, paired: true}
-	walk := search.newWalk()
-	for {
-		p, err := search.next(0)
-		if p == nil || err != nil {
+	defer search.closeSent()
+	first, err := search.next(0)
+	for root, err := range made.trees(first, err) {
+		if err != nil {
 			return with, err
 		}
-		for i := range p.leads {
-			made.builder.forget()
-			tree := made.builder.build(p, p.leads[i].root)
-			if tree == nil {
-				continue
+		with = append(with, root)
+	}
+	return with, nil
+}
+
+// TreeForEachGroup returns the root of a tree in which each group by itself finds a provider. found is false if there is none,
+// or if the search lasts until a time.
+func (s *Search) TreeForEachGroup(ctx context.Context, in *postgres.Snapshot, query Query, until time.Time) (root int64, found bool, err error) {
+	alone := query.eachGroupAlone()
+	alone.Randomize, alone.BreadthFirst = false, false
+	search := s.newSearch(ctx, &alone, nil)
+	search.snapshot, search.until, search.isAside = in, until, true
+	made, err := beginIn(search)
+	if err == nil {
+		for root, err = range made.trees(made.found, nil) {
+			return root, err == nil, ignoreEnd(err)
+		}
+	}
+	return 0, false, ignoreEnd(err)
+}
+
+// ignoreEnd returns an error unless it is the end of the time of a search.
+func ignoreEnd(err error) error {
+	if errors.Is(err, errOutOfTime) {
+		return nil
+	}
+	return err
+}
+
+// trees yields the roots of the trees with candidates, from a page on. An error ends the sequence.
+func (c *Result) trees(p *page, err error) iter.Seq2[int64, error] {
+	return func(yield func(int64, error) bool) {
+		if p == nil && err == nil {
+			return
+		}
+		walk := c.search.newWalk()
+		for ; p != nil && err == nil; p, err = c.search.next(c.search.query.Limit) {
+			for i := range p.leads {
+				c.builder.forget()
+				tree := c.builder.build(p, p.leads[i].root)
+				if tree == nil {
+					continue
+				}
+				walk.reset(tree)
+				isFound := walk.next()
+				if err = walk.err; err != nil {
+					break
+				}
+				if isFound && !yield(p.leads[i].root, nil) {
+					return
+				}
 			}
-			if walk.reset(tree); walk.next() {
-				with = append(with, p.leads[i].root)
-			}
-			if walk.err != nil {
-				return with, walk.err
+			p.release()
+			if err != nil {
+				break
 			}
 		}
-		p.release()
+		if err != nil {
+			yield(0, err)
+		}
 	}
 }
 
@@ -59,8 +106,5 @@ func (s *Search) CountIn(ctx context.Context, in *postgres.Snapshot, query Query
 			return true
 		})
 	}
-	if errors.Is(err, errOutOfTime) {
-		return count, false, nil
-	}
-	return count, err == nil, err
+	return count, err == nil, ignoreEnd(err)
 }

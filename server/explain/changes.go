@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/candidates"
-	"github.com/berthd/berth/server/store"
 )
 
 // change is a relaxation, with the changed queries to try: of an amount one for each smaller amount.
@@ -21,9 +20,19 @@ type change struct {
 	root  int
 }
 
+// try is a changed query, which exists only while it is tried: a change can have many, each with all groups.
 type try struct {
 	to    int64
-	query candidates.Query
+	query func() candidates.Query
+}
+
+// tryOf returns the try of a query that is edited.
+func tryOf(of *candidates.Query, edit func(*candidates.Query)) []try {
+	return []try{{query: func() candidates.Query {
+		query := edited(of)
+		edit(&query)
+		return tidy(query)
+	}}}
 }
 
 // noRoot is the root of a change that concerns no root condition.
@@ -47,9 +56,7 @@ func (e *explaining) changes() (all []change) {
 		}
 	}
 	one := func(shown Relaxation, root int, edit func(*candidates.Query)) {
-		query := edited(&e.Query)
-		edit(&query)
-		all = append(all, change{Relaxation: shown, tries: []try{{query: tidy(query)}}, hasPolicy: e.HasPolicy, root: root})
+		all = append(all, change{Relaxation: shown, tries: tryOf(&e.Query, edit), hasPolicy: e.HasPolicy, root: root})
 	}
 	for place, of := range e.r.parts {
 		if !of.suffixed && !of.canSplit {
@@ -107,11 +114,12 @@ func (e *explaining) groupChanges() (all []change) {
 			}
 			done[first] = true
 			each(&e.Query.Groups[first], func(value string, edit func(*candidates.Group)) {
-				query := edited(&e.Query)
-				for _, place := range of.groups {
-					edit(&query.Groups[place])
-				}
-				made := change{Relaxation: Relaxation{Change: "drop", Value: value}, tries: []try{{query: tidy(query)}}, hasPolicy: e.HasPolicy, root: noRoot}
+				made := change{Relaxation: Relaxation{Change: "drop", Value: value}, hasPolicy: e.HasPolicy, root: noRoot}
+				made.tries = tryOf(&e.Query, func(q *candidates.Query) {
+					for _, place := range of.groups {
+						edit(&q.Groups[place])
+					}
+				})
 				if len(of.groups) > 1 {
 					made.Groups = e.r.suffixes(of.groups)
 				}
@@ -186,19 +194,24 @@ func (e *explaining) amountChange(i, at int) change {
 		hasPolicy:  e.HasPolicy, parts: []int{i}, root: noRoot,
 	}
 	for _, to := range amounts {
-		query := edited(&e.Query)
-		for _, place := range of.groups {
-			resources := slices.Clone(query.Groups[place].Resources)
-			for j := range resources {
-				if resources[j].Class == one.Class {
-					resources[j] = store.Amount{Class: one.Class, Amount: to}
-				}
-			}
-			query.Groups[place].Resources = resources
-		}
-		made.tries = append(made.tries, try{to, query})
+		made.tries = append(made.tries, try{to, func() candidates.Query { return withAmount(&e.Query, of.groups, one.Class, to) }})
 	}
 	return made
+}
+
+// withAmount returns the query with another amount of a class in some groups.
+func withAmount(of *candidates.Query, groups []int, class string, to int64) candidates.Query {
+	query := edited(of)
+	for _, place := range groups {
+		resources := slices.Clone(query.Groups[place].Resources)
+		for i := range resources {
+			if resources[i].Class == class {
+				resources[i].Amount = to
+			}
+		}
+		query.Groups[place].Resources = resources
+	}
+	return query
 }
 
 // tidy removes the groups without resources that have no other constraint, and below berth 1.1 those that no same_subtree

@@ -31,6 +31,8 @@ type Question struct {
 	HasPolicy bool
 	// Found is how many candidates the search found in the snapshot of the explanation.
 	Found int
+	// Reason is why it found none, if that is known. An explanation that cannot find out has it.
+	Reason Reason
 }
 
 // explaining is an explanation while it is made.
@@ -91,8 +93,8 @@ func (e *explaining) explain(ctx context.Context) (err error) {
 	e.stages = e.r.combinationStages()
 	e.tally = newTally(e.r, len(e.stages))
 	walked := e.walk(ctx)
-	if walked != nil && e.tally.looked() == 0 {
-		return walked
+	if walked != nil && e.tally.strata[sampled].all == 0 {
+		return walked // the judged trees, if any, stand for no others
 	}
 	e.addSample()
 	e.made.Funnel, e.made.Parts = e.funnel(), e.parts()
@@ -110,15 +112,17 @@ func (e *explaining) reason() Reason {
 	switch {
 	case e.Found > 0:
 		return Fits
-	case e.inTree >= 0:
-		if slices.ContainsFunc(e.made.Conflicts, func(c Conflict) bool { return c.Conflict == "in_tree_unknown" }) {
-			return InTree
-		}
-	case e.missing != "":
+	case e.made.Facts != nil && slices.ContainsFunc(e.made.Conflicts, isUnknownTree):
+		return InTree
+	case e.missing != "" && !e.r.namesTrees():
 		return e.missing
-	}
-	if e.tally != nil && e.tally.met() > 0 {
+	case e.made.Funnel == nil:
+		return cmp.Or(e.Reason, NoTree)
+	case e.tally.met() > 0:
 		return Together
 	}
 	return NoTree
 }
+
+// isUnknownTree reports whether a conflict is about a tree that does not exist.
+func isUnknownTree(c Conflict) bool { return c.Conflict == "in_tree_unknown" }

@@ -103,7 +103,8 @@ func (e *explaining) addFacts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.made.Facts, e.made.Conflicts = []Fact{}, e.treeConflicts()
+	facts := []Fact{}
+	conflicts := e.treeConflicts()
 	for i, row := range rows {
 		one := &all[i]
 		one.fact.Providers, one.fact.More = min(row.Providers, maxCounted), row.Providers > maxCounted
@@ -120,19 +121,14 @@ func (e *explaining) addFacts(ctx context.Context) error {
 				e.unavailable = one
 			}
 		}
-		if err := e.addConflicts(ctx, one); err != nil {
+		found, err := e.conflictsOf(ctx, one)
+		if err != nil {
 			return err
 		}
-		e.made.Facts = append(e.made.Facts, one.fact)
+		facts, conflicts = append(facts, one.fact), append(conflicts, found...)
 	}
+	e.made.Facts, e.made.Conflicts = facts, conflicts
 	return nil
-}
-
-// factOf returns the place of the fact of a thing.
-func (e *explaining) factOf(one *thing) int {
-	return slices.IndexFunc(e.made.Facts, func(f Fact) bool {
-		return f.Kind == one.fact.Kind && f.Name == one.fact.Name && f.Amount == one.fact.Amount
-	})
 }
 
 // classFact fills the fact of a class.
@@ -184,8 +180,8 @@ func (e *explaining) treeConflicts() []Conflict {
 	return conflicts
 }
 
-// addConflicts adds the conflicts of a thing.
-func (e *explaining) addConflicts(ctx context.Context, one *thing) error {
+// conflictsOf returns the conflicts of a thing.
+func (e *explaining) conflictsOf(ctx context.Context, one *thing) (conflicts []Conflict, err error) {
 	fact := &one.fact
 	made := Conflict{Groups: e.r.suffixes(one.groups), Name: fact.Name}
 	switch {
@@ -201,7 +197,7 @@ func (e *explaining) addConflicts(ctx context.Context, one *thing) error {
 	if made.Conflict == "class_not_offered" || one.Traits != "" && made.Conflict != "" {
 		inUse, err := e.namesInUse(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		made.Similar = similarToAny(one.anyOf, inUse.Traits)
 		if one.Class != nil {
@@ -209,13 +205,13 @@ func (e *explaining) addConflicts(ctx context.Context, one *thing) error {
 		}
 	}
 	if made.Conflict != "" {
-		e.made.Conflicts = append(e.made.Conflicts, made)
+		conflicts = append(conflicts, made)
 	}
 	if one.isForbidden {
 		made.Conflict = "root_aggregate_forbidden"
-		e.made.Conflicts = append(e.made.Conflicts, made)
+		conflicts = append(conflicts, made)
 	}
-	return nil
+	return conflicts, nil
 }
 
 // namesInUse returns the names of offered classes and of traits that a provider has.

@@ -1,5 +1,7 @@
 package explain
 
+import "context"
+
 // KindNames is the kind of explanations of names that do not exist.
 const KindNames = "names"
 
@@ -7,7 +9,7 @@ const KindNames = "names"
 type Names struct {
 	Kind      string     `json:"kind"`
 	Conflicts []Conflict `json:"conflicts"`
-	// Incomplete reports that the conflicts have no similar names.
+	// Incomplete reports that some conflicts have no similar names.
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
@@ -17,9 +19,14 @@ const (
 	TraitUnknown = "trait_unknown"
 )
 
-// AddSimilar adds the names to each conflict that exist and are similar to its name.
-func AddSimilar(conflicts []Conflict, existing []string) {
+// AddSimilar adds the names to each conflict that exist and are similar to its name. It returns the error of the context if
+// that ends before; the rest of the conflicts has no similar names then.
+func AddSimilar(ctx context.Context, conflicts []Conflict, existing []string) error {
 	for i := range conflicts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		conflicts[i].Similar = similarToAny([]string{conflicts[i].Name}, existing)
 	}
+	return nil
 }

@@ -174,6 +174,11 @@ func (q *question) qualities(group *candidates.Group, suffixed bool) (steps []st
 	return steps
 }
 
+// namesTrees reports whether a group has in_tree.
+func (q *question) namesTrees() bool {
+	return slices.ContainsFunc(q.parts, func(p part) bool { return p.inTree != nil })
+}
+
 // contentOf returns a text that is equal for groups that ask for the same, in any order.
 func contentOf(group *candidates.Group) string {
 	tree := ""

@@ -27,12 +27,15 @@ func (e *explaining) relax(ctx context.Context) error {
 	complete := true
 	e.made.Relaxations, e.made.RelaxationsComplete = []Relaxation{}, &complete
 	base := e.Found
-	if base > 0 {
+	if base > 0 && base < relaxedLimit {
 		var err error
 		if base, _, err = e.count(ctx, e.Query, e.end); err != nil {
 			complete = false
 			return err
 		}
+	}
+	if base >= relaxedLimit {
+		return nil // no change can give more
 	}
 	changes := e.changes()
 	if len(changes) > maxChanges {
@@ -100,22 +103,22 @@ func (e *explaining) try(ctx context.Context, one *change, base int, slice time.
 	}
 	until, allEnded := time.Now().Add(slice), true
 	for i := range one.tries {
-		each := &one.tries[i]
+		query := one.tries[i].query()
 		left := time.Until(until)
 		if left <= 0 {
 			return nil
 		}
-		if len(each.query.CanSplit) > 0 && !each.query.Extended {
-			each.query.Extended, each.query.OnePerTree, one.Needs = true, false, "berth 1.1"
+		if len(query.CanSplit) > 0 && !query.Extended {
+			query.Extended, query.OnePerTree, one.Needs = true, false, "berth 1.1"
 		}
-		count, isAll, err := e.count(ctx, each.query, time.Now().Add(max(left/2, left/time.Duration(len(one.tries)))))
+		count, isAll, err := e.count(ctx, query, time.Now().Add(max(left/2, left/time.Duration(len(one.tries)))))
 		if err != nil {
 			return err
 		}
-		if count > base {
-			one.To, one.Candidates, one.More = each.to, count, count == relaxedLimit || !isAll
-			one.Query, one.isTried = queryText(&each.query, one.hasPolicy), true
-			return nil
+		if count > max(base, one.Candidates) || count > base && isAll {
+			one.To, one.Candidates, one.More = one.tries[i].to, count, count == relaxedLimit || !isAll
+			one.Query, one.isTried = queryText(&query, one.hasPolicy), isAll || count == relaxedLimit
+			return nil // a search that has not ended is tried again, if there is time
 		}
 		allEnded = allEnded && isAll
 	}
@@ -128,7 +131,7 @@ func (e *explaining) canHelp(one *change) bool {
 	if e.tally.met() > 0 || e.inTree >= 0 || one.root != noRoot && e.tally.only[-1-one.root] > 0 {
 		return true
 	}
-	if len(one.tries[0].query.Groups) < len(e.Query.Groups) || len(one.parts) > 1 {
+	if len(one.tries[0].query().Groups) < len(e.Query.Groups) || len(one.parts) > 1 {
 		return true // groups are gone, or several parts of the unsuffixed group change
 	}
 	return slices.ContainsFunc(one.parts, func(part int) bool { return e.tally.only[part] > 0 })

@@ -150,3 +150,35 @@ func TestExplain_RareThings_AreCountedInAnyTime(t *testing.T) {
 		}
 	}
 }
+
+// TestExplain_OneTreeForAllGroups_IsInEverySample queries two traits of many hosts that one host has together, which has too
+// little for both groups. The reason and that tree do not depend on the sample.
+func TestExplain_OneTreeForAllGroups_IsInEverySample(t *testing.T) {
+	t.Parallel()
+	x, pool := newHosts(t)
+	if _, err := postgres.OnPrimary(t.Context(), pool, func(conn *pgxpool.Conn) (any, error) {
+		defer conn.Release()
+		return conn.Exec(t.Context(), `
+			INSERT INTO provider_traits SELECT n, 20002 FROM generate_series(1, 5000) AS n WHERE n % 5 = 1 OR n = 15`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	query := one("CUSTOM_SLOT", 60, "CUSTOM_BLUE")
+	second := one("CUSTOM_SLOT", 60, "CUSTOM_NEVER").Groups[0]
+	query.Groups[0].Suffix, second.Suffix = "_A", "_B"
+	query.Groups = append(query.Groups, second)
+	sampled := 0
+	for range 50 {
+		made := explained(t, x, pool, query, shortTime)
+		if made.Sample == nil || made.Sample.Exact {
+			continue
+		}
+		sampled++
+		if made.Reason != explain.Together || len(made.Nearest) == 0 || made.Nearest[0].Tree.Name != "host-15" || made.Nearest[0].Stage != "sums" {
+			t.Fatalf("explanation = %s %+v %+v, want host-15", made.Summary, made.Sample, made.Nearest)
+		}
+	}
+	if sampled < 25 {
+		t.Errorf("sampled = %d, want 25", sampled)
+	}
+}

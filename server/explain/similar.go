@@ -19,7 +19,7 @@ func similarToAny(names, known []string) []string {
 	for _, other := range known {
 		best := scored{other, -1}
 		for _, name := range names {
-			if distance := editDistance(name, other); isSimilar(name, other, distance) && (best.distance < 0 || distance < best.distance) {
+			if distance, isSimilar := compare(name, other); isSimilar && (best.distance < 0 || distance < best.distance) {
 				best.distance = distance
 			}
 		}
@@ -35,10 +35,16 @@ func similarToAny(names, known []string) []string {
 	return shown
 }
 
-// isSimilar reports whether a name differs from another by few edits, by the order of its words, or by CUSTOM_.
-func isSimilar(name, other string, distance int) bool {
-	return distance <= max(2, len(name)/5) || sortedWords(name) == sortedWords(other) ||
-		strings.TrimPrefix(name, "CUSTOM_") == strings.TrimPrefix(other, "CUSTOM_")
+// compare returns the edit distance of two names, and whether they differ by few edits, by the order of words, or by CUSTOM_.
+// The distance of other names may be missing: names of different lengths need no comparison of their characters.
+func compare(name, other string) (distance int, isSimilar bool) {
+	maxDistance, longer := max(2, len(name)/5), max(len(name), len(other))-min(len(name), len(other))
+	hasSame := longer == 0 && sortedWords(name) == sortedWords(other) || strings.TrimPrefix(name, "CUSTOM_") == strings.TrimPrefix(other, "CUSTOM_")
+	if !hasSame && longer > maxDistance {
+		return 0, false
+	}
+	distance = editDistance(name, other)
+	return distance, hasSame || distance <= maxDistance
 }
 
 func sortedWords(name string) string {

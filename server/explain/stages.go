@@ -97,7 +97,7 @@ func (q *question) hasSums() bool {
 }
 
 // combine evaluates the stages for trees that meet all parts.
-func (e *explaining) combine(ctx context.Context, met []treeResult, in stratum) error {
+func (e *explaining) combine(ctx context.Context, met []treeResult, into *counts) error {
 	isWhole := false
 	for i := range e.stages {
 		stage := &e.stages[i]
@@ -112,7 +112,7 @@ func (e *explaining) combine(ctx context.Context, met []treeResult, in stratum) 
 			met = e.keepPassing(met, with, stage.name)
 			isWhole = stage.isWhole
 		}
-		e.tally.strata[in].afterStages[i] += int64(len(met))
+		into.afterStages[i] += int64(len(met))
 	}
 	return nil
 }

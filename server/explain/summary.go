@@ -129,18 +129,23 @@ func (e *explaining) firstSentence() string {
 	case Fits:
 		return plural(int64(e.Found), "candidate") + choose(e.Found == 1, " was", " were") + " found."
 	case InTree:
-		at := slices.IndexFunc(e.made.Conflicts, func(c Conflict) bool { return c.Conflict == "in_tree_unknown" })
-		return fmt.Sprintf("in_tree names %s, which is no resource provider.", e.made.Conflicts[at].Name)
+		if at := slices.IndexFunc(e.made.Conflicts, isUnknownTree); at >= 0 {
+			return fmt.Sprintf("in_tree names %s, which is no resource provider.", e.made.Conflicts[at].Name)
+		}
 	case Root, Amount, Trait, Aggregate:
-		return e.unavailableSentence()
+		if e.unavailable != nil {
+			return e.unavailableSentence()
+		}
+	case NoTree:
+		if e.made.Funnel != nil {
+			return e.noTreeSentence()
+		}
+	case Together:
+		if e.made.Funnel != nil {
+			return e.togetherSentence()
+		}
 	}
-	if e.made.Funnel == nil {
-		return shortForms[e.made.Reason]
-	}
-	if e.made.Reason == NoTree {
-		return e.noTreeSentence()
-	}
-	return e.togetherSentence()
+	return shortForms[e.made.Reason]
 }
 
 // unavailableSentence is about the first single thing that no provider has.

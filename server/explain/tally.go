@@ -69,17 +69,40 @@ type treeResult struct {
 func newTally(r *resolved, stages int) *tally {
 	t := &tally{r: r, sharers: map[int64][]int{}, most: make([]int64, len(r.parts)), amounts: map[amountKey][]int64{}, only: map[int]int64{}}
 	for i := range t.strata {
-		made := counts{
-			afterRoots: make([]int64, len(r.roots)), afterGroups: make([]int64, len(r.query.Groups)), afterStages: make([]int64, stages),
-			parts: make([]partCounts, len(r.parts)),
-		}
-		for j := range r.parts {
-			steps := len(r.parts[j].steps)
-			made.parts[j] = partCounts{providers: make([]int64, steps), trees: make([]int64, steps)}
-		}
-		t.strata[i] = made
+		t.strata[i] = *newCounts(r, stages)
 	}
 	return t
+}
+
+func newCounts(r *resolved, stages int) *counts {
+	made := &counts{
+		afterRoots: make([]int64, len(r.roots)), afterGroups: make([]int64, len(r.query.Groups)), afterStages: make([]int64, stages),
+		parts: make([]partCounts, len(r.parts)),
+	}
+	for i := range r.parts {
+		steps := len(r.parts[i].steps)
+		made.parts[i] = partCounts{providers: make([]int64, steps), trees: make([]int64, steps)}
+	}
+	return made
+}
+
+// add adds the counts of other trees.
+func (c *counts) add(other *counts) {
+	c.all, c.met = c.all+other.all, c.met+other.met
+	addEach(c.afterRoots, other.afterRoots)
+	addEach(c.afterGroups, other.afterGroups)
+	addEach(c.afterStages, other.afterStages)
+	for i := range c.parts {
+		addEach(c.parts[i].providers, other.parts[i].providers)
+		addEach(c.parts[i].trees, other.parts[i].trees)
+		c.parts[i].splitTrees += other.parts[i].splitTrees
+	}
+}
+
+func addEach(to, other []int64) {
+	for i := range to {
+		to[i] += other[i]
+	}
 }
 
 // number returns a number for all trees: that of the counted ones, and an estimate from the sampled ones.
@@ -97,8 +120,8 @@ func (t *tally) looked() int64 { return t.strata[counted].all + t.strata[sampled
 // met returns the number of trees that meet all root conditions and parts.
 func (t *tally) met() int64 { return t.number(func(c *counts) int64 { return c.met }) }
 
-// add judges the trees of a page, and returns those that meet all parts.
-func (t *tally) add(p *page, roots []int64, in stratum) (met []treeResult) {
+// add judges and counts the trees of a page, and returns those that meet all parts.
+func (t *tally) add(p *page, roots []int64, into *counts) (met []treeResult) {
 	shared := map[int64]bool{}
 	for _, ids := range p.reached {
 		for _, id := range ids {
@@ -110,7 +133,7 @@ func (t *tally) add(p *page, roots []int64, in stratum) (met []treeResult) {
 		if root == nil {
 			continue
 		}
-		if result := t.addTree(root, p.usable(id), shared, &t.strata[in]); result.isMet() {
+		if result := t.addTree(root, p.usable(id), shared, into); result.isMet() {
 			met = append(met, result)
 		} else {
 			t.keepNearest(result)

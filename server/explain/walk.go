@@ -36,9 +36,29 @@ func (e *explaining) walk(ctx context.Context) (err error) {
 	}
 	if isNamed {
 		e.inTree, e.tally.rest = int64(len(named)), int64(len(named))
-		return e.walkNamed(ctx, named)
+		err = e.walkNamed(ctx, named)
+	} else {
+		err = e.walkRoots(ctx)
 	}
-	return e.walkRoots(ctx)
+	if err != nil {
+		return err
+	}
+	return e.addTreeForEachGroup(ctx)
+}
+
+// addTreeForEachGroup judges a tree in which each group finds a provider, if there is one and the sample has none: the reason
+// must not depend on the sample.
+func (e *explaining) addTreeForEachGroup(ctx context.Context) error {
+	t := e.tally
+	if t.rest == t.strata[sampled].all || t.met() > 0 || e.missing != "" && !e.r.namesTrees() {
+		return nil
+	}
+	root, found, err := e.search.TreeForEachGroup(ctx, e.in, e.Query, e.walkEnd.Add(time.Until(e.end)/2))
+	if !found || err != nil {
+		return err
+	}
+	t.rest--
+	return e.judgePage(ctx, []int64{root}, counted)
 }
 
 // walkNamed judges the trees of in_tree, in random order if they are many.
@@ -54,32 +74,37 @@ func (e *explaining) walkNamed(ctx context.Context, roots []int64) error {
 	return nil
 }
 
-// judgeAll judges trees, and counts them as they are.
-func (e *explaining) judgeAll(ctx context.Context, roots []int64) error {
+// judgeAll judges trees, as far as the time permits, and returns those that it judged. They count as they are.
+func (e *explaining) judgeAll(ctx context.Context, roots []int64) (judged map[int64]bool, err error) {
+	judged = map[int64]bool{}
 	for page := range slices.Chunk(roots, maxPageTrees) {
 		if err := e.judgePage(ctx, page, counted); err != nil {
-			return err
+			return nil, err
+		}
+		for _, root := range page {
+			judged[root] = true
+		}
+		if time.Now().After(e.walkEnd) {
+			break
 		}
 	}
-	return nil
+	return judged, nil
 }
 
 // walkRoots judges all roots, as far as the time permits.
 func (e *explaining) walkRoots(ctx context.Context) error {
-	rare := map[int64]bool{}
+	var rare map[int64]bool
+	e.tally.rest = e.tally.roots
 	if e.tally.roots > firstPageTrees {
 		roots, err := e.rareRoots(ctx)
 		if err != nil {
 			return err
 		}
-		if err := e.judgeAll(ctx, roots); err != nil {
+		if rare, err = e.judgeAll(ctx, roots); err != nil {
 			return err
 		}
-		for _, root := range roots {
-			rare[root] = true
-		}
 	}
-	e.tally.rest = e.tally.roots - int64(len(rare))
+	e.tally.rest -= int64(len(rare))
 	start := position{math.MinInt64, 0}
 	if e.tally.rest > firstPageTrees {
 		start.place = int64(rand.Uint64())
@@ -151,7 +176,7 @@ func (e *explaining) addSample() {
 }
 
 // judgePage judges some trees: each condition by itself, and for the trees that meet all, the conditions for several groups
-// together.
+// together. After an error, none of them counts.
 func (e *explaining) judgePage(ctx context.Context, roots []int64, in stratum) error {
 	if len(roots) == 0 {
 		return nil
@@ -160,7 +185,12 @@ func (e *explaining) judgePage(ctx context.Context, roots []int64, in stratum) e
 	if err != nil {
 		return err
 	}
-	return e.combine(ctx, e.tally.add(p, roots, in), in)
+	found := newCounts(e.r, len(e.stages))
+	if err := e.combine(ctx, e.tally.add(p, roots, found), found); err != nil {
+		return err
+	}
+	e.tally.strata[in].add(found)
+	return nil
 }
 
 // namedRoots returns the anchors that can serve every group with in_tree; named is false if no group has it.
@@ -202,8 +232,8 @@ func (e *explaining) anchors(ctx context.Context, providers []int64, tree int64)
 // rareRoots returns the roots of the trees that have, or can use, something that few providers have.
 func (e *explaining) rareRoots(ctx context.Context) ([]int64, error) {
 	var all []thing
-	for _, one := range e.r.things() {
-		fact := e.made.Facts[e.factOf(&one)]
+	for i, one := range e.r.things() {
+		fact := &e.made.Facts[i]
 		isRare := !fact.More && fact.Providers < maxRareProviders
 		if isRare && one.Class != nil {
 			one.Least = math.MinInt64 // all providers of the class

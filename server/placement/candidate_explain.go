@@ -165,7 +165,7 @@ func (s *candidateSearching) startExplained(ctx context.Context, leave func()) (
 func (s *candidateSearching) explain(ctx context.Context, found *candidates.Result, count int) *explain.Explanation {
 	begun := time.Now()
 	question := explainedQuestion(s.values, s.asked)
-	question.Found = count
+	question.Found, question.Reason = count, s.reason
 	var made *explain.Explanation
 	err := explainlog.Guard(func() (err error) {
 		made, err = s.explainer.Explain(ctx, found.Snapshot(), question, s.explanations.Timeout)

@@ -53,8 +53,7 @@ func (o *operations) explainNames(ctx context.Context, violation *store.RuleViol
 		for i := range known {
 			names[i] = known[i].Name
 		}
-		explain.AddSimilar(made.Conflicts, names)
-		return &explain.Explanation{}, nil // the result is made
+		return &explain.Explanation{}, explain.AddSimilar(ctx, made.Conflicts, names) // the result is made
 	})
 	if err != nil {
 		logUnexplained(ctx, err)
