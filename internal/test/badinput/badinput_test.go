@@ -56,7 +56,7 @@ func newTested(t *testing.T, change func(*postgres.Options, *server.Options)) *t
 	change(&opening, &options)
 	started := servertest.New(t, servertest.Options{DB: made.db, Store: opening, StandardNames: true, Server: func(defaults *server.Options) {
 		options.Store = defaults.Store
-		options.Placement.Explanations = explainlog.New(explainlog.Options{
+		options.Explanations = explainlog.New(explainlog.Options{
 			Store: defaults.Store, Log: log, Settings: explainlog.Settings{Keep: time.Hour, Rows: 1000},
 		})
 		*defaults = options

@@ -17,7 +17,7 @@ const ready = "UPDATE nodes SET provision_state = 'available', power_state = 'po
 // recorded records a request without candidates, which is not explained.
 const recorded = `WITH one AS (
 	INSERT INTO explanations (digest, window_start, kind, api, microversion, question, options, reason, requests, first_asked_at, last_asked_at)
-	VALUES ('\x00', '2026-01-01Z', 'candidates', 'placement', '1.36', 'resources=VCPU:8', '{}', 'no_tree', 1, now(), now())
+	VALUES (sha256('\x00'), '2026-01-01Z', 'candidates', 'placement', '1.36', 'resources=VCPU:8', '{}', 'no_tree', 1, now(), now())
 	ON CONFLICT DO NOTHING RETURNING id
 ) INSERT INTO explanation_requests (request_id, explanation_id, asked_at) SELECT '6b6837d1-5af3-4138-b4ed-e0275c3efda4', one.id, now() FROM one
 ON CONFLICT DO NOTHING`

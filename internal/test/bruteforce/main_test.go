@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berthd/berth/internal/test/bruteforce"
 	"github.com/berthd/berth/internal/test/dbtest"
@@ -19,6 +20,7 @@ import (
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/candidates"
+	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/postgres"
 )
@@ -100,6 +102,8 @@ func setup(t testing.TB) *bundle {
 		}
 		made.handlers = append(made.handlers, servertest.Handlers(on, func(options *server.Options) {
 			options.Log = servertest.Log(t)
+			// Enough time for complete explanations, also on a busy machine.
+			options.Explanations = explainlog.New(explainlog.Options{Settings: explainlog.Settings{Timeout: time.Minute}, Store: on, Log: options.Log})
 			options.Placement.Candidates = placement.CandidateOptions{Max: each.most, Strategy: each.strategy, Randomize: each.random}
 			if each.eager {
 				options.Placement.Search = candidates.NewWithThresholds(on.Pool(), candidates.Thresholds{Count: 1, PageSize: 1})
