@@ -15,7 +15,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
-const version = MicroversionPlacement139Berth11
+const version = MicroversionPlacement139Berth12
 
 func main() {
 	log.SetFlags(0)
@@ -38,6 +38,7 @@ func main() {
 		check(len(a) == 1 && len(b) == 1 && a[0] != b[0] && len(candidate.Allocations) == 3, "candidate:", candidate)
 	}
 	refuse(berth)
+	explain(berth)
 	fmt.Println("all results were as expected")
 }
 
@@ -57,9 +58,20 @@ func search(berth *ClientWithResponses) Candidates {
 	})
 	check(err == nil && searched.JSON200 != nil, err, searched)
 	check(reflect.DeepEqual(listed.JSON200, searched.JSON200), "GET and POST differ:", string(listed.Body), string(searched.Body))
-	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.1"}),
+	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.2"}),
 		"header:", searched.HTTPResponse.Header)
 	return *searched.JSON200
+}
+
+// explain checks the explanation of a query without candidates.
+func explain(berth *ClientWithResponses) {
+	empty := CandidateListParamsExplainEmpty
+	listed, err := berth.CandidateListWithResponse(context.Background(), &CandidateListParams{
+		OpenStackAPIVersion: version, Resources: new("VCPU:9"), Explain: &empty,
+	})
+	check(err == nil && listed.JSON200 != nil, err, listed)
+	why := listed.JSON200.Explanation
+	check(why != nil && why.Reason == "amount" && len(why.Facts) == 1 && why.Facts[0].Providers == 1, string(listed.Body))
 }
 
 // refuse checks the code of an invalid query.
