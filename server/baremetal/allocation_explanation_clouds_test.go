@@ -80,7 +80,7 @@ type question struct {
 }
 
 func randomQuestion(random *rand.Rand, nodes []cloudNode) question {
-	asked := question{class: pick(random, "gold", "gold", "gold", "tin", "lead"), owner: pick(random, "", "", "mine", "stranger")}
+	asked := question{class: pick(random, "gold", "gold", "gold", "tin", "lead"), owner: pick(random, "", "", "mine", "absent")}
 	if random.IntN(3) == 0 {
 		for range 1 + random.IntN(3) {
 			asked.candidates = append(asked.candidates, pick(random, nodes...).UUID.String())

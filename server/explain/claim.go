@@ -51,18 +51,18 @@ type ClaimItem struct {
 	*ClaimedInventory
 }
 
-// ClaimedInventory is the inventory of an item.
+// ClaimedInventory is the inventory of an item. Its members are missing together.
 type ClaimedInventory struct {
-	Capacity int64 `json:"capacity" doc:"Capacity of the inventory."`
-	Used     int64 `json:"used" doc:"Allocated amount."`
+	Capacity int64 `json:"capacity" required:"false" doc:"Capacity of the inventory."`
+	Used     int64 `json:"used" required:"false" doc:"Allocated amount."`
 	// Own is what the consumers of the claim hold, and would release.
-	Own      int64 `json:"own" doc:"What the consumers of the request have there, and would release."`
-	Free     int64 `json:"free" doc:"What the request can allocate at most."`
-	MinUnit  int64 `json:"min_unit" doc:"Smallest allocation."`
-	MaxUnit  int64 `json:"max_unit" doc:"Largest allocation."`
-	StepSize int64 `json:"step_size" doc:"Allocations are multiples of it."`
+	Own      int64 `json:"own" required:"false" doc:"What the consumers of the request have there, and would release."`
+	Free     int64 `json:"free" required:"false" doc:"What the request can allocate at most."`
+	MinUnit  int64 `json:"min_unit" required:"false" doc:"Smallest allocation."`
+	MaxUnit  int64 `json:"max_unit" required:"false" doc:"Largest allocation."`
+	StepSize int64 `json:"step_size" required:"false" doc:"Allocations are multiples of it."`
 	// Consumers is the number of consumers that hold the class, up to 1,000.
-	Consumers int64 `json:"consumers" doc:"Number of consumers with allocations of the class there, at most 1000."`
+	Consumers int64 `json:"consumers" required:"false" doc:"Number of consumers with allocations of the class there, at most 1000."`
 }
 
 // Elsewhere are the candidates for the amounts of a claim.
