@@ -68,6 +68,11 @@ const (
 	CodePageBadMarker       = "berth.page.bad_marker"
 )
 
+// These are the error codes of writes in Berth's extensions.
+const (
+	CodePrecondition = "berth.precondition"
+)
+
 // Error is a violated rule with a text for the client.
 type Error struct {
 	Kind Kind

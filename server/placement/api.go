@@ -22,12 +22,15 @@ const (
 	varyHeader      = "Vary"
 )
 
+// writesExtension is the version of Berth's extensions that checks query strings of all operations and adds generations to writes.
+var writesExtension = microversion.Berth(3)
+
 // API returns the properties of the Placement API that are not part of an operation.
 func API() *route.API {
 	return &route.API{
 		Service: microversion.Service, Min: microversion.Min, Max: microversion.Max,
-		Extensions: microversion.Extended(),
-		Title:      "Placement API", Description: introduction, Label: microversion.Version.Label,
+		Extensions: microversion.Extended(), StrictSince: writesExtension,
+		Title: "Placement API", Description: introduction, Label: microversion.Version.Label,
 		VersionHeader: microversion.Header,
 		VersionValue:  microversion.Version.HeaderValue,
 		VersionSchema: "Service and microversion, in the format of the header " + microversion.Header + ".",
@@ -116,6 +119,9 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	}
 	if at >= explainExtension {
 		codes = append(codes, fault.CodeExplanationNotFound, fault.CodePageBadMarker)
+	}
+	if at >= writesExtension {
+		codes = append(codes, fault.CodePrecondition)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]

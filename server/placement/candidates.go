@@ -21,14 +21,14 @@ func (o *operations) candidateOperations() []*route.Operation {
 	newest := candidateShapes[len(candidateShapes)-1]
 	return []*route.Operation{{
 		ID: "candidate-list", Method: http.MethodGet, Path: "/allocation_candidates", Tag: tagCandidates,
-		Rule: policy.CandidatesList, Further: explainsFurther, Summary: "List allocation candidates", Checks: readsSince,
+		Rule: policy.CandidatesList, Further: explainsFurther, ReadsQuery: true, Summary: "List allocation candidates", Checks: readsSince,
 		Description: "Returns sets of allocations that satisfy a query. Candidates are not reserved: " +
 			"claiming one can fail if a concurrent claim uses its capacity. " +
 			"The list is empty if no candidate satisfies the query.",
 		Fails: candidateListFailures, Variants: o.candidateListVariants(),
 	}, {
 		ID: "candidate-search", Method: http.MethodPost, Path: "/allocation_candidates", Tag: tagCandidates,
-		Rule: policy.CandidatesList, Further: explainsFurther, Summary: "Search allocation candidates", Checks: searches, ReadOnly: true,
+		Rule: policy.CandidatesList, Further: explainsFurther, ReadsQuery: true, Summary: "Search allocation candidates", Checks: searches, ReadOnly: true,
 		Description: "Returns the response of `GET /allocation_candidates` to the same query, without a limit on the length of a URL. " +
 			"The request changes nothing.",
 		Fails: candidateSearchFailures,

@@ -34,7 +34,7 @@ var (
 func (o *operations) explanationOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "explanation-list", Method: http.MethodGet, Path: "/explanations", Tag: tagExplanations,
-		Rule: policy.ExplanationsList, Summary: "List queries without a result", Checks: reads,
+		Rule: policy.ExplanationsList, ReadsQuery: true, Summary: "List queries without a result", Checks: reads,
 		Description: "Returns pages of queries that found nothing, with the summaries of their explanations. " +
 			"Equal queries of five minutes are one element. Servers keep them for a limited time.",
 		Fails: []route.Failure{invalidQuery, queryRepeated, invalidSince, invalidMarker},
@@ -42,7 +42,7 @@ func (o *operations) explanationOperations() []*route.Operation {
 			route.Query(explanationListDocs), route.Example(showing(exampleExplanationList)))},
 	}, {
 		ID: "explanation-show", Method: http.MethodGet, Path: "/explanations/{request_id}", Tag: tagExplanations,
-		Rule: policy.ExplanationsShow, Summary: "Explain a query without a result", Checks: reads,
+		Rule: policy.ExplanationsShow, ReadsQuery: true, Summary: "Explain a query without a result", Checks: reads,
 		Description: "Returns the recorded requests with a request id, or else those with it as their global request id: at most 100, oldest first. " +
 			"A query that is not explained yet is explained now, with the state of the cloud at this time.",
 		Fails:    []route.Failure{invalidQuery, explanationNotFound, explanationsOff},

@@ -30,9 +30,7 @@ var (
 		whenNoProvider, textNoProvider+" : "+textNoProvider, unknownUUID)
 )
 
-var invalidQuery = route.Fails(fault.Invalid, "invalid-query",
-	"A query parameter does not exist at this microversion, or its value violates the schema.",
-	"Invalid query string parameters: %s", "Additional properties are not allowed ('color' was unexpected)")
+var invalidQuery = route.InvalidQuery
 
 // staleProvider returns the failure of a write with an outdated provider generation.
 func staleProvider(format string, values ...any) route.Failure {

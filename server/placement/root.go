@@ -11,7 +11,7 @@ import (
 func rootOperations() []*route.Operation {
 	return []*route.Operation{{
 		ID: "version-list", Method: http.MethodGet, Path: "/", Tag: tagVersions,
-		Summary:     "List the supported API versions",
+		Summary: "List the supported API versions", ReadsQuery: true,
 		Description: "Requires no token. The query string is ignored.",
 		Variants:    []route.Variant{route.From(v(0), versionList, route.Example(showing(microversion.VersionsDocument())))},
 	}}

@@ -65,7 +65,7 @@ func (o *operations) traitOperations() []*route.Operation {
 	list := route.Example(showing(namesOf(namedRows("HW_CPU_X86_AVX2", exampleTrait))))
 	return []*route.Operation{{
 		ID: "trait-list", Method: http.MethodGet, Path: all, Tag: tagTraits, Rule: policy.TraitsList,
-		Summary: "List traits", Checks: readsSince,
+		ReadsQuery: true, Summary: "List traits", Checks: readsSince,
 		Fails:    []route.Failure{invalidQuery, invalidNameFilter, invalidAssociated},
 		Variants: []route.Variant{route.From(v(6), o.traitList, route.Query(params), list)},
 	}, {

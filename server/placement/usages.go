@@ -75,7 +75,7 @@ func (o *operations) usageOperations() []*route.Operation {
 			route.Example(showing(ProviderUsages{Generation: 4, Usages: exampleAmounts()})))},
 	}, {
 		ID: "usage-list", Method: http.MethodGet, Path: "/usages", Tag: tagUsages,
-		Rule: policy.Usages, Target: usageTarget, Summary: "List the usages of a project", Checks: readsSince,
+		Rule: policy.Usages, Target: usageTarget, ReadsQuery: true, Summary: "List the usages of a project", Checks: readsSince,
 		Fails: []route.Failure{invalidQuery},
 		Variants: []route.Variant{
 			route.From(v(9), o.usageListV9, route.Query(usageDocs), route.Example(showing(UsagesV9{Usages: exampleAmounts()}))),

@@ -28,6 +28,9 @@ type API struct {
 	// StrictQuery rejects query parameters that the operation does not document. Without it, each operation validates
 	// its query.
 	StrictQuery bool
+	// StrictSince is the first version at which the table rejects query parameters that are not in Operation.Query, and
+	// the headers of conditional requests on writes; 0: none.
+	StrictSince microversion.Version
 
 	Title string
 	// Label returns the name of a version in its document; nil: the microversion.

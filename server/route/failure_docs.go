@@ -171,6 +171,7 @@ func (op *Operation) Failures(api *API) []*Failure {
 	if op.takesBody() {
 		all = append(all, &malformedJSON, &InvalidBody)
 	}
+	all = append(all, op.strictFailures(api)...)
 	return append(all, &api.Usual)
 }
 

@@ -62,6 +62,11 @@ type Operation struct {
 	// ReadOnly marks an operation with a method other than GET that changes nothing. Options.Begin is not called for it,
 	// and it has no line in the audit log.
 	ReadOnly bool
+	// Query lists the parameters of the query string that the table checks at versions from API.StrictSince on, in
+	// ascending order of Since.
+	Query []QueryParameter
+	// ReadsQuery marks an operation that checks its query string itself, or ignores it at every version.
+	ReadsQuery bool
 	// Fails lists the failures in addition to those of the checks.
 	Fails []Failure
 	// Variants are in ascending order of Since.

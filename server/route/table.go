@@ -129,6 +129,9 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	if err := t.checkStrict(op, r, version); err != nil {
+		return err
+	}
 	if t.begin != nil && op.writes() {
 		if err := t.begin(r); err != nil {
 			return err

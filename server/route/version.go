@@ -43,7 +43,9 @@ func (t *Table) build(at microversion.Version, operations []*Operation) *version
 	built.api = huma.NewAPI(t.config(at), built)
 	for _, op := range operations {
 		if variant := op.variant(at); variant != nil {
-			variant.register(t, at, built.api, op.describe(t.api))
+			described := op.describe(t.api)
+			op.documentQuery(at, &described)
+			variant.register(t, at, built.api, described)
 		}
 	}
 	t.finish(at, built.api.OpenAPI())
@@ -80,6 +82,7 @@ func (t *Table) served(op *Operation, version microversion.Version) *registered 
 	document.Paths, document.Components.Responses, document.Components.Headers = nil, nil, nil
 	document.Components.Examples, document.Components.Parameters, found.Responses = nil, nil, nil
 	found.handler = made.handlers[op.ID]
+	found.query = sync.OnceValues(func() (*querystring.Schema, error) { return op.querySchema(key.version) })
 	made.validator = sync.OnceValues(func() (*jsonbody.Validator, error) { return made.compile(found.Operation) })
 	t.built.Add(key, found)
 	return found
@@ -116,6 +119,7 @@ func (t *Table) checkQuery(op *Operation, rawQuery string, at microversion.Versi
 type registered struct {
 	*huma.Operation
 	handler func(huma.Context)
+	query   func() (*querystring.Schema, error)
 }
 
 // documents reports whether the query string has a documented parameter with that name.
