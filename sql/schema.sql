@@ -469,23 +469,8 @@ if a name was created since the claim resolved it.';
 CREATE FUNCTION public.allocation_delete(p_consumer uuid) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
-DECLARE
-    v_id bigint;
-    v_row allocations;
 BEGIN
-    SELECT /* allocation_delete 1/5 */ consumer.id INTO v_id FROM consumers AS consumer
-    WHERE consumer.uuid = p_consumer FOR UPDATE;
-    IF v_id IS NULL THEN
-        RETURN false;
-    END IF;
-    PERFORM /* allocation_delete 2/5 */ allocation_lock_providers(ARRAY[v_id], '{}');
-    FOR v_row IN DELETE /* allocation_delete 3/5 */ FROM allocations WHERE consumer_id = v_id
-        RETURNING allocations.* LOOP
-        UPDATE /* allocation_delete 4/5 */ inventories SET used = used - v_row.used
-        WHERE provider_id = v_row.provider_id AND class_id = v_row.class_id;
-    END LOOP;
-    DELETE /* allocation_delete 5/5 */ FROM consumers WHERE id = v_id;
-    RETURN true;
+    RETURN allocation_delete_checked(p_consumer, NULL);
 END
 $$;
 
@@ -493,10 +478,54 @@ $$;
 -- Name: FUNCTION allocation_delete(p_consumer uuid); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.allocation_delete(p_consumer uuid) IS 'DELETE /allocations/{consumer_uuid}: deletes the consumer with all its allocations.
+COMMENT ON FUNCTION public.allocation_delete(p_consumer uuid) IS 'Deletes the consumer with all its allocations, for any generation. See allocation_delete_checked.
 
-Returns whether the consumer existed. Generations of the providers do not change. Locks: the consumer FOR
-UPDATE, its providers in the order of their ids.';
+Servers of earlier versions call it; a later migration drops it.
+Locks: as allocation_delete_checked. Returns whether the consumer existed.
+Calls: allocation_delete_checked.';
+
+--
+-- Name: allocation_delete_checked(uuid, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_delete_checked(p_consumer uuid, p_generation bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_id bigint;
+    v_generation bigint;
+    v_row allocations;
+BEGIN
+    SELECT /* allocation_delete_checked 1/6 */ consumer.id, consumer.generation INTO v_id, v_generation
+    FROM consumers AS consumer WHERE consumer.uuid = p_consumer FOR UPDATE;
+    IF v_id IS NULL THEN
+        RETURN false;
+    END IF;
+    IF p_generation IS NOT NULL THEN
+        PERFORM /* allocation_delete_checked 2/6 */ consumer_check_generation(ARRAY[p_consumer], ARRAY[v_generation],
+            ARRAY[p_generation], '{false}');
+    END IF;
+    PERFORM /* allocation_delete_checked 3/6 */ allocation_lock_providers(ARRAY[v_id], '{}');
+    FOR v_row IN DELETE /* allocation_delete_checked 4/6 */ FROM allocations WHERE consumer_id = v_id
+        RETURNING allocations.* LOOP
+        UPDATE /* allocation_delete_checked 5/6 */ inventories SET used = used - v_row.used
+        WHERE provider_id = v_row.provider_id AND class_id = v_row.class_id;
+    END LOOP;
+    DELETE /* allocation_delete_checked 6/6 */ FROM consumers WHERE id = v_id;
+    RETURN true;
+END
+$$;
+
+--
+-- Name: FUNCTION allocation_delete_checked(p_consumer uuid, p_generation bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_delete_checked(p_consumer uuid, p_generation bigint) IS 'DELETE /allocations/{consumer_uuid}: deletes the consumer with all its allocations.
+
+p_generation null: do not compare the consumer''s generation. Returns whether the consumer existed.
+Generations of the providers do not change. Raises PL003 (generation). Locks: the consumer FOR UPDATE, its
+providers in the order of their ids.
+Calls: consumer_check_generation, allocation_lock_providers.';
 
 --
 -- Name: allocation_lock_providers(bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
@@ -1195,24 +1224,8 @@ be reserved completely; otherwise 0. Raises PL006 for the first such record. Loc
 CREATE FUNCTION public.inventory_create(p_provider uuid, p_record jsonb, p_min_capacity integer) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
-DECLARE
-    v_locked record;
 BEGIN
-    SELECT /* inventory_create 1/4 */ * INTO v_locked FROM provider_lock(p_provider, NULL, true, false);
-    PERFORM /* inventory_create 2/4 */ inventory_check_capacity(p_provider, jsonb_build_array(p_record),
-        p_min_capacity);
-    IF EXISTS (
-        SELECT /* inventory_create 3/4 */
-        FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
-        WHERE inventory.provider_id = v_locked.provider_id AND class.name = p_record ->> 'class'
-    ) THEN
-        RAISE EXCEPTION 'provider % has inventory of % already', p_provider, p_record ->> 'class'
-            USING ERRCODE = 'PL008',
-            DETAIL = json_build_object('provider', p_provider, 'class', p_record ->> 'class');
-    END IF;
-    PERFORM /* inventory_create 4/4 */ inventory_write(v_locked.provider_id, v_locked.root_id,
-        jsonb_build_array(p_record));
-    RETURN provider_bump_generation(v_locked.provider_id);
+    RETURN inventory_create_checked(p_provider, NULL, p_record, p_min_capacity);
 END
 $$;
 
@@ -1220,11 +1233,50 @@ $$;
 -- Name: FUNCTION inventory_create(p_provider uuid, p_record jsonb, p_min_capacity integer); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.inventory_create(p_provider uuid, p_record jsonb, p_min_capacity integer) IS 'POST /resource_providers/{uuid}/inventories: adds the inventory of one class.
+COMMENT ON FUNCTION public.inventory_create(p_provider uuid, p_record jsonb, p_min_capacity integer) IS 'Adds the inventory of one class, for any generation. See inventory_create_checked.
 
-p_record: one record as in inventory_write. Returns the new generation.
-Raises PL001 (no such provider), PL006 (reserved), PL004 (unknown class), PL008 (the provider has this
-class already). Locks: root, provider.';
+Servers of earlier versions call it; a later migration drops it.
+Raises what inventory_create_checked raises, except PL002. Locks: as inventory_create_checked.
+Calls: inventory_create_checked.';
+
+--
+-- Name: inventory_create_checked(uuid, bigint, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_create_checked(p_provider uuid, p_generation bigint, p_record jsonb, p_min_capacity integer) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked record;
+BEGIN
+    SELECT /* inventory_create_checked 1/4 */ * INTO v_locked FROM provider_lock(p_provider, p_generation, true, false);
+    PERFORM /* inventory_create_checked 2/4 */ inventory_check_capacity(p_provider, jsonb_build_array(p_record),
+        p_min_capacity);
+    IF EXISTS (
+        SELECT /* inventory_create_checked 3/4 */
+        FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE inventory.provider_id = v_locked.provider_id AND class.name = p_record ->> 'class'
+    ) THEN
+        RAISE EXCEPTION 'provider % has inventory of % already', p_provider, p_record ->> 'class'
+            USING ERRCODE = 'PL008',
+            DETAIL = json_build_object('provider', p_provider, 'class', p_record ->> 'class');
+    END IF;
+    PERFORM /* inventory_create_checked 4/4 */ inventory_write(v_locked.provider_id, v_locked.root_id,
+        jsonb_build_array(p_record));
+    RETURN provider_bump_generation(v_locked.provider_id);
+END
+$$;
+
+--
+-- Name: FUNCTION inventory_create_checked(p_provider uuid, p_generation bigint, p_record jsonb, p_min_capacity integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_create_checked(p_provider uuid, p_generation bigint, p_record jsonb, p_min_capacity integer) IS 'POST /resource_providers/{uuid}/inventories: adds the inventory of one class.
+
+p_generation null: do not compare the provider''s generation. p_record: one record as in inventory_write.
+Returns the new generation.
+Raises, in this order: PL001 (no such provider), PL002 (generation), PL006 (reserved), PL008 (the provider has
+this class already), PL004 (unknown class). Locks: root, provider.';
 
 --
 -- Name: inventory_delete(uuid, text); Type: FUNCTION; Schema: public; Owner: -
@@ -1233,22 +1285,8 @@ class already). Locks: root, provider.';
 CREATE FUNCTION public.inventory_delete(p_provider uuid, p_class text) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
-DECLARE
-    v_locked record;
-    v_used bigint;
 BEGIN
-    SELECT /* inventory_delete 1/3 */ * INTO v_locked FROM provider_lock(p_provider, NULL, true, false);
-    SELECT /* inventory_delete 2/3 */ inventory.used INTO v_used
-    FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
-    WHERE inventory.provider_id = v_locked.provider_id AND class.name = p_class;
-    IF v_used IS NULL OR v_used > 0 THEN
-        RAISE EXCEPTION 'inventory of % on provider % cannot be deleted', p_class, p_provider
-            USING ERRCODE = CASE WHEN v_used IS NULL THEN 'PL007' ELSE 'PL005' END,
-            DETAIL = json_build_object('provider', p_provider, 'class', p_class);
-    END IF;
-    DELETE /* inventory_delete 3/3 */ FROM inventories AS inventory USING resource_classes AS class
-    WHERE inventory.provider_id = v_locked.provider_id AND class.id = inventory.class_id AND class.name = p_class;
-    RETURN provider_bump_generation(v_locked.provider_id);
+    RETURN inventory_delete_checked(p_provider, NULL, p_class);
 END
 $$;
 
@@ -1256,10 +1294,11 @@ $$;
 -- Name: FUNCTION inventory_delete(p_provider uuid, p_class text); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.inventory_delete(p_provider uuid, p_class text) IS 'DELETE /resource_providers/{uuid}/inventories/{class}: deletes the inventory of one class.
+COMMENT ON FUNCTION public.inventory_delete(p_provider uuid, p_class text) IS 'Deletes the inventory of one class, for any generation. See inventory_delete_checked.
 
-Returns the new generation. Raises PL001 (no such provider), PL007 (the provider has none of it), PL005
-(in use). Locks: root, provider.';
+Servers of earlier versions call it; a later migration drops it.
+Raises what inventory_delete_checked raises, except PL002. Locks: as inventory_delete_checked.
+Calls: inventory_delete_checked.';
 
 --
 -- Name: inventory_delete_all(uuid); Type: FUNCTION; Schema: public; Owner: -
@@ -1268,12 +1307,8 @@ Returns the new generation. Raises PL001 (no such provider), PL007 (the provider
 CREATE FUNCTION public.inventory_delete_all(p_provider uuid) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
-DECLARE
-    v_locked record;
 BEGIN
-    SELECT /* inventory_delete_all 1/2 */ * INTO v_locked FROM provider_lock(p_provider, NULL, true, false);
-    PERFORM /* inventory_delete_all 2/2 */ inventory_delete_except(p_provider, v_locked.provider_id, '{}');
-    RETURN provider_bump_generation(v_locked.provider_id);
+    RETURN inventory_delete_all_checked(p_provider, NULL);
 END
 $$;
 
@@ -1281,9 +1316,76 @@ $$;
 -- Name: FUNCTION inventory_delete_all(p_provider uuid); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.inventory_delete_all(p_provider uuid) IS 'DELETE /resource_providers/{uuid}/inventories: deletes all inventories of the provider.
+COMMENT ON FUNCTION public.inventory_delete_all(p_provider uuid) IS 'Deletes all inventories of a provider, for any generation. See inventory_delete_all_checked.
 
-Returns the new generation. Raises PL001 (no such provider) and PL005 (in use). Locks: root, provider.';
+Servers of earlier versions call it; a later migration drops it.
+Raises what inventory_delete_all_checked raises, except PL002. Locks: as inventory_delete_all_checked.
+Calls: inventory_delete_all_checked.';
+
+--
+-- Name: inventory_delete_all_checked(uuid, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_delete_all_checked(p_provider uuid, p_generation bigint) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked record;
+BEGIN
+    SELECT /* inventory_delete_all_checked 1/2 */ * INTO v_locked FROM provider_lock(p_provider, p_generation, true, false);
+    PERFORM /* inventory_delete_all_checked 2/2 */ inventory_delete_except(p_provider, v_locked.provider_id, '{}');
+    RETURN provider_bump_generation(v_locked.provider_id);
+END
+$$;
+
+--
+-- Name: FUNCTION inventory_delete_all_checked(p_provider uuid, p_generation bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_delete_all_checked(p_provider uuid, p_generation bigint) IS 'DELETE /resource_providers/{uuid}/inventories: deletes all inventories of the provider.
+
+p_generation null: do not compare the provider''s generation. Returns the new generation.
+Raises PL001 (no such provider), PL002 (generation) and PL005 (in use). Locks: root, provider.';
+
+--
+-- Name: inventory_delete_checked(uuid, bigint, text); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_delete_checked(p_provider uuid, p_generation bigint, p_class text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked record;
+    v_used bigint;
+BEGIN
+    SELECT /* inventory_delete_checked 1/4 */ * INTO v_locked FROM provider_lock(p_provider, NULL, true, false);
+    SELECT /* inventory_delete_checked 2/4 */ inventory.used INTO v_used
+    FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+    WHERE inventory.provider_id = v_locked.provider_id AND class.name = p_class;
+    IF v_used IS NOT NULL THEN
+        PERFORM /* inventory_delete_checked 3/4 */ provider_check_generation(p_provider, v_locked.generation, p_generation);
+    END IF;
+    IF v_used IS NULL OR v_used > 0 THEN
+        RAISE EXCEPTION 'inventory of % on provider % cannot be deleted', p_class, p_provider
+            USING ERRCODE = CASE WHEN v_used IS NULL THEN 'PL007' ELSE 'PL005' END,
+            DETAIL = json_build_object('provider', p_provider, 'class', p_class);
+    END IF;
+    DELETE /* inventory_delete_checked 4/4 */ FROM inventories AS inventory USING resource_classes AS class
+    WHERE inventory.provider_id = v_locked.provider_id AND class.id = inventory.class_id AND class.name = p_class;
+    RETURN provider_bump_generation(v_locked.provider_id);
+END
+$$;
+
+--
+-- Name: FUNCTION inventory_delete_checked(p_provider uuid, p_generation bigint, p_class text); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_delete_checked(p_provider uuid, p_generation bigint, p_class text) IS 'DELETE /resource_providers/{uuid}/inventories/{class}: deletes the inventory of one class.
+
+p_generation null: do not compare the provider''s generation. Returns the new generation.
+Raises, in this order: PL001 (no such provider), PL007 (the provider has none of it), PL002 (generation), PL005
+(in use).
+Locks: root, provider.';
 
 --
 -- Name: inventory_delete_except(uuid, bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
@@ -2236,7 +2338,7 @@ BEGIN
         JOIN nodes AS node ON node.uuid = provider.uuid
         WHERE consumer.uuid = v_locked.uuid AND node.id = p_node
     ) THEN
-        PERFORM /* node_allocation_release 3/4 */ allocation_delete(v_locked.uuid);
+        PERFORM /* node_allocation_release 3/4 */ allocation_delete_checked(v_locked.uuid, NULL);
     END IF;
     DELETE /* node_allocation_release 4/4 */ FROM node_allocations WHERE id = v_locked.id;
 END
@@ -2250,8 +2352,8 @@ COMMENT ON FUNCTION public.node_allocation_release(p_node bigint) IS 'Deletes a 
 
 The caller clears the node''s instance_uuid afterwards: that update may lock the node''s provider, and the
 lock order has consumers first. Claims of other consumers stay.
-Locks: the allocation FOR UPDATE, then as allocation_delete. The caller has locked the node. Idempotent.
-Calls: allocation_delete, if the allocation''s consumer has claimed the node''s unit.';
+Locks: the allocation FOR UPDATE, then as allocation_delete_checked. The caller has locked the node. Idempotent.
+Calls: allocation_delete_checked, if the allocation''s consumer has claimed the node''s unit.';
 
 --
 -- Name: node_allocation_required_traits(text[]); Type: FUNCTION; Schema: public; Owner: -
@@ -3010,7 +3112,7 @@ BEGIN
     IF TG_OP = 'DELETE' THEN
         IF EXISTS (SELECT /* node_provider_sync_trigger 2/11 */ FROM resource_providers AS provider
             WHERE provider.uuid = OLD.uuid) THEN
-            PERFORM /* node_provider_sync_trigger 3/11 */ provider_delete(OLD.uuid);
+            PERFORM /* node_provider_sync_trigger 3/11 */ provider_delete_checked(OLD.uuid, NULL);
         END IF;
         RETURN NULL;
     END IF;
@@ -3075,13 +3177,13 @@ COMMENT ON FUNCTION public.node_provider_sync_trigger() IS 'Trigger: applies a c
 
 Does nothing if nodes are not providers. If only the reserved amount of the unit changes, which is the
 case whenever a node is assigned or released, it writes nothing else.
-Raises what node_provider_sync and provider_delete raise, and: PL005 (the class changes, and another
+Raises what node_provider_sync and provider_delete_checked raise, and: PL005 (the class changes, and another
 consumer claimed the unit through Placement; the node''s own allocation does not count); 40001 if the
 provider changed at that moment: the lock order does not permit to lock what comes before its generation
 any more.
 Locks: the provider''s generation, or as the functions that it calls. The function that writes nodes has
 locked them and has released their allocations before.
-Calls: provider_delete for a deleted node; otherwise provider_bump_generation, if only the reserved
+Calls: provider_delete_checked for a deleted node; otherwise provider_bump_generation, if only the reserved
 amount changes; otherwise node_provider_sync.';
 
 --
@@ -3610,6 +3712,31 @@ COMMENT ON FUNCTION public.provider_bump_generation(p_provider_id bigint) IS 'In
 (provider_lock).';
 
 --
+-- Name: provider_check_generation(uuid, bigint, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_check_generation(p_uuid uuid, p_actual bigint, p_given bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF p_actual <> p_given THEN
+        RAISE EXCEPTION 'generation of provider % is %, not %', p_uuid, p_actual, p_given
+            USING ERRCODE = 'PL002',
+            DETAIL = json_build_object('provider', p_uuid, 'actual', p_actual, 'given', p_given);
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION provider_check_generation(p_uuid uuid, p_actual bigint, p_given bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_check_generation(p_uuid uuid, p_actual bigint, p_given bigint) IS 'Compares the generation of a provider with that of a request.
+
+p_given null: do not compare. Raises PL002 if they differ. Locks nothing; the caller has read p_actual under the
+lock that it needs.';
+
+--
 -- Name: provider_copy_root(); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -3689,29 +3816,53 @@ not deleted. Not idempotent: a second call violates the unique constraints.';
 CREATE FUNCTION public.provider_delete(p_uuid uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
+BEGIN
+    PERFORM /* provider_delete 1/1 */ provider_delete_checked(p_uuid, NULL);
+END
+$$;
+
+--
+-- Name: FUNCTION provider_delete(p_uuid uuid); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_delete(p_uuid uuid) IS 'Deletes a provider, for any generation. See provider_delete_checked.
+
+Servers of earlier versions call it; a later migration drops it.
+Raises what provider_delete_checked raises, except PL002. Locks: as provider_delete_checked.
+Calls: provider_delete_checked.';
+
+--
+-- Name: provider_delete_checked(uuid, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_delete_checked(p_uuid uuid, p_generation bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
 DECLARE
     v_id bigint;
     v_root bigint;
     v_rule text;
+    v_generation bigint;
 BEGIN
-    SELECT /* provider_delete 1/7 */ provider.id INTO v_id FROM resource_providers AS provider
+    SELECT /* provider_delete_checked 1/8 */ provider.id INTO v_id FROM resource_providers AS provider
     WHERE provider.uuid = p_uuid;
     -- Lock a root FOR UPDATE at once: a deletion that had locked it FOR NO KEY UPDATE would
     -- deadlock with a transaction that has locked it FOR KEY SHARE and waits for that lock.
-    IF EXISTS (SELECT /* provider_delete 2/7 */ FROM resource_providers AS provider
+    IF EXISTS (SELECT /* provider_delete_checked 2/8 */ FROM resource_providers AS provider
         WHERE provider.id = v_id AND provider.parent_id IS NOT NULL) THEN
         v_root := provider_lock_root(v_id);
     END IF;
-    PERFORM /* provider_delete 3/7 */ FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
-    PERFORM /* provider_delete 4/7 */ FROM provider_generations AS generation_row
-    WHERE generation_row.provider_id = v_id FOR UPDATE;
-    IF EXISTS (SELECT /* provider_delete 5/7 */ FROM resource_providers AS provider
+    PERFORM /* provider_delete_checked 3/8 */ FROM resource_providers AS provider WHERE provider.id = v_id FOR UPDATE;
+    SELECT /* provider_delete_checked 4/8 */ generation_row.generation INTO v_generation
+    FROM provider_generations AS generation_row WHERE generation_row.provider_id = v_id FOR UPDATE;
+    IF EXISTS (SELECT /* provider_delete_checked 5/8 */ FROM resource_providers AS provider
         WHERE provider.id = v_id AND provider.root_id <> coalesce(v_root, v_id)) THEN
         RAISE EXCEPTION 'provider % was re-parented concurrently', p_uuid USING ERRCODE = '40001';
     END IF;
 
+    PERFORM /* provider_delete_checked 6/8 */ provider_check_generation(p_uuid, v_generation, p_generation);
     v_rule := CASE
-        WHEN NOT EXISTS (SELECT /* provider_delete 6/7 */ FROM resource_providers AS provider
+        WHEN NOT EXISTS (SELECT /* provider_delete_checked 7/8 */ FROM resource_providers AS provider
             WHERE provider.id = v_id) THEN 'PL001'
         WHEN EXISTS (SELECT FROM resource_providers AS child WHERE child.parent_id = v_id) THEN 'PL014'
         WHEN EXISTS (SELECT FROM allocations AS allocation WHERE allocation.provider_id = v_id) THEN 'PL015'
@@ -3723,7 +3874,7 @@ BEGIN
 
     -- One statement: the triggers that copy traits and aggregates find no row to write
     -- (the header of provider_traits_denormalize explains why).
-    WITH /* provider_delete 7/7 */ inventory AS (
+    WITH /* provider_delete_checked 8/8 */ inventory AS (
         DELETE FROM inventories WHERE provider_id = v_id
     ), trait AS (
         DELETE FROM provider_traits WHERE provider_id = v_id
@@ -3737,14 +3888,15 @@ END
 $$;
 
 --
--- Name: FUNCTION provider_delete(p_uuid uuid); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION provider_delete_checked(p_uuid uuid, p_generation bigint); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.provider_delete(p_uuid uuid) IS 'DELETE /resource_providers/{uuid}: deletes the provider with its inventories, traits and aggregate
+COMMENT ON FUNCTION public.provider_delete_checked(p_uuid uuid, p_generation bigint) IS 'DELETE /resource_providers/{uuid}: deletes the provider with its inventories, traits and aggregate
 memberships.
 
-Raises PL001 (no such provider), PL014 (has children), PL015 (has allocations), and 40001 if a root got a
-parent while this waited for its lock: the new root is not locked. Locks: a child''s root FOR
+p_generation null: do not compare the provider''s generation.
+Raises PL001 (no such provider), PL002 (generation), PL014 (has children), PL015 (has allocations), and 40001
+if a root got a parent while this waited for its lock: the new root is not locked. Locks: a child''s root FOR
 NO KEY UPDATE, the provider''s row and its row in provider_generations FOR UPDATE.';
 
 --
@@ -4093,6 +4245,30 @@ Locks: provider.';
 CREATE FUNCTION public.provider_update(p_uuid uuid, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone) RETURNS record
     LANGUAGE plpgsql
     AS $$
+BEGIN
+    SELECT /* provider_update 1/1 */ updated.generation, updated.parent_uuid, updated.root_uuid, updated.updated_before
+    INTO generation, parent_uuid, root_uuid, updated_before
+    FROM provider_update_checked(p_uuid, NULL, p_name, p_set_parent, p_parent, p_may_reparent) AS updated;
+END
+$$;
+
+--
+-- Name: FUNCTION provider_update(p_uuid uuid, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_update(p_uuid uuid, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone) IS 'Renames and re-parents a provider, for any generation. See provider_update_checked.
+
+Servers of earlier versions call it; a later migration drops it.
+Raises what provider_update_checked raises, except PL002. Locks: as provider_update_checked.
+Calls: provider_update_checked.';
+
+--
+-- Name: provider_update_checked(uuid, bigint, text, boolean, uuid, boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_update_checked(p_uuid uuid, p_generation bigint, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
 DECLARE
     v_id bigint;
     v_old_parent bigint;
@@ -4100,7 +4276,7 @@ DECLARE
     v_moves bool := false;
     v_renamed bool;
 BEGIN
-    SELECT /* provider_update 1/9 */
+    SELECT /* provider_update_checked 1/12 */
         (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = p_uuid),
         (SELECT parent.id FROM resource_providers AS parent WHERE parent.uuid = p_parent)
     INTO v_id, v_parent;
@@ -4108,29 +4284,35 @@ BEGIN
         v_moves := provider_reparent_lock(v_id, p_parent);
     END IF;
 
-    SELECT /* provider_update 2/9 */ provider.id, provider.parent_id INTO v_id, v_old_parent
+    SELECT /* provider_update_checked 2/12 */ provider.id, provider.parent_id INTO v_id, v_old_parent
     FROM resource_providers AS provider WHERE provider.id = v_id FOR NO KEY UPDATE;
     IF v_id IS NULL THEN
         RAISE EXCEPTION 'no resource provider %', p_uuid USING ERRCODE = 'PL001',
             DETAIL = json_build_object('provider', p_uuid);
     END IF;
+    -- The lock of the generation follows those of the subtree, and a different generation precedes errors of the
+    -- parent and the name. So it is compared twice: before the writes without a lock, and after them with one.
+    SELECT /* provider_update_checked 3/12 */ generation_row.generation INTO generation
+    FROM provider_generations AS generation_row WHERE generation_row.provider_id = v_id;
+    PERFORM /* provider_update_checked 4/12 */ provider_check_generation(p_uuid, generation, p_generation);
     IF v_moves THEN
-        SELECT /* provider_update 3/9 */ parent.id INTO v_parent FROM resource_providers AS parent
+        SELECT /* provider_update_checked 5/12 */ parent.id INTO v_parent FROM resource_providers AS parent
         WHERE parent.id = v_parent;
-        PERFORM /* provider_update 4/9 */ provider_reparent_check(p_uuid, v_id, v_old_parent, p_parent, v_parent,
+        PERFORM /* provider_update_checked 6/12 */ provider_reparent_check(p_uuid, v_id, v_old_parent, p_parent, v_parent,
             p_may_reparent);
-        PERFORM /* provider_update 5/9 */ provider_reparent(v_id, v_parent);
+        PERFORM /* provider_update_checked 7/12 */ provider_reparent(v_id, v_parent);
     END IF;
 
-    UPDATE /* provider_update 6/9 */ resource_providers SET name = p_name WHERE id = v_id AND name <> p_name;
+    UPDATE /* provider_update_checked 8/12 */ resource_providers SET name = p_name WHERE id = v_id AND name <> p_name;
     v_renamed := FOUND;
-    SELECT /* provider_update 7/9 */ generation_row.generation, generation_row.updated_at INTO generation,
+    SELECT /* provider_update_checked 9/12 */ generation_row.generation, generation_row.updated_at INTO generation,
         updated_before
     FROM provider_generations AS generation_row WHERE generation_row.provider_id = v_id FOR NO KEY UPDATE;
-    UPDATE /* provider_update 8/9 */ provider_generations SET updated_at = now()
+    UPDATE /* provider_update_checked 10/12 */ provider_generations SET updated_at = now()
     WHERE provider_id = v_id AND (v_moves OR v_renamed);
+    PERFORM /* provider_update_checked 11/12 */ provider_check_generation(p_uuid, generation, p_generation);
 
-    SELECT /* provider_update 9/9 */ parent.uuid, root.uuid INTO parent_uuid, root_uuid
+    SELECT /* provider_update_checked 12/12 */ parent.uuid, root.uuid INTO parent_uuid, root_uuid
     FROM resource_providers AS provider
     JOIN resource_providers AS root ON root.id = provider.root_id
     LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
@@ -4139,21 +4321,21 @@ END
 $$;
 
 --
--- Name: FUNCTION provider_update(p_uuid uuid, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION provider_update_checked(p_uuid uuid, p_generation bigint, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.provider_update(p_uuid uuid, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone) IS 'PUT /resource_providers/{uuid}: sets the name and, if p_set_parent, the parent.
+COMMENT ON FUNCTION public.provider_update_checked(p_uuid uuid, p_generation bigint, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone) IS 'PUT /resource_providers/{uuid}: sets the name and, if p_set_parent, the parent.
 
-p_may_reparent: microversion 1.37 allows re-parenting and un-parenting.
+p_generation null: do not compare the provider''s generation. p_may_reparent: microversion 1.37 allows re-parenting and un-parenting.
 Returns the provider after the update, and updated_at before it. A call that changes nothing does not set
 updated_at.
-Raises PL001 (no such provider), PL016 (no such parent), PL017 (un-parenting), PL018 (re-parenting),
+Raises, in this order: PL001 (no such provider), PL002 (generation), PL016 (no such parent), PL017 (un-parenting), PL018 (re-parenting),
 PL019 (parent cycle), 23505 (resource_providers_name_key).
 A provider or parent that another transaction creates while this one waits for a lock does not exist for it: the
 locks are those of the rows that existed at the start.
 Locks: to re-parent both roots FOR NO KEY UPDATE in the order of their ids, then the rows of the subtree
 and their inventories. Idempotent.
-Calls, to change the parent: provider_reparent_lock, provider_reparent_check, provider_reparent.';
+Calls: provider_check_generation; to change the parent, provider_reparent_lock, provider_reparent_check, provider_reparent.';
 
 --
 -- Name: reshape(jsonb, uuid[], text[], text[], text[], boolean, bigint[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -

@@ -35,7 +35,7 @@ var tracked = []string{
 		"min_unit": 1, "max_unit": 8, "step_size": 1, "allocation_ratio": 1}]', 0)`,
 	`SELECT allocation_replace('{00000000-0000-0000-0000-00000000000c}', '{p}', '{u}', '{T}', true, '{0}', '{true}',
 		'{1,1}', '{00000000-0000-0000-0000-000000000001,00000000-0000-0000-0000-000000000003}', '{VCPU,VCPU}', '{1,1}')`,
-	"SELECT allocation_delete('00000000-0000-0000-0000-00000000000a')",
+	"SELECT allocation_delete_checked('00000000-0000-0000-0000-00000000000a', NULL)",
 	"INSERT INTO conductors (hostname, drivers) VALUES ('c', '{}')",
 	"SELECT baremetal_backend_set(true)",
 	`SELECT node_create('{"uuid": "00000000-0000-0000-0000-000000000002", "name": "node", "driver": "fake", "resource_class": "gold",

@@ -14,12 +14,12 @@ import (
 )
 
 const AllocationDelete = `-- name: AllocationDelete :one
-SELECT allocation_delete($1::uuid)::bool AS existed
+SELECT allocation_delete_checked($1::uuid, $2::bigint)::bool AS existed
 `
 
 // DELETE /allocations/{consumer_uuid}. See the function.
-func (q *Queries) AllocationDelete(ctx context.Context, db DBTX, consumer uuid.UUID) (bool, error) {
-	row := db.QueryRow(ctx, AllocationDelete, consumer)
+func (q *Queries) AllocationDelete(ctx context.Context, db DBTX, consumer uuid.UUID, generation *int64) (bool, error) {
+	row := db.QueryRow(ctx, AllocationDelete, consumer, generation)
 	var existed bool
 	err := row.Scan(&existed)
 	return existed, err

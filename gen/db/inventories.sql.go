@@ -14,36 +14,49 @@ import (
 )
 
 const InventoryClear = `-- name: InventoryClear :one
-SELECT inventory_delete_all($1::uuid)::bigint AS generation
+SELECT inventory_delete_all_checked($1::uuid, $2::bigint)::bigint AS generation
 `
 
 // DELETE /resource_providers/{uuid}/inventories. See the function.
-func (q *Queries) InventoryClear(ctx context.Context, db DBTX, provider uuid.UUID) (int64, error) {
-	row := db.QueryRow(ctx, InventoryClear, provider)
+func (q *Queries) InventoryClear(ctx context.Context, db DBTX, provider uuid.UUID, given *int64) (int64, error) {
+	row := db.QueryRow(ctx, InventoryClear, provider, given)
 	var generation int64
 	err := row.Scan(&generation)
 	return generation, err
 }
 
 const InventoryCreate = `-- name: InventoryCreate :one
-SELECT inventory_create($1::uuid, $2::jsonb, $3::int)::bigint AS generation
+SELECT inventory_create_checked(
+    $1::uuid, $2::bigint, $3::jsonb, $4::int)::bigint AS generation
 `
 
+type InventoryCreateParams struct {
+	Provider    uuid.UUID
+	Given       *int64
+	Record      json.RawMessage
+	MinCapacity int32
+}
+
 // POST /resource_providers/{uuid}/inventories. See the function.
-func (q *Queries) InventoryCreate(ctx context.Context, db DBTX, provider uuid.UUID, record json.RawMessage, minCapacity int32) (int64, error) {
-	row := db.QueryRow(ctx, InventoryCreate, provider, record, minCapacity)
+func (q *Queries) InventoryCreate(ctx context.Context, db DBTX, arg InventoryCreateParams) (int64, error) {
+	row := db.QueryRow(ctx, InventoryCreate,
+		arg.Provider,
+		arg.Given,
+		arg.Record,
+		arg.MinCapacity,
+	)
 	var generation int64
 	err := row.Scan(&generation)
 	return generation, err
 }
 
 const InventoryDelete = `-- name: InventoryDelete :one
-SELECT inventory_delete($1::uuid, $2::text)::bigint AS generation
+SELECT inventory_delete_checked($1::uuid, $2::bigint, $3::text)::bigint AS generation
 `
 
 // DELETE /resource_providers/{uuid}/inventories/{class}. See the function.
-func (q *Queries) InventoryDelete(ctx context.Context, db DBTX, provider uuid.UUID, class string) (int64, error) {
-	row := db.QueryRow(ctx, InventoryDelete, provider, class)
+func (q *Queries) InventoryDelete(ctx context.Context, db DBTX, provider uuid.UUID, given *int64, class string) (int64, error) {
+	row := db.QueryRow(ctx, InventoryDelete, provider, given, class)
 	var generation int64
 	err := row.Scan(&generation)
 	return generation, err

@@ -26,12 +26,12 @@ func (q *Queries) ProviderCreate(ctx context.Context, db DBTX, provider uuid.UUI
 }
 
 const ProviderDelete = `-- name: ProviderDelete :exec
-SELECT provider_delete($1::uuid)
+SELECT provider_delete_checked($1::uuid, $2::bigint)
 `
 
 // DELETE /resource_providers/{uuid}. See the function.
-func (q *Queries) ProviderDelete(ctx context.Context, db DBTX, provider uuid.UUID) error {
-	_, err := db.Exec(ctx, ProviderDelete, provider)
+func (q *Queries) ProviderDelete(ctx context.Context, db DBTX, provider uuid.UUID, generation *int64) error {
+	_, err := db.Exec(ctx, ProviderDelete, provider, generation)
 	return err
 }
 
@@ -325,12 +325,15 @@ SELECT
     array_remove(ARRAY[updated.parent_uuid], NULL)::uuid[] AS parent_uuid,
     updated.root_uuid::uuid AS root_uuid,
     array_remove(ARRAY[updated.updated_before], NULL)::timestamptz[] AS updated_before
-FROM provider_update($1::uuid, $2::text, $3::bool, $4::uuid, $5::bool)
+FROM provider_update_checked(
+    $1::uuid, $2::bigint, $3::text,
+    $4::bool, $5::uuid, $6::bool)
     AS updated (generation, parent_uuid, root_uuid, updated_before)
 `
 
 type ProviderUpdateParams struct {
 	Provider    uuid.UUID
+	Given       *int64
 	Name        string
 	SetParent   bool
 	Parent      *uuid.UUID
@@ -349,6 +352,7 @@ type ProviderUpdateRow struct {
 func (q *Queries) ProviderUpdate(ctx context.Context, db DBTX, arg ProviderUpdateParams) (ProviderUpdateRow, error) {
 	row := db.QueryRow(ctx, ProviderUpdate,
 		arg.Provider,
+		arg.Given,
 		arg.Name,
 		arg.SetParent,
 		arg.Parent,

@@ -13,12 +13,12 @@ import (
 )
 
 const ProviderTraitClear = `-- name: ProviderTraitClear :exec
-SELECT provider_traits_replace($1::uuid, NULL, '{}')
+SELECT provider_traits_replace($1::uuid, $2::bigint, '{}')
 `
 
-// DELETE /resource_providers/{uuid}/traits, for any generation. See the function.
-func (q *Queries) ProviderTraitClear(ctx context.Context, db DBTX, provider uuid.UUID) error {
-	_, err := db.Exec(ctx, ProviderTraitClear, provider)
+// DELETE /resource_providers/{uuid}/traits. See the function.
+func (q *Queries) ProviderTraitClear(ctx context.Context, db DBTX, provider uuid.UUID, generation *int64) error {
+	_, err := db.Exec(ctx, ProviderTraitClear, provider, generation)
 	return err
 }
 

@@ -81,7 +81,7 @@ func writers(t *testing.T, data *store.Store, stop *atomic.Bool, group *sync.Wai
 					_, _, err = data.ProviderTraitReplace(ctx, id, shown.Generation+2, []string{"HW_CPU_X86_VMX"}[:i%2])
 				}
 				if err == nil || store.AsRuleViolation(err) != nil {
-					_, err = data.AllocationDelete(ctx, consumer)
+					_, err = data.AllocationDelete(ctx, consumer, nil)
 				}
 				if err != nil && store.AsRuleViolation(err) == nil {
 					t.Errorf("write failed: %v", err)

@@ -116,8 +116,9 @@ func (o *operations) allocationOperations() []*route.Operation {
 		ID: "allocation-delete", Method: http.MethodDelete, Path: one, Tag: tagAllocations,
 		Rule: policy.AllocationsDelete, Summary: "Delete a consumer's allocations",
 		Description: "The request compares no generation and changes no provider generation.",
-		Fails:       []route.Failure{consumerNotFound},
-		Variants:    []route.Variant{route.From(v(0), o.allocationDelete)},
+		Fails:       []route.Failure{consumerNotFound, staleConsumer.From(writesExtension)}, Query: comparesConsumer,
+		Variants: []route.Variant{route.From(v(0), o.allocationDelete, route.DescribedFrom(writesExtension,
+			"The request compares a consumer generation in the query string and changes no provider generation."))},
 	}}
 }
 
@@ -217,12 +218,13 @@ func (o *operations) allocationDelete(ctx context.Context, in *consumerPath) (*e
 	if !ok {
 		return nil, consumerNotFound.Of(in.Consumer)
 	}
-	existed, err := o.store.AllocationDelete(ctx, consumer)
+	sent := sentGeneration(ctx, consumerGenerationParam)
+	existed, err := o.store.AllocationDelete(ctx, consumer, sent)
 	if err == nil && !existed {
 		return nil, consumerNotFound.Of(in.Consumer)
 	}
-	auditlog.From(ctx).Consumer(auditlog.Generation{UUID: consumer, Removed: err == nil})
-	return nil, err
+	auditlog.From(ctx).Consumer(removedGeneration(consumer, sent, err))
+	return nil, route.RuleFaults{store.ConsumerGenerationConflict: consumerConflict}.Translate(err)
 }
 
 // checksConsumers reports whether requests of the microversion contain a consumer generation.

@@ -21,6 +21,15 @@ func recordProvider(ctx context.Context, provider uuid.UUID, sent, after *int64,
 	record.Provider(auditlog.Generation{UUID: provider, Before: sent, After: after})
 }
 
+// removedGeneration returns the generations of a resource that a DELETE removed, unless err is not nil. sent is the
+// generation that the store compared, or nil.
+func removedGeneration(id uuid.UUID, sent *int64, err error) auditlog.Generation {
+	if err != nil {
+		return auditlog.Generation{UUID: id, Sent: sent}
+	}
+	return auditlog.Generation{UUID: id, Before: sent, Removed: true}
+}
+
 // recordClaims adds the consumer generations to the audit record. If the store compared them, the generation after the
 // write is the sent one plus one, or 1 for a new consumer. Otherwise both generations are unknown.
 func recordClaims(ctx context.Context, claims []store.Claim, compared bool, err error) {

@@ -82,7 +82,7 @@ var (
 		"Conflicting resource provider %s already exists.", hostRow.Name).WithCode(fault.CodeDuplicateName)
 
 	providerUpdateFailures = []route.Failure{
-		providerNotFound, newParentUnknown, newParentInSubtree, reparentNotAllowed, unparentNotAllowed,
+		providerNotFound, staleProviderNow, newParentUnknown, newParentInSubtree, reparentNotAllowed, unparentNotAllowed,
 		newProviderNameTaken,
 	}
 )
@@ -97,7 +97,9 @@ var (
 		"Unable to delete resource provider %s: Resource provider has allocations.", exampleHost).
 		WithCode(fault.CodeProviderInUse)
 
-	providerDeleteFailures = []route.Failure{providerNotFoundForDelete, providerHasChildren, providerHasAllocations}
+	providerDeleteFailures = []route.Failure{
+		providerNotFoundForDelete, staleProviderNow, providerHasChildren, providerHasAllocations,
+	}
 )
 
 // These are the failures of filters in lists.

@@ -143,7 +143,8 @@ func (o *operations) inventoryOperations() []*route.Operation {
 		ID: "inventory-create", Method: http.MethodPost, Path: all, Tag: tagInventories, Rule: policy.InventoriesCreate,
 		Summary: "Add a class to a provider's inventories", Checks: writes, Fails: inventoryCreateFailures,
 		Description: "A generation in the request is ignored.",
-		Variants:    []route.Variant{route.Write(v(0), create, o.inventoryCreate, route.Status(http.StatusCreated), shownOne)},
+		Variants: []route.Variant{route.Write(v(0), create, o.inventoryCreate, route.Status(http.StatusCreated), shownOne,
+			route.DescribedFrom(writesExtension, "A generation in the request is compared."))},
 	}, {
 		ID: "inventory-replace", Method: http.MethodPut, Path: all, Tag: tagInventories, Rule: policy.InventoriesUpdate,
 		Summary: "Replace a provider's inventories", Checks: writes, Fails: inventoryReplaceFailures,
@@ -152,7 +153,7 @@ func (o *operations) inventoryOperations() []*route.Operation {
 	}, {
 		ID: "inventory-clear", Method: http.MethodDelete, Path: all, Tag: tagInventories, Rule: policy.InventoriesDelete,
 		Summary: "Delete a provider's inventories", Checks: only, MissingIsMethod: true,
-		Fails:       []route.Failure{providerNotFound, inventoryInUse},
+		Fails: []route.Failure{providerNotFound, staleProviderNow, inventoryInUse}, Query: comparesProvider,
 		Description: "The provider generation is incremented even if no inventory was deleted.",
 		Variants:    []route.Variant{route.From(v(5), o.inventoryClear)},
 	}, {
@@ -166,7 +167,7 @@ func (o *operations) inventoryOperations() []*route.Operation {
 		Variants:    []route.Variant{route.Write(v(0), update, o.inventoryUpdate, shownOne)},
 	}, {
 		ID: "inventory-delete", Method: http.MethodDelete, Path: one, Tag: tagInventories, Rule: policy.InventoriesDelete,
-		Summary: "Delete a provider's inventory of a class", Fails: inventoryDeleteFailures,
+		Summary: "Delete a provider's inventory of a class", Fails: inventoryDeleteFailures, Query: comparesProvider,
 		Variants: []route.Variant{route.From(v(0), o.inventoryDelete)},
 	}}
 }
@@ -297,10 +298,12 @@ func (o *operations) inventoryReplace(
 }
 
 func (o *operations) inventoryClear(ctx context.Context, in *providerPath) (*empty, error) {
-	generation, err := o.store.InventoryClear(ctx, in.id())
-	recordProvider(ctx, in.id(), nil, &generation, err)
+	sent := sentGeneration(ctx, providerGenerationParam)
+	generation, err := o.store.InventoryClear(ctx, in.id(), sent)
+	recordProvider(ctx, in.id(), sent, &generation, err)
 	return nil, inventoryFaults(ctx, in.UUID, "delete").With(route.RuleFaults{
-		store.InventoryInUse: func(values store.Values) *fault.Error { return inventoryInUse.Of(values.Class, in.UUID) },
+		store.ProviderGenerationConflict: providerConflict(in.UUID),
+		store.InventoryInUse:             func(values store.Values) *fault.Error { return inventoryInUse.Of(values.Class, in.UUID) },
 	}).Translate(err)
 }
 
@@ -316,12 +319,17 @@ func (o *operations) inventoryCreate(
 	ctx context.Context, in *providerPath, body *InventoryCreate,
 ) (*inventoryCreated, error) {
 	record := body.toStore(body.Class)
-	generation, err := o.store.InventoryCreate(ctx, in.id(), record, minCapacity(ctx))
-	recordProvider(ctx, in.id(), nil, &generation, err)
+	var sent *int64
+	if microversion.From(ctx) >= writesExtension {
+		sent = generationOf(body.Generation)
+	}
+	generation, err := o.store.InventoryCreate(ctx, in.id(), sent, record, minCapacity(ctx))
+	recordProvider(ctx, in.id(), sent, &generation, err)
 	if err != nil {
 		return nil, inventoryFaults(ctx, in.UUID, "create").With(route.RuleFaults{
-			store.ClassNotFound:   newInventoryClassUnknown.Fixed(in.UUID, body.Class),
-			store.InventoryExists: inventoryExists.Fixed(in.UUID, body.Class),
+			store.ProviderGenerationConflict: providerConflict(in.UUID),
+			store.ClassNotFound:              newInventoryClassUnknown.Fixed(in.UUID, body.Class),
+			store.InventoryExists:            inventoryExists.Fixed(in.UUID, body.Class),
 		}).Translate(err)
 	}
 	made := &inventoryCreated{
@@ -349,10 +357,12 @@ func (o *operations) inventoryUpdate(
 }
 
 func (o *operations) inventoryDelete(ctx context.Context, in *inventoryPath) (*empty, error) {
-	generation, err := o.store.InventoryDelete(ctx, in.id(), in.Class)
-	recordProvider(ctx, in.id(), nil, &generation, err)
+	sent := sentGeneration(ctx, providerGenerationParam)
+	generation, err := o.store.InventoryDelete(ctx, in.id(), sent, in.Class)
+	recordProvider(ctx, in.id(), sent, &generation, err)
 	return nil, inventoryFaults(ctx, in.UUID, "delete").With(route.RuleFaults{
-		store.InventoryNotFound: inventoryNotFoundForDelete.Fixed(in.Class),
-		store.InventoryInUse:    inventoryClassInUse.Fixed(in.Class, in.UUID),
+		store.ProviderGenerationConflict: providerConflict(in.UUID),
+		store.InventoryNotFound:          inventoryNotFoundForDelete.Fixed(in.Class),
+		store.InventoryInUse:             inventoryClassInUse.Fixed(in.Class, in.UUID),
 	}).Translate(err)
 }

@@ -69,11 +69,13 @@ var (
 
 var (
 	inventoryCreateFailures = with(inventoryFailures("create"),
-		providerNotFound, newInventoryClassUnknown, inventoryExists)
+		providerNotFound, staleProviderNow, newInventoryClassUnknown, inventoryExists)
 	inventoryReplaceFailures = with(inventoryFailures("update"),
 		providerNotFound, inventoryClassUnknown, staleInventory, inventoryInUseForUpdate)
 	inventoryShowFailures   = []route.Failure{providerNotFoundLeadingSpace, inventoryNotFound}
 	inventoryUpdateFailures = with(inventoryFailures("update"),
 		providerNotFound, pathClassUnknown, inventoryMissing, staleInventory)
-	inventoryDeleteFailures = []route.Failure{providerNotFound, inventoryNotFoundForDelete, inventoryClassInUse}
+	inventoryDeleteFailures = []route.Failure{
+		providerNotFound, inventoryNotFoundForDelete, staleProviderNow, inventoryClassInUse,
+	}
 )

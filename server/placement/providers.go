@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/auditlog"
+	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/route"
@@ -55,7 +56,8 @@ type ProviderUpdateV0 struct {
 // ProviderUpdateV14 adds the parent.
 type ProviderUpdateV14 struct {
 	ProviderUpdateV0
-	Parent optionalUUID `json:"parent_provider_uuid,omitempty" doc:"UUID of the parent provider. If omitted, the parent does not change. Null makes the provider a root; for a child only from 1.37 on."`
+	Parent     optionalUUID  `json:"parent_provider_uuid,omitempty" doc:"UUID of the parent provider. If omitted, the parent does not change. Null makes the provider a root; for a child only from 1.37 on."`
+	Generation *jsonbody.Int `json:"resource_provider_generation,omitempty" nullable:"false" since:"berth 3" doc:"The provider generation that the client read. Default: not compared." example:"4"`
 }
 
 // providerV0 and providerV14 convert a provider to the wire type of their microversions.
@@ -118,8 +120,8 @@ func (o *operations) providerOperations() []*route.Operation {
 		ID: "provider-delete", Method: http.MethodDelete, Path: one, Tag: tagProviders, Rule: policy.ProvidersDelete,
 		Summary:     "Delete a resource provider",
 		Description: "Deletes its inventories, traits and aggregate memberships too.",
-		Fails:       providerDeleteFailures,
-		Variants:    []route.Variant{route.From(v(0), o.providerDelete)},
+		Fails:       providerDeleteFailures, Query: comparesProvider,
+		Variants: []route.Variant{route.From(v(0), o.providerDelete)},
 	}, {
 		ID: "provider-update", Method: http.MethodPut, Path: one, Tag: tagProviders, Rule: policy.ProvidersUpdate,
 		Summary: "Rename or re-parent a resource provider", Checks: writes,
@@ -128,7 +130,8 @@ func (o *operations) providerOperations() []*route.Operation {
 		Fails: providerUpdateFailures,
 		Variants: []route.Variant{
 			route.Write(v(0), updateV0, providerUpdate(o, ProviderUpdateV0.change, providerV0), hostV0),
-			route.Write(v(14), updateV14, providerUpdate(o, ProviderUpdateV14.change, providerV14), hostV14),
+			route.Write(v(14), updateV14, providerUpdate(o, ProviderUpdateV14.change, providerV14), hostV14,
+				route.DescribedFrom(writesExtension, "A generation in the request is compared; none is incremented. Re-parenting moves the whole subtree.")),
 		},
 	}}
 }
@@ -210,7 +213,7 @@ func (b ProviderUpdateV0) change(microversion.Version) store.ProviderChange {
 
 func (b ProviderUpdateV14) change(at microversion.Version) store.ProviderChange {
 	return store.ProviderChange{
-		Name: b.Name, SetParent: b.Parent.Sent, Parent: b.Parent.Value, MayReparent: at.AllowsReparenting(),
+		Generation: generationOf(b.Generation), Name: b.Name, SetParent: b.Parent.Sent, Parent: b.Parent.Value, MayReparent: at.AllowsReparenting(),
 	}
 }
 
@@ -222,7 +225,7 @@ func providerUpdate[B, P any](
 	return func(ctx context.Context, in *providerPath, body *B) (*cached[P], error) {
 		wanted := change(*body, microversion.From(ctx))
 		changed, err := o.store.ProviderUpdate(ctx, in.id(), wanted)
-		recordProvider(ctx, in.id(), nil, &changed.Generation, err)
+		recordProvider(ctx, in.id(), wanted.Generation, &changed.Generation, err)
 		if err != nil {
 			return nil, providerUpdateFaults(in, wanted.Name).Translate(err)
 		}
@@ -232,21 +235,24 @@ func providerUpdate[B, P any](
 
 func providerUpdateFaults(in *providerPath, name string) route.RuleFaults {
 	return route.RuleFaults{
-		store.ProviderNotFound:   providerNotFound.Fixed(in.UUID),
-		store.ParentNotFound:     newParentUnknown.Fixed(in.UUID),
-		store.UnparentNotAllowed: unparentNotAllowed.Fixed(in.UUID),
-		store.ReparentNotAllowed: reparentNotAllowed.Fixed(in.UUID),
-		store.ParentCycle:        newParentInSubtree.Fixed(in.UUID),
-		store.ProviderNameTaken:  newProviderNameTaken.Fixed(name),
+		store.ProviderNotFound:           providerNotFound.Fixed(in.UUID),
+		store.ProviderGenerationConflict: providerConflict(in.UUID),
+		store.ParentNotFound:             newParentUnknown.Fixed(in.UUID),
+		store.UnparentNotAllowed:         unparentNotAllowed.Fixed(in.UUID),
+		store.ReparentNotAllowed:         reparentNotAllowed.Fixed(in.UUID),
+		store.ParentCycle:                newParentInSubtree.Fixed(in.UUID),
+		store.ProviderNameTaken:          newProviderNameTaken.Fixed(name),
 	}
 }
 
 func (o *operations) providerDelete(ctx context.Context, in *providerPath) (*empty, error) {
-	err := o.store.ProviderDelete(ctx, in.id())
-	auditlog.From(ctx).Provider(auditlog.Generation{UUID: in.id(), Removed: err == nil})
+	sent := sentGeneration(ctx, providerGenerationParam)
+	err := o.store.ProviderDelete(ctx, in.id(), sent)
+	auditlog.From(ctx).Provider(removedGeneration(in.id(), sent, err))
 	return nil, route.RuleFaults{
-		store.ProviderNotFound:       providerNotFoundForDelete.Fixed(in.UUID),
-		store.ProviderHasChildren:    providerHasChildren.Fixed(in.UUID),
-		store.ProviderHasAllocations: providerHasAllocations.Fixed(in.UUID),
+		store.ProviderNotFound:           providerNotFoundForDelete.Fixed(in.UUID),
+		store.ProviderGenerationConflict: providerConflict(in.UUID),
+		store.ProviderHasChildren:        providerHasChildren.Fixed(in.UUID),
+		store.ProviderHasAllocations:     providerHasAllocations.Fixed(in.UUID),
 	}.Translate(err)
 }

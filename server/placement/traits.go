@@ -106,7 +106,8 @@ func (o *operations) providerTraitOperations() []*route.Operation {
 		Variants:    []route.Variant{route.Write(v(6), replace, o.providerTraitReplace, list(5))},
 	}, {
 		ID: "provider-trait-clear", Method: http.MethodDelete, Path: path, Tag: tagTraits, Rule: policy.ProviderTraitsDelete,
-		Summary: "Delete a provider's traits", Checks: only, Fails: []route.Failure{providerNotFound},
+		Summary: "Delete a provider's traits", Checks: only, Fails: []route.Failure{providerNotFound, staleProviderNow},
+		Query:    comparesProvider,
 		Variants: []route.Variant{route.From(v(6), o.providerTraitClear)},
 	}}
 }
@@ -244,7 +245,10 @@ func (o *operations) providerTraitReplace(
 }
 
 func (o *operations) providerTraitClear(ctx context.Context, in *providerPath) (*empty, error) {
-	err := o.store.ProviderTraitClear(ctx, in.id())
-	recordProvider(ctx, in.id(), nil, nil, err)
-	return nil, aggregateFaults(in).Translate(err)
+	sent := sentGeneration(ctx, providerGenerationParam)
+	err := o.store.ProviderTraitClear(ctx, in.id(), sent)
+	recordProvider(ctx, in.id(), sent, nil, err)
+	return nil, aggregateFaults(in).With(route.RuleFaults{
+		store.ProviderGenerationConflict: providerConflict(in.UUID),
+	}).Translate(err)
 }

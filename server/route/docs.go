@@ -17,6 +17,15 @@ func Status(code int) Doc {
 	return func(_ microversion.Version, _ huma.API, op *huma.Operation) { op.DefaultStatus = code }
 }
 
+// DescribedFrom replaces the description of the operation from a version on.
+func DescribedFrom(since microversion.Version, description string) Doc {
+	return func(at microversion.Version, _ huma.API, op *huma.Operation) {
+		if at >= since {
+			op.Description = draftOf(op).row.withRule(description)
+		}
+	}
+}
+
 // Query documents the parameters of the query string. huma neither parses nor validates them: their format and the
 // order of errors belong to the operation.
 func Query(params func(microversion.Version) []*huma.Param) Doc {

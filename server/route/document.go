@@ -37,9 +37,14 @@ func (op *Operation) describe(api *API) huma.Operation {
 		described.Security = []map[string][]string{{}}
 		return described
 	}
-	described.Description = strings.TrimSpace(fmt.Sprintf("%s\n\nPolicy rule: `%s`.", op.Description, op.Rule))
+	described.Description = op.withRule(op.Description)
 	described.Extensions = map[string]any{"x-policy-rule": op.Rule}
 	return described
+}
+
+// withRule returns a description with the policy rule of the operation.
+func (op *Operation) withRule(description string) string {
+	return strings.TrimSpace(fmt.Sprintf("%s\n\nPolicy rule: `%s`.", description, op.Rule))
 }
 
 // publisher completes the document that huma generates of one microversion.

@@ -105,10 +105,11 @@ func (s *Store) AllocationReplace(ctx context.Context, claims []Claim, checkGene
 	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.AllocationReplace(ctx, to, params) })
 }
 
-// AllocationDelete deletes all allocations of a consumer and reports whether there were any.
-func (s *Store) AllocationDelete(ctx context.Context, consumer uuid.UUID) (existed bool, err error) {
+// AllocationDelete deletes all allocations of a consumer and reports whether there were any. A nil generation is not
+// compared.
+func (s *Store) AllocationDelete(ctx context.Context, consumer uuid.UUID, generation *int64) (existed bool, err error) {
 	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
-		existed, err = s.queries.AllocationDelete(ctx, to, consumer)
+		existed, err = s.queries.AllocationDelete(ctx, to, consumer, generation)
 		return err
 	})
 	return existed, err

@@ -108,7 +108,7 @@ func TestClaim_ConsumerDeletedMeanwhile_Recreated(t *testing.T) {
 	host := b.provider("a host", nil, map[string]int32{"VCPU": 100})
 	b.must(b.AllocationReplace(t.Context(), []store.Claim{claim("a server", nil, host, 1)}, true))
 	operations := []func(context.Context) error{
-		func(ctx context.Context) error { _, err := b.AllocationDelete(ctx, named("a server")); return err },
+		func(ctx context.Context) error { _, err := b.AllocationDelete(ctx, named("a server"), nil); return err },
 		func(ctx context.Context) error {
 			return b.AllocationReplace(ctx, []store.Claim{claim("a server", nil, host, 0)}, false)
 		},

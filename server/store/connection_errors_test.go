@@ -175,7 +175,7 @@ func TestConnLoss_DatabaseDown_ReturnsUnavailable(t *testing.T) {
 			})
 			return err
 		},
-		"a write": func() error { return b.ProviderDelete(t.Context(), host) },
+		"a write": func() error { return b.ProviderDelete(t.Context(), host, nil) },
 	} {
 		since := time.Now()
 		found := fault.As(ask())

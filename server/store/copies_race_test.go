@@ -42,7 +42,7 @@ func TestLocks_ParentIsBeingDeleted_WritesToItsChildrenDoNotWait(t *testing.T) {
 		b.must(err)
 	}
 	hold(parent)
-	b.must(b.ProviderDelete(ctx, other))
+	b.must(b.ProviderDelete(ctx, other, nil))
 	hold(root)
 	// Both delete something and add something.
 	traits(leaf, "HW_CPU_X86_SSE", "HW_CPU_X86_VMX")

@@ -71,21 +71,23 @@ func (s *Store) InventoryReplace(
 	return after, err
 }
 
-// InventoryClear deletes all inventories of a provider.
-func (s *Store) InventoryClear(ctx context.Context, provider uuid.UUID) (after int64, err error) {
+// InventoryClear deletes all inventories of a provider. A nil generation is not compared.
+func (s *Store) InventoryClear(ctx context.Context, provider uuid.UUID, generation *int64) (after int64, err error) {
 	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
-		after, err = s.queries.InventoryClear(ctx, to, provider)
+		after, err = s.queries.InventoryClear(ctx, to, provider, generation)
 		return err
 	})
 	return after, err
 }
 
-// InventoryCreate adds a class to a provider's inventories.
+// InventoryCreate adds a class to a provider's inventories. A nil generation is not compared.
 func (s *Store) InventoryCreate(
-	ctx context.Context, provider uuid.UUID, record Inventory, minCapacity int32,
+	ctx context.Context, provider uuid.UUID, generation *int64, record Inventory, minCapacity int32,
 ) (after int64, err error) {
 	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
-		after, err = s.queries.InventoryCreate(ctx, to, provider, encode(record), minCapacity)
+		after, err = s.queries.InventoryCreate(ctx, to, db.InventoryCreateParams{
+			Provider: provider, Given: generation, Record: encode(record), MinCapacity: minCapacity,
+		})
 		return err
 	})
 	return after, err
@@ -104,10 +106,12 @@ func (s *Store) InventoryUpdate(
 	return after, err
 }
 
-// InventoryDelete deletes the inventory of one class from a provider.
-func (s *Store) InventoryDelete(ctx context.Context, provider uuid.UUID, class string) (after int64, err error) {
+// InventoryDelete deletes the inventory of one class from a provider. A nil generation is not compared.
+func (s *Store) InventoryDelete(
+	ctx context.Context, provider uuid.UUID, generation *int64, class string,
+) (after int64, err error) {
 	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
-		after, err = s.queries.InventoryDelete(ctx, to, provider, class)
+		after, err = s.queries.InventoryDelete(ctx, to, provider, generation, class)
 		return err
 	})
 	return after, err

@@ -96,7 +96,7 @@ func claimTwo(ctx context.Context, c *traffic) error {
 }
 
 func dropConsumer(ctx context.Context, c *traffic) error {
-	_, err := c.AllocationDelete(ctx, named(c.consumer()))
+	_, err := c.AllocationDelete(ctx, named(c.consumer()), nil)
 	return err
 }
 
@@ -175,7 +175,7 @@ func makeRoot(ctx context.Context, c *traffic) error {
 }
 
 func dropProvider(ctx context.Context, c *traffic) error {
-	return c.ProviderDelete(ctx, named(c.place()))
+	return c.ProviderDelete(ctx, named(c.place()), nil)
 }
 
 func addProvider(ctx context.Context, c *traffic) error {
@@ -204,7 +204,7 @@ func comeAndGo(ctx context.Context, c *traffic) error {
 	case 4:
 		return c.ResourceClassDelete(ctx, name)
 	}
-	_, err := c.InventoryCreate(ctx, named(place), inventory(name, 5), 1)
+	_, err := c.InventoryCreate(ctx, named(place), nil, inventory(name, 5), 1)
 	return err
 }
 

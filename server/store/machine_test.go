@@ -139,7 +139,7 @@ func (m *stateMachine) actions(ctx context.Context) map[string]func(*rapid.T) {
 		},
 		"drop": func(t *rapid.T) {
 			consumer := rapid.SampledFrom(m.consumers).Draw(t, "consumer")
-			existed, err := m.AllocationDelete(ctx, consumer)
+			existed, err := m.AllocationDelete(ctx, consumer, nil)
 			if want := m.model.drop(consumer); err != nil || existed != want {
 				t.Fatalf("deleted: got %v, %v, want %v", existed, err, want)
 			}

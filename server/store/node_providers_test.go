@@ -172,7 +172,7 @@ func TestNodeAllocation_NodeClaimedInPlacement_NotSelected(t *testing.T) {
 	// Changes that do not affect the claim are permitted.
 	b.must(b.NodeMaintenance(ctx, "a node", true, nil))
 	b.must(b.NodeMaintenance(ctx, "a node", false, nil))
-	_, err = b.AllocationDelete(ctx, named("1 server"))
+	_, err = b.AllocationDelete(ctx, named("1 server"), nil)
 	b.must(err)
 	if got := gets(b.decided(store.NodeAllocationRequest{ResourceClass: "gold"})); got != node.UUID.String() {
 		t.Errorf("got %s", got)
@@ -203,7 +203,7 @@ func TestNodeAllocation_ConsumerExistsInPlacement_EndsInError(t *testing.T) {
 
 	// The consumer claims other resources while the node allocation has a node.
 	done = b.decided(store.NodeAllocationRequest{ResourceClass: "gold"})
-	_, err := b.AllocationDelete(ctx, done.UUID)
+	_, err := b.AllocationDelete(ctx, done.UUID, nil)
 	b.must(err)
 	b.must(b.AllocationReplace(ctx, []store.Claim{{
 		Consumer: done.UUID, ProjectID: "p", UserID: "u", Allocations: []store.Allocation{{Provider: host, Class: "VCPU", Amount: 2}},

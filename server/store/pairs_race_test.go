@@ -44,7 +44,7 @@ func claimOnHost(ctx context.Context, b *bundle, round string) error {
 }
 
 func deleteHost(ctx context.Context, b *bundle, round string) error {
-	return b.ProviderDelete(ctx, named(host(round)))
+	return b.ProviderDelete(ctx, named(host(round)), nil)
 }
 
 // moveUnder sets the parent of a provider.
@@ -55,7 +55,7 @@ func moveUnder(ctx context.Context, b *bundle, name, parent string) error {
 }
 
 func addInventory(ctx context.Context, b *bundle, name, class string) error {
-	_, err := b.InventoryCreate(ctx, named(name), inventory(class, 8), 1)
+	_, err := b.InventoryCreate(ctx, named(name), nil, inventory(class, 8), 1)
 	return err
 }
 
@@ -116,7 +116,7 @@ func TestLocks_ClaimWithProviderChange_ConsistentOutcome(t *testing.T) {
 		"the inventory is deleted": {
 			lock: lockProviders, prepare: (*bundle).hostWithRoom, one: claimOnHost,
 			two: func(ctx context.Context, b *bundle, round string) error {
-				_, err := b.InventoryDelete(ctx, named(host(round)), "VCPU")
+				_, err := b.InventoryDelete(ctx, named(host(round)), nil, "VCPU")
 				return err
 			},
 			ends: [][2]store.Rule{{"", store.InventoryInUse}, {store.AllocationNoInventory, ""}},
@@ -124,7 +124,7 @@ func TestLocks_ClaimWithProviderChange_ConsistentOutcome(t *testing.T) {
 		"all inventories are deleted": {
 			lock: lockProviders, prepare: (*bundle).hostWithRoom, one: claimOnHost,
 			two: func(ctx context.Context, b *bundle, round string) error {
-				_, err := b.InventoryClear(ctx, named(host(round)))
+				_, err := b.InventoryClear(ctx, named(host(round)), nil)
 				return err
 			},
 			ends: [][2]store.Rule{{"", store.InventoryInUse}, {store.AllocationNoInventory, ""}},
@@ -194,7 +194,7 @@ func TestLocks_ClaimWithProviderChange_ConsistentOutcome(t *testing.T) {
 				return b.AllocationReplace(ctx, []store.Claim{claim(server(round), at(1), named(host(round)), 8)}, true)
 			},
 			two: func(ctx context.Context, b *bundle, round string) error {
-				_, err := b.AllocationDelete(ctx, named(server(round)))
+				_, err := b.AllocationDelete(ctx, named(server(round)), nil)
 				return err
 			},
 			ends: [][2]store.Rule{{"", ""}, {store.ConsumerGenerationConflict, ""}},
@@ -257,7 +257,7 @@ func TestLocks_ProviderWrittenWhileDeleted_ConsistentOutcome(t *testing.T) {
 					},
 					one: func(ctx context.Context, b *bundle, round string) error { return write(ctx, b, written(round), round) },
 					two: func(ctx context.Context, b *bundle, round string) error {
-						return b.ProviderDelete(ctx, named(written(round)))
+						return b.ProviderDelete(ctx, named(written(round)), nil)
 					},
 				}
 			}

@@ -198,7 +198,7 @@ func everything(t *testing.T, s *store.Store) {
 			_, _, err := s.ProviderTraitReplace(ctx, dbtest.NumberedUUID("aa", 112), 0, []string{"CUSTOM_T3"})
 			return err
 		},
-		"clear traits": func() error { return s.ProviderTraitClear(ctx, dbtest.NumberedUUID("aa", 113)) },
+		"clear traits": func() error { return s.ProviderTraitClear(ctx, dbtest.NumberedUUID("aa", 113), nil) },
 	} {
 		if err := do(); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -207,8 +207,8 @@ func everything(t *testing.T, s *store.Store) {
 	for _, do := range []func() error{
 		func() error { return s.AllocationReplace(ctx, claim(&one, root), true) },
 		func() error { return s.AllocationReplace(ctx, claim(nil, child), false) },
-		func() error { _, err := s.InventoryDelete(ctx, root, "DISK_GB"); return err },
-		func() error { _, err := s.InventoryCreate(ctx, root, record, 1); return err },
+		func() error { _, err := s.InventoryDelete(ctx, root, nil, "DISK_GB"); return err },
+		func() error { _, err := s.InventoryCreate(ctx, root, nil, record, 1); return err },
 		func() error { _, err := s.InventoryUpdate(ctx, root, 3, record, 1); return err },
 		func() error {
 			return s.Reshape(ctx, []store.ReshapedProvider{{Provider: child, Generation: 1, Records: []store.Inventory{
@@ -216,19 +216,19 @@ func everything(t *testing.T, s *store.Store) {
 			}}}, []store.Claim{{Consumer: consumer, ProjectID: project, UserID: "user", Generation: new(int64(3)),
 				Allocations: []store.Allocation{{Provider: child, Class: "VCPU", Amount: 2}}}})
 		},
-		func() error { _, err := s.AllocationDelete(ctx, consumer); return err },
+		func() error { _, err := s.AllocationDelete(ctx, consumer, nil); return err },
 		func() error { return s.AllocationReplace(ctx, onSeveral(uuid.New(), "VCPU", 121, 122), true) },
 		func() error {
 			return s.AllocationReplace(ctx, append(onSeveral(uuid.New(), "VCPU", 121, 122), onSeveral(uuid.New(), "DISK_GB", 122)...), true)
 		},
-		func() error { _, err := s.AllocationDelete(ctx, dbtest.NumberedUUID("cc", 101)); return err },
+		func() error { _, err := s.AllocationDelete(ctx, dbtest.NumberedUUID("cc", 101), nil); return err },
 		func() (err error) { provider, err = s.ProviderCreate(ctx, uuid.New(), "new", &root); return err },
 		func() error {
 			_, err := s.ProviderUpdate(ctx, provider.UUID, store.ProviderChange{Name: "newer", SetParent: true, MayReparent: true})
 			return err
 		},
-		func() error { return s.ProviderDelete(ctx, provider.UUID) },
-		func() error { _, err := s.InventoryClear(ctx, root); return err },
+		func() error { return s.ProviderDelete(ctx, provider.UUID, nil) },
+		func() error { _, err := s.InventoryClear(ctx, root, nil); return err },
 		func() error { _, err := s.InventoryReplace(ctx, root, 5, []store.Inventory{record}, 1); return err },
 	} {
 		if err := do(); err != nil {

@@ -56,7 +56,9 @@ func (s *Store) ProviderCreate(ctx context.Context, id uuid.UUID, name string, p
 
 // ProviderChange is a client's change of a provider.
 type ProviderChange struct {
-	Name string
+	// Generation is compared; nil: it is not.
+	Generation *int64
+	Name       string
 	// SetParent is true if Parent is to be set; a nil Parent then makes the provider a root.
 	SetParent bool
 	Parent    *uuid.UUID
@@ -69,7 +71,8 @@ func (s *Store) ProviderUpdate(ctx context.Context, id uuid.UUID, change Provide
 	changed := Provider{UUID: id, Name: change.Name}
 	err := s.write(ctx, func(to *pgxpool.Pool) error {
 		row, err := s.queries.ProviderUpdate(ctx, to, db.ProviderUpdateParams{
-			Provider: id, Name: change.Name, SetParent: change.SetParent, Parent: change.Parent, MayReparent: change.MayReparent,
+			Provider: id, Given: change.Generation, Name: change.Name,
+			SetParent: change.SetParent, Parent: change.Parent, MayReparent: change.MayReparent,
 		})
 		changed.Generation, changed.Root = row.Generation, row.RootUuid
 		changed.Parent, changed.ModifiedAt = one(row.ParentUuid), one(row.UpdatedBefore)
@@ -86,7 +89,7 @@ func one[T any](of []T) *T {
 	return &of[0]
 }
 
-// ProviderDelete deletes a provider with its inventories, traits and aggregates.
-func (s *Store) ProviderDelete(ctx context.Context, id uuid.UUID) error {
-	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.ProviderDelete(ctx, to, id) })
+// ProviderDelete deletes a provider with its inventories, traits and aggregates. A nil generation is not compared.
+func (s *Store) ProviderDelete(ctx context.Context, id uuid.UUID, generation *int64) error {
+	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.ProviderDelete(ctx, to, id, generation) })
 }

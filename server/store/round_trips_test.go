@@ -102,18 +102,18 @@ var writings = map[string]visit{
 		if n == 0 {
 			host = b.provider("c child", &host, map[string]int32{"VCPU": 1})
 		}
-		return b.ProviderDelete(ctx, host)
+		return b.ProviderDelete(ctx, host, nil)
 	},
 	"InventoryReplace": func(ctx context.Context, b *bundle, host uuid.UUID, n int) error {
 		_, err := b.InventoryReplace(ctx, host, int64(1+n), inventories(map[string]int32{"DISK_GB": 5, "VCPU": 5}), 1)
 		return err
 	},
 	"InventoryClear": func(ctx context.Context, b *bundle, host uuid.UUID, _ int) error {
-		_, err := b.InventoryClear(ctx, host)
+		_, err := b.InventoryClear(ctx, host, nil)
 		return err
 	},
 	"InventoryCreate": func(ctx context.Context, b *bundle, host uuid.UUID, n int) error {
-		_, err := b.InventoryCreate(ctx, host, inventory([]string{"DISK_GB", "PCPU"}[n], 8), 1)
+		_, err := b.InventoryCreate(ctx, host, nil, inventory([]string{"DISK_GB", "PCPU"}[n], 8), 1)
 		return err
 	},
 	"InventoryUpdate": func(ctx context.Context, b *bundle, host uuid.UUID, n int) error {
@@ -124,7 +124,7 @@ var writings = map[string]visit{
 		if n == 0 {
 			host = b.provider("c disk", nil, map[string]int32{"VCPU": 1})
 		}
-		_, err := b.InventoryDelete(ctx, host, "VCPU")
+		_, err := b.InventoryDelete(ctx, host, nil, "VCPU")
 		return err
 	},
 	"ProviderTraitReplace": func(ctx context.Context, b *bundle, host uuid.UUID, n int) error {
@@ -132,7 +132,7 @@ var writings = map[string]visit{
 		return err
 	},
 	"ProviderTraitClear": func(ctx context.Context, b *bundle, host uuid.UUID, _ int) error {
-		return b.ProviderTraitClear(ctx, host)
+		return b.ProviderTraitClear(ctx, host, nil)
 	},
 	"ProviderAggregateReplace": func(ctx context.Context, b *bundle, host uuid.UUID, n int) error {
 		_, err := b.ProviderAggregateReplace(ctx, host, at(int64(1+n)), []uuid.UUID{named(fmt.Sprintf("%x rack", n))})
@@ -181,7 +181,7 @@ var writings = map[string]visit{
 		if n == 0 {
 			b.must(b.AllocationReplace(ctx, []store.Claim{claim("0 gone", nil, host, 1), claim("1 gone", nil, host, 1)}, true))
 		}
-		_, err := b.AllocationDelete(ctx, named(fmt.Sprintf("%x gone", n)))
+		_, err := b.AllocationDelete(ctx, named(fmt.Sprintf("%x gone", n)), nil)
 		return err
 	},
 	"Reshape": func(ctx context.Context, b *bundle, host uuid.UUID, n int) error {

@@ -105,7 +105,7 @@ func (s *Store) ProviderTraitReplace(
 	return after, traits, err
 }
 
-// ProviderTraitClear deletes all traits of a provider, whatever its generation.
-func (s *Store) ProviderTraitClear(ctx context.Context, provider uuid.UUID) error {
-	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.ProviderTraitClear(ctx, to, provider) })
+// ProviderTraitClear deletes all traits of a provider. A nil generation is not compared.
+func (s *Store) ProviderTraitClear(ctx context.Context, provider uuid.UUID, generation *int64) error {
+	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.ProviderTraitClear(ctx, to, provider, generation) })
 }

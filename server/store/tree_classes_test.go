@@ -52,11 +52,11 @@ func TestInventory_Writes_CountProvidersByTreeAndClass(t *testing.T) {
 	}, nil))
 	expect("a reshape", "a host MEMORY_MB 1", "a host VCPU 1", "b first DISK_GB 1", "b first VGPU 1", "d rack DISK_GB 1")
 
-	_, err = b.InventoryDelete(ctx, host, "VCPU")
+	_, err = b.InventoryDelete(ctx, host, nil, "VCPU")
 	b.must(err)
-	_, err = b.InventoryClear(ctx, second)
+	_, err = b.InventoryClear(ctx, second, nil)
 	b.must(err)
-	b.must(b.ProviderDelete(ctx, rack))
+	b.must(b.ProviderDelete(ctx, rack, nil))
 	expect("deletions", "a host MEMORY_MB 1", "b first VGPU 1")
 }
 
@@ -88,7 +88,7 @@ func TestClaim_AllForms_DoNotWriteTreeClasses(t *testing.T) {
 	change := claimOn("c one", part)
 	change.Generation = at(1)
 	b.must(b.AllocationReplace(ctx, []store.Claim{change}, true))
-	_, err := b.AllocationDelete(ctx, named("d two"))
+	_, err := b.AllocationDelete(ctx, named("d two"), nil)
 	b.must(err)
 	if after := versions(); !slices.Equal(after, before) {
 		t.Errorf("change and deletion: rows = %q, want %q", after, before)
@@ -120,14 +120,14 @@ func TestLocks_ConcurrentInventoryWritesInTree_NoDeadlock(t *testing.T) {
 		"inventories of a child are deleted": {
 			lock: lockProviders, prepare: prepare, ends: [][2]store.Rule{{"", ""}}, one: one,
 			two: func(ctx context.Context, b *bundle, round string) error {
-				_, err := b.InventoryClear(ctx, named(other(round)))
+				_, err := b.InventoryClear(ctx, named(other(round)), nil)
 				return err
 			},
 		},
 		"a child is deleted": {
 			lock: lockProviders, prepare: prepare, ends: [][2]store.Rule{{"", ""}}, one: one,
 			two: func(ctx context.Context, b *bundle, round string) error {
-				return b.ProviderDelete(ctx, named(other(round)))
+				return b.ProviderDelete(ctx, named(other(round)), nil)
 			},
 		},
 		"the tree is reshaped": {

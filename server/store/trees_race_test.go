@@ -98,7 +98,7 @@ func TestLocks_ConcurrentTreeChanges_ConsistentOutcome(t *testing.T) {
 		"a provider is moved below one that is deleted": {
 			lock: lockRows, again: true, prepare: twoRoots, one: moveHostUnderOther,
 			two: func(ctx context.Context, b *bundle, round string) error {
-				return b.ProviderDelete(ctx, named(other(round)))
+				return b.ProviderDelete(ctx, named(other(round)), nil)
 			},
 			ends: [][2]store.Rule{{"", store.ProviderHasChildren}, {store.ParentNotFound, ""}},
 		},
@@ -108,14 +108,14 @@ func TestLocks_ConcurrentTreeChanges_ConsistentOutcome(t *testing.T) {
 				return moveUnder(ctx, b, child(round), other(round))
 			},
 			two: func(ctx context.Context, b *bundle, round string) error {
-				return b.ProviderDelete(ctx, named(child(round)))
+				return b.ProviderDelete(ctx, named(child(round)), nil)
 			},
 			ends: [][2]store.Rule{{"", ""}, {store.ProviderNotFound, ""}},
 		},
 		"a child is created while its parent is deleted": {
 			lock: lockRows, prepare: twoRoots, one: addGrandchild,
 			two: func(ctx context.Context, b *bundle, round string) error {
-				return b.ProviderDelete(ctx, named(child(round)))
+				return b.ProviderDelete(ctx, named(child(round)), nil)
 			},
 			ends: [][2]store.Rule{{"", store.ProviderHasChildren}, {store.ParentNotFound, ""}},
 		},
@@ -135,7 +135,7 @@ func TestLocks_ConcurrentTreeChanges_ConsistentOutcome(t *testing.T) {
 		"a root and its child are deleted": {
 			lock: lockRows, prepare: twoRoots, two: deleteHost,
 			one: func(ctx context.Context, b *bundle, round string) error {
-				return b.ProviderDelete(ctx, named(child(round)))
+				return b.ProviderDelete(ctx, named(child(round)), nil)
 			},
 			ends: [][2]store.Rule{{"", ""}, {"", store.ProviderHasChildren}},
 		},

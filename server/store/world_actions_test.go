@@ -93,7 +93,7 @@ func (m *worldMachine) providerActions(ctx context.Context) map[string]func(*rap
 		},
 		"delete provider": func(t *rapid.T) {
 			id := m.provider(t)
-			m.agree(t, "delete provider", m.ProviderDelete(ctx, id), m.model.deleteProvider(id))
+			m.agree(t, "delete provider", m.ProviderDelete(ctx, id, nil), m.model.deleteProvider(id))
 		},
 	}
 }
@@ -110,7 +110,7 @@ func (m *worldMachine) inventoryActions(ctx context.Context) map[string]func(*ra
 		},
 		"create inventory": func(t *rapid.T) {
 			id, least, record := m.provider(t), least(t), m.record(t, m.class(t))
-			after, err := m.InventoryCreate(ctx, id, record, least)
+			after, err := m.InventoryCreate(ctx, id, nil, record, least)
 			m.agree(t, "create inventory", err, m.model.createInventory(id, record, float64(least)))
 			m.risen(t, id, err, after)
 		},
@@ -123,13 +123,13 @@ func (m *worldMachine) inventoryActions(ctx context.Context) map[string]func(*ra
 		},
 		"delete inventory": func(t *rapid.T) {
 			id, class := m.provider(t), m.class(t)
-			after, err := m.InventoryDelete(ctx, id, class)
+			after, err := m.InventoryDelete(ctx, id, nil, class)
 			m.agree(t, "delete inventory", err, m.model.deleteInventory(id, class))
 			m.risen(t, id, err, after)
 		},
 		"clear inventories": func(t *rapid.T) {
 			id := m.provider(t)
-			after, err := m.InventoryClear(ctx, id)
+			after, err := m.InventoryClear(ctx, id, nil)
 			m.agree(t, "clear inventories", err, m.model.clearInventories(id))
 			m.risen(t, id, err, after)
 		},
@@ -151,7 +151,7 @@ func (m *worldMachine) claimActions(ctx context.Context) map[string]func(*rapid.
 		"post allocations": func(t *rapid.T) { replace(t, "post allocations", m.claims(t, 3), true) },
 		"delete allocations": func(t *rapid.T) {
 			consumer := rapid.SampledFrom(m.consumers).Draw(t, "consumer")
-			existed, err := m.AllocationDelete(ctx, consumer)
+			existed, err := m.AllocationDelete(ctx, consumer, nil)
 			if want := m.model.drop(consumer); err != nil || existed != want {
 				t.Fatalf("deleted: got %v, %v, want %v", existed, err, want)
 			}
@@ -234,7 +234,7 @@ func (m *worldMachine) memberActions(ctx context.Context) map[string]func(*rapid
 		},
 		"clear traits": func(t *rapid.T) {
 			id := m.provider(t)
-			m.agree(t, "clear traits", m.ProviderTraitClear(ctx, id), m.model.replaceTraits(id, nil, nil))
+			m.agree(t, "clear traits", m.ProviderTraitClear(ctx, id, nil), m.model.replaceTraits(id, nil, nil))
 		},
 		"replace aggregates": func(t *rapid.T) {
 			id := m.provider(t)

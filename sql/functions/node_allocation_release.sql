@@ -2,8 +2,8 @@
 --
 -- The caller clears the node's instance_uuid afterwards: that update may lock the node's provider, and the
 -- lock order has consumers first. Claims of other consumers stay.
--- Locks: the allocation FOR UPDATE, then as allocation_delete. The caller has locked the node. Idempotent.
--- Calls: allocation_delete, if the allocation's consumer has claimed the node's unit.
+-- Locks: the allocation FOR UPDATE, then as allocation_delete_checked. The caller has locked the node. Idempotent.
+-- Calls: allocation_delete_checked, if the allocation's consumer has claimed the node's unit.
 CREATE OR REPLACE FUNCTION node_allocation_release(p_node bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -23,7 +23,7 @@ BEGIN
         JOIN nodes AS node ON node.uuid = provider.uuid
         WHERE consumer.uuid = v_locked.uuid AND node.id = p_node
     ) THEN
-        PERFORM /* node_allocation_release 3/4 */ allocation_delete(v_locked.uuid);
+        PERFORM /* node_allocation_release 3/4 */ allocation_delete_checked(v_locked.uuid, NULL);
     END IF;
     DELETE /* node_allocation_release 4/4 */ FROM node_allocations WHERE id = v_locked.id;
 END

@@ -2,13 +2,13 @@
 --
 -- Does nothing if nodes are not providers. If only the reserved amount of the unit changes, which is the
 -- case whenever a node is assigned or released, it writes nothing else.
--- Raises what node_provider_sync and provider_delete raise, and: PL005 (the class changes, and another
+-- Raises what node_provider_sync and provider_delete_checked raise, and: PL005 (the class changes, and another
 -- consumer claimed the unit through Placement; the node's own allocation does not count); 40001 if the
 -- provider changed at that moment: the lock order does not permit to lock what comes before its generation
 -- any more.
 -- Locks: the provider's generation, or as the functions that it calls. The function that writes nodes has
 -- locked them and has released their allocations before.
--- Calls: provider_delete for a deleted node; otherwise provider_bump_generation, if only the reserved
+-- Calls: provider_delete_checked for a deleted node; otherwise provider_bump_generation, if only the reserved
 -- amount changes; otherwise node_provider_sync.
 CREATE OR REPLACE FUNCTION node_provider_sync_trigger() RETURNS trigger
 LANGUAGE plpgsql AS $$
@@ -26,7 +26,7 @@ BEGIN
     IF TG_OP = 'DELETE' THEN
         IF EXISTS (SELECT /* node_provider_sync_trigger 2/11 */ FROM resource_providers AS provider
             WHERE provider.uuid = OLD.uuid) THEN
-            PERFORM /* node_provider_sync_trigger 3/11 */ provider_delete(OLD.uuid);
+            PERFORM /* node_provider_sync_trigger 3/11 */ provider_delete_checked(OLD.uuid, NULL);
         END IF;
         RETURN NULL;
     END IF;

@@ -53,7 +53,7 @@ SELECT allocation_replace(
 
 -- DELETE /allocations/{consumer_uuid}. See the function.
 -- name: AllocationDelete :one
-SELECT allocation_delete(@consumer::uuid)::bool AS existed;
+SELECT allocation_delete_checked(@consumer::uuid, sqlc.narg('generation')::bigint)::bool AS existed;
 
 -- POST /reshaper. See the function.
 -- name: Reshape :exec

@@ -28,11 +28,12 @@ SELECT inventory_replace(
 
 -- DELETE /resource_providers/{uuid}/inventories. See the function.
 -- name: InventoryClear :one
-SELECT inventory_delete_all(@provider::uuid)::bigint AS generation;
+SELECT inventory_delete_all_checked(@provider::uuid, sqlc.narg('given')::bigint)::bigint AS generation;
 
 -- POST /resource_providers/{uuid}/inventories. See the function.
 -- name: InventoryCreate :one
-SELECT inventory_create(@provider::uuid, @record::jsonb, @min_capacity::int)::bigint AS generation;
+SELECT inventory_create_checked(
+    @provider::uuid, sqlc.narg('given')::bigint, @record::jsonb, @min_capacity::int)::bigint AS generation;
 
 -- PUT /resource_providers/{uuid}/inventories/{class}. See the function.
 -- name: InventoryUpdate :one
@@ -41,4 +42,4 @@ SELECT inventory_update(
 
 -- DELETE /resource_providers/{uuid}/inventories/{class}. See the function.
 -- name: InventoryDelete :one
-SELECT inventory_delete(@provider::uuid, @class::text)::bigint AS generation;
+SELECT inventory_delete_checked(@provider::uuid, sqlc.narg('given')::bigint, @class::text)::bigint AS generation;

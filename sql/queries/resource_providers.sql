@@ -169,9 +169,11 @@ SELECT
     array_remove(ARRAY[updated.parent_uuid], NULL)::uuid[] AS parent_uuid,
     updated.root_uuid::uuid AS root_uuid,
     array_remove(ARRAY[updated.updated_before], NULL)::timestamptz[] AS updated_before
-FROM provider_update(@provider::uuid, @name::text, @set_parent::bool, sqlc.narg('parent')::uuid, @may_reparent::bool)
+FROM provider_update_checked(
+    @provider::uuid, sqlc.narg('given')::bigint, @name::text,
+    @set_parent::bool, sqlc.narg('parent')::uuid, @may_reparent::bool)
     AS updated (generation, parent_uuid, root_uuid, updated_before);
 
 -- DELETE /resource_providers/{uuid}. See the function.
 -- name: ProviderDelete :exec
-SELECT provider_delete(@provider::uuid);
+SELECT provider_delete_checked(@provider::uuid, sqlc.narg('generation')::bigint);

@@ -76,6 +76,6 @@ WHERE NOT EXISTS (SELECT FROM traits AS existing WHERE existing.name = requested
 ORDER BY requested.position
 ON CONFLICT DO NOTHING;
 
--- DELETE /resource_providers/{uuid}/traits, for any generation. See the function.
+-- DELETE /resource_providers/{uuid}/traits. See the function.
 -- name: ProviderTraitClear :exec
-SELECT provider_traits_replace(@provider::uuid, NULL, '{}');
+SELECT provider_traits_replace(@provider::uuid, sqlc.narg('generation')::bigint, '{}');

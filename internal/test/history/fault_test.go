@@ -135,18 +135,18 @@ var mutations = map[string]struct {
 		{"reshape_lock", "PERFORM allocation_lock_providers(p_consumers, v_locked);", pause},
 	}, byHistory, history.Anything},
 	"deleting allocations does not reduce the usage": {[]edit{
-		{"allocation_delete", "SET used = used - v_row.used", "SET used = used"},
+		{"allocation_delete_checked", "SET used = used - v_row.used", "SET used = used"},
 	}, byHistory, history.Anything},
 	"replacing traits does not increment the generation": {[]edit{
 		{"provider_traits_replace", "CASE WHEN v_written > 0 THEN provider_bump_generation(v_locked.provider_id) ELSE v_locked.generation END", "v_locked.generation"},
 	}, byHistory, history.Anything},
 	"re-parenting does not lock the trees": {[]edit{
 		{"provider_reparent_lock", "WHERE root.id = v_root FOR NO KEY UPDATE;", "WHERE root.id = v_root;"},
-		{"provider_update", checkMove, checkMove + window},
+		{"provider_update_checked", checkMove, checkMove + window},
 		{"provider_reparent", moved, moved + window},
 	}, byAudit, history.Moves},
 	"deleting allocations does not lock the consumer": {[]edit{
-		{"allocation_delete", "WHERE consumer.uuid = p_consumer FOR UPDATE;", "WHERE consumer.uuid = p_consumer; " + longWindow},
+		{"allocation_delete_checked", "WHERE consumer.uuid = p_consumer FOR UPDATE;", "WHERE consumer.uuid = p_consumer; " + longWindow},
 	}, byHistory, history.Releases},
 	"re-parenting does not update the roots of inventories": {[]edit{
 		{"provider_reparent", moved, ""},

@@ -35,7 +35,7 @@
 // long. Shared locks of roots (provider_lock_root, reshape_lock) prevent that a new child or
 // inventory copies the root of a tree during a re-parenting. For the first,
 // TestLocks_ConcurrentTreeChanges_ConsistentOutcome in package store detects its absence. The lock
-// of the providers of a deleted consumer (allocation_delete) prevents a deadlock of two writes on
+// of the providers of a deleted consumer (allocation_delete_checked) prevents a deadlock of two writes on
 // inventories; no test detects its absence.
 //
 // A history with few accepted requests proves little; see Undercovered.
