@@ -265,8 +265,12 @@ func TestOpenAPI_Operations_DocumentParametersAndResponses(t *testing.T) {
 				if op.Summary == "" || len(op.Tags) != 1 || op.Rule == "" && path != "/" && path != "/v1" {
 					t.Errorf("%s lacks a summary, a tag or a rule", op.OperationID)
 				}
-				if (op.RequestBody != nil) && op.RequestBody.Content["application/json"]["example"] == nil {
-					t.Errorf("%s: the body has no example", op.OperationID)
+				if op.RequestBody != nil {
+					for mediaType, content := range op.RequestBody.Content {
+						if content["example"] == nil {
+							t.Errorf("%s: the body of type %s has no example", op.OperationID, mediaType)
+						}
+					}
 				}
 				for status, response := range op.Responses {
 					body := response.Content["application/json"]

@@ -130,7 +130,7 @@ var auditedWrites = []struct {
 	operation, method, path, body, generations string
 	// sql is a statement to run before the request, for state changes that a conductor makes.
 	sql string
-	// version is the microversion of Placement; 1.39 if empty.
+	// version is the microversion of Placement, with a version of the extensions; 1.39 if empty.
 	version string
 }{
 	{operation: "resource-class-create", method: "POST", path: "/resource_classes", body: `{"name": "CUSTOM_A"}`},
@@ -168,6 +168,14 @@ var auditedWrites = []struct {
 	{operation: "allocation-replace", method: "PUT", path: "/allocations/" + aConsumer,
 		body:        `{"allocations": {}, "project_id": "p", "user_id": "u", "consumer_generation": 3, "consumer_type": "INSTANCE"}`,
 		generations: "3>none"},
+	{operation: "inventory-patch", method: "PATCH", path: "/resource_providers/" + secondProvider + "/inventories",
+		body: `{"inventories": {"VGPU": {"total": 2}}}`, generations: "none>2", version: "1.39, berth 1.3"},
+	{operation: "provider-trait-patch", method: "PATCH", path: "/resource_providers/" + secondProvider + "/traits",
+		body: `{"traits": {"HW_CPU_X86_AVX2": true}, "resource_provider_generation": 2}`, generations: "2>3", version: "1.39, berth 1.3"},
+	{operation: "provider-aggregate-patch", method: "PATCH", path: "/resource_providers/" + secondProvider + "/aggregates",
+		body: `{"aggregates": {"` + aConsumer + `": true}}`, generations: "none>4", version: "1.39, berth 1.3"},
+	{operation: "allocation-patch", method: "PATCH", path: "/allocations/" + anotherOne,
+		body: `{"allocations": {"` + aProvider + `": {"resources": {"VCPU": 2}}}}`, generations: "none>3", version: "1.39, berth 1.3"},
 	{operation: "allocation-delete", method: "DELETE", path: "/allocations/" + anotherOne, generations: "none>none"},
 	{operation: "provider-delete", method: "DELETE", path: "/resource_providers/" + secondProvider, generations: "none>none"},
 
@@ -228,7 +236,7 @@ func TestAuditLog_EveryWriteOperation_HasOneLineWithItsGenerations(t *testing.T)
 		}
 		what, lines, before := step.method+" "+step.path, len(a.audit()), a.generations()
 		answer := a.write(step.method, step.path, step.body, "X-Openstack-Request-Id", "req-"+aConsumer,
-			"OpenStack-API-Version", "placement "+cmp.Or(step.version, "1.39")+", baremetal 1.82, berth 1.0")
+			"OpenStack-API-Version", "berth 1.0, baremetal 1.82, placement "+cmp.Or(step.version, "1.39"))
 		if answer.Code >= 300 {
 			t.Fatalf("%s: status = %d: %s", what, answer.Code, answer.Body)
 		}

@@ -557,6 +557,200 @@ consumers, so their allocations cannot change. If a provider is deleted before i
 functions find no inventory of it.';
 
 --
+-- Name: allocation_patch(uuid, bigint, text, text, text, uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_patch(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[]) RETURNS TABLE(shown_position bigint, shown_provider uuid, shown_provider_generation bigint, shown_class text, shown_used bigint, shown_project text, shown_user text, shown_generation bigint, shown_type text)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_was record;
+    v_owner record;
+    v_changes record;
+BEGIN
+    PERFORM /* allocation_patch 1/8 */ consumer_ensure_references(array_remove(ARRAY[p_project], NULL),
+        array_remove(ARRAY[p_user], NULL), array_remove(ARRAY[p_type], NULL));
+    SELECT /* allocation_patch 2/8 */ consumer.id, consumer.generation, consumer.project_id, consumer.user_id,
+        consumer.consumer_type_id
+    INTO v_was FROM consumers AS consumer
+    WHERE consumer.uuid = p_consumer FOR NO KEY UPDATE;
+    IF v_was.id IS NULL THEN
+        RAISE EXCEPTION 'no consumer %', p_consumer USING ERRCODE = 'PL075',
+            DETAIL = json_build_object('consumer', p_consumer);
+    END IF;
+    IF p_generation IS NOT NULL THEN
+        PERFORM /* allocation_patch 3/8 */ consumer_check_generation(ARRAY[p_consumer], ARRAY[v_was.generation],
+            ARRAY[p_generation], '{false}');
+    END IF;
+    SELECT /* allocation_patch 4/8 */
+        coalesce((SELECT project.id FROM projects AS project WHERE project.external_id = p_project), v_was.project_id)
+            AS project_id,
+        coalesce((SELECT owner.id FROM users AS owner WHERE owner.external_id = p_user), v_was.user_id) AS user_id,
+        coalesce((SELECT type.id FROM consumer_types AS type WHERE type.name = p_type), v_was.consumer_type_id)
+            AS type_id
+    INTO v_owner;
+    v_changes := allocation_patch_changes(v_was.id, p_providers, p_classes, p_amounts);
+    IF cardinality(v_changes.providers) > 0 THEN
+        PERFORM /* allocation_patch 5/8 */ allocation_patch_apply(v_was.id, v_changes.providers, v_changes.classes,
+            v_changes.amounts, v_changes.previous);
+    END IF;
+    IF cardinality(v_changes.providers) > 0 OR (v_owner.project_id, v_owner.user_id, v_owner.type_id)
+        IS DISTINCT FROM (v_was.project_id, v_was.user_id, v_was.consumer_type_id)
+    THEN
+        UPDATE /* allocation_patch 6/8 */ consumers SET generation = generation + 1, updated_at = now(),
+            project_id = v_owner.project_id, user_id = v_owner.user_id, consumer_type_id = v_owner.type_id
+        WHERE id = v_was.id;
+        DELETE /* allocation_patch 7/8 */ FROM consumers AS consumer
+        WHERE consumer.id = v_was.id
+          AND NOT EXISTS (SELECT FROM allocations AS allocation WHERE allocation.consumer_id = v_was.id);
+    END IF;
+    RETURN QUERY SELECT /* allocation_patch 8/8 */ allocation.id, provider.uuid, generation_row.generation, class.name,
+        allocation.used, project.external_id, owner.external_id, consumer.generation, coalesce(type.name, '')
+    FROM consumers AS consumer
+    JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
+    JOIN resource_providers AS provider ON provider.id = allocation.provider_id
+    JOIN provider_generations AS generation_row ON generation_row.provider_id = allocation.provider_id
+    JOIN resource_classes AS class ON class.id = allocation.class_id
+    JOIN projects AS project ON project.id = consumer.project_id
+    JOIN users AS owner ON owner.id = consumer.user_id
+    LEFT JOIN consumer_types AS type ON type.id = consumer.consumer_type_id
+    WHERE consumer.id = v_was.id;
+END
+$$;
+
+--
+-- Name: FUNCTION allocation_patch(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_patch(p_consumer uuid, p_generation bigint, p_project text, p_user text, p_type text, p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'PATCH /allocations/{consumer_uuid}: changes some allocations of a consumer, its project, user or type.
+
+p_generation null: do not compare the consumer''s generation. p_project, p_user and p_type null: unchanged. The arrays
+have one element per allocation, in the order of the request; the amount 0 removes it, and with the class '''' all
+allocations on the provider. No two elements set the same allocation.
+Increments the generations of the consumer and of the providers whose allocations change, once each; without a change
+it writes nothing. Removing the last allocation deletes the consumer.
+Returns all allocations afterwards, in the order of position; no row: the consumer is deleted.
+Raises, in this order: PL075 (no such consumer), PL003 (generation), PL009, PL004 (see allocation_resolve), PL010,
+PL011, PL012 (see allocation_raise_error), and 40001 if a provider was deleted concurrently.
+Locks: a new project, user and type; the consumer; the providers with changes, in the order of their ids. Idempotent
+without a generation.
+Calls: consumer_ensure_references, consumer_check_generation, allocation_patch_changes, allocation_patch_apply.';
+
+--
+-- Name: allocation_patch_apply(bigint, bigint[], integer[], bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_patch_apply(p_consumer_id bigint, p_providers bigint[], p_classes integer[], p_amounts bigint[], p_previous bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_unfit_providers bigint[] := '{}'::bigint[];
+    v_unfit_classes int[] := '{}'::int[];
+BEGIN
+    PERFORM /* allocation_patch_apply 1/6 */ allocation_lock_providers('{}', p_providers);
+    FOR i IN 1 .. cardinality(p_providers) LOOP
+        UPDATE /* allocation_patch_apply 2/6 */ inventories SET used = used + p_amounts[i] - p_previous[i]
+        WHERE provider_id = p_providers[i] AND class_id = p_classes[i]
+          AND (p_amounts[i] = 0 OR min_unit <= p_amounts[i] AND max_unit >= p_amounts[i]
+              AND p_amounts[i] % step_size = 0
+              -- Amounts can be as large as bigint; on this side of the comparison nothing overflows.
+              AND p_amounts[i] - p_previous[i] <= greatest((total - reserved) * allocation_ratio - used, 0));
+        IF NOT FOUND THEN
+            v_unfit_providers := v_unfit_providers || p_providers[i];
+            v_unfit_classes := v_unfit_classes || p_classes[i];
+        END IF;
+    END LOOP;
+    IF cardinality(v_unfit_providers) > 0 THEN
+        PERFORM /* allocation_patch_apply 3/6 */ allocation_raise_error(v_unfit_providers, v_unfit_classes,
+            p_providers, p_classes, p_amounts, p_providers, p_classes,
+            ARRAY(SELECT -item.amount FROM unnest(p_previous) WITH ORDINALITY AS item (amount, position)
+                ORDER BY item.position));
+    END IF;
+    FOR i IN 1 .. cardinality(p_providers) LOOP
+        IF p_amounts[i] = 0 THEN
+            DELETE /* allocation_patch_apply 4/6 */ FROM allocations
+            WHERE consumer_id = p_consumer_id AND provider_id = p_providers[i] AND class_id = p_classes[i];
+        ELSE
+            INSERT /* allocation_patch_apply 5/6 */ INTO allocations (consumer_id, provider_id, class_id, used)
+            VALUES (p_consumer_id, p_providers[i], p_classes[i], p_amounts[i])
+            ON CONFLICT (consumer_id, provider_id, class_id) DO UPDATE SET used = excluded.used;
+        END IF;
+    END LOOP;
+    UPDATE /* allocation_patch_apply 6/6 */ provider_generations SET generation = generation + 1, updated_at = now()
+    WHERE provider_id = ANY (p_providers);
+END
+$$;
+
+--
+-- Name: FUNCTION allocation_patch_apply(p_consumer_id bigint, p_providers bigint[], p_classes integer[], p_amounts bigint[], p_previous bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_patch_apply(p_consumer_id bigint, p_providers bigint[], p_classes integer[], p_amounts bigint[], p_previous bigint[]) IS 'Writes the changes of allocation_patch_changes if they fit: inventories.used, the allocations, and the generations of
+the providers.
+
+Raises PL010, PL011 and PL012 for the first change that does not fit, and 40001 if a provider was deleted since its
+name was resolved (see allocation_raise_error). A removed or reduced amount always fits the capacity.
+Locks: the providers in the order of their ids. The caller has locked the consumer.
+Calls: allocation_lock_providers; allocation_raise_error, if a change does not fit.';
+
+--
+-- Name: allocation_patch_changes(bigint, uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_patch_changes(p_consumer_id bigint, p_providers uuid[], p_classes text[], p_amounts bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_uuids uuid[];
+    v_names text[];
+    v_wanted bigint[];
+    v_named record;
+BEGIN
+    SELECT /* allocation_patch_changes 1/2 */ coalesce(array_agg(item.provider ORDER BY item.position), '{}'),
+        coalesce(array_agg(item.class ORDER BY item.position), '{}'),
+        coalesce(array_agg(item.amount ORDER BY item.position), '{}')
+    INTO v_uuids, v_names, v_wanted
+    FROM unnest(p_providers, p_classes, p_amounts) WITH ORDINALITY AS item (provider, class, amount, position)
+    WHERE item.amount > 0;
+    v_named := allocation_resolve(v_uuids, v_names);
+    SELECT /* allocation_patch_changes 2/2 */ coalesce(array_agg(change.provider_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.class_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.amount ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.previous ORDER BY change.position), '{}')
+    INTO providers, classes, amounts, previous
+    FROM (
+        SELECT wanted.position, wanted.provider_id, wanted.class_id, wanted.amount, coalesce(had.used, 0) AS previous
+        FROM unnest(v_named.providers, v_named.classes, v_wanted) WITH ORDINALITY
+            AS wanted (provider_id, class_id, amount, position)
+        LEFT JOIN allocations AS had ON had.consumer_id = p_consumer_id AND had.provider_id = wanted.provider_id
+            AND had.class_id = wanted.class_id
+        WHERE had.used IS DISTINCT FROM wanted.amount
+        UNION ALL
+        SELECT 2147483648 + had.id, had.provider_id, had.class_id, 0, had.used
+        FROM allocations AS had
+        WHERE had.consumer_id = p_consumer_id AND EXISTS (
+            SELECT FROM unnest(p_providers, p_classes, p_amounts) AS removed (provider, class, amount)
+            WHERE removed.amount = 0
+              AND removed.provider = (SELECT provider.uuid FROM resource_providers AS provider
+                WHERE provider.id = had.provider_id)
+              AND removed.class IN ('', (SELECT class.name FROM resource_classes AS class WHERE class.id = had.class_id)))
+    ) AS change;
+END
+$$;
+
+--
+-- Name: FUNCTION allocation_patch_changes(p_consumer_id bigint, p_providers uuid[], p_classes text[], p_amounts bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_patch_changes(p_consumer_id bigint, p_providers uuid[], p_classes text[], p_amounts bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]) IS 'Returns the allocations of a consumer that a merge patch changes: those with another amount first, in the order of
+the request, then the removed ones with the amount 0. previous is the amount before, 0 for a new allocation.
+
+Arguments as in allocation_patch. An amount that does not change is left out.
+Raises PL009 and PL004 (see allocation_resolve) for allocations that are set. Names that do not exist are ignored
+for those that are removed. Locks nothing; the caller has locked the consumer, whose allocations cannot change.
+Calls: allocation_resolve.';
+
+--
 -- Name: allocation_raise_error(bigint[], integer[], bigint[], integer[], bigint[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -1420,6 +1614,57 @@ Raises PL005 naming the classes (in the order of their ids) that still have allo
 locked the provider and its root, so no transaction can add an allocation between check and deletion.';
 
 --
+-- Name: inventory_merge(uuid, bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_merge(p_provider uuid, p_provider_id bigint, p_records jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    v_patch jsonb;
+    v_before jsonb;
+    v_after jsonb;
+    v_changed jsonb := '[]'::jsonb;
+BEGIN
+    FOR v_position IN 0 .. jsonb_array_length(p_records) - 1 LOOP
+        v_patch := p_records -> v_position;
+        v_before := (
+            SELECT /* inventory_merge 1/2 */ jsonb_build_object('total', inventory.total, 'reserved', inventory.reserved,
+                'min_unit', inventory.min_unit, 'max_unit', inventory.max_unit, 'step_size', inventory.step_size,
+                'allocation_ratio', inventory.allocation_ratio)
+            FROM inventories AS inventory
+            WHERE inventory.provider_id = p_provider_id
+              AND inventory.class_id = (
+                SELECT class.id FROM resource_classes AS class WHERE class.name = v_patch ->> 'class'));
+        v_after := jsonb_build_object('reserved', 0, 'min_unit', 1, 'max_unit', 2147483647, 'step_size', 1,
+                'allocation_ratio', 1)
+            || coalesce(v_before - ARRAY(SELECT /* inventory_merge 2/2 */ jsonb_object_keys(v_patch)), '{}')
+            || jsonb_strip_nulls(v_patch);
+        IF NOT v_after ? 'total' THEN
+            RAISE EXCEPTION 'inventory of % on provider % has no total', v_patch ->> 'class', p_provider
+                USING ERRCODE = 'PL076',
+                DETAIL = json_build_object('provider', p_provider, 'class', v_patch ->> 'class');
+        END IF;
+        IF v_after - 'class' IS DISTINCT FROM v_before THEN
+            v_changed := v_changed || jsonb_build_array(v_after);
+        END IF;
+    END LOOP;
+    RETURN v_changed;
+END
+$$;
+
+--
+-- Name: FUNCTION inventory_merge(p_provider uuid, p_provider_id bigint, p_records jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_merge(p_provider uuid, p_provider_id bigint, p_records jsonb) IS 'Returns the complete records of the inventories that a merge patch changes, for inventory_write.
+
+p_records is a JSON array of objects with class and some members of a record: a member replaces the value, null
+resets it to its default, and what is missing keeps the value of the inventory, or the default if the provider has
+none of the class. Records that equal their inventories are left out.
+Raises PL076 for the first record without a total. Locks nothing; the caller has locked the provider.';
+
+--
 -- Name: inventory_names(jsonb); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -1439,6 +1684,62 @@ $$;
 --
 
 COMMENT ON FUNCTION public.inventory_names(p_records jsonb) IS 'Returns the class names of inventory records (see inventory_write), in the order of the records.';
+
+--
+-- Name: inventory_patch(uuid, bigint, jsonb, text[], integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_patch(p_provider uuid, p_generation bigint, p_records jsonb, p_removed text[], p_min_capacity integer) RETURNS TABLE(shown_generation bigint, shown_position integer, shown_class text, shown_total integer, shown_reserved integer, shown_min_unit integer, shown_max_unit integer, shown_step_size integer, shown_ratio double precision)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked record;
+    v_changed jsonb;
+    v_before text[];
+    v_kept text[];
+BEGIN
+    SELECT /* inventory_patch 1/6 */ * INTO v_locked FROM provider_lock(p_provider, p_generation, true, false);
+    v_changed := inventory_merge(p_provider, v_locked.provider_id, p_records);
+    PERFORM /* inventory_patch 2/6 */ inventory_check_capacity(p_provider, v_changed, p_min_capacity);
+    IF v_changed <> '[]' THEN
+        PERFORM /* inventory_patch 3/6 */ inventory_write(v_locked.provider_id, v_locked.root_id, v_changed);
+    END IF;
+    SELECT /* inventory_patch 4/6 */ coalesce(array_agg(class.name), '{}'),
+        coalesce(array_agg(class.name) FILTER (WHERE class.name <> ALL (p_removed)), '{}')
+    INTO v_before, v_kept
+    FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+    WHERE inventory.provider_id = v_locked.provider_id;
+    IF cardinality(v_kept) < cardinality(v_before) THEN
+        PERFORM /* inventory_patch 5/6 */ inventory_delete_except(p_provider, v_locked.provider_id, v_kept);
+    END IF;
+    IF v_changed <> '[]' OR cardinality(v_kept) < cardinality(v_before) THEN
+        v_locked.generation := provider_bump_generation(v_locked.provider_id);
+    END IF;
+    RETURN QUERY SELECT /* inventory_patch 6/6 */ v_locked.generation, coalesce(inventory.class_id, -1),
+        coalesce(class.name, ''), coalesce(inventory.total, 0), coalesce(inventory.reserved, 0),
+        coalesce(inventory.min_unit, 0), coalesce(inventory.max_unit, 0), coalesce(inventory.step_size, 0),
+        coalesce(inventory.allocation_ratio, 0)
+    FROM (SELECT v_locked.provider_id AS id) AS provider
+    LEFT JOIN inventories AS inventory ON inventory.provider_id = provider.id
+    LEFT JOIN resource_classes AS class ON class.id = inventory.class_id;
+END
+$$;
+
+--
+-- Name: FUNCTION inventory_patch(p_provider uuid, p_generation bigint, p_records jsonb, p_removed text[], p_min_capacity integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_patch(p_provider uuid, p_generation bigint, p_records jsonb, p_removed text[], p_min_capacity integer) IS 'PATCH /resource_providers/{uuid}/inventories: changes, adds and removes inventories of the provider.
+
+p_generation null: do not compare the provider''s generation. p_records: see inventory_merge; p_removed: names of the
+classes to remove; names that do not exist are ignored. p_min_capacity: see inventory_check_capacity.
+Increments the generation only if something changes. Returns the generation and all inventories afterwards, with
+the id of the class as position; without inventories one row whose class is empty.
+Raises, in this order: PL001 (no such provider), PL002 (generation), PL076 (no total), PL006 (reserved), PL004
+(unknown class), PL005 (a removed class is in use). Records that do not change are not checked.
+Locks: root, provider. Idempotent without a generation.
+Calls: provider_lock, inventory_merge, inventory_check_capacity, inventory_write, inventory_delete_except,
+provider_bump_generation.';
 
 --
 -- Name: inventory_replace(uuid, bigint, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
@@ -3642,6 +3943,65 @@ provider_reparent root_id). The caller of such a statement has locked the provid
 (provider_lock). It does not write rows that are correct already; provider_traits_denormalize explains why.';
 
 --
+-- Name: provider_aggregates_patch(uuid, bigint, uuid[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_aggregates_patch(p_provider uuid, p_generation bigint, p_added uuid[], p_removed uuid[]) RETURNS TABLE(shown_generation bigint, shown_position bigint, shown_uuid uuid)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked record;
+    v_written bigint;
+BEGIN
+    INSERT /* provider_aggregates_patch 1/4 */ INTO aggregates (uuid)
+    SELECT DISTINCT requested.uuid FROM unnest(p_added) AS requested (uuid)
+    WHERE NOT EXISTS (SELECT FROM aggregates AS existing WHERE existing.uuid = requested.uuid)
+    ORDER BY requested.uuid
+    ON CONFLICT DO NOTHING;
+    SELECT /* provider_aggregates_patch 2/4 */ * INTO v_locked
+    FROM provider_lock(p_provider, p_generation, false, true);
+
+    -- One statement, so that the provider's row is written once (provider_traits_denormalize).
+    WITH /* provider_aggregates_patch 3/4 */ deleted AS (
+        DELETE FROM provider_aggregates AS existing USING aggregates AS aggregate
+        WHERE existing.provider_id = v_locked.provider_id AND aggregate.id = existing.aggregate_id
+          AND aggregate.uuid = ANY (p_removed)
+        RETURNING existing.aggregate_id
+    ), inserted AS (
+        INSERT INTO provider_aggregates (provider_id, aggregate_id, root_id)
+        SELECT v_locked.provider_id, aggregate.id, provider.root_id
+        FROM aggregates AS aggregate, resource_providers AS provider
+        WHERE aggregate.uuid = ANY (p_added) AND provider.id = v_locked.provider_id
+        ORDER BY aggregate.id
+        ON CONFLICT DO NOTHING
+        RETURNING aggregate_id
+    )
+    SELECT (SELECT count(*) FROM deleted) + (SELECT count(*) FROM inserted) INTO v_written;
+    IF v_written > 0 THEN
+        v_locked.generation := provider_bump_generation(v_locked.provider_id);
+    END IF;
+    RETURN QUERY SELECT /* provider_aggregates_patch 4/4 */ v_locked.generation, coalesce(aggregate.id, -1)::bigint,
+        coalesce(aggregate.uuid, '00000000-0000-0000-0000-000000000000')
+    FROM (SELECT v_locked.provider_id AS id) AS provider
+    LEFT JOIN provider_aggregates AS existing ON existing.provider_id = provider.id
+    LEFT JOIN aggregates AS aggregate ON aggregate.id = existing.aggregate_id;
+END
+$$;
+
+--
+-- Name: FUNCTION provider_aggregates_patch(p_provider uuid, p_generation bigint, p_added uuid[], p_removed uuid[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_aggregates_patch(p_provider uuid, p_generation bigint, p_added uuid[], p_removed uuid[]) IS 'PATCH /resource_providers/{uuid}/aggregates: adds the provider to aggregates and removes it from others.
+
+p_generation null: do not compare the provider''s generation. Inserts aggregates of p_added that do not exist.
+Increments the generation only if the set changes. Returns the generation and all aggregates afterwards, with the id
+of the aggregate as position; without aggregates one row with position -1 and the zero UUID.
+Raises PL001 (no such provider) and PL002 (generation).
+Locks: new aggregates in the order of their UUIDs, then the provider. Idempotent without a generation.
+Calls: provider_lock, provider_bump_generation.';
+
+--
 -- Name: provider_aggregates_replace(uuid, bigint, uuid[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -4189,6 +4549,68 @@ row''s foreign keys even if they do not change. The second write would then wait
 provider''s parent or root, which may wait for a claim, which may wait for this provider''s generation.';
 
 --
+-- Name: provider_traits_patch(uuid, bigint, text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_traits_patch(p_provider uuid, p_generation bigint, p_added text[], p_removed text[]) RETURNS TABLE(shown_generation bigint, shown_position integer, shown_name text)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked record;
+    v_added int[];
+    v_unknown text[];
+    v_written bigint;
+BEGIN
+    SELECT /* provider_traits_patch 1/4 */ * INTO v_locked FROM provider_lock(p_provider, p_generation, false, true);
+    SELECT /* provider_traits_patch 2/4 */ array_agg(DISTINCT trait.id) FILTER (WHERE trait.id IS NOT NULL),
+           array_agg(DISTINCT requested.name) FILTER (WHERE trait.id IS NULL)
+    INTO v_added, v_unknown
+    FROM unnest(p_added) AS requested (name) LEFT JOIN traits AS trait ON trait.name = requested.name;
+    IF v_unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'no traits %', v_unknown USING ERRCODE = 'PL013',
+            DETAIL = json_build_object('traits', array_to_string(v_unknown, ', '));
+    END IF;
+
+    -- One statement, so that the provider's row is written once (provider_traits_denormalize).
+    WITH /* provider_traits_patch 3/4 */ deleted AS (
+        DELETE FROM provider_traits AS existing USING traits AS trait
+        WHERE existing.provider_id = v_locked.provider_id AND trait.id = existing.trait_id
+          AND trait.name = ANY (p_removed)
+        RETURNING existing.trait_id
+    ), inserted AS (
+        INSERT INTO provider_traits (provider_id, trait_id, root_id)
+        SELECT v_locked.provider_id, requested.id, provider.root_id
+        FROM resource_providers AS provider, unnest(v_added) AS requested (id)
+        WHERE provider.id = v_locked.provider_id ORDER BY requested.id
+        ON CONFLICT DO NOTHING
+        RETURNING trait_id
+    )
+    SELECT (SELECT count(*) FROM deleted) + (SELECT count(*) FROM inserted) INTO v_written;
+    IF v_written > 0 THEN
+        v_locked.generation := provider_bump_generation(v_locked.provider_id);
+    END IF;
+    RETURN QUERY SELECT /* provider_traits_patch 4/4 */ v_locked.generation, coalesce(trait.id, -1),
+        coalesce(trait.name, '')
+    FROM (SELECT v_locked.provider_id AS id) AS provider
+    LEFT JOIN provider_traits AS existing ON existing.provider_id = provider.id
+    LEFT JOIN traits AS trait ON trait.id = existing.trait_id;
+END
+$$;
+
+--
+-- Name: FUNCTION provider_traits_patch(p_provider uuid, p_generation bigint, p_added text[], p_removed text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_traits_patch(p_provider uuid, p_generation bigint, p_added text[], p_removed text[]) IS 'PATCH /resource_providers/{uuid}/traits: adds and removes traits of the provider.
+
+p_generation null: do not compare the provider''s generation. p_removed can have names of traits that do not exist.
+Increments the generation only if the set changes. Returns the generation and all traits afterwards, with the id of
+the trait as position; without traits one row with an empty name.
+Raises, in this order: PL001 (no such provider), PL002 (generation), PL013 (unknown traits in p_added, all of them).
+Locks: provider. Idempotent without a generation.
+Calls: provider_lock, provider_bump_generation.';
+
+--
 -- Name: provider_traits_replace(uuid, bigint, text[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -4326,11 +4748,12 @@ $$;
 
 COMMENT ON FUNCTION public.provider_update_checked(p_uuid uuid, p_generation bigint, p_name text, p_set_parent boolean, p_parent uuid, p_may_reparent boolean, OUT generation bigint, OUT parent_uuid uuid, OUT root_uuid uuid, OUT updated_before timestamp with time zone) IS 'PUT /resource_providers/{uuid}: sets the name and, if p_set_parent, the parent.
 
-p_generation null: do not compare the provider''s generation. p_may_reparent: microversion 1.37 allows re-parenting and un-parenting.
+p_generation null: do not compare the provider''s generation. p_may_reparent: microversion 1.37 allows
+re-parenting and un-parenting.
 Returns the provider after the update, and updated_at before it. A call that changes nothing does not set
 updated_at.
-Raises, in this order: PL001 (no such provider), PL002 (generation), PL016 (no such parent), PL017 (un-parenting), PL018 (re-parenting),
-PL019 (parent cycle), 23505 (resource_providers_name_key).
+Raises, in this order: PL001 (no such provider), PL002 (generation), PL016 (no such parent), PL017
+(un-parenting), PL018 (re-parenting), PL019 (parent cycle), 23505 (resource_providers_name_key).
 A provider or parent that another transaction creates while this one waits for a lock does not exist for it: the
 locks are those of the rows that existed at the start.
 Locks: to re-parent both roots FOR NO KEY UPDATE in the order of their ids, then the rows of the subtree

@@ -50,6 +50,52 @@ func (q *Queries) ProviderAggregateList(ctx context.Context, db DBTX, provider u
 	return items, nil
 }
 
+const ProviderAggregatePatch = `-- name: ProviderAggregatePatch :many
+SELECT patched.generation::bigint AS generation, patched.position::bigint AS position, patched.uuid::uuid AS uuid
+FROM provider_aggregates_patch($1::uuid, $2::bigint, $3::uuid[], $4::uuid[])
+    AS patched (generation, position, uuid)
+ORDER BY patched.position
+`
+
+type ProviderAggregatePatchParams struct {
+	Provider uuid.UUID
+	Given    *int64
+	Added    []uuid.UUID
+	Removed  []uuid.UUID
+}
+
+type ProviderAggregatePatchRow struct {
+	Generation int64
+	Position   int64
+	Uuid       uuid.UUID
+}
+
+// PATCH /resource_providers/{uuid}/aggregates, in one round trip with the aggregates of the response. See the function.
+func (q *Queries) ProviderAggregatePatch(ctx context.Context, db DBTX, arg ProviderAggregatePatchParams) ([]ProviderAggregatePatchRow, error) {
+	rows, err := db.Query(ctx, ProviderAggregatePatch,
+		arg.Provider,
+		arg.Given,
+		arg.Added,
+		arg.Removed,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProviderAggregatePatchRow{}
+	for rows.Next() {
+		var i ProviderAggregatePatchRow
+		if err := rows.Scan(&i.Generation, &i.Position, &i.Uuid); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ProviderAggregateReplace = `-- name: ProviderAggregateReplace :one
 SELECT provider_aggregates_replace(
     $1::uuid, $2::bigint, $3::uuid[])::bigint AS generation

@@ -94,6 +94,85 @@ func (q *Queries) AllocationList(ctx context.Context, db DBTX, consumer uuid.UUI
 	return items, nil
 }
 
+const AllocationPatch = `-- name: AllocationPatch :many
+SELECT
+    patched.provider::uuid AS provider,
+    patched.provider_generation::bigint AS provider_generation,
+    patched.class::text AS class,
+    patched.used::bigint AS used,
+    patched.project_id::text AS project_id,
+    patched.user_id::text AS user_id,
+    patched.generation::bigint AS consumer_generation,
+    patched.type::text AS consumer_type
+FROM allocation_patch(
+    $1::uuid, $2::bigint,
+    $3::text, $4::text, $5::text,
+    $6::uuid[], $7::text[], $8::bigint[])
+    AS patched (position, provider, provider_generation, class, used, project_id, user_id, generation, type)
+ORDER BY patched.position
+`
+
+type AllocationPatchParams struct {
+	Consumer  uuid.UUID
+	Given     *int64
+	Project   *string
+	Owner     *string
+	Type      *string
+	Providers []uuid.UUID
+	Classes   []string
+	Amounts   []int64
+}
+
+type AllocationPatchRow struct {
+	Provider           uuid.UUID
+	ProviderGeneration int64
+	Class              string
+	Used               int64
+	ProjectID          string
+	UserID             string
+	ConsumerGeneration int64
+	ConsumerType       string
+}
+
+// PATCH /allocations/{consumer_uuid}, in one round trip with the allocations of the response. See the function.
+func (q *Queries) AllocationPatch(ctx context.Context, db DBTX, arg AllocationPatchParams) ([]AllocationPatchRow, error) {
+	rows, err := db.Query(ctx, AllocationPatch,
+		arg.Consumer,
+		arg.Given,
+		arg.Project,
+		arg.Owner,
+		arg.Type,
+		arg.Providers,
+		arg.Classes,
+		arg.Amounts,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AllocationPatchRow{}
+	for rows.Next() {
+		var i AllocationPatchRow
+		if err := rows.Scan(
+			&i.Provider,
+			&i.ProviderGeneration,
+			&i.Class,
+			&i.Used,
+			&i.ProjectID,
+			&i.UserID,
+			&i.ConsumerGeneration,
+			&i.ConsumerType,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const AllocationReplace = `-- name: AllocationReplace :exec
 SELECT allocation_replace(
     $1::uuid[], $2::text[], $3::text[], $4::text[],

@@ -130,6 +130,77 @@ func (q *Queries) InventoryList(ctx context.Context, db DBTX, provider uuid.UUID
 	return items, nil
 }
 
+const InventoryPatch = `-- name: InventoryPatch :many
+SELECT
+    patched.generation::bigint AS generation,
+    patched.class::text AS class,
+    patched.total::int AS total,
+    patched.reserved::int AS reserved,
+    patched.min_unit::int AS min_unit,
+    patched.max_unit::int AS max_unit,
+    patched.step_size::int AS step_size,
+    patched.allocation_ratio::float8 AS allocation_ratio
+FROM inventory_patch(
+    $1::uuid, $2::bigint, $3::jsonb, $4::text[], $5::int)
+    AS patched (generation, position, class, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
+ORDER BY patched.position
+`
+
+type InventoryPatchParams struct {
+	Provider    uuid.UUID
+	Given       *int64
+	Records     json.RawMessage
+	Removed     []string
+	MinCapacity int32
+}
+
+type InventoryPatchRow struct {
+	Generation      int64
+	Class           string
+	Total           int32
+	Reserved        int32
+	MinUnit         int32
+	MaxUnit         int32
+	StepSize        int32
+	AllocationRatio float64
+}
+
+// PATCH /resource_providers/{uuid}/inventories, in one round trip with the inventories of the response. See the function.
+func (q *Queries) InventoryPatch(ctx context.Context, db DBTX, arg InventoryPatchParams) ([]InventoryPatchRow, error) {
+	rows, err := db.Query(ctx, InventoryPatch,
+		arg.Provider,
+		arg.Given,
+		arg.Records,
+		arg.Removed,
+		arg.MinCapacity,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InventoryPatchRow{}
+	for rows.Next() {
+		var i InventoryPatchRow
+		if err := rows.Scan(
+			&i.Generation,
+			&i.Class,
+			&i.Total,
+			&i.Reserved,
+			&i.MinUnit,
+			&i.MaxUnit,
+			&i.StepSize,
+			&i.AllocationRatio,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const InventoryReplace = `-- name: InventoryReplace :one
 SELECT inventory_replace(
     $1::uuid, $2::bigint, $3::jsonb, $4::int)::bigint AS generation

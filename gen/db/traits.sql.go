@@ -65,6 +65,51 @@ func (q *Queries) ProviderTraitList(ctx context.Context, db DBTX, provider uuid.
 	return items, nil
 }
 
+const ProviderTraitPatch = `-- name: ProviderTraitPatch :many
+SELECT patched.generation::bigint AS generation, patched.name::text AS name
+FROM provider_traits_patch($1::uuid, $2::bigint, $3::text[], $4::text[])
+    AS patched (generation, position, name)
+ORDER BY patched.position
+`
+
+type ProviderTraitPatchParams struct {
+	Provider uuid.UUID
+	Given    *int64
+	Added    []string
+	Removed  []string
+}
+
+type ProviderTraitPatchRow struct {
+	Generation int64
+	Name       string
+}
+
+// PATCH /resource_providers/{uuid}/traits, in one round trip with the traits of the response. See the function.
+func (q *Queries) ProviderTraitPatch(ctx context.Context, db DBTX, arg ProviderTraitPatchParams) ([]ProviderTraitPatchRow, error) {
+	rows, err := db.Query(ctx, ProviderTraitPatch,
+		arg.Provider,
+		arg.Given,
+		arg.Added,
+		arg.Removed,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProviderTraitPatchRow{}
+	for rows.Next() {
+		var i ProviderTraitPatchRow
+		if err := rows.Scan(&i.Generation, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ProviderTraitReplace = `-- name: ProviderTraitReplace :many
 WITH replaced AS MATERIALIZED (  -- one call, not one per row
     SELECT provider_traits_replace($2::uuid, $3::bigint, $1::text[])::bigint AS generation

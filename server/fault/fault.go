@@ -70,7 +70,8 @@ const (
 
 // These are the error codes of writes in Berth's extensions.
 const (
-	CodePrecondition = "berth.precondition"
+	CodePrecondition  = "berth.precondition"
+	CodeWriteBadValue = "berth.bad_value"
 )
 
 // Error is a violated rule with a text for the client.

@@ -81,7 +81,7 @@ func (o *operations) providerAggregateOperations() []*route.Operation {
 			route.Write(v(1), replaceV1, o.providerAggregateReplaceV1, route.Example(showing(shownV1))),
 			route.Write(v(19), replaceV19, o.providerAggregateReplaceV19, route.Example(showing(shownV19))),
 		},
-	}}
+	}, o.providerAggregatePatchOperation(path, route.Example(showing(shownV19)))}
 }
 
 func (o *operations) providerAggregateListV1(ctx context.Context, in *providerPath) (*cached[AggregatesV1], error) {

@@ -121,7 +121,7 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		codes = append(codes, fault.CodeExplanationNotFound, fault.CodePageBadMarker)
 	}
 	if at >= writesExtension {
-		codes = append(codes, fault.CodePrecondition)
+		codes = append(codes, fault.CodePrecondition, fault.CodeWriteBadValue)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]

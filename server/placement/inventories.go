@@ -156,7 +156,7 @@ func (o *operations) inventoryOperations() []*route.Operation {
 		Fails: []route.Failure{providerNotFound, staleProviderNow, inventoryInUse}, Query: comparesProvider,
 		Description: "The provider generation is incremented even if no inventory was deleted.",
 		Variants:    []route.Variant{route.From(v(5), o.inventoryClear)},
-	}, {
+	}, o.inventoryPatchOperation(all, replaced), {
 		ID: "inventory-show", Method: http.MethodGet, Path: one, Tag: tagInventories, Rule: policy.InventoriesShow,
 		Summary: "Show a provider's inventory of a class", Checks: reads, Fails: inventoryShowFailures,
 		Variants: []route.Variant{route.From(v(0), o.inventoryShow, shownOne)},

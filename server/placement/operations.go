@@ -108,6 +108,7 @@ var (
 	writes      = []route.Check{route.JSON}
 	writesSince = []route.Check{route.Version, route.JSON}
 	only        = []route.Check{route.Version}
+	patches     = []route.Check{route.MergePatch}
 	searches    = []route.Check{route.JSON, route.Accept}
 )
 

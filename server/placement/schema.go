@@ -94,6 +94,11 @@ func Schemas() map[string]string {
 		"ExplanationElsewhere":  "The candidates for the amounts of a consumer.",
 		"ListedExplanation":     "A query without a result, as one or several requests have sent it.",
 
+		"AggregatesPatch":     "A merge patch of the aggregates of a provider.",
+		"AllocationsPatch":    "A merge patch of a consumer and its allocations.",
+		"InventoriesPatch":    "A merge patch of the inventories of a provider.",
+		"ProviderTraitsPatch": "A merge patch of the traits of a provider.",
+
 		"Inventories":             "All inventories of a provider.",
 		"InventoriesReplace":      "All new inventories of a provider.",
 		"Inventory":               "The inventory of a resource class on a provider: its amount and the rules of allocation.",

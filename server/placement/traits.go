@@ -109,7 +109,7 @@ func (o *operations) providerTraitOperations() []*route.Operation {
 		Summary: "Delete a provider's traits", Checks: only, Fails: []route.Failure{providerNotFound, staleProviderNow},
 		Query:    comparesProvider,
 		Variants: []route.Variant{route.From(v(6), o.providerTraitClear)},
-	}}
+	}, o.providerTraitPatchOperation(path, list(5))}
 }
 
 func (o *operations) traitList(ctx context.Context, _ *none) (*cached[Traits], error) {

@@ -43,7 +43,7 @@ func Write[I, B, O any](
 		drafted := draftOf(&op)
 		drafted.body = &huma.RequestBody{
 			Required: !body.Optional,
-			Content:  map[string]*huma.MediaType{jsonType: {Schema: schemaOf[B](api), Example: body.Example}},
+			Content:  map[string]*huma.MediaType{drafted.row.bodyType(): {Schema: schemaOf[B](api), Example: body.Example}},
 		}
 		wanted := expected{operation: op.OperationID, bounds: t.bounds(drafted.row.Body), optional: body.Optional, later: membersSince(reflect.TypeFor[B]())}
 		built := api.Adapter().(*versionAPI)

@@ -16,6 +16,7 @@ import (
 
 const (
 	jsonType       = "application/json"
+	mergePatchType = "application/merge-patch+json"
 	cacheHeader    = "Cache-Control"
 	modifiedHeader = "Last-Modified"
 )
@@ -45,6 +46,14 @@ func (op *Operation) describe(api *API) huma.Operation {
 // withRule returns a description with the policy rule of the operation.
 func (op *Operation) withRule(description string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s\n\nPolicy rule: `%s`.", description, op.Rule))
+}
+
+// bodyType returns the media type of request bodies in documents.
+func (op *Operation) bodyType() string {
+	if slices.Contains(op.Checks, MergePatch) {
+		return mergePatchType
+	}
+	return jsonType
 }
 
 // publisher completes the document that huma generates of one microversion.

@@ -158,6 +158,11 @@ var (
 		"JSON does not validate: %s", "Additional properties are not allowed ('color' was unexpected)")
 )
 
+// unsupportedPatch is the failure of the check MergePatch.
+var unsupportedPatch = Fails(fault.UnsupportedMedia, "unsupported-media-type",
+	"The header `Content-Type` is neither `"+mergePatchType+"` nor `"+jsonType+"`.",
+	"The media type %s is not supported, use "+mergePatchType, "text/plain")
+
 // Failures returns the operation's own failures, then those of every write and every body, and then the one that all
 // operations share.
 func (op *Operation) Failures(api *API) []*Failure {
@@ -171,13 +176,18 @@ func (op *Operation) Failures(api *API) []*Failure {
 	if op.takesBody() {
 		all = append(all, &malformedJSON, &InvalidBody)
 	}
+	if slices.Contains(op.Checks, MergePatch) {
+		all = append(all, &unsupportedPatch)
+	}
 	all = append(all, op.strictFailures(api)...)
 	return append(all, &api.Usual)
 }
 
 // takesBody reports whether the table reads request bodies of the operation.
 func (op *Operation) takesBody() bool {
-	return slices.Contains(op.Checks, JSON) || slices.Contains(op.Checks, LenientJSON)
+	return slices.ContainsFunc(op.Checks, func(check Check) bool {
+		return check == JSON || check == LenientJSON || check == MergePatch
+	})
 }
 
 // failureOf describes all failures with one status of an operation.

@@ -32,6 +32,8 @@ const (
 	// LenientJSON: the body has the Content-Type that ironic's framework requires; else 400. A form is never JSON, nor
 	// is the body of a POST without a Content-Type. The Content-Type of a PUT must be JSON.
 	LenientJSON
+	// MergePatch: the Content-Type of the body is that of a JSON merge patch (RFC 7396), or JSON; else 415.
+	MergePatch
 )
 
 // Operation is one row of the table: a method on a path.

@@ -235,6 +235,10 @@ func (op *Operation) check(r *http.Request, version microversion.Version) error 
 			if err := checkJSON(r); err != nil {
 				return err
 			}
+		case MergePatch:
+			if err := checkMergePatch(r); err != nil {
+				return err
+			}
 		case LenientJSON:
 			if err := checkLenientJSON(r); err != nil {
 				return err
@@ -263,6 +267,19 @@ func checkJSON(r *http.Request) error {
 		given = "None"
 	}
 	return unsupportedMedia(given)
+}
+
+// checkMergePatch accepts both media types as checkJSON does.
+func checkMergePatch(r *http.Request) error {
+	given := r.Header.Get("Content-Type")
+	mediaType, _, _ := strings.Cut(given, ";")
+	switch strings.TrimSpace(mediaType) {
+	case mergePatchType, jsonType:
+		return nil
+	case "":
+		given = "None"
+	}
+	return unsupportedPatch.Of(given)
 }
 
 // checkLenientJSON does the same as ironic 21.4 with pecan and WebOb. WebOb treats a form, and a POST without a media

@@ -133,8 +133,11 @@ func (r *registered) documents(name string) bool {
 // only to the components of the document.
 func (v *versionAPI) compile(op *huma.Operation) (*jsonbody.Validator, error) {
 	const body = "body"
+	var published *huma.MediaType
+	for _, published = range op.RequestBody.Content { // there is one
+	}
 	document, err := json.Marshal(map[string]any{
-		body:         op.RequestBody.Content[jsonType].Schema,
+		body:         published.Schema,
 		"components": map[string]any{"schemas": v.api.OpenAPI().Components.Schemas},
 	})
 	if err != nil {

@@ -41,3 +41,25 @@ func (s *Store) ProviderAggregateReplace(
 	})
 	return after, err
 }
+
+// ProviderAggregatePatch adds a provider to aggregates and removes it from others, and returns its generation and
+// aggregates afterwards. A nil generation is not compared. The generation increases if the set changes.
+func (s *Store) ProviderAggregatePatch(
+	ctx context.Context, provider uuid.UUID, generation *int64, added, removed []uuid.UUID,
+) (after int64, aggregates []uuid.UUID, err error) {
+	err = s.write(ctx, func(to *pgxpool.Pool) error {
+		rows, err := s.queries.ProviderAggregatePatch(ctx, to, db.ProviderAggregatePatchParams{
+			Provider: provider, Given: generation,
+			Added: append([]uuid.UUID{}, added...), Removed: append([]uuid.UUID{}, removed...),
+		})
+		aggregates = []uuid.UUID{}
+		for _, row := range rows {
+			after = row.Generation
+			if row.Position >= 0 {
+				aggregates = append(aggregates, row.Uuid)
+			}
+		}
+		return err
+	})
+	return after, aggregates, err
+}

@@ -117,6 +117,55 @@ func (s *Store) InventoryDelete(
 	return after, err
 }
 
+// InventoryPatch is a merge patch of a provider's inventories.
+type InventoryPatch struct {
+	// Changed has the members of the inventories to change or add, by class.
+	Changed []InventoryMembers
+	// Removed are the classes to remove.
+	Removed []string
+}
+
+// InventoryMembers are members of the inventory of a class, by the names of the JSON form of Inventory. nil resets a
+// member to its default.
+type InventoryMembers struct {
+	Class   string
+	Members map[string]*float64
+}
+
+// MarshalJSON implements json.Marshaler: one object with the class and the members.
+func (m InventoryMembers) MarshalJSON() ([]byte, error) {
+	object := map[string]any{"class": m.Class}
+	for name, value := range m.Members {
+		object[name] = value
+	}
+	return json.Marshal(object)
+}
+
+// InventoryPatch changes the inventories of a provider and returns all of them afterwards. A nil generation is not
+// compared. The generation increases if an inventory changes. minCapacity is as in InventoryReplace.
+func (s *Store) InventoryPatch(
+	ctx context.Context, provider uuid.UUID, generation *int64, patch InventoryPatch, minCapacity int32,
+) (after Inventories, err error) {
+	removed := append([]string{}, patch.Removed...)
+	err = s.write(ctx, func(to *pgxpool.Pool) error {
+		rows, err := s.queries.InventoryPatch(ctx, to, db.InventoryPatchParams{
+			Provider: provider, Given: generation, Records: encode(patch.Changed), Removed: removed, MinCapacity: minCapacity,
+		})
+		after = Inventories{}
+		for _, row := range rows {
+			after.Generation = row.Generation
+			if row.Class != "" {
+				after.Records = append(after.Records, Inventory{
+					Class: row.Class, Total: row.Total, Reserved: row.Reserved, MinUnit: row.MinUnit, MaxUnit: row.MaxUnit,
+					StepSize: row.StepSize, AllocationRatio: row.AllocationRatio,
+				})
+			}
+		}
+		return err
+	})
+	return after, err
+}
+
 // encode marshals an argument of type jsonb. A nil list would become null, which the functions do not accept.
 func encode[T any](value T) json.RawMessage {
 	encoded, err := json.Marshal(value)

@@ -40,6 +40,9 @@ const (
 	TraitStandard              Rule = "PL021"
 	ClassInUse                 Rule = "PL022"
 	TraitInUse                 Rule = "PL023"
+	// Merge patches.
+	ConsumerNotFound      Rule = "PL075"
+	InventoryTotalMissing Rule = "PL076"
 	// Nodes and ports.
 	NodeNotFound         Rule = "PL030"
 	NodeRevisionConflict Rule = "PL031"

@@ -109,3 +109,24 @@ func (s *Store) ProviderTraitReplace(
 func (s *Store) ProviderTraitClear(ctx context.Context, provider uuid.UUID, generation *int64) error {
 	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.ProviderTraitClear(ctx, to, provider, generation) })
 }
+
+// ProviderTraitPatch adds and removes traits of a provider and returns its generation and traits afterwards. A nil
+// generation is not compared. The generation increases if the set changes.
+func (s *Store) ProviderTraitPatch(
+	ctx context.Context, provider uuid.UUID, generation *int64, added, removed []string,
+) (after int64, names []string, err error) {
+	err = s.write(ctx, func(to *pgxpool.Pool) error {
+		rows, err := s.queries.ProviderTraitPatch(ctx, to, db.ProviderTraitPatchParams{
+			Provider: provider, Given: generation, Added: append([]string{}, added...), Removed: append([]string{}, removed...),
+		})
+		names = make([]string, 0, len(rows))
+		for _, row := range rows {
+			after = row.Generation
+			if row.Name != "" {
+				names = append(names, row.Name)
+			}
+		}
+		return err
+	})
+	return after, names, err
+}

@@ -1,10 +1,11 @@
 -- PUT /resource_providers/{uuid}: sets the name and, if p_set_parent, the parent.
 --
--- p_generation null: do not compare the provider's generation. p_may_reparent: microversion 1.37 allows re-parenting and un-parenting.
+-- p_generation null: do not compare the provider's generation. p_may_reparent: microversion 1.37 allows
+-- re-parenting and un-parenting.
 -- Returns the provider after the update, and updated_at before it. A call that changes nothing does not set
 -- updated_at.
--- Raises, in this order: PL001 (no such provider), PL002 (generation), PL016 (no such parent), PL017 (un-parenting), PL018 (re-parenting),
--- PL019 (parent cycle), 23505 (resource_providers_name_key).
+-- Raises, in this order: PL001 (no such provider), PL002 (generation), PL016 (no such parent), PL017
+-- (un-parenting), PL018 (re-parenting), PL019 (parent cycle), 23505 (resource_providers_name_key).
 -- A provider or parent that another transaction creates while this one waits for a lock does not exist for it: the
 -- locks are those of the rows that existed at the start.
 -- Locks: to re-parent both roots FOR NO KEY UPDATE in the order of their ids, then the rows of the subtree

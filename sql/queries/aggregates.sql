@@ -15,3 +15,10 @@ ORDER BY member.aggregate_id;
 -- name: ProviderAggregateReplace :one
 SELECT provider_aggregates_replace(
     @provider::uuid, sqlc.narg('generation')::bigint, @aggregates::uuid[])::bigint AS generation;
+
+-- PATCH /resource_providers/{uuid}/aggregates, in one round trip with the aggregates of the response. See the function.
+-- name: ProviderAggregatePatch :many
+SELECT patched.generation::bigint AS generation, patched.position::bigint AS position, patched.uuid::uuid AS uuid
+FROM provider_aggregates_patch(@provider::uuid, sqlc.narg('given')::bigint, @added::uuid[], @removed::uuid[])
+    AS patched (generation, position, uuid)
+ORDER BY patched.position;

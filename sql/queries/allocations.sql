@@ -62,3 +62,21 @@ SELECT reshape(
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[],
     @check_generations::bool, @generations::bigint[], @unseen::bool[],
     @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]);
+
+-- PATCH /allocations/{consumer_uuid}, in one round trip with the allocations of the response. See the function.
+-- name: AllocationPatch :many
+SELECT
+    patched.provider::uuid AS provider,
+    patched.provider_generation::bigint AS provider_generation,
+    patched.class::text AS class,
+    patched.used::bigint AS used,
+    patched.project_id::text AS project_id,
+    patched.user_id::text AS user_id,
+    patched.generation::bigint AS consumer_generation,
+    patched.type::text AS consumer_type
+FROM allocation_patch(
+    @consumer::uuid, sqlc.narg('given')::bigint,
+    sqlc.narg('project')::text, sqlc.narg('owner')::text, sqlc.narg('type')::text,
+    @providers::uuid[], @classes::text[], @amounts::bigint[])
+    AS patched (position, provider, provider_generation, class, used, project_id, user_id, generation, type)
+ORDER BY patched.position;

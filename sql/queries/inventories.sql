@@ -43,3 +43,19 @@ SELECT inventory_update(
 -- DELETE /resource_providers/{uuid}/inventories/{class}. See the function.
 -- name: InventoryDelete :one
 SELECT inventory_delete_checked(@provider::uuid, sqlc.narg('given')::bigint, @class::text)::bigint AS generation;
+
+-- PATCH /resource_providers/{uuid}/inventories, in one round trip with the inventories of the response. See the function.
+-- name: InventoryPatch :many
+SELECT
+    patched.generation::bigint AS generation,
+    patched.class::text AS class,
+    patched.total::int AS total,
+    patched.reserved::int AS reserved,
+    patched.min_unit::int AS min_unit,
+    patched.max_unit::int AS max_unit,
+    patched.step_size::int AS step_size,
+    patched.allocation_ratio::float8 AS allocation_ratio
+FROM inventory_patch(
+    @provider::uuid, sqlc.narg('given')::bigint, @records::jsonb, @removed::text[], @min_capacity::int)
+    AS patched (generation, position, class, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
+ORDER BY patched.position;

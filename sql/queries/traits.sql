@@ -79,3 +79,10 @@ ON CONFLICT DO NOTHING;
 -- DELETE /resource_providers/{uuid}/traits. See the function.
 -- name: ProviderTraitClear :exec
 SELECT provider_traits_replace(@provider::uuid, sqlc.narg('generation')::bigint, '{}');
+
+-- PATCH /resource_providers/{uuid}/traits, in one round trip with the traits of the response. See the function.
+-- name: ProviderTraitPatch :many
+SELECT patched.generation::bigint AS generation, patched.name::text AS name
+FROM provider_traits_patch(@provider::uuid, sqlc.narg('given')::bigint, @added::text[], @removed::text[])
+    AS patched (generation, position, name)
+ORDER BY patched.position;
