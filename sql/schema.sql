@@ -4503,6 +4503,29 @@ conflicts with every transaction that adds to the trees (provider_lock_root). Ra
 re-parented while this waited, as that function does, before it waits for the other root.';
 
 --
+-- Name: provider_revise(); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.provider_revise() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.revision := OLD.revision + 1;
+    RETURN NEW;
+END
+$$;
+
+--
+-- Name: FUNCTION provider_revise(); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.provider_revise() IS 'Trigger: increments the revision of a provider with every UPDATE of its row.
+
+It has no WHEN: a re-parenting writes all rows of the moved subtree, most of them without a change, and a claim with
+same_subtree must notice that. Claims and writes of inventories do not update the row.
+Locks nothing; the UPDATE has locked the row.';
+
+--
 -- Name: provider_traits_denormalize(); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -5763,6 +5786,76 @@ ALTER TABLE public.explanations ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
 );
 
 --
+-- Name: idempotency_keys; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.idempotency_keys (
+    caller text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    fingerprint bytea NOT NULL,
+    request text NOT NULL,
+    status integer,
+    answer jsonb,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='70');
+
+--
+-- Name: TABLE idempotency_keys; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON TABLE public.idempotency_keys IS 'Writes that a client sent with an Idempotency-Key, and their responses.';
+
+--
+-- Name: COLUMN idempotency_keys.caller; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.idempotency_keys.caller IS 'Authentication method or issuer, user and project, separated by line feeds.';
+
+--
+-- Name: COLUMN idempotency_keys.key; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.idempotency_keys.key IS 'Header Idempotency-Key.';
+
+--
+-- Name: COLUMN idempotency_keys.fingerprint; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.idempotency_keys.fingerprint IS 'SHA-256 of the request.';
+
+--
+-- Name: COLUMN idempotency_keys.request; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.idempotency_keys.request IS 'Method and path, for the error of another request with the same key.';
+
+--
+-- Name: COLUMN idempotency_keys.status; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.idempotency_keys.status IS 'Status of the response; null while the write runs, which no other transaction sees.';
+
+--
+-- Name: COLUMN idempotency_keys.answer; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.idempotency_keys.answer IS 'Body of the response; null for a response without a body.';
+
+--
+-- Name: COLUMN idempotency_keys.created_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.idempotency_keys.created_at IS 'Time of the first request.';
+
+--
+-- Name: COLUMN idempotency_keys.expires_at; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.idempotency_keys.expires_at IS 'Time from which the key is unknown and may be deleted.';
+
+--
 -- Name: import_anomalies; Type: TABLE; Schema: public; Owner: -
 --
 
@@ -6303,6 +6396,7 @@ CREATE TABLE public.resource_providers (
     trait_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
     aggregate_ids integer[] DEFAULT '{}'::integer[] NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision bigint DEFAULT 0 NOT NULL,
     CONSTRAINT resource_providers_root_check CHECK (((parent_id IS NULL) = (root_id = id)))
 )
 WITH (fillfactor='80');
@@ -6360,6 +6454,12 @@ COMMENT ON COLUMN public.resource_providers.aggregate_ids IS 'Copy of provider_a
 --
 
 COMMENT ON COLUMN public.resource_providers.created_at IS 'Time of creation.';
+
+--
+-- Name: COLUMN resource_providers.revision; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON COLUMN public.resource_providers.revision IS 'Incremented by every UPDATE of the row (trigger provider_revise): by changes of its name, parent, root, traits and aggregates, never by a claim. A claim compares it with the revision that its search has read.';
 
 --
 -- Name: resource_providers_id_seq; Type: SEQUENCE; Schema: public; Owner: -
@@ -6640,6 +6740,13 @@ ALTER TABLE ONLY public.explanations
 
 ALTER TABLE ONLY public.explanations
     ADD CONSTRAINT explanations_pkey PRIMARY KEY (id);
+
+--
+-- Name: idempotency_keys idempotency_keys_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.idempotency_keys
+    ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (caller, key);
 
 --
 -- Name: import_anomalies import_anomalies_pkey; Type: CONSTRAINT; Schema: public; Owner: -
@@ -6926,6 +7033,18 @@ CREATE INDEX explanations_last_asked_at_idx ON public.explanations USING btree (
 COMMENT ON INDEX public.explanations_last_asked_at_idx IS 'The oldest rows, which are deleted first.';
 
 --
+-- Name: idempotency_keys_expires_at_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX idempotency_keys_expires_at_idx ON public.idempotency_keys USING btree (expires_at);
+
+--
+-- Name: INDEX idempotency_keys_expires_at_idx; Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON INDEX public.idempotency_keys_expires_at_idx IS 'The expired keys, which are deleted.';
+
+--
 -- Name: import_anomalies_kind_idx; Type: INDEX; Schema: public; Owner: -
 --
 
@@ -7206,6 +7325,12 @@ CREATE TRIGGER resource_classes_deleted AFTER DELETE ON public.resource_classes 
 --
 
 CREATE TRIGGER resource_classes_renamed AFTER UPDATE OF name ON public.resource_classes FOR EACH STATEMENT EXECUTE FUNCTION public.name_changes_count();
+
+--
+-- Name: resource_providers resource_providers_revise; Type: TRIGGER; Schema: public; Owner: -
+--
+
+CREATE TRIGGER resource_providers_revise BEFORE UPDATE ON public.resource_providers FOR EACH ROW EXECUTE FUNCTION public.provider_revise();
 
 --
 -- Name: traits traits_deleted; Type: TRIGGER; Schema: public; Owner: -
