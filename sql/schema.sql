@@ -5054,6 +5054,122 @@ Raises PL004 (no such class), PL020 (a standard class) and 23505 (resource_class
 class.';
 
 --
+-- Name: state_show(uuid[], uuid[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.state_show(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    v_consumers bigint[];
+    v_providers bigint[];
+BEGIN
+    v_consumers := ARRAY(SELECT /* state_show 1/3 */ consumer.id FROM unnest(p_consumers) AS requested (uuid)
+        CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS consumer);
+    v_providers := ARRAY(SELECT /* state_show 2/3 */ provider.id FROM unnest(p_providers) AS requested (uuid)
+        CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS provider
+        UNION SELECT held.provider_id FROM unnest(v_consumers) AS listed (id)
+        CROSS JOIN LATERAL (SELECT allocation.provider_id FROM allocations AS allocation
+            WHERE allocation.consumer_id = listed.id OFFSET 0) AS held);
+    RETURN jsonb_build_object(
+        'providers', (SELECT /* state_show 3/3 */ coalesce(jsonb_object_agg(shown.uuid, shown.state), '{}')
+            FROM unnest(v_providers) AS listed (id) CROSS JOIN LATERAL state_show_provider(listed.id) AS shown),
+        'consumers', (SELECT coalesce(jsonb_object_agg(shown.uuid, shown.state), '{}')
+            FROM unnest(v_consumers) AS listed (id) CROSS JOIN LATERAL state_show_consumer(listed.id) AS shown),
+        'resource_classes', ARRAY(SELECT class.name FROM resource_classes AS class
+            WHERE class.name = ANY (p_classes) ORDER BY class.name),
+        'traits', ARRAY(SELECT trait.name FROM traits AS trait WHERE trait.name = ANY (p_traits) ORDER BY trait.name));
+END
+$$;
+
+--
+-- Name: FUNCTION state_show(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.state_show(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[]) IS 'Returns providers, consumers, resource classes and traits as the API shows them, for a dry run: before and after the
+write. Names that do not exist are missing in the result.
+
+The providers are those of p_providers and those on which the consumers have allocations. usages has the classes of the
+inventories. Traits are sorted by name, aggregates by UUID.
+Called by Store.rehearse. Locks nothing.
+Plan: unique keys of the names, then ranges of the primary keys of the tables by provider and by consumer.';
+
+--
+-- Name: state_show_consumer(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.state_show_consumer(p_consumer bigint) RETURNS TABLE(uuid uuid, state jsonb)
+    LANGUAGE plpgsql STABLE ROWS 1
+    AS $$
+BEGIN
+    RETURN QUERY SELECT /* state_show_consumer 1/1 */ consumer.uuid, jsonb_build_object(
+        'generation', consumer.generation, 'project_id', project.external_id, 'user_id', owner.external_id,
+        'type', type.name,
+        'allocations', (SELECT coalesce(jsonb_object_agg(held.provider, held.amounts), '{}') FROM (
+            SELECT provider.uuid AS provider, jsonb_object_agg(class.name, allocation.used) AS amounts
+            FROM allocations AS allocation
+            JOIN resource_providers AS provider ON provider.id = allocation.provider_id
+            JOIN resource_classes AS class ON class.id = allocation.class_id
+            WHERE allocation.consumer_id = p_consumer
+            GROUP BY provider.uuid) AS held))
+    FROM consumers AS consumer
+    JOIN projects AS project ON project.id = consumer.project_id
+    JOIN users AS owner ON owner.id = consumer.user_id
+    LEFT JOIN consumer_types AS type ON type.id = consumer.consumer_type_id
+    WHERE consumer.id = p_consumer;
+END
+$$;
+
+--
+-- Name: FUNCTION state_show_consumer(p_consumer bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.state_show_consumer(p_consumer bigint) IS 'Returns a consumer with its allocations, as state_show does; no row: it does not exist.
+
+Locks nothing. Plan: consumers_pkey, then a range of allocations_pkey.';
+
+--
+-- Name: state_show_provider(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.state_show_provider(p_provider bigint) RETURNS TABLE(uuid uuid, state jsonb)
+    LANGUAGE plpgsql STABLE ROWS 1
+    AS $$
+BEGIN
+    RETURN QUERY SELECT /* state_show_provider 1/1 */ provider.uuid, jsonb_build_object(
+        'name', provider.name, 'parent', parent.uuid, 'generation', generation_row.generation,
+        'inventories', coalesce(records.inventories, '{}'), 'usages', coalesce(records.usages, '{}'),
+        'traits', ARRAY(SELECT trait.name
+            FROM provider_traits AS link JOIN traits AS trait ON trait.id = link.trait_id
+            WHERE link.provider_id = p_provider ORDER BY trait.name),
+        'aggregates', ARRAY(SELECT aggregate.uuid
+            FROM provider_aggregates AS link JOIN aggregates AS aggregate ON aggregate.id = link.aggregate_id
+            WHERE link.provider_id = p_provider ORDER BY aggregate.uuid))
+    FROM resource_providers AS provider
+    JOIN provider_generations AS generation_row ON generation_row.provider_id = provider.id
+    LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
+    CROSS JOIN LATERAL (
+        SELECT jsonb_object_agg(class.name, jsonb_build_object(
+                'total', inventory.total, 'reserved', inventory.reserved, 'min_unit', inventory.min_unit,
+                'max_unit', inventory.max_unit, 'step_size', inventory.step_size,
+                'allocation_ratio', inventory.allocation_ratio)) AS inventories,
+            jsonb_object_agg(class.name, inventory.used) AS usages
+        FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE inventory.provider_id = p_provider
+    ) AS records
+    WHERE provider.id = p_provider;
+END
+$$;
+
+--
+-- Name: FUNCTION state_show_provider(p_provider bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.state_show_provider(p_provider bigint) IS 'Returns a provider with its inventories, usages, traits and aggregates, as state_show does; no row: it does not exist.
+
+Locks nothing. Plan: resource_providers_pkey, then ranges of the primary keys of the other tables.';
+
+--
 -- Name: trait_delete(text); Type: FUNCTION; Schema: public; Owner: -
 --
 

@@ -72,6 +72,7 @@ const (
 const (
 	CodePrecondition  = "berth.precondition"
 	CodeWriteBadValue = "berth.bad_value"
+	CodeDryRunBusy    = "berth.dry_run.busy"
 )
 
 // Error is a violated rule with a text for the client.

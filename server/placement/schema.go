@@ -64,6 +64,16 @@ func Schemas() map[string]string {
 		"ProviderAllocations":   "The allocations on a provider, by consumer.",
 		"ProviderReference":     "A reference to a provider.",
 
+		"DryRun":          "The response to a dry run: the response that the write would have, and what it would change.",
+		"StateChange":     "What a write would change, by kind and key. Of two states only what differs is shown.",
+		"ProviderChange":  "The change of a provider.",
+		"ProviderPart":    "A provider that is created or deleted, or the members of a provider that differ.",
+		"ConsumerChange":  "The change of a consumer.",
+		"ConsumerPart":    "A consumer that is created or deleted, or the members of a consumer that differ.",
+		"AllocationsPart": "The allocations of a consumer on one provider that differ.",
+		"NameChange":      "The creation or deletion of a resource class or trait.",
+		"NamePart":        "A name that exists; it has no members.",
+
 		"Candidate":         "A set of allocations that satisfies the query. Its members are those of a claim.",
 		"CandidateProvider": "A reference to a provider.",
 		"CandidateUse":      "The allocations of a candidate on one provider.",

@@ -132,6 +132,7 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err := t.checkStrict(op, r, version); err != nil {
 		return err
 	}
+	info.DryRun = t.isDryRun(op, r, version)
 	if t.begin != nil && op.writes() {
 		if err := t.begin(r); err != nil {
 			return err
@@ -140,6 +141,9 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 	// huma would select a format by this header. Responses have one format, and errors select theirs.
 	r.Header.Del("Accept")
 	found := t.served(op, version)
+	if info.DryRun {
+		return t.rehearse(op, found, w, r)
+	}
 	found.handler(humago.NewContext(found.Operation, r, w))
 	return nil
 }
