@@ -41,8 +41,8 @@ type StateChange struct {
 
 // ProviderChange is the change of a provider.
 type ProviderChange struct {
-	Before *ProviderPart `json:"before" nullable:"true" doc:"The provider before the write; null: it did not exist."`
-	After  *ProviderPart `json:"after" nullable:"true" doc:"The provider after the write; null: it would not exist."`
+	Before stateOrNull[ProviderPart] `json:"before" doc:"The provider before the write; null: it did not exist."`
+	After  stateOrNull[ProviderPart] `json:"after" doc:"The provider after the write; null: it would not exist."`
 }
 
 // ProviderPart is a provider, or the members of it that differ from another state. A nil member is omitted.
@@ -58,8 +58,8 @@ type ProviderPart struct {
 
 // ConsumerChange is the change of a consumer.
 type ConsumerChange struct {
-	Before *ConsumerPart `json:"before" nullable:"true" doc:"The consumer before the write; null: it did not exist."`
-	After  *ConsumerPart `json:"after" nullable:"true" doc:"The consumer after the write; null: it would not exist."`
+	Before stateOrNull[ConsumerPart] `json:"before" doc:"The consumer before the write; null: it did not exist."`
+	After  stateOrNull[ConsumerPart] `json:"after" doc:"The consumer after the write; null: it would not exist."`
 }
 
 // ConsumerPart is a consumer, or the members of it that differ from another state. A nil member is omitted.
@@ -78,12 +78,23 @@ type AllocationsPart struct {
 
 // NameChange is the creation or deletion of a name.
 type NameChange struct {
-	Before *NamePart `json:"before" nullable:"true" doc:"null: the name did not exist."`
-	After  *NamePart `json:"after" nullable:"true" doc:"null: the name would not exist."`
+	Before stateOrNull[NamePart] `json:"before" doc:"null: the name did not exist."`
+	After  stateOrNull[NamePart] `json:"after" doc:"null: the name would not exist."`
 }
 
 // NamePart is a name that exists.
 type NamePart struct{}
+
+// stateOrNull is the state of a resource; the zero value is encoded as null.
+type stateOrNull[T any] struct{ value *T }
+
+// MarshalJSON implements json.Marshaler.
+func (s stateOrNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(s.value) }
+
+// Schema implements huma.SchemaProvider.
+func (stateOrNull[T]) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{schemaOf[T](r), {Type: "null"}}}
+}
 
 // uuidOrNull is a UUID; the zero value is encoded as null.
 type uuidOrNull struct{ value *uuid.UUID }

@@ -21,13 +21,12 @@ func stateChange(before, after store.State) StateChange {
 		is, exists := after.Providers[id]
 		switch {
 		case !existed:
-			made.Providers[id.String()] = ProviderChange{After: wholeProvider(is)}
+			made.Providers[id.String()] = ProviderChange{After: stateOrNull[ProviderPart]{wholeProvider(is)}}
 		case !exists:
-			made.Providers[id.String()] = ProviderChange{Before: wholeProvider(was)}
+			made.Providers[id.String()] = ProviderChange{Before: stateOrNull[ProviderPart]{wholeProvider(was)}}
 		default:
-			change := ProviderChange{Before: providerPart(was, is), After: providerPart(is, was)}
-			if !change.Before.isEmpty() || !change.After.isEmpty() {
-				made.Providers[id.String()] = change
+			if old, changed := providerPart(was, is), providerPart(is, was); !old.isEmpty() || !changed.isEmpty() {
+				made.Providers[id.String()] = ProviderChange{Before: stateOrNull[ProviderPart]{old}, After: stateOrNull[ProviderPart]{changed}}
 			}
 		}
 	}
@@ -36,13 +35,12 @@ func stateChange(before, after store.State) StateChange {
 		is, exists := after.Consumers[id]
 		switch {
 		case !existed:
-			made.Consumers[id.String()] = ConsumerChange{After: wholeConsumer(is)}
+			made.Consumers[id.String()] = ConsumerChange{After: stateOrNull[ConsumerPart]{wholeConsumer(is)}}
 		case !exists:
-			made.Consumers[id.String()] = ConsumerChange{Before: wholeConsumer(was)}
+			made.Consumers[id.String()] = ConsumerChange{Before: stateOrNull[ConsumerPart]{wholeConsumer(was)}}
 		default:
-			change := ConsumerChange{Before: consumerPart(was, is), After: consumerPart(is, was)}
-			if !change.Before.isEmpty() || !change.After.isEmpty() {
-				made.Consumers[id.String()] = change
+			if old, changed := consumerPart(was, is), consumerPart(is, was); !old.isEmpty() || !changed.isEmpty() {
+				made.Consumers[id.String()] = ConsumerChange{Before: stateOrNull[ConsumerPart]{old}, After: stateOrNull[ConsumerPart]{changed}}
 			}
 		}
 	}
@@ -70,10 +68,10 @@ func either[V any](one, other map[uuid.UUID]V) map[uuid.UUID]struct{} {
 func nameChanges(before, after []string) map[string]NameChange {
 	changes := map[string]NameChange{}
 	for _, name := range without(before, after) {
-		changes[name] = NameChange{Before: &NamePart{}}
+		changes[name] = NameChange{Before: stateOrNull[NamePart]{&NamePart{}}}
 	}
 	for _, name := range without(after, before) {
-		changes[name] = NameChange{After: &NamePart{}}
+		changes[name] = NameChange{After: stateOrNull[NamePart]{&NamePart{}}}
 	}
 	return changes
 }
