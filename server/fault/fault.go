@@ -72,6 +72,8 @@ const (
 const (
 	CodePrecondition  = "berth.precondition"
 	CodeWriteBadValue = "berth.bad_value"
+	CodeTreeNotRoot   = "berth.tree.not_root"
+	CodeTreeElsewhere = "berth.tree.elsewhere"
 )
 
 // Error is a violated rule with a text for the client.
