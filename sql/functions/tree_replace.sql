@@ -26,11 +26,11 @@ DECLARE
     v_tree record;
     v_usages bigint[];
 BEGIN
-    v_changes := (SELECT /* tree_replace 1/9 */ coalesce(jsonb_agg(to_jsonb(found) ORDER BY found.request_position), '[]')
-        FROM tree_differences(p_providers, p_deleted) AS found);
-    v_consumers := (SELECT /* tree_replace 2/9 */ coalesce(jsonb_agg(to_jsonb(found) ORDER BY found.request_position), '[]')
+    v_changes := (SELECT /* tree_replace 1/9 */ coalesce(jsonb_agg(to_jsonb(difference) ORDER BY difference.request_position), '[]')
+        FROM tree_differences(p_providers, p_deleted) AS difference);
+    v_consumers := (SELECT /* tree_replace 2/9 */ coalesce(jsonb_agg(to_jsonb(difference) ORDER BY difference.request_position), '[]')
         FROM tree_consumer_differences(p_consumers, p_projects, p_users, p_types, p_owners, p_allocated, p_classes,
-            p_amounts) AS found);
+            p_amounts) AS difference);
     IF NOT tree_differs(v_changes, v_consumers) THEN
         RETURN tree_show(v_changes, v_consumers, '{}');
     END IF;
@@ -38,15 +38,15 @@ BEGIN
     PERFORM /* tree_replace 3/9 */ tree_ensure_names(p_providers);
     v_locked := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
     v_tree := tree_lock(p_root, v_changes, v_locked.ids, p_allocated);
-    v_changes := (SELECT /* tree_replace 4/9 */ coalesce(jsonb_agg(to_jsonb(found) ORDER BY found.request_position), '[]')
-        FROM tree_differences(p_providers, p_deleted) AS found);
-    -- consumer_lock has inserted the new consumers, so they are found now.
-    v_consumers := (SELECT /* tree_replace 5/9 */ coalesce(jsonb_agg(jsonb_build_object('request_position', found.request_position,
-            'consumer', found.consumer, 'differs', found.differs, 'consumer_id',
-            CASE WHEN v_locked.generations[found.request_position] >= 0 THEN found.consumer_id END)
-            ORDER BY found.request_position), '[]')
+    v_changes := (SELECT /* tree_replace 4/9 */ coalesce(jsonb_agg(to_jsonb(difference) ORDER BY difference.request_position), '[]')
+        FROM tree_differences(p_providers, p_deleted) AS difference);
+    -- consumer_lock has inserted the new consumers, so they are difference now.
+    v_consumers := (SELECT /* tree_replace 5/9 */ coalesce(jsonb_agg(jsonb_build_object('request_position', difference.request_position,
+            'consumer', difference.consumer, 'differs', difference.differs, 'consumer_id',
+            CASE WHEN v_locked.generations[difference.request_position] >= 0 THEN difference.consumer_id END)
+            ORDER BY difference.request_position), '[]')
         FROM tree_consumer_differences(p_consumers, p_projects, p_users, p_types, p_owners, p_allocated, p_classes,
-            p_amounts) AS found);
+            p_amounts) AS difference);
     IF NOT tree_differs(v_changes, v_consumers) THEN
         RAISE EXCEPTION 'the tree of % was changed concurrently', p_root USING ERRCODE = '40001';
     END IF;
