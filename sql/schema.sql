@@ -5742,23 +5742,23 @@ CREATE FUNCTION public.tree_ensure_names(p_providers jsonb) RETURNS void
     AS $_$
 BEGIN
     INSERT /* tree_ensure_names 1/3 */ INTO resource_classes (name)
-    SELECT DISTINCT record ->> 'class' AS name
-    FROM jsonb_array_elements(p_providers) AS item (provider)
-    CROSS JOIN jsonb_array_elements(coalesce(item.provider -> 'inventories', '[]')) AS record
-    WHERE record ->> 'class' ~ '^CUSTOM_[A-Z0-9_]+$' AND length(record ->> 'class') <= 255
-      AND NOT EXISTS (SELECT FROM resource_classes AS existing WHERE existing.name = record ->> 'class')
+    SELECT DISTINCT wanted.record ->> 'class' AS name
+    FROM jsonb_to_recordset(p_providers) AS item (inventories jsonb)
+    CROSS JOIN jsonb_array_elements(item.inventories) AS wanted (record)
+    WHERE wanted.record ->> 'class' ~ '^CUSTOM_[A-Z0-9_]+$' AND length(wanted.record ->> 'class') <= 255
+      AND NOT EXISTS (SELECT FROM resource_classes AS existing WHERE existing.name = wanted.record ->> 'class')
     ORDER BY name ON CONFLICT DO NOTHING;
     INSERT /* tree_ensure_names 2/3 */ INTO traits (name)
     SELECT DISTINCT wanted.name
-    FROM jsonb_array_elements(p_providers) AS item (provider)
-    CROSS JOIN jsonb_array_elements_text(coalesce(item.provider -> 'traits', '[]')) AS wanted (name)
+    FROM jsonb_to_recordset(p_providers) AS item (traits jsonb)
+    CROSS JOIN jsonb_array_elements_text(item.traits) AS wanted (name)
     WHERE wanted.name ~ '^CUSTOM_[A-Z0-9_]+$' AND length(wanted.name) <= 255
       AND NOT EXISTS (SELECT FROM traits AS existing WHERE existing.name = wanted.name)
     ORDER BY wanted.name ON CONFLICT DO NOTHING;
     INSERT /* tree_ensure_names 3/3 */ INTO aggregates (uuid)
     SELECT DISTINCT wanted.uuid::uuid AS uuid
-    FROM jsonb_array_elements(p_providers) AS item (provider)
-    CROSS JOIN jsonb_array_elements_text(coalesce(item.provider -> 'aggregates', '[]')) AS wanted (uuid)
+    FROM jsonb_to_recordset(p_providers) AS item (aggregates jsonb)
+    CROSS JOIN jsonb_array_elements_text(item.aggregates) AS wanted (uuid)
     WHERE NOT EXISTS (SELECT FROM aggregates AS existing WHERE existing.uuid = wanted.uuid::uuid)
     ORDER BY uuid ON CONFLICT DO NOTHING;
 END
