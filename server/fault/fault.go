@@ -73,6 +73,8 @@ const (
 	CodePrecondition  = "berth.precondition"
 	CodeWriteBadValue = "berth.bad_value"
 	CodeDryRunBusy    = "berth.dry_run.busy"
+	CodeTreeNotRoot   = "berth.tree.not_root"
+	CodeTreeElsewhere = "berth.tree.elsewhere"
 )
 
 // Error is a violated rule with a text for the client.

@@ -121,7 +121,11 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		codes = append(codes, fault.CodeExplanationNotFound, fault.CodePageBadMarker)
 	}
 	if at >= writesExtension {
-		codes = append(codes, fault.CodePrecondition, fault.CodeWriteBadValue, fault.CodeDryRunBusy)
+		codes = append(codes,
+			fault.CodePrecondition, fault.CodeWriteBadValue,
+			fault.CodeDryRunBusy,
+			fault.CodeTreeNotRoot, fault.CodeTreeElsewhere,
+		)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]

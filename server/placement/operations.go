@@ -61,7 +61,7 @@ func Operations(options Options) []*route.Operation {
 	for _, resource := range [][]*route.Operation{
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
-		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.explanationOperations(),
+		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}

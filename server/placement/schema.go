@@ -109,6 +109,15 @@ func Schemas() map[string]string {
 		"InventoriesPatch":    "A merge patch of the inventories of a provider.",
 		"ProviderTraitsPatch": "A merge patch of the traits of a provider.",
 
+		"DeletedProvider":     "A provider to delete.",
+		"TreeAllocations":     "The amounts that a consumer allocates on one provider.",
+		"TreeConsumer":        "All new allocations of a consumer, with its project and user. They replace the previous allocations.",
+		"TreeConsumerChanged": "What a request did to a consumer.",
+		"TreeChanged":         "What a request did to the providers of a tree, and to consumers.",
+		"TreeProvider":        "The new state of a provider of a tree.",
+		"TreeProviderChanged": "What a request did to a provider.",
+		"TreeReplace":         "The new state of providers of one tree, and the allocations that move with it.",
+
 		"Inventories":             "All inventories of a provider.",
 		"InventoriesReplace":      "All new inventories of a provider.",
 		"Inventory":               "The inventory of a resource class on a provider: its amount and the rules of allocation.",

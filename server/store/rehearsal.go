@@ -91,8 +91,10 @@ func ofProvider(id uuid.UUID) writeTargets { return writeTargets{providers: []uu
 //
 // Both states are read in one snapshot, which the transaction of the write exports. That transaction sees its own changes
 // in it, and another connection does not: so the states differ by this write alone, also where it has locked nothing.
-func (s *Store) rehearse(ctx context.Context, rehearsal *Rehearsal, of writeTargets, run func(db.DBTX) error) error {
-	return s.pool.Rehearse(ctx, placementWrite, func(to, beside *pgxpool.Conn) error {
+func (s *Store) rehearse(
+	ctx context.Context, kind postgres.WriteKind, rehearsal *Rehearsal, of writeTargets, run func(db.DBTX) error,
+) error {
+	return s.pool.Rehearse(ctx, kind, func(to, beside *pgxpool.Conn) error {
 		rehearsal.Before, rehearsal.After = State{}, State{}
 		if err := run(to); err != nil {
 			return err

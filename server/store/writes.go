@@ -46,10 +46,15 @@ var (
 // write runs one SQL function of the Placement API, retries it after the errors of its kind, and translates its errors.
 // If every attempt fails with such an error, it returns a conflict. With a Rehearsal in the context it is a dry run.
 func (s *Store) write(ctx context.Context, of writeTargets, run func(db.DBTX) error) error {
+	return s.writePlacement(ctx, placementWrite, of, run)
+}
+
+// writePlacement is write with the error handling of kind.
+func (s *Store) writePlacement(ctx context.Context, kind postgres.WriteKind, of writeTargets, run func(db.DBTX) error) error {
 	if rehearsal, ok := ctx.Value(rehearsalKey{}).(*Rehearsal); ok {
-		return ruleViolationFromPg(s.rehearse(ctx, rehearsal, of, run))
+		return ruleViolationFromPg(s.rehearse(ctx, kind, rehearsal, of, run))
 	}
-	return s.retryWrite(ctx, placementWrite, func(to *pgxpool.Pool) error { return run(to) })
+	return s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error { return run(to) })
 }
 
 // writeBaremetal is write for functions of the Bare Metal API that write no providers.
