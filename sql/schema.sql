@@ -5056,7 +5056,7 @@ BEGIN
     FROM reshape_providers(p_inventories) AS shape
     LEFT JOIN provider_generations AS generation_row ON generation_row.provider_id = shape.provider_id
         AND generation_row.provider_id = ANY (p_locked)
-    WHERE generation_row.generation IS DISTINCT FROM shape.generation
+    WHERE generation_row.generation IS NULL OR generation_row.generation <> shape.generation
     ORDER BY shape.request_position
     LIMIT 1;
     IF FOUND THEN
@@ -5073,6 +5073,7 @@ $$;
 
 COMMENT ON FUNCTION public.reshape_check_generations(p_inventories jsonb, p_locked bigint[]) IS 'Compares the generations of the providers of a reshape with those in the request.
 
+A null generation of the request is not compared.
 Raises for the first that differs: PL001 (does not exist), PL002 (generation).
 p_locked: the providers that the caller has locked; any other provider was created later and counts as
 not existing.';
@@ -5127,6 +5128,311 @@ of their ids; the rows of the providers that get them FOR KEY SHARE (see provide
 provider with new inventories or with new or present allocations, in the order of their ids.
 Raises 40001 if a tree was re-parented meanwhile (see provider_lock_root). Returns the providers of the
 request that exist; one that is created later is not locked.';
+
+--
+-- Name: reshape_patch(jsonb, uuid[], text[], text[], text[], bigint[], boolean[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch(p_inventories jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generations bigint[], p_unseen boolean[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_consumers record;
+    v_locked bigint[];
+    v_changes record;
+    v_moved bigint[];
+BEGIN
+    v_consumers := reshape_patch_consumers(p_consumers, p_projects, p_users, p_types, p_unseen);
+    v_locked := reshape_lock(p_inventories, v_consumers.ids, p_providers);
+    PERFORM /* reshape_patch 1/7 */ reshape_check_generations(p_inventories, v_locked);
+    PERFORM /* reshape_patch 2/7 */ reshape_patch_check_consumers(p_consumers, v_consumers.ids, v_consumers.generations, p_generations, p_unseen,
+        p_removed);
+    v_changes := reshape_patch_changes(v_consumers.ids, p_removed, p_owners, p_providers, p_classes, p_amounts);
+    IF EXISTS (SELECT /* reshape_patch 3/7 */ change.provider_id FROM unnest(v_changes.providers, v_changes.amounts)
+        AS change (provider_id, amount) WHERE change.amount > 0 EXCEPT SELECT unnest(v_locked)) THEN
+        RAISE EXCEPTION 'a provider of the request was created concurrently' USING ERRCODE = '40001';
+    END IF;
+    v_moved := reshape_patch_inventories(p_inventories);
+    PERFORM /* reshape_patch 4/7 */ allocation_write_changes(v_changes.consumers, v_changes.providers, v_changes.classes, v_changes.amounts,
+        v_changes.previous);
+    v_moved := v_moved || reshape_patch_remove(p_inventories) || v_changes.providers;
+    PERFORM /* reshape_patch 5/7 */ consumer_write_changes(v_consumers.ids, v_consumers.projects, v_consumers.users, v_consumers.types,
+        ARRAY(SELECT was.generation >= 0 AND (was.differs OR was.id = ANY (v_changes.consumers))
+            FROM unnest(v_consumers.ids, v_consumers.generations, v_consumers.differs) WITH ORDINALITY
+                AS was (id, generation, differs, position) ORDER BY was.position));
+    UPDATE /* reshape_patch 6/7 */ provider_generations SET generation = generation + 1, updated_at = now() WHERE provider_id = ANY (v_moved);
+    RETURN jsonb_build_object(
+        'providers', (SELECT /* reshape_patch 7/7 */ coalesce(jsonb_agg(jsonb_build_object('provider', (SELECT provider.uuid
+                FROM resource_providers AS provider WHERE provider.id = moved.id), 'generation', (
+                SELECT generation_row.generation FROM provider_generations AS generation_row
+                WHERE generation_row.provider_id = moved.id)) ORDER BY moved.position), '[]')
+            FROM (SELECT one.id, min(one.position) AS position FROM unnest(v_moved) WITH ORDINALITY AS one (id, position)
+                GROUP BY one.id) AS moved),
+        'consumers', (SELECT coalesce(jsonb_agg(jsonb_build_object('consumer', named.uuid, 'generation', (
+                SELECT consumer.generation FROM consumers AS consumer WHERE consumer.uuid = named.uuid))
+                ORDER BY named.position), '[]')
+            FROM unnest(p_consumers) WITH ORDINALITY AS named (uuid, position)));
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch(p_inventories jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generations bigint[], p_unseen boolean[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch(p_inventories jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generations bigint[], p_unseen boolean[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'PATCH /reshaper: changes some inventories and some allocations in one transaction.
+
+p_inventories: JSON array of {provider, generation, records, removed}, a null generation is not compared, records and
+removed as in inventory_patch. Consumers: see reshape_patch_consumers and reshape_patch_check_consumers; the other arrays
+are those of reshape_patch_changes. It first writes the union of the old and new inventories, then the allocations, then
+deletes inventories. Each provider and consumer with changes gets the next generation, once; without a change it writes
+nothing.
+Returns {providers: [{provider, generation}], consumers: [{consumer, generation}]}: the providers whose generations
+changed, those of p_inventories first, and all consumers; the generation of one that does not exist is null.
+Raises, in this order: PL001, PL002 (see reshape_check_generations), PL075, PL003 (see reshape_patch_check_consumers),
+PL009, PL004 (see allocation_resolve), for each provider PL076 (no total), PL006 (reserved), PL004 (unknown class); PL010,
+PL011, PL012 (see allocation_raise_error), PL005 (a removed class is in use), 40001.
+Locks: as reshape. Idempotent without generations.
+Calls: reshape_patch_consumers, reshape_lock, reshape_check_generations, reshape_patch_check_consumers,
+reshape_patch_changes, reshape_patch_inventories, allocation_write_changes, reshape_patch_remove, consumer_write_changes.';
+
+--
+-- Name: reshape_patch_changes(bigint[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_changes(p_consumers bigint[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[], OUT consumers bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_wanted record;
+    v_named record;
+BEGIN
+    SELECT /* reshape_patch_changes 1/2 */ coalesce(array_agg(item.owner ORDER BY item.position), '{}') AS owners,
+        coalesce(array_agg(item.provider ORDER BY item.position), '{}') AS providers,
+        coalesce(array_agg(item.class ORDER BY item.position), '{}') AS classes,
+        coalesce(array_agg(item.amount ORDER BY item.position), '{}') AS amounts
+    INTO v_wanted
+    FROM unnest(p_owners, p_providers, p_classes, p_amounts) WITH ORDINALITY
+        AS item (owner, provider, class, amount, position)
+    WHERE item.amount > 0;
+    v_named := allocation_resolve(v_wanted.providers, v_wanted.classes);
+    SELECT /* reshape_patch_changes 2/2 */ coalesce(array_agg(change.consumer_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.provider_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.class_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.amount ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.previous ORDER BY change.position), '{}')
+    INTO consumers, providers, classes, amounts, previous
+    FROM (
+        SELECT wanted.position, p_consumers[wanted.owner] AS consumer_id, wanted.provider_id, wanted.class_id,
+            wanted.amount, coalesce(had.used, 0) AS previous
+        FROM unnest(v_wanted.owners, v_named.providers, v_named.classes, v_wanted.amounts) WITH ORDINALITY
+            AS wanted (owner, provider_id, class_id, amount, position)
+        LEFT JOIN LATERAL (
+            SELECT allocation.used FROM allocations AS allocation
+            WHERE allocation.consumer_id = p_consumers[wanted.owner] AND allocation.provider_id = wanted.provider_id
+              AND allocation.class_id = wanted.class_id OFFSET 0
+        ) AS had ON true
+        WHERE had.used IS DISTINCT FROM wanted.amount
+        UNION ALL
+        SELECT 2147483648 + had.id, had.consumer_id, had.provider_id, had.class_id, 0, had.used
+        FROM (
+            SELECT p_consumers[item.owner] AS consumer_id, false AS is_all, item.class,
+                (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = item.provider) AS provider_id
+            FROM unnest(p_owners, p_providers, p_classes, p_amounts) AS item (owner, provider, class, amount)
+            WHERE item.amount = 0
+            UNION ALL
+            SELECT p_consumers[item.position], true, '', NULL
+            FROM unnest(p_removed) WITH ORDINALITY AS item (is_removed, position) WHERE item.is_removed
+        ) AS removed
+        CROSS JOIN LATERAL (
+            SELECT allocation.id, allocation.consumer_id, allocation.provider_id, allocation.class_id, allocation.used
+            FROM allocations AS allocation
+            WHERE allocation.consumer_id = removed.consumer_id
+              AND (removed.is_all OR allocation.provider_id = removed.provider_id
+                AND (removed.class = '' OR allocation.class_id = (
+                    SELECT class.id FROM resource_classes AS class WHERE class.name = removed.class)))
+            OFFSET 0
+        ) AS had
+    ) AS change;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_changes(p_consumers bigint[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[], OUT consumers bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_changes(p_consumers bigint[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[], OUT consumers bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]) IS 'Returns the allocations that PATCH /reshaper changes: those with another amount first, in the order of the request, then
+the removed ones with the amount 0. previous is the amount before, 0 for a new allocation.
+
+p_consumers: ids, 0 for a consumer that does not exist; p_removed: all allocations of the consumer are removed; p_owners:
+the position (from 1) of the consumer of each element of the other arrays, which are those of allocation_patch.
+Raises PL009 and PL004 (see allocation_resolve) for allocations that are set. Names that do not exist are ignored for
+those that are removed. Locks nothing; the caller has locked the consumers, whose allocations cannot change.
+Calls: allocation_resolve.';
+
+--
+-- Name: reshape_patch_check_consumers(uuid[], bigint[], bigint[], bigint[], boolean[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_check_consumers(p_consumers uuid[], p_ids bigint[], p_actual bigint[], p_given bigint[], p_unseen boolean[], p_removed boolean[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    FOR i IN 1 .. cardinality(p_consumers) LOOP
+        IF p_ids[i] = 0 AND NOT p_removed[i] THEN
+            RAISE EXCEPTION 'no consumer %', p_consumers[i] USING ERRCODE = 'PL075',
+                DETAIL = json_build_object('consumer', p_consumers[i]);
+        END IF;
+        IF p_actual[i] >= 0 AND (p_unseen[i] OR p_given[i] >= 0 AND p_actual[i] <> p_given[i]) THEN
+            PERFORM /* reshape_patch_check_consumers 1/1 */ consumer_check_generation(p_consumers[i : i], p_actual[i : i], p_given[i : i], p_unseen[i : i]);
+        END IF;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_check_consumers(p_consumers uuid[], p_ids bigint[], p_actual bigint[], p_given bigint[], p_unseen boolean[], p_removed boolean[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_check_consumers(p_consumers uuid[], p_ids bigint[], p_actual bigint[], p_given bigint[], p_unseen boolean[], p_removed boolean[]) IS 'Compares the consumers of PATCH /reshaper with the request.
+
+p_ids, p_actual: what reshape_patch_consumers returned. p_given -1: do not compare. p_unseen: the request expects that
+the consumer does not exist. p_removed: the request removes all allocations of the consumer, whether it exists or not.
+Raises for the first that differs: PL075 (does not exist, and the request does not create it), PL003 (generation).';
+
+--
+-- Name: reshape_patch_consumers(uuid[], text[], text[], text[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_consumers(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_unseen boolean[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[], OUT differs boolean[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_position int;
+    v_found record;
+BEGIN
+    PERFORM /* reshape_patch_consumers 1/5 */ consumer_ensure_references(array_remove(p_projects, ''), array_remove(p_users, ''), p_types);
+    SELECT /* reshape_patch_consumers 2/5 */ coalesce(array_agg(0::bigint), '{}'), coalesce(array_agg(-1::bigint), '{}'), coalesce(array_agg(false), '{}'),
+        coalesce(array_agg((SELECT project.id FROM projects AS project WHERE project.external_id = item.project)
+            ORDER BY item.position), '{}'),
+        coalesce(array_agg((SELECT owner.id FROM users AS owner WHERE owner.external_id = item.owner)
+            ORDER BY item.position), '{}'),
+        coalesce(array_agg((SELECT type.id FROM consumer_types AS type WHERE type.name = item.type)
+            ORDER BY item.position), '{}')
+    INTO ids, generations, differs, projects, users, types
+    FROM unnest(p_projects, p_users, p_types) WITH ORDINALITY AS item (project, owner, type, position);
+    FOR v_position IN SELECT /* reshape_patch_consumers 3/5 */ requested.position
+        FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position) ORDER BY requested.uuid
+    LOOP
+        LOOP
+            SELECT /* reshape_patch_consumers 4/5 */ consumer.id, consumer.generation, consumer.project_id, consumer.user_id, consumer.consumer_type_id
+            INTO v_found FROM consumers AS consumer WHERE consumer.uuid = p_consumers[v_position] FOR NO KEY UPDATE;
+            IF FOUND THEN
+                generations[v_position] := v_found.generation;
+                differs[v_position] := coalesce(projects[v_position] <> v_found.project_id, false)
+                    OR coalesce(users[v_position] <> v_found.user_id, false)
+                    OR types[v_position] IS NOT NULL AND types[v_position] IS DISTINCT FROM v_found.consumer_type_id;
+            END IF;
+            EXIT WHEN FOUND OR NOT p_unseen[v_position] OR projects[v_position] IS NULL OR users[v_position] IS NULL
+                OR types[v_position] IS NULL;
+            INSERT /* reshape_patch_consumers 5/5 */ INTO consumers (uuid, generation, project_id, user_id, consumer_type_id)
+            VALUES (p_consumers[v_position], 1, projects[v_position], users[v_position], types[v_position])
+            ON CONFLICT (uuid) DO NOTHING RETURNING id INTO v_found;
+            -- Another transaction inserted the consumer: the next iteration locks it.
+            EXIT WHEN FOUND;
+        END LOOP;
+        ids[v_position] := coalesce(v_found.id, 0);
+    END LOOP;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_consumers(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_unseen boolean[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[], OUT differs boolean[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_consumers(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_unseen boolean[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[], OUT differs boolean[]) IS 'Locks the consumers of PATCH /reshaper, and inserts those that the request creates.
+
+p_projects, p_users, p_types: empty: not sent. p_unseen: the request has a null generation; with a project, user and
+type it creates a consumer that does not exist. Returns, in the order of p_consumers: ids (0: does not exist),
+generations (-1: did not exist before), the ids of projects, users and types (null: not sent), and whether the request
+changes one of them for a consumer that existed. Raises nothing; reshape_patch_check_consumers compares.
+Locks: new projects, users and types in the order of their names; then the consumers FOR NO KEY UPDATE in the order of
+their UUIDs, one by one, inserted or found.
+Calls: consumer_ensure_references.';
+
+--
+-- Name: reshape_patch_inventories(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_inventories(p_inventories jsonb) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_shape record;
+    v_changed jsonb;
+    v_moved bigint[] := '{}'::bigint[];
+BEGIN
+    FOR v_shape IN SELECT /* reshape_patch_inventories 1/3 */ * FROM reshape_providers(p_inventories) LOOP
+        v_changed := inventory_merge(v_shape.provider, v_shape.provider_id, v_shape.records);
+        IF v_changed <> '[]' THEN
+            PERFORM /* reshape_patch_inventories 2/3 */ inventory_check_capacity(v_shape.provider, v_changed, 0);
+            PERFORM /* reshape_patch_inventories 3/3 */ inventory_write(v_shape.provider_id, v_shape.root_id, v_changed);
+            v_moved := v_moved || v_shape.provider_id;
+        END IF;
+    END LOOP;
+    RETURN v_moved;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_inventories(p_inventories jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_inventories(p_inventories jsonb) IS 'Writes the changed and new inventories of PATCH /reshaper, and returns the providers with changes.
+
+p_inventories: see reshape_patch. Raises, for each provider, PL076 (no total), PL006 (reserved), PL004 (unknown class).
+The caller has locked the providers and their roots.
+Calls, for each provider: inventory_merge, inventory_check_capacity, inventory_write.';
+
+--
+-- Name: reshape_patch_remove(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_remove(p_inventories jsonb) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_shape record;
+    v_kept text[];
+    v_drops bool;
+    v_moved bigint[] := '{}'::bigint[];
+BEGIN
+    FOR v_shape IN SELECT /* reshape_patch_remove 1/3 */ shape.provider, shape.provider_id,
+        ARRAY(SELECT jsonb_array_elements_text(p_inventories -> (shape.request_position - 1)::int -> 'removed')) AS removed
+        FROM reshape_providers(p_inventories) AS shape ORDER BY shape.request_position
+    LOOP
+        SELECT /* reshape_patch_remove 2/3 */ coalesce(array_agg(class.name) FILTER (WHERE class.name <> ALL (v_shape.removed)), '{}'),
+            coalesce(bool_or(class.name = ANY (v_shape.removed)), false)
+        INTO v_kept, v_drops
+        FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE inventory.provider_id = v_shape.provider_id;
+        IF v_drops THEN
+            PERFORM /* reshape_patch_remove 3/3 */ inventory_delete_except(v_shape.provider, v_shape.provider_id, v_kept);
+            v_moved := v_moved || v_shape.provider_id;
+        END IF;
+    END LOOP;
+    RETURN v_moved;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_remove(p_inventories jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_remove(p_inventories jsonb) IS 'Deletes the removed inventories of PATCH /reshaper, and returns the providers that had some.
+
+p_inventories: see reshape_patch; removed classes that a provider does not have are ignored. Raises PL005 (in use). The
+caller has locked the providers and their roots.
+Calls, for each provider with such inventories: inventory_delete_except.';
 
 --
 -- Name: reshape_providers(jsonb); Type: FUNCTION; Schema: public; Owner: -

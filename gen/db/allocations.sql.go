@@ -310,3 +310,46 @@ func (q *Queries) Reshape(ctx context.Context, db DBTX, arg ReshapeParams) error
 	)
 	return err
 }
+
+const ReshapePatch = `-- name: ReshapePatch :one
+SELECT reshape_patch(
+    $1::jsonb,
+    $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bool[],
+    $8::bool[], $9::int[], $10::uuid[], $11::text[], $12::bigint[])::jsonb AS result
+`
+
+type ReshapePatchParams struct {
+	Inventories json.RawMessage
+	Consumers   []uuid.UUID
+	Projects    []string
+	Users       []string
+	Types       []string
+	Generations []int64
+	Unseen      []bool
+	Removed     []bool
+	Owners      []int32
+	Providers   []uuid.UUID
+	Classes     []string
+	Amounts     []int64
+}
+
+// PATCH /reshaper, in one round trip with the new generations. See the function.
+func (q *Queries) ReshapePatch(ctx context.Context, db DBTX, arg ReshapePatchParams) (json.RawMessage, error) {
+	row := db.QueryRow(ctx, ReshapePatch,
+		arg.Inventories,
+		arg.Consumers,
+		arg.Projects,
+		arg.Users,
+		arg.Types,
+		arg.Generations,
+		arg.Unseen,
+		arg.Removed,
+		arg.Owners,
+		arg.Providers,
+		arg.Classes,
+		arg.Amounts,
+	)
+	var result json.RawMessage
+	err := row.Scan(&result)
+	return result, err
+}

@@ -80,3 +80,10 @@ FROM allocation_patch(
     @providers::uuid[], @classes::text[], @amounts::bigint[])
     AS patched (position, provider, provider_generation, class, used, project_id, user_id, generation, type)
 ORDER BY patched.position;
+
+-- PATCH /reshaper, in one round trip with the new generations. See the function.
+-- name: ReshapePatch :one
+SELECT reshape_patch(
+    @inventories::jsonb,
+    @consumers::uuid[], @projects::text[], @users::text[], @types::text[], @generations::bigint[], @unseen::bool[],
+    @removed::bool[], @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[])::jsonb AS result;
