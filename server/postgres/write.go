@@ -67,7 +67,7 @@ func (p *Pool) retryWrite(ctx context.Context, kind WriteKind, run func(*pgxpool
 		if err == nil {
 			return nil
 		}
-		if lockTimedOut(err) {
+		if LockTimedOut(err) {
 			p.lockTimeouts.Add(1)
 			return lockTimeout(kind.LockTimeout, err)
 		}

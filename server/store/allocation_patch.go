@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 )
@@ -33,7 +32,7 @@ func (s *Store) AllocationPatch(ctx context.Context, patch AllocationPatch) (aft
 		params.Classes = append(params.Classes, allocation.Class)
 		params.Amounts = append(params.Amounts, allocation.Amount)
 	}
-	err = s.write(ctx, func(to *pgxpool.Pool) error {
+	err = s.write(ctx, func(to db.DBTX) error {
 		rows, err := s.queries.AllocationPatch(ctx, to, params)
 		after = ConsumerAllocations{}
 		for _, row := range rows {

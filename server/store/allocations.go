@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -102,13 +101,13 @@ func (s *Store) ProviderAllocationList(ctx context.Context, provider uuid.UUID) 
 // AllocationReplace replaces the allocations of all these consumers, or of none.
 func (s *Store) AllocationReplace(ctx context.Context, claims []Claim, checkGenerations bool) error {
 	params := flatten(claims, checkGenerations)
-	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.AllocationReplace(ctx, to, params) })
+	return s.write(ctx, func(to db.DBTX) error { return s.queries.AllocationReplace(ctx, to, params) })
 }
 
 // AllocationDelete deletes all allocations of a consumer and reports whether there were any. A nil generation is not
 // compared.
 func (s *Store) AllocationDelete(ctx context.Context, consumer uuid.UUID, generation *int64) (existed bool, err error) {
-	err = s.write(ctx, func(to *pgxpool.Pool) (err error) {
+	err = s.write(ctx, func(to db.DBTX) (err error) {
 		existed, err = s.queries.AllocationDelete(ctx, to, consumer, generation)
 		return err
 	})
@@ -130,7 +129,7 @@ func (s *Store) Reshape(ctx context.Context, shapes []ReshapedProvider, claims [
 		CheckGenerations: flat.CheckGenerations, Generations: flat.Generations, Unseen: flat.Unseen,
 		Owners: flat.Owners, Providers: flat.Providers, Classes: flat.Classes, Amounts: flat.Amounts,
 	}
-	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.Reshape(ctx, to, params) })
+	return s.write(ctx, func(to db.DBTX) error { return s.queries.Reshape(ctx, to, params) })
 }
 
 // flatten returns claims as the parallel arrays that the SQL functions take.

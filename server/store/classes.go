@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -37,7 +36,7 @@ func (s *Store) ResourceClassShow(ctx context.Context, name string) (time.Time, 
 
 // ResourceClassCreate creates a class unless it exists, and reports whether it did.
 func (s *Store) ResourceClassCreate(ctx context.Context, name string) (created bool, err error) {
-	err = s.write(ctx, func(to *pgxpool.Pool) error {
+	err = s.write(ctx, func(to db.DBTX) error {
 		made, err := s.queries.ResourceClassCreate(ctx, to, name)
 		created = made > 0
 		return err
@@ -47,10 +46,10 @@ func (s *Store) ResourceClassCreate(ctx context.Context, name string) (created b
 
 // ResourceClassRename renames a custom class.
 func (s *Store) ResourceClassRename(ctx context.Context, name, newName string) error {
-	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.ResourceClassRename(ctx, to, name, newName) })
+	return s.write(ctx, func(to db.DBTX) error { return s.queries.ResourceClassRename(ctx, to, name, newName) })
 }
 
 // ResourceClassDelete deletes a custom class that no inventory has.
 func (s *Store) ResourceClassDelete(ctx context.Context, name string) error {
-	return s.write(ctx, func(to *pgxpool.Pool) error { return s.queries.ResourceClassDelete(ctx, to, name) })
+	return s.write(ctx, func(to db.DBTX) error { return s.queries.ResourceClassDelete(ctx, to, name) })
 }

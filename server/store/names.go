@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/berthd/berth/gen/db"
 )
 
 // The standard names: os-traits 3.9.0, and os-resource-classes 1.1.0 in the
@@ -30,7 +30,7 @@ func (s *Store) SyncStandardNames(ctx context.Context) error {
 	if err := json.Unmarshal(standardClasses, &classes); err != nil {
 		return fmt.Errorf("embedded resource classes: %w", err)
 	}
-	return s.write(ctx, func(to *pgxpool.Pool) error {
+	return s.write(ctx, func(to db.DBTX) error {
 		if _, err := s.queries.TraitSync(ctx, to, traits); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/postgres"
 )
@@ -44,8 +45,11 @@ var (
 
 // write runs one SQL function of the Placement API, retries it after the errors of its kind, and translates its errors.
 // If every attempt fails with such an error, it returns a conflict.
-func (s *Store) write(ctx context.Context, run func(*pgxpool.Pool) error) error {
-	return s.retryWrite(ctx, placementWrite, run)
+func (s *Store) write(ctx context.Context, run func(db.DBTX) error) error {
+	if s.key != nil {
+		return s.writeKeyed(ctx, s.key, run)
+	}
+	return s.retryWrite(ctx, placementWrite, func(to *pgxpool.Pool) error { return run(to) })
 }
 
 // writeBaremetal is write for functions of the Bare Metal API that write no providers.
