@@ -74,9 +74,11 @@ type Record struct {
 	Target       map[string]string `json:"target,omitempty"`
 	Path         string            `json:"path,omitempty"`
 
-	Status           int          `json:"status,omitempty"`
-	Outcome          string       `json:"outcome,omitempty"`
-	ErrorCode        string       `json:"error_code,omitempty"`
+	Status    int    `json:"status,omitempty"`
+	Outcome   string `json:"outcome,omitempty"`
+	ErrorCode string `json:"error_code,omitempty"`
+	// Replayed: the response is that of an earlier request with the same Idempotency-Key, and this one changed nothing.
+	Replayed         bool         `json:"idempotent_replayed,omitempty"`
 	Location         string       `json:"location,omitempty"`
 	Providers        []Generation `json:"providers,omitempty"`
 	ProvidersOmitted int          `json:"providers_omitted,omitempty"`

@@ -72,6 +72,12 @@ const (
 const (
 	CodePrecondition  = "berth.precondition"
 	CodeWriteBadValue = "berth.bad_value"
+	// Idempotency keys.
+	CodeKeyMalformed   = "berth.idempotency.bad_key"
+	CodeKeyUnsupported = "berth.idempotency.unsupported"
+	CodeKeyLifetime    = "berth.idempotency.bad_lifetime"
+	CodeKeyReused      = "berth.idempotency.key_reused"
+	CodeKeysFull       = "berth.idempotency.full"
 )
 
 // Error is a violated rule with a text for the client.

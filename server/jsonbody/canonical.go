@@ -117,7 +117,9 @@ func (c *canonicalWriter) writeObject() error {
 
 // writeText appends a string. The characters that need an escape have one form of it.
 func (c *canonicalWriter) writeText(text string) {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r > '~' || strings.ContainsRune("<>&", r) }) {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return r < ' ' || r == '"' || r == '\\' || r > '~' || strings.ContainsRune("<>&", r)
+	}) {
 		c.out = append(append(append(c.out, '"'), text...), '"')
 		return
 	}

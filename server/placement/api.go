@@ -121,7 +121,8 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		codes = append(codes, fault.CodeExplanationNotFound, fault.CodePageBadMarker)
 	}
 	if at >= writesExtension {
-		codes = append(codes, fault.CodePrecondition, fault.CodeWriteBadValue)
+		codes = append(codes, fault.CodePrecondition, fault.CodeWriteBadValue,
+			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]
