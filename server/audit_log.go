@@ -71,6 +71,7 @@ func (f *frontHandler) endAudit(w *responseRecorder, record *auditlog.Record, st
 	describe(record, w.info)
 	status = cmp.Or(w.info.Would, status)
 	record.Status, record.ErrorCode = status, w.info.ErrorCode
+	record.Replayed = w.Header().Get("Idempotent-Replayed") != ""
 	record.Outcome = outcomeOf(w.info, status, trips)
 	record.Location = requestlog.Bounded(w.Header().Get("Location"), maxLocation)
 	f.audit.End(record)

@@ -65,6 +65,8 @@ type Options struct {
 	Bodies route.BodyLimits
 	// RequestTimeout cancels a request and its database queries; 0: never.
 	RequestTimeout time.Duration
+	// IdempotencyLifetime is how long an Idempotency-Key is stored whose request has no other lifetime; 0: 24 hours.
+	IdempotencyLifetime time.Duration
 	// Placement has the options of the Placement API, whose Store, Search and Explanations New sets.
 	Placement placement.Options
 	// Baremetal has the options of the Bare Metal API, whose Store, Extension and Explanations New sets; nil: paths below /v1
@@ -163,8 +165,8 @@ func placementTable(options Options, bodies *route.Budget) *route.Table {
 		Policy: cmp.Or(options.Policy, policy.New(policy.Defaults())),
 		Bodies: options.Bodies, Budget: bodies,
 		Tags:    placement.Tags(),
-		Schemas: placement.Schemas(),
-		Begin:   beginAudit(options.AuditLog),
+		Schemas: placement.Schemas(), KeyLifetime: options.IdempotencyLifetime,
+		Begin: beginAudit(options.AuditLog),
 	})
 }
 

@@ -1527,6 +1527,81 @@ p_projects, p_users: ids; null: unchanged. p_types: ids; null or 0: unchanged. p
 or its allocations change; its generation is incremented. Locks: nothing more. The caller has locked the consumers.';
 
 --
+-- Name: idempotency_begin(text, text, bytea, text, integer, double precision); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_lifetime double precision) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_found record;
+BEGIN
+    INSERT /* idempotency_begin 1/3 */ INTO idempotency_keys AS stored (caller, key, fingerprint, request, status, expires_at)
+    VALUES (p_caller, p_key, p_fingerprint, p_request, p_status, now() + make_interval(secs => p_lifetime))
+    ON CONFLICT (caller, key) DO NOTHING;
+    IF FOUND THEN
+        RETURN;
+    END IF;
+    UPDATE /* idempotency_begin 2/3 */ idempotency_keys AS stored
+    SET fingerprint = p_fingerprint, request = p_request, status = p_status, answer = NULL, created_at = now(),
+        expires_at = now() + make_interval(secs => p_lifetime)
+    WHERE stored.caller = p_caller AND stored.key = p_key AND stored.expires_at <= now();
+    IF FOUND THEN
+        RETURN;
+    END IF;
+    SELECT /* idempotency_begin 3/3 */ stored.fingerprint, stored.request, stored.created_at INTO v_found
+    FROM idempotency_keys AS stored WHERE stored.caller = p_caller AND stored.key = p_key;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the idempotency key was deleted concurrently' USING ERRCODE = '40001';
+    END IF;
+    IF v_found.fingerprint = p_fingerprint THEN
+        RAISE EXCEPTION 'the idempotency key exists' USING ERRCODE = 'PL070', DETAIL = '{}';
+    END IF;
+    RAISE EXCEPTION 'the idempotency key belongs to another request' USING ERRCODE = 'PL071',
+        DETAIL = json_build_object('request', v_found.request, 'created_at', v_found.created_at);
+END
+$$;
+
+--
+-- Name: FUNCTION idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_lifetime double precision); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_lifetime double precision) IS 'Inserts the idempotency key of a write, before the write and in its transaction.
+
+p_fingerprint: SHA-256 of the request. p_request: its method and path. p_status: status of the response if the write
+succeeds. p_lifetime: seconds until the key expires. The row of an expired key is replaced.
+Raises PL070 (the key exists with this fingerprint), PL071 (with another; request and created_at in the detail). Raises
+40001 if another transaction deleted the row between two statements.
+Locks: the key, until the end of the transaction. An insert waits for a concurrent transaction with the same key. It
+comes before all other locks of the transaction, and a transaction has one key.';
+
+--
+-- Name: idempotency_end(text, text, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.idempotency_end(p_caller text, p_key text, p_answer jsonb) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF p_key IS NOT NULL THEN
+        UPDATE /* idempotency_end 1/1 */ idempotency_keys AS stored SET answer = p_answer
+        WHERE stored.caller = p_caller AND stored.key = p_key;
+    END IF;
+    RETURN p_answer;
+END
+$$;
+
+--
+-- Name: FUNCTION idempotency_end(p_caller text, p_key text, p_answer jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.idempotency_end(p_caller text, p_key text, p_answer jsonb) IS 'Stores the body of a write''s response with its idempotency key, and returns the body.
+
+Called around the function of a write that has a body, in the transaction of idempotency_begin. p_key null: the request
+has no key, and nothing is stored.
+Locks nothing further: the transaction has inserted the row.';
+
+--
 -- Name: inventory_changes(bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
 --
 

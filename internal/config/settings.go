@@ -17,6 +17,7 @@ import (
 	"github.com/berthd/berth/server/conductor"
 	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/explainlog"
+	"github.com/berthd/berth/server/idempotency"
 	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/route"
 )
@@ -56,6 +57,7 @@ type Settings struct {
 	// The APIs. Without a hostname of the conductor, it is derived from the listen address.
 	Placement            placement.Options
 	Explain              explainlog.Settings
+	Idempotency          idempotency.Settings
 	BaremetalBackend     string
 	BaremetalLockTimeout time.Duration
 	Conductor            conductor.Options
@@ -128,6 +130,7 @@ func (s *Settings) Table() []setting.Setting {
 	rows = append(rows, s.PolicySettings.Table()...)
 	rows = append(rows, s.candidateTable()...)
 	rows = append(rows, s.explanationTable()...)
+	rows = append(rows, s.idempotencyTable()...)
 	rows = append(rows, s.baremetalTable()...)
 	rows = append(rows, s.databaseTable()...)
 	rows = append(rows, s.limitSettings.table()...)

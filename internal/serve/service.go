@@ -18,6 +18,7 @@ import (
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
+	"github.com/berthd/berth/server/idempotency"
 	"github.com/berthd/berth/server/keystone"
 	"github.com/berthd/berth/server/migrate"
 	"github.com/berthd/berth/server/placement"
@@ -45,6 +46,7 @@ type service struct {
 	// keystone is nil without --auth keystone.
 	keystone     *keystone.Authenticator
 	explanations *explainlog.Log
+	keys         *idempotency.Cleaner
 	// conductor is nil without the Bare Metal API.
 	conductor *conductorRun
 	http      *http.Server
@@ -185,6 +187,9 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 	})
 	options.Explanations = s.explanations
 	s.explanations.Start()
+	s.store.LimitIdempotencyKeys(s.Settings.Idempotency.Rows)
+	options.IdempotencyLifetime = s.Settings.Idempotency.Lifetime
+	s.keys = idempotency.Start(idempotency.Options{Store: s.store, Log: s.log})
 	return server.New(options), nil
 }
 
@@ -264,6 +269,9 @@ func (s *service) reload() {
 // context ends: their requests are canceled already, and the database must still be closed.
 func (s *service) close(ctx context.Context) error {
 	s.stopConductor(ctx)
+	if s.keys != nil {
+		s.keys.Close(ctx)
+	}
 	if s.explanations != nil {
 		s.explanations.Close(ctx)
 	}

@@ -75,10 +75,12 @@ type Record struct {
 	Path         string            `json:"path,omitempty"`
 
 	// DryRun: the server rolled the write back. The other members are those of the write.
-	DryRun           bool         `json:"dry_run,omitempty"`
-	Status           int          `json:"status,omitempty"`
-	Outcome          string       `json:"outcome,omitempty"`
-	ErrorCode        string       `json:"error_code,omitempty"`
+	DryRun    bool   `json:"dry_run,omitempty"`
+	Status    int    `json:"status,omitempty"`
+	Outcome   string `json:"outcome,omitempty"`
+	ErrorCode string `json:"error_code,omitempty"`
+	// Replayed: the response is that of an earlier request with the same Idempotency-Key, and this one changed nothing.
+	Replayed         bool         `json:"idempotent_replayed,omitempty"`
 	Location         string       `json:"location,omitempty"`
 	Providers        []Generation `json:"providers,omitempty"`
 	ProvidersOmitted int          `json:"providers_omitted,omitempty"`

@@ -75,6 +75,12 @@ const (
 	CodeDryRunBusy    = "berth.dry_run.busy"
 	CodeTreeNotRoot   = "berth.tree.not_root"
 	CodeTreeElsewhere = "berth.tree.elsewhere"
+	// Idempotency keys.
+	CodeKeyMalformed   = "berth.idempotency.bad_key"
+	CodeKeyUnsupported = "berth.idempotency.unsupported"
+	CodeKeyLifetime    = "berth.idempotency.bad_lifetime"
+	CodeKeyReused      = "berth.idempotency.key_reused"
+	CodeKeysFull       = "berth.idempotency.full"
 )
 
 // Error is a violated rule with a text for the client.

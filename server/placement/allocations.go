@@ -95,7 +95,7 @@ func (o *operations) allocationOperations() []*route.Operation {
 		ID: "allocation-replace-many", Method: http.MethodPost, Path: "/allocations", Tag: tagAllocations, Body: route.BodyLarge,
 		Rule: policy.AllocationsManage, Further: explainsFurther, Summary: "Replace the allocations of several consumers",
 		Description: "Atomic. The previous allocations of these consumers count as free capacity, so consumers can swap providers.",
-		Checks:      writesSince, Fails: claimFailures(textReplaceMany),
+		Checks:      writesSince, Keyed: true, Fails: claimFailures(textReplaceMany),
 		Variants: o.allocationReplaceManyVariants(),
 	}, {
 		ID: "allocation-list", Method: http.MethodGet, Path: one, Tag: tagAllocations,

@@ -125,6 +125,7 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 			fault.CodePrecondition, fault.CodeWriteBadValue,
 			fault.CodeDryRunBusy,
 			fault.CodeTreeNotRoot, fault.CodeTreeElsewhere,
+			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
 		)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}

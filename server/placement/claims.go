@@ -373,7 +373,7 @@ func allocationReplaceMany[C claimRequest](o *operations) func(context.Context, 
 		if err != nil {
 			return nil, err
 		}
-		err = o.store.AllocationReplace(ctx, all, checksConsumers(ctx))
+		err = o.store.Keyed(route.IdempotencyKey(ctx)).AllocationReplace(ctx, all, checksConsumers(ctx))
 		recordClaims(ctx, all, checksConsumers(ctx), err)
 		return nil, o.claimError(ctx, explain.Claim{Claims: all}, err, claimFaults(sent, textReplaceMany))
 	}

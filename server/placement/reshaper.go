@@ -43,7 +43,7 @@ func (o *operations) reshaperOperations() []*route.Operation {
 		Summary: "Change inventories and allocations atomically",
 		Description: "Atomic. Use it to move inventories between providers " +
 			"while consumers hold allocations on them.",
-		Checks: writesSince, Fails: reshapeFailures,
+		Checks: writesSince, Keyed: true, Fails: reshapeFailures,
 		Variants: []route.Variant{
 			route.Write(v(30), body(30), func(ctx context.Context, _ *none, body *ReshapeV30) (*empty, error) {
 				return reshape(ctx, o, body.ReshapeRequest)
@@ -86,7 +86,7 @@ func reshape[C claimRequest](ctx context.Context, o *operations, body ReshapeReq
 	if err != nil {
 		return nil, err
 	}
-	err = o.store.Reshape(ctx, shapes, claims)
+	err = o.store.Keyed(route.IdempotencyKey(ctx)).Reshape(ctx, shapes, claims)
 	recordShapes(ctx, shapes, err)
 	recordClaims(ctx, claims, true, err)
 	return nil, o.claimError(ctx, explain.Claim{Claims: claims, Shapes: shapes}, err,

@@ -132,9 +132,9 @@ func isDiskFull(err error) bool {
 	return ok && reported.Code == diskFull
 }
 
-// lockTimedOut reports whether PostgreSQL canceled a statement because it waited longer than lock_timeout. That rolls
+// LockTimedOut reports whether PostgreSQL canceled a statement because it waited longer than lock_timeout. That rolls
 // back the whole statement.
-func lockTimedOut(err error) bool {
+func LockTimedOut(err error) bool {
 	reported, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && reported.Code == lockNotAvailable && !closesConn(reported)
 }

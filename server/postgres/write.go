@@ -71,7 +71,7 @@ func (p *Pool) retryWrite(ctx context.Context, kind WriteKind, run func() error)
 		if err == nil {
 			return nil
 		}
-		if lockTimedOut(err) {
+		if LockTimedOut(err) {
 			p.lockTimeouts.Add(1)
 			return lockTimeout(kind.LockTimeout, err)
 		}

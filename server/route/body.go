@@ -61,7 +61,7 @@ func Write[I, B, O any](
 			}
 			hold.Collect()
 			out, err := handle(ctx, in, decoded)
-			return out, respond(ctx, err)
+			return out, respond(ctx, keyedRequestOf(ctx).finish(err))
 		})
 	}}
 }
@@ -100,6 +100,9 @@ func (t *Table) decode(ctx context.Context, wanted expected, hold *Hold, into an
 			return err
 		}
 	}
+	if err := wanted.setKeyBody(ctx, raw, hold); err != nil {
+		return err
+	}
 	err = json.Unmarshal(raw, into)
 	var beyond *json.UnmarshalTypeError
 	if errors.As(err, &beyond) && strings.HasPrefix(beyond.Value, "number ") {
@@ -109,6 +112,21 @@ func (t *Table) decode(ctx context.Context, wanted expected, hold *Hold, into an
 		return fmt.Errorf("body of %s fits its schema but not its type: %w", wanted.operation, err)
 	}
 	return nil
+}
+
+// setKeyBody adds the body to the fingerprint of a request with an idempotency key. It takes the memory of the canonical
+// form from the budget.
+func (e *expected) setKeyBody(ctx context.Context, raw []byte, hold *Hold) error {
+	request := keyedRequestOf(ctx)
+	if request == nil {
+		return nil
+	}
+	if len(raw) > freeBytes {
+		if err := e.bounds.grow(ctx, hold, canonicalCost*int64(len(raw))); err != nil {
+			return err
+		}
+	}
+	return request.setBody(raw)
 }
 
 // check returns the violation of a body whose text the validator did not accept, or that may contain members of later

@@ -39,6 +39,8 @@ const (
 	costOfValue, costOfTree = 160, 400
 	// costOfFailure is the number of bytes per value with a violation in the validator's texts.
 	costOfFailure = 800
+	// canonicalCost is the number of bytes of the canonical form and its copies per byte of a body.
+	canonicalCost = 3
 )
 
 // bodyBounds are the bounds of the bodies of one operation.

@@ -121,6 +121,12 @@ func (p *publisher) publishSuccess(drafted *operationDocs, op *huma.Operation) {
 			response.Headers = maps.Clone(usual.Headers)
 		}
 		p.publishHeaders(response)
+		if drafted.row.Keyed && p.api.isStrict(p.at) {
+			response.Headers[replayedHeader] = &huma.Header{
+				Description: "The response is that of an earlier request with the same `Idempotency-Key`; missing otherwise.",
+				Schema:      &huma.Schema{Type: huma.TypeString}, Example: "true",
+			}
+		}
 		if body := response.Content[jsonType]; body != nil {
 			body.Example = drafted.example
 		}

@@ -65,6 +65,9 @@ type Operation struct {
 	// ReadOnly marks an operation with a method other than GET that changes nothing. Options.Begin is not called for it,
 	// and it has no line in the audit log.
 	ReadOnly bool
+	// Keyed marks a write that takes an Idempotency-Key at versions from API.StrictSince on. It has a body, and calls the
+	// store with IdempotencyKey.
+	Keyed bool
 	// Query lists the parameters of the query string that the table checks at versions from API.StrictSince on, in
 	// ascending order of Since.
 	Query []QueryParameter

@@ -56,6 +56,9 @@ func (op *Operation) strictFailures(api *API) []*Failure {
 	}
 	if op.writes() {
 		add(conditionalWrite, api.StrictSince)
+		for _, failure := range op.keyFailures() {
+			add(*failure, api.StrictSince)
+		}
 	}
 	if !op.ReadsQuery {
 		add(InvalidQuery, api.StrictSince)

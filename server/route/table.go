@@ -1,11 +1,13 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -30,6 +32,8 @@ type Options struct {
 	Tags []*huma.Tag
 	// Schemas are the descriptions of the types of bodies, by their names in the documents.
 	Schemas map[string]string
+	// KeyLifetime is how long an Idempotency-Key is stored whose request has no other lifetime; 0: 24 hours.
+	KeyLifetime time.Duration
 	// Begin is called before a write operation runs, after all checks. Its error replaces the response of the operation.
 	// Nil: nothing is called.
 	Begin func(r *http.Request) error
@@ -55,6 +59,8 @@ type Table struct {
 	tags       []*huma.Tag
 	schemas    map[string]string
 	begin      func(r *http.Request) error
+	// keyLifetime is Options.KeyLifetime or its default.
+	keyLifetime time.Duration
 
 	building sync.Mutex // held while an operation is built
 	built    *lru.Cache[servedKey, *registered]
@@ -72,6 +78,7 @@ func New(operations []*Operation, options Options) *Table {
 		api: options.API, operations: operations, policy: options.Policy, limits: options.Bodies,
 		bodies: options.Budget,
 		tags:   options.Tags, schemas: options.Schemas, begin: options.Begin,
+		keyLifetime: cmp.Or(options.KeyLifetime, defaultKeyLifetime),
 	}
 	built, err := lru.New[servedKey, *registered](maxServed)
 	if err != nil {
@@ -133,6 +140,9 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	info.DryRun = t.isDryRun(op, r, version)
+	if r, err = t.readKey(op, w, r, version); err != nil {
+		return err
+	}
 	if t.begin != nil && op.writes() {
 		if err := t.begin(r); err != nil {
 			return err

@@ -45,6 +45,7 @@ func (t *Table) build(at microversion.Version, operations []*Operation) *version
 		if variant := op.variant(at); variant != nil {
 			described := op.describe(t.api)
 			op.documentQuery(t.api, at, &described)
+			op.documentKey(t.api, at, &described)
 			variant.register(t, at, built.api, described)
 		}
 	}

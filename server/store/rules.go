@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -48,6 +49,9 @@ const (
 	// Merge patches.
 	ConsumerNotFound      Rule = "PL075"
 	InventoryTotalMissing Rule = "PL076"
+	// Idempotency keys.
+	IdempotencyKeyStored Rule = "PL070"
+	IdempotencyKeyReused Rule = "PL071"
 	// Nodes and ports.
 	NodeNotFound         Rule = "PL030"
 	NodeRevisionConflict Rule = "PL031"
@@ -115,6 +119,9 @@ type Values struct {
 	Conductor string `json:"conductor"`
 	// Allocation is the UUID of a node allocation, or the caller's ident.
 	Allocation string `json:"allocation"`
+	// Request is the method and path of the first request of an idempotency key, and CreatedAt its time.
+	Request   string    `json:"request"`
+	CreatedAt time.Time `json:"created_at"`
 	// Actual and Given are generations; nil: none.
 	Actual *int64 `json:"actual"`
 	Given  *int64 `json:"given"`

@@ -19,8 +19,12 @@ type Store struct {
 	queries *db.Queries
 	// conductors are the connections of this process's conductor.
 	conductors *postgres.SidePool
-	// explanations is the connection that records and computes explanations in the background.
+	// explanations is the connection for work in the background: it records and computes explanations, and deletes expired
+	// idempotency keys.
 	explanations *postgres.SidePool
+	// keys is shared by all copies of the store. key is that of the next write; nil: it has none.
+	keys *idempotencyKeys
+	key  *IdempotencyKey
 }
 
 // Open opens the connections to a database and returns their store. It returns an error if the database does not
@@ -34,6 +38,7 @@ func Open(ctx context.Context, options postgres.Options) (*Store, error) {
 	return &Store{
 		pool: pool, queries: db.New(), conductors: pool.NewSidePool(conductorConnections),
 		explanations: pool.NewSidePool(explanationConnections),
+		keys:         &idempotencyKeys{running: map[keyName]*keyTurn{}},
 	}, nil
 }
 
@@ -45,7 +50,7 @@ func (s *Store) Close() { s.pool.Close() }
 
 // preparedWrites are the statements that are expected to fail, such as a claim that exceeds the capacity.
 var preparedWrites = []string{
-	db.AllocationReplace, db.Reshape, db.ReshapePatch, db.TreeReplace,
+	db.IdempotencyBegin, db.AllocationReplace, db.Reshape, db.ReshapePatch, db.TreeReplace,
 	db.InventoryReplace, db.InventoryUpdate, db.InventoryCreate, db.InventoryDelete, db.InventoryClear,
 	db.ProviderCreate, db.ProviderUpdate, db.ProviderDelete, db.ProviderTraitReplace, db.ProviderAggregateReplace,
 	db.NodeAllocationCreate, db.NodeAllocationUpdate, db.NodeAllocationDelete,

@@ -54,6 +54,9 @@ func (s *Store) writePlacement(ctx context.Context, kind postgres.WriteKind, of 
 	if rehearsal, ok := ctx.Value(rehearsalKey{}).(*Rehearsal); ok {
 		return ruleViolationFromPg(s.rehearse(ctx, kind, rehearsal, of, run))
 	}
+	if s.key != nil {
+		return s.writeKeyed(ctx, s.key, run)
+	}
 	return s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error { return run(to) })
 }
 
