@@ -37,7 +37,6 @@ const (
 	defaultKeyLifetime = 24 * time.Hour
 	// fullRetryAfter is the Retry-After of a request whose key has no room.
 	fullRetryAfter = time.Minute
-	// dryRunParameter is the query parameter of dry runs.
 )
 
 // These are the failures of requests with an Idempotency-Key.
