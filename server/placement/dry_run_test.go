@@ -58,6 +58,7 @@ func (r *rehearsed) send(method, target string, body any) (int, string, object) 
 	}
 	sent := httptest.NewRequestWithContext(r.t.Context(), method, target, bytes.NewReader(text))
 	sent.Header.Set("X-Auth-Token", "admin")
+	sent.Header.Set("X-Roles", "admin,service")
 	sent.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.3")
 	if body != nil {
 		sent.Header.Set("Content-Type", "application/json")
