@@ -176,6 +176,11 @@ var auditedWrites = []struct {
 		body: `{"aggregates": {"` + aConsumer + `": true}}`, generations: "none>4", version: "1.39, berth 1.3"},
 	{operation: "allocation-patch", method: "PATCH", path: "/allocations/" + anotherOne,
 		body: `{"allocations": {"` + aProvider + `": {"resources": {"VCPU": 2}}}}`, generations: "none>3", version: "1.39, berth 1.3"},
+	{operation: "reshape-patch", method: "PATCH", path: "/reshaper", body: `{"inventories": {"` + secondProvider + `":
+		{"resource_provider_generation": 4, "inventories": {"PCPU": {"total": 2}}}}}`, generations: "4>5", version: "1.39, berth 1.3"},
+	{operation: "tree-replace", method: "PUT", path: "/resource_providers/" + secondProvider + "/tree", body: `{"resource_providers": [
+		{"uuid": "` + secondProvider + `", "name": "second", "parent_provider_uuid": null, "generation": 5, "inventories": {}}]}`,
+		generations: "none>6", version: "1.39, berth 1.3"},
 	{operation: "allocation-delete", method: "DELETE", path: "/allocations/" + anotherOne, generations: "none>none"},
 	{operation: "provider-delete", method: "DELETE", path: "/resource_providers/" + secondProvider, generations: "none>none"},
 
