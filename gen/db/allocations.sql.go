@@ -212,49 +212,46 @@ func (q *Queries) AllocationReplace(ctx context.Context, db DBTX, arg Allocation
 	return err
 }
 
-const ClaimConsumers = `-- name: ClaimConsumers :many
+const ClaimConsumerList = `-- name: ClaimConsumerList :many
 SELECT
-    consumer.uuid,
+    consumer.uuid AS consumer,
     consumer.generation,
     allocation.provider_id,
     allocation.class_id,
-    allocation.used,
-    provider.root_id
+    allocation.used
 FROM consumers AS consumer
 JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
-JOIN resource_providers AS provider ON provider.id = allocation.provider_id
 WHERE consumer.uuid = ANY ($1::uuid[])
+ORDER BY consumer.uuid, allocation.provider_id, allocation.class_id
 `
 
-type ClaimConsumersRow struct {
-	Uuid       uuid.UUID
+type ClaimConsumerListRow struct {
+	Consumer   uuid.UUID
 	Generation int64
 	ProviderID int64
 	ClassID    int32
 	Used       int64
-	RootID     int64
 }
 
-// Returns what consumers that exist have: their generations, and the ids of the providers and classes of
-// their allocations. POST /claims compares it in the snapshot of a search.
-// Called by the search of a claim. Locks nothing.
-// Plan: consumers_uuid_key, then allocations_pkey and resource_providers_pkey.
-func (q *Queries) ClaimConsumers(ctx context.Context, db DBTX, consumers []uuid.UUID) ([]ClaimConsumersRow, error) {
-	rows, err := db.Query(ctx, ClaimConsumers, consumers)
+// Returns the generation of each consumer that exists, and its allocations in the order of the ids of
+// providers and classes. POST /claims compares them in the snapshot of a search.
+// Called by Store.ClaimConsumerList and Store.ClaimConsumerListIn. Locks nothing.
+// Plan: consumers_uuid_key, then allocations_pkey.
+func (q *Queries) ClaimConsumerList(ctx context.Context, db DBTX, consumers []uuid.UUID) ([]ClaimConsumerListRow, error) {
+	rows, err := db.Query(ctx, ClaimConsumerList, consumers)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ClaimConsumersRow{}
+	items := []ClaimConsumerListRow{}
 	for rows.Next() {
-		var i ClaimConsumersRow
+		var i ClaimConsumerListRow
 		if err := rows.Scan(
-			&i.Uuid,
+			&i.Consumer,
 			&i.Generation,
 			&i.ProviderID,
 			&i.ClassID,
 			&i.Used,
-			&i.RootID,
 		); err != nil {
 			return nil, err
 		}

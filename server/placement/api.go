@@ -103,6 +103,12 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	} else { // those of a member that the version does not have
 		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool { return strings.HasPrefix(name, "Explanation") })
 	}
+	if at < writesExtension {
+		for _, member := range []string{"refused", "fit", "exact"} {
+			delete(item.Properties, member)
+		}
+		delete(schemas, "RefusedCandidate")
+	}
 	if !at.HasErrorCode() {
 		delete(item.Properties, "code")
 		return
@@ -121,7 +127,7 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		codes = append(codes, fault.CodeExplanationNotFound, fault.CodePageBadMarker)
 	}
 	if at >= writesExtension {
-		codes = append(codes, fault.CodePrecondition, fault.CodeWriteBadValue)
+		codes = append(codes, fault.CodePrecondition, fault.CodeWriteBadValue, fault.CodeNothingFits, fault.CodeClaimContended)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]

@@ -84,6 +84,7 @@ var defaults = append([]registered{
 	{ExplanationsList, usualRule, "", projectScope},
 	{ExplanationsShow, usualRule, "", projectScope},
 	{ExplanationsMake, usualRule, "", projectScope},
+	{ClaimsCreate, usualRule, "", projectScope},
 }, baremetalDefaults...)
 
 // parsed returns the default as a tree.

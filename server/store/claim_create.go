@@ -49,6 +49,11 @@ type ClaimEffort struct {
 	Held  int `json:"held"`
 }
 
+// Add adds what another round of the same claim counted.
+func (e *ClaimEffort) Add(more ClaimEffort) {
+	e.Full, e.Stale, e.Held = e.Full+more.Full, e.Stale+more.Stale, e.Held+more.Held
+}
+
 // RefusedCandidate is why a candidate does not fit: the first of its allocations that does not.
 type RefusedCandidate struct {
 	Candidate int    `json:"candidate"`

@@ -131,19 +131,18 @@ FROM claim_create_many(
     @owners::int[], @providers::bigint[], @classes::int[], @amounts::bigint[],
     @guards::bigint[], @revisions::bigint[], @anchors::bigint[], @shared::bigint[]) AS claimed;
 
--- Returns what consumers that exist have: their generations, and the ids of the providers and classes of
--- their allocations. POST /claims compares it in the snapshot of a search.
--- Called by the search of a claim. Locks nothing.
--- Plan: consumers_uuid_key, then allocations_pkey and resource_providers_pkey.
--- name: ClaimConsumers :many
+-- Returns the generation of each consumer that exists, and its allocations in the order of the ids of
+-- providers and classes. POST /claims compares them in the snapshot of a search.
+-- Called by Store.ClaimConsumerList and Store.ClaimConsumerListIn. Locks nothing.
+-- Plan: consumers_uuid_key, then allocations_pkey.
+-- name: ClaimConsumerList :many
 SELECT
-    consumer.uuid,
+    consumer.uuid AS consumer,
     consumer.generation,
     allocation.provider_id,
     allocation.class_id,
-    allocation.used,
-    provider.root_id
+    allocation.used
 FROM consumers AS consumer
 JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
-JOIN resource_providers AS provider ON provider.id = allocation.provider_id
-WHERE consumer.uuid = ANY (@consumers::uuid[]);
+WHERE consumer.uuid = ANY (@consumers::uuid[])
+ORDER BY consumer.uuid, allocation.provider_id, allocation.class_id;
