@@ -14,10 +14,10 @@ import (
 // CandidateSearch is the body form of a candidate query. Its members mean what the parameters of the same names mean.
 type CandidateSearch struct {
 	CandidateQuestion
-	Order        *string        `json:"order,omitempty" nullable:"false" doc:"Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: the settings of the server." example:"pack:VCPU"`
-	Limit        *searchLimit   `json:"limit,omitempty" nullable:"false" doc:"Maximum number of candidates. Default: no limit."`
-	Explain      string         `json:"explain,omitempty" since:"berth 2" enum:"empty,always" doc:"Adds an explanation to the response: always, or if there is no candidate (empty)." example:"empty"`
-	LimitPerTree *searchLimit   `json:"limit_per_tree,omitempty" nullable:"false" doc:"Maximum number of candidates of each tree. Default: no limit."`
+	Order        *string      `json:"order,omitempty" nullable:"false" doc:"Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: the settings of the server." example:"pack:VCPU"`
+	Limit        *searchLimit `json:"limit,omitempty" nullable:"false" doc:"Maximum number of candidates. Default: no limit."`
+	Explain      string       `json:"explain,omitempty" since:"berth 2" enum:"empty,always" doc:"Adds an explanation to the response: always, or if there is no candidate (empty)." example:"empty"`
+	LimitPerTree *searchLimit `json:"limit_per_tree,omitempty" nullable:"false" doc:"Maximum number of candidates of each tree. Default: no limit."`
 }
 
 // CandidateQuestion is the members of a candidate query that claims have too.

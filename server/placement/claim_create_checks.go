@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/querystring"
@@ -36,7 +35,7 @@ var (
 	claimHeirExists = badClaim("hand-over-generation", "`hand_over_to` has a generation.",
 		"'hand_over_to' must not exist: its 'consumer_generation' must be null.")
 	claimRelationListed = badClaim("relation-of-candidates", "`relation` is combined with `candidates`.", "'relation' needs 'queries'.")
-	claimSeveralFound = badClaim("queries-for-several", "`queries` is combined with several consumers, which this version does not support.",
+	claimSeveralFound   = badClaim("queries-for-several", "`queries` is combined with several consumers, which this version does not support.",
 		"'queries' is for a single consumer in this version; %d were sent.", 3)
 	claimRelationConflict = badClaim("relation-conflict", "`relation` has both members, and there are several consumers.",
 		"'relation' cannot be met: consumers that are together by root are not apart by root.")
