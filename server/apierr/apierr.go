@@ -66,9 +66,9 @@ type Item struct {
 	// Explanation is set only at versions of Berth's extensions.
 	Explanation any `json:"explanation,omitempty" doc:"Explanation of the error."`
 	// The following members are set only for claims that do not fit.
-	Refused []fault.RefusedCandidate `json:"refused,omitempty" nullable:"false" doc:"Why each candidate of a claim does not fit."`
-	Fit     *int                     `json:"fit,omitempty" nullable:"false" doc:"How many consumers of a claim could be placed." example:"2"`
-	Exact   *bool                    `json:"exact,omitempty" nullable:"false" doc:"True if no placement of all consumers of a claim existed; false if the search found none."`
+	Refused any   `json:"refused,omitempty" doc:"Why each candidate of a claim does not fit."`
+	Fit     *int  `json:"fit,omitempty" nullable:"false" doc:"How many consumers of a claim could be placed." example:"2"`
+	Exact   *bool `json:"exact,omitempty" nullable:"false" doc:"True if no placement of all consumers of a claim existed; false if the search found none."`
 }
 
 // Response is an error response. It implements huma.StatusError.
@@ -110,7 +110,10 @@ func From(ctx context.Context, err error) *Response {
 		Detail: detail(code, methodOf(info), found.Detail), Explanation: found.Explanation,
 	}
 	if found.Unfit != nil {
-		item.Refused, item.Fit, item.Exact = found.Unfit.Refused, found.Unfit.Fit, found.Unfit.Exact
+		item.Fit, item.Exact = found.Unfit.Fit, found.Unfit.Exact
+		if found.Unfit.Refused != nil {
+			item.Refused = found.Unfit.Refused
+		}
 	}
 	version, negotiated := microversion.Lookup(ctx)
 	switch {

@@ -107,7 +107,14 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		for _, member := range []string{"refused", "fit", "exact"} {
 			delete(item.Properties, member)
 		}
-		delete(schemas, "RefusedCandidate")
+	} else {
+		refused := huma.SchemaFromType(huma.NewMapRegistry("", huma.DefaultSchemaNamer), reflect.TypeFor[fault.RefusedCandidate]())
+		refused.Description = Schemas()["RefusedCandidate"]
+		schemas["RefusedCandidate"] = refused
+		item.Properties["refused"] = &huma.Schema{
+			Type: huma.TypeArray, Items: &huma.Schema{Ref: "#/components/schemas/RefusedCandidate"},
+			Description: item.Properties["refused"].Description,
+		}
 	}
 	if !at.HasErrorCode() {
 		delete(item.Properties, "code")
