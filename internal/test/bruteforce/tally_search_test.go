@@ -16,7 +16,7 @@ var searchFeatures = []feature{
 	{"root_member_of: repeated", 50, matching(`&root_member_of=.*&root_member_of=`)},
 	{"root_member_of, through a sharing provider", 2, both(matching(`&root_member_of=`), usesSeveralTrees)},
 	{"not_in_tree", 50, matching(`&not_in_tree=`)},
-	{"not_in_tree that excludes a tree with candidates", 10, excludesCandidates},
+	{"not_in_tree that excludes a tree with candidates", 3, excludesCandidates},
 	{"root_required", 39, matching(`&root_required=`)},
 	{"several suffixed groups without group_policy", 80, func(_ world, q question, _ *bruteforce.Answer) bool {
 		return !strings.Contains(q.query, "group_policy") && len(q.suffixes()) > 1
