@@ -483,19 +483,19 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     SELECT
         inventory.provider_id, inventory.root_id, inventory.class_id,
         trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio) AS capacity,
-        inventory.used, counted.free, amount.bit AS fits,
+        inventory.used, inventory.free, amount.bit AS fits,
         CASE WHEN amount.shared THEN ARRAY[inventory.min_unit, inventory.step_size]::bigint[] END AS units
-    FROM inventories AS inventory
-    CROSS JOIN LATERAL (
-        SELECT CASE WHEN $22::bool THEN COALESCE((
-            SELECT least(
-                inventory.max_unit, trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio) - inventory.used + freed.amount
-            )::bigint
-            FROM freed WHERE freed.provider_id = inventory.provider_id AND freed.class_id = inventory.class_id
-        ), inventory.free) ELSE inventory.free END AS free
-    ) AS counted
+    FROM (
+        SELECT
+            own.provider_id, own.root_id, own.class_id, own.total, own.reserved, own.allocation_ratio, own.min_unit, own.step_size, own.used,
+            CASE WHEN $22::bool THEN COALESCE((
+                SELECT least(own.max_unit, trunc((own.total - own.reserved) * own.allocation_ratio) - own.used + freed.amount)::bigint
+                FROM freed WHERE freed.provider_id = own.provider_id AND freed.class_id = own.class_id
+            ), own.free) ELSE own.free END AS free
+        FROM inventories AS own
+    ) AS inventory
     LEFT JOIN amounts AS amount
-        ON amount.class_id = inventory.class_id AND counted.free >= amount.least
+        ON amount.class_id = inventory.class_id AND inventory.free >= amount.least
         AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
     WHERE inventory.provider_id = ANY(ARRAY(
         SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT tree.id FROM trees AS tree))))
