@@ -82,7 +82,7 @@ func (o *operations) reshapePatchOperation() *route.Operation {
 	}}
 	return &route.Operation{
 		ID: "reshape-patch", Method: http.MethodPatch, Path: "/reshaper", Tag: tagAllocations, Rule: policy.Reshape,
-		Body: route.BodyLarge, Checks: patches, Fails: reshapePatchFailures,
+		Body: route.BodyLarge, Checks: patches, Fails: reshapePatchFailures, Inverse: reshapeInverse,
 		Summary: "Change some inventories and allocations atomically",
 		Description: "Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, " +
 			"and removed ones after them. Each generation that changes is incremented once.",
