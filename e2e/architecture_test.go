@@ -33,8 +33,8 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
-		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/explainlog", "server/idempotency",
-		"server/forwarded", "server/keystone", "server/migrate", "server/placement", "server/policy", "server/postgres", "server/spool",
+		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/explainlog",
+		"server/forwarded", "server/idempotency", "server/keystone", "server/migrate", "server/placement", "server/policy", "server/postgres", "server/spool",
 		"server/store", "server/tracing",
 	}},
 	{path: "internal/admin", purpose: "administration commands: database, import and export, policy, documents", driver: true, imports: []string{
