@@ -69,6 +69,7 @@ func (f *frontHandler) endAudit(w *responseRecorder, record *auditlog.Record, st
 		return
 	}
 	describe(record, w.info)
+	status = cmp.Or(w.info.Would, status)
 	record.Status, record.ErrorCode = status, w.info.ErrorCode
 	record.Replayed = w.Header().Get("Idempotent-Replayed") != ""
 	record.Outcome = outcomeOf(w.info, status, trips)
@@ -92,6 +93,7 @@ func describe(record *auditlog.Record, info *request.Info) {
 	}
 	record.API, record.Microversion = cmp.Or(info.Service, "placement"), info.Microversion
 	record.Operation, record.Method, record.Route = info.Operation, info.HTTP.Method, info.Route
+	record.DryRun = info.DryRun
 	if record.Route == "" {
 		record.Path = requestlog.Bounded(info.HTTP.URL.Path, maxPath)
 		return
@@ -119,7 +121,7 @@ func outcomeOf(info *request.Info, status int, trips int64) string {
 		return auditlog.NotFound
 	case status == http.StatusConflict:
 		return auditlog.Conflict
-	case status == http.StatusServiceUnavailable && (info.OutcomeUnknown || trips > 0 && info.HTTP.Context().Err() != nil):
+	case status == http.StatusServiceUnavailable && !info.DryRun && (info.OutcomeUnknown || trips > 0 && info.HTTP.Context().Err() != nil):
 		return auditlog.Unknown
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
 		return auditlog.Rejected

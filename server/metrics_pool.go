@@ -18,6 +18,8 @@ var (
 		"Number of statements that failed because the disk of the database is full.", nil, nil)
 	lockTimeouts = prometheus.NewDesc("berth_sql_lock_timeouts_total",
 		"Number of writes that PostgreSQL canceled because they waited too long for a lock.", nil, nil)
+	dryRuns = prometheus.NewDesc("berth_dry_runs_total",
+		"Number of writes that the server executed as dry runs and rolled back.", nil, nil)
 	replicaReads = prometheus.NewDesc("berth_sql_replica_reads_total",
 		"Number of reads that may use a replica, by outcome: served, or the reason for using the primary.", []string{"outcome"}, nil)
 )
@@ -29,6 +31,7 @@ func (statementCollector) Describe(into chan<- *prometheus.Desc) {
 	into <- diskFull
 	into <- replicaReads
 	into <- lockTimeouts
+	into <- dryRuns
 }
 
 // Collect implements prometheus.Collector.
@@ -36,6 +39,7 @@ func (c statementCollector) Collect(into chan<- prometheus.Metric) {
 	into <- prometheus.MustNewConstMetric(retries, prometheus.CounterValue, float64(c.data.Retries()))
 	into <- prometheus.MustNewConstMetric(diskFull, prometheus.CounterValue, float64(c.data.DiskFull()))
 	into <- prometheus.MustNewConstMetric(lockTimeouts, prometheus.CounterValue, float64(c.data.LockTimeouts()))
+	into <- prometheus.MustNewConstMetric(dryRuns, prometheus.CounterValue, float64(c.data.DryRuns()))
 	for query, count := range c.data.SlowQueries() {
 		into <- prometheus.MustNewConstMetric(slowQueries, prometheus.CounterValue, float64(count), query)
 	}

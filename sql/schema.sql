@@ -528,6 +528,52 @@ providers in the order of their ids.
 Calls: consumer_check_generation, allocation_lock_providers.';
 
 --
+-- Name: allocation_differences(bigint[], integer[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_differences(p_consumers bigint[], p_owners integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], OUT consumers bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    WITH /* allocation_differences 1/1 */ wanted AS MATERIALIZED (
+        SELECT item.position, p_consumers[item.owner] AS consumer_id, item.provider_id, item.class_id, item.amount
+        FROM unnest(p_owners, p_providers, p_classes, p_amounts) WITH ORDINALITY
+            AS item (owner, provider_id, class_id, amount, position)
+    ), had AS MATERIALIZED (
+        SELECT allocation.id, allocation.consumer_id, allocation.provider_id, allocation.class_id, allocation.used
+        FROM unnest(p_consumers) AS consumer (id)
+        CROSS JOIN LATERAL (
+            SELECT one.id, one.consumer_id, one.provider_id, one.class_id, one.used
+            FROM allocations AS one WHERE one.consumer_id = consumer.id OFFSET 0
+        ) AS allocation
+    )
+    SELECT coalesce(array_agg(change.consumer_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.provider_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.class_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.amount ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.previous ORDER BY change.position), '{}')
+    INTO consumers, providers, classes, amounts, previous
+    FROM (
+        SELECT coalesce(wanted.position, 2147483648 + had.id) AS position, consumer_id, provider_id, class_id,
+            coalesce(wanted.amount, 0) AS amount, coalesce(had.used, 0) AS previous
+        FROM wanted FULL JOIN had USING (consumer_id, provider_id, class_id)
+        WHERE wanted.amount IS DISTINCT FROM had.used
+    ) AS change;
+END
+$$;
+
+--
+-- Name: FUNCTION allocation_differences(p_consumers bigint[], p_owners integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], OUT consumers bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_differences(p_consumers bigint[], p_owners integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], OUT consumers bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]) IS 'Returns the allocations that change when consumers get new sets of allocations: those with another amount first, in the
+order of the request, then the dropped ones with the amount 0. previous is the amount before, 0 for a new allocation.
+
+p_consumers: ids; p_owners: the position (from 1) of the consumer of each allocation; the other arrays are what
+allocation_resolve returned. Locks nothing; the caller has locked the consumers, whose allocations cannot change.
+Plan: keys, and the range of each consumer in allocations_pkey.';
+
+--
 -- Name: allocation_lock_providers(bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -968,6 +1014,77 @@ nothing: allocation_apply detects that a provider was deleted meanwhile, and a c
 deleted.';
 
 --
+-- Name: allocation_write_changes(bigint[], bigint[], integer[], bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.allocation_write_changes(p_consumers bigint[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_previous bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_key record;
+    v_unfit_providers bigint[] := '{}'::bigint[];
+    v_unfit_classes int[] := '{}'::int[];
+    v_wanted record;
+BEGIN
+    -- One update for each provider and class, for any number of consumers, as in allocation_apply.
+    FOR v_key IN
+        SELECT /* allocation_write_changes 1/6 */ change.provider_id, change.class_id,
+            least(sum(change.amount), 1e18)::bigint AS added, sum(change.previous)::bigint AS released,
+            coalesce(min(change.amount) FILTER (WHERE change.amount > 0), 2147483647) AS smallest,
+            max(change.amount) AS largest, gcd_of(change.amount) AS step
+        FROM unnest(p_providers, p_classes, p_amounts, p_previous) AS change (provider_id, class_id, amount, previous)
+        GROUP BY change.provider_id, change.class_id ORDER BY change.provider_id, change.class_id
+    LOOP
+        UPDATE /* allocation_write_changes 2/6 */ inventories SET used = used + v_key.added - v_key.released
+        WHERE provider_id = v_key.provider_id AND class_id = v_key.class_id
+          AND (v_key.largest = 0 OR min_unit <= v_key.smallest AND max_unit >= v_key.largest
+              AND v_key.step % step_size = 0
+              -- Amounts can be as large as bigint; on this side of the comparison nothing overflows.
+              AND (v_key.added - v_key.released <= (total - reserved) * allocation_ratio - used
+                  OR v_key.added <= v_key.released));
+        IF NOT FOUND THEN
+            v_unfit_providers := v_unfit_providers || v_key.provider_id;
+            v_unfit_classes := v_unfit_classes || v_key.class_id;
+        END IF;
+    END LOOP;
+    IF cardinality(v_unfit_providers) > 0 THEN
+        SELECT /* allocation_write_changes 3/6 */ array_agg(change.provider_id ORDER BY change.position) AS providers,
+            array_agg(change.class_id ORDER BY change.position) AS classes,
+            array_agg(change.amount ORDER BY change.position) AS amounts
+        INTO v_wanted
+        FROM unnest(p_providers, p_classes, p_amounts) WITH ORDINALITY
+            AS change (provider_id, class_id, amount, position) WHERE change.amount > 0;
+        PERFORM /* allocation_write_changes 4/6 */ allocation_raise_error(v_unfit_providers, v_unfit_classes,
+            v_wanted.providers, v_wanted.classes, v_wanted.amounts, p_providers, p_classes,
+            ARRAY(SELECT -item.amount FROM unnest(p_previous) WITH ORDINALITY AS item (amount, position)
+                ORDER BY item.position));
+    END IF;
+    FOR i IN 1 .. cardinality(p_providers) LOOP
+        IF p_amounts[i] = 0 THEN
+            DELETE /* allocation_write_changes 5/6 */ FROM allocations
+            WHERE consumer_id = p_consumers[i] AND provider_id = p_providers[i] AND class_id = p_classes[i];
+        ELSE
+            INSERT /* allocation_write_changes 6/6 */ INTO allocations (consumer_id, provider_id, class_id, used)
+            VALUES (p_consumers[i], p_providers[i], p_classes[i], p_amounts[i])
+            ON CONFLICT (consumer_id, provider_id, class_id) DO UPDATE SET used = excluded.used;
+        END IF;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: FUNCTION allocation_write_changes(p_consumers bigint[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_previous bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.allocation_write_changes(p_consumers bigint[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_previous bigint[]) IS 'Writes changes of allocations of any consumers if they fit: inventories.used and the allocations.
+
+The arrays are those that allocation_differences returns: the amount 0 deletes an allocation. It does not write generations and
+consumers. Raises PL010, PL011 and PL012 for the first change that does not fit, and 40001 if a provider was deleted
+since its name was resolved (see allocation_raise_error). A removed or reduced amount always fits the capacity.
+Locks: nothing more. The caller has locked the consumers and providers.
+Calls: allocation_raise_error, if a change does not fit.';
+
+--
 -- Name: array_overlaps_each(integer[], text[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -1378,23 +1495,56 @@ is an index lookup in every plan. PostgreSQL sometimes plans a join of an array 
 the table.';
 
 --
--- Name: idempotency_begin(text, text, bytea, text, integer, double precision); Type: FUNCTION; Schema: public; Owner: -
+-- Name: consumer_write_changes(bigint[], bigint[], bigint[], integer[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_lifetime double precision) RETURNS void
+CREATE FUNCTION public.consumer_write_changes(p_consumers bigint[], p_projects bigint[], p_users bigint[], p_types integer[], p_changed boolean[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    FOR i IN 1 .. cardinality(p_consumers) LOOP
+        IF p_changed[i] THEN
+            UPDATE /* consumer_write_changes 1/2 */ consumers SET generation = generation + 1, updated_at = now(),
+                project_id = coalesce(p_projects[i], project_id), user_id = coalesce(p_users[i], user_id),
+                consumer_type_id = coalesce(nullif(p_types[i], 0), consumer_type_id)
+            WHERE id = p_consumers[i];
+        END IF;
+        DELETE /* consumer_write_changes 2/2 */ FROM consumers AS consumer
+        WHERE consumer.id = p_consumers[i]
+          AND NOT EXISTS (SELECT FROM allocations AS allocation WHERE allocation.consumer_id = consumer.id);
+    END LOOP;
+END
+$$;
+
+--
+-- Name: FUNCTION consumer_write_changes(p_consumers bigint[], p_projects bigint[], p_users bigint[], p_types integer[], p_changed boolean[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.consumer_write_changes(p_consumers bigint[], p_projects bigint[], p_users bigint[], p_types integer[], p_changed boolean[]) IS 'Writes the attributes and generations of consumers whose allocations a request has changed, and deletes those without
+allocations.
+
+p_projects, p_users: ids; null: unchanged. p_types: ids; null or 0: unchanged. p_changed: the consumer existed and it
+or its allocations change; its generation is incremented. Locks: nothing more. The caller has locked the consumers.';
+
+--
+-- Name: idempotency_begin(text, text, bytea, text, integer, timestamp with time zone, double precision); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_created_at timestamp with time zone, p_lifetime double precision) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
     v_found record;
 BEGIN
-    INSERT /* idempotency_begin 1/3 */ INTO idempotency_keys AS stored (caller, key, fingerprint, request, status, expires_at)
-    VALUES (p_caller, p_key, p_fingerprint, p_request, p_status, now() + make_interval(secs => p_lifetime))
+    INSERT /* idempotency_begin 1/3 */ INTO idempotency_keys AS stored
+        (caller, key, fingerprint, request, status, created_at, expires_at)
+    VALUES (p_caller, p_key, p_fingerprint, p_request, p_status, p_created_at, now() + make_interval(secs => p_lifetime))
     ON CONFLICT (caller, key) DO NOTHING;
     IF FOUND THEN
         RETURN;
     END IF;
     UPDATE /* idempotency_begin 2/3 */ idempotency_keys AS stored
-    SET fingerprint = p_fingerprint, request = p_request, status = p_status, answer = NULL, created_at = now(),
+    SET fingerprint = p_fingerprint, request = p_request, status = p_status, answer = NULL, created_at = p_created_at,
         expires_at = now() + make_interval(secs => p_lifetime)
     WHERE stored.caller = p_caller AND stored.key = p_key AND stored.expires_at <= now();
     IF FOUND THEN
@@ -1414,13 +1564,13 @@ END
 $$;
 
 --
--- Name: FUNCTION idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_lifetime double precision); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_created_at timestamp with time zone, p_lifetime double precision); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_lifetime double precision) IS 'Inserts the idempotency key of a write, before the write and in its transaction.
+COMMENT ON FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_created_at timestamp with time zone, p_lifetime double precision) IS 'Inserts the idempotency key of a write, before the write and in its transaction.
 
 p_fingerprint: SHA-256 of the request. p_request: its method and path. p_status: status of the response if the write
-succeeds. p_lifetime: seconds until the key expires. The row of an expired key is replaced.
+succeeds. p_created_at: time of the request. p_lifetime: seconds until the key expires. The row of an expired key is replaced.
 Raises PL070 (the key exists with this fingerprint), PL071 (with another; request and created_at in the detail). Raises
 40001 if another transaction deleted the row between two statements.
 Locks: the key, until the end of the transaction. An insert waits for a concurrent transaction with the same key. It
@@ -1451,6 +1601,56 @@ COMMENT ON FUNCTION public.idempotency_end(p_caller text, p_key text, p_answer j
 Called around the function of a write that has a body, in the transaction of idempotency_begin. p_key null: the request
 has no key, and nothing is stored.
 Locks nothing further: the transaction has inserted the row.';
+
+--
+-- Name: inventory_changes(bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.inventory_changes(p_provider_id bigint, p_records jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    v_changed jsonb;
+    v_same bigint;
+BEGIN
+    IF p_records IS NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT /* inventory_changes 1/2 */ coalesce(jsonb_agg(item.record ORDER BY item.position)
+            FILTER (WHERE had.is_same IS NOT TRUE), '[]'),
+        count(*) FILTER (WHERE had.is_same)
+    INTO v_changed, v_same
+    FROM jsonb_array_elements(p_records) WITH ORDINALITY AS item (record, position)
+    LEFT JOIN LATERAL (
+        SELECT inventory.total = (item.record ->> 'total')::int AND inventory.reserved = (item.record ->> 'reserved')::int
+            AND inventory.min_unit = (item.record ->> 'min_unit')::int
+            AND inventory.max_unit = (item.record ->> 'max_unit')::int
+            AND inventory.step_size = (item.record ->> 'step_size')::int
+            AND inventory.allocation_ratio = (item.record ->> 'allocation_ratio')::float8 AS is_same
+        FROM inventories AS inventory
+        WHERE inventory.provider_id = p_provider_id
+          AND inventory.class_id = (
+            SELECT class.id FROM resource_classes AS class WHERE class.name = item.record ->> 'class')
+        OFFSET 0
+    ) AS had ON true;
+    IF v_changed = '[]' AND v_same = (SELECT /* inventory_changes 2/2 */ count(*) FROM inventories AS inventory
+        WHERE inventory.provider_id = p_provider_id) THEN
+        RETURN NULL;
+    END IF;
+    RETURN v_changed;
+END
+$$;
+
+--
+-- Name: FUNCTION inventory_changes(p_provider_id bigint, p_records jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.inventory_changes(p_provider_id bigint, p_records jsonb) IS 'Returns the records among all new inventories of a provider that differ from the present ones, in the order of the
+request; empty if only classes are dropped, null if the inventories are the same.
+
+p_provider_id null: a provider that does not exist yet. p_records: see inventory_write; null: the inventories stay as
+they are. A record of an unknown class differs. Locks nothing.
+Plan: keys, and the range of the provider in inventories_pkey.';
 
 --
 -- Name: inventory_check_capacity(uuid, jsonb, integer); Type: FUNCTION; Schema: public; Owner: -
@@ -4932,7 +5132,7 @@ BEGIN
     FROM reshape_providers(p_inventories) AS shape
     LEFT JOIN provider_generations AS generation_row ON generation_row.provider_id = shape.provider_id
         AND generation_row.provider_id = ANY (p_locked)
-    WHERE generation_row.generation IS DISTINCT FROM shape.generation
+    WHERE generation_row.generation IS NULL OR generation_row.generation <> shape.generation
     ORDER BY shape.request_position
     LIMIT 1;
     IF FOUND THEN
@@ -4949,6 +5149,7 @@ $$;
 
 COMMENT ON FUNCTION public.reshape_check_generations(p_inventories jsonb, p_locked bigint[]) IS 'Compares the generations of the providers of a reshape with those in the request.
 
+A null generation of the request is not compared.
 Raises for the first that differs: PL001 (does not exist), PL002 (generation).
 p_locked: the providers that the caller has locked; any other provider was created later and counts as
 not existing.';
@@ -5003,6 +5204,311 @@ of their ids; the rows of the providers that get them FOR KEY SHARE (see provide
 provider with new inventories or with new or present allocations, in the order of their ids.
 Raises 40001 if a tree was re-parented meanwhile (see provider_lock_root). Returns the providers of the
 request that exist; one that is created later is not locked.';
+
+--
+-- Name: reshape_patch(jsonb, uuid[], text[], text[], text[], bigint[], boolean[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch(p_inventories jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generations bigint[], p_unseen boolean[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_consumers record;
+    v_locked bigint[];
+    v_changes record;
+    v_moved bigint[];
+BEGIN
+    v_consumers := reshape_patch_consumers(p_consumers, p_projects, p_users, p_types, p_unseen);
+    v_locked := reshape_lock(p_inventories, v_consumers.ids, p_providers);
+    PERFORM /* reshape_patch 1/7 */ reshape_check_generations(p_inventories, v_locked);
+    PERFORM /* reshape_patch 2/7 */ reshape_patch_check_consumers(p_consumers, v_consumers.ids, v_consumers.generations, p_generations, p_unseen,
+        p_removed);
+    v_changes := reshape_patch_changes(v_consumers.ids, p_removed, p_owners, p_providers, p_classes, p_amounts);
+    IF EXISTS (SELECT /* reshape_patch 3/7 */ change.provider_id FROM unnest(v_changes.providers, v_changes.amounts)
+        AS change (provider_id, amount) WHERE change.amount > 0 EXCEPT SELECT unnest(v_locked)) THEN
+        RAISE EXCEPTION 'a provider of the request was created concurrently' USING ERRCODE = '40001';
+    END IF;
+    v_moved := reshape_patch_inventories(p_inventories);
+    PERFORM /* reshape_patch 4/7 */ allocation_write_changes(v_changes.consumers, v_changes.providers, v_changes.classes, v_changes.amounts,
+        v_changes.previous);
+    v_moved := v_moved || reshape_patch_remove(p_inventories) || v_changes.providers;
+    PERFORM /* reshape_patch 5/7 */ consumer_write_changes(v_consumers.ids, v_consumers.projects, v_consumers.users, v_consumers.types,
+        ARRAY(SELECT was.generation >= 0 AND (was.differs OR was.id = ANY (v_changes.consumers))
+            FROM unnest(v_consumers.ids, v_consumers.generations, v_consumers.differs) WITH ORDINALITY
+                AS was (id, generation, differs, position) ORDER BY was.position));
+    UPDATE /* reshape_patch 6/7 */ provider_generations SET generation = generation + 1, updated_at = now() WHERE provider_id = ANY (v_moved);
+    RETURN jsonb_build_object(
+        'providers', (SELECT /* reshape_patch 7/7 */ coalesce(jsonb_agg(jsonb_build_object('provider', (SELECT provider.uuid
+                FROM resource_providers AS provider WHERE provider.id = moved.id), 'generation', (
+                SELECT generation_row.generation FROM provider_generations AS generation_row
+                WHERE generation_row.provider_id = moved.id)) ORDER BY moved.position), '[]')
+            FROM (SELECT one.id, min(one.position) AS position FROM unnest(v_moved) WITH ORDINALITY AS one (id, position)
+                GROUP BY one.id) AS moved),
+        'consumers', (SELECT coalesce(jsonb_agg(jsonb_build_object('consumer', named.uuid, 'generation', (
+                SELECT consumer.generation FROM consumers AS consumer WHERE consumer.uuid = named.uuid))
+                ORDER BY named.position), '[]')
+            FROM unnest(p_consumers) WITH ORDINALITY AS named (uuid, position)));
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch(p_inventories jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generations bigint[], p_unseen boolean[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch(p_inventories jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generations bigint[], p_unseen boolean[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'PATCH /reshaper: changes some inventories and some allocations in one transaction.
+
+p_inventories: JSON array of {provider, generation, records, removed}, a null generation is not compared, records and
+removed as in inventory_patch. Consumers: see reshape_patch_consumers and reshape_patch_check_consumers; the other arrays
+are those of reshape_patch_changes. It first writes the union of the old and new inventories, then the allocations, then
+deletes inventories. Each provider and consumer with changes gets the next generation, once; without a change it writes
+nothing.
+Returns {providers: [{provider, generation}], consumers: [{consumer, generation}]}: the providers whose generations
+changed, those of p_inventories first, and all consumers; the generation of one that does not exist is null.
+Raises, in this order: PL001, PL002 (see reshape_check_generations), PL075, PL003 (see reshape_patch_check_consumers),
+PL009, PL004 (see allocation_resolve), for each provider PL076 (no total), PL006 (reserved), PL004 (unknown class); PL010,
+PL011, PL012 (see allocation_raise_error), PL005 (a removed class is in use), 40001.
+Locks: as reshape. Idempotent without generations.
+Calls: reshape_patch_consumers, reshape_lock, reshape_check_generations, reshape_patch_check_consumers,
+reshape_patch_changes, reshape_patch_inventories, allocation_write_changes, reshape_patch_remove, consumer_write_changes.';
+
+--
+-- Name: reshape_patch_changes(bigint[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_changes(p_consumers bigint[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[], OUT consumers bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_wanted record;
+    v_named record;
+BEGIN
+    SELECT /* reshape_patch_changes 1/2 */ coalesce(array_agg(item.owner ORDER BY item.position), '{}') AS owners,
+        coalesce(array_agg(item.provider ORDER BY item.position), '{}') AS providers,
+        coalesce(array_agg(item.class ORDER BY item.position), '{}') AS classes,
+        coalesce(array_agg(item.amount ORDER BY item.position), '{}') AS amounts
+    INTO v_wanted
+    FROM unnest(p_owners, p_providers, p_classes, p_amounts) WITH ORDINALITY
+        AS item (owner, provider, class, amount, position)
+    WHERE item.amount > 0;
+    v_named := allocation_resolve(v_wanted.providers, v_wanted.classes);
+    SELECT /* reshape_patch_changes 2/2 */ coalesce(array_agg(change.consumer_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.provider_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.class_id ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.amount ORDER BY change.position), '{}'),
+        coalesce(array_agg(change.previous ORDER BY change.position), '{}')
+    INTO consumers, providers, classes, amounts, previous
+    FROM (
+        SELECT wanted.position, p_consumers[wanted.owner] AS consumer_id, wanted.provider_id, wanted.class_id,
+            wanted.amount, coalesce(had.used, 0) AS previous
+        FROM unnest(v_wanted.owners, v_named.providers, v_named.classes, v_wanted.amounts) WITH ORDINALITY
+            AS wanted (owner, provider_id, class_id, amount, position)
+        LEFT JOIN LATERAL (
+            SELECT allocation.used FROM allocations AS allocation
+            WHERE allocation.consumer_id = p_consumers[wanted.owner] AND allocation.provider_id = wanted.provider_id
+              AND allocation.class_id = wanted.class_id OFFSET 0
+        ) AS had ON true
+        WHERE had.used IS DISTINCT FROM wanted.amount
+        UNION ALL
+        SELECT 2147483648 + had.id, had.consumer_id, had.provider_id, had.class_id, 0, had.used
+        FROM (
+            SELECT p_consumers[item.owner] AS consumer_id, false AS is_all, item.class,
+                (SELECT provider.id FROM resource_providers AS provider WHERE provider.uuid = item.provider) AS provider_id
+            FROM unnest(p_owners, p_providers, p_classes, p_amounts) AS item (owner, provider, class, amount)
+            WHERE item.amount = 0
+            UNION ALL
+            SELECT p_consumers[item.position], true, '', NULL
+            FROM unnest(p_removed) WITH ORDINALITY AS item (is_removed, position) WHERE item.is_removed
+        ) AS removed
+        CROSS JOIN LATERAL (
+            SELECT allocation.id, allocation.consumer_id, allocation.provider_id, allocation.class_id, allocation.used
+            FROM allocations AS allocation
+            WHERE allocation.consumer_id = removed.consumer_id
+              AND (removed.is_all OR allocation.provider_id = removed.provider_id
+                AND (removed.class = '' OR allocation.class_id = (
+                    SELECT class.id FROM resource_classes AS class WHERE class.name = removed.class)))
+            OFFSET 0
+        ) AS had
+    ) AS change;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_changes(p_consumers bigint[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[], OUT consumers bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_changes(p_consumers bigint[], p_removed boolean[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[], OUT consumers bigint[], OUT providers bigint[], OUT classes integer[], OUT amounts bigint[], OUT previous bigint[]) IS 'Returns the allocations that PATCH /reshaper changes: those with another amount first, in the order of the request, then
+the removed ones with the amount 0. previous is the amount before, 0 for a new allocation.
+
+p_consumers: ids, 0 for a consumer that does not exist; p_removed: all allocations of the consumer are removed; p_owners:
+the position (from 1) of the consumer of each element of the other arrays, which are those of allocation_patch.
+Raises PL009 and PL004 (see allocation_resolve) for allocations that are set. Names that do not exist are ignored for
+those that are removed. Locks nothing; the caller has locked the consumers, whose allocations cannot change.
+Calls: allocation_resolve.';
+
+--
+-- Name: reshape_patch_check_consumers(uuid[], bigint[], bigint[], bigint[], boolean[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_check_consumers(p_consumers uuid[], p_ids bigint[], p_actual bigint[], p_given bigint[], p_unseen boolean[], p_removed boolean[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    FOR i IN 1 .. cardinality(p_consumers) LOOP
+        IF p_ids[i] = 0 AND NOT p_removed[i] THEN
+            RAISE EXCEPTION 'no consumer %', p_consumers[i] USING ERRCODE = 'PL075',
+                DETAIL = json_build_object('consumer', p_consumers[i]);
+        END IF;
+        IF p_actual[i] >= 0 AND (p_unseen[i] OR p_given[i] >= 0 AND p_actual[i] <> p_given[i]) THEN
+            PERFORM /* reshape_patch_check_consumers 1/1 */ consumer_check_generation(p_consumers[i : i], p_actual[i : i], p_given[i : i], p_unseen[i : i]);
+        END IF;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_check_consumers(p_consumers uuid[], p_ids bigint[], p_actual bigint[], p_given bigint[], p_unseen boolean[], p_removed boolean[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_check_consumers(p_consumers uuid[], p_ids bigint[], p_actual bigint[], p_given bigint[], p_unseen boolean[], p_removed boolean[]) IS 'Compares the consumers of PATCH /reshaper with the request.
+
+p_ids, p_actual: what reshape_patch_consumers returned. p_given -1: do not compare. p_unseen: the request expects that
+the consumer does not exist. p_removed: the request removes all allocations of the consumer, whether it exists or not.
+Raises for the first that differs: PL075 (does not exist, and the request does not create it), PL003 (generation).';
+
+--
+-- Name: reshape_patch_consumers(uuid[], text[], text[], text[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_consumers(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_unseen boolean[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[], OUT differs boolean[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_position int;
+    v_found record;
+BEGIN
+    PERFORM /* reshape_patch_consumers 1/5 */ consumer_ensure_references(array_remove(p_projects, ''), array_remove(p_users, ''), p_types);
+    SELECT /* reshape_patch_consumers 2/5 */ coalesce(array_agg(0::bigint), '{}'), coalesce(array_agg(-1::bigint), '{}'), coalesce(array_agg(false), '{}'),
+        coalesce(array_agg((SELECT project.id FROM projects AS project WHERE project.external_id = item.project)
+            ORDER BY item.position), '{}'),
+        coalesce(array_agg((SELECT owner.id FROM users AS owner WHERE owner.external_id = item.owner)
+            ORDER BY item.position), '{}'),
+        coalesce(array_agg((SELECT type.id FROM consumer_types AS type WHERE type.name = item.type)
+            ORDER BY item.position), '{}')
+    INTO ids, generations, differs, projects, users, types
+    FROM unnest(p_projects, p_users, p_types) WITH ORDINALITY AS item (project, owner, type, position);
+    FOR v_position IN SELECT /* reshape_patch_consumers 3/5 */ requested.position
+        FROM unnest(p_consumers) WITH ORDINALITY AS requested (uuid, position) ORDER BY requested.uuid
+    LOOP
+        LOOP
+            SELECT /* reshape_patch_consumers 4/5 */ consumer.id, consumer.generation, consumer.project_id, consumer.user_id, consumer.consumer_type_id
+            INTO v_found FROM consumers AS consumer WHERE consumer.uuid = p_consumers[v_position] FOR NO KEY UPDATE;
+            IF FOUND THEN
+                generations[v_position] := v_found.generation;
+                differs[v_position] := coalesce(projects[v_position] <> v_found.project_id, false)
+                    OR coalesce(users[v_position] <> v_found.user_id, false)
+                    OR types[v_position] IS NOT NULL AND types[v_position] IS DISTINCT FROM v_found.consumer_type_id;
+            END IF;
+            EXIT WHEN FOUND OR NOT p_unseen[v_position] OR projects[v_position] IS NULL OR users[v_position] IS NULL
+                OR types[v_position] IS NULL;
+            INSERT /* reshape_patch_consumers 5/5 */ INTO consumers (uuid, generation, project_id, user_id, consumer_type_id)
+            VALUES (p_consumers[v_position], 1, projects[v_position], users[v_position], types[v_position])
+            ON CONFLICT (uuid) DO NOTHING RETURNING id INTO v_found;
+            -- Another transaction inserted the consumer: the next iteration locks it.
+            EXIT WHEN FOUND;
+        END LOOP;
+        ids[v_position] := coalesce(v_found.id, 0);
+    END LOOP;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_consumers(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_unseen boolean[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[], OUT differs boolean[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_consumers(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_unseen boolean[], OUT ids bigint[], OUT generations bigint[], OUT projects bigint[], OUT users bigint[], OUT types integer[], OUT differs boolean[]) IS 'Locks the consumers of PATCH /reshaper, and inserts those that the request creates.
+
+p_projects, p_users, p_types: empty: not sent. p_unseen: the request has a null generation; with a project, user and
+type it creates a consumer that does not exist. Returns, in the order of p_consumers: ids (0: does not exist),
+generations (-1: did not exist before), the ids of projects, users and types (null: not sent), and whether the request
+changes one of them for a consumer that existed. Raises nothing; reshape_patch_check_consumers compares.
+Locks: new projects, users and types in the order of their names; then the consumers FOR NO KEY UPDATE in the order of
+their UUIDs, one by one, inserted or found.
+Calls: consumer_ensure_references.';
+
+--
+-- Name: reshape_patch_inventories(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_inventories(p_inventories jsonb) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_shape record;
+    v_changed jsonb;
+    v_moved bigint[] := '{}'::bigint[];
+BEGIN
+    FOR v_shape IN SELECT /* reshape_patch_inventories 1/3 */ * FROM reshape_providers(p_inventories) LOOP
+        v_changed := inventory_merge(v_shape.provider, v_shape.provider_id, v_shape.records);
+        IF v_changed <> '[]' THEN
+            PERFORM /* reshape_patch_inventories 2/3 */ inventory_check_capacity(v_shape.provider, v_changed, 0);
+            PERFORM /* reshape_patch_inventories 3/3 */ inventory_write(v_shape.provider_id, v_shape.root_id, v_changed);
+            v_moved := v_moved || v_shape.provider_id;
+        END IF;
+    END LOOP;
+    RETURN v_moved;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_inventories(p_inventories jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_inventories(p_inventories jsonb) IS 'Writes the changed and new inventories of PATCH /reshaper, and returns the providers with changes.
+
+p_inventories: see reshape_patch. Raises, for each provider, PL076 (no total), PL006 (reserved), PL004 (unknown class).
+The caller has locked the providers and their roots.
+Calls, for each provider: inventory_merge, inventory_check_capacity, inventory_write.';
+
+--
+-- Name: reshape_patch_remove(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.reshape_patch_remove(p_inventories jsonb) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_shape record;
+    v_kept text[];
+    v_drops bool;
+    v_moved bigint[] := '{}'::bigint[];
+BEGIN
+    FOR v_shape IN SELECT /* reshape_patch_remove 1/3 */ shape.provider, shape.provider_id,
+        ARRAY(SELECT jsonb_array_elements_text(p_inventories -> (shape.request_position - 1)::int -> 'removed')) AS removed
+        FROM reshape_providers(p_inventories) AS shape ORDER BY shape.request_position
+    LOOP
+        SELECT /* reshape_patch_remove 2/3 */ coalesce(array_agg(class.name) FILTER (WHERE class.name <> ALL (v_shape.removed)), '{}'),
+            coalesce(bool_or(class.name = ANY (v_shape.removed)), false)
+        INTO v_kept, v_drops
+        FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE inventory.provider_id = v_shape.provider_id;
+        IF v_drops THEN
+            PERFORM /* reshape_patch_remove 3/3 */ inventory_delete_except(v_shape.provider, v_shape.provider_id, v_kept);
+            v_moved := v_moved || v_shape.provider_id;
+        END IF;
+    END LOOP;
+    RETURN v_moved;
+END
+$$;
+
+--
+-- Name: FUNCTION reshape_patch_remove(p_inventories jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.reshape_patch_remove(p_inventories jsonb) IS 'Deletes the removed inventories of PATCH /reshaper, and returns the providers that had some.
+
+p_inventories: see reshape_patch; removed classes that a provider does not have are ignored. Raises PL005 (in use). The
+caller has locked the providers and their roots.
+Calls, for each provider with such inventories: inventory_delete_except.';
 
 --
 -- Name: reshape_providers(jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -5129,6 +5635,122 @@ Raises PL004 (no such class), PL020 (a standard class) and 23505 (resource_class
 class.';
 
 --
+-- Name: state_show(uuid[], uuid[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.state_show(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[]) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    v_consumers bigint[];
+    v_providers bigint[];
+BEGIN
+    v_consumers := ARRAY(SELECT /* state_show 1/3 */ consumer.id FROM unnest(p_consumers) AS requested (uuid)
+        CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS consumer);
+    v_providers := ARRAY(SELECT /* state_show 2/3 */ provider.id FROM unnest(p_providers) AS requested (uuid)
+        CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS provider
+        UNION SELECT held.provider_id FROM unnest(v_consumers) AS listed (id)
+        CROSS JOIN LATERAL (SELECT allocation.provider_id FROM allocations AS allocation
+            WHERE allocation.consumer_id = listed.id OFFSET 0) AS held);
+    RETURN jsonb_build_object(
+        'providers', (SELECT /* state_show 3/3 */ coalesce(jsonb_object_agg(shown.uuid, shown.state), '{}')
+            FROM unnest(v_providers) AS listed (id) CROSS JOIN LATERAL state_show_provider(listed.id) AS shown),
+        'consumers', (SELECT coalesce(jsonb_object_agg(shown.uuid, shown.state), '{}')
+            FROM unnest(v_consumers) AS listed (id) CROSS JOIN LATERAL state_show_consumer(listed.id) AS shown),
+        'resource_classes', ARRAY(SELECT class.name FROM resource_classes AS class
+            WHERE class.name = ANY (p_classes) ORDER BY class.name),
+        'traits', ARRAY(SELECT trait.name FROM traits AS trait WHERE trait.name = ANY (p_traits) ORDER BY trait.name));
+END
+$$;
+
+--
+-- Name: FUNCTION state_show(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.state_show(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[]) IS 'Returns providers, consumers, resource classes and traits as the API shows them, for a dry run: before and after the
+write. Names that do not exist are missing in the result.
+
+The providers are those of p_providers and those on which the consumers have allocations. usages has the classes of the
+inventories. Traits are sorted by name, aggregates by UUID.
+Called by Store.rehearse. Locks nothing.
+Plan: unique keys of the names, then ranges of the primary keys of the tables by provider and by consumer.';
+
+--
+-- Name: state_show_consumer(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.state_show_consumer(p_consumer bigint) RETURNS TABLE(uuid uuid, state jsonb)
+    LANGUAGE plpgsql STABLE ROWS 1
+    AS $$
+BEGIN
+    RETURN QUERY SELECT /* state_show_consumer 1/1 */ consumer.uuid, jsonb_build_object(
+        'generation', consumer.generation, 'project_id', project.external_id, 'user_id', owner.external_id,
+        'type', type.name,
+        'allocations', (SELECT coalesce(jsonb_object_agg(held.provider, held.amounts), '{}') FROM (
+            SELECT provider.uuid AS provider, jsonb_object_agg(class.name, allocation.used) AS amounts
+            FROM allocations AS allocation
+            JOIN resource_providers AS provider ON provider.id = allocation.provider_id
+            JOIN resource_classes AS class ON class.id = allocation.class_id
+            WHERE allocation.consumer_id = p_consumer
+            GROUP BY provider.uuid) AS held))
+    FROM consumers AS consumer
+    JOIN projects AS project ON project.id = consumer.project_id
+    JOIN users AS owner ON owner.id = consumer.user_id
+    LEFT JOIN consumer_types AS type ON type.id = consumer.consumer_type_id
+    WHERE consumer.id = p_consumer;
+END
+$$;
+
+--
+-- Name: FUNCTION state_show_consumer(p_consumer bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.state_show_consumer(p_consumer bigint) IS 'Returns a consumer with its allocations, as state_show does; no row: it does not exist.
+
+Locks nothing. Plan: consumers_pkey, then a range of allocations_pkey.';
+
+--
+-- Name: state_show_provider(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.state_show_provider(p_provider bigint) RETURNS TABLE(uuid uuid, state jsonb)
+    LANGUAGE plpgsql STABLE ROWS 1
+    AS $$
+BEGIN
+    RETURN QUERY SELECT /* state_show_provider 1/1 */ provider.uuid, jsonb_build_object(
+        'name', provider.name, 'parent', parent.uuid, 'generation', generation_row.generation,
+        'inventories', coalesce(records.inventories, '{}'), 'usages', coalesce(records.usages, '{}'),
+        'traits', ARRAY(SELECT trait.name
+            FROM provider_traits AS link JOIN traits AS trait ON trait.id = link.trait_id
+            WHERE link.provider_id = p_provider ORDER BY trait.name),
+        'aggregates', ARRAY(SELECT aggregate.uuid
+            FROM provider_aggregates AS link JOIN aggregates AS aggregate ON aggregate.id = link.aggregate_id
+            WHERE link.provider_id = p_provider ORDER BY aggregate.uuid))
+    FROM resource_providers AS provider
+    JOIN provider_generations AS generation_row ON generation_row.provider_id = provider.id
+    LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
+    CROSS JOIN LATERAL (
+        SELECT jsonb_object_agg(class.name, jsonb_build_object(
+                'total', inventory.total, 'reserved', inventory.reserved, 'min_unit', inventory.min_unit,
+                'max_unit', inventory.max_unit, 'step_size', inventory.step_size,
+                'allocation_ratio', inventory.allocation_ratio)) AS inventories,
+            jsonb_object_agg(class.name, inventory.used) AS usages
+        FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE inventory.provider_id = p_provider
+    ) AS records
+    WHERE provider.id = p_provider;
+END
+$$;
+
+--
+-- Name: FUNCTION state_show_provider(p_provider bigint); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.state_show_provider(p_provider bigint) IS 'Returns a provider with its inventories, usages, traits and aggregates, as state_show does; no row: it does not exist.
+
+Locks nothing. Plan: resource_providers_pkey, then ranges of the primary keys of the other tables.';
+
+--
 -- Name: trait_delete(text); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -5162,6 +5784,197 @@ COMMENT ON FUNCTION public.trait_delete(p_name text) IS 'DELETE /traits/{name}.
 
 Raises PL013 (no such trait), PL021 (a standard trait), PL023 (a provider has it). Locks: the trait FOR
 UPDATE; an insertion into provider_traits waits for this lock through its foreign key.';
+
+--
+-- Name: tree_changes(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_changes(p_changes jsonb) RETURNS TABLE(request_position bigint, provider uuid, provider_id bigint, root_id bigint, generation bigint, is_deleted boolean, given bigint, name text, parent uuid, name_differs boolean, parent_differs boolean, inventories jsonb, records jsonb, traits jsonb, aggregates jsonb)
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT /* tree_changes 1/1 */ change.*
+    FROM jsonb_to_recordset(p_changes) AS change (request_position bigint, provider uuid, provider_id bigint,
+        root_id bigint, generation bigint, is_deleted bool, given bigint, name text, parent uuid, name_differs bool,
+        parent_differs bool, inventories jsonb, records jsonb, traits jsonb, aggregates jsonb);
+$$;
+
+--
+-- Name: FUNCTION tree_changes(p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_changes(p_changes jsonb) IS 'Returns the rows of tree_differences that tree_replace passes on as JSON to the functions of its steps.';
+
+--
+-- Name: tree_check(uuid, bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_check(p_root uuid, p_root_id bigint, p_changes jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_root record;
+    v_wrong record;
+BEGIN
+    SELECT /* tree_check 1/7 */ provider.id, provider.root_id INTO v_root FROM resource_providers AS provider
+    WHERE provider.uuid = p_root;
+    IF v_root.id IS DISTINCT FROM p_root_id THEN
+        RAISE EXCEPTION 'provider % was created concurrently', p_root USING ERRCODE = '40001';
+    END IF;
+    IF v_root.id IS NULL AND NOT EXISTS (SELECT /* tree_check 2/7 */ FROM tree_changes(p_changes) AS change
+        WHERE change.provider = p_root AND NOT change.is_deleted) THEN
+        RAISE EXCEPTION 'no resource provider %', p_root USING ERRCODE = 'PL001',
+            DETAIL = json_build_object('provider', p_root);
+    END IF;
+    IF v_root.root_id <> v_root.id THEN
+        RAISE EXCEPTION 'provider % is not a root', p_root USING ERRCODE = 'PL072',
+            DETAIL = json_build_object('provider', p_root, 'root', (SELECT /* tree_check 3/7 */ root.uuid
+                FROM resource_providers AS root WHERE root.id = v_root.root_id));
+    END IF;
+
+    SELECT /* tree_check 4/7 */ change.provider, (SELECT root.uuid FROM resource_providers AS root
+            WHERE root.id = change.root_id) AS root
+    INTO v_wrong FROM tree_changes(p_changes) AS change
+    WHERE change.root_id IS NOT NULL AND change.root_id IS DISTINCT FROM p_root_id
+    ORDER BY change.request_position LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'provider % is in the tree of %', v_wrong.provider, v_wrong.root USING ERRCODE = 'PL073',
+            DETAIL = json_build_object('provider', v_wrong.provider, 'root', v_wrong.root);
+    END IF;
+    SELECT /* tree_check 5/7 */ change.provider, change.parent INTO v_wrong
+    FROM tree_changes(p_changes) AS change
+    LEFT JOIN tree_changes(p_changes) AS named ON named.provider = change.parent
+    WHERE change.parent IS NOT NULL AND CASE
+        WHEN named.provider IS NOT NULL THEN named.is_deleted
+        ELSE (SELECT parent.root_id FROM resource_providers AS parent WHERE parent.uuid = change.parent)
+            IS DISTINCT FROM p_root_id OR p_root_id IS NULL END
+    ORDER BY change.request_position LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'parent % of provider % is not in the tree', v_wrong.parent, v_wrong.provider
+            USING ERRCODE = 'PL074', DETAIL = json_build_object('provider', v_wrong.provider, 'parent', v_wrong.parent);
+    END IF;
+    PERFORM /* tree_check 6/7 */ tree_check_parents(p_changes);
+
+    SELECT /* tree_check 7/7 */ change.provider, change.generation AS actual, change.given INTO v_wrong
+    FROM tree_changes(p_changes) AS change
+    WHERE change.generation IS DISTINCT FROM change.given
+    ORDER BY change.request_position LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'generation of provider % is %, not %', v_wrong.provider, v_wrong.actual, v_wrong.given
+            USING ERRCODE = 'PL002', DETAIL = json_build_object('provider', v_wrong.provider,
+                'actual', v_wrong.actual, 'given', v_wrong.given);
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_check(p_root uuid, p_root_id bigint, p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_check(p_root uuid, p_root_id bigint, p_changes jsonb) IS 'Compares PUT /resource_providers/{uuid}/tree with the tree: its root, its providers, their parents and generations.
+
+p_root_id: the locked provider of the path, null if it did not exist. p_changes: tree_differences under the locks.
+Raises, in this order: PL001 (the provider of the path neither exists nor is named), PL072 (it is not a root), PL073
+(a provider is in another tree), PL074 (a parent is neither named nor in the tree, or is deleted), PL019 (see
+tree_check_parents), PL002 (a generation; null for a provider that does not exist), each for the first provider of the
+request, and 40001 if the provider of the path was created since. Locks nothing.
+Calls: tree_check_parents.';
+
+--
+-- Name: tree_check_parents(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_check_parents(p_changes jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_cycle uuid[];
+BEGIN
+    IF NOT EXISTS (SELECT /* tree_check_parents 1/2 */ FROM tree_changes(p_changes) AS change
+        WHERE change.parent_differs AND change.provider_id IS NOT NULL) THEN
+        RETURN;
+    END IF;
+    WITH /* tree_check_parents 2/2 */ RECURSIVE change AS MATERIALIZED (
+        SELECT named.* FROM tree_changes(p_changes) AS named WHERE NOT named.is_deleted
+    ), walk AS (
+        SELECT moved.request_position, ARRAY[moved.provider] AS path, moved.parent AS ancestor
+        FROM change AS moved WHERE moved.parent_differs AND moved.provider_id IS NOT NULL
+        UNION ALL
+        SELECT walk.request_position, walk.path || walk.ancestor,
+            CASE WHEN named.provider IS NOT NULL THEN named.parent
+                ELSE (SELECT (SELECT above.uuid FROM resource_providers AS above WHERE above.id = provider.parent_id)
+                    FROM resource_providers AS provider WHERE provider.uuid = walk.ancestor) END
+        FROM walk LEFT JOIN change AS named ON named.provider = walk.ancestor
+        WHERE walk.ancestor <> ALL (walk.path)
+    )
+    SELECT walk.path INTO v_cycle FROM walk WHERE walk.ancestor = walk.path[1]
+    ORDER BY walk.request_position LIMIT 1;
+    IF v_cycle IS NOT NULL THEN
+        RAISE EXCEPTION 'providers % are ancestors of each other', v_cycle USING ERRCODE = 'PL019',
+            DETAIL = json_build_object('providers', array_to_string(v_cycle, ', '));
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_check_parents(p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_check_parents(p_changes jsonb) IS 'Rejects new parents that make a parent cycle with providers that the request does not name.
+
+p_changes: see tree_check. The caller has rejected cycles of named providers before. Raises PL019 with the UUIDs of the
+providers of the first cycle. Locks nothing; the caller has locked the root.';
+
+--
+-- Name: tree_check_values(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_check_values(p_changes jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_name text;
+    v_unknown text[];
+BEGIN
+    SELECT /* tree_check_values 1/4 */ named.name INTO v_name
+    FROM (
+        SELECT change.request_position, change.provider, change.name,
+            count(*) OVER (PARTITION BY change.name ORDER BY change.request_position) AS uses
+        FROM tree_changes(p_changes) AS change WHERE change.name_differs
+    ) AS named
+    WHERE named.uses > 1 OR EXISTS (SELECT FROM resource_providers AS other WHERE other.name = named.name)
+    ORDER BY named.request_position LIMIT 1;
+    IF v_name IS NOT NULL THEN
+        RAISE EXCEPTION 'provider name % is taken', v_name USING ERRCODE = 'PL077',
+            DETAIL = json_build_object('name', v_name);
+    END IF;
+    PERFORM /* tree_check_values 2/4 */ resource_class_ids(ARRAY(
+        SELECT record ->> 'class' FROM tree_changes(p_changes) AS change
+        CROSS JOIN jsonb_array_elements(change.inventories) WITH ORDINALITY AS item (record, position)
+        ORDER BY change.request_position, item.position));
+    SELECT /* tree_check_values 3/4 */ array_agg(DISTINCT wanted.name) INTO v_unknown
+    FROM tree_changes(p_changes) AS change CROSS JOIN jsonb_array_elements_text(change.traits) AS wanted (name)
+    WHERE NOT EXISTS (SELECT FROM traits AS trait WHERE trait.name = wanted.name);
+    IF v_unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'no traits %', v_unknown USING ERRCODE = 'PL013',
+            DETAIL = json_build_object('traits', array_to_string(v_unknown, ', '));
+    END IF;
+    PERFORM /* tree_check_values 4/4 */ inventory_check_capacity(change.provider, change.records, 0)
+    FROM (SELECT one.provider, one.records FROM tree_changes(p_changes) AS one
+        WHERE one.records IS NOT NULL ORDER BY one.request_position) AS change;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_check_values(p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_check_values(p_changes jsonb) IS 'Rejects names and inventory records of PUT /resource_providers/{uuid}/tree.
+
+p_changes: see tree_check. Raises, in this order: PL077 (another provider has or gets the name of a new or renamed
+provider; a name is free only if no provider has it before the request), PL004 (unknown class), PL013 (unknown
+traits, all of them), PL006 (a changed record has more reserved than total), each for the first of the request.
+Locks nothing. The write raises 23505 (resource_providers_name_key) for a name that is taken after this check.
+Calls: inventory_check_capacity for each provider with changed records.';
 
 --
 -- Name: tree_class_add(bigint, integer, integer); Type: FUNCTION; Schema: public; Owner: -
@@ -5232,6 +6045,654 @@ Runs after every statement that inserts or deletes inventories, also in bulk. Cl
 and therefore do not run it; provider_reparent, which updates root_id, counts by itself. The caller has
 locked the root FOR NO KEY UPDATE (provider_lock_root), or deletes it. Calls, for deleted rows:
 tree_class_add for each tree and class.';
+
+--
+-- Name: tree_consumer_differences(uuid[], text[], text[], text[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_consumer_differences(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) RETURNS TABLE(request_position bigint, consumer uuid, consumer_id bigint, generation bigint, differs boolean)
+    LANGUAGE sql STABLE
+    AS $$
+    WITH /* tree_consumer_differences 1/1 */ requested AS MATERIALIZED (
+        SELECT item.position, item.uuid, existing.id, existing.generation,
+            existing.project = item.project AND existing.owner = item.owner
+                AND (item.type = '' OR existing.type IS NOT DISTINCT FROM item.type) AS same_owner,
+            (SELECT count(*) FROM allocations AS allocation WHERE allocation.consumer_id = existing.id) AS had
+        FROM unnest(p_consumers, p_projects, p_users, p_types) WITH ORDINALITY
+            AS item (uuid, project, owner, type, position)
+        LEFT JOIN LATERAL (
+            SELECT consumer.id, consumer.generation,
+                (SELECT project.external_id FROM projects AS project WHERE project.id = consumer.project_id) AS project,
+                (SELECT owner.external_id FROM users AS owner WHERE owner.id = consumer.user_id) AS owner,
+                (SELECT type.name FROM consumer_types AS type WHERE type.id = consumer.consumer_type_id) AS type
+            FROM consumers AS consumer WHERE consumer.uuid = item.uuid OFFSET 0
+        ) AS existing ON true
+    ), wanted AS (
+        SELECT item.owner, count(*) AS amounts, count(*) FILTER (WHERE had.used = item.amount) AS same
+        FROM unnest(p_owners, p_providers, p_classes, p_amounts) AS item (owner, provider, class, amount)
+        LEFT JOIN LATERAL (
+            SELECT allocation.used FROM allocations AS allocation
+            WHERE allocation.consumer_id = (SELECT consumer.id FROM consumers AS consumer
+                WHERE consumer.uuid = p_consumers[item.owner])
+              AND allocation.provider_id = (SELECT provider.id FROM resource_providers AS provider
+                WHERE provider.uuid = item.provider)
+              AND allocation.class_id = (SELECT class.id FROM resource_classes AS class WHERE class.name = item.class)
+            OFFSET 0
+        ) AS had ON true
+        GROUP BY item.owner
+    )
+    SELECT requested.position, requested.uuid, requested.id, requested.generation,
+        CASE WHEN requested.id IS NULL THEN wanted.owner IS NOT NULL
+            ELSE NOT requested.same_owner OR requested.had <> coalesce(wanted.amounts, 0)
+                OR coalesce(wanted.amounts, 0) <> coalesce(wanted.same, 0) END
+    FROM requested LEFT JOIN wanted ON wanted.owner = requested.position
+    ORDER BY requested.position;
+$$;
+
+--
+-- Name: FUNCTION tree_consumer_differences(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_consumer_differences(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'Returns a row for each consumer of PUT /resource_providers/{uuid}/tree, and whether it differs from the request.
+
+Arguments as in allocation_replace. consumer_id and generation are null for a consumer that does not exist; it
+differs if the request has allocations of it. Locks nothing.
+Plan: keys, and the range of each consumer in allocations_pkey.';
+
+--
+-- Name: tree_delete(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_delete(p_changes jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_ids bigint[];
+    v_uuids uuid[];
+    v_rules record;
+BEGIN
+    SELECT /* tree_delete 1/3 */ array_agg(change.provider_id ORDER BY change.request_position),
+        array_agg(change.provider ORDER BY change.request_position)
+    INTO v_ids, v_uuids
+    FROM tree_changes(p_changes) AS change WHERE change.is_deleted AND change.provider_id IS NOT NULL;
+    SELECT /* tree_delete 2/3 */
+        min(deleted.position) FILTER (WHERE EXISTS (SELECT FROM allocations AS allocation
+            WHERE allocation.provider_id = deleted.id)) AS in_use,
+        min(deleted.position) FILTER (WHERE EXISTS (SELECT FROM resource_providers AS child
+            WHERE child.parent_id = deleted.id AND child.id <> ALL (v_ids))) AS parent
+    INTO v_rules FROM unnest(v_ids) WITH ORDINALITY AS deleted (id, position);
+    IF v_rules.in_use IS NOT NULL OR v_rules.parent IS NOT NULL THEN
+        RAISE EXCEPTION 'provider % cannot be deleted', v_uuids[coalesce(v_rules.in_use, v_rules.parent)]
+            USING ERRCODE = CASE WHEN v_rules.in_use IS NULL THEN 'PL014' ELSE 'PL015' END,
+            DETAIL = json_build_object('provider', v_uuids[coalesce(v_rules.in_use, v_rules.parent)]);
+    END IF;
+
+    -- One statement: the triggers that copy traits and aggregates find no row to write.
+    WITH /* tree_delete 3/3 */ inventory AS (
+        DELETE FROM inventories WHERE provider_id = ANY (v_ids)
+    ), trait AS (
+        DELETE FROM provider_traits WHERE provider_id = ANY (v_ids)
+    ), aggregate AS (
+        DELETE FROM provider_aggregates WHERE provider_id = ANY (v_ids)
+    ), generation AS (
+        DELETE FROM provider_generations WHERE provider_id = ANY (v_ids)
+    )
+    DELETE FROM resource_providers WHERE id = ANY (v_ids);
+END
+$$;
+
+--
+-- Name: FUNCTION tree_delete(p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_delete(p_changes jsonb) IS 'Deletes the providers that PUT /resource_providers/{uuid}/tree lists for deletion, with their inventories, traits and
+aggregate memberships.
+
+p_changes: see tree_check. Raises, each for the first of the request, PL015 (has allocations), then PL014 (has children
+that are not deleted). The caller has locked the rows FOR UPDATE, their generations and the root.';
+
+--
+-- Name: tree_differences(jsonb, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_differences(p_providers jsonb, p_deleted jsonb) RETURNS TABLE(request_position bigint, provider uuid, provider_id bigint, root_id bigint, generation bigint, is_deleted boolean, given bigint, name text, parent uuid, name_differs boolean, parent_differs boolean, inventories jsonb, records jsonb, traits jsonb, aggregates jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* tree_differences 1/1 */ item.position, item.uuid, existing.id, existing.root_id, existing.generation,
+        false, item.generation, item.name, item.parent,
+        item.name IS DISTINCT FROM existing.name, item.parent IS DISTINCT FROM existing.parent,
+        CASE WHEN changed.records IS NOT NULL THEN item.inventories END, changed.records,
+        CASE WHEN item.traits IS NOT NULL AND coalesce(existing.trait_ids, '{}') <> ARRAY(
+            SELECT DISTINCT (SELECT trait.id FROM traits AS trait WHERE trait.name = wanted.name) AS id
+            FROM jsonb_array_elements_text(item.traits) AS wanted (name) ORDER BY id) THEN item.traits END,
+        CASE WHEN item.aggregates IS NOT NULL AND coalesce(existing.aggregate_ids, '{}') <> ARRAY(
+            SELECT DISTINCT (SELECT aggregate.id FROM aggregates AS aggregate
+                WHERE aggregate.uuid = wanted.uuid::uuid) AS id
+            FROM jsonb_array_elements_text(item.aggregates) AS wanted (uuid) ORDER BY id) THEN item.aggregates END
+    FROM ROWS FROM (jsonb_to_recordset(p_providers) AS (uuid uuid, name text, parent uuid, generation bigint,
+            inventories jsonb, traits jsonb, aggregates jsonb)) WITH ORDINALITY
+        AS item (uuid, name, parent, generation, inventories, traits, aggregates, position)
+    LEFT JOIN LATERAL (
+        SELECT provider.id, provider.root_id, provider.name, provider.trait_ids, provider.aggregate_ids,
+            (SELECT parent.uuid FROM resource_providers AS parent WHERE parent.id = provider.parent_id) AS parent,
+            (SELECT generation_row.generation FROM provider_generations AS generation_row
+                WHERE generation_row.provider_id = provider.id) AS generation
+        FROM resource_providers AS provider WHERE provider.uuid = item.uuid OFFSET 0
+    ) AS existing ON true
+    CROSS JOIN LATERAL (SELECT inventory_changes(existing.id, item.inventories) AS records OFFSET 0) AS changed
+    UNION ALL
+    SELECT 2147483648 + item.position, item.uuid, existing.id, existing.root_id, existing.generation,
+        true, item.generation, NULL, NULL, false, false, NULL, NULL, NULL, NULL
+    FROM ROWS FROM (jsonb_to_recordset(p_deleted) AS (uuid uuid, generation bigint)) WITH ORDINALITY
+        AS item (uuid, generation, position)
+    LEFT JOIN LATERAL (
+        SELECT provider.id, provider.root_id,
+            (SELECT generation_row.generation FROM provider_generations AS generation_row
+                WHERE generation_row.provider_id = provider.id) AS generation
+        FROM resource_providers AS provider WHERE provider.uuid = item.uuid OFFSET 0
+    ) AS existing ON true
+    ORDER BY 1;
+$$;
+
+--
+-- Name: FUNCTION tree_differences(p_providers jsonb, p_deleted jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_differences(p_providers jsonb, p_deleted jsonb) IS 'Returns a row for each provider of PUT /resource_providers/{uuid}/tree: what is there, and what differs from the request.
+
+p_providers: JSON array of {uuid, name, parent, generation, inventories, traits, aggregates}; inventories are records
+as in inventory_write, the last three are null or missing if they stay as they are. p_deleted: JSON array of {uuid,
+generation}. provider_id, root_id and generation are null for a provider that does not exist. inventories, traits and
+aggregates are the requested ones, records the changed records (see inventory_changes); each is null if nothing
+differs. Traits and aggregates that do not exist differ. Locks nothing.
+Plan: keys, and the range of each provider in inventories_pkey.
+Calls: inventory_changes for each provider.';
+
+--
+-- Name: tree_differs(jsonb, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_differs(p_changes jsonb, p_consumers jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT /* tree_differs 1/1 */ EXISTS (
+        SELECT FROM tree_changes(p_changes) AS change
+        WHERE CASE WHEN change.is_deleted THEN change.provider_id IS NOT NULL
+            ELSE change.provider_id IS NULL OR change.name_differs OR change.parent_differs
+                OR change.records IS NOT NULL OR change.traits IS NOT NULL OR change.aggregates IS NOT NULL END
+    ) OR EXISTS (SELECT FROM jsonb_to_recordset(p_consumers) AS consumer (differs bool) WHERE consumer.differs);
+$$;
+
+--
+-- Name: FUNCTION tree_differs(p_changes jsonb, p_consumers jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_differs(p_changes jsonb, p_consumers jsonb) IS 'Reports whether PUT /resource_providers/{uuid}/tree changes anything.
+
+p_changes, p_consumers: rows of tree_differences and tree_consumer_differences as JSON. Locks nothing.';
+
+--
+-- Name: tree_ensure_names(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_ensure_names(p_providers jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $_$
+BEGIN
+    INSERT /* tree_ensure_names 1/3 */ INTO resource_classes (name)
+    SELECT DISTINCT wanted.record ->> 'class' AS name
+    FROM jsonb_to_recordset(p_providers) AS item (inventories jsonb)
+    CROSS JOIN jsonb_array_elements(item.inventories) AS wanted (record)
+    WHERE wanted.record ->> 'class' ~ '^CUSTOM_[A-Z0-9_]+$' AND length(wanted.record ->> 'class') <= 255
+      AND NOT EXISTS (SELECT FROM resource_classes AS existing WHERE existing.name = wanted.record ->> 'class')
+    ORDER BY name ON CONFLICT DO NOTHING;
+    INSERT /* tree_ensure_names 2/3 */ INTO traits (name)
+    SELECT DISTINCT wanted.name
+    FROM jsonb_to_recordset(p_providers) AS item (traits jsonb)
+    CROSS JOIN jsonb_array_elements_text(item.traits) AS wanted (name)
+    WHERE wanted.name ~ '^CUSTOM_[A-Z0-9_]+$' AND length(wanted.name) <= 255
+      AND NOT EXISTS (SELECT FROM traits AS existing WHERE existing.name = wanted.name)
+    ORDER BY wanted.name ON CONFLICT DO NOTHING;
+    INSERT /* tree_ensure_names 3/3 */ INTO aggregates (uuid)
+    SELECT DISTINCT wanted.uuid::uuid AS uuid
+    FROM jsonb_to_recordset(p_providers) AS item (aggregates jsonb)
+    CROSS JOIN jsonb_array_elements_text(item.aggregates) AS wanted (uuid)
+    WHERE NOT EXISTS (SELECT FROM aggregates AS existing WHERE existing.uuid = wanted.uuid::uuid)
+    ORDER BY uuid ON CONFLICT DO NOTHING;
+END
+$_$;
+
+--
+-- Name: FUNCTION tree_ensure_names(p_providers jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_ensure_names(p_providers jsonb) IS 'Inserts the custom resource classes, custom traits and aggregates of PUT /resource_providers/{uuid}/tree that do not
+exist yet.
+
+p_providers: see tree_differences. If the request fails later, the transaction rolls the rows back. Other unknown
+names are left to tree_check_values. Concurrent requests that insert the same names wait for each other.
+Locks: the new rows: classes, then traits by name, then aggregates by UUID.';
+
+--
+-- Name: tree_lock(uuid, jsonb, bigint[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_lock(p_root uuid, p_changes jsonb, p_consumers bigint[], p_providers uuid[], OUT root_id bigint, OUT locked bigint[]) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_root bigint;
+    v_row record;
+BEGIN
+    locked := '{}'::bigint[];
+    SELECT /* tree_lock 1/10 */ provider.id INTO v_root FROM resource_providers AS provider WHERE provider.uuid = p_root;
+    -- Lock a root that is deleted FOR UPDATE at once (provider_delete_checked explains why).
+    IF EXISTS (SELECT /* tree_lock 2/10 */ FROM tree_changes(p_changes) AS change
+        WHERE change.provider = p_root AND change.is_deleted) THEN
+        PERFORM /* tree_lock 3/10 */ FROM resource_providers AS root WHERE root.id = v_root FOR UPDATE;
+    ELSE
+        PERFORM /* tree_lock 4/10 */ FROM resource_providers AS root WHERE root.id = v_root FOR NO KEY UPDATE;
+    END IF;
+    SELECT /* tree_lock 5/10 */ root.id INTO root_id FROM resource_providers AS root WHERE root.id = v_root;
+    IF EXISTS (SELECT /* tree_lock 6/10 */ FROM resource_providers AS root
+        WHERE root.id = v_root AND root.root_id <> root.id) THEN
+        RETURN;
+    END IF;
+    FOR v_row IN
+        SELECT /* tree_lock 7/10 */ existing.id, max(named.strength) AS strength
+        FROM (
+            SELECT change.provider AS uuid, CASE WHEN change.is_deleted THEN 3 ELSE 2 END AS strength
+            FROM tree_changes(p_changes) AS change
+            UNION ALL
+            SELECT change.parent, 1 FROM tree_changes(p_changes) AS change WHERE change.parent IS NOT NULL
+        ) AS named
+        CROSS JOIN LATERAL (
+            SELECT provider.id, provider.root_id FROM resource_providers AS provider
+            WHERE provider.uuid = named.uuid OFFSET 0
+        ) AS existing
+        WHERE existing.root_id = v_root
+        GROUP BY existing.id ORDER BY existing.id
+    LOOP
+        PERFORM /* tree_lock 8/10 */ tree_lock_provider(v_row.id, v_row.strength);
+        locked := locked || v_row.id;
+    END LOOP;
+    locked := locked || ARRAY(SELECT /* tree_lock 9/10 */ (SELECT provider.id FROM resource_providers AS provider
+        WHERE provider.uuid = named.uuid) FROM unnest(p_providers) AS named (uuid));
+    PERFORM /* tree_lock 10/10 */ allocation_lock_providers(p_consumers, locked);
+END
+$$;
+
+--
+-- Name: FUNCTION tree_lock(p_root uuid, p_changes jsonb, p_consumers bigint[], p_providers uuid[], OUT root_id bigint, OUT locked bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_lock(p_root uuid, p_changes jsonb, p_consumers bigint[], p_providers uuid[], OUT root_id bigint, OUT locked bigint[]) IS 'Locks the rows that tree_replace writes, except names and consumers, which the caller has locked.
+
+p_changes: tree_differences before the locks; p_consumers: the locked consumers; p_providers: the providers of the
+requested allocations. Returns the id of the provider of the path, null if it does not exist, and the providers whose
+generations are locked. If the provider of the path is not a root, it locks nothing more.
+Locks: the root FOR NO KEY UPDATE, as provider_lock_root does, or FOR UPDATE if the request deletes it; then in the
+order of their ids the rows of the tree''s named providers FOR NO KEY UPDATE, of those to delete FOR UPDATE, of other
+requested parents FOR KEY SHARE; then the generations of these and of all providers with new or present allocations
+of the consumers. The lock of the root keeps providers from entering and leaving the tree.
+Calls: allocation_lock_providers.';
+
+--
+-- Name: tree_lock_provider(bigint, integer); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_lock_provider(p_provider_id bigint, p_strength integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF p_strength = 1 THEN
+        PERFORM /* tree_lock_provider 1/3 */ FROM resource_providers AS provider
+        WHERE provider.id = p_provider_id FOR KEY SHARE;
+    ELSIF p_strength = 2 THEN
+        PERFORM /* tree_lock_provider 2/3 */ FROM resource_providers AS provider
+        WHERE provider.id = p_provider_id FOR NO KEY UPDATE;
+    ELSE
+        PERFORM /* tree_lock_provider 3/3 */ FROM resource_providers AS provider
+        WHERE provider.id = p_provider_id FOR UPDATE;
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_lock_provider(p_provider_id bigint, p_strength integer); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_lock_provider(p_provider_id bigint, p_strength integer) IS 'Locks the row of a provider: p_strength 1 FOR KEY SHARE (a parent), 2 FOR NO KEY UPDATE, 3 FOR UPDATE (to delete it).
+
+The caller has locked the root of its tree.';
+
+--
+-- Name: tree_parts(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_parts(p_changes jsonb) RETURNS TABLE(provider uuid, provider_id bigint, inventories jsonb, records jsonb, traits jsonb, aggregates jsonb)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT /* tree_parts 1/1 */ change.provider, coalesce(change.provider_id, (SELECT made.id
+            FROM resource_providers AS made WHERE made.uuid = change.provider)),
+        change.inventories, change.records, change.traits, change.aggregates
+    FROM tree_changes(p_changes) AS change
+    WHERE change.records IS NOT NULL OR change.traits IS NOT NULL OR change.aggregates IS NOT NULL
+    ORDER BY change.request_position;
+$$;
+
+--
+-- Name: FUNCTION tree_parts(p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_parts(p_changes jsonb) IS 'Returns the providers of PUT /resource_providers/{uuid}/tree whose inventories, traits or aggregates change, with their
+ids, also of those that the request creates, in the order of the request.
+
+p_changes: see tree_check. Plan: resource_providers_uuid_key for each new provider.';
+
+--
+-- Name: tree_replace(uuid, jsonb, jsonb, uuid[], text[], text[], text[], bigint[], boolean[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_replace(p_root uuid, p_providers jsonb, p_deleted jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generations bigint[], p_unseen boolean[], p_owners integer[], p_allocated uuid[], p_classes text[], p_amounts bigint[]) RETURNS jsonb
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_changes jsonb;
+    v_consumers jsonb;
+    v_locked record;
+    v_tree record;
+    v_usages bigint[];
+BEGIN
+    v_changes := (SELECT /* tree_replace 1/9 */ coalesce(jsonb_agg(to_jsonb(difference) ORDER BY difference.request_position), '[]')
+        FROM tree_differences(p_providers, p_deleted) AS difference);
+    v_consumers := (SELECT /* tree_replace 2/9 */ coalesce(jsonb_agg(to_jsonb(difference) ORDER BY difference.request_position), '[]')
+        FROM tree_consumer_differences(p_consumers, p_projects, p_users, p_types, p_owners, p_allocated, p_classes,
+            p_amounts) AS difference);
+    IF NOT tree_differs(v_changes, v_consumers) THEN
+        RETURN tree_show(v_changes, v_consumers, '{}');
+    END IF;
+
+    PERFORM /* tree_replace 3/9 */ tree_ensure_names(p_providers);
+    v_locked := consumer_lock(p_consumers, p_projects, p_users, p_types, p_unseen);
+    v_tree := tree_lock(p_root, v_changes, v_locked.ids, p_allocated);
+    v_changes := (SELECT /* tree_replace 4/9 */ coalesce(jsonb_agg(to_jsonb(difference) ORDER BY difference.request_position), '[]')
+        FROM tree_differences(p_providers, p_deleted) AS difference);
+    -- consumer_lock has inserted the new consumers, so they are difference now.
+    v_consumers := (SELECT /* tree_replace 5/9 */ coalesce(jsonb_agg(jsonb_build_object('request_position', difference.request_position,
+            'consumer', difference.consumer, 'differs', difference.differs, 'consumer_id',
+            CASE WHEN v_locked.generations[difference.request_position] >= 0 THEN difference.consumer_id END)
+            ORDER BY difference.request_position), '[]')
+        FROM tree_consumer_differences(p_consumers, p_projects, p_users, p_types, p_owners, p_allocated, p_classes,
+            p_amounts) AS difference);
+    IF NOT tree_differs(v_changes, v_consumers) THEN
+        RAISE EXCEPTION 'the tree of % was changed concurrently', p_root USING ERRCODE = '40001';
+    END IF;
+    PERFORM /* tree_replace 6/9 */ tree_check(p_root, v_tree.root_id, v_changes);
+    PERFORM /* tree_replace 7/9 */ consumer_check_generation(p_consumers, v_locked.generations, p_generations, p_unseen);
+    PERFORM /* tree_replace 8/9 */ tree_check_values(v_changes);
+    v_usages := tree_write(p_root, v_tree.root_id, v_tree.locked, v_changes, v_locked.ids,
+        p_owners, p_allocated, p_classes, p_amounts);
+    PERFORM /* tree_replace 9/9 */ consumer_write_changes(v_locked.ids, v_locked.projects, v_locked.users, v_locked.types,
+        ARRAY(SELECT was.differs AND was.consumer_id IS NOT NULL
+            FROM jsonb_to_recordset(v_consumers) AS was (request_position bigint, consumer_id bigint, differs bool)
+            ORDER BY was.request_position));
+    RETURN tree_show(v_changes, v_consumers, v_usages);
+END
+$$;
+
+--
+-- Name: FUNCTION tree_replace(p_root uuid, p_providers jsonb, p_deleted jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generations bigint[], p_unseen boolean[], p_owners integer[], p_allocated uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_replace(p_root uuid, p_providers jsonb, p_deleted jsonb, p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generations bigint[], p_unseen boolean[], p_owners integer[], p_allocated uuid[], p_classes text[], p_amounts bigint[]) IS 'PUT /resource_providers/{uuid}/tree: creates, changes and deletes providers of one tree, and sets allocations of consumers.
+
+p_root: the provider of the path. p_providers, p_deleted: see tree_differences; the caller has checked that no provider
+is named twice, that only the root has no parent, and that the named parents make no cycle. The other arguments are
+those of allocation_replace. If nothing differs it returns before it takes a lock. Otherwise it takes all locks,
+determines the differences again, checks all generations, and writes only what differs. Each provider whose inventories,
+traits, aggregates or allocations change gets the next generation, once.
+Returns what tree_show describes.
+Raises, in this order: see tree_check; PL003 (consumer generation); see tree_check_values; PL009, PL004 (see
+allocation_resolve); PL010, PL011, PL012 (see allocation_raise_error); PL005 (a dropped inventory is in use); see
+tree_delete; 23505 (resource_providers_name_key), if a name was taken concurrently; 40001, also if another request made
+the same changes while this one waited.
+Locks: new classes, traits, aggregates, projects, users and types; consumers; then see tree_lock. Idempotent.
+Calls: tree_differences, tree_consumer_differences, tree_differs, tree_ensure_names, consumer_lock, tree_lock, tree_check,
+consumer_check_generation, tree_check_values, tree_write, consumer_write_changes, tree_show.';
+
+--
+-- Name: tree_show(jsonb, jsonb, bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_show(p_changes jsonb, p_consumers jsonb, p_usages bigint[]) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+    WITH /* tree_show 1/1 */ usage AS MATERIALIZED (
+        SELECT DISTINCT used.id FROM unnest(p_usages) AS used (id)
+    ), found AS MATERIALIZED (
+        SELECT change.*, existing.id AS id_now, existing.generation AS generation_now
+        FROM tree_changes(p_changes) AS change
+        LEFT JOIN LATERAL (
+            SELECT provider.id, (SELECT generation_row.generation FROM provider_generations AS generation_row
+                WHERE generation_row.provider_id = provider.id) AS generation
+            FROM resource_providers AS provider WHERE provider.uuid = change.provider OFFSET 0
+        ) AS existing ON true
+    ), shown AS (
+        SELECT found.request_position AS position, found.provider, found.generation_now AS generation,
+            CASE WHEN found.is_deleted THEN CASE WHEN found.provider_id IS NULL THEN 'unchanged' ELSE 'deleted' END
+                WHEN found.provider_id IS NULL THEN 'created' END AS change,
+            array_remove(ARRAY[
+                CASE WHEN found.name_differs THEN 'name' END, CASE WHEN found.parent_differs THEN 'parent' END,
+                CASE WHEN found.records IS NOT NULL THEN 'inventories' END,
+                CASE WHEN found.traits IS NOT NULL THEN 'traits' END,
+                CASE WHEN found.aggregates IS NOT NULL THEN 'aggregates' END,
+                CASE WHEN usage.id IS NOT NULL THEN 'usages' END], NULL) AS changed
+        FROM found LEFT JOIN usage ON usage.id = found.id_now
+        UNION ALL
+        SELECT 4294967296 + usage.id, provider.uuid, provider.generation, NULL, '{usages}'
+        FROM usage
+        CROSS JOIN LATERAL (
+            SELECT other.uuid, (SELECT generation_row.generation FROM provider_generations AS generation_row
+                WHERE generation_row.provider_id = other.id) AS generation
+            FROM resource_providers AS other WHERE other.id = usage.id OFFSET 0
+        ) AS provider
+        WHERE NOT EXISTS (SELECT FROM found WHERE found.id_now = usage.id)
+    ), consumer AS (
+        SELECT was.*, (SELECT now.generation FROM consumers AS now WHERE now.uuid = was.consumer) AS generation_now
+        FROM jsonb_to_recordset(p_consumers) AS was (request_position bigint, consumer uuid, consumer_id bigint,
+            differs bool)
+    )
+    SELECT jsonb_build_object(
+        'providers', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('provider', shown.provider,
+                'change', coalesce(shown.change, CASE WHEN shown.changed = '{}' THEN 'unchanged' ELSE 'updated' END),
+                'changed', CASE WHEN shown.change IS NULL AND shown.changed <> '{}' THEN to_jsonb(shown.changed) END,
+                'generation', shown.generation)) ORDER BY shown.position), '[]') FROM shown),
+        'consumers', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('consumer', consumer.consumer,
+                'change', CASE WHEN NOT consumer.differs THEN 'unchanged' WHEN consumer.consumer_id IS NULL THEN 'created'
+                    WHEN consumer.generation_now IS NULL THEN 'deleted' ELSE 'updated' END,
+                'consumer_generation', consumer.generation_now)) ORDER BY consumer.request_position), '[]')
+            FROM consumer));
+$$;
+
+--
+-- Name: FUNCTION tree_show(p_changes jsonb, p_consumers jsonb, p_usages bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_show(p_changes jsonb, p_consumers jsonb, p_usages bigint[]) IS 'Returns the result of PUT /resource_providers/{uuid}/tree: {providers, consumers}, arrays of what became of each.
+
+A provider has provider, change (created, updated, unchanged or deleted), changed (the parts of an updated one) and
+generation; a consumer has consumer, change and consumer_generation. A generation is missing for what does not exist
+afterwards. p_changes, p_consumers: the differences before the writes; p_usages: the providers on which allocations
+change, also those that the request does not name. Locks nothing.
+Plan: keys.';
+
+--
+-- Name: tree_write(uuid, bigint, bigint[], jsonb, bigint[], integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_write(p_root uuid, p_root_id bigint, p_locked bigint[], p_changes jsonb, p_consumers bigint[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_root bigint := tree_write_providers(p_root, p_root_id, p_changes);
+    v_parts record;
+    v_named record;
+    v_allocations record;
+    v_bumped bigint[] := '{}'::bigint[];
+BEGIN
+    FOR v_parts IN SELECT /* tree_write 1/10 */ * FROM tree_parts(p_changes) LOOP
+        v_bumped := v_bumped || v_parts.provider_id;
+        IF v_parts.records <> '[]' THEN
+            PERFORM /* tree_write 2/10 */ inventory_write(v_parts.provider_id, v_root, v_parts.records);
+        END IF;
+        PERFORM /* tree_write 3/10 */ tree_write_sets(v_parts.provider_id, v_root, v_parts.traits, v_parts.aggregates);
+    END LOOP;
+    v_named := allocation_resolve(p_providers, p_classes);
+    IF EXISTS (
+        SELECT /* tree_write 4/10 */ unnest(v_named.providers) EXCEPT SELECT unnest(p_locked)
+        EXCEPT SELECT made.id FROM tree_changes(p_changes) AS change
+            JOIN resource_providers AS made ON made.uuid = change.provider WHERE change.provider_id IS NULL
+    ) THEN
+        RAISE EXCEPTION 'a provider of the request was created concurrently' USING ERRCODE = '40001';
+    END IF;
+    v_allocations := allocation_differences(p_consumers, p_owners, v_named.providers, v_named.classes, p_amounts);
+    PERFORM /* tree_write 5/10 */ allocation_write_changes(v_allocations.consumers, v_allocations.providers, v_allocations.classes,
+        v_allocations.amounts, v_allocations.previous);
+    FOR v_parts IN SELECT /* tree_write 6/10 */ * FROM tree_parts(p_changes) AS part WHERE part.inventories IS NOT NULL LOOP
+        PERFORM /* tree_write 7/10 */ inventory_delete_except(v_parts.provider, v_parts.provider_id, inventory_names(v_parts.inventories));
+    END LOOP;
+    IF EXISTS (SELECT /* tree_write 8/10 */ FROM tree_changes(p_changes) AS change WHERE change.is_deleted AND change.provider_id IS NOT NULL) THEN
+        PERFORM /* tree_write 9/10 */ tree_delete(p_changes);
+    END IF;
+    UPDATE /* tree_write 10/10 */ provider_generations SET generation = generation + 1, updated_at = now()
+    WHERE provider_id = ANY (v_bumped || v_allocations.providers);
+    RETURN v_allocations.providers;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_write(p_root uuid, p_root_id bigint, p_locked bigint[], p_changes jsonb, p_consumers bigint[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_write(p_root uuid, p_root_id bigint, p_locked bigint[], p_changes jsonb, p_consumers bigint[], p_owners integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'Writes the differences of PUT /resource_providers/{uuid}/tree: providers, the union of old and new inventories, the
+allocations, traits and aggregates; then drops inventories and deletes providers.
+
+p_root_id, p_locked: what tree_lock returned; p_changes: see tree_check; p_consumers: ids; the other arrays are those of
+allocation_replace. Returns the providers on which allocations change.
+Raises what tree_replace lists from PL009 on, and 40001 if a provider of an allocation was created concurrently.
+Locks: nothing more, except new rows.
+Calls: tree_write_providers, allocation_resolve, allocation_differences, allocation_write_changes, tree_delete; for each
+provider with changes inventory_write, tree_write_sets and inventory_delete_except.';
+
+--
+-- Name: tree_write_providers(uuid, bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_write_providers(p_root uuid, p_root_id bigint, p_changes jsonb) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_made uuid[];
+    v_ids bigint[];
+    v_written bigint;
+    v_root bigint;
+    v_change record;
+BEGIN
+    SELECT /* tree_write_providers 1/6 */ array_agg(new.provider ORDER BY new.request_position),
+        array_agg(nextval(pg_get_serial_sequence('resource_providers', 'id')) ORDER BY new.request_position)
+    INTO v_made, v_ids
+    FROM tree_changes(p_changes) AS new WHERE new.provider_id IS NULL AND NOT new.is_deleted;
+    v_root := coalesce(p_root_id, v_ids[array_position(v_made, p_root)]);
+    WITH /* tree_write_providers 2/6 */ made AS MATERIALIZED (
+        SELECT new.id, new.uuid, change.name, change.parent
+        FROM unnest(v_made, v_ids) AS new (uuid, id) JOIN tree_changes(p_changes) AS change ON change.provider = new.uuid
+    )
+    INSERT INTO resource_providers (id, uuid, name, parent_id, root_id) OVERRIDING SYSTEM VALUE
+    SELECT made.id, made.uuid, made.name, coalesce(parent.id, (SELECT existing.id FROM resource_providers AS existing
+        WHERE existing.uuid = made.parent)), v_root
+    FROM made LEFT JOIN made AS parent ON parent.uuid = made.parent
+    ORDER BY made.uuid ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS v_written = ROW_COUNT;
+    IF v_written < cardinality(v_made) THEN
+        RAISE EXCEPTION 'providers were created concurrently' USING ERRCODE = '40001';
+    END IF;
+    -- As in provider_create, a new root has an updated_at.
+    INSERT /* tree_write_providers 3/6 */ INTO provider_generations (provider_id, updated_at)
+    SELECT new.id, CASE WHEN new.id = v_root THEN now() END FROM unnest(v_ids) AS new (id);
+
+    FOR v_change IN
+        SELECT /* tree_write_providers 4/6 */ change.provider_id, change.name, (SELECT parent.id
+            FROM resource_providers AS parent WHERE parent.uuid = change.parent) AS parent_id
+        FROM tree_changes(p_changes) AS change
+        WHERE change.provider_id IS NOT NULL AND (change.name_differs OR change.parent_differs)
+        ORDER BY change.provider_id
+    LOOP
+        UPDATE /* tree_write_providers 5/6 */ resource_providers SET name = v_change.name, parent_id = v_change.parent_id
+        WHERE id = v_change.provider_id;
+        UPDATE /* tree_write_providers 6/6 */ provider_generations SET updated_at = now()
+        WHERE provider_id = v_change.provider_id;
+    END LOOP;
+    RETURN v_root;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_write_providers(p_root uuid, p_root_id bigint, p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_write_providers(p_root uuid, p_root_id bigint, p_changes jsonb) IS 'Creates, renames and re-parents the providers of PUT /resource_providers/{uuid}/tree. Returns the id of the root.
+
+p_root_id null: the root is created. p_changes: see tree_check. All providers are created in one statement in the order
+of their UUIDs, so that of two requests that create the same tree one waits before its first row.
+Raises 40001 if a UUID or name was taken since tree_check_values, and 23505 (resource_providers_name_key) if a new
+name of an existing provider was. Locks: new rows; the caller has locked the others.';
+
+--
+-- Name: tree_write_sets(bigint, bigint, jsonb, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_write_sets(p_provider_id bigint, p_root_id bigint, p_traits jsonb, p_aggregates jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_wanted int[];
+BEGIN
+    IF p_traits IS NOT NULL THEN
+        v_wanted := ARRAY(SELECT /* tree_write_sets 1/4 */ DISTINCT coalesce((SELECT trait.id FROM traits AS trait
+            WHERE trait.name = wanted.name), -1) FROM jsonb_array_elements_text(p_traits) AS wanted (name));
+        -- One statement, so that the provider's row is written once (provider_traits_denormalize).
+        WITH /* tree_write_sets 2/4 */ deleted AS (
+            DELETE FROM provider_traits AS existing
+            WHERE existing.provider_id = p_provider_id AND existing.trait_id <> ALL (v_wanted)
+        )
+        INSERT INTO provider_traits (provider_id, trait_id, root_id)
+        SELECT p_provider_id, wanted.id, p_root_id FROM unnest(v_wanted) AS wanted (id) ORDER BY wanted.id
+        ON CONFLICT DO NOTHING;
+    END IF;
+    IF p_aggregates IS NOT NULL THEN
+        v_wanted := ARRAY(SELECT /* tree_write_sets 3/4 */ DISTINCT coalesce((SELECT aggregate.id
+            FROM aggregates AS aggregate WHERE aggregate.uuid = wanted.uuid::uuid), -1)
+            FROM jsonb_array_elements_text(p_aggregates) AS wanted (uuid));
+        WITH /* tree_write_sets 4/4 */ deleted AS (
+            DELETE FROM provider_aggregates AS existing
+            WHERE existing.provider_id = p_provider_id AND existing.aggregate_id <> ALL (v_wanted)
+        )
+        INSERT INTO provider_aggregates (provider_id, aggregate_id, root_id)
+        SELECT p_provider_id, wanted.id, p_root_id FROM unnest(v_wanted) AS wanted (id) ORDER BY wanted.id
+        ON CONFLICT DO NOTHING;
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION tree_write_sets(p_provider_id bigint, p_root_id bigint, p_traits jsonb, p_aggregates jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_write_sets(p_provider_id bigint, p_root_id bigint, p_traits jsonb, p_aggregates jsonb) IS 'Replaces the traits and aggregates of a provider for PUT /resource_providers/{uuid}/tree; null: they stay as they are.
+
+p_traits: JSON array of names; p_aggregates: JSON array of UUIDs; all of them existed when the caller looked. A name that
+was deleted since violates the foreign key (23503), and the store retries the write. The caller has locked the provider.';
 
 --
 -- Name: gcd_of(bigint); Type: AGGREGATE; Schema: public; Owner: -

@@ -158,6 +158,8 @@ WITH conditions AS MATERIALIZED (
     WHERE (cardinality($14::int[]) + cardinality($15::int[]) = 0 OR (
         SELECT root.trait_ids @> $14::int[] AND NOT root.trait_ids && $15::int[]
         FROM resource_providers AS root WHERE root.id = found.root_id))
+      AND (cardinality($16::uuid[]) = 0 OR found.root_id NOT IN (
+        SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = ANY($16::uuid[])))
 )
 SELECT
     NULL::bigint AS id,
@@ -209,6 +211,7 @@ type CandidatePageParams struct {
 	ClassID       int32
 	RootRequired  []int32
 	RootForbidden []int32
+	NotInTree     []uuid.UUID
 }
 
 type CandidatePageRow struct {
@@ -233,7 +236,7 @@ type CandidatePageRow struct {
 //	a provider    has a uuid; bits are the conditions that it meets
 //	an inventory  has a class_id; id is its provider, bits the amount that fits in it; one row for each of several amounts
 //
-// Trees whose root lacks root_required or has root_forbidden are in the list only.
+// Trees whose root lacks root_required or has root_forbidden, and those of the providers not_in_tree, are in the list only.
 // Called by Search.List, outside of a transaction if one page has all candidates, and for provider summaries. If any
 // provider shares, if the query has same_subtree, or for other leads, CandidatePageGeneral takes over.
 //
@@ -274,6 +277,7 @@ func (q *Queries) CandidatePage(ctx context.Context, db DBTX, arg CandidatePageP
 		arg.ClassID,
 		arg.RootRequired,
 		arg.RootForbidden,
+		arg.NotInTree,
 	)
 	if err != nil {
 		return nil, err
@@ -430,15 +434,17 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     WHERE (cardinality($15::int[]) + cardinality($16::int[]) = 0 OR (
         SELECT root.trait_ids @> $15::int[] AND NOT root.trait_ids && $16::int[]
         FROM resource_providers AS root WHERE root.id = found.root_id))
-      AND (cardinality($17::text[]) + cardinality($18::int[]) = 0 OR (
-        SELECT array_overlaps_each(root.aggregate_ids, $17::text[]) AND NOT root.aggregate_ids && $18::int[]
+      AND (cardinality($17::uuid[]) = 0 OR found.root_id NOT IN (
+        SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = ANY($17::uuid[])))
+      AND (cardinality($18::text[]) + cardinality($19::int[]) = 0 OR (
+        SELECT array_overlaps_each(root.aggregate_ids, $18::text[]) AND NOT root.aggregate_ids && $19::int[]
         FROM resource_providers AS root WHERE root.id = found.root_id))
 
 ), reached AS MATERIALIZED (
     SELECT DISTINCT root.id AS root_id, sharer.provider_id
     FROM roots AS root
     CROSS JOIN LATERAL (
-        SELECT provider.aggregate_ids FROM resource_providers AS provider WHERE provider.root_id = root.id AND $19::bool OFFSET 0
+        SELECT provider.aggregate_ids FROM resource_providers AS provider WHERE provider.root_id = root.id AND $20::bool OFFSET 0
     ) AS member
     CROSS JOIN LATERAL unnest(member.aggregate_ids) AS common (aggregate_id)
     CROSS JOIN LATERAL (
@@ -484,11 +490,11 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         (part ->> 'mark')::bigint AS mark,
         (part ->> 'conditions')::bigint AS conditions,
         (part ->> 'amounts')::bigint AS amounts
-    FROM jsonb_array_elements($20::jsonb) AS part
+    FROM jsonb_array_elements($21::jsonb) AS part
 
 ), subtrees AS MATERIALIZED (
     SELECT (part ->> 'mark')::bigint AS mark, (part ->> 'slots')::bigint AS slots
-    FROM jsonb_array_elements($21::jsonb) AS part
+    FROM jsonb_array_elements($22::jsonb) AS part
 
     -- which slots each provider matches; grouping both lists takes no join
 ), matches AS MATERIALIZED (
@@ -502,18 +508,18 @@ WITH RECURSIVE conditions AS MATERIALIZED (
             COALESCE(bit_or(part.met), 0) AS met, COALESCE(bit_or(part.fits), 0) AS fits
         FROM (
             SELECT provider.id, provider.root_id, provider.parent_id, provider.met, NULL::bigint AS fits
-            FROM providers AS provider WHERE $22::bool
+            FROM providers AS provider WHERE $23::bool
             UNION ALL
             SELECT capacity.provider_id, NULL, NULL, NULL, capacity.fits
-            FROM capacities AS capacity WHERE $22::bool AND capacity.fits IS NOT NULL
+            FROM capacities AS capacity WHERE $23::bool AND capacity.fits IS NOT NULL
         ) AS part
         GROUP BY part.id
     ) AS provider
 
     -- the slots of subtrees that are matched below each provider; UNION merges equal ones
 ), below AS (
-    SELECT match.parent_id AS id, match.marks & $23::bigint AS marks
-    FROM matches AS match WHERE match.marks & $23::bigint <> 0 AND match.parent_id IS NOT NULL
+    SELECT match.parent_id AS id, match.marks & $24::bigint AS marks
+    FROM matches AS match WHERE match.marks & $24::bigint <> 0 AND match.parent_id IS NOT NULL
     UNION
     SELECT above.id, below.marks
     FROM below
@@ -546,7 +552,7 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         FROM reached JOIN marked AS provider ON provider.id = reached.provider_id
     ) AS usable
     GROUP BY usable.root_id
-    HAVING bit_or(usable.slots) & $24::bigint = $24::bigint AND bit_or(usable.subtrees) & $25::bigint = $25::bigint
+    HAVING bit_or(usable.slots) & $25::bigint = $25::bigint AND bit_or(usable.subtrees) & $26::bigint = $26::bigint
 
 ), returned AS MATERIALIZED (
     SELECT complete.root_id FROM complete
@@ -566,19 +572,19 @@ SELECT
     CASE WHEN (SELECT min(member.aggregate_id) FROM provider_aggregates AS member WHERE member.sharing) IS NULL THEN 0 ELSE 1 END::bigint AS free,
     (SELECT array_agg(ARRAY[found.root_id, found.provider_id, found.position, 
         CASE WHEN (found.root_id IN (SELECT root.id FROM roots AS root)) IS TRUE THEN 0 ELSE 1 END
-        + CASE WHEN $19::bool AND EXISTS (
+        + CASE WHEN $20::bool AND EXISTS (
             SELECT FROM provider_aggregates AS member WHERE member.provider_id = found.provider_id AND member.sharing OFFSET 0
         ) THEN 2 ELSE 0 END]) FROM found)::bigint[] AS list
 UNION ALL
 SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.met, NULL, NULL, NULL, NULL, NULL
 FROM providers AS provider
-WHERE NOT $22::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
+WHERE NOT $23::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
 UNION ALL
 SELECT
     capacity.provider_id, NULL, NULL, NULL, NULL, capacity.fits, capacity.class_id, capacity.capacity, capacity.used, capacity.free,
     capacity.units
 FROM capacities AS capacity
-WHERE NOT $22::bool OR capacity.root_id IN (SELECT returned.root_id FROM returned)
+WHERE NOT $23::bool OR capacity.root_id IN (SELECT returned.root_id FROM returned)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, array_agg(ARRAY[reached.root_id, reached.provider_id])
 FROM reached
@@ -601,6 +607,7 @@ type CandidatePageGeneralParams struct {
 	LeadIds         []int32
 	RootRequired    []int32
 	RootForbidden   []int32
+	NotInTree       []uuid.UUID
 	RootMemberOf    []string
 	RootNotMemberOf []int32
 	Sharing         bool
@@ -636,8 +643,8 @@ type CandidatePageGeneralRow struct {
 //
 // Beside its own providers, a tree can use the sharing providers that are in an aggregate of any of its members. Their
 // trees are part of the page, and a row without id and without bits has a list of {root of a tree, sharing provider that it
-// can use}. Flags of a root are 1 if root_required or root_forbidden exclude it, and 2 if the provider that led to it
-// shares: further trees can use it.
+// can use}. Flags of a root are 1 if root_required, root_forbidden or not_in_tree exclude it, and 2 if the provider that led
+// to it shares: further trees can use it.
 //
 // If filtered is set, the query returns only trees in which every slot has a provider, and in which, for each same_subtree,
 // a provider matches a slot of it and has, itself or among its descendants, a provider for every slot. A slot is a
@@ -665,6 +672,7 @@ func (q *Queries) CandidatePageGeneral(ctx context.Context, db DBTX, arg Candida
 		arg.LeadIds,
 		arg.RootRequired,
 		arg.RootForbidden,
+		arg.NotInTree,
 		arg.RootMemberOf,
 		arg.RootNotMemberOf,
 		arg.Sharing,

@@ -310,3 +310,50 @@ func (q *Queries) Reshape(ctx context.Context, db DBTX, arg ReshapeParams) error
 	)
 	return err
 }
+
+const ReshapePatch = `-- name: ReshapePatch :one
+SELECT idempotency_end($1::text, $2::text, reshape_patch(
+    $3::jsonb,
+    $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bool[],
+    $10::bool[], $11::int[], $12::uuid[], $13::text[], $14::bigint[]))::jsonb AS result
+`
+
+type ReshapePatchParams struct {
+	Caller      *string
+	Key         *string
+	Inventories json.RawMessage
+	Consumers   []uuid.UUID
+	Projects    []string
+	Users       []string
+	Types       []string
+	Generations []int64
+	Unseen      []bool
+	Removed     []bool
+	Owners      []int32
+	Providers   []uuid.UUID
+	Classes     []string
+	Amounts     []int64
+}
+
+// PATCH /reshaper, in one round trip with the new generations. See the functions. key is null without an idempotency key.
+func (q *Queries) ReshapePatch(ctx context.Context, db DBTX, arg ReshapePatchParams) (json.RawMessage, error) {
+	row := db.QueryRow(ctx, ReshapePatch,
+		arg.Caller,
+		arg.Key,
+		arg.Inventories,
+		arg.Consumers,
+		arg.Projects,
+		arg.Users,
+		arg.Types,
+		arg.Generations,
+		arg.Unseen,
+		arg.Removed,
+		arg.Owners,
+		arg.Providers,
+		arg.Classes,
+		arg.Amounts,
+	)
+	var result json.RawMessage
+	err := row.Scan(&result)
+	return result, err
+}

@@ -367,3 +367,48 @@ func (q *Queries) ProviderUpdate(ctx context.Context, db DBTX, arg ProviderUpdat
 	)
 	return i, err
 }
+
+const TreeReplace = `-- name: TreeReplace :one
+SELECT tree_replace(
+    $1::uuid, $2::jsonb, $3::jsonb,
+    $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bool[],
+    $10::int[], $11::uuid[], $12::text[], $13::bigint[])::jsonb AS result
+`
+
+type TreeReplaceParams struct {
+	Root        uuid.UUID
+	Tree        json.RawMessage
+	Deleted     json.RawMessage
+	Consumers   []uuid.UUID
+	Projects    []string
+	Users       []string
+	Types       []string
+	Generations []int64
+	Unseen      []bool
+	Owners      []int32
+	Providers   []uuid.UUID
+	Classes     []string
+	Amounts     []int64
+}
+
+// PUT /resource_providers/{uuid}/tree, in one round trip with the result. See the function.
+func (q *Queries) TreeReplace(ctx context.Context, db DBTX, arg TreeReplaceParams) (json.RawMessage, error) {
+	row := db.QueryRow(ctx, TreeReplace,
+		arg.Root,
+		arg.Tree,
+		arg.Deleted,
+		arg.Consumers,
+		arg.Projects,
+		arg.Users,
+		arg.Types,
+		arg.Generations,
+		arg.Unseen,
+		arg.Owners,
+		arg.Providers,
+		arg.Classes,
+		arg.Amounts,
+	)
+	var result json.RawMessage
+	err := row.Scan(&result)
+	return result, err
+}

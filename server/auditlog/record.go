@@ -74,6 +74,8 @@ type Record struct {
 	Target       map[string]string `json:"target,omitempty"`
 	Path         string            `json:"path,omitempty"`
 
+	// DryRun: the server rolled the write back. The other members are those of the write.
+	DryRun    bool   `json:"dry_run,omitempty"`
 	Status    int    `json:"status,omitempty"`
 	Outcome   string `json:"outcome,omitempty"`
 	ErrorCode string `json:"error_code,omitempty"`

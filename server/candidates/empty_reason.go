@@ -90,7 +90,7 @@ func (s *Search) EmptyReason(ctx context.Context, of *Result) EmptyReason {
 	if search.candidateSlots == nil {
 		search.candidateSlots = newCandidateSlots(search.query, search.ids)
 	}
-	kind, remembers := search.kind(), !search.namesTrees()
+	kind, remembers := search.kind(), !search.namesTrees() && len(search.query.NotInTree) == 0
 	if known, ok := s.reasons.of(kind); ok && remembers {
 		return known
 	}

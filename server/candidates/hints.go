@@ -73,7 +73,7 @@ func (h *hints) forget(kind queryKind) {
 	delete(h.kinds, kind)
 }
 
-// queryKind identifies queries that differ in their limit only. It is the hash of all else, because queries can be long.
+// queryKind identifies queries that differ in their limit and NotInTree only. It is the hash of all else, because queries can be long.
 type queryKind [sha256.Size]byte
 
 // kind returns the kind of the query.

@@ -3,6 +3,9 @@ package candidates
 import (
 	"context"
 	"errors"
+	"slices"
+
+	"github.com/google/uuid"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -18,7 +21,7 @@ func (s *candidateSearch) readWord(p *page, word int) error {
 			roots = append(roots, p.providers[i].id)
 		}
 	}
-	args := db.CandidatePageParams{Lead: leadNone, Roots: roots, RootRequired: []int32{}, RootForbidden: []int32{}}
+	args := db.CandidatePageParams{Lead: leadNone, Roots: roots, RootRequired: []int32{}, RootForbidden: []int32{}, NotInTree: []uuid.UUID{}}
 	b := s.snapshot.Batch()
 	answer := postgres.EnqueueEachRow(b, s.pageQuery(&args, word), further.read)
 	if err := b.Send(s.ctx); err != nil {
@@ -37,6 +40,7 @@ func (s *candidateSearch) pageQuery(args *db.CandidatePageParams, word int) func
 	args.Conditions, args.Amounts = encoded(wordOf(s.conditions, word)), encoded(wordOf(s.amounts, word))
 	if word == 0 {
 		args.RootRequired, args.RootForbidden = append([]int32{}, s.ids.rootRequired...), append([]int32{}, s.ids.rootForbidden...)
+		args.NotInTree = slices.Concat([]uuid.UUID{}, s.query.NotInTree)
 	}
 	if s.usesSimplePage(args) || word > 0 {
 		return func(ctx context.Context, to db.DBTX) error {
@@ -49,7 +53,8 @@ func (s *candidateSearch) pageQuery(args *db.CandidatePageParams, word int) func
 		AfterPosition: args.AfterPosition, UntilPosition: args.UntilPosition, UntilID: args.UntilID,
 		StartPosition: args.StartPosition, StartID: args.StartID, Wraps: args.Wraps, ClassID: args.ClassID,
 		LeadIds: append([]int32{}, s.leads.ids...), RootRequired: args.RootRequired, RootForbidden: args.RootForbidden,
-		Sharing: s.ids.sharing, Slots: encoded(s.slotParts()), Subtrees: encoded(s.subtrees), Filtered: len(s.subtrees) > 0,
+		NotInTree: args.NotInTree,
+		Sharing:   s.ids.sharing, Slots: encoded(s.slotParts()), Subtrees: encoded(s.subtrees), Filtered: len(s.subtrees) > 0,
 		RootMemberOf: setList(s.ids.rootMemberOf).texts(), RootNotMemberOf: append([]int32{}, s.ids.rootNotMemberOf...),
 		SubtreeSlots: s.subtreeSlots, Marks: allBits(len(s.slots)), SubtreeMarks: allBits(len(s.subtrees)),
 	}

@@ -22,6 +22,8 @@ type Query struct {
 	// The anchor is in an aggregate of each set of RootMemberOf, and in none of RootNotMemberOf.
 	RootMemberOf    [][]uuid.UUID
 	RootNotMemberOf []uuid.UUID
+	// NotInTree are providers of which the anchor's tree has none. Unknown ones exclude nothing.
+	NotInTree []uuid.UUID
 	// CanSplit are classes of the unsuffixed group whose amounts may come from several providers, in trees that have no
 	// candidate otherwise.
 	CanSplit []string

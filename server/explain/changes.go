@@ -18,6 +18,8 @@ type change struct {
 	// parts and root are what the change concerns: it cannot help a tree in which anything else fails.
 	parts []int
 	root  int
+	// addsTrees is true if the change concerns trees that were not judged.
+	addsTrees bool
 }
 
 // try is a changed query, which exists only while it is tried: a change can have many, each with all groups.
@@ -80,6 +82,10 @@ func (e *explaining) changes() (all []change) {
 		drop("same_subtree="+e.SameSubtree[i], func(q *candidates.Query) { q.Subtrees = slices.Delete(q.Subtrees, i, i+1) })
 	}
 	all = append(all, e.groupChanges()...)
+	if excluded := e.Query.NotInTree; len(excluded) > 0 {
+		drop("not_in_tree="+joined(excluded), func(q *candidates.Query) { q.NotInTree = nil })
+		all[len(all)-1].addsTrees = true
+	}
 	for i, stage := range e.r.roots {
 		one(Relaxation{Change: "drop", Value: stage.stage + "=" + stage.value}, i, func(q *candidates.Query) { e.dropRoot(q, i) })
 	}

@@ -46,9 +46,9 @@ type explaining struct {
 	// missing is the reason of the first single thing that no provider has, and unavailable that thing.
 	missing     Reason
 	unavailable *thing
-	// inTree is how many anchors in_tree leaves, -1 without it.
-	inTree int64
-	stages []combination
+	// inTree is how many anchors in_tree leaves, notInTree how many of these not_in_tree leaves; -1 without them.
+	inTree, notInTree int64
+	stages            []combination
 	// walkEnd and end are the times at which the walk and the whole explanation end.
 	walkEnd, end time.Time
 	made         Explanation
@@ -65,7 +65,7 @@ const (
 // least its short form; the error is for the log.
 func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, asked *Question, limit time.Duration) (*Explanation, error) {
 	begun := time.Now()
-	e := &explaining{Explainer: x, Question: asked, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1}
+	e := &explaining{Explainer: x, Question: asked, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1, notInTree: -1}
 	e.made.Kind = "candidates"
 	bounded, cancel := context.WithDeadline(ctx, e.end.Add(max(limit/graceDivisor, leastGrace)))
 	defer cancel()

@@ -59,7 +59,7 @@ type Sample struct {
 
 // Stage is a step of the whole query, and the trees that pass it and all before.
 type Stage struct {
-	Stage string  `json:"stage" doc:"all, in_tree, root_required, root_member_of, group, traits, one_per_tree, sums, isolate, same_subtree or candidates."`
+	Stage string  `json:"stage" doc:"all, in_tree, not_in_tree, root_required, root_member_of, group, traits, one_per_tree, sums, isolate, same_subtree or candidates."`
 	Group *string `json:"group,omitempty" doc:"Suffix of the group of a stage group."`
 	Value string  `json:"value,omitempty" doc:"Required or forbidden element of a stage of roots."`
 	Trees int64   `json:"trees" doc:"Number of trees that pass."`

@@ -14,6 +14,9 @@ func (e *explaining) funnel() []Stage {
 	if e.inTree >= 0 {
 		stages = append(stages, Stage{Stage: "in_tree", Trees: e.inTree})
 	}
+	if e.notInTree >= 0 {
+		stages = append(stages, Stage{Stage: "not_in_tree", Trees: e.notInTree})
+	}
 	add := func(made Stage, of func(*counts) int64) {
 		made.Trees = min(t.number(of), stages[len(stages)-1].Trees)
 		stages = append(stages, made)

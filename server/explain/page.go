@@ -32,7 +32,7 @@ type resolved struct {
 // resolve looks up all names of a question.
 func (q *question) resolve(ctx context.Context, queries *db.Queries, in *postgres.Snapshot) (*resolved, error) {
 	r := &resolved{question: q, classes: map[string]int32{}, traits: map[string]int32{}, aggregates: map[uuid.UUID]int32{}, trees: map[uuid.UUID]int64{}}
-	asked := db.CandidateNamesParams{Classes: []string{}, Traits: []string{}, Aggregates: []uuid.UUID{}, Trees: []uuid.UUID{}}
+	asked := db.CandidateNamesParams{Classes: []string{}, Traits: []string{}, Aggregates: []uuid.UUID{}, Trees: slices.Concat([]uuid.UUID{}, q.query.NotInTree)}
 	for i := range q.parts {
 		for _, one := range q.parts[i].amounts {
 			asked.Classes = append(asked.Classes, one.Class)

@@ -39,6 +39,7 @@ func queryText(query *candidates.Query, hasPolicy bool) string {
 	}
 	add("root_required", traitValues(root, query.RootForbidden)...)
 	add("root_member_of", aggregateValues(query.RootMemberOf, query.RootNotMemberOf)...)
+	add("not_in_tree", joined(query.NotInTree))
 	for i := range query.Isolated {
 		add("isolate", isolateText(query, i))
 	}

@@ -128,7 +128,7 @@ func (e *explaining) try(ctx context.Context, one *change, base int, slice time.
 
 // canHelp reports whether anything that a change does not concern holds in some judged tree.
 func (e *explaining) canHelp(one *change) bool {
-	if e.tally.met() > 0 || e.inTree >= 0 || one.root != noRoot && e.tally.only[-1-one.root] > 0 {
+	if e.tally.met() > 0 || e.inTree >= 0 || one.addsTrees || one.root != noRoot && e.tally.only[-1-one.root] > 0 {
 		return true
 	}
 	if len(one.tries[0].query().Groups) < len(e.Query.Groups) || len(one.parts) > 1 {

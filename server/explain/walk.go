@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -22,8 +23,8 @@ const (
 	maxRareTrees = 2048
 )
 
-// walk judges trees: those of in_tree, or those with something rare and then the others, from a random place of an order
-// without meaning, until its time is over.
+// walk judges the trees that not_in_tree leaves: those of in_tree, or those with something rare and then the others, from a
+// random place of an order without meaning, until its time is over.
 func (e *explaining) walk(ctx context.Context) (err error) {
 	if e.tally.roots, err = postgres.QueryOnce(ctx, e.in, func(ctx context.Context, to db.DBTX) (int64, error) {
 		return e.queries.ExplainRootCount(ctx, to)
@@ -34,16 +35,36 @@ func (e *explaining) walk(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	excluded := e.excludedRoots()
+	e.tally.rest = e.tally.roots - int64(len(excluded))
 	if isNamed {
-		e.inTree, e.tally.rest = int64(len(named)), int64(len(named))
+		e.inTree = int64(len(named))
+		named = slices.DeleteFunc(named, func(root int64) bool { return excluded[root] })
+		e.tally.rest = int64(len(named))
+	}
+	if len(e.Query.NotInTree) > 0 {
+		e.notInTree = e.tally.rest
+	}
+	if isNamed {
 		err = e.walkNamed(ctx, named)
 	} else {
-		err = e.walkRoots(ctx)
+		err = e.walkRoots(ctx, excluded)
 	}
 	if err != nil {
 		return err
 	}
 	return e.addTreeForEachGroup(ctx)
+}
+
+// excludedRoots returns the roots of the trees of not_in_tree.
+func (e *explaining) excludedRoots() map[int64]bool {
+	excluded := map[int64]bool{}
+	for _, id := range e.Query.NotInTree {
+		if root := e.r.trees[id]; root >= 0 {
+			excluded[root] = true
+		}
+	}
+	return excluded
 }
 
 // addTreeForEachGroup judges a tree in which each group finds a provider, if there is one and the sample has none: the reason
@@ -91,29 +112,29 @@ func (e *explaining) judgeAll(ctx context.Context, roots []int64) (judged map[in
 	return judged, nil
 }
 
-// walkRoots judges all roots, as far as the time permits.
-func (e *explaining) walkRoots(ctx context.Context) error {
-	var rare map[int64]bool
-	e.tally.rest = e.tally.roots
+// walkRoots judges all roots but the excluded ones, as far as the time permits.
+func (e *explaining) walkRoots(ctx context.Context, excluded map[int64]bool) error {
 	if e.tally.roots > firstPageTrees {
 		roots, err := e.rareRoots(ctx)
 		if err != nil {
 			return err
 		}
-		if rare, err = e.judgeAll(ctx, roots); err != nil {
+		rare, err := e.judgeAll(ctx, slices.DeleteFunc(roots, func(root int64) bool { return excluded[root] }))
+		if err != nil {
 			return err
 		}
+		e.tally.rest -= int64(len(rare))
+		maps.Copy(excluded, rare)
 	}
-	e.tally.rest -= int64(len(rare))
 	start := position{math.MinInt64, 0}
 	if e.tally.rest > firstPageTrees {
 		start.place = int64(rand.Uint64())
 	}
-	return e.walkFrom(ctx, start, rare)
+	return e.walkFrom(ctx, start, excluded)
 }
 
-// walkFrom judges the roots from a place on, and then those up to it, without the ones that are judged already.
-func (e *explaining) walkFrom(ctx context.Context, start position, judged map[int64]bool) error {
+// walkFrom judges the roots from a place on, and then those up to it, without some.
+func (e *explaining) walkFrom(ctx context.Context, start position, without map[int64]bool) error {
 	at, until, size := start, position{math.MaxInt64, math.MaxInt64}, firstPageTrees
 	for isOver := false; !isOver && e.tally.strata[sampled].all < e.tally.rest; {
 		begun := time.Now()
@@ -128,7 +149,7 @@ func (e *explaining) walkFrom(ctx context.Context, start position, judged map[in
 			isOver = until == start
 			at, until = position{math.MinInt64, 0}, start
 		}
-		page = slices.DeleteFunc(page, func(root int64) bool { return judged[root] })
+		page = slices.DeleteFunc(page, func(root int64) bool { return without[root] })
 		if err := e.judgePage(ctx, page, sampled); err != nil {
 			return err
 		}

@@ -78,6 +78,10 @@ const (
 	CodeKeyLifetime    = "berth.idempotency.bad_lifetime"
 	CodeKeyReused      = "berth.idempotency.key_reused"
 	CodeKeysFull       = "berth.idempotency.full"
+	// Dry runs and trees.
+	CodeDryRunBusy    = "berth.dry_run.busy"
+	CodeTreeNotRoot   = "berth.tree.not_root"
+	CodeTreeElsewhere = "berth.tree.elsewhere"
 )
 
 // Error is a violated rule with a text for the client.

@@ -45,13 +45,12 @@ func (patchedProviders) Schema(r huma.Registry) *huma.Schema {
 	return jsonbody.MapSchema(orNull[PatchedAllocations]{}.Schema(r), uuidKeyPattern, 0)
 }
 
-// AllocationsPatch is the merge patch of a consumer and its allocations.
-type AllocationsPatch struct {
+// ConsumerPatch is the merge patch of a consumer and its allocations, without the generation.
+type ConsumerPatch struct {
 	Allocations patchedProviders `json:"allocations,omitempty" doc:"Allocations by provider UUID; null removes all allocations on the provider."`
 	ProjectID   *string          `json:"project_id,omitempty" nullable:"false" minLength:"1" maxLength:"255" doc:"The consumer's project."`
 	UserID      *string          `json:"user_id,omitempty" nullable:"false" minLength:"1" maxLength:"255" doc:"The consumer's user."`
 	Type        *string          `json:"consumer_type,omitempty" nullable:"false" minLength:"1" maxLength:"255" pattern:"^[A-Z0-9_]+$" doc:"The consumer's type." example:"INSTANCE"`
-	Generation  *jsonbody.Int    `json:"consumer_generation,omitempty" nullable:"false" doc:"The consumer generation that the client read. Default: not compared." example:"1"`
 
 	UUID           ignored `json:"uuid,omitempty" doc:"Ignored."`
 	CreatedAt      ignored `json:"created_at,omitempty" doc:"Ignored."`
@@ -59,6 +58,12 @@ type AllocationsPatch struct {
 	SharingOnly    ignored `json:"sharing_only,omitempty" doc:"Ignored."`
 	NodeAllocation ignored `json:"node_allocation,omitempty" doc:"Ignored."`
 	Mappings       ignored `json:"mappings,omitempty" doc:"Ignored; accepted because allocation candidates contain it."`
+}
+
+// AllocationsPatch is the merge patch of a consumer and its allocations.
+type AllocationsPatch struct {
+	ConsumerPatch
+	Generation *jsonbody.Int `json:"consumer_generation,omitempty" nullable:"false" doc:"The consumer generation that the client read. Default: not compared." example:"1"`
 }
 
 var (
@@ -87,9 +92,9 @@ func (o *operations) allocationPatchOperation(path string) *route.Operation {
 }
 
 // toStore converts the patch in the order of the request.
-func (p *AllocationsPatch) toStore(consumer uuid.UUID) (store.AllocationPatch, sentUUIDs, error) {
+func (p *ConsumerPatch) toStore(consumer uuid.UUID, generation *int64) (store.AllocationPatch, sentUUIDs, error) {
 	patch, sent := store.AllocationPatch{
-		Consumer: consumer, Generation: generationOf(p.Generation), ProjectID: p.ProjectID, UserID: p.UserID, Type: p.Type,
+		Consumer: consumer, Generation: generation, ProjectID: p.ProjectID, UserID: p.UserID, Type: p.Type,
 	}, sentUUIDs{}
 	if p.Allocations.Ordered == nil && p.ProjectID == nil && p.UserID == nil && p.Type == nil {
 		return patch, sent, patchWithoutChange.Of()
@@ -129,7 +134,7 @@ func (o *operations) allocationPatch(
 		return nil, err
 	}
 	consumer, _ := uuidlike.Parse(in.Consumer)
-	patch, sent, err := body.toStore(consumer)
+	patch, sent, err := body.toStore(consumer, generationOf(body.Generation))
 	if err != nil {
 		return nil, err
 	}

@@ -143,10 +143,7 @@ func allocationsOf(found store.ConsumerAllocations) AllocationsV38 {
 		return made
 	}
 	made.ProjectID, made.UserID, made.ConsumerGeneration = found.ProjectID, found.UserID, &found.Generation
-	made.ConsumerType = "unknown"
-	if found.Type != nil {
-		made.ConsumerType = *found.Type
-	}
+	made.ConsumerType = typeName(found.Type)
 	places := map[uuid.UUID]int{}
 	for _, row := range found.Rows {
 		place, seen := places[row.Provider]

@@ -29,7 +29,7 @@ var writesExtension = microversion.Berth(3)
 func API() *route.API {
 	return &route.API{
 		Service: microversion.Service, Min: microversion.Min, Max: microversion.Max,
-		Extensions: microversion.Extended(), StrictSince: writesExtension,
+		Extensions: microversion.Extended(), StrictSince: writesExtension, DryRuns: dryRuns(),
 		Title: "Placement API", Description: introduction, Label: microversion.Version.Label,
 		VersionHeader: microversion.Header,
 		VersionValue:  microversion.Version.HeaderValue,
@@ -121,8 +121,12 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 		codes = append(codes, fault.CodeExplanationNotFound, fault.CodePageBadMarker)
 	}
 	if at >= writesExtension {
-		codes = append(codes, fault.CodePrecondition, fault.CodeWriteBadValue,
-			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull)
+		codes = append(codes,
+			fault.CodePrecondition, fault.CodeWriteBadValue,
+			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
+			fault.CodeDryRunBusy,
+			fault.CodeTreeNotRoot, fault.CodeTreeElsewhere,
+		)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]

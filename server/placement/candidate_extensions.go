@@ -19,7 +19,7 @@ var searchExtension = microversion.Berth(1)
 // the next one begins.
 func (a *candidateParser) extendedSteps() []func(querystring.Values) error {
 	return []func(querystring.Values) error{
-		a.readRoot, a.readRootAggregates, a.readSubtrees, a.checkSubtrees, a.readIsolated, a.readSplits, a.readOrder,
+		a.readRoot, a.readRootAggregates, a.readExcludedTrees, a.readSubtrees, a.checkSubtrees, a.readIsolated, a.readSplits, a.readOrder,
 		a.readGroups, a.readTrees, a.check,
 	}
 }
@@ -47,6 +47,25 @@ func (a *candidateParser) readRootAggregates(values querystring.Values) error {
 		} else {
 			a.RootMemberOf = append(a.RootMemberOf, set)
 		}
+	}
+	return nil
+}
+
+// maxExcludedTrees limits the providers in not_in_tree.
+const maxExcludedTrees = 1000
+
+func (a *candidateParser) readExcludedTrees(values querystring.Values) error {
+	for _, value := range values.All(notInTreeParam) {
+		for _, element := range splitTrimmed(value) {
+			id, ok := uuidlike.Parse(element)
+			if !ok {
+				return notInTreeInvalid.Of(element)
+			}
+			a.NotInTree = append(a.NotInTree, id)
+		}
+	}
+	if count := len(a.NotInTree); count > maxExcludedTrees {
+		return notInTreeTooMany.Of(count)
 	}
 	return nil
 }

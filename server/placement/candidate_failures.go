@@ -43,6 +43,10 @@ var (
 		"Several values of 'root_member_of' must be prefixed with 'in:' or '!in:'. Got: %s", exampleGroup+","+unknownUUID)
 	rootMemberOfInvalid = extendedFailure("invalid-root-member-of", "`root_member_of` has an element that is not a UUID.",
 		"Expected 'root_member_of' parameter to contain valid UUID(s). Got: %s", "gold")
+	notInTreeInvalid = extendedFailure("invalid-not-in-tree", "`not_in_tree` has an element that is not a UUID.",
+		"Expected 'not_in_tree' parameter to contain valid UUID(s). Got: %s", "gold").From(writesExtension)
+	notInTreeTooMany = extendedFailure("not-in-tree-too-long", "`not_in_tree` has more than 1000 elements.",
+		"'not_in_tree' may have at most 1000 elements. Got: %d", 1001).From(writesExtension)
 	subtreeBothWays = extendedFailure("subtree-both-ways", "`same_subtree` names a group with and without `!`.",
 		"`same_subtree` names group %s both with and without '!'. Got: %s", "'_B'", "_A,_B,!_B")
 	subtreeNegated = extendedFailure("subtree-negated", "`same_subtree` names no group without `!`.",
@@ -92,7 +96,7 @@ var candidateListFailures = []route.Failure{
 	resourcesMissing.From(v(36)),
 	groupOutsideSubtree.From(v(36)).Until(searchExtension),
 	unknownSuffix.From(v(36)),
-	rootMemberOfSeveral, rootMemberOfInvalid, subtreeBothWays, subtreeNegated, isolateEmpty, isolateSingle,
+	rootMemberOfSeveral, rootMemberOfInvalid, notInTreeInvalid, notInTreeTooMany, subtreeBothWays, subtreeNegated, isolateEmpty, isolateSingle,
 	isolateConflict, isolateUnknown, canSplitEmpty, canSplitUnknown, orderRepeated, orderInvalid, orderUnknown,
 	unsuffixedWithoutResources,
 }

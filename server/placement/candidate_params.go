@@ -42,6 +42,10 @@ var candidateParams = []struct {
 		doc: text("The root of the tree is a member of this aggregate, or of any in `in:UUID,UUID`. `!UUID` and `!in:UUID,UUID` exclude. " +
 			"Other providers of the tree, and sharing providers, need not be members. All of repeated values apply."),
 		schema: textSchema, example: "in:" + exampleGroup},
+	{since: writesExtension, repeats: writesExtension, param: querystring.Param{Name: notInTreeParam},
+		doc: text("Up to 1,000 providers, separated by commas: the tree of a candidate has none of them. Sharing providers of such a tree still " +
+			"serve other trees. Providers that do not exist exclude nothing. All of repeated values apply."),
+		schema: textSchema, example: exampleHost},
 	{since: searchExtension, repeats: searchExtension, param: querystring.Param{Name: isolateParam},
 		doc: text("Suffixes of at least two groups, separated by commas: each of these groups is served by a different provider. " +
 			"Each of repeated values applies on its own. Excludes `group_policy=isolate`."),

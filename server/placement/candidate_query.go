@@ -140,6 +140,7 @@ const (
 	rootRequiredParam = "root_required"
 	sameSubtreeParam  = "same_subtree"
 	rootMemberOfParam = "root_member_of"
+	notInTreeParam    = "not_in_tree"
 	isolateParam      = "isolate"
 	canSplitParam     = "can_split"
 	orderParam        = "order"

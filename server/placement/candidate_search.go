@@ -16,6 +16,7 @@ type CandidateSearch struct {
 	Groups       searchedGroups `json:"groups" doc:"Request groups by suffix, in the order of the query. The empty suffix is the group that several providers may serve."`
 	RootRequired []string       `json:"root_required,omitempty" nullable:"false" doc:"Traits of the root of the tree: TRAIT or !TRAIT." example:"[\"CUSTOM_GOLD\"]"`
 	RootMemberOf []string       `json:"root_member_of,omitempty" nullable:"false" doc:"Aggregates of the root of the tree: UUID, in:UUID,UUID, !UUID or !in:UUID,UUID. All apply."`
+	NotInTree    []string       `json:"not_in_tree,omitempty" since:"berth 3" nullable:"false" doc:"Providers, up to 1,000: the tree of a candidate has none of them."`
 	Isolate      [][]string     `json:"isolate,omitempty" nullable:"false" doc:"Lists of suffixes of groups that are served by different providers."`
 	SameSubtree  [][]string     `json:"same_subtree,omitempty" nullable:"false" doc:"Lists of suffixes of groups in one subtree; !SUFFIX is a group outside of it."`
 	CanSplit     []string       `json:"can_split,omitempty" nullable:"false" doc:"Resource classes of the group without a suffix whose amounts several providers may supply together."`
@@ -90,6 +91,7 @@ func (s *CandidateSearch) values() querystring.Values {
 	}
 	params.list(rootRequiredParam, s.RootRequired)
 	params.add(rootMemberOfParam, s.RootMemberOf...)
+	params.list(notInTreeParam, s.NotInTree)
 	for _, suffixes := range s.Isolate {
 		params.list(isolateParam, suffixes)
 	}

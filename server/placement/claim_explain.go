@@ -51,6 +51,9 @@ func explainsErrors(ctx context.Context) bool {
 // recordConflict records a claim that does not fit, for the metric and for explanations. It waits for nothing.
 func (o *operations) recordConflict(ctx context.Context, asked *explain.Claim) {
 	info := request.From(ctx)
+	if info.DryRun {
+		return
+	}
 	info.ConflictReason = string(asked.Reason)
 	if o.explanations.Keeps() == 0 {
 		return

@@ -61,7 +61,7 @@ func Operations(options Options) []*route.Operation {
 	for _, resource := range [][]*route.Operation{
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
-		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.explanationOperations(),
+		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}
@@ -152,6 +152,14 @@ func cacheHeaders(ctx context.Context, modified *time.Time) (lastModified, cache
 func now() *time.Time {
 	at := time.Now()
 	return &at
+}
+
+// writtenAt returns the time of a write, for its response: that of the first request if the response is a replay.
+func writtenAt(ctx context.Context) *time.Time {
+	if key := route.IdempotencyKey(ctx); key != nil {
+		return &key.At
+	}
+	return now()
 }
 
 // newest returns the latest modification time of named rows, or the current time without rows.

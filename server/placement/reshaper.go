@@ -55,7 +55,7 @@ func (o *operations) reshaperOperations() []*route.Operation {
 				return reshape(ctx, o, body.ReshapeRequest)
 			}),
 		},
-	}}
+	}, o.reshapePatchOperation()}
 }
 
 // The example moves the host's VCPUs, and the instance's allocations of them, to the child of the host.

@@ -84,6 +84,8 @@ var defaults = append([]registered{
 	{ExplanationsList, usualRule, "", projectScope},
 	{ExplanationsShow, usualRule, "", projectScope},
 	{ExplanationsMake, usualRule, "", projectScope},
+	// It covers what a reshape does.
+	{TreeUpdate, "rule:" + ServiceAPI, "", projectScope},
 }, baremetalDefaults...)
 
 // parsed returns the default as a tree.

@@ -93,6 +93,7 @@ var matrix = []struct{ rule, enforced, legacy string }{
 	{"berth:explanations:make", "yyy --- -- ss -", "yyy --- -- ss -"},
 
 	{"placement:reshaper:reshape", "-yy --- -- ss -", "yyy --- -- ss -"},
+	{"berth:tree:update", "-yy --- -- ss -", "yyy --- -- ss -"},
 
 	// These rows have no owner or lessee; with them, e2e compares each decision with ironic's.
 	{"baremetal:allocation:create", "--- --- y- -s -", "yyy --- y- ys -"},

@@ -52,6 +52,7 @@ const (
 	ExplanationsList = "berth:explanations:list" // GET /explanations
 	ExplanationsShow = "berth:explanations:show" // GET /explanations/{request_id}
 	ExplanationsMake = "berth:explanations:make" // the parameter explain of allocation candidates, explanations in errors
+	TreeUpdate       = "berth:tree:update"       // PUT /resource_providers/{p}/tree
 )
 
 // The names of the base rules, which the rules of operations refer to.

@@ -112,6 +112,7 @@ func (p *Pool) connect(ctx context.Context, options Options) error {
 	config.BeforeClose = func(*pgx.Conn) { p.closed.Add(1) }
 	p.reads = semaphore.NewWeighted(int64(config.MaxConns) + 1)
 	p.share = newWriteShare(config.MaxConns, options.ReadReserve, options.Limits.LockTimeout)
+	p.rehearsals = newRehearsals(config.MaxConns)
 	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}

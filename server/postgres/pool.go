@@ -42,6 +42,8 @@ type Pool struct {
 	reads *semaphore.Weighted
 	// share is the part of the pool that serves writes.
 	share *writeShare
+	// rehearsals limits the dry runs.
+	rehearsals *rehearsals
 	// lockTimeouts counts the writes that waited too long for a lock.
 	lockTimeouts atomic.Int64
 	fence        primaryFence

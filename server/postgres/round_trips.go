@@ -22,6 +22,12 @@ func CountRoundTrips(ctx context.Context) (context.Context, *RoundTrips) {
 	return context.WithValue(ctx, roundTripsKey{}, trips), trips
 }
 
+// RoundTripsOf returns the counter of a context, nil if its round trips are not counted.
+func RoundTripsOf(ctx context.Context) *RoundTrips {
+	trips, _ := ctx.Value(roundTripsKey{}).(*RoundTrips)
+	return trips
+}
+
 // tracer counts round trips in the driver's hooks, and times statements if tracing or the slow query log is on: see
 // trace.go.
 type tracer struct {

@@ -38,6 +38,8 @@ type WriteKind struct {
 	Background bool
 	// Side is the pool of the connection for the write; nil: that of requests, through the write share.
 	Side *SidePool
+	// RollsBack is set for writes that are always rolled back: they change nothing, whatever happens to the connection.
+	RollsBack bool
 }
 
 // isRetryable reports whether the write is retried after this error of the database.
@@ -54,16 +56,18 @@ func (k *WriteKind) isRetryable(reported *pgconn.PgError) bool {
 // It also retries a write that the database cannot have executed because it did not receive it, during retryWindow. It
 // does not retry a write of unknown outcome: only the client can determine whether to repeat it.
 func (p *Pool) Write(ctx context.Context, kind WriteKind, run func(*pgxpool.Pool) error) error {
+	attempt := func() error { return p.turn(ctx, kind, run) }
 	if kind.Background {
-		return p.share.decide(ctx, func() error { return p.retryWrite(ctx, kind, run) })
+		return p.share.decide(ctx, func() error { return p.retryWrite(ctx, kind, attempt) })
 	}
-	return p.retryWrite(ctx, kind, run)
+	return p.retryWrite(ctx, kind, attempt)
 }
 
-func (p *Pool) retryWrite(ctx context.Context, kind WriteKind, run func(*pgxpool.Pool) error) error {
+// retryWrite calls run until it succeeds or its error is none after which kind retries.
+func (p *Pool) retryWrite(ctx context.Context, kind WriteKind, run func() error) error {
 	since := time.Now()
 	for attempt, conflicts := 1, 0; ; attempt++ {
-		err := p.turn(ctx, kind, run)
+		err := run()
 		if err == nil {
 			return nil
 		}
@@ -72,6 +76,9 @@ func (p *Pool) retryWrite(ctx context.Context, kind WriteKind, run func(*pgxpool
 			return lockTimeout(kind.LockTimeout, err)
 		}
 		if found := classifyConnError(err); found != notConnError {
+			if kind.RollsBack && found == outcomeUnknown {
+				found = notExecuted
+			}
 			if again, words := p.afterConnError(ctx, found, err, since, attempt); !again {
 				return words
 			}

@@ -51,6 +51,10 @@ type Info struct {
 	Route string
 	// ReadOnly reports that the operation was found and changes nothing.
 	ReadOnly bool
+	// DryRun reports that the operation was found and that its writes are rolled back.
+	DryRun bool
+	// Would is the status that the write of a dry run would have; 0 if the dry run has no result.
+	Would int
 	// Microversion is the negotiated microversion; empty before and after a failed negotiation.
 	Microversion string
 	// ErrorCode is the code of the fault in the response, even if the body does not contain it; empty without a code.

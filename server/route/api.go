@@ -31,6 +31,8 @@ type API struct {
 	// StrictSince is the first version at which the table rejects query parameters that are not in Operation.Query, and
 	// the headers of conditional requests on writes; 0: none.
 	StrictSince microversion.Version
+	// DryRuns is how the API answers dry runs of its writes; nil: it has none.
+	DryRuns *DryRuns
 
 	Title string
 	// Label returns the name of a version in its document; nil: the microversion.

@@ -51,14 +51,13 @@ func Write[I, B, O any](
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 			decoded, hold := new(B), t.bodies.Hold()
 			defer hold.Release()
-			err := t.decode(ctx, wanted, hold, decoded)
-			if err != nil && body.LookFirst != nil {
-				if missing := body.LookFirst(ctx, in); missing != nil {
-					err = missing
+			if err := t.decode(ctx, wanted, hold, decoded); err != nil {
+				if body.LookFirst != nil {
+					if missing := body.LookFirst(ctx, in); missing != nil {
+						return nil, respond(ctx, missing)
+					}
 				}
-			}
-			if err != nil {
-				return nil, respond(ctx, err)
+				return nil, apierr.ResponseFor(ctx, err) // of the request alone, so no result of a dry run
 			}
 			hold.Collect()
 			out, err := handle(ctx, in, decoded)
@@ -164,5 +163,7 @@ func respond(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	return apierr.ResponseFor(ctx, err)
+	response := apierr.ResponseFor(ctx, err)
+	recordRefusal(ctx, response)
+	return response
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/policy"
+	"github.com/berthd/berth/server/store"
 )
 
 // Check is a condition that a request must satisfy before its operation runs.
@@ -70,6 +71,9 @@ type Operation struct {
 	// Query lists the parameters of the query string that the table checks at versions from API.StrictSince on, in
 	// ascending order of Since.
 	Query []QueryParameter
+	// Inverse returns the body of a request that leads back to the state before a write, for its dry run. Without one it
+	// returns nil, with the reason unless there is nothing to lead back from. Nil: dry runs return none.
+	Inverse func(before, after store.State) (body any, obstacle string)
 	// ReadsQuery marks an operation that checks its query string itself, or ignores it at every version.
 	ReadsQuery bool
 	// Fails lists the failures in addition to those of the checks.

@@ -2,6 +2,7 @@ package route
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -62,8 +63,8 @@ func (op *Operation) strictFailures(api *API) []*Failure {
 	if !op.ReadsQuery {
 		add(InvalidQuery, api.StrictSince)
 	}
-	if len(op.Query) > 0 {
-		add(repeatedParameter, op.Query[0].Since)
+	if parameters := op.parameters(api); len(parameters) > 0 {
+		add(repeatedParameter, parameters[0].Since)
 	}
 	return all
 }
@@ -103,21 +104,29 @@ func (t *Table) checkStrict(op *Operation, r *http.Request, at microversion.Vers
 	return nil
 }
 
+// parameters returns the parameters of Operation.Query, and that of dry runs.
+func (op *Operation) parameters(api *API) []QueryParameter {
+	if !op.hasDryRuns(api) {
+		return op.Query
+	}
+	return append(slices.Clone(op.Query), api.DryRuns.parameter())
+}
+
 // querySchema returns the schema of the parameters that the operation has at a version.
-func (op *Operation) querySchema(at microversion.Version) (*querystring.Schema, error) {
+func (op *Operation) querySchema(api *API, at microversion.Version) (*querystring.Schema, error) {
 	var params []querystring.Param
-	for i := range op.Query {
-		if op.Query[i].Since <= at {
-			params = append(params, op.Query[i].Param)
+	for _, known := range op.parameters(api) {
+		if known.Since <= at {
+			params = append(params, known.Param)
 		}
 	}
 	return querystring.NewSchema(params...)
 }
 
 // documentQuery adds the parameters of a version to the document of the operation.
-func (op *Operation) documentQuery(at microversion.Version, described *huma.Operation) {
-	for i := range op.Query {
-		if param := &op.Query[i]; param.Since <= at {
+func (op *Operation) documentQuery(api *API, at microversion.Version, described *huma.Operation) {
+	for _, param := range op.parameters(api) {
+		if param.Since <= at {
 			described.Parameters = append(described.Parameters, &huma.Param{
 				Name: param.Name, In: "query", Description: param.Description, Schema: param.Schema, Example: param.Example,
 			})

@@ -139,6 +139,7 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err := t.checkStrict(op, r, version); err != nil {
 		return err
 	}
+	info.DryRun = t.isDryRun(op, r, version)
 	if r, err = t.readKey(op, w, r, version); err != nil {
 		return err
 	}
@@ -150,6 +151,9 @@ func (t *Table) Serve(w http.ResponseWriter, r *http.Request) error {
 	// huma would select a format by this header. Responses have one format, and errors select theirs.
 	r.Header.Del("Accept")
 	found := t.served(op, version)
+	if info.DryRun {
+		return t.rehearse(op, found, w, r)
+	}
 	found.handler(humago.NewContext(found.Operation, r, w))
 	return nil
 }

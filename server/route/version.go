@@ -44,7 +44,7 @@ func (t *Table) build(at microversion.Version, operations []*Operation) *version
 	for _, op := range operations {
 		if variant := op.variant(at); variant != nil {
 			described := op.describe(t.api)
-			op.documentQuery(at, &described)
+			op.documentQuery(t.api, at, &described)
 			op.documentKey(t.api, at, &described)
 			variant.register(t, at, built.api, described)
 		}
@@ -83,7 +83,7 @@ func (t *Table) served(op *Operation, version microversion.Version) *registered 
 	document.Paths, document.Components.Responses, document.Components.Headers = nil, nil, nil
 	document.Components.Examples, document.Components.Parameters, found.Responses = nil, nil, nil
 	found.handler = made.handlers[op.ID]
-	found.query = sync.OnceValues(func() (*querystring.Schema, error) { return op.querySchema(key.version) })
+	found.query = sync.OnceValues(func() (*querystring.Schema, error) { return op.querySchema(t.api, key.version) })
 	made.validator = sync.OnceValues(func() (*jsonbody.Validator, error) { return made.compile(found.Operation) })
 	t.built.Add(key, found)
 	return found

@@ -34,7 +34,7 @@ func (s *Store) ProviderAggregateList(ctx context.Context, provider uuid.UUID) (
 func (s *Store) ProviderAggregateReplace(
 	ctx context.Context, provider uuid.UUID, generation *int64, aggregates []uuid.UUID,
 ) (after int64, err error) {
-	err = s.write(ctx, func(to db.DBTX) (err error) {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) (err error) {
 		after, err = s.queries.ProviderAggregateReplace(ctx, to, provider, generation, aggregates)
 		return err
 	})
@@ -46,7 +46,7 @@ func (s *Store) ProviderAggregateReplace(
 func (s *Store) ProviderAggregatePatch(
 	ctx context.Context, provider uuid.UUID, generation *int64, added, removed []uuid.UUID,
 ) (after int64, aggregates []uuid.UUID, err error) {
-	err = s.write(ctx, func(to db.DBTX) error {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) error {
 		rows, err := s.queries.ProviderAggregatePatch(ctx, to, db.ProviderAggregatePatchParams{
 			Provider: provider, Given: generation,
 			Added: append([]uuid.UUID{}, added...), Removed: append([]uuid.UUID{}, removed...),

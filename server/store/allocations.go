@@ -101,13 +101,13 @@ func (s *Store) ProviderAllocationList(ctx context.Context, provider uuid.UUID) 
 // AllocationReplace replaces the allocations of all these consumers, or of none.
 func (s *Store) AllocationReplace(ctx context.Context, claims []Claim, checkGenerations bool) error {
 	params := flatten(claims, checkGenerations)
-	return s.write(ctx, func(to db.DBTX) error { return s.queries.AllocationReplace(ctx, to, params) })
+	return s.write(ctx, writeTargets{providers: params.Providers, consumers: params.Consumers}, func(to db.DBTX) error { return s.queries.AllocationReplace(ctx, to, params) })
 }
 
 // AllocationDelete deletes all allocations of a consumer and reports whether there were any. A nil generation is not
 // compared.
 func (s *Store) AllocationDelete(ctx context.Context, consumer uuid.UUID, generation *int64) (existed bool, err error) {
-	err = s.write(ctx, func(to db.DBTX) (err error) {
+	err = s.write(ctx, writeTargets{consumers: []uuid.UUID{consumer}}, func(to db.DBTX) (err error) {
 		existed, err = s.queries.AllocationDelete(ctx, to, consumer, generation)
 		return err
 	})
@@ -129,7 +129,11 @@ func (s *Store) Reshape(ctx context.Context, shapes []ReshapedProvider, claims [
 		CheckGenerations: flat.CheckGenerations, Generations: flat.Generations, Unseen: flat.Unseen,
 		Owners: flat.Owners, Providers: flat.Providers, Classes: flat.Classes, Amounts: flat.Amounts,
 	}
-	return s.write(ctx, func(to db.DBTX) error { return s.queries.Reshape(ctx, to, params) })
+	of := writeTargets{providers: slices.Clone(flat.Providers), consumers: flat.Consumers}
+	for i := range shapes {
+		of.providers = append(of.providers, shapes[i].Provider)
+	}
+	return s.write(ctx, of, func(to db.DBTX) error { return s.queries.Reshape(ctx, to, params) })
 }
 
 // flatten returns claims as the parallel arrays that the SQL functions take.

@@ -36,7 +36,7 @@ func (s *Store) ResourceClassShow(ctx context.Context, name string) (time.Time, 
 
 // ResourceClassCreate creates a class unless it exists, and reports whether it did.
 func (s *Store) ResourceClassCreate(ctx context.Context, name string) (created bool, err error) {
-	err = s.write(ctx, func(to db.DBTX) error {
+	err = s.write(ctx, writeTargets{classes: []string{name}}, func(to db.DBTX) error {
 		made, err := s.queries.ResourceClassCreate(ctx, to, name)
 		created = made > 0
 		return err
@@ -46,10 +46,10 @@ func (s *Store) ResourceClassCreate(ctx context.Context, name string) (created b
 
 // ResourceClassRename renames a custom class.
 func (s *Store) ResourceClassRename(ctx context.Context, name, newName string) error {
-	return s.write(ctx, func(to db.DBTX) error { return s.queries.ResourceClassRename(ctx, to, name, newName) })
+	return s.write(ctx, writeTargets{classes: []string{name, newName}}, func(to db.DBTX) error { return s.queries.ResourceClassRename(ctx, to, name, newName) })
 }
 
 // ResourceClassDelete deletes a custom class that no inventory has.
 func (s *Store) ResourceClassDelete(ctx context.Context, name string) error {
-	return s.write(ctx, func(to db.DBTX) error { return s.queries.ResourceClassDelete(ctx, to, name) })
+	return s.write(ctx, writeTargets{classes: []string{name}}, func(to db.DBTX) error { return s.queries.ResourceClassDelete(ctx, to, name) })
 }

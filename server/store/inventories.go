@@ -61,7 +61,7 @@ func (s *Store) InventoryList(ctx context.Context, provider uuid.UUID) (Inventor
 func (s *Store) InventoryReplace(
 	ctx context.Context, provider uuid.UUID, generation int64, records []Inventory, minCapacity int32,
 ) (after int64, err error) {
-	err = s.write(ctx, func(to db.DBTX) (err error) {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) (err error) {
 		after, err = s.queries.InventoryReplace(ctx, to, db.InventoryReplaceParams{
 			Provider: provider, Generation: generation, Records: encode(records), MinCapacity: minCapacity,
 		})
@@ -72,7 +72,7 @@ func (s *Store) InventoryReplace(
 
 // InventoryClear deletes all inventories of a provider. A nil generation is not compared.
 func (s *Store) InventoryClear(ctx context.Context, provider uuid.UUID, generation *int64) (after int64, err error) {
-	err = s.write(ctx, func(to db.DBTX) (err error) {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) (err error) {
 		after, err = s.queries.InventoryClear(ctx, to, provider, generation)
 		return err
 	})
@@ -83,7 +83,7 @@ func (s *Store) InventoryClear(ctx context.Context, provider uuid.UUID, generati
 func (s *Store) InventoryCreate(
 	ctx context.Context, provider uuid.UUID, generation *int64, record Inventory, minCapacity int32,
 ) (after int64, err error) {
-	err = s.write(ctx, func(to db.DBTX) (err error) {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) (err error) {
 		after, err = s.queries.InventoryCreate(ctx, to, db.InventoryCreateParams{
 			Provider: provider, Given: generation, Record: encode(record), MinCapacity: minCapacity,
 		})
@@ -96,7 +96,7 @@ func (s *Store) InventoryCreate(
 func (s *Store) InventoryUpdate(
 	ctx context.Context, provider uuid.UUID, generation int64, record Inventory, minCapacity int32,
 ) (after int64, err error) {
-	err = s.write(ctx, func(to db.DBTX) (err error) {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) (err error) {
 		after, err = s.queries.InventoryUpdate(ctx, to, db.InventoryUpdateParams{
 			Provider: provider, Generation: generation, Record: encode(record), MinCapacity: minCapacity,
 		})
@@ -109,7 +109,7 @@ func (s *Store) InventoryUpdate(
 func (s *Store) InventoryDelete(
 	ctx context.Context, provider uuid.UUID, generation *int64, class string,
 ) (after int64, err error) {
-	err = s.write(ctx, func(to db.DBTX) (err error) {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) (err error) {
 		after, err = s.queries.InventoryDelete(ctx, to, provider, generation, class)
 		return err
 	})
@@ -146,7 +146,7 @@ func (s *Store) InventoryPatch(
 	ctx context.Context, provider uuid.UUID, generation *int64, patch InventoryPatch, minCapacity int32,
 ) (after Inventories, err error) {
 	removed := append([]string{}, patch.Removed...)
-	err = s.write(ctx, func(to db.DBTX) error {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) error {
 		rows, err := s.queries.InventoryPatch(ctx, to, db.InventoryPatchParams{
 			Provider: provider, Given: generation, Records: encode(patch.Changed), Removed: removed, MinCapacity: minCapacity,
 		})

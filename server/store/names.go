@@ -30,7 +30,7 @@ func (s *Store) SyncStandardNames(ctx context.Context) error {
 	if err := json.Unmarshal(standardClasses, &classes); err != nil {
 		return fmt.Errorf("embedded resource classes: %w", err)
 	}
-	return s.write(ctx, func(to db.DBTX) error {
+	return s.write(ctx, writeTargets{}, func(to db.DBTX) error {
 		if _, err := s.queries.TraitSync(ctx, to, traits); err != nil {
 			return err
 		}

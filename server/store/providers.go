@@ -46,7 +46,7 @@ func unknownProvider(id uuid.UUID) error {
 // ProviderCreate creates a root, or a child of parent.
 func (s *Store) ProviderCreate(ctx context.Context, id uuid.UUID, name string, parent *uuid.UUID) (Provider, error) {
 	made := Provider{UUID: id, Name: name, Parent: parent}
-	err := s.write(ctx, func(to db.DBTX) (err error) {
+	err := s.write(ctx, ofProvider(id), func(to db.DBTX) (err error) {
 		made.Root, err = s.queries.ProviderCreate(ctx, to, id, name, parent)
 		return err
 	})
@@ -68,7 +68,7 @@ type ProviderChange struct {
 // ProviderUpdate renames and re-parents a provider. ModifiedAt of the result is that before the update.
 func (s *Store) ProviderUpdate(ctx context.Context, id uuid.UUID, change ProviderChange) (Provider, error) {
 	changed := Provider{UUID: id, Name: change.Name}
-	err := s.write(ctx, func(to db.DBTX) error {
+	err := s.write(ctx, ofProvider(id), func(to db.DBTX) error {
 		row, err := s.queries.ProviderUpdate(ctx, to, db.ProviderUpdateParams{
 			Provider: id, Given: change.Generation, Name: change.Name,
 			SetParent: change.SetParent, Parent: change.Parent, MayReparent: change.MayReparent,
@@ -90,5 +90,5 @@ func one[T any](of []T) *T {
 
 // ProviderDelete deletes a provider with its inventories, traits and aggregates. A nil generation is not compared.
 func (s *Store) ProviderDelete(ctx context.Context, id uuid.UUID, generation *int64) error {
-	return s.write(ctx, func(to db.DBTX) error { return s.queries.ProviderDelete(ctx, to, id, generation) })
+	return s.write(ctx, ofProvider(id), func(to db.DBTX) error { return s.queries.ProviderDelete(ctx, to, id, generation) })
 }

@@ -41,6 +41,11 @@ const (
 	TraitStandard              Rule = "PL021"
 	ClassInUse                 Rule = "PL022"
 	TraitInUse                 Rule = "PL023"
+	// Trees.
+	TreeNotRoot        Rule = "PL072"
+	ProviderElsewhere  Rule = "PL073"
+	TreeParentNotFound Rule = "PL074"
+	ProviderNameInUse  Rule = "PL077"
 	// Merge patches.
 	ConsumerNotFound      Rule = "PL075"
 	InventoryTotalMissing Rule = "PL076"
@@ -96,6 +101,12 @@ type RuleViolation struct {
 type Values struct {
 	Provider string `json:"provider"`
 	Parent   string `json:"parent"`
+	// Root is the root of the tree of Provider.
+	Root string `json:"root"`
+	// Providers are the UUIDs of several providers, with commas.
+	Providers string `json:"providers"`
+	// Name is that of a provider.
+	Name     string `json:"name"`
 	Consumer string `json:"consumer"`
 	Class    string `json:"class"`
 	Traits   string `json:"traits"`

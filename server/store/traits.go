@@ -53,7 +53,7 @@ func (s *Store) TraitShow(ctx context.Context, name string) (time.Time, error) {
 
 // TraitEnsure creates a trait unless it exists. It reports whether it created it, and returns the time of creation.
 func (s *Store) TraitEnsure(ctx context.Context, name string) (created bool, at time.Time, err error) {
-	err = s.write(ctx, func(to db.DBTX) error {
+	err = s.write(ctx, writeTargets{traits: []string{name}}, func(to db.DBTX) error {
 		row, err := s.queries.TraitEnsure(ctx, to, name)
 		created, at = row.Created, row.CreatedAt
 		return err
@@ -63,7 +63,7 @@ func (s *Store) TraitEnsure(ctx context.Context, name string) (created bool, at 
 
 // TraitDelete deletes a custom trait that no provider has.
 func (s *Store) TraitDelete(ctx context.Context, name string) error {
-	return s.write(ctx, func(to db.DBTX) error { return s.queries.TraitDelete(ctx, to, name) })
+	return s.write(ctx, writeTargets{traits: []string{name}}, func(to db.DBTX) error { return s.queries.TraitDelete(ctx, to, name) })
 }
 
 // ProviderTraitList returns a provider's generation and traits in id order.
@@ -90,7 +90,7 @@ func (s *Store) ProviderTraitList(ctx context.Context, provider uuid.UUID) (int6
 func (s *Store) ProviderTraitReplace(
 	ctx context.Context, provider uuid.UUID, generation int64, names []string,
 ) (after int64, traits []Named, err error) {
-	err = s.write(ctx, func(to db.DBTX) error {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) error {
 		rows, err := s.queries.ProviderTraitReplace(ctx, to, names, provider, generation)
 		traits = make([]Named, 0, len(rows))
 		for _, row := range rows {
@@ -106,7 +106,7 @@ func (s *Store) ProviderTraitReplace(
 
 // ProviderTraitClear deletes all traits of a provider. A nil generation is not compared.
 func (s *Store) ProviderTraitClear(ctx context.Context, provider uuid.UUID, generation *int64) error {
-	return s.write(ctx, func(to db.DBTX) error { return s.queries.ProviderTraitClear(ctx, to, provider, generation) })
+	return s.write(ctx, ofProvider(provider), func(to db.DBTX) error { return s.queries.ProviderTraitClear(ctx, to, provider, generation) })
 }
 
 // ProviderTraitPatch adds and removes traits of a provider and returns its generation and traits afterwards. A nil
@@ -114,7 +114,7 @@ func (s *Store) ProviderTraitClear(ctx context.Context, provider uuid.UUID, gene
 func (s *Store) ProviderTraitPatch(
 	ctx context.Context, provider uuid.UUID, generation *int64, added, removed []string,
 ) (after int64, names []string, err error) {
-	err = s.write(ctx, func(to db.DBTX) error {
+	err = s.write(ctx, ofProvider(provider), func(to db.DBTX) error {
 		rows, err := s.queries.ProviderTraitPatch(ctx, to, db.ProviderTraitPatchParams{
 			Provider: provider, Given: generation, Added: append([]string{}, added...), Removed: append([]string{}, removed...),
 		})

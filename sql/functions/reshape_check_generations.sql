@@ -1,5 +1,6 @@
 -- Compares the generations of the providers of a reshape with those in the request.
 --
+-- A null generation of the request is not compared.
 -- Raises for the first that differs: PL001 (does not exist), PL002 (generation).
 -- p_locked: the providers that the caller has locked; any other provider was created later and counts as
 -- not existing.
@@ -13,7 +14,7 @@ BEGIN
     FROM reshape_providers(p_inventories) AS shape
     LEFT JOIN provider_generations AS generation_row ON generation_row.provider_id = shape.provider_id
         AND generation_row.provider_id = ANY (p_locked)
-    WHERE generation_row.generation IS DISTINCT FROM shape.generation
+    WHERE generation_row.generation IS NULL OR generation_row.generation <> shape.generation
     ORDER BY shape.request_position
     LIMIT 1;
     IF FOUND THEN

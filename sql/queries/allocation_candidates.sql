@@ -31,7 +31,7 @@ SELECT
 --                 has, in the order of the search, {root, the provider that led to it, its position in the lead, flags}
 --   a provider    has a uuid; bits are the conditions that it meets
 --   an inventory  has a class_id; id is its provider, bits the amount that fits in it; one row for each of several amounts
--- Trees whose root lacks root_required or has root_forbidden are in the list only.
+-- Trees whose root lacks root_required or has root_forbidden, and those of the providers not_in_tree, are in the list only.
 -- Called by Search.List, outside of a transaction if one page has all candidates, and for provider summaries. If any
 -- provider shares, if the query has same_subtree, or for other leads, CandidatePageGeneral takes over.
 --
@@ -136,6 +136,8 @@ WITH conditions AS MATERIALIZED (
     WHERE (cardinality(@root_required::int[]) + cardinality(@root_forbidden::int[]) = 0 OR (
         SELECT root.trait_ids @> @root_required::int[] AND NOT root.trait_ids && @root_forbidden::int[]
         FROM resource_providers AS root WHERE root.id = found.root_id))
+      AND (cardinality(@not_in_tree::uuid[]) = 0 OR found.root_id NOT IN (
+        SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = ANY(@not_in_tree::uuid[])))
 )
 SELECT
     NULL::bigint AS id,
@@ -180,8 +182,8 @@ WHERE inventory.provider_id = ANY(ARRAY(
 --
 -- Beside its own providers, a tree can use the sharing providers that are in an aggregate of any of its members. Their
 -- trees are part of the page, and a row without id and without bits has a list of {root of a tree, sharing provider that it
--- can use}. Flags of a root are 1 if root_required or root_forbidden exclude it, and 2 if the provider that led to it
--- shares: further trees can use it.
+-- can use}. Flags of a root are 1 if root_required, root_forbidden or not_in_tree exclude it, and 2 if the provider that led
+-- to it shares: further trees can use it.
 --
 -- If filtered is set, the query returns only trees in which every slot has a provider, and in which, for each same_subtree,
 -- a provider matches a slot of it and has, itself or among its descendants, a provider for every slot. A slot is a
@@ -316,6 +318,8 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     WHERE (cardinality(@root_required::int[]) + cardinality(@root_forbidden::int[]) = 0 OR (
         SELECT root.trait_ids @> @root_required::int[] AND NOT root.trait_ids && @root_forbidden::int[]
         FROM resource_providers AS root WHERE root.id = found.root_id))
+      AND (cardinality(@not_in_tree::uuid[]) = 0 OR found.root_id NOT IN (
+        SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = ANY(@not_in_tree::uuid[])))
       AND (cardinality(@root_member_of::text[]) + cardinality(@root_not_member_of::int[]) = 0 OR (
         SELECT array_overlaps_each(root.aggregate_ids, @root_member_of::text[]) AND NOT root.aggregate_ids && @root_not_member_of::int[]
         FROM resource_providers AS root WHERE root.id = found.root_id))

@@ -177,3 +177,10 @@ FROM provider_update_checked(
 -- DELETE /resource_providers/{uuid}. See the function.
 -- name: ProviderDelete :exec
 SELECT provider_delete_checked(@provider::uuid, sqlc.narg('generation')::bigint);
+
+-- PUT /resource_providers/{uuid}/tree, in one round trip with the result. See the function.
+-- name: TreeReplace :one
+SELECT tree_replace(
+    @root::uuid, @tree::jsonb, @deleted::jsonb,
+    @consumers::uuid[], @projects::text[], @users::text[], @types::text[], @generations::bigint[], @unseen::bool[],
+    @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[])::jsonb AS result;

@@ -17,6 +17,7 @@ type body struct {
 	Groups       *bodyGroups `json:"groups"`
 	RootRequired []string    `json:"root_required"`
 	RootMemberOf []string    `json:"root_member_of"`
+	NotInTree    []string    `json:"not_in_tree"`
 	Isolate      [][]string  `json:"isolate"`
 	SameSubtree  [][]string  `json:"same_subtree"`
 	CanSplit     []string    `json:"can_split"`
@@ -192,6 +193,7 @@ func (b *body) query() string {
 	}
 	query.addLists("root_required", oneList(b.RootRequired))
 	query.add("root_member_of", b.RootMemberOf...)
+	query.addLists("not_in_tree", oneList(b.NotInTree))
 	query.addLists("isolate", b.Isolate)
 	query.addLists("same_subtree", b.SameSubtree)
 	query.addLists("can_split", oneList(b.CanSplit))

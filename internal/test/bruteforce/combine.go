@@ -78,15 +78,20 @@ func (s *search) candidatesAt(anchor *Provider, of *tree) []Candidate {
 	return found
 }
 
-// mayAnchor reports whether a root satisfies root_required and root_member_of.
+// mayAnchor reports whether a root satisfies root_required and root_member_of, and is not excluded by not_in_tree.
 func (s *search) mayAnchor(root *Provider) bool {
 	for _, anyOf := range s.request.rootMemberOf {
 		if !root.isInAnyOf(anyOf) {
 			return false
 		}
 	}
-	return !root.isInAnyOf(s.request.rootNotMemberOf) && isSubset(s.request.rootRequired, root.Traits) &&
+	return !s.isExcluded(root) && !root.isInAnyOf(s.request.rootNotMemberOf) && isSubset(s.request.rootRequired, root.Traits) &&
 		!slices.ContainsFunc(s.request.rootForbidden, root.hasTrait)
+}
+
+// isExcluded reports whether not_in_tree excludes a root.
+func (s *search) isExcluded(root *Provider) bool {
+	return slices.ContainsFunc(s.request.notInTree, func(uuid string) bool { return s.isInTreeOf(root, uuid) })
 }
 
 func (s *search) allSolutions(anchor *Provider) [][]solution {

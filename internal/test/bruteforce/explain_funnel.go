@@ -30,6 +30,10 @@ func (e *explainer) funnelStages() []*funnelStage {
 	if slices.ContainsFunc(e.request.groups, func(g *group) bool { return g.inTree != "" }) {
 		stages = append(stages, &funnelStage{Stage: explain.Stage{Stage: "in_tree"}, passes: e.servesNamedTrees})
 	}
+	if len(e.request.notInTree) > 0 {
+		isLeft := func(anchor *Provider) bool { return !e.isExcluded(anchor) }
+		stages = append(stages, &funnelStage{Stage: explain.Stage{Stage: "not_in_tree"}, passes: isLeft})
+	}
 	stages = append(stages, e.rootStages()...)
 	for _, g := range e.request.groups {
 		stages = append(stages, &funnelStage{Stage: explain.Stage{Stage: "group", Group: &g.suffix}, kind: groupStage,

@@ -114,6 +114,7 @@ func (r *request) queryText() string {
 	}
 	add("root_required", traitValues(root, r.rootForbidden)...)
 	add("root_member_of", aggregateValues(r.rootMemberOf, r.rootNotMemberOf)...)
+	add("not_in_tree", strings.Join(r.notInTree, ","))
 	for _, set := range r.isolated {
 		add("isolate", strings.Join(set, ","))
 	}

@@ -60,6 +60,9 @@ func (e *explainer) changes() []change {
 	}
 	e.dropSets(drop)
 	e.dropQualities(drop)
+	if excluded := e.request.notInTree; len(excluded) > 0 {
+		drop(nil, "not_in_tree="+strings.Join(excluded, ","), func(r *request) { r.notInTree = nil })
+	}
 	e.dropRoot(drop)
 	return all
 }

@@ -49,7 +49,7 @@ type extended struct {
 
 var extendedSteps = []func(*extended) *Refusal{
 	(*extended).checkNames, (*extended).readLimits, (*extended).readRootTraits, (*extended).readRootMembers,
-	(*extended).readSubtrees, (*extended).readIsolated, (*extended).readSplit, (*extended).readOrder,
+	(*extended).readExcludedTrees, (*extended).readSubtrees, (*extended).readIsolated, (*extended).readSplit, (*extended).readOrder,
 	(*extended).readGroups, (*extended).readInTree, (*extended).checkResources, (*extended).checkSuffixes,
 	(*extended).checkClasses, (*extended).checkConflicts, (*extended).checkUnknownNames,
 }
@@ -87,7 +87,7 @@ func (e *extended) values(name string) []string {
 
 // ungrouped are the parameters without a suffix.
 var ungrouped = []string{
-	"limit", "group_policy", "root_required", "same_subtree", "root_member_of", "isolate", "can_split", "order",
+	"limit", "group_policy", "root_required", "same_subtree", "root_member_of", "not_in_tree", "isolate", "can_split", "order",
 	"limit_per_tree",
 }
 
@@ -194,6 +194,19 @@ func (e *extended) readRootMembers() *Refusal {
 			e.rootNotMemberOf = append(e.rootNotMemberOf, set...)
 		} else {
 			e.rootMemberOf = append(e.rootMemberOf, set)
+		}
+	}
+	return nil
+}
+
+func (e *extended) readExcludedTrees() *Refusal {
+	for _, value := range e.values("not_in_tree") {
+		for _, element := range trimmedList(value) {
+			uuid, ok := uuidOf(element)
+			if !ok {
+				return &Refusal{badValue, "Expected 'not_in_tree' parameter to contain valid UUID(s). Got: " + element}
+			}
+			e.notInTree = append(e.notInTree, uuid)
 		}
 	}
 	return nil

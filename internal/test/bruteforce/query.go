@@ -27,6 +27,8 @@ type request struct {
 	// The anchor is in an aggregate of each set of rootMemberOf, and in none of rootNotMemberOf.
 	rootMemberOf    [][]string
 	rootNotMemberOf []string
+	// notInTree are UUIDs of providers; the anchor's tree has none of them.
+	notInTree []string
 	// isolated are sets of suffixes.
 	isolated [][]string
 	canSplit []string

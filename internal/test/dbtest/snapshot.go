@@ -66,7 +66,8 @@ func describeTables(ctx context.Context, tx pgx.Tx) ([]table, error) {
 			AND class.relnamespace = current_schema()::text::regnamespace
 			AND class.relname NOT IN ('berth_migration', 'berth_function_set', 'tree_classes', 'name_changes')
 			AND (class.relname, attribute.attname) NOT IN (('resource_providers', 'trait_ids'),
-				('resource_providers', 'aggregate_ids'), ('provider_aggregates', 'sharing'))
+				('resource_providers', 'aggregate_ids'), ('resource_providers', 'revision'),
+				('provider_aggregates', 'sharing'))
 		ORDER BY class.relname COLLATE "C", attribute.attnum`)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/berthd/berth/server/fault"
+)
+
+const (
+	// maxRehearsalWait is how long a dry run waits for its turn and its connections.
+	maxRehearsalWait = time.Second
+	// rollBackTimeout limits the wait for a ROLLBACK, after which the connection is closed. PostgreSQL then rolls back as
+	// well.
+	rollBackTimeout = time.Second
+	// connsOfRehearsal is the number of connections that a dry run uses.
+	connsOfRehearsal = 2
+)
+
+// rehearsals limits the dry runs of a process.
+type rehearsals struct {
+	// turns is how many run at once.
+	turns *semaphore.Weighted
+	// pairing is held while a dry run acquires its two connections. Of all dry runs at most one has one connection and
+	// waits for the other, so two of them cannot wait for each other.
+	pairing *semaphore.Weighted
+	// isPossible is false for a pool with one connection.
+	isPossible bool
+	started    atomic.Int64
+}
+
+func newRehearsals(pool int32) *rehearsals {
+	return &rehearsals{
+		turns: semaphore.NewWeighted(max(2, int64(pool)/4)), pairing: semaphore.NewWeighted(1),
+		isPossible: pool >= connsOfRehearsal,
+	}
+}
+
+// DryRuns returns the number of dry runs that got their connections.
+func (p *Pool) DryRuns() int64 { return p.rehearsals.started.Load() }
+
+// errRehearsalsBusy is the error of a dry run that got no turn, or not both connections, in time.
+func errRehearsalsBusy() error {
+	busy := fault.New(fault.Unavailable, "Too many dry runs at once. Try again later.").WithCode(fault.CodeDryRunBusy)
+	busy.RetryAfter = time.Second
+	return busy
+}
+
+// Rehearse runs a write in a transaction on the connection to, and rolls the transaction back: also after an error or a
+// panic, or when the request is canceled. run can read on the connection beside while to holds its locks. Retries are
+// those of Write; no outcome is unknown, so Rehearse also retries where Write cannot.
+func (p *Pool) Rehearse(ctx context.Context, kind WriteKind, run func(to, beside *pgxpool.Conn) error) error {
+	kind.RollsBack = true
+	return p.retryWrite(ctx, kind, func() error {
+		to, beside, done, err := p.acquirePair(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+		p.rehearsals.started.Add(1)
+		if _, err := to.Exec(ctx, "BEGIN"); err != nil {
+			return err
+		}
+		return run(to, beside)
+	})
+}
+
+// acquirePair acquires two connections for a dry run, within maxRehearsalWait. done ends their transactions and releases
+// them. The dry run uses the write share for both, so that dry runs leave its reserve to reads.
+func (p *Pool) acquirePair(ctx context.Context) (to, beside *pgxpool.Conn, done func(), err error) {
+	if !p.rehearsals.isPossible {
+		return nil, nil, nil, errRehearsalsBusy()
+	}
+	bounded, cancel := context.WithTimeout(ctx, maxRehearsalWait)
+	defer cancel()
+	var held undo
+	defer func() {
+		if err == nil {
+			return
+		}
+		held.run()
+		if bounded.Err() != nil && ctx.Err() == nil {
+			err = errRehearsalsBusy()
+		}
+	}()
+	if err := held.acquire(bounded, p.rehearsals.turns, 1); err != nil {
+		return nil, nil, nil, err
+	}
+	if p.share.all != nil {
+		if err := held.acquire(bounded, p.share.all, min(connsOfRehearsal, p.share.size)); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if err := p.rehearsals.pairing.Acquire(bounded, 1); err != nil {
+		return nil, nil, nil, err
+	}
+	defer p.rehearsals.pairing.Release(1)
+	var pair [connsOfRehearsal]*pgxpool.Conn
+	for i := range pair {
+		conn, err := p.pool.Acquire(bounded)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		pair[i] = conn
+		held.add(func() { rollBack(ctx, conn) })
+	}
+	return pair[0], pair[1], held.run, nil
+}
+
+// undo is a stack of releases.
+type undo []func()
+
+func (u *undo) add(release func()) { *u = append(*u, release) }
+
+// acquire acquires n of a semaphore, and adds its release.
+func (u *undo) acquire(ctx context.Context, from *semaphore.Weighted, n int64) error {
+	if err := from.Acquire(ctx, n); err != nil {
+		return err
+	}
+	u.add(func() { from.Release(n) })
+	return nil
+}
+
+// run calls the releases, the last one first.
+func (u *undo) run() {
+	for i := len(*u) - 1; i >= 0; i-- {
+		(*u)[i]()
+	}
+}
+
+// rollBack ends the transaction of a connection, if it has one, and releases it. A connection whose transaction did not
+// end is closed by its release.
+func rollBack(ctx context.Context, conn *pgxpool.Conn) {
+	defer conn.Release()
+	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
+		return
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollBackTimeout)
+	defer cancel()
+	_, _ = conn.Exec(bounded, "ROLLBACK")
+}
+
+// BeginInSnapshot begins a transaction that reads in a snapshot that another transaction has exported.
+func BeginInSnapshot(ctx context.Context, conn *pgxpool.Conn, exported string) error {
+	_, err := conn.Exec(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '"+exported+"'")
+	return err
+}
