@@ -80,7 +80,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/terminal", purpose: "escaped text, width and colors of terminals"},
 	{path: "server", purpose: "assembles the middleware and mounts the APIs", imports: []string{
-		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates",
+		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates", "server/claims",
 		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
 		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/request",
 		"server/requestlog", "server/route", "server/spool", "server/store",
@@ -90,7 +90,7 @@ var packageRules = []packageRule{
 		"server/policy", "server/querystring", "server/request", "server/store",
 	}},
 	{path: "server/placement", purpose: "operations of the Placement API", imports: []string{
-		"server/apierr", "server/auditlog", "server/candidates", "server/explain", "server/explainlog", "server/fault",
+		"server/apierr", "server/auditlog", "server/candidates", "server/claims", "server/explain", "server/explainlog", "server/fault",
 		"server/jsonbody", "server/microversion", "server/policy", "server/postgres", "server/querystring", "server/request", "server/route",
 		"server/store", "server/uuidlike",
 	}},
@@ -108,6 +108,9 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/postgres", purpose: "connections to PostgreSQL: pool, replicas, retries, limits, tracing", driver: true, imports: []string{
 		"gen/db", "server/fault",
+	}},
+	{path: "server/claims", purpose: "finds a place for consumers and claims it: the loop over search and write", imports: []string{
+		"server/candidates", "server/postgres", "server/store",
 	}},
 	{path: "server/candidates", purpose: "search for allocation candidates", driver: true, imports: []string{
 		"gen/db", "server/candidates/combine", "server/candidates/split", "server/fault", "server/postgres", "server/store",

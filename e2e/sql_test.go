@@ -15,9 +15,10 @@ import (
 // putTogether are the places in the program where a statement is no constant, and why
 // each can hold nothing of what a client sends.
 var putTogether = map[string]string{
-	"server/migrate/up.go: f.text":                                                       "a function of sql/functions, which is in the program",
-	"server/postgres/connect.go: statement":                                              "one of a list of constants of generated code",
-	"server/postgres/snapshot.go: sql":                                                   "what generated code sends; its constants are checked there",
+	"server/migrate/up.go: f.text":          "a function of sql/functions, which is in the program",
+	"server/postgres/connect.go: statement": "one of a list of constants of generated code",
+	"server/postgres/snapshot.go: sql":      "what generated code sends; its constants are checked there",
+	"server/postgres/rehearse.go: \"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '\" + exported + \"'\"": "a name made by PostgreSQL, of digits and hyphens; SET TRANSACTION takes no parameters",
 	"server/postgres/rows.go: sql":                                                       "what generated code sends; its constants are checked there",
 	"server/store/keyed_conn.go: statement":                                              "what generated code sends; its constants are checked there",
 	"server/store/keyed_conn.go: db.IdempotencyBegin":                                    "a constant of generated code",

@@ -176,7 +176,15 @@ var auditedWrites = []struct {
 		body: `{"aggregates": {"` + aConsumer + `": true}}`, generations: "none>4", version: "1.39, berth 1.3"},
 	{operation: "allocation-patch", method: "PATCH", path: "/allocations/" + anotherOne,
 		body: `{"allocations": {"` + aProvider + `": {"resources": {"VCPU": 2}}}}`, generations: "none>3", version: "1.39, berth 1.3"},
+	{operation: "reshape-patch", method: "PATCH", path: "/reshaper", body: `{"inventories": {"` + secondProvider + `":
+		{"resource_provider_generation": 4, "inventories": {"PCPU": {"total": 2}}}}}`, generations: "4>5", version: "1.39, berth 1.3"},
+	{operation: "tree-replace", method: "PUT", path: "/resource_providers/" + secondProvider + "/tree", body: `{"resource_providers": [
+		{"uuid": "` + secondProvider + `", "name": "second", "parent_provider_uuid": null, "generation": 5, "inventories": {}}]}`,
+		generations: "none>6", version: "1.39, berth 1.3"},
 	{operation: "allocation-delete", method: "DELETE", path: "/allocations/" + anotherOne, generations: "none>none"},
+	{operation: "claim-create", method: "POST", path: "/claims", version: "1.39, berth 1.3", generations: "none>1",
+		body: `{"consumers": [{"uuid": "a0000000-0000-4000-8000-0000000000c1", "project_id": "p", "user_id": "u", "consumer_type": "INSTANCE",
+			"consumer_generation": null}], "candidates": [{"allocations": {"` + aProvider + `": {"resources": {"VCPU": 1}}}}]}`},
 	{operation: "provider-delete", method: "DELETE", path: "/resource_providers/" + secondProvider, generations: "none>none"},
 
 	{operation: "node-create", method: "POST", path: "/v1/nodes", body: `{"driver": "fake-hardware", "name": "n1", "resource_class": "bm", "uuid": "` + aNode + `"}`},

@@ -18,6 +18,7 @@ import (
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/candidates"
+	"github.com/berthd/berth/server/claims"
 	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
@@ -112,6 +113,10 @@ func New(options Options) Handlers {
 	if options.Explanations == nil {
 		options.Explanations = explainlog.New(explainlog.Options{Store: options.Store, Log: options.Log})
 	}
+	if options.Placement.Search == nil {
+		options.Placement.Search = candidates.New(options.Store.Pool())
+	}
+	options.Placement.Claims = claims.New(options.Store, options.Placement.Search)
 	bodies := route.NewBudget(options.Bodies.Memory, options.Limits.Queue, options.Limits.Wait)
 	metrics, limiter := newMetrics(options), newLimiter(options.Limits, options.Spool)
 	metrics.registry.MustRegister(limiter, limiter.writing, spoolCollector{options.Spool}, newBodyMetrics(bodies))

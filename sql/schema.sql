@@ -1273,6 +1273,400 @@ exclude other joins: without statistics the planner may expect a row where there
 loop would take minutes.';
 
 --
+-- Name: claim_compare(bigint[], bigint[], bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.claim_compare(p_guards bigint[], p_revisions bigint[], p_anchors bigint[], p_shared bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (
+        SELECT /* claim_compare 1/1 */ FROM unnest(p_guards, p_revisions) AS seen (provider_id, revision)
+        WHERE (SELECT provider.revision FROM resource_providers AS provider WHERE provider.id = seen.provider_id)
+            IS DISTINCT FROM seen.revision
+        UNION ALL
+        SELECT FROM unnest(p_anchors, p_shared) AS link (root_id, provider_id)
+        WHERE (
+            SELECT of_tree.aggregate_id FROM provider_aggregates AS of_provider
+            JOIN provider_aggregates AS of_tree ON of_tree.aggregate_id = of_provider.aggregate_id
+            WHERE of_provider.provider_id = link.provider_id AND of_provider.sharing AND of_tree.root_id = link.root_id
+            LIMIT 1
+        ) IS NULL
+    ) THEN
+        RAISE EXCEPTION 'a provider has changed since the search' USING ERRCODE = 'PL061', DETAIL = '{}';
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION claim_compare(p_guards bigint[], p_revisions bigint[], p_anchors bigint[], p_shared bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.claim_compare(p_guards bigint[], p_revisions bigint[], p_anchors bigint[], p_shared bigint[]) IS 'Compares what a candidate was found by with what is there now.
+
+p_guards, p_revisions: providers and the revisions that the search read. p_anchors, p_shared: roots of trees, and
+providers that shared with them; both must still have an aggregate in common. Raises PL061 if anything differs.
+The caller has locked the providers with allocations. One statement compares all, so a claim is as if it happened at
+the moment of that statement: a write of traits, aggregates or parents that commits later comes after it.
+Locks nothing.
+Plan: resource_providers_pkey; provider_aggregates_pkey, then provider_aggregates_aggregate_id_idx. LIMIT 1 keeps the
+lookup out of a join, see consumer_lock.';
+
+--
+-- Name: claim_create(uuid[], text[], text[], text[], bigint, integer[], bigint[], integer[], bigint[], integer[], bigint[], bigint[], integer[], bigint[], bigint[], boolean); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.claim_create(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generation bigint, p_ends integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_guard_ends integer[], p_guards bigint[], p_revisions bigint[], p_link_ends integer[], p_anchors bigint[], p_shared bigint[], p_named boolean) RETURNS TABLE(chosen integer, full_up integer, stale integer, held integer, claimed_place integer, claimed_generation bigint, claimed_provider uuid, claimed_provider_generation bigint, claimed_class text, claimed_used bigint)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_unseen bool[] := (ARRAY[p_generation IS NULL, true])[1:cardinality(p_consumers)];
+    v_consumers record;
+    v_previous record;
+    v_fits bool[] := array_fill(true, ARRAY[cardinality(p_ends)]);
+    v_wait bool := p_named;
+    v_looked bool := false;
+    v_attempt int := 0;
+    v_unfit int[];
+    v_refused jsonb;
+    v_position int;
+BEGIN
+    full_up := 0;
+    stale := 0;
+    held := 0;
+    v_consumers := consumer_lock(p_consumers, p_projects, p_users, p_types, v_unseen);
+    PERFORM /* claim_create 1/6 */ consumer_check_generation(p_consumers, v_consumers.generations,
+        ARRAY[p_generation, NULL], v_unseen);
+    SELECT /* claim_create 2/6 */ coalesce(array_agg(had.provider_id), '{}') AS providers,
+        coalesce(array_agg(had.provider_id) FILTER (WHERE cardinality(p_consumers) = 1), '{}') AS released_providers,
+        coalesce(array_agg(had.class_id) FILTER (WHERE cardinality(p_consumers) = 1), '{}') AS released_classes,
+        coalesce(array_agg(had.used) FILTER (WHERE cardinality(p_consumers) = 1), '{}') AS released_amounts
+    INTO v_previous
+    FROM allocations AS had WHERE had.consumer_id = v_consumers.ids[1];
+    LOOP
+        FOR i IN 1 .. cardinality(p_ends) LOOP
+            EXIT WHEN NOT v_wait AND held >= 4;
+            IF full_up + stale + held > 0 AND NOT v_looked THEN
+                v_looked := true;
+                v_unfit := ARRAY(SELECT /* claim_create 3/6 */ unfit.unfit_candidate FROM claim_unfit(p_ends, p_providers,
+                    p_classes, p_amounts, v_previous.released_providers, v_previous.released_classes,
+                    v_previous.released_amounts) AS unfit);
+                FOREACH v_position IN ARRAY v_unfit LOOP
+                    v_fits[v_position] := false;
+                END LOOP;
+            END IF;
+            CONTINUE WHEN NOT v_fits[i];
+            BEGIN
+                PERFORM /* claim_create 4/6 */ claim_try(v_wait, v_consumers.ids, v_consumers.generations,
+                    v_consumers.projects, v_consumers.users, v_consumers.types, v_previous.providers,
+                    p_providers[coalesce(p_ends[i - 1], 0) + 1 : p_ends[i]],
+                    p_classes[coalesce(p_ends[i - 1], 0) + 1 : p_ends[i]],
+                    p_amounts[coalesce(p_ends[i - 1], 0) + 1 : p_ends[i]],
+                    p_guards[coalesce(p_guard_ends[i - 1], 0) + 1 : p_guard_ends[i]],
+                    p_revisions[coalesce(p_guard_ends[i - 1], 0) + 1 : p_guard_ends[i]],
+                    p_anchors[coalesce(p_link_ends[i - 1], 0) + 1 : p_link_ends[i]],
+                    p_shared[coalesce(p_link_ends[i - 1], 0) + 1 : p_link_ends[i]]);
+                chosen := i;
+            EXCEPTION
+                WHEN SQLSTATE 'PL010' OR SQLSTATE 'PL011' OR SQLSTATE 'PL012' THEN
+                    full_up := full_up + 1;
+                    v_fits[i] := false;
+                WHEN SQLSTATE 'PL061' THEN
+                    stale := stale + 1;
+                    v_fits[i] := false;
+                WHEN SQLSTATE 'PL063' THEN
+                    held := held + 1;
+                WHEN SQLSTATE '40001' THEN
+                    IF p_named THEN
+                        RAISE;
+                    END IF;
+                    stale := stale + 1;
+                    v_fits[i] := false;
+            END;
+            IF chosen IS NOT NULL THEN
+                RETURN QUERY SELECT /* claim_create 5/6 */ chosen, full_up, stale, held, shown.*
+                FROM claim_show(v_consumers.ids) AS shown;
+                RETURN;
+            END IF;
+        END LOOP;
+        IF p_named THEN
+            v_attempt := v_attempt + 1;
+            SELECT /* claim_create 6/6 */ coalesce(array_agg(unfit.unfit_candidate), '{}'),
+                jsonb_agg(jsonb_build_object('candidate', unfit.unfit_candidate - 1, 'rule', unfit.unfit_rule,
+                    'provider', unfit.unfit_provider, 'class', unfit.unfit_class))
+            INTO v_unfit, v_refused
+            FROM claim_unfit(p_ends, p_providers, p_classes, p_amounts, v_previous.released_providers,
+                v_previous.released_classes, v_previous.released_amounts) AS unfit;
+            IF v_refused @> '[{"rule": "40001"}]' THEN
+                RAISE EXCEPTION 'a provider or class of a candidate was deleted concurrently' USING ERRCODE = '40001';
+            END IF;
+            v_fits := array_fill(true, ARRAY[cardinality(p_ends)]);
+            FOREACH v_position IN ARRAY v_unfit LOOP
+                v_fits[v_position] := false;
+            END LOOP;
+        END IF;
+        IF p_named AND true <> ALL (v_fits) OR NOT p_named AND (v_wait OR held = 0) THEN
+            RAISE EXCEPTION 'none of % candidates is left', cardinality(p_ends) USING ERRCODE = 'PL060',
+                DETAIL = json_build_object('full', full_up, 'stale', stale, 'held', held, 'refused', v_refused);
+        ELSIF v_attempt = 16 THEN
+            RAISE EXCEPTION 'other claims were faster % times', v_attempt
+                USING ERRCODE = 'PL062', DETAIL = json_build_object('full', full_up);
+        END IF;
+        v_wait := true;
+    END LOOP;
+END
+$$;
+
+--
+-- Name: FUNCTION claim_create(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generation bigint, p_ends integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_guard_ends integer[], p_guards bigint[], p_revisions bigint[], p_link_ends integer[], p_anchors bigint[], p_shared bigint[], p_named boolean); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.claim_create(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generation bigint, p_ends integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_guard_ends integer[], p_guards bigint[], p_revisions bigint[], p_link_ends integer[], p_anchors bigint[], p_shared bigint[], p_named boolean) IS 'POST /claims for one consumer: claims the first of several candidates that fits.
+
+p_consumers, p_projects, p_users, p_types (empty: none): the consumer and, if its previous allocations are handed over,
+the new consumer that gets them. p_generation null: the consumer must not exist. Without a second consumer its previous
+allocations count as free capacity and are replaced.
+p_ends: the position in p_providers, p_classes and p_amounts at which each candidate''s allocations end; no two elements of a
+candidate are for the same provider and class. p_guard_ends and p_link_ends are the same for p_guards and p_revisions, and
+for p_anchors and p_shared: see claim_compare.
+p_named: clients have named the candidates, see claim_create_named. They are tried in their order, and the error has the
+reason of each. Otherwise they come from a search, and a second attempt with them makes no sense.
+
+Returns all allocations of the consumers afterwards (see claim_show), in each row with: the chosen candidate (from 1); how
+many candidates were full and how many had changed when they were locked; and how many were passed over because another
+transaction had locked a provider.
+The first pass takes no candidate with a locked provider (unless p_named), and ends after four of them. The second waits.
+After the first failure claim_unfit looks at all candidates, and those that are full are left out. With p_named, the
+same look decides at the end: if one fits by then, they are tried again, 16 times in all.
+Raises PL003 (consumer generation), PL060 (no candidate is left; with p_named all were full at one moment), PL062 (after
+16 attempts), and with p_named 40001 if a provider or class was deleted since its name was resolved.
+Locks: projects, users and types by name; consumers by UUID; then, candidate by candidate, its providers and those with
+previous allocations of the consumer, in the order of their ids. Each try is a subtransaction, since its failure must
+release its locks: waiting for a provider while one of another candidate is locked causes deadlocks.
+Calls: consumer_lock, consumer_check_generation, claim_unfit, claim_try, claim_show.';
+
+--
+-- Name: claim_create_many(uuid[], text[], text[], text[], integer[], bigint[], integer[], bigint[], bigint[], bigint[], bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.claim_create_many(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_owners integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_guards bigint[], p_revisions bigint[], p_anchors bigint[], p_shared bigint[]) RETURNS TABLE(claimed_place integer, claimed_generation bigint, claimed_provider uuid, claimed_provider_generation bigint, claimed_class text, claimed_used bigint)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_unseen bool[] := array_fill(true, ARRAY[cardinality(p_consumers)]);
+    v_consumers record;
+    v_failed text;
+BEGIN
+    v_consumers := consumer_lock(p_consumers, p_projects, p_users, p_types, v_unseen);
+    PERFORM /* claim_create_many 1/5 */ consumer_check_generation(p_consumers, v_consumers.generations,
+        array_fill(NULL::bigint, ARRAY[cardinality(p_consumers)]), v_unseen);
+    PERFORM /* claim_create_many 2/5 */ allocation_lock_providers(v_consumers.ids, p_providers);
+    BEGIN
+        PERFORM /* claim_create_many 3/5 */ claim_compare(p_guards, p_revisions, p_anchors, p_shared);
+        PERFORM /* claim_create_many 4/5 */ allocation_apply(v_consumers.ids, v_consumers.generations, v_consumers.projects, v_consumers.users,
+            v_consumers.types, p_owners, p_providers, p_classes, p_amounts);
+    EXCEPTION
+        WHEN SQLSTATE 'PL010' OR SQLSTATE 'PL011' OR SQLSTATE 'PL012' THEN v_failed := 'full';
+        WHEN SQLSTATE 'PL061' OR SQLSTATE '40001' THEN v_failed := 'stale';
+    END;
+    IF v_failed IS NOT NULL THEN
+        RAISE EXCEPTION 'the placement does not fit any more' USING ERRCODE = 'PL060',
+            DETAIL = json_build_object(v_failed, 1);
+    END IF;
+    RETURN QUERY SELECT /* claim_create_many 5/5 */ shown.* FROM claim_show(v_consumers.ids) AS shown;
+END
+$$;
+
+--
+-- Name: FUNCTION claim_create_many(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_owners integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_guards bigint[], p_revisions bigint[], p_anchors bigint[], p_shared bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.claim_create_many(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_owners integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_guards bigint[], p_revisions bigint[], p_anchors bigint[], p_shared bigint[]) IS 'POST /claims for several consumers: claims one placement for all of them, or for none.
+
+p_consumers, p_projects, p_users, p_types: consumers that must not exist. p_owners is the position (from 1) of the consumer
+of each allocation. p_guards to p_shared: see claim_compare.
+Returns the allocations of the consumers, see claim_show.
+Raises PL003 (a consumer exists), PL060 (an allocation does not fit, or a provider has changed since the search).
+Locks: projects, users and types by name; consumers by UUID; all providers in the order of their ids.
+Calls: consumer_lock, consumer_check_generation, allocation_lock_providers, claim_compare, allocation_apply, claim_show.';
+
+--
+-- Name: claim_create_named(uuid[], text[], text[], text[], bigint, integer[], uuid[], text[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.claim_create_named(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generation bigint, p_ends integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) RETURNS TABLE(chosen integer, full_up integer, stale integer, held integer, claimed_place integer, claimed_generation bigint, claimed_provider uuid, claimed_provider_generation bigint, claimed_class text, claimed_used bigint)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_named record;
+    v_none int[] := array_fill(0, ARRAY[cardinality(p_ends)]);
+BEGIN
+    v_named := allocation_resolve(p_providers, p_classes);
+    RETURN QUERY SELECT /* claim_create_named 1/1 */ claimed.* FROM claim_create(p_consumers, p_projects, p_users, p_types, p_generation,
+        p_ends, v_named.providers, v_named.classes, p_amounts,
+        v_none, '{}', '{}', v_none, '{}', '{}', true) AS claimed;
+END
+$$;
+
+--
+-- Name: FUNCTION claim_create_named(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generation bigint, p_ends integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.claim_create_named(p_consumers uuid[], p_projects text[], p_users text[], p_types text[], p_generation bigint, p_ends integer[], p_providers uuid[], p_classes text[], p_amounts bigint[]) IS 'POST /claims with candidates: claim_create for candidates that name providers by UUID and classes by name.
+
+The arguments are those of claim_create. Nothing is compared but what fits.
+Returns what claim_create returns. Raises, in this order: PL009 (unknown provider), PL004 (unknown class), and what
+claim_create raises. Locks: see claim_create.
+Calls: allocation_resolve, claim_create.';
+
+--
+-- Name: claim_show(bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.claim_show(p_consumers bigint[]) RETURNS TABLE(shown_place integer, shown_generation bigint, shown_provider uuid, shown_provider_generation bigint, shown_class text, shown_used bigint)
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN QUERY SELECT /* claim_show 1/1 */ array_position(p_consumers, consumer.id), consumer.generation, provider.uuid,
+        generation_row.generation, class.name, allocation.used
+    FROM consumers AS consumer
+    JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
+    JOIN resource_providers AS provider ON provider.id = allocation.provider_id
+    JOIN provider_generations AS generation_row ON generation_row.provider_id = allocation.provider_id
+    JOIN resource_classes AS class ON class.id = allocation.class_id
+    WHERE consumer.id = ANY (p_consumers)
+    ORDER BY 1, allocation.id;
+END
+$$;
+
+--
+-- Name: FUNCTION claim_show(p_consumers bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.claim_show(p_consumers bigint[]) IS 'Returns all allocations of consumers, in the order of p_consumers and then of the allocations, with the generations of
+the consumer and of the provider.
+
+shown_place is the consumer''s position, from 1. Locks nothing.
+Plan: consumers_pkey, then allocations_pkey and primary keys.';
+
+--
+-- Name: claim_try(boolean, bigint[], bigint[], bigint[], bigint[], integer[], bigint[], bigint[], integer[], bigint[], bigint[], bigint[], bigint[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.claim_try(p_wait boolean, p_consumers bigint[], p_generations bigint[], p_projects bigint[], p_users bigint[], p_types integer[], p_previous bigint[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_guards bigint[], p_revisions bigint[], p_anchors bigint[], p_shared bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_locked int;
+BEGIN
+    IF p_wait THEN
+        PERFORM /* claim_try 1/7 */ FROM provider_generations AS generation_row
+        WHERE generation_row.provider_id = ANY (p_providers || p_previous)
+        ORDER BY generation_row.provider_id FOR NO KEY UPDATE;
+    ELSE
+        PERFORM /* claim_try 2/7 */ FROM provider_generations AS generation_row
+        WHERE generation_row.provider_id = ANY (p_providers || p_previous)
+        ORDER BY generation_row.provider_id FOR NO KEY UPDATE SKIP LOCKED;
+        GET DIAGNOSTICS v_locked = ROW_COUNT;
+        IF v_locked < (SELECT /* claim_try 3/7 */ count(DISTINCT wanted.id) FROM unnest(p_providers || p_previous) AS wanted (id)) THEN
+            RAISE EXCEPTION 'another transaction has locked a provider' USING ERRCODE = 'PL063', DETAIL = '{}';
+        END IF;
+    END IF;
+    PERFORM /* claim_try 4/7 */ claim_compare(p_guards, p_revisions, p_anchors, p_shared);
+    IF cardinality(p_consumers) > 1 THEN
+        UPDATE /* claim_try 5/7 */ allocations SET consumer_id = p_consumers[2] WHERE consumer_id = p_consumers[1];
+    END IF;
+    PERFORM /* claim_try 6/7 */ allocation_apply(p_consumers[1:1], p_generations[1:1], p_projects[1:1], p_users[1:1],
+        p_types[1:1], array_fill(1, ARRAY[cardinality(p_providers)]), p_providers, p_classes, p_amounts);
+    IF cardinality(p_consumers) > 1 THEN
+        UPDATE /* claim_try 7/7 */ provider_generations SET generation = generation + 1, updated_at = now()
+        WHERE provider_id = ANY (ARRAY(
+            SELECT previous.id FROM unnest(p_previous) AS previous (id) WHERE previous.id <> ALL (p_providers)));
+    END IF;
+END
+$$;
+
+--
+-- Name: FUNCTION claim_try(p_wait boolean, p_consumers bigint[], p_generations bigint[], p_projects bigint[], p_users bigint[], p_types integer[], p_previous bigint[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_guards bigint[], p_revisions bigint[], p_anchors bigint[], p_shared bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.claim_try(p_wait boolean, p_consumers bigint[], p_generations bigint[], p_projects bigint[], p_users bigint[], p_types integer[], p_previous bigint[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_guards bigint[], p_revisions bigint[], p_anchors bigint[], p_shared bigint[]) IS 'Claims one candidate for a consumer. The caller calls it in a subtransaction, so a failure releases its locks.
+
+p_consumers, p_generations, p_projects, p_users, p_types: what consumer_lock returned for the consumer and, if its
+previous allocations are handed over, the consumer that gets them. p_previous: providers with previous allocations.
+p_providers, p_classes, p_amounts: the candidate''s allocations. The others: see claim_compare.
+Previous allocations that are handed over are not checked against the inventories, because usages do not change. The
+generations of their providers are incremented.
+Raises PL063 (without p_wait: another transaction has locked a provider), PL061 (see claim_compare), PL010, PL011,
+PL012, 40001 (see allocation_raise_error).
+Locks: the candidate''s providers and p_previous in the order of their ids, without p_wait with SKIP LOCKED. The caller
+has locked the consumers.
+Calls: claim_compare, allocation_apply.';
+
+--
+-- Name: claim_unfit(integer[], bigint[], integer[], bigint[], bigint[], integer[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.claim_unfit(p_ends integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_released_providers bigint[], p_released_classes integer[], p_released_amounts bigint[]) RETURNS TABLE(unfit_candidate integer, unfit_rule text, unfit_provider uuid, unfit_class text)
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN QUERY SELECT /* claim_unfit 1/1 */ named.candidate::int,
+        CASE WHEN named.provider IS NULL OR named.class IS NULL THEN '40001' ELSE named.rule END,
+        named.provider, named.class
+    FROM (
+        SELECT DISTINCT ON (checked.candidate) checked.candidate, checked.rule,
+            (SELECT provider.uuid FROM resource_providers AS provider WHERE provider.id = p_providers[checked.position])
+                AS provider,
+            (SELECT class.name FROM resource_classes AS class WHERE class.id = p_classes[checked.position]) AS class
+        FROM (
+            SELECT candidate.position AS candidate, item.position,
+                CASE
+                    WHEN inventory.free_capacity IS NULL THEN 'PL010'
+                    WHEN p_amounts[item.position] < inventory.min_unit OR p_amounts[item.position] > inventory.max_unit
+                        OR p_amounts[item.position] % inventory.step_size <> 0 THEN 'PL011'
+                    -- Amounts can be as large as bigint; on this side of the comparison nothing overflows.
+                    WHEN p_amounts[item.position] > released.amount
+                        AND p_amounts[item.position] - released.amount > inventory.free_capacity THEN 'PL012'
+                END AS rule
+            FROM unnest(p_ends) WITH ORDINALITY AS candidate (last, position)
+            CROSS JOIN LATERAL generate_series(coalesce(p_ends[candidate.position - 1], 0) + 1, candidate.last)
+                AS item (position)
+            CROSS JOIN LATERAL (
+                SELECT coalesce(sum(had.amount), 0)::bigint AS amount
+                FROM unnest(p_released_providers, p_released_classes, p_released_amounts)
+                    AS had (provider_id, class_id, amount)
+                WHERE had.provider_id = p_providers[item.position] AND had.class_id = p_classes[item.position]
+            ) AS released
+            LEFT JOIN LATERAL (
+                SELECT stock.min_unit, stock.max_unit, stock.step_size,
+                    (stock.total - stock.reserved) * stock.allocation_ratio - stock.used AS free_capacity
+                FROM inventories AS stock
+                WHERE stock.provider_id = p_providers[item.position] AND stock.class_id = p_classes[item.position]
+                OFFSET 0
+            ) AS inventory ON true
+        ) AS checked
+        WHERE checked.rule IS NOT NULL
+        ORDER BY checked.candidate, checked.position
+    ) AS named
+    ORDER BY named.candidate;
+END
+$$;
+
+--
+-- Name: FUNCTION claim_unfit(p_ends integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_released_providers bigint[], p_released_classes integer[], p_released_amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.claim_unfit(p_ends integer[], p_providers bigint[], p_classes integer[], p_amounts bigint[], p_released_providers bigint[], p_released_classes integer[], p_released_amounts bigint[]) IS 'Returns the candidates of a claim that do not fit at present, each with the first allocation that does not: its rule
+(PL010, PL011 or PL012, see allocation_raise_error; 40001 if the provider or class does not exist any more), the
+provider and the class.
+
+Called by claim_create. p_ends: the position in the other arrays at which the allocations of each candidate end.
+p_released_…: allocations that count as free capacity. Locks nothing: it is one statement, so its result is that of one
+moment.
+Plan: inventories_pkey for each allocation. OFFSET 0 keeps the lookup out of a join, see consumer_lock.';
+
+--
 -- Name: conductor_take_over(text, interval); Type: FUNCTION; Schema: public; Owner: -
 --
 

@@ -98,6 +98,33 @@ func (q *Queries) CandidateRootsByPair(ctx context.Context, db DBTX, arg Candida
 	return items, nil
 }
 
+const CandidateRootsOf = `-- name: CandidateRootsOf :many
+SELECT DISTINCT provider.root_id FROM resource_providers AS provider WHERE provider.id = ANY($1::bigint[]) ORDER BY provider.root_id
+`
+
+// Returns the roots of the trees of some providers. Called by Search.FindForClaim for the providers of a consumer that gives
+// its allocations back. Locks nothing.
+// Plan: the primary key of resource_providers, once for each provider.
+func (q *Queries) CandidateRootsOf(ctx context.Context, db DBTX, providers []int64) ([]int64, error) {
+	rows, err := db.Query(ctx, CandidateRootsOf, providers)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var root_id int64
+		if err := rows.Scan(&root_id); err != nil {
+			return nil, err
+		}
+		items = append(items, root_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const CandidateSample = `-- name: CandidateSample :many
 WITH predicates AS MATERIALIZED (
     SELECT

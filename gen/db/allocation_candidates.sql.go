@@ -180,7 +180,7 @@ SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provide
           AND candidate_meets(
             provider.trait_ids, provider.aggregate_ids, condition.required, condition.forbidden, condition.required_any,
             condition.member_of, condition.member_of_too, condition.not_member_of)
-    ), NULL, NULL, NULL, NULL, NULL
+    ), NULL, NULL, provider.revision, NULL, NULL
 FROM resource_providers AS provider
 WHERE provider.root_id = ANY(ARRAY(SELECT root.id FROM roots AS root))
 UNION ALL
@@ -233,7 +233,7 @@ type CandidatePageRow struct {
 //
 //	the page      has no id; bits is the number of name changes, free is 1 if any provider shares its inventory, and list
 //	              has, in the order of the search, {root, the provider that led to it, its position in the lead, flags}
-//	a provider    has a uuid; bits are the conditions that it meets
+//	a provider    has a uuid; bits are the conditions that it meets, and used is its revision
 //	an inventory  has a class_id; id is its provider, bits the amount that fits in it; one row for each of several amounts
 //
 // Trees whose root lacks root_required or has root_forbidden, and those of the providers not_in_tree, are in the list only.
@@ -331,15 +331,22 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         (part ->> 'least')::bigint AS least
     FROM jsonb_array_elements($2::jsonb) AS part
 
+), freed AS MATERIALIZED (
+    SELECT
+        (part ->> 'provider')::bigint AS provider_id,
+        (part ->> 'class')::int AS class_id,
+        (part ->> 'amount')::bigint AS amount
+    FROM jsonb_array_elements($3::jsonb) AS part
+
 ), found AS MATERIALIZED (
     SELECT given.root_id, 0::bigint AS provider_id, 0::bigint AS position
-    FROM unnest($3::bigint[]) AS given (root_id)
+    FROM unnest($4::bigint[]) AS given (root_id)
     UNION ALL
     (
         SELECT root.id, root.id, 0::bigint FROM resource_providers AS root
-        WHERE $4::text = 'id' AND root.parent_id IS NULL AND root.id > $5::bigint
+        WHERE $5::text = 'id' AND root.parent_id IS NULL AND root.id > $6::bigint
         ORDER BY root.id
-        LIMIT $6::int
+        LIMIT $7::int
     )
     UNION ALL
     (
@@ -347,22 +354,22 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         FROM (
             (
                 SELECT root.id AS root_id, hashint8extended(root.id, 0)::bigint AS position FROM resource_providers AS root
-                WHERE $4::text = 'shuffled' AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) > ($7::bigint, $5::bigint)
-                  AND (hashint8extended(root.id, 0), root.id) <= ($8::bigint, $9::bigint)
+                WHERE $5::text = 'shuffled' AND root.parent_id IS NULL
+                  AND (hashint8extended(root.id, 0), root.id) > ($8::bigint, $6::bigint)
+                  AND (hashint8extended(root.id, 0), root.id) <= ($9::bigint, $10::bigint)
                 ORDER BY hashint8extended(root.id, 0), root.id
-                LIMIT $6::int
+                LIMIT $7::int
             )
             UNION ALL
             (
                 SELECT root.id, hashint8extended(root.id, 0)::bigint FROM resource_providers AS root
-                WHERE $4::text = 'shuffled' AND $10::bool AND root.parent_id IS NULL
-                  AND (hashint8extended(root.id, 0), root.id) <= ($11::bigint, $12::bigint)
+                WHERE $5::text = 'shuffled' AND $11::bool AND root.parent_id IS NULL
+                  AND (hashint8extended(root.id, 0), root.id) <= ($12::bigint, $13::bigint)
                 ORDER BY hashint8extended(root.id, 0), root.id
-                LIMIT $6::int
+                LIMIT $7::int
             )
         ) AS shuffled
-        LIMIT $6::int
+        LIMIT $7::int
     )
     UNION ALL
     (
@@ -370,81 +377,81 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         FROM (
             (
                 SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
-                WHERE $4::text = 'free' AND inventory.class_id = $13::int
-                  AND (inventory.free, inventory.provider_id) < ($7::bigint, $5::bigint)
-                  AND (inventory.free, inventory.provider_id) >= ($8::bigint, $9::bigint)
+                WHERE $5::text = 'free' AND inventory.class_id = $14::int
+                  AND (inventory.free, inventory.provider_id) < ($8::bigint, $6::bigint)
+                  AND (inventory.free, inventory.provider_id) >= ($9::bigint, $10::bigint)
                 ORDER BY inventory.free DESC, inventory.provider_id DESC
-                LIMIT $6::int
+                LIMIT $7::int
             )
             UNION ALL
             (
                 SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
-                WHERE $4::text = 'free' AND $10::bool AND inventory.class_id = $13::int
-                  AND (inventory.free, inventory.provider_id) >= ($11::bigint, $12::bigint)
+                WHERE $5::text = 'free' AND $11::bool AND inventory.class_id = $14::int
+                  AND (inventory.free, inventory.provider_id) >= ($12::bigint, $13::bigint)
                 ORDER BY inventory.free DESC, inventory.provider_id DESC
-                LIMIT $6::int
+                LIMIT $7::int
             )
         ) AS roomy
-        LIMIT $6::int
+        LIMIT $7::int
     )
     UNION ALL
     SELECT rare.root_id, rare.provider_id, rare.root_id
     FROM (
         SELECT DISTINCT member.root_id, member.provider_id
-        FROM unnest($14::int[]) AS requested (id)
+        FROM unnest($15::int[]) AS requested (id)
         CROSS JOIN LATERAL (
             (
                 SELECT provider_trait.root_id, provider_trait.provider_id FROM provider_traits AS provider_trait
-                WHERE $4::text = 'trait' AND provider_trait.trait_id = requested.id
-                  AND (provider_trait.root_id, provider_trait.provider_id) > ($7::bigint, $5::bigint)
+                WHERE $5::text = 'trait' AND provider_trait.trait_id = requested.id
+                  AND (provider_trait.root_id, provider_trait.provider_id) > ($8::bigint, $6::bigint)
                 ORDER BY provider_trait.root_id, provider_trait.provider_id
-                LIMIT $6::int
+                LIMIT $7::int
             )
             UNION ALL
             (
                 SELECT member.root_id, member.provider_id FROM provider_aggregates AS member
-                WHERE $4::text = 'aggregate' AND member.aggregate_id = requested.id
-                  AND (member.root_id, member.provider_id) > ($7::bigint, $5::bigint)
+                WHERE $5::text = 'aggregate' AND member.aggregate_id = requested.id
+                  AND (member.root_id, member.provider_id) > ($8::bigint, $6::bigint)
                 ORDER BY member.root_id, member.provider_id
-                LIMIT $6::int
+                LIMIT $7::int
             )
         ) AS member
         ORDER BY member.root_id, member.provider_id
-        LIMIT $6::int
+        LIMIT $7::int
     ) AS rare
     UNION ALL
     (
         SELECT inventory.root_id, inventory.provider_id, inventory.free FROM inventories AS inventory
-        WHERE $4::text = 'pack' AND inventory.class_id = $13::int
-          AND (inventory.free, inventory.provider_id) > ($7::bigint, $5::bigint)
+        WHERE $5::text = 'pack' AND inventory.class_id = $14::int
+          AND (inventory.free, inventory.provider_id) > ($8::bigint, $6::bigint)
         ORDER BY inventory.free, inventory.provider_id
-        LIMIT $6::int
+        LIMIT $7::int
     )
     UNION ALL
     (
         SELECT tree.root_id, tree.root_id, tree.providers FROM tree_classes AS tree
-        WHERE $4::text = 'count' AND tree.class_id = $13::int
-          AND (tree.providers, tree.root_id) > ($7::bigint, $5::bigint)
+        WHERE $5::text = 'count' AND tree.class_id = $14::int
+          AND (tree.providers, tree.root_id) > ($8::bigint, $6::bigint)
         ORDER BY tree.providers, tree.root_id
-        LIMIT $6::int
+        LIMIT $7::int
     )
 
 ), roots AS MATERIALIZED (
     SELECT found.root_id AS id FROM found
-    WHERE (cardinality($15::int[]) + cardinality($16::int[]) = 0 OR (
-        SELECT root.trait_ids @> $15::int[] AND NOT root.trait_ids && $16::int[]
+    WHERE (cardinality($16::int[]) + cardinality($17::int[]) = 0 OR (
+        SELECT root.trait_ids @> $16::int[] AND NOT root.trait_ids && $17::int[]
         FROM resource_providers AS root WHERE root.id = found.root_id))
-      AND (cardinality($17::uuid[]) = 0 OR found.root_id NOT IN (
-        SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = ANY($17::uuid[])))
-      AND (cardinality($18::text[]) + cardinality($19::int[]) = 0 OR (
-        SELECT array_overlaps_each(root.aggregate_ids, $18::text[]) AND NOT root.aggregate_ids && $19::int[]
+      AND (cardinality($18::uuid[]) = 0 OR found.root_id NOT IN (
+        SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = ANY($18::uuid[])))
+      AND (cardinality($19::text[]) + cardinality($20::int[]) = 0 OR (
+        SELECT array_overlaps_each(root.aggregate_ids, $19::text[]) AND NOT root.aggregate_ids && $20::int[]
         FROM resource_providers AS root WHERE root.id = found.root_id))
 
 ), reached AS MATERIALIZED (
     SELECT DISTINCT root.id AS root_id, sharer.provider_id
     FROM roots AS root
     CROSS JOIN LATERAL (
-        SELECT provider.aggregate_ids FROM resource_providers AS provider WHERE provider.root_id = root.id AND $20::bool OFFSET 0
+        SELECT provider.aggregate_ids FROM resource_providers AS provider WHERE provider.root_id = root.id AND $21::bool OFFSET 0
     ) AS member
     CROSS JOIN LATERAL unnest(member.aggregate_ids) AS common (aggregate_id)
     CROSS JOIN LATERAL (
@@ -462,7 +469,7 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     SELECT tree.id FROM sharing_trees AS tree
 
 ), providers AS NOT MATERIALIZED (
-    SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, (
+    SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.revision, (
             SELECT bit_or(condition.bit) FROM conditions AS condition
             WHERE (condition.root_id IS NULL OR condition.root_id = provider.root_id)
               AND candidate_meets(
@@ -478,7 +485,15 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio) AS capacity,
         inventory.used, inventory.free, amount.bit AS fits,
         CASE WHEN amount.shared THEN ARRAY[inventory.min_unit, inventory.step_size]::bigint[] END AS units
-    FROM inventories AS inventory
+    FROM (
+        SELECT
+            own.provider_id, own.root_id, own.class_id, own.total, own.reserved, own.allocation_ratio, own.min_unit, own.step_size, own.used,
+            CASE WHEN $22::bool THEN COALESCE((
+                SELECT least(own.max_unit, trunc((own.total - own.reserved) * own.allocation_ratio) - own.used + freed.amount)::bigint
+                FROM freed WHERE freed.provider_id = own.provider_id AND freed.class_id = own.class_id
+            ), own.free) ELSE own.free END AS free
+        FROM inventories AS own
+    ) AS inventory
     LEFT JOIN amounts AS amount
         ON amount.class_id = inventory.class_id AND inventory.free >= amount.least
         AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
@@ -490,11 +505,11 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         (part ->> 'mark')::bigint AS mark,
         (part ->> 'conditions')::bigint AS conditions,
         (part ->> 'amounts')::bigint AS amounts
-    FROM jsonb_array_elements($21::jsonb) AS part
+    FROM jsonb_array_elements($23::jsonb) AS part
 
 ), subtrees AS MATERIALIZED (
     SELECT (part ->> 'mark')::bigint AS mark, (part ->> 'slots')::bigint AS slots
-    FROM jsonb_array_elements($22::jsonb) AS part
+    FROM jsonb_array_elements($24::jsonb) AS part
 
     -- which slots each provider matches; grouping both lists takes no join
 ), matches AS MATERIALIZED (
@@ -508,18 +523,18 @@ WITH RECURSIVE conditions AS MATERIALIZED (
             COALESCE(bit_or(part.met), 0) AS met, COALESCE(bit_or(part.fits), 0) AS fits
         FROM (
             SELECT provider.id, provider.root_id, provider.parent_id, provider.met, NULL::bigint AS fits
-            FROM providers AS provider WHERE $23::bool
+            FROM providers AS provider WHERE $25::bool
             UNION ALL
             SELECT capacity.provider_id, NULL, NULL, NULL, capacity.fits
-            FROM capacities AS capacity WHERE $23::bool AND capacity.fits IS NOT NULL
+            FROM capacities AS capacity WHERE $25::bool AND capacity.fits IS NOT NULL
         ) AS part
         GROUP BY part.id
     ) AS provider
 
     -- the slots of subtrees that are matched below each provider; UNION merges equal ones
 ), below AS (
-    SELECT match.parent_id AS id, match.marks & $24::bigint AS marks
-    FROM matches AS match WHERE match.marks & $24::bigint <> 0 AND match.parent_id IS NOT NULL
+    SELECT match.parent_id AS id, match.marks & $26::bigint AS marks
+    FROM matches AS match WHERE match.marks & $26::bigint <> 0 AND match.parent_id IS NOT NULL
     UNION
     SELECT above.id, below.marks
     FROM below
@@ -552,7 +567,7 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         FROM reached JOIN marked AS provider ON provider.id = reached.provider_id
     ) AS usable
     GROUP BY usable.root_id
-    HAVING bit_or(usable.slots) & $25::bigint = $25::bigint AND bit_or(usable.subtrees) & $26::bigint = $26::bigint
+    HAVING bit_or(usable.slots) & $27::bigint = $27::bigint AND bit_or(usable.subtrees) & $28::bigint = $28::bigint
 
 ), returned AS MATERIALIZED (
     SELECT complete.root_id FROM complete
@@ -572,19 +587,19 @@ SELECT
     CASE WHEN (SELECT min(member.aggregate_id) FROM provider_aggregates AS member WHERE member.sharing) IS NULL THEN 0 ELSE 1 END::bigint AS free,
     (SELECT array_agg(ARRAY[found.root_id, found.provider_id, found.position, 
         CASE WHEN (found.root_id IN (SELECT root.id FROM roots AS root)) IS TRUE THEN 0 ELSE 1 END
-        + CASE WHEN $20::bool AND EXISTS (
+        + CASE WHEN $21::bool AND EXISTS (
             SELECT FROM provider_aggregates AS member WHERE member.provider_id = found.provider_id AND member.sharing OFFSET 0
         ) THEN 2 ELSE 0 END]) FROM found)::bigint[] AS list
 UNION ALL
-SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.met, NULL, NULL, NULL, NULL, NULL
+SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.met, NULL, NULL, provider.revision, NULL, NULL
 FROM providers AS provider
-WHERE NOT $23::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
+WHERE NOT $25::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
 UNION ALL
 SELECT
     capacity.provider_id, NULL, NULL, NULL, NULL, capacity.fits, capacity.class_id, capacity.capacity, capacity.used, capacity.free,
     capacity.units
 FROM capacities AS capacity
-WHERE NOT $23::bool OR capacity.root_id IN (SELECT returned.root_id FROM returned)
+WHERE NOT $25::bool OR capacity.root_id IN (SELECT returned.root_id FROM returned)
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, array_agg(ARRAY[reached.root_id, reached.provider_id])
 FROM reached
@@ -593,6 +608,7 @@ FROM reached
 type CandidatePageGeneralParams struct {
 	Conditions      json.RawMessage
 	Amounts         json.RawMessage
+	Freed           json.RawMessage
 	Roots           []int64
 	Lead            string
 	AfterID         int64
@@ -611,6 +627,7 @@ type CandidatePageGeneralParams struct {
 	RootMemberOf    []string
 	RootNotMemberOf []int32
 	Sharing         bool
+	Frees           bool
 	Slots           json.RawMessage
 	Subtrees        json.RawMessage
 	Filtered        bool
@@ -633,13 +650,16 @@ type CandidatePageGeneralRow struct {
 	List     []int64
 }
 
-// CandidatePage for deployments with sharing providers, for same_subtree, for roots in aggregates, for shared amounts, and for
-// further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids (a position is the root
+// CandidatePage for deployments with sharing providers, for same_subtree, for roots in aggregates, for shared or freed
+// amounts, and for further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids (a position is the root
 // and the provider), 'pack' those of the next inventories of class_id with the least free capacity, 'count' the next trees
 // with so many providers of class_id (a position is the number of providers and the root). Called by Search.List.
 //
 // The root of a tree is in an aggregate of each set of root_member_of ('{"{aggregate ids}"}'), and in none of
 // root_not_member_of. An inventory whose amount several providers can share has list {min_unit, step_size}.
+//
+// If frees is set, the amounts of freed count as free: what a consumer gives back that gets a candidate. They are JSON objects
+// with provider, class and amount, one for each inventory.
 //
 // Beside its own providers, a tree can use the sharing providers that are in an aggregate of any of its members. Their
 // trees are part of the page, and a row without id and without bits has a list of {root of a tree, sharing provider that it
@@ -658,6 +678,7 @@ func (q *Queries) CandidatePageGeneral(ctx context.Context, db DBTX, arg Candida
 	rows, err := db.Query(ctx, CandidatePageGeneral,
 		arg.Conditions,
 		arg.Amounts,
+		arg.Freed,
 		arg.Roots,
 		arg.Lead,
 		arg.AfterID,
@@ -676,6 +697,7 @@ func (q *Queries) CandidatePageGeneral(ctx context.Context, db DBTX, arg Candida
 		arg.RootMemberOf,
 		arg.RootNotMemberOf,
 		arg.Sharing,
+		arg.Frees,
 		arg.Slots,
 		arg.Subtrees,
 		arg.Filtered,

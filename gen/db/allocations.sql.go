@@ -212,6 +212,318 @@ func (q *Queries) AllocationReplace(ctx context.Context, db DBTX, arg Allocation
 	return err
 }
 
+const ClaimConsumerList = `-- name: ClaimConsumerList :many
+SELECT
+    consumer.uuid AS consumer,
+    consumer.generation,
+    allocation.provider_id,
+    allocation.class_id,
+    allocation.used
+FROM consumers AS consumer
+JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
+WHERE consumer.uuid = ANY ($1::uuid[])
+ORDER BY consumer.uuid, allocation.provider_id, allocation.class_id
+`
+
+type ClaimConsumerListRow struct {
+	Consumer   uuid.UUID
+	Generation int64
+	ProviderID int64
+	ClassID    int32
+	Used       int64
+}
+
+// Returns the generation of each consumer that exists, and its allocations in the order of the ids of
+// providers and classes. POST /claims compares them in the snapshot of a search.
+// Called by Store.ClaimConsumerList and Store.ClaimConsumerListIn. Locks nothing.
+// Plan: consumers_uuid_key, then allocations_pkey.
+func (q *Queries) ClaimConsumerList(ctx context.Context, db DBTX, consumers []uuid.UUID) ([]ClaimConsumerListRow, error) {
+	rows, err := db.Query(ctx, ClaimConsumerList, consumers)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ClaimConsumerListRow{}
+	for rows.Next() {
+		var i ClaimConsumerListRow
+		if err := rows.Scan(
+			&i.Consumer,
+			&i.Generation,
+			&i.ProviderID,
+			&i.ClassID,
+			&i.Used,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ClaimCreate = `-- name: ClaimCreate :many
+SELECT
+    claimed.chosen::int AS chosen,
+    claimed.full_up::int AS full_up,
+    claimed.stale::int AS stale,
+    claimed.held::int AS held,
+    claimed.claimed_place::int AS place,
+    claimed.claimed_generation::bigint AS consumer_generation,
+    claimed.claimed_provider::uuid AS provider,
+    claimed.claimed_provider_generation::bigint AS provider_generation,
+    claimed.claimed_class::text AS class,
+    claimed.claimed_used::bigint AS used
+FROM claim_create(
+    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint,
+    $6::int[], $7::bigint[], $8::int[], $9::bigint[],
+    $10::int[], $11::bigint[], $12::bigint[],
+    $13::int[], $14::bigint[], $15::bigint[], false) AS claimed
+`
+
+type ClaimCreateParams struct {
+	Consumers  []uuid.UUID
+	Projects   []string
+	Users      []string
+	Types      []string
+	Generation *int64
+	Ends       []int32
+	Providers  []int64
+	Classes    []int32
+	Amounts    []int64
+	GuardEnds  []int32
+	Guards     []int64
+	Revisions  []int64
+	LinkEnds   []int32
+	Anchors    []int64
+	Shared     []int64
+}
+
+type ClaimCreateRow struct {
+	Chosen             int32
+	FullUp             int32
+	Stale              int32
+	Held               int32
+	Place              int32
+	ConsumerGeneration int64
+	Provider           uuid.UUID
+	ProviderGeneration int64
+	Class              string
+	Used               int64
+}
+
+// POST /claims with queries, for one consumer. See the function.
+func (q *Queries) ClaimCreate(ctx context.Context, db DBTX, arg ClaimCreateParams) ([]ClaimCreateRow, error) {
+	rows, err := db.Query(ctx, ClaimCreate,
+		arg.Consumers,
+		arg.Projects,
+		arg.Users,
+		arg.Types,
+		arg.Generation,
+		arg.Ends,
+		arg.Providers,
+		arg.Classes,
+		arg.Amounts,
+		arg.GuardEnds,
+		arg.Guards,
+		arg.Revisions,
+		arg.LinkEnds,
+		arg.Anchors,
+		arg.Shared,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ClaimCreateRow{}
+	for rows.Next() {
+		var i ClaimCreateRow
+		if err := rows.Scan(
+			&i.Chosen,
+			&i.FullUp,
+			&i.Stale,
+			&i.Held,
+			&i.Place,
+			&i.ConsumerGeneration,
+			&i.Provider,
+			&i.ProviderGeneration,
+			&i.Class,
+			&i.Used,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ClaimCreateMany = `-- name: ClaimCreateMany :many
+SELECT
+    claimed.claimed_place::int AS place,
+    claimed.claimed_generation::bigint AS consumer_generation,
+    claimed.claimed_provider::uuid AS provider,
+    claimed.claimed_provider_generation::bigint AS provider_generation,
+    claimed.claimed_class::text AS class,
+    claimed.claimed_used::bigint AS used
+FROM claim_create_many(
+    $1::uuid[], $2::text[], $3::text[], $4::text[],
+    $5::int[], $6::bigint[], $7::int[], $8::bigint[],
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) AS claimed
+`
+
+type ClaimCreateManyParams struct {
+	Consumers []uuid.UUID
+	Projects  []string
+	Users     []string
+	Types     []string
+	Owners    []int32
+	Providers []int64
+	Classes   []int32
+	Amounts   []int64
+	Guards    []int64
+	Revisions []int64
+	Anchors   []int64
+	Shared    []int64
+}
+
+type ClaimCreateManyRow struct {
+	Place              int32
+	ConsumerGeneration int64
+	Provider           uuid.UUID
+	ProviderGeneration int64
+	Class              string
+	Used               int64
+}
+
+// POST /claims with queries, for several consumers. See the function.
+func (q *Queries) ClaimCreateMany(ctx context.Context, db DBTX, arg ClaimCreateManyParams) ([]ClaimCreateManyRow, error) {
+	rows, err := db.Query(ctx, ClaimCreateMany,
+		arg.Consumers,
+		arg.Projects,
+		arg.Users,
+		arg.Types,
+		arg.Owners,
+		arg.Providers,
+		arg.Classes,
+		arg.Amounts,
+		arg.Guards,
+		arg.Revisions,
+		arg.Anchors,
+		arg.Shared,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ClaimCreateManyRow{}
+	for rows.Next() {
+		var i ClaimCreateManyRow
+		if err := rows.Scan(
+			&i.Place,
+			&i.ConsumerGeneration,
+			&i.Provider,
+			&i.ProviderGeneration,
+			&i.Class,
+			&i.Used,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ClaimCreateNamed = `-- name: ClaimCreateNamed :many
+SELECT
+    claimed.chosen::int AS chosen,
+    claimed.full_up::int AS full_up,
+    claimed.stale::int AS stale,
+    claimed.held::int AS held,
+    claimed.claimed_place::int AS place,
+    claimed.claimed_generation::bigint AS consumer_generation,
+    claimed.claimed_provider::uuid AS provider,
+    claimed.claimed_provider_generation::bigint AS provider_generation,
+    claimed.claimed_class::text AS class,
+    claimed.claimed_used::bigint AS used
+FROM claim_create_named(
+    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint,
+    $6::int[], $7::uuid[], $8::text[], $9::bigint[]) AS claimed
+`
+
+type ClaimCreateNamedParams struct {
+	Consumers  []uuid.UUID
+	Projects   []string
+	Users      []string
+	Types      []string
+	Generation *int64
+	Ends       []int32
+	Providers  []uuid.UUID
+	Classes    []string
+	Amounts    []int64
+}
+
+type ClaimCreateNamedRow struct {
+	Chosen             int32
+	FullUp             int32
+	Stale              int32
+	Held               int32
+	Place              int32
+	ConsumerGeneration int64
+	Provider           uuid.UUID
+	ProviderGeneration int64
+	Class              string
+	Used               int64
+}
+
+// POST /claims with candidates. See the function.
+func (q *Queries) ClaimCreateNamed(ctx context.Context, db DBTX, arg ClaimCreateNamedParams) ([]ClaimCreateNamedRow, error) {
+	rows, err := db.Query(ctx, ClaimCreateNamed,
+		arg.Consumers,
+		arg.Projects,
+		arg.Users,
+		arg.Types,
+		arg.Generation,
+		arg.Ends,
+		arg.Providers,
+		arg.Classes,
+		arg.Amounts,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ClaimCreateNamedRow{}
+	for rows.Next() {
+		var i ClaimCreateNamedRow
+		if err := rows.Scan(
+			&i.Chosen,
+			&i.FullUp,
+			&i.Stale,
+			&i.Held,
+			&i.Place,
+			&i.ConsumerGeneration,
+			&i.Provider,
+			&i.ProviderGeneration,
+			&i.Class,
+			&i.Used,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const ProviderAllocationList = `-- name: ProviderAllocationList :many
 SELECT
     generation_row.generation,

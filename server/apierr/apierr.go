@@ -65,6 +65,10 @@ type Item struct {
 	MinVersion string `json:"min_version,omitempty" doc:"Oldest supported microversion; only if the requested one is not supported." example:"1.0"`
 	// Explanation is set only at versions of Berth's extensions.
 	Explanation any `json:"explanation,omitempty" doc:"Explanation of the error."`
+	// The following members are set only for claims that do not fit.
+	Refused any   `json:"refused,omitempty" doc:"Why each candidate of a claim does not fit."`
+	Fit     *int  `json:"fit,omitempty" nullable:"false" doc:"How many consumers of a claim could be placed." example:"2"`
+	Exact   *bool `json:"exact,omitempty" nullable:"false" doc:"True if no placement of all consumers of a claim existed; false if the search found none."`
 }
 
 // Response is an error response. It implements huma.StatusError.
@@ -104,6 +108,12 @@ func From(ctx context.Context, err error) *Response {
 	item := Item{
 		Status: code, Title: title(code), RequestID: info.ID,
 		Detail: detail(code, methodOf(info), found.Detail), Explanation: found.Explanation,
+	}
+	if found.Unfit != nil {
+		item.Fit, item.Exact = found.Unfit.Fit, found.Unfit.Exact
+		if found.Unfit.Refused != nil {
+			item.Refused = found.Unfit.Refused
+		}
 	}
 	version, negotiated := microversion.Lookup(ctx)
 	switch {
@@ -168,7 +178,7 @@ func headers(found *fault.Error) http.Header {
 	switch {
 	case found.Allow != "":
 		return http.Header{"Allow": {found.Allow}}
-	case found.Kind == fault.TooMany || found.Kind == fault.Unavailable:
+	case found.Kind == fault.TooMany || found.Kind == fault.Unavailable || found.RetryAfter > 0:
 		// Without a time, all rejected clients retry immediately.
 		seconds := max(1, int64(math.Ceil(found.RetryAfter.Seconds())))
 		return http.Header{"Retry-After": {strconv.FormatInt(seconds, 10)}}

@@ -14,7 +14,8 @@ type ClaimOptions struct {
 	Limit int
 	// MayUseReplica permits a replica for the search. Without it, the search runs on the primary.
 	MayUseReplica bool
-	// Freed counts as free: what the consumer gives back when it gets a candidate. The trees of its providers come first.
+	// Freed counts as free: what the consumer gives back when it gets a candidate, each provider and class once. The trees of
+	// its providers come first.
 	Freed []FreedAmount
 	// Look, unless nil, runs in the snapshot of the search before the questions. Its error ends the search. It does not run if
 	// a single statement outside of a transaction found candidates.
@@ -26,9 +27,9 @@ type ClaimOptions struct {
 
 // FreedAmount is an allocation that counts as free.
 type FreedAmount struct {
-	ProviderID int64
-	ClassID    int32
-	Amount     int64
+	ProviderID int64 `json:"provider"`
+	ClassID    int32 `json:"class"`
+	Amount     int64 `json:"amount"`
 }
 
 // ClaimSearch is what FindForClaim found: candidates of one question, or none of any.

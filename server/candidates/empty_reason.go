@@ -115,6 +115,26 @@ func (s *Search) EmptyReason(ctx context.Context, of *Result) EmptyReason {
 	return reason
 }
 
+// emptyReasonIn is EmptyReason in the snapshot of a search that found nothing.
+func (s *Search) emptyReasonIn(in *postgres.Snapshot, search *candidateSearch) (EmptyReason, error) {
+	if slices.ContainsFunc(search.ids.groups, func(g resolvedGroup) bool { return g.root < 0 }) {
+		return EmptyInTree, nil
+	}
+	kind, remembers := search.kind(), !search.namesTrees() && len(search.query.NotInTree)+len(search.query.freed) == 0
+	if known, ok := s.reasons.of(kind); ok && remembers {
+		return known, nil
+	}
+	if !s.reasons.enter(search.ctx) {
+		return EmptyNoTree, nil
+	}
+	defer func() { <-s.reasons.finding }()
+	reason, err := search.findReason(in)
+	if remembers && err == nil {
+		s.reasons.remember(kind, reason)
+	}
+	return reason, err
+}
+
 // namesTrees reports whether a group has in_tree.
 func (s *candidateSearch) namesTrees() bool {
 	return slices.ContainsFunc(s.ids.groups, func(g resolvedGroup) bool { return g.root != 0 })

@@ -48,6 +48,7 @@ type word struct{ met, fits int64 }
 // provider is a provider of a tree.
 type provider struct {
 	id, root, parent int64
+	revision         int64
 	uuid             uuid.UUID
 	word             word
 	// traits is the index of its list.

@@ -42,7 +42,7 @@ func (s *candidateSearch) pageQuery(args *db.CandidatePageParams, word int) func
 		args.RootRequired, args.RootForbidden = append([]int32{}, s.ids.rootRequired...), append([]int32{}, s.ids.rootForbidden...)
 		args.NotInTree = slices.Concat([]uuid.UUID{}, s.query.NotInTree)
 	}
-	if s.usesSimplePage(args) || word > 0 {
+	if s.usesSimplePage(args) || word > 0 && len(s.query.freed) == 0 {
 		return func(ctx context.Context, to db.DBTX) error {
 			_, err := s.of.queries.CandidatePage(ctx, to, *args)
 			return err
@@ -54,8 +54,9 @@ func (s *candidateSearch) pageQuery(args *db.CandidatePageParams, word int) func
 		StartPosition: args.StartPosition, StartID: args.StartID, Wraps: args.Wraps, ClassID: args.ClassID,
 		LeadIds: append([]int32{}, s.leads.ids...), RootRequired: args.RootRequired, RootForbidden: args.RootForbidden,
 		NotInTree: args.NotInTree,
-		Sharing:   s.ids.sharing, Slots: encoded(s.slotParts()), Subtrees: encoded(s.subtrees), Filtered: len(s.subtrees) > 0,
+		Sharing:   s.ids.sharing, Slots: encoded(s.slotParts()), Subtrees: encoded(s.subtrees), Filtered: word == 0 && len(s.subtrees) > 0,
 		RootMemberOf: setList(s.ids.rootMemberOf).texts(), RootNotMemberOf: append([]int32{}, s.ids.rootNotMemberOf...),
+		Frees: len(s.query.freed) > 0, Freed: encoded(slices.Concat([]FreedAmount{}, s.query.freed)),
 		SubtreeSlots: s.subtreeSlots, Marks: allBits(len(s.slots)), SubtreeMarks: allBits(len(s.subtrees)),
 	}
 	return func(ctx context.Context, to db.DBTX) error {
@@ -67,5 +68,6 @@ func (s *candidateSearch) pageQuery(args *db.CandidatePageParams, word int) func
 // usesSimplePage reports whether CandidatePage suffices.
 func (s *candidateSearch) usesSimplePage(args *db.CandidatePageParams) bool {
 	isSimple := args.Lead != leadTrait && args.Lead != leadAggregate && args.Lead != leadCount && args.Lead != leadPack
-	return !s.ids.sharing && len(s.subtrees)+len(s.splits)+len(s.ids.rootMemberOf)+len(s.ids.rootNotMemberOf) == 0 && isSimple
+	further := len(s.subtrees) + len(s.splits) + len(s.ids.rootMemberOf) + len(s.ids.rootNotMemberOf) + len(s.query.freed)
+	return !s.ids.sharing && further == 0 && isSimple
 }

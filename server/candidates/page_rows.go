@@ -48,7 +48,7 @@ func (p *page) read(rows pgx.Rows) error {
 	case values[columnUUID] != nil:
 		p.providers = append(p.providers, provider{
 			id: id, root: int8Of(values[columnRoot]), parent: int8Of(values[columnParent]), uuid: uuid.UUID(values[columnUUID]),
-			traits: p.traitsOf(values[columnTraits]), word: word{met: flags},
+			traits: p.traitsOf(values[columnTraits]), word: word{met: flags}, revision: int8Of(values[columnUsed]),
 		})
 	case values[columnBits] != nil:
 		p.nameChanges, p.sharing = flags, int8Of(values[columnFree]) != 0
@@ -147,6 +147,7 @@ func (p *page) scan(rows pgx.Rows) error {
 		}
 		p.providers = append(p.providers, provider{
 			id: valueOf(row.ID), root: valueOf(row.RootID), parent: valueOf(row.ParentID), uuid: *row.Uuid, traits: list, word: word{met: valueOf(flags)},
+			revision: valueOf(row.Used),
 		})
 	case flags != nil:
 		p.nameChanges, p.sharing = *flags, valueOf(free) != 0

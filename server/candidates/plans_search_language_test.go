@@ -24,10 +24,12 @@ func extendedQuestions() map[string]question {
 	numa := candidates.Group{Suffix: "_NUMA", Required: [][]string{{"CUSTOM_NUMA"}}}
 	member := candidates.Query{RootMemberOf: [][]uuid.UUID{{dbtest.NumberedUUID("a9", 7)}}}
 	pack, spread := candidates.Order{By: candidates.OrderPack, Class: "DISK_GB"}, candidates.Order{By: candidates.OrderSpread, Class: "DISK_GB"}
+	other := candidates.Query{NotInTree: []uuid.UUID{dbtest.NumberedUUID("aa", 8), dbtest.NumberedUUID("aa", 15)}}
 	apart := []candidates.Subtree{{Inside: []int{0}, Outside: []int{1}}}
 	return map[string]question{
 		"roots in a small aggregate":          {query: extended(member, disk), candidates: 10, trees: 110},
 		"roots outside of an aggregate":       {query: extended(candidates.Query{RootNotMemberOf: member.RootMemberOf[0]}, disk), candidates: 10, trees: 20},
+		"not in two trees":                    {query: extended(other, disk), candidates: 10, trees: 20},
 		"least free capacity first":           {query: extended(candidates.Query{Order: pack}, disk), candidates: 10, trees: 10},
 		"most free capacity first":            {query: extended(candidates.Query{Order: spread}, disk), candidates: 10, trees: 10},
 		"least free capacity of rare hosts":   {query: extended(candidates.Query{Order: pack}, rare), candidates: 10, trees: 100},

@@ -218,17 +218,23 @@ func explainAll(
 			t.Errorf("%s: %d candidates in %d searched trees, want %d in at most %d",
 				name, stats.Candidates, stats.Roots, asked.candidates, asked.trees)
 		}
-		statements, _ := sent.Reset()
-		for _, statement := range statements {
-			seen[statement.Name] = true
-			arguments := literals(t, conn.Conn(), statement)
-			for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {
-				dbtest.Explain(t, conn.Conn(), mode, statement.SQL, arguments...).Walk(func(n *dbtest.PlanNode) {
-					if n.Type == "Seq Scan" && slices.Contains(growing, n.Relation) {
-						t.Errorf("%s: %s scanned %s with %s", name, statement.Name, n.Relation, mode)
-					}
-				})
-			}
+		explainSent(t, conn.Conn(), sent, name, seen)
+	}
+}
+
+// explainSent explains the statements that a search has sent.
+func explainSent(t *testing.T, conn *pgx.Conn, sent *plan.Recorder, name string, seen map[string]bool) {
+	t.Helper()
+	statements, _ := sent.Reset()
+	for _, statement := range statements {
+		seen[statement.Name] = true
+		arguments := literals(t, conn, statement)
+		for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {
+			dbtest.Explain(t, conn, mode, statement.SQL, arguments...).Walk(func(n *dbtest.PlanNode) {
+				if n.Type == "Seq Scan" && slices.Contains(growing, n.Relation) {
+					t.Errorf("%s: %s scanned %s with %s", name, statement.Name, n.Relation, mode)
+				}
+			})
 		}
 	}
 }

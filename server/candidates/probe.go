@@ -117,13 +117,18 @@ func (s *candidateSearch) orderRareTrees() (fits bool, err error) {
 		s.leads = leads{given: slices.Compact(roots), named: true}
 		return true, nil
 	}
-	sorted, err := postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]int64, error) {
+	sorted, err := s.treesByFree(roots)
+	s.leads = leads{given: sorted, named: true}
+	return true, err
+}
+
+// treesByFree returns those of some trees that have enough free capacity of the class of the order, in that order.
+func (s *candidateSearch) treesByFree(roots []int64) ([]int64, error) {
+	return postgres.QueryOnce(s.ctx, s.snapshot, func(ctx context.Context, to db.DBTX) ([]int64, error) {
 		return s.of.queries.CandidateTreesByFree(ctx, to, db.CandidateTreesByFreeParams{
 			Roots: roots, Sharing: s.ids.sharing, ClassID: s.orderedClass(), Amount: s.leastOrdered, Most: s.query.Order.By == OrderSpread,
 		})
 	})
-	s.leads = leads{given: sorted, named: true}
-	return true, err
 }
 
 // allLeads returns the roots of all trees to which a rare predicate leads.

@@ -48,6 +48,8 @@ type Query struct {
 	Budget int64
 	// ignoreSums is combine.Request.IgnoreSums.
 	ignoreSums bool
+	// freed counts as free.
+	freed []FreedAmount
 }
 
 // interleavesTrees reports whether the search yields candidates of several trees in turn.

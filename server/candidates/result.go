@@ -34,6 +34,8 @@ type Result struct {
 	// kept are all candidates, if one page had them: for each the rows of the providers for all requirements.
 	kept   []int32
 	isKept bool
+	// keptAnchors are the roots of the trees of each.
+	keptAnchors []int64
 	// keptParts are the shared amounts of each, if the query can split any.
 	keptParts [][]part
 	used      usedTrees
@@ -41,6 +43,8 @@ type Result struct {
 	count int
 	seen  map[string]bool
 	made  Candidate
+	// anchor is the root of the tree of the candidate that is passed on.
+	anchor int64
 	// rows are the rows of the providers in made.Uses, picks those of the providers for all requirements; key is the
 	// buffer for the next key of seen.
 	rows, picks []int32
@@ -97,6 +101,7 @@ func (c *Result) each(take choice) error {
 			if c.keptParts != nil {
 				parts = c.keptParts[i]
 			}
+			c.anchor = c.keptAnchors[i]
 			if !take(c.found, c.kept[i*wants:(i+1)*wants], parts) {
 				break
 			}
@@ -114,7 +119,7 @@ func (c *Result) keepAll() error {
 	p := c.found
 	c.kept = make([]int32, 0, c.search.query.Limit*len(c.search.wants))
 	err := c.each(func(_ *page, picks []int32, parts []part) bool {
-		c.kept = append(c.kept, picks...)
+		c.kept, c.keptAnchors = append(c.kept, picks...), append(c.keptAnchors, c.anchor)
 		if len(c.search.splits) > 0 {
 			c.keptParts = append(c.keptParts, slices.Clone(parts))
 		}
@@ -252,6 +257,7 @@ func (c *Result) takeNew(walk *treeWalk, take choice) bool {
 	}
 	c.count++
 	c.search.tally.Candidates++
+	c.anchor = tree.Anchor
 	c.picks = c.picks[:0]
 	for _, place := range walk.chosen {
 		row := int32(-1)

@@ -48,6 +48,8 @@ type candidateSearch struct {
 	// and before are the counts when the search changed its lead.
 	pages, foundLeads, unused int
 	before                    struct{ leads, candidates int }
+	// skipped are roots of trees that another search has searched.
+	skipped map[int64]bool
 	// until ends the search with errOutOfTime, if it is set. isAside is true for a search that leaves no hint.
 	until   time.Time
 	isAside bool
@@ -253,7 +255,7 @@ func (s *candidateSearch) keepNewTrees(p *page) {
 		s.rng.Shuffle(len(p.leads), func(i, j int) { p.leads[i], p.leads[j] = p.leads[j], p.leads[i] })
 	}
 	p.leads = slices.DeleteFunc(p.leads, func(one lead) bool {
-		if !s.leads.isNew(one.root) {
+		if s.skipped[one.root] || !s.leads.isNew(one.root) {
 			return true
 		}
 		s.tally.Roots++

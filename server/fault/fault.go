@@ -72,16 +72,18 @@ const (
 const (
 	CodePrecondition  = "berth.precondition"
 	CodeWriteBadValue = "berth.bad_value"
+	CodeDryRunBusy    = "berth.dry_run.busy"
+	CodeTreeNotRoot   = "berth.tree.not_root"
+	CodeTreeElsewhere = "berth.tree.elsewhere"
 	// Idempotency keys.
 	CodeKeyMalformed   = "berth.idempotency.bad_key"
 	CodeKeyUnsupported = "berth.idempotency.unsupported"
 	CodeKeyLifetime    = "berth.idempotency.bad_lifetime"
 	CodeKeyReused      = "berth.idempotency.key_reused"
 	CodeKeysFull       = "berth.idempotency.full"
-	// Dry runs and trees.
-	CodeDryRunBusy    = "berth.dry_run.busy"
-	CodeTreeNotRoot   = "berth.tree.not_root"
-	CodeTreeElsewhere = "berth.tree.elsewhere"
+	// Claims.
+	CodeNothingFits    = "berth.claim.nothing_fits"
+	CodeClaimContended = "berth.claim.contended"
 )
 
 // Error is a violated rule with a text for the client.
@@ -93,12 +95,29 @@ type Error struct {
 	Detail string
 	// Allow lists the allowed methods of a MethodNotAllowed.
 	Allow string
-	// RetryAfter is the delay after which a retry can succeed, for TooMany and Unavailable; 0: no specific delay.
+	// RetryAfter is the delay after which a retry can succeed; 0: no specific delay.
 	RetryAfter time.Duration
 	// OutcomeUnknown reports that the write may have been applied, for Unavailable.
 	OutcomeUnknown bool
 	// Explanation is encoded with the fault in responses of Berth's extensions; nil: there is none.
 	Explanation any
+	// Unfit has further members of the response to a claim that does not fit; nil: there are none.
+	Unfit *Unfit
+}
+
+// Unfit is what the response to a claim that does not fit has beyond other errors. Members that are nil are missing.
+type Unfit struct {
+	// Refused is why each candidate of the client does not fit.
+	Refused []RefusedCandidate
+	// Fit is how many consumers could be placed, Exact whether no placement of all existed.
+	Fit   *int
+	Exact *bool
+}
+
+// RefusedCandidate is why a candidate of a claim does not fit.
+type RefusedCandidate struct {
+	Candidate int    `json:"candidate" doc:"Index of the candidate in the request." example:"0"`
+	Detail    string `json:"detail" doc:"Why it does not fit."`
 }
 
 // Error returns the detail.
@@ -120,6 +139,20 @@ func (e *Error) WithCode(code string) *Error {
 func (e *Error) WithExplanation(explanation any) *Error {
 	changed := *e
 	changed.Explanation = explanation
+	return &changed
+}
+
+// WithUnfit returns the fault with further members.
+func (e *Error) WithUnfit(unfit *Unfit) *Error {
+	changed := *e
+	changed.Unfit = unfit
+	return &changed
+}
+
+// WithRetryAfter returns the fault with a delay after which a retry can succeed.
+func (e *Error) WithRetryAfter(delay time.Duration) *Error {
+	changed := *e
+	changed.RetryAfter = delay
 	return &changed
 }
 

@@ -119,7 +119,7 @@ func (o *operations) allocationOperations() []*route.Operation {
 		Fails:       []route.Failure{consumerNotFound, staleConsumer.From(writesExtension)}, Query: comparesConsumer,
 		Variants: []route.Variant{route.From(v(0), o.allocationDelete, route.DescribedFrom(writesExtension,
 			"The request compares a consumer generation in the query string and changes no provider generation."))},
-	}, o.allocationPatchOperation(one)}
+	}, o.allocationPatchOperation(one), o.claimCreateOperation()}
 }
 
 // allocationList returns the handler of one response type. Each response type is a subset of the newest one.

@@ -103,6 +103,19 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	} else { // those of a member that the version does not have
 		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool { return strings.HasPrefix(name, "Explanation") })
 	}
+	if at < writesExtension {
+		for _, member := range []string{"refused", "fit", "exact"} {
+			delete(item.Properties, member)
+		}
+	} else {
+		refused := huma.SchemaFromType(huma.NewMapRegistry("", huma.DefaultSchemaNamer), reflect.TypeFor[fault.RefusedCandidate]())
+		refused.Description = Schemas()["RefusedCandidate"]
+		schemas["RefusedCandidate"] = refused
+		item.Properties["refused"] = &huma.Schema{
+			Type: huma.TypeArray, Items: &huma.Schema{Ref: "#/components/schemas/RefusedCandidate"},
+			Description: item.Properties["refused"].Description,
+		}
+	}
 	if !at.HasErrorCode() {
 		delete(item.Properties, "code")
 		return
@@ -126,6 +139,8 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
 			fault.CodeDryRunBusy,
 			fault.CodeTreeNotRoot, fault.CodeTreeElsewhere,
+			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
+			fault.CodeNothingFits, fault.CodeClaimContended,
 		)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}

@@ -13,6 +13,15 @@ import (
 
 // CandidateSearch is the body form of a candidate query. Its members mean what the parameters of the same names mean.
 type CandidateSearch struct {
+	CandidateQuestion
+	Order        *string      `json:"order,omitempty" nullable:"false" doc:"Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: the settings of the server." example:"pack:VCPU"`
+	Limit        *searchLimit `json:"limit,omitempty" nullable:"false" doc:"Maximum number of candidates. Default: no limit."`
+	Explain      string       `json:"explain,omitempty" since:"berth 2" enum:"empty,always" doc:"Adds an explanation to the response: always, or if there is no candidate (empty)." example:"empty"`
+	LimitPerTree *searchLimit `json:"limit_per_tree,omitempty" nullable:"false" doc:"Maximum number of candidates of each tree. Default: no limit."`
+}
+
+// CandidateQuestion is the members of a candidate query that claims have too.
+type CandidateQuestion struct {
 	Groups       searchedGroups `json:"groups" doc:"Request groups by suffix, in the order of the query. The empty suffix is the group that several providers may serve."`
 	RootRequired []string       `json:"root_required,omitempty" nullable:"false" doc:"Traits of the root of the tree: TRAIT or !TRAIT." example:"[\"CUSTOM_GOLD\"]"`
 	RootMemberOf []string       `json:"root_member_of,omitempty" nullable:"false" doc:"Aggregates of the root of the tree: UUID, in:UUID,UUID, !UUID or !in:UUID,UUID. All apply."`
@@ -21,10 +30,6 @@ type CandidateSearch struct {
 	SameSubtree  [][]string     `json:"same_subtree,omitempty" nullable:"false" doc:"Lists of suffixes of groups in one subtree; !SUFFIX is a group outside of it."`
 	CanSplit     []string       `json:"can_split,omitempty" nullable:"false" doc:"Resource classes of the group without a suffix whose amounts several providers may supply together."`
 	GroupPolicy  string         `json:"group_policy,omitempty" enum:"none,isolate" doc:"isolate: each group with a suffix is served by a different provider. Default: none."`
-	Order        *string        `json:"order,omitempty" nullable:"false" doc:"Order of the trees: id, pack:CLASS, spread:CLASS or random. Default: the settings of the server." example:"pack:VCPU"`
-	Limit        *searchLimit   `json:"limit,omitempty" nullable:"false" doc:"Maximum number of candidates. Default: no limit."`
-	Explain      string         `json:"explain,omitempty" since:"berth 2" enum:"empty,always" doc:"Adds an explanation to the response: always, or if there is no candidate (empty)." example:"empty"`
-	LimitPerTree *searchLimit   `json:"limit_per_tree,omitempty" nullable:"false" doc:"Maximum number of candidates of each tree. Default: no limit."`
 }
 
 // SearchedGroup is a request group of a CandidateSearch.
@@ -76,9 +81,20 @@ func (p *searchParams) limit(name string, value *searchLimit) {
 	}
 }
 
-// values returns the query string of the body: the groups with their parameters, then the others. The schema has
-// rejected an empty in_tree and group_policy, so an empty text is a missing one.
+// values returns the query string of the body.
 func (s *CandidateSearch) values() querystring.Values {
+	params := s.params(s.Order)
+	params.limit(limitParam, s.Limit)
+	params.limit(limitPerTreeParam, s.LimitPerTree)
+	if s.Explain != "" {
+		params.add(explainParam, s.Explain)
+	}
+	return querystring.Of(params...)
+}
+
+// params returns the parameters of a question: the groups with their parameters, then the others. The schema has rejected an
+// empty in_tree and group_policy, so an empty text is a missing one.
+func (s *CandidateQuestion) params(order *string) searchParams {
 	var params searchParams
 	for i := range s.Groups.Ordered {
 		suffix, group := s.Groups.Ordered[i].Key, &s.Groups.Ordered[i].Value
@@ -102,15 +118,10 @@ func (s *CandidateSearch) values() querystring.Values {
 	if s.GroupPolicy != "" {
 		params.add(groupPolicyParam, s.GroupPolicy)
 	}
-	if s.Order != nil {
-		params.add(orderParam, *s.Order)
+	if order != nil {
+		params.add(orderParam, *order)
 	}
-	params.limit(limitParam, s.Limit)
-	params.limit(limitPerTreeParam, s.LimitPerTree)
-	if s.Explain != "" {
-		params.add(explainParam, s.Explain)
-	}
-	return querystring.Of(params...)
+	return params
 }
 
 // amounts returns the elements of the parameter resources.

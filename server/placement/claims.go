@@ -141,11 +141,11 @@ func (mappings) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// claims are the claims of several consumers, by their uuids.
-type claims[C claimRequest] struct{ keyedNonEmpty[C] }
+// claimsByConsumer are the claims of several consumers, by their uuids.
+type claimsByConsumer[C claimRequest] struct{ keyedNonEmpty[C] }
 
 // Schema implements huma.SchemaProvider. The schema has a name: each client generator would invent a different one.
-func (claims[C]) Schema(r huma.Registry) *huma.Schema {
+func (claimsByConsumer[C]) Schema(r huma.Registry) *huma.Schema {
 	r.Map()["Claims"] = keyedNonEmpty[C]{}.Schema(r)
 	return &huma.Schema{Ref: "#/components/schemas/Claims"}
 }
@@ -367,8 +367,8 @@ func (o *operations) allocationReplaceManyVariants() []route.Variant {
 	}
 }
 
-func allocationReplaceMany[C claimRequest](o *operations) func(context.Context, *none, *claims[C]) (*empty, error) {
-	return func(ctx context.Context, _ *none, body *claims[C]) (*empty, error) {
+func allocationReplaceMany[C claimRequest](o *operations) func(context.Context, *none, *claimsByConsumer[C]) (*empty, error) {
+	return func(ctx context.Context, _ *none, body *claimsByConsumer[C]) (*empty, error) {
 		all, sent, err := claimsOf(body.Ordered)
 		if err != nil {
 			return nil, err

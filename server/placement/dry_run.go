@@ -19,8 +19,8 @@ type DryRun struct {
 	Body    rawObject   `json:"body" doc:"Body that the response to the write would have; null without one."`
 	Changes StateChange `json:"changes" doc:"What the write would change; empty if it would fail."`
 	Inverse rawObject   `json:"inverse" doc:"Body of a request that reverses the write, for reshapes and trees; null for other writes, or if there is none."`
-	// Obstacle is empty if Inverse is not null, or if nothing changes.
-	Obstacle string `json:"inverse_obstacle,omitempty" doc:"Reason why the write cannot be reversed." example:"Provider c0ffee00-5ca1-4b1e-8000-000000000001 was over its capacity."`
+	// IrreversibleReason is empty if Inverse is not null, or if nothing changes.
+	IrreversibleReason string `json:"inverse_obstacle,omitempty" doc:"Reason why the write cannot be reversed." example:"Provider c0ffee00-5ca1-4b1e-8000-000000000001 was over its capacity."`
 }
 
 // rawObject is the JSON text of an object, or null.
@@ -126,8 +126,8 @@ func dryRunAnswer(op *route.Operation, result route.DryRunResult) any {
 		DryRun: true, Would: result.Status, Body: rawObject{result.Body}, Changes: stateChange(result.Before, result.After),
 	}
 	if op.Inverse != nil && result.Status < http.StatusMultipleChoices && !made.Changes.isEmpty() {
-		body, obstacle := op.Inverse(result.Before, result.After)
-		made.Obstacle = obstacle
+		body, reason := op.Inverse(result.Before, result.After)
+		made.IrreversibleReason = reason
 		if body != nil {
 			made.Inverse.RawMessage = encodeInverse(body)
 		}

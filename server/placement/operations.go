@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/candidates"
+	"github.com/berthd/berth/server/claims"
 	"github.com/berthd/berth/server/explain"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/microversion"
@@ -29,6 +30,8 @@ type Options struct {
 	Store *store.Store
 	// Search finds allocation candidates; nil: one with the default thresholds.
 	Search *candidates.Search
+	// Claims claims what Search finds; nil: claims without metrics.
+	Claims *claims.Claims
 	// IncompleteProject and IncompleteUser are the project and user of allocations that clients below microversion 1.8
 	// create, whose requests do not contain them.
 	IncompleteProject, IncompleteUser string
@@ -40,6 +43,7 @@ type Options struct {
 type operations struct {
 	store             *store.Store
 	search            *candidates.Search
+	claims            *claims.Claims
 	explainer         *explain.Explainer
 	incompleteProject string
 	incompleteUser    string
@@ -53,6 +57,9 @@ func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, search: options.Search, explainer: explain.New(options.Search), candidates: options.Candidates,
 		incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser, explanations: options.Explanations,
+	}
+	if o.claims = options.Claims; o.claims == nil {
+		o.claims = claims.New(options.Store, options.Search)
 	}
 	if o.explanations == nil {
 		o.explanations = explainlog.New(explainlog.Options{Store: options.Store})

@@ -57,7 +57,7 @@ type ReshapedGenerations struct {
 
 var (
 	reshapeWithoutChange = route.Failure{
-		Name: "nothing-to-change", When: "The request has neither inventories nor allocations.",
+		Name: "empty-request", When: "The request has neither inventories nor allocations.",
 		Fault: route.InvalidBody.Of("{} does not have enough properties"),
 	}
 	reshapedConsumerUnknown = route.Fails(fault.Invalid, "consumer-not-found",

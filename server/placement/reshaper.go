@@ -39,7 +39,7 @@ func (o *operations) reshaperOperations() []*route.Operation {
 	}
 	return []*route.Operation{{
 		ID: "reshape", Method: http.MethodPost, Path: "/reshaper", Tag: tagAllocations, Rule: policy.Reshape, Body: route.BodyLarge,
-		Further: explainsFurther,
+		Further: explainsFurther, Inverse: reshapeInverse,
 		Summary: "Change inventories and allocations atomically",
 		Description: "Atomic. Use it to move inventories between providers " +
 			"while consumers hold allocations on them.",

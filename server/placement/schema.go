@@ -104,6 +104,17 @@ func Schemas() map[string]string {
 		"ExplanationElsewhere":  "The candidates for the amounts of a consumer.",
 		"ListedExplanation":     "A query without a result, as one or several requests have sent it.",
 
+		"ClaimCreate":       "Consumers, and the queries or candidates of which one is claimed for them.",
+		"ClaimConsumer":     "A consumer that claims.",
+		"ClaimQuestion":     "A query for allocation candidates. Its members have the meaning of the query parameters of these names.",
+		"ClaimedCandidate":  "A candidate of the client.",
+		"ClaimedOnProvider": "The allocations of a candidate on one provider.",
+		"ClaimRelation":     "How the places of several consumers relate.",
+		"ClaimsMade":        "The allocations that a claim made.",
+		"ClaimMade":         "All allocations of a consumer after a claim.",
+		"ClaimEffort":       "The number of steps of a claim.",
+		"RefusedCandidate":  "Why a candidate of a claim does not fit.",
+
 		"AggregatesPatch":     "A merge patch of the aggregates of a provider.",
 		"AllocationsPatch":    "A merge patch of a consumer and its allocations.",
 		"InventoriesPatch":    "A merge patch of the inventories of a provider.",

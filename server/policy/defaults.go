@@ -86,6 +86,7 @@ var defaults = append([]registered{
 	{ExplanationsMake, usualRule, "", projectScope},
 	// It covers what a reshape does.
 	{TreeUpdate, "rule:" + ServiceAPI, "", projectScope},
+	{ClaimsCreate, usualRule, "", projectScope},
 }, baremetalDefaults...)
 
 // parsed returns the default as a tree.

@@ -91,6 +91,7 @@ var matrix = []struct{ rule, enforced, legacy string }{
 	{"berth:explanations:list", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:explanations:show", "yyy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:explanations:make", "yyy --- -- ss -", "yyy --- -- ss -"},
+	{"berth:claims:create", "yyy --- -- ss -", "yyy --- -- ss -"},
 
 	{"placement:reshaper:reshape", "-yy --- -- ss -", "yyy --- -- ss -"},
 	{"berth:tree:update", "-yy --- -- ss -", "yyy --- -- ss -"},

@@ -53,6 +53,7 @@ const (
 	ExplanationsShow = "berth:explanations:show" // GET /explanations/{request_id}
 	ExplanationsMake = "berth:explanations:make" // the parameter explain of allocation candidates, explanations in errors
 	TreeUpdate       = "berth:tree:update"       // PUT /resource_providers/{p}/tree
+	ClaimsCreate     = "berth:claims:create"     // POST /claims
 )
 
 // The names of the base rules, which the rules of operations refer to.

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -146,6 +148,9 @@ func rollBack(ctx context.Context, conn *pgxpool.Conn) {
 
 // BeginInSnapshot begins a transaction that reads in a snapshot that another transaction has exported.
 func BeginInSnapshot(ctx context.Context, conn *pgxpool.Conn, exported string) error {
+	if strings.Trim(exported, "0123456789ABCDEF-") != "" {
+		return fmt.Errorf("name of a snapshot: %q", exported)
+	}
 	_, err := conn.Exec(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '"+exported+"'")
 	return err
 }

@@ -73,7 +73,7 @@ type Operation struct {
 	Query []QueryParameter
 	// Inverse returns the body of a request that leads back to the state before a write, for its dry run. Without one it
 	// returns nil, with the reason unless there is nothing to lead back from. Nil: dry runs return none.
-	Inverse func(before, after store.State) (body any, obstacle string)
+	Inverse func(before, after store.State) (body any, reason string)
 	// ReadsQuery marks an operation that checks its query string itself, or ignores it at every version.
 	ReadsQuery bool
 	// Fails lists the failures in addition to those of the checks.

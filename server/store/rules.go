@@ -52,6 +52,9 @@ const (
 	// Idempotency keys.
 	IdempotencyKeyStored Rule = "PL070"
 	IdempotencyKeyReused Rule = "PL071"
+	// Claims that choose one of several candidates.
+	ClaimNoneLeft  Rule = "PL060"
+	ClaimContended Rule = "PL062"
 	// Nodes and ports.
 	NodeNotFound         Rule = "PL030"
 	NodeRevisionConflict Rule = "PL031"
@@ -125,6 +128,9 @@ type Values struct {
 	// Actual and Given are generations; nil: none.
 	Actual *int64 `json:"actual"`
 	Given  *int64 `json:"given"`
+	// ClaimEffort and Refused are those of a claim without a candidate.
+	ClaimEffort
+	Refused []RefusedCandidate `json:"refused"`
 }
 
 // Error returns the rule and the values, for the log; clients read the texts of the operation.

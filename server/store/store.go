@@ -51,6 +51,7 @@ func (s *Store) Close() { s.pool.Close() }
 // preparedWrites are the statements that are expected to fail, such as a claim that exceeds the capacity.
 var preparedWrites = []string{
 	db.IdempotencyBegin, db.AllocationReplace, db.Reshape, db.ReshapePatch, db.TreeReplace,
+	db.ClaimCreate, db.ClaimCreateNamed, db.ClaimCreateMany,
 	db.InventoryReplace, db.InventoryUpdate, db.InventoryCreate, db.InventoryDelete, db.InventoryClear,
 	db.ProviderCreate, db.ProviderUpdate, db.ProviderDelete, db.ProviderTraitReplace, db.ProviderAggregateReplace,
 	db.NodeAllocationCreate, db.NodeAllocationUpdate, db.NodeAllocationDelete,

@@ -18,6 +18,12 @@ CROSS JOIN LATERAL (
 ) AS member
 ORDER BY member.root_id;
 
+-- Returns the roots of the trees of some providers. Called by Search.FindForClaim for the providers of a consumer that gives
+-- its allocations back. Locks nothing.
+-- Plan: the primary key of resource_providers, once for each provider.
+-- name: CandidateRootsOf :many
+SELECT DISTINCT provider.root_id FROM resource_providers AS provider WHERE provider.id = ANY(@providers::bigint[]) ORDER BY provider.root_id;
+
 -- Returns those of the given trees that have free capacity of a class, in the order of the provider with the least of
 -- it, or with the most if most is set: of the providers that the tree can use, and that have at least the given amount. Of
 -- trees that use the same sharing provider, its own one is the first.

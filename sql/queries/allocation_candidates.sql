@@ -29,7 +29,7 @@ SELECT
 -- main query of the search. Rows are of three kinds, in no order:
 --   the page      has no id; bits is the number of name changes, free is 1 if any provider shares its inventory, and list
 --                 has, in the order of the search, {root, the provider that led to it, its position in the lead, flags}
---   a provider    has a uuid; bits are the conditions that it meets
+--   a provider    has a uuid; bits are the conditions that it meets, and used is its revision
 --   an inventory  has a class_id; id is its provider, bits the amount that fits in it; one row for each of several amounts
 -- Trees whose root lacks root_required or has root_forbidden, and those of the providers not_in_tree, are in the list only.
 -- Called by Search.List, outside of a transaction if one page has all candidates, and for provider summaries. If any
@@ -158,7 +158,7 @@ SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provide
           AND candidate_meets(
             provider.trait_ids, provider.aggregate_ids, condition.required, condition.forbidden, condition.required_any,
             condition.member_of, condition.member_of_too, condition.not_member_of)
-    ), NULL, NULL, NULL, NULL, NULL
+    ), NULL, NULL, provider.revision, NULL, NULL
 FROM resource_providers AS provider
 WHERE provider.root_id = ANY(ARRAY(SELECT root.id FROM roots AS root))
 UNION ALL
@@ -172,13 +172,16 @@ LEFT JOIN amounts AS amount
 WHERE inventory.provider_id = ANY(ARRAY(
     SELECT member.id FROM resource_providers AS member WHERE member.root_id = ANY(ARRAY(SELECT root.id FROM roots AS root))));
 
--- CandidatePage for deployments with sharing providers, for same_subtree, for roots in aggregates, for shared amounts, and for
--- further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids (a position is the root
+-- CandidatePage for deployments with sharing providers, for same_subtree, for roots in aggregates, for shared or freed
+-- amounts, and for further leads: 'trait' and 'aggregate' take the trees of the next providers with any of lead_ids (a position is the root
 -- and the provider), 'pack' those of the next inventories of class_id with the least free capacity, 'count' the next trees
 -- with so many providers of class_id (a position is the number of providers and the root). Called by Search.List.
 --
 -- The root of a tree is in an aggregate of each set of root_member_of ('{"{aggregate ids}"}'), and in none of
 -- root_not_member_of. An inventory whose amount several providers can share has list {min_unit, step_size}.
+--
+-- If frees is set, the amounts of freed count as free: what a consumer gives back that gets a candidate. They are JSON objects
+-- with provider, class and amount, one for each inventory.
 --
 -- Beside its own providers, a tree can use the sharing providers that are in an aggregate of any of its members. Their
 -- trees are part of the page, and a row without id and without bits has a list of {root of a tree, sharing provider that it
@@ -214,6 +217,13 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         (part ->> 'amount')::bigint AS amount,
         (part ->> 'least')::bigint AS least
     FROM jsonb_array_elements(@amounts::jsonb) AS part
+
+), freed AS MATERIALIZED (
+    SELECT
+        (part ->> 'provider')::bigint AS provider_id,
+        (part ->> 'class')::int AS class_id,
+        (part ->> 'amount')::bigint AS amount
+    FROM jsonb_array_elements(@freed::jsonb) AS part
 
 ), found AS MATERIALIZED (
     SELECT given.root_id, 0::bigint AS provider_id, 0::bigint AS position
@@ -346,7 +356,7 @@ WITH RECURSIVE conditions AS MATERIALIZED (
     SELECT tree.id FROM sharing_trees AS tree
 
 ), providers AS NOT MATERIALIZED (
-    SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, (
+    SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.revision, (
             SELECT bit_or(condition.bit) FROM conditions AS condition
             WHERE (condition.root_id IS NULL OR condition.root_id = provider.root_id)
               AND candidate_meets(
@@ -362,7 +372,15 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio) AS capacity,
         inventory.used, inventory.free, amount.bit AS fits,
         CASE WHEN amount.shared THEN ARRAY[inventory.min_unit, inventory.step_size]::bigint[] END AS units
-    FROM inventories AS inventory
+    FROM (
+        SELECT
+            own.provider_id, own.root_id, own.class_id, own.total, own.reserved, own.allocation_ratio, own.min_unit, own.step_size, own.used,
+            CASE WHEN @frees::bool THEN COALESCE((
+                SELECT least(own.max_unit, trunc((own.total - own.reserved) * own.allocation_ratio) - own.used + freed.amount)::bigint
+                FROM freed WHERE freed.provider_id = own.provider_id AND freed.class_id = own.class_id
+            ), own.free) ELSE own.free END AS free
+        FROM inventories AS own
+    ) AS inventory
     LEFT JOIN amounts AS amount
         ON amount.class_id = inventory.class_id AND inventory.free >= amount.least
         AND inventory.min_unit <= amount.amount AND amount.amount % inventory.step_size = 0
@@ -460,7 +478,7 @@ SELECT
             SELECT FROM provider_aggregates AS member WHERE member.provider_id = found.provider_id AND member.sharing OFFSET 0
         ) THEN 2 ELSE 0 END]) FROM found)::bigint[] AS list
 UNION ALL
-SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.met, NULL, NULL, NULL, NULL, NULL
+SELECT provider.id, provider.root_id, provider.parent_id, provider.uuid, provider.trait_ids, provider.met, NULL, NULL, provider.revision, NULL, NULL
 FROM providers AS provider
 WHERE NOT @filtered::bool OR provider.root_id IN (SELECT returned.root_id FROM returned)
 UNION ALL

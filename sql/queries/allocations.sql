@@ -87,3 +87,69 @@ SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, reshap
     @inventories::jsonb,
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[], @generations::bigint[], @unseen::bool[],
     @removed::bool[], @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]))::jsonb AS result;
+
+-- POST /claims with queries, for one consumer. See the function.
+-- name: ClaimCreate :many
+SELECT
+    claimed.chosen::int AS chosen,
+    claimed.full_up::int AS full_up,
+    claimed.stale::int AS stale,
+    claimed.held::int AS held,
+    claimed.claimed_place::int AS place,
+    claimed.claimed_generation::bigint AS consumer_generation,
+    claimed.claimed_provider::uuid AS provider,
+    claimed.claimed_provider_generation::bigint AS provider_generation,
+    claimed.claimed_class::text AS class,
+    claimed.claimed_used::bigint AS used
+FROM claim_create(
+    @consumers::uuid[], @projects::text[], @users::text[], @types::text[], sqlc.narg('generation')::bigint,
+    @ends::int[], @providers::bigint[], @classes::int[], @amounts::bigint[],
+    @guard_ends::int[], @guards::bigint[], @revisions::bigint[],
+    @link_ends::int[], @anchors::bigint[], @shared::bigint[], false) AS claimed;
+
+-- POST /claims with candidates. See the function.
+-- name: ClaimCreateNamed :many
+SELECT
+    claimed.chosen::int AS chosen,
+    claimed.full_up::int AS full_up,
+    claimed.stale::int AS stale,
+    claimed.held::int AS held,
+    claimed.claimed_place::int AS place,
+    claimed.claimed_generation::bigint AS consumer_generation,
+    claimed.claimed_provider::uuid AS provider,
+    claimed.claimed_provider_generation::bigint AS provider_generation,
+    claimed.claimed_class::text AS class,
+    claimed.claimed_used::bigint AS used
+FROM claim_create_named(
+    @consumers::uuid[], @projects::text[], @users::text[], @types::text[], sqlc.narg('generation')::bigint,
+    @ends::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]) AS claimed;
+
+-- POST /claims with queries, for several consumers. See the function.
+-- name: ClaimCreateMany :many
+SELECT
+    claimed.claimed_place::int AS place,
+    claimed.claimed_generation::bigint AS consumer_generation,
+    claimed.claimed_provider::uuid AS provider,
+    claimed.claimed_provider_generation::bigint AS provider_generation,
+    claimed.claimed_class::text AS class,
+    claimed.claimed_used::bigint AS used
+FROM claim_create_many(
+    @consumers::uuid[], @projects::text[], @users::text[], @types::text[],
+    @owners::int[], @providers::bigint[], @classes::int[], @amounts::bigint[],
+    @guards::bigint[], @revisions::bigint[], @anchors::bigint[], @shared::bigint[]) AS claimed;
+
+-- Returns the generation of each consumer that exists, and its allocations in the order of the ids of
+-- providers and classes. POST /claims compares them in the snapshot of a search.
+-- Called by Store.ClaimConsumerList and Store.ClaimConsumerListIn. Locks nothing.
+-- Plan: consumers_uuid_key, then allocations_pkey.
+-- name: ClaimConsumerList :many
+SELECT
+    consumer.uuid AS consumer,
+    consumer.generation,
+    allocation.provider_id,
+    allocation.class_id,
+    allocation.used
+FROM consumers AS consumer
+JOIN allocations AS allocation ON allocation.consumer_id = consumer.id
+WHERE consumer.uuid = ANY (@consumers::uuid[])
+ORDER BY consumer.uuid, allocation.provider_id, allocation.class_id;

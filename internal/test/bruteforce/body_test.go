@@ -52,6 +52,7 @@ func bodyOf(query string) (string, bool) {
 	for name, member := range map[string]func([]string) any{
 		"root_required":  func(given []string) any { return strings.Split(given[0], ",") },
 		"root_member_of": func(given []string) any { return given },
+		"not_in_tree":    func(given []string) any { return strings.Split(strings.Join(given, ","), ",") },
 		"isolate":        lists, "same_subtree": lists,
 		"can_split":    func(given []string) any { return strings.Split(strings.Join(given, ","), ",") },
 		"group_policy": text, "order": text, "limit": number, "limit_per_tree": number,

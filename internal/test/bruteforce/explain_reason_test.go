@@ -42,7 +42,7 @@ func TestCandidates_RandomEmptyResults_CountedByReason(t *testing.T) {
 				continue
 			}
 			before := server.emptyCounts(q.setting)
-			server.request(q.setting, http.MethodGet, "/allocation_candidates?"+strings.ReplaceAll(q.asked(), " ", "+"), explainVersion, "")
+			server.request(q.setting, http.MethodGet, "/allocation_candidates?"+strings.ReplaceAll(q.asked(), " ", "+"), explainVersionOf(q.asked()), "")
 			for reason, count := range server.emptyCounts(q.setting) {
 				if before[reason] == count {
 					continue

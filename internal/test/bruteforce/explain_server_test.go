@@ -17,15 +17,23 @@ import (
 // explainVersion selects explanations.
 const explainVersion = "placement 1.39, berth 1.2"
 
+// explainVersionOf returns the header of a query or body: berth 1.3 if it has a parameter of that version.
+func explainVersionOf(asked string) string {
+	if strings.Contains(asked, "not_in_tree") {
+		return "placement 1.39, berth 1.3"
+	}
+	return explainVersion
+}
+
 // explained sends a query with explain=always, and returns the explanation of a 200.
 func (b *bundle) explained(w *bruteforce.Deployment, q question) (*explain.Explanation, *httptest.ResponseRecorder, error) {
 	var response *httptest.ResponseRecorder
 	if body := q.body(); body != "" {
 		body = `{"explain": "always", ` + strings.TrimPrefix(body, "{")
-		response = b.request(q.setting, http.MethodPost, "/allocation_candidates", explainVersion, body)
+		response = b.request(q.setting, http.MethodPost, "/allocation_candidates", explainVersionOf(body), body)
 	} else {
 		query := strings.ReplaceAll(bruteforce.Expand(q.query), " ", "+") + "&explain=always"
-		response = b.request(q.setting, http.MethodGet, "/allocation_candidates?"+query, explainVersion, "")
+		response = b.request(q.setting, http.MethodGet, "/allocation_candidates?"+query, explainVersionOf(query), "")
 	}
 	if response.Code != http.StatusOK {
 		return nil, response, nil
@@ -73,7 +81,7 @@ func (q question) asked() string {
 func (b *bundle) wrongRelaxations(q question, shown *explain.Explanation) []string {
 	var lines []string
 	for _, each := range shown.Relaxations {
-		response := b.request(q.setting, http.MethodGet, "/allocation_candidates?"+each.Query+"&limit=100", explainVersion, "")
+		response := b.request(q.setting, http.MethodGet, "/allocation_candidates?"+each.Query+"&limit=100", explainVersionOf(each.Query), "")
 		var read struct {
 			Requests []json.RawMessage `json:"allocation_requests"`
 		}

@@ -121,10 +121,18 @@ func (b *bundle) get(setting int, query string, minor int) *httptest.ResponseRec
 // send sends a question with GET, or with POST if it has a body.
 func (b *bundle) send(q question) *httptest.ResponseRecorder {
 	if body := q.body(); body != "" {
-		return b.request(q.setting, http.MethodPost, "/allocation_candidates", versionHeader(q.minor), body)
+		return b.request(q.setting, http.MethodPost, "/allocation_candidates", q.version(), body)
 	}
 	query := strings.ReplaceAll(bruteforce.Expand(q.query), " ", "+")
-	return b.request(q.setting, http.MethodGet, "/allocation_candidates?"+query, versionHeader(q.minor), "")
+	return b.request(q.setting, http.MethodGet, "/allocation_candidates?"+query, q.version(), "")
+}
+
+// version returns the header of a question: berth 1.3 if it has a parameter of that version.
+func (q question) version() string {
+	if q.minor == bruteforce.Berth && strings.Contains("&"+q.query, "&not_in_tree=") {
+		return "placement 1.39, berth 1.3"
+	}
+	return versionHeader(q.minor)
 }
 
 func versionHeader(minor int) string {

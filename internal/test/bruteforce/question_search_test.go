@@ -125,6 +125,25 @@ func (a *queryGenerator) bindExtended() {
 	if a.chance(25) {
 		a.rootMembers()
 	}
+	if a.chance(12) {
+		a.excludedTrees()
+	}
+}
+
+// excludedTrees draws providers of trees to exclude, preferably not of the anchor's.
+func (a *queryGenerator) excludedTrees() {
+	for range pick(a.generator, 1, 1, 2) {
+		var names []string
+		for range pick(a.generator, 1, 2, 1) {
+			one := pick(a.generator, a.Providers...)
+			if a.chance(70) && a.Root(one) == a.anchor {
+				names = append(names, "missing")
+				continue
+			}
+			names = append(names, one.Name)
+		}
+		a.add("not_in_tree", "{"+strings.Join(names, pick(a.generator, "},{", "}, {"))+"}")
+	}
 }
 
 // several returns at least two elements of a list.
@@ -194,7 +213,7 @@ func (a *queryGenerator) spoil() {
 	name, value, _ := strings.Cut(pick(a.generator,
 		"required=CUSTOM_UNKNOWN_A", "required=!CUSTOM_UNKNOWN_B", "root_required=CUSTOM_UNKNOWN_C,CUSTOM_UNKNOWN_A",
 		"resources_Q=CUSTOM_UNKNOWN_CLASS:1", "required_Q=in:CUSTOM_UNKNOWN_D,CUSTOM_FAST",
-		"root_member_of=gold", "root_member_of={A},{B}", "root_member_of=in:{A},!{B}", "root_member_of=",
+		"not_in_tree=gold", "not_in_tree={A},", "root_member_of=gold", "root_member_of={A},{B}", "root_member_of=in:{A},!{B}", "root_member_of=",
 		"same_subtree=!", "same_subtree=_Q, ,_R", "same_subtree=!_Q", "same_subtree=_Q,!_Q", "same_subtree=1,!_R",
 		"isolate=_Q", "isolate=_Q,,_R", "isolate=_Q,_R", "isolate=_Q,_Q", "isolate=",
 		"can_split=", "can_split=VCPU,", "can_split=CUSTOM_NONE,VCPU", "order=pack:CUSTOM_NONE", "order=spread", "order=id:VCPU",

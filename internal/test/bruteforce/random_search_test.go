@@ -96,6 +96,7 @@ var properties = map[string]func(v variation){
 	"can_split keeps candidates":                    variation.checkSplit,
 	"root_member_of and its negation complement":    variation.checkRootMembers,
 	"a condition only removes candidates":           variation.checkCondition,
+	"not_in_tree removes the candidates of a tree":  variation.checkExcludedTree,
 	"a body is a query":                             variation.checkBody,
 }
 
@@ -233,6 +234,24 @@ func (v variation) checkCondition() {
 	base := withoutParams(v.base, "group_policy")
 	query := base + "&required_COND=" + pick(v.generator, "", "!") + pick(v.generator, allTraits...)
 	v.mustBeIn(query, v.candidates(query), v.candidates(base))
+}
+
+// checkExcludedTree has no sharing providers, whose candidates can have several anchors.
+func (v variation) checkExcludedTree() {
+	if len(v.names(isSharing)) > 0 || strings.Contains(v.base, "not_in_tree") {
+		return
+	}
+	excluded := pick(v.generator, v.Providers...)
+	query := v.base + "&not_in_tree={" + excluded.Name + "}"
+	left := map[string]bool{}
+	answer := v.Ask(bruteforce.Expand(v.base), bruteforce.Berth)
+	for _, candidate := range answer.Candidates {
+		if !v.rootsOf(candidate)[v.Root(excluded)] {
+			left[withoutConditions(answer, candidate)] = true
+		}
+	}
+	v.mustBeIn(query, v.candidates(query), left)
+	v.mustBeIn(query, left, v.candidates(query))
 }
 
 func (v variation) checkBody() {

@@ -15,6 +15,8 @@ var searchFeatures = []feature{
 	{"root_member_of: in:", 50, matching(`&root_member_of=!?in:`)},
 	{"root_member_of: repeated", 50, matching(`&root_member_of=.*&root_member_of=`)},
 	{"root_member_of, through a sharing provider", 2, both(matching(`&root_member_of=`), usesSeveralTrees)},
+	{"not_in_tree", 50, matching(`&not_in_tree=`)},
+	{"not_in_tree that excludes a tree with candidates", 3, excludesCandidates},
 	{"root_required", 39, matching(`&root_required=`)},
 	{"several suffixed groups without group_policy", 80, func(_ world, q question, _ *bruteforce.Answer) bool {
 		return !strings.Contains(q.query, "group_policy") && len(q.suffixes()) > 1
@@ -170,4 +172,13 @@ func hasPerTree(count int) func(world, question, *bruteforce.Answer) bool {
 
 func isCutPerTree(_ world, _ question, answer *bruteforce.Answer) bool {
 	return answer.LimitPerTree > 0 && answer.LimitPerTree < answer.MaxPerTree()
+}
+
+// excludesCandidates reports whether not_in_tree removes candidates.
+func excludesCandidates(w world, q question, answer *bruteforce.Answer) bool {
+	if !strings.Contains(q.query, "&not_in_tree=") || answer.Refused != "" {
+		return false
+	}
+	whole := w.Ask(bruteforce.Expand(withoutParams(q.query, "not_in_tree")), bruteforce.Berth)
+	return len(whole.Candidates) > len(answer.Candidates)
 }

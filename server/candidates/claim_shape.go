@@ -1,0 +1,84 @@
+package candidates
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/store"
+)
+
+// claimCandidates adds all candidates of a result to others.
+func (c *Result) claimCandidates(found []ClaimCandidate) ([]ClaimCandidate, error) {
+	err := c.each(func(p *page, picks []int32, parts []part) bool {
+		found = append(found, c.claimCandidate(p, picks, parts))
+		return true
+	})
+	return found, err
+}
+
+// claimCandidate returns the candidate of a choice. It shares no memory with the page.
+func (c *Result) claimCandidate(p *page, picks []int32, parts []part) ClaimCandidate {
+	s, anchor := c.search, p.tree(c.anchor)
+	made := &claimShaper{search: s, page: p, ClaimCandidate: ClaimCandidate{
+		RootID: anchor.id, Root: anchor.uuid, Mappings: map[string][]uuid.UUID{},
+		Guards: []ClaimGuard{{anchor.id, anchor.revision}},
+	}}
+	for i, row := range picks {
+		if want := &s.wants[i]; row >= 0 {
+			made.serve(want.group, row)
+			for j, one := range want.resources {
+				made.use(row, s.asked.Requirements[i].Uses[j].Class, one)
+			}
+		}
+	}
+	for _, one := range parts {
+		of := &s.splits[one.split]
+		made.serve(s.wants[of.want].group, one.row)
+		made.use(one.row, of.class, store.Amount{Class: of.amount.Class, Amount: one.amount})
+	}
+	return made.sorted()
+}
+
+// claimShaper is a candidate while its parts are collected.
+type claimShaper struct {
+	ClaimCandidate
+	search *candidateSearch
+	page   *page
+}
+
+// serve adds a provider to those that serve a group.
+func (m *claimShaper) serve(group int, row int32) {
+	one, suffix := &m.page.providers[row], m.search.query.Groups[group].Suffix
+	if !slices.Contains(m.Mappings[suffix], one.uuid) {
+		m.Mappings[suffix] = append(m.Mappings[suffix], one.uuid)
+	}
+	if guard := (ClaimGuard{one.id, one.revision}); !slices.Contains(m.Guards, guard) {
+		m.Guards = append(m.Guards, guard)
+		if one.root != m.RootID {
+			m.Links = append(m.Links, ClaimLink{m.RootID, one.id})
+		}
+	}
+}
+
+// use adds an amount of a class on a provider.
+func (m *claimShaper) use(row int32, class int32, of store.Amount) {
+	one := &m.page.providers[row]
+	at := slices.IndexFunc(m.Uses, func(u ClaimUse) bool { return u.ProviderID == one.id && u.ClassID == class })
+	if at >= 0 {
+		m.Uses[at].Amount += of.Amount
+		return
+	}
+	m.Uses = append(m.Uses, ClaimUse{ProviderID: one.id, Provider: one.uuid, ClassID: class, Class: of.Class, Amount: of.Amount})
+}
+
+// sorted returns the candidate with its lists in the order of ids.
+func (m *claimShaper) sorted() ClaimCandidate {
+	slices.SortFunc(m.Uses, func(a, b ClaimUse) int {
+		return cmp.Or(cmp.Compare(a.ProviderID, b.ProviderID), cmp.Compare(a.ClassID, b.ClassID))
+	})
+	slices.SortFunc(m.Guards, func(a, b ClaimGuard) int { return cmp.Compare(a.ProviderID, b.ProviderID) })
+	slices.SortFunc(m.Links, func(a, b ClaimLink) int { return cmp.Compare(a.ProviderID, b.ProviderID) })
+	return m.ClaimCandidate
+}

@@ -1,0 +1,183 @@
+// Package claims finds a place for consumers and claims it: the loop of POST /claims over the search for candidates and the
+// write that decides between them.
+//
+// It is not for the search, which is in package candidates, nor for the decision, which the SQL function claim_create makes
+// under locks. It holds no connection between the two.
+package claims
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/server/candidates"
+	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/store"
+)
+
+// The bounds of a claim. Each round searches twice as many candidates as the one before.
+const (
+	maxSearches = 16
+	firstLimit  = 8
+	maxLimit    = 512
+)
+
+// These are the errors of claims that change nothing.
+var (
+	// ErrNothingFits: nothing fitted at one moment during the request.
+	ErrNothingFits = errors.New("nothing fits")
+	// ErrContended: other writes took or changed all candidates of each search.
+	ErrContended = errors.New("others took all candidates of 16 searches")
+)
+
+// errChanged reports that the allocations of the consumer changed between two statements of a round.
+var errChanged = errors.New("the consumer's allocations have changed")
+
+// Claims claims what it finds. It is safe for concurrent use.
+type Claims struct {
+	store   *store.Store
+	search  *candidates.Search
+	metrics metrics
+}
+
+// New returns the claims in the database of a store.
+func New(data *store.Store, search *candidates.Search) *Claims {
+	return &Claims{store: data, search: search, metrics: newMetrics()}
+}
+
+// Request is a claim for one consumer.
+type Request struct {
+	// Consumer is who claims. A consumer with a generation exists, and gives back its allocations, or hands them over to Heir.
+	Consumer store.Claim
+	Heir     *store.Claim
+	// Questions are alternatives in the order of preference.
+	Questions []candidates.Query
+	// Refuse runs in the snapshot of the search that found nothing.
+	Refuse func(ctx context.Context, in *postgres.Snapshot, found *candidates.ClaimSearch) error
+}
+
+// Result is what was claimed.
+type Result struct {
+	store.Claimed
+	// Question is the index of the question that Chosen answers.
+	Question int
+	Chosen   candidates.ClaimCandidate
+	// Searches is the number of searches.
+	Searches int
+}
+
+// Create claims the first candidate that fits. An error of a single question is a *candidates.QuestionError, and one of the
+// consumer a *store.RuleViolation.
+func (c *Claims) Create(ctx context.Context, asked *Request) (Result, error) {
+	made, err := c.create(ctx, asked)
+	c.metrics.observe(&made, err)
+	return made, err
+}
+
+func (c *Claims) create(ctx context.Context, asked *Request) (made Result, err error) {
+	var effort store.ClaimEffort
+	for limit := firstLimit; made.Searches < maxSearches; limit = min(2*limit, maxLimit) {
+		made.Searches++
+		found, err := c.find(ctx, asked, limit, made.Searches == 1)
+		if errors.Is(err, errChanged) {
+			continue
+		}
+		if err != nil {
+			return made, err
+		}
+		if len(found.Candidates) == 0 {
+			return made, ErrNothingFits
+		}
+		claimed, err := c.store.ClaimCreate(ctx, asked.Consumer, asked.Heir, toStore(found.Candidates))
+		if refused := store.AsRuleViolation(err); refused != nil && refused.Rule == store.ClaimNoneLeft {
+			effort.Add(refused.Values.ClaimEffort)
+			made.Effort = effort
+			continue
+		}
+		if err != nil {
+			return made, err
+		}
+		effort.Add(claimed.Effort)
+		made.Claimed, made.Question, made.Chosen = claimed, found.Question, found.Candidates[claimed.Candidate]
+		made.Effort = effort
+		return made, nil
+	}
+	return made, ErrContended
+}
+
+// find searches candidates of the first question that has any.
+func (c *Claims) find(ctx context.Context, asked *Request, limit int, isFirst bool) (*candidates.ClaimSearch, error) {
+	options := candidates.ClaimOptions{Limit: limit, MayUseReplica: isFirst, Refuse: asked.Refuse}
+	var given []store.ClaimUse
+	if asked.Consumer.Generation != nil && asked.Heir == nil {
+		had, err := c.store.ClaimConsumerList(ctx, []uuid.UUID{asked.Consumer.Consumer})
+		if err != nil {
+			return nil, err
+		}
+		given = had[asked.Consumer.Consumer].Uses
+		for _, use := range given {
+			options.Freed = append(options.Freed, candidates.FreedAmount{ProviderID: use.Provider, ClassID: use.Class, Amount: use.Amount})
+		}
+	}
+	options.Look = func(ctx context.Context, in *postgres.Snapshot) error { return c.look(ctx, in, asked, given) }
+	return c.search.FindForClaim(ctx, asked.Questions, options)
+}
+
+// look compares the consumers in the snapshot of a search: a generation that differs takes precedence over a search without
+// candidates. given is what the search counts as free.
+func (c *Claims) look(ctx context.Context, in *postgres.Snapshot, asked *Request, given []store.ClaimUse) error {
+	all := []store.Claim{asked.Consumer}
+	if asked.Heir != nil {
+		all = append(all, *asked.Heir)
+	}
+	var ids []uuid.UUID
+	for i := range all {
+		ids = append(ids, all[i].Consumer)
+	}
+	states, err := c.store.ClaimConsumerListIn(ctx, in, ids)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if err := all[i].CompareGeneration(states); err != nil {
+			return err
+		}
+	}
+	if given != nil && !slices.Equal(given, states[asked.Consumer.Consumer].Uses) {
+		return errChanged
+	}
+	return nil
+}
+
+// toStore returns the candidates without what only the response needs.
+func toStore(found []candidates.ClaimCandidate) []store.ClaimCandidate {
+	made := make([]store.ClaimCandidate, len(found))
+	for i := range found {
+		for _, use := range found[i].Uses {
+			made[i].Uses = append(made[i].Uses, store.ClaimUse{Provider: use.ProviderID, Class: use.ClassID, Amount: use.Amount})
+		}
+		for _, guard := range found[i].Guards {
+			made[i].Guards = append(made[i].Guards, store.ClaimGuard{Provider: guard.ProviderID, Revision: guard.Revision})
+		}
+		for _, link := range found[i].Links {
+			made[i].Links = append(made[i].Links, store.ClaimLink{Anchor: link.RootID, Provider: link.ProviderID})
+		}
+	}
+	return made
+}
+
+// CreateNamed claims the first of several candidates that fits, without a search. If none does, the error is a
+// *store.RuleViolation of the rule ClaimNoneLeft or ClaimContended.
+func (c *Claims) CreateNamed(
+	ctx context.Context, consumer store.Claim, heir *store.Claim, listed [][]store.Allocation,
+) (store.Claimed, error) {
+	claimed, err := c.store.ClaimCreateNamed(ctx, consumer, heir, listed)
+	made := Result{Claimed: claimed}
+	if refused := store.AsRuleViolation(err); refused != nil {
+		made.Effort = refused.Values.ClaimEffort
+	}
+	c.metrics.observe(&made, err)
+	return claimed, err
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/gen/db"
+)
+
+// ClaimCandidate is a set of allocations that a claim may choose, by the ids of its rows. A search has found it.
+type ClaimCandidate struct {
+	Uses []ClaimUse
+	// Guards are the providers that the candidate rests on, with the revisions that the search read.
+	Guards []ClaimGuard
+	// Links are the providers of other trees that the candidate uses or names.
+	Links []ClaimLink
+}
+
+// ClaimUse is an amount of a class on a provider. A candidate has at most one of the same provider and class.
+type ClaimUse struct {
+	Provider int64
+	Class    int32
+	Amount   int64
+}
+
+// ClaimGuard is a provider and its revision.
+type ClaimGuard struct{ Provider, Revision int64 }
+
+// ClaimLink is a provider that shares with the tree of an anchor.
+type ClaimLink struct{ Anchor, Provider int64 }
+
+// Claimed is the result of a claim of one of several candidates.
+type Claimed struct {
+	// Candidate is the index of the chosen one.
+	Candidate int
+	Effort    ClaimEffort
+	// Consumers are all allocations of the consumers afterwards, in the order of the claim. Their rows have no times.
+	Consumers []ConsumerAllocations
+}
+
+// ClaimEffort counts the candidates that a claim looked at under locks.
+type ClaimEffort struct {
+	// Full are those that no longer fit, Stale those whose providers had changed since the search, Held those that were
+	// passed over because another transaction had locked a provider.
+	Full  int `json:"full"`
+	Stale int `json:"stale"`
+	Held  int `json:"held"`
+}
+
+// Add adds what another round of the same claim counted.
+func (e *ClaimEffort) Add(more ClaimEffort) {
+	e.Full, e.Stale, e.Held = e.Full+more.Full, e.Stale+more.Stale, e.Held+more.Held
+}
+
+// RefusedCandidate is why a candidate does not fit: the first of its allocations that does not.
+type RefusedCandidate struct {
+	Candidate int    `json:"candidate"`
+	Rule      Rule   `json:"rule"`
+	Provider  string `json:"provider"`
+	Class     string `json:"class"`
+}
+
+// ClaimCreate claims the first candidate that fits for a consumer, whose Allocations it ignores. A consumer with a
+// generation exists: the candidate replaces its allocations, or heir gets them; nil: there is no heir. The rule
+// ClaimNoneLeft is violated if every candidate was taken or changed since the search.
+func (s *Store) ClaimCreate(ctx context.Context, consumer Claim, heir *Claim, found []ClaimCandidate) (Claimed, error) {
+	who := consumersOf(consumer, heir)
+	params := db.ClaimCreateParams{
+		Consumers: who.Consumers, Projects: who.Projects, Users: who.Users, Types: who.Types, Generation: consumer.Generation,
+		Ends: []int32{}, Providers: []int64{}, Classes: []int32{}, Amounts: []int64{},
+		GuardEnds: []int32{}, Guards: []int64{}, Revisions: []int64{}, LinkEnds: []int32{}, Anchors: []int64{}, Shared: []int64{},
+	}
+	for i := range found {
+		for _, use := range found[i].Uses {
+			params.Providers, params.Classes = append(params.Providers, use.Provider), append(params.Classes, use.Class)
+			params.Amounts = append(params.Amounts, use.Amount)
+		}
+		for _, guard := range found[i].Guards {
+			params.Guards, params.Revisions = append(params.Guards, guard.Provider), append(params.Revisions, guard.Revision)
+		}
+		for _, link := range found[i].Links {
+			params.Anchors, params.Shared = append(params.Anchors, link.Anchor), append(params.Shared, link.Provider)
+		}
+		params.Ends = append(params.Ends, int32(len(params.Providers)))
+		params.GuardEnds = append(params.GuardEnds, int32(len(params.Guards)))
+		params.LinkEnds = append(params.LinkEnds, int32(len(params.Anchors)))
+	}
+	var rows []db.ClaimCreateRow
+	err := s.write(ctx, writeTargets{consumers: who.Consumers}, func(to db.DBTX) (err error) {
+		rows, err = s.queries.ClaimCreate(ctx, to, params)
+		return err
+	})
+	if err != nil {
+		return Claimed{}, err
+	}
+	return claimedOf(rows, who), nil
+}
+
+// ClaimCreateNamed is ClaimCreate for candidates of the client. The rule ClaimNoneLeft is violated if none of them fits at
+// one moment, with the reason of each; ClaimContended if others took what fitted 16 times.
+func (s *Store) ClaimCreateNamed(ctx context.Context, consumer Claim, heir *Claim, listed [][]Allocation) (Claimed, error) {
+	who := consumersOf(consumer, heir)
+	params := db.ClaimCreateNamedParams{
+		Consumers: who.Consumers, Projects: who.Projects, Users: who.Users, Types: who.Types, Generation: consumer.Generation,
+		Ends: []int32{}, Providers: []uuid.UUID{}, Classes: []string{}, Amounts: []int64{},
+	}
+	for _, candidate := range listed {
+		for _, one := range candidate {
+			params.Providers, params.Classes = append(params.Providers, one.Provider), append(params.Classes, one.Class)
+			params.Amounts = append(params.Amounts, one.Amount)
+		}
+		params.Ends = append(params.Ends, int32(len(params.Providers)))
+	}
+	var rows []db.ClaimCreateRow
+	err := s.write(ctx, writeTargets{consumers: who.Consumers}, func(to db.DBTX) error {
+		rows = nil
+		named, err := s.queries.ClaimCreateNamed(ctx, to, params)
+		for _, row := range named {
+			rows = append(rows, db.ClaimCreateRow(row))
+		}
+		return err
+	})
+	if err != nil {
+		return Claimed{}, err
+	}
+	return claimedOf(rows, who), nil
+}
+
+// ClaimCreateMany claims the allocations of several new consumers, or of none. placement has one candidate for each. The
+// rule ClaimNoneLeft is violated if one of them was taken or changed since the search.
+func (s *Store) ClaimCreateMany(ctx context.Context, consumers []Claim, placement []ClaimCandidate) (Claimed, error) {
+	who := flatten(consumers, true)
+	params := db.ClaimCreateManyParams{
+		Consumers: who.Consumers, Projects: who.Projects, Users: who.Users, Types: who.Types,
+		Owners: []int32{}, Providers: []int64{}, Classes: []int32{}, Amounts: []int64{},
+		Guards: []int64{}, Revisions: []int64{}, Anchors: []int64{}, Shared: []int64{},
+	}
+	for i := range placement {
+		for _, use := range placement[i].Uses {
+			params.Owners, params.Providers = append(params.Owners, int32(i+1)), append(params.Providers, use.Provider)
+			params.Classes, params.Amounts = append(params.Classes, use.Class), append(params.Amounts, use.Amount)
+		}
+		for _, guard := range placement[i].Guards {
+			params.Guards, params.Revisions = append(params.Guards, guard.Provider), append(params.Revisions, guard.Revision)
+		}
+		for _, link := range placement[i].Links {
+			params.Anchors, params.Shared = append(params.Anchors, link.Anchor), append(params.Shared, link.Provider)
+		}
+	}
+	var rows []db.ClaimCreateRow
+	err := s.write(ctx, writeTargets{consumers: who.Consumers}, func(to db.DBTX) error {
+		rows = nil
+		claimed, err := s.queries.ClaimCreateMany(ctx, to, params)
+		for _, row := range claimed {
+			rows = append(rows, db.ClaimCreateRow{
+				Chosen: 1, Place: row.Place, ConsumerGeneration: row.ConsumerGeneration, Provider: row.Provider,
+				ProviderGeneration: row.ProviderGeneration, Class: row.Class, Used: row.Used,
+			})
+		}
+		return err
+	})
+	if err != nil {
+		return Claimed{}, err
+	}
+	return claimedOf(rows, who), nil
+}
+
+// consumersOf returns a consumer and its heir, if any, without allocations.
+func consumersOf(consumer Claim, heir *Claim) db.AllocationReplaceParams {
+	all := []Claim{consumer}
+	if heir != nil {
+		all = append(all, *heir)
+	}
+	for i := range all {
+		all[i].Allocations = nil
+	}
+	return flatten(all, true)
+}
+
+// claimedOf converts the rows of a claim. There is at least one for each consumer.
+func claimedOf(rows []db.ClaimCreateRow, who db.AllocationReplaceParams) Claimed {
+	first := rows[0]
+	made := Claimed{
+		Candidate: int(first.Chosen) - 1,
+		Effort:    ClaimEffort{Full: int(first.FullUp), Stale: int(first.Stale), Held: int(first.Held)},
+		Consumers: make([]ConsumerAllocations, len(who.Consumers)),
+	}
+	for i := range made.Consumers {
+		made.Consumers[i] = ConsumerAllocations{ProjectID: who.Projects[i], UserID: who.Users[i], Type: &who.Types[i]}
+	}
+	for _, row := range rows {
+		of := &made.Consumers[row.Place-1]
+		of.Generation = row.ConsumerGeneration
+		of.Rows = append(of.Rows, AllocationRow{
+			Allocation: Allocation{Provider: row.Provider, Class: row.Class, Amount: row.Used},
+			Generation: row.ProviderGeneration, Consumer: who.Consumers[row.Place-1],
+		})
+	}
+	return made
+}

@@ -1,0 +1,74 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/internal/test/dbtest"
+)
+
+// TestProvider_TreeStatements_UseIndexes counts the sequential scans of the statements inside tree_replace and
+// reshape_patch: no statement reads a whole table that grows with the cloud.
+func TestProvider_TreeStatements_UseIndexes(t *testing.T) {
+	t.Parallel()
+	cloud := newCloud(t)
+	root, child, consumer := dbtest.NumberedUUID("aa", 11), dbtest.NumberedUUID("aa", 12), dbtest.NumberedUUID("cc", 12)
+	added := dbtest.NumberedUUID("aa", 20001)
+	tree := func(providers, deleted string, amount int64) func(pgx.Tx) error {
+		return func(tx pgx.Tx) error {
+			_, err := db.New().TreeReplace(t.Context(), tx, db.TreeReplaceParams{
+				Root: root, Tree: json.RawMessage(providers), Deleted: json.RawMessage(deleted),
+				Consumers: []uuid.UUID{consumer}, Projects: []string{"project-12"}, Users: []string{"user"}, Types: []string{""},
+				Generations: []int64{1}, Unseen: []bool{false},
+				Owners: []int32{1}, Providers: []uuid.UUID{child}, Classes: []string{"VCPU"}, Amounts: []int64{amount},
+			})
+			return err
+		}
+	}
+	same := `[{"uuid": "` + root.String() + `", "name": "host-11", "parent": null, "generation": 0},
+		{"uuid": "` + child.String() + `", "name": "host-12", "parent": "` + root.String() + `", "generation": 0, "traits": ["CUSTOM_T13"]}]`
+	other := `[{"uuid": "` + added.String() + `", "name": "new", "parent": "` + root.String() + `", "generation": null,
+		"inventories": [{"class": "VCPU", "total": 4, "reserved": 0, "min_unit": 1, "max_unit": 4, "step_size": 1, "allocation_ratio": 1}]},
+		{"uuid": "` + child.String() + `", "name": "host-12b", "parent": "` + added.String() + `", "generation": 0, "traits": ["CUSTOM_T1"],
+		"aggregates": ["` + dbtest.NumberedUUID("a9", 7).String() + `"]}]`
+	for name, run := range map[string]func(pgx.Tx) error{
+		"tree without differences": tree(same, `[]`, 1),
+		"tree with differences":    tree(other, `[]`, 2),
+		"reshape patch": func(tx pgx.Tx) error {
+			_, err := db.New().ReshapePatch(t.Context(), tx, db.ReshapePatchParams{
+				Inventories: json.RawMessage(`[{"provider": "` + child.String() + `", "generation": 0, "records": [{"class": "VCPU", "total": 50}], "removed": ["DISK_GB"]}]`),
+				Consumers:   []uuid.UUID{consumer}, Projects: []string{""}, Users: []string{""}, Types: []string{""},
+				Generations: []int64{1}, Unseen: []bool{false}, Removed: []bool{false},
+				Owners: []int32{1}, Providers: []uuid.UUID{child}, Classes: []string{"VCPU"}, Amounts: []int64{3},
+			})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tx, err := cloud.Pool.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tx.Rollback(t.Context()) //nolint:errcheck // nothing is kept
+			if _, err := tx.Exec(t.Context(), "SET LOCAL plan_cache_mode = force_generic_plan"); err != nil {
+				t.Fatal(err)
+			}
+			if err := run(tx); err != nil {
+				t.Fatal(err)
+			}
+			rows, err := tx.Query(t.Context(), `SELECT relname::text FROM pg_stat_xact_user_tables WHERE seq_scan > 0 AND relname IN
+				('resource_providers', 'provider_generations', 'inventories', 'provider_traits', 'provider_aggregates', 'consumers', 'allocations')`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scanned, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil || len(scanned) > 0 {
+				t.Errorf("sequential scans of %v; error %v", scanned, err)
+			}
+		})
+	}
+}
