@@ -624,13 +624,15 @@ func (q *Queries) Reshape(ctx context.Context, db DBTX, arg ReshapeParams) error
 }
 
 const ReshapePatch = `-- name: ReshapePatch :one
-SELECT reshape_patch(
-    $1::jsonb,
-    $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bool[],
-    $8::bool[], $9::int[], $10::uuid[], $11::text[], $12::bigint[])::jsonb AS result
+SELECT idempotency_end($1::text, $2::text, reshape_patch(
+    $3::jsonb,
+    $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bool[],
+    $10::bool[], $11::int[], $12::uuid[], $13::text[], $14::bigint[]))::jsonb AS result
 `
 
 type ReshapePatchParams struct {
+	Caller      *string
+	Key         *string
 	Inventories json.RawMessage
 	Consumers   []uuid.UUID
 	Projects    []string
@@ -645,9 +647,11 @@ type ReshapePatchParams struct {
 	Amounts     []int64
 }
 
-// PATCH /reshaper, in one round trip with the new generations. See the function.
+// PATCH /reshaper, in one round trip with the new generations. See the functions. key is null without an idempotency key.
 func (q *Queries) ReshapePatch(ctx context.Context, db DBTX, arg ReshapePatchParams) (json.RawMessage, error) {
 	row := db.QueryRow(ctx, ReshapePatch,
+		arg.Caller,
+		arg.Key,
 		arg.Inventories,
 		arg.Consumers,
 		arg.Projects,

@@ -28,6 +28,8 @@ type IdempotencyKey struct {
 	Status int
 	// Lifetime is the time until the key expires.
 	Lifetime time.Duration
+	// At is the time of the request; of a replayed one, that of the first request. Headers with a time have it.
+	At time.Time
 
 	// Replayed reports that an earlier request with this key has succeeded, and that this one changed nothing.
 	Replayed bool
@@ -63,10 +65,10 @@ func (s *Store) IdempotencyStat() (keys, replays int64) {
 // maxKeyedAttempts limits how often a write is repeated because its key was deleted between two statements.
 const maxKeyedAttempts = 4
 
-// writeKeyed is write with an idempotency key: one round trip for a key that is not stored, two for a stored one. Requests
+// writeKeyed is writePlacement with an idempotency key: one round trip for a key that is not stored, two for a stored one. Requests
 // of this process with one key wait for each other here, without a connection and a slot of the write share. Requests of
 // several processes wait in PostgreSQL.
-func (s *Store) writeKeyed(ctx context.Context, key *IdempotencyKey, run func(db.DBTX) error) error {
+func (s *Store) writeKeyed(ctx context.Context, kind postgres.WriteKind, key *IdempotencyKey, run func(db.DBTX) error) error {
 	release, err := s.keys.acquire(ctx, key)
 	if err != nil {
 		return err
@@ -79,7 +81,7 @@ func (s *Store) writeKeyed(ctx context.Context, key *IdempotencyKey, run func(db
 			}
 			return ErrKeysFull
 		}
-		err := s.retryWrite(ctx, placementWrite, func(to *pgxpool.Pool) error { return run(&keyedConn{to, key}) })
+		err := s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error { return run(&keyedConn{to, key}) })
 		switch violation := AsRuleViolation(err); {
 		case err == nil:
 			s.keys.add()
@@ -115,7 +117,7 @@ func (s *Store) replay(ctx context.Context, key *IdempotencyKey, isValid bool) (
 	case !bytes.Equal(row.Fingerprint, key.Fingerprint[:]):
 		return false, &RuleViolation{IdempotencyKeyReused, Values{Request: row.Request, CreatedAt: row.CreatedAt}}
 	}
-	key.Replayed, key.Answer = true, row.Answer
+	key.Replayed, key.Answer, key.At = true, row.Answer, row.CreatedAt
 	s.keys.replayed()
 	return true, nil
 }

@@ -81,12 +81,13 @@ FROM allocation_patch(
     AS patched (position, provider, provider_generation, class, used, project_id, user_id, generation, type)
 ORDER BY patched.position;
 
--- PATCH /reshaper, in one round trip with the new generations. See the function.
+-- PATCH /reshaper, in one round trip with the new generations. See the functions. key is null without an idempotency key.
 -- name: ReshapePatch :one
-SELECT reshape_patch(
+SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, reshape_patch(
     @inventories::jsonb,
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[], @generations::bigint[], @unseen::bool[],
-    @removed::bool[], @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[])::jsonb AS result;
+    @removed::bool[], @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]))::jsonb AS result;
+
 -- POST /claims with queries, for one consumer. See the function.
 -- name: ClaimCreate :many
 SELECT
