@@ -40,10 +40,10 @@ type PlacementSearch struct {
 	Question int
 	// Members are the candidates of the members. They fit together. Empty if there is no placement.
 	Members []ClaimCandidate
-	// Fit is how many members can be placed by the question that places most. Exact reports that no placement of all existed at
+	// Fit is how many members can be placed by the question that places most. IsExact reports that no placement of all existed at
 	// the moment of the snapshot; without it, the search has found none. Both are for searches without a placement.
-	Fit   int
-	Exact bool
+	Fit     int
+	IsExact bool
 	// Reason is why the last question has no candidate for a single member; empty if it has any.
 	Reason EmptyReason
 }
@@ -76,7 +76,7 @@ func (s *Search) placeInSnapshot(
 			return nil, err
 		}
 	}
-	made := &PlacementSearch{Question: len(questions) - 1, Exact: true}
+	made := &PlacementSearch{Question: len(questions) - 1, IsExact: true}
 	for place := range questions {
 		query := questions[place].forPlacement(options)
 		search := s.newSearch(ctx, &query, nil)
@@ -92,7 +92,7 @@ func (s *Search) placeInSnapshot(
 		if err != nil {
 			return nil, atQuestion(place, err)
 		}
-		made.Fit, made.Exact = max(made.Fit, len(tried.members)), made.Exact && tried.isExact
+		made.Fit, made.IsExact = max(made.Fit, len(tried.members)), made.IsExact && tried.isExact
 	}
 	if options.Refuse != nil {
 		return made, options.Refuse(ctx, in, made)

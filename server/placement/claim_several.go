@@ -63,7 +63,7 @@ func (o *operations) unplacedSeveralError(
 	ctx context.Context, asked *claimAsked, found *candidates.PlacementSearch, refusal *claimRefusal,
 ) error {
 	summary := fmt.Sprintf("%d of %d consumers%s can be placed.", found.Fit, len(asked.consumers), textsOfRelations[asked.relation])
-	unfit := claimNothingFits.Of(summary).WithUnfit(&fault.Unfit{Fit: &found.Fit, Exact: &found.Exact})
+	unfit := claimNothingFits.Of(summary).WithUnfit(&fault.Unfit{Fit: &found.Fit, Exact: &found.IsExact})
 	if refusal == nil {
 		return unfit
 	}
