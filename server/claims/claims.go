@@ -6,11 +6,9 @@
 package claims
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -34,9 +32,6 @@ var (
 	// ErrContended: other writes took or changed all candidates of each search.
 	ErrContended = errors.New("others took all candidates of 16 searches")
 )
-
-// errReplayed reports that an earlier request with the same idempotency key has succeeded.
-var errReplayed = errors.New("the idempotency key has a response")
 
 // errChanged reports that the allocations of the consumer changed between two statements of a round.
 var errChanged = errors.New("the consumer's allocations have changed")
@@ -78,77 +73,16 @@ type Result struct {
 
 // Create claims the first candidate that fits. An error of a single question is a *candidates.QuestionError, and one of the
 // consumer a *store.RuleViolation.
-func (c *Claims) Create(ctx context.Context, asked *Request) (Result, error) {
-	if asked.Key != nil {
-		release, err := c.store.HoldIdempotencyKey(ctx, asked.Key)
-		if err != nil {
-			return Result{}, err
-		}
-		defer release()
-	}
-	made, err := c.create(ctx, asked)
-	if asked.Key != nil && errors.Is(err, ErrNothingFits) {
-		err = c.awaitKey(ctx, asked.Key)
-	}
+func (c *Claims) Create(ctx context.Context, asked *Request) (made Result, err error) {
+	err = c.withKey(ctx, asked.Key, func() error {
+		made, err = c.create(ctx, asked)
+		return err
+	})
 	if errors.Is(err, errReplayed) {
 		return replayed(asked)
 	}
 	c.metrics.observe(&made, err)
 	return made, err
-}
-
-// awaitKey returns ErrNothingFits unless a concurrent request with the key has succeeded.
-func (c *Claims) awaitKey(ctx context.Context, key *store.IdempotencyKey) error {
-	found, err := c.store.IdempotencyAwait(ctx, key)
-	switch {
-	case err != nil:
-		return err
-	case found:
-		return errReplayed
-	}
-	return ErrNothingFits
-}
-
-// keptResult is what the response to a repetition needs of a result, beside the allocations.
-type keptResult struct {
-	Question int                    `json:"question"`
-	Searches int                    `json:"searches"`
-	Effort   store.ClaimEffort      `json:"effort"`
-	Root     uuid.UUID              `json:"root"`
-	Mappings map[string][]uuid.UUID `json:"mappings"`
-}
-
-// keep sets the contexts of candidates for the key of a request.
-func (r *Result) keep(into []store.ClaimCandidate, found *candidates.ClaimSearch) error {
-	for i := range into {
-		encoded, err := json.Marshal(keptResult{
-			Question: found.Question, Searches: r.Searches, Effort: r.Effort,
-			Root: found.Candidates[i].Root, Mappings: found.Candidates[i].Mappings,
-		})
-		if err != nil {
-			return err
-		}
-		into[i].Context = encoded
-	}
-	return nil
-}
-
-// replayed returns the stored result of the request's key.
-func replayed(asked *Request) (Result, error) {
-	claimed, err := store.ReplayedClaim(asked.Key, asked.Consumer, asked.Heir)
-	if err != nil {
-		return Result{}, err
-	}
-	var kept keptResult
-	if err := json.Unmarshal(claimed.Context, &kept); err != nil {
-		return Result{}, fmt.Errorf("context of a stored claim: %w", err)
-	}
-	kept.Effort.Add(claimed.Effort)
-	claimed.Effort = kept.Effort
-	return Result{
-		Claimed: claimed, Question: kept.Question, Searches: kept.Searches,
-		Chosen: candidates.ClaimCandidate{Root: kept.Root, Mappings: kept.Mappings},
-	}, nil
 }
 
 func (c *Claims) create(ctx context.Context, asked *Request) (made Result, err error) {
@@ -187,11 +121,9 @@ func (c *Claims) create(ctx context.Context, asked *Request) (made Result, err e
 
 // write claims one of the candidates of a search. made has the effort of the rounds before.
 func (c *Claims) write(ctx context.Context, asked *Request, made *Result, found *candidates.ClaimSearch) (store.Claimed, error) {
-	offered := toStore(found.Candidates)
-	if asked.Key != nil {
-		if err := made.keep(offered, found); err != nil {
-			return store.Claimed{}, err
-		}
+	offered, err := toStore(asked.Key, kept{Question: found.Question, Searches: made.Searches, Effort: made.Effort}, found.Candidates)
+	if err != nil {
+		return store.Claimed{}, err
 	}
 	return c.store.Keyed(asked.Key).ClaimCreate(ctx, asked.Consumer, asked.Heir, offered)
 }
@@ -217,10 +149,8 @@ func (c *Claims) find(ctx context.Context, asked *Request, limit int, isFirst bo
 // look compares the consumers in the snapshot of a search: a generation that differs takes precedence over a search without
 // candidates. given is what the search counts as free.
 func (c *Claims) look(ctx context.Context, in *postgres.Snapshot, asked *Request, given []store.ClaimUse) error {
-	if asked.Key != nil {
-		if found, err := c.store.IdempotencyShowIn(ctx, in, asked.Key); found || err != nil {
-			return cmp.Or(err, errReplayed)
-		}
+	if err := c.lookUpKey(ctx, in, asked.Key); err != nil {
+		return err
 	}
 	all := []store.Claim{asked.Consumer}
 	if asked.Heir != nil {
@@ -256,10 +186,19 @@ func (c *Claims) compareGenerations(
 	return states, nil
 }
 
-// toStore returns the candidates without what only the response needs.
-func toStore(found []candidates.ClaimCandidate) []store.ClaimCandidate {
+// toStore returns the candidates without what only the response needs; of and the rest is their context if the request has
+// an idempotency key.
+func toStore(key *store.IdempotencyKey, of kept, found []candidates.ClaimCandidate) ([]store.ClaimCandidate, error) {
 	made := make([]store.ClaimCandidate, len(found))
 	for i := range found {
+		if key != nil {
+			of.Root, of.Mappings = found[i].Root, found[i].Mappings
+			encoded, err := json.Marshal(of)
+			if err != nil {
+				return nil, err
+			}
+			made[i].Context = encoded
+		}
 		for _, use := range found[i].Uses {
 			made[i].Uses = append(made[i].Uses, store.ClaimUse{Provider: use.ProviderID, Class: use.ClassID, Amount: use.Amount})
 		}
@@ -270,7 +209,7 @@ func toStore(found []candidates.ClaimCandidate) []store.ClaimCandidate {
 			made[i].Links = append(made[i].Links, store.ClaimLink{Anchor: link.RootID, Provider: link.ProviderID})
 		}
 	}
-	return made
+	return made, nil
 }
 
 // CreateNamed claims the first of several candidates that fits, without a search. If none does, the error is a

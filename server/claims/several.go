@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"errors"
 
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/postgres"
@@ -15,6 +16,8 @@ type SeveralRequest struct {
 	Relation  candidates.Relation
 	// Questions are alternatives in the order of preference. Each consumer gets all that the question asks for.
 	Questions []candidates.Query
+	// Key is the idempotency key; nil: the request has none.
+	Key *store.IdempotencyKey
 	// Refuse runs in the snapshot of the search without a placement.
 	Refuse func(ctx context.Context, in *postgres.Snapshot, found *candidates.PlacementSearch) error
 }
@@ -31,8 +34,14 @@ type SeveralResult struct {
 
 // CreateSeveral claims a placement of several consumers. After a write that comes too late it searches another one, at most
 // maxSearches times. Its errors are those of Create.
-func (c *Claims) CreateSeveral(ctx context.Context, asked *SeveralRequest) (SeveralResult, error) {
-	made, err := c.createSeveral(ctx, asked)
+func (c *Claims) CreateSeveral(ctx context.Context, asked *SeveralRequest) (made SeveralResult, err error) {
+	err = c.withKey(ctx, asked.Key, func() error {
+		made, err = c.createSeveral(ctx, asked)
+		return err
+	})
+	if errors.Is(err, errReplayed) {
+		return replayedSeveral(asked)
+	}
 	c.metrics.observe(&Result{Claimed: made.Claimed, Searches: made.Searches}, err)
 	return made, err
 }
@@ -40,6 +49,9 @@ func (c *Claims) CreateSeveral(ctx context.Context, asked *SeveralRequest) (Seve
 func (c *Claims) createSeveral(ctx context.Context, asked *SeveralRequest) (made SeveralResult, err error) {
 	options := candidates.PlacementOptions{Members: len(asked.Consumers), Relation: asked.Relation, Refuse: asked.Refuse}
 	options.Look = func(ctx context.Context, in *postgres.Snapshot) error {
+		if err := c.lookUpKey(ctx, in, asked.Key); err != nil {
+			return err
+		}
 		_, err := c.compareGenerations(ctx, in, asked.Consumers)
 		return err
 	}
@@ -54,7 +66,11 @@ func (c *Claims) createSeveral(ctx context.Context, asked *SeveralRequest) (made
 		if len(found.Members) == 0 {
 			return made, ErrNothingFits
 		}
-		claimed, err := c.store.ClaimCreateMany(ctx, asked.Consumers, toStore(found.Members))
+		placement, err := toStore(asked.Key, kept{Question: found.Question, Searches: made.Searches, Effort: effort}, found.Members)
+		if err != nil {
+			return made, err
+		}
+		claimed, err := c.store.Keyed(asked.Key).ClaimCreateMany(ctx, asked.Consumers, placement)
 		refused := store.AsRuleViolation(err)
 		if err != nil && (refused == nil || refused.Rule != store.ClaimNoneLeft) {
 			return made, err

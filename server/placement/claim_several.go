@@ -9,6 +9,7 @@ import (
 	"github.com/berthd/berth/server/claims"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/route"
 )
 
 // relation returns the relation of the search; that of nil is none.
@@ -30,6 +31,7 @@ func (o *operations) claimSeveral(ctx context.Context, asked *claimAsked) (*Clai
 	var refusal *claimRefusal
 	claimed, err := o.claims.CreateSeveral(ctx, &claims.SeveralRequest{
 		Consumers: asked.consumers, Relation: asked.relation, Questions: asked.questions,
+		Key: route.IdempotencyKey(ctx),
 		Refuse: func(ctx context.Context, in *postgres.Snapshot, of *candidates.PlacementSearch) error {
 			found, refusal = of, nil
 			if of.Reason != "" {

@@ -133,13 +133,22 @@ func (s *Store) claim(
 	return claimedOf(&result, who), nil
 }
 
-// ReplayedClaim returns the stored result of a claim whose key is replayed.
+// ReplayedClaim returns the stored result of ClaimCreate or ClaimCreateNamed for a key that is replayed.
 func ReplayedClaim(key *IdempotencyKey, consumer Claim, heir *Claim) (Claimed, error) {
+	return replayedClaim(key, consumersOf(consumer, heir))
+}
+
+// ReplayedClaims returns the stored result of ClaimCreateMany for a key that is replayed.
+func ReplayedClaims(key *IdempotencyKey, consumers []Claim) (Claimed, error) {
+	return replayedClaim(key, flatten(consumers, true))
+}
+
+func replayedClaim(key *IdempotencyKey, who db.AllocationReplaceParams) (Claimed, error) {
 	var result claimResult
 	if err := decodeResult(key.Answer, &result); err != nil {
 		return Claimed{}, err
 	}
-	return claimedOf(&result, consumersOf(consumer, heir)), nil
+	return claimedOf(&result, who), nil
 }
 
 // contextsOf returns the contexts of candidates as a JSON array; nil without an idempotency key.
