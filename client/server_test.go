@@ -130,7 +130,7 @@ func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, erro
 // withoutWriteExtensions returns the request without the entries of the versions from berth 1.3 on.
 func withoutWriteExtensions(request *http.Request) *http.Request {
 	placement, entry, _ := strings.Cut(request.Header.Get(versionHeader), ", ")
-	if entry != "berth latest" && entry != "berth 1.3" {
+	if entry != "berth 1.3" && (entry != "berth latest" || request.URL.Path != "/") {
 		return request
 	}
 	request = request.Clone(request.Context())
