@@ -33,11 +33,16 @@ type Client struct {
 	retries Retries
 	// refresh is the age at which cached data of a provider is read again; 0: it is read once.
 	refresh time.Duration
+	// members is the age at which the members of a cached tree are listed again.
+	members time.Duration
 
 	// Clock, sleep and random numbers, which tests replace. random returns a value of at least 0 and below 1.
 	now    func() time.Time
 	sleep  func(context.Context, time.Duration) error
 	random func() float64
+
+	// announced is the version of the extensions that the service has.
+	announced announcement
 
 	// cache is what UpdateFromProviderTree compares with.
 	cache cache
@@ -58,7 +63,7 @@ func New(address string, given ...Option) (*Client, error) {
 		option(&chosen)
 	}
 	client := &Client{
-		log: chosen.log, retries: chosen.retries.withDefaults(), refresh: chosen.refresh,
+		log: chosen.log, retries: chosen.retries.withDefaults(), refresh: chosen.refresh, members: chosen.members,
 		now: time.Now, sleep: sleep, random: rand.Float64,
 	}
 	outer, inner := chosen.clients()
@@ -129,6 +134,13 @@ func (c *Client) send(ctx context.Context, into any, ask operationCall) error {
 func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Error, answer *http.Response, body []byte),
 	ask func(ctx context.Context, address string, over *http.Client) (*http.Response, error),
 ) error {
+	runs := dryRuns(ctx)
+	if runs != nil {
+		if err := c.requireWriteExtensions(ctx); err != nil {
+			return err
+		}
+		ctx = withWriteExtensions(ctx)
+	}
 	endpoint, err := c.endpoint(ctx)
 	if err != nil {
 		return err
@@ -153,6 +165,9 @@ func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Er
 	}
 	if lacksExtensions(ctx, response) {
 		return notes.withoutExtensions(ctx, response)
+	}
+	if runs != nil && !isRead(notes.method, notes.path) {
+		return runs.take(notes, response, body, into, refused)
 	}
 	if into == nil {
 		return nil

@@ -57,7 +57,12 @@ func newClientOf(t testing.TB, of *httptest.Server, options ...Option) *Client {
 // faultyTransport stands between a client and the server: it notes every request, and a
 // test may make it cut, delay or answer some of them. Give it to a client with
 // WithTransport. The zero value only notes.
+//
+// The service that the client sees is that of OpenStack Placement in the writes: the
+// transport removes berth 1.3 and berth latest from the version header, unless Extended.
 type faultyTransport struct {
+	// Extended: the client sees what the server has.
+	Extended bool
 	// Before is asked before a request is sent. An answer or an error is what the
 	// client gets instead, and the server sees nothing.
 	Before func(*http.Request) (*http.Response, error)
@@ -90,15 +95,16 @@ func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if request.URL.RawQuery != "" {
 		line += "?" + request.URL.RawQuery
 	}
-	w.mutex.Lock()
-	w.seen = append(w.seen, line)
-	w.bodies = append(w.bodies, string(body))
-	w.heads = append(w.heads, request.Header.Clone())
-	w.mutex.Unlock()
+	if line != "GET /" || request.Header.Get(versionHeader) == "" {
+		w.note(line, string(body), request.Header.Clone())
+	}
 	if w.Before != nil {
 		if answer, err := w.Before(request); answer != nil || err != nil {
 			return answer, err
 		}
+	}
+	if !w.Extended {
+		request = withoutWriteExtensions(request)
 	}
 	answer, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil || w.After == nil {
@@ -110,6 +116,27 @@ func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		return nil, err
 	}
 	return replaced, nil
+}
+
+// note keeps a request, unless it is the one by which a client asks for the version of
+// the extensions: that is sent once, before the first request that can use them.
+func (w *faultyTransport) note(line, body string, head http.Header) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.seen = append(w.seen, line)
+	w.bodies = append(w.bodies, body)
+	w.heads = append(w.heads, head)
+}
+
+// withoutWriteExtensions returns the request without the entries of the versions from berth 1.3 on.
+func withoutWriteExtensions(request *http.Request) *http.Request {
+	placement, entry, _ := strings.Cut(request.Header.Get(versionHeader), ", ")
+	if entry != "berth 1.3" && (entry != "berth latest" || request.URL.Path != "/") {
+		return request
+	}
+	request = request.Clone(request.Context())
+	request.Header.Set(versionHeader, placement)
+	return request
 }
 
 // Requests are what was sent since the last call, as "METHOD /path?query".
