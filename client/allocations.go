@@ -54,6 +54,15 @@ type taken struct {
 	Resources Resources `json:"resources"`
 }
 
+// takenOf returns allocations in the form of a request.
+func takenOf(allocations map[uuid.UUID]Resources) map[uuid.UUID]taken {
+	sent := make(map[uuid.UUID]taken, len(allocations))
+	for provider, resources := range withoutEmpty(allocations) {
+		sent[provider] = taken{resources}
+	}
+	return sent
+}
+
 // withoutEmpty omits providers without resources, which the service does not accept.
 func withoutEmpty(allocations map[uuid.UUID]Resources) map[uuid.UUID]Resources {
 	kept := make(map[uuid.UUID]Resources, len(allocations))
@@ -106,11 +115,8 @@ func onWire(records Allocations, mappings map[string][]uuid.UUID) (map[uuid.UUID
 	sent := make(map[uuid.UUID]claimed, len(records))
 	for id, consumer := range records {
 		record := claimed{
-			Allocations: map[uuid.UUID]taken{}, Generation: consumer.Generation, Mappings: mappings,
+			Allocations: takenOf(consumer.Allocations), Generation: consumer.Generation, Mappings: mappings,
 			ProjectID: consumer.ProjectID, UserID: consumer.UserID,
-		}
-		for provider, resources := range withoutEmpty(consumer.Allocations) {
-			record.Allocations[provider] = taken{resources}
 		}
 		if version == newest {
 			record.Type = consumer.Type
@@ -149,7 +155,7 @@ func (c *Client) AllocationReplaceMany(ctx context.Context, wanted Allocations) 
 	if err != nil {
 		return err
 	}
-	return c.sendBody(ctx, records, func(ctx context.Context, wire *api.Client, body *bytes.Reader) (*http.Response, error) {
+	return c.sendBodyKeyed(ctx, version, records, func(ctx context.Context, wire *api.Client, body *bytes.Reader) (*http.Response, error) {
 		return wire.AllocationReplaceManyWithBody(ctx, &api.AllocationReplaceManyParams{OpenStackAPIVersion: version}, jsonType, body)
 	})
 }
@@ -187,7 +193,7 @@ func (c *Client) Reshape(ctx context.Context, inventories map[uuid.UUID]Provider
 		}
 		whole.Inventories[provider] = replacing
 	}
-	return c.sendBody(ctx, whole, func(ctx context.Context, wire *api.Client, body *bytes.Reader) (*http.Response, error) {
+	return c.sendBodyKeyed(ctx, version, whole, func(ctx context.Context, wire *api.Client, body *bytes.Reader) (*http.Response, error) {
 		return wire.ReshapeWithBody(ctx, &api.ReshapeParams{OpenStackAPIVersion: version}, jsonType, body)
 	})
 }

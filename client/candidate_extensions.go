@@ -17,7 +17,7 @@ const searchLanguage = "1.1"
 // ExtensionError is the error of a query with a field that needs extensions, from a service without them. errors.Is
 // finds ErrExtensions in it.
 type ExtensionError struct {
-	// Field is the field of CandidateQuery: RootMemberOf, Isolate, CanSplit, Order, LimitPerTree or SameSubtree; Groups
+	// Field is the field of CandidateQuery: NotInTree, RootMemberOf, Isolate, CanSplit, Order, LimitPerTree or SameSubtree; Groups
 	// for a group without resources that SameSubtree does not name; GroupPolicy if it is missing.
 	Field string
 	// Version is the version of the extensions that has the field, such as "1.1".
@@ -46,7 +46,22 @@ func needsError(field string, err error) error {
 	if field == "" || !errors.Is(err, ErrExtensions) {
 		return err
 	}
-	return &ExtensionError{Field: field, Version: searchLanguage, Cause: err}
+	version := searchLanguage
+	if field == fieldNotInTree {
+		version = writeExtensions
+	}
+	return &ExtensionError{Field: field, Version: version, Cause: err}
+}
+
+// fieldNotInTree is the field of CandidateQuery that needs berth 1.3.
+const fieldNotInTree = "NotInTree"
+
+// withVersionFor selects the version that has a field.
+func withVersionFor(ctx context.Context, field string) context.Context {
+	if field == fieldNotInTree {
+		return withWriteExtensions(ctx)
+	}
+	return withSearchLanguage(ctx)
 }
 
 // withSearchLanguage selects the version that has it, unless the context selects a later one.
@@ -76,6 +91,8 @@ func (q CandidateQuery) needsExtensions() string {
 		}
 	}
 	switch {
+	case len(q.NotInTree) > 0:
+		return fieldNotInTree
 	case len(q.RootMemberOf) > 0:
 		return "RootMemberOf"
 	case len(q.Isolate) > 0:
@@ -106,6 +123,7 @@ type searchBody struct {
 	Groups       searchGroups `json:"groups"`
 	RootRequired []string     `json:"root_required,omitempty"`
 	RootMemberOf []string     `json:"root_member_of,omitempty"`
+	NotInTree    []string     `json:"not_in_tree,omitempty"`
 	Isolate      [][]string   `json:"isolate,omitempty"`
 	SameSubtree  [][]string   `json:"same_subtree,omitempty"`
 	CanSplit     []string     `json:"can_split,omitempty"`
@@ -154,7 +172,7 @@ func (q CandidateQuery) body(explain ExplainWhen) []byte {
 		return nil
 	}
 	made := searchBody{
-		RootRequired: elements(q.RootRequired), RootMemberOf: q.RootMemberOf, CanSplit: q.CanSplit,
+		RootRequired: elements(q.RootRequired), RootMemberOf: q.RootMemberOf, NotInTree: q.NotInTree, CanSplit: q.CanSplit,
 		GroupPolicy: q.GroupPolicy, Order: q.Order, Limit: max(0, q.Limit), LimitPerTree: max(0, q.LimitPerTree), Explain: explain,
 		Isolate: slices.DeleteFunc(slices.Clone(q.Isolate), func(suffixes []string) bool { return len(suffixes) == 0 }),
 	}

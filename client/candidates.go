@@ -32,6 +32,8 @@ type CandidateQuery struct {
 	SameSubtree []string
 	// RootMemberOf are conditions for the aggregates of the root, in the syntax of MemberOf. It needs berth 1.1.
 	RootMemberOf []string
+	// NotInTree are providers whose trees are excluded. It needs berth 1.3.
+	NotInTree []string
 	// Isolate are sets of suffixes: the groups of a set have different providers. It needs berth 1.1.
 	Isolate [][]string
 	// CanSplit are classes of Resources that several providers may serve together, in trees without other candidates. It
@@ -89,6 +91,7 @@ func (q CandidateQuery) params() ([]param, error) {
 	}
 	set("root_required", q.RootRequired)
 	add("root_member_of", q.RootMemberOf...)
+	set("not_in_tree", strings.Join(q.NotInTree, ","))
 	for _, suffixes := range q.Isolate {
 		set("isolate", strings.Join(suffixes, ","))
 	}
@@ -145,7 +148,7 @@ func isTooLong(address, query string) bool {
 // CandidateList returns the allocation candidates of a query: each is a set of allocations to claim, with its mappings.
 // No candidate is no error. The summaries contain all providers of the trees of the candidates.
 //
-// The error of a query that needs berth 1.1, from a service without it, is an *ExtensionError. A query whose URL would
+// The error of a query that needs berth 1.1 or 1.3, from a service without it, is an *ExtensionError. A query whose URL would
 // be longer than 8 KiB is sent as a body if the service has berth 1.1.
 func (c *Client) CandidateList(ctx context.Context, query CandidateQuery) (api.Candidates, error) {
 	var answer api.Candidates
@@ -159,10 +162,10 @@ func (c *Client) CandidateList(ctx context.Context, query CandidateQuery) (api.C
 	}
 	needs, text, sent := query.needsExtensions(), encode(params), ctx
 	if needs != "" {
-		sent = withSearchLanguage(ctx)
+		sent = withVersionFor(ctx, needs)
 	}
 	if body := query.body(""); body != nil && isTooLong(address, text) {
-		err = c.candidateSearch(withSearchLanguage(ctx), &answer, body)
+		err = c.candidateSearch(withVersionFor(ctx, needs), &answer, body)
 		if needs != "" || !errors.Is(err, ErrExtensions) {
 			return answer, needsError(needs, err)
 		}

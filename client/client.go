@@ -39,6 +39,9 @@ type Client struct {
 	sleep  func(context.Context, time.Duration) error
 	random func() float64
 
+	// announced is the version of the extensions that the service has.
+	announced announcement
+
 	// cache is what UpdateFromProviderTree compares with.
 	cache cache
 }
@@ -129,6 +132,13 @@ func (c *Client) send(ctx context.Context, into any, ask operationCall) error {
 func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Error, answer *http.Response, body []byte),
 	ask func(ctx context.Context, address string, over *http.Client) (*http.Response, error),
 ) error {
+	runs := dryRuns(ctx)
+	if runs != nil {
+		if err := c.requireWriteExtensions(ctx); err != nil {
+			return err
+		}
+		ctx = withWriteExtensions(ctx)
+	}
 	endpoint, err := c.endpoint(ctx)
 	if err != nil {
 		return err
@@ -153,6 +163,9 @@ func (c *Client) Exchange(ctx context.Context, into any, refused func(failed *Er
 	}
 	if lacksExtensions(ctx, response) {
 		return notes.withoutExtensions(ctx, response)
+	}
+	if runs != nil && !isRead(notes.method, notes.path) {
+		return runs.take(notes, response, body, into, refused)
 	}
 	if into == nil {
 		return nil

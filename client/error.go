@@ -32,6 +32,12 @@ type Error struct {
 	// Explanation is why a claim was rejected, or which names are similar to an unknown one; nil if the request does not
 	// select berth 1.2, policy does not permit explanations, or the error has none.
 	Explanation *Explanation
+	// Refused are the candidates of a claim that do not fit; nil for other errors.
+	Refused []RefusedCandidate
+	// Fit is how many consumers of a claim could be placed. Exact is true if no others could be placed at that moment. Both
+	// are nil for other errors.
+	Fit   *int
+	Exact *bool
 	// Cause is the reason for a missing response.
 	Cause error
 
@@ -86,7 +92,8 @@ var codes = map[string]error{
 	"placement.resource_provider.inuse":                ErrProviderInUse,
 	"placement.resource_provider.cannot_delete_parent": ErrHasChildren,
 	"placement.resource_provider.not_found":            ErrNotFound,
-	"berth.version.unsupported":                        ErrExtensions,
+	unsupportedExtensions:                              ErrExtensions,
+	"berth.claim.contended":                            ErrContended,
 }
 
 // statuses maps statuses to sentinels, for responses without a known code.
@@ -114,6 +121,7 @@ var wordings = []struct {
 	// Claims that exceed the capacity have no code. This phrase begins all three cases: no such inventory, unit
 	// constraints, capacity.
 	{"placement.undefined_code", "Unable to allocate inventory: ", []error{ErrCapacityExceeded}},
+	{"berth.claim.nothing_fits", "", []error{ErrNothingFits, ErrCapacityExceeded}},
 }
 
 func (e *Error) kinds() []error {
@@ -165,8 +173,8 @@ func (n *notes) refusal(response *http.Response, body []byte, read func(*Error, 
 		Method: n.method, Path: n.path, Status: response.StatusCode, Title: http.StatusText(response.StatusCode),
 		RequestID: response.Header.Get(requestIDHeader),
 		// After an attempt with unknown outcome, the response to a later one settles the outcome unless it is an
-		// overload response.
-		unknown: n.executed && !isRead(n.method, n.path) && overloaded(response.StatusCode),
+		// overload response, or one of a server that does not have the version of the request.
+		unknown: n.executed && !isRead(n.method, n.path) && (overloaded(response.StatusCode) || response.StatusCode == http.StatusNotAcceptable),
 	}
 	if read != nil {
 		read(failed, response, body)
@@ -188,7 +196,7 @@ func placementRefusal(failed *Error, _ *http.Response, body []byte) {
 	switch {
 	case json.Unmarshal(body, &listed) == nil && len(listed.Errors) > 0:
 		failed.take(listed.Errors[0])
-		failed.takeExplanation(body)
+		failed.takeExtensions(body)
 	case json.Unmarshal(body, &denied) == nil && denied.Message != "":
 		// Some services send line breaks as HTML.
 		failed.Detail = excerpt([]byte(strings.ReplaceAll(denied.Message, "<br />", " ")))
@@ -209,13 +217,20 @@ func (e *Error) take(first api.Error) {
 	}
 }
 
-// takeExplanation reads the explanation of an error of berth 1.2. An explanation that cannot be read is none.
-func (e *Error) takeExplanation(body []byte) {
+// takeExtensions reads the members of extensions in an error: the explanation of berth 1.2, and the reasons why a claim
+// of berth 1.3 does not fit. Members that cannot be read are nil.
+func (e *Error) takeExtensions(body []byte) {
 	var listed struct {
-		Errors []struct{ Explanation *Explanation }
+		Errors []struct {
+			Explanation *Explanation       `json:"explanation"`
+			Refused     []RefusedCandidate `json:"refused"`
+			Fit         *int               `json:"fit"`
+			Exact       *bool              `json:"exact"`
+		} `json:"errors"`
 	}
 	if json.Unmarshal(body, &listed) == nil && len(listed.Errors) > 0 {
-		e.Explanation = listed.Errors[0].Explanation
+		first := listed.Errors[0]
+		e.Explanation, e.Refused, e.Fit, e.Exact = first.Explanation, first.Refused, first.Fit, first.Exact
 	}
 }
 

@@ -24,6 +24,10 @@ var (
 	// ErrCapacityExceeded: a claim exceeds the capacity, min_unit, max_unit or step_size of an inventory, or the
 	// inventory does not exist.
 	ErrCapacityExceeded = errors.New("the claim does not fit")
+	// ErrNothingFits is an ErrCapacityExceeded of ClaimCreate: there is no place for the claim.
+	ErrNothingFits = errors.New("nothing fits")
+	// ErrContended: other clients took every place that ClaimCreate found. Nothing was changed.
+	ErrContended = errors.New("the claim is contended")
 	// ErrUnauthorized: status 401. ErrForbidden: status 403.
 	ErrUnauthorized = errors.New("not authenticated")
 	ErrForbidden    = errors.New("forbidden by policy")

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -117,7 +118,7 @@ func TestClient_ErrorResponse_CarriesRequestAndDetail(t *testing.T) {
 	}
 	want := Error{Method: "GET", Path: "/resource_providers/" + id(1).String(), Status: 404, Code: "placement.undefined_code", Title: "Not Found",
 		Detail: "No resource provider with uuid " + id(1).String() + " found", RequestID: failed.RequestID}
-	if *failed != want {
+	if !reflect.DeepEqual(*failed, want) {
 		t.Errorf("%+v, want %+v", *failed, want)
 	}
 	text := "GET /resource_providers/" + id(1).String() + ": 404 Not Found: No resource provider with uuid " + id(1).String() +

@@ -113,6 +113,9 @@ func (c *Client) CandidateExplain(ctx context.Context, query CandidateQuery, whe
 		return answer, err
 	}
 	text := encode(append(params, param{"explain", string(when)}))
+	if len(query.NotInTree) > 0 {
+		ctx = withWriteExtensions(ctx)
+	}
 	if body := query.body(when); body != nil && isTooLong(address, text) {
 		return answer, c.candidateSearch(withExplanations(ctx), &answer, body)
 	}

@@ -82,16 +82,27 @@ func isRead(method, path string) bool {
 		method == http.MethodPost && strings.HasSuffix(path, "/allocation_candidates")
 }
 
-// isIdempotent reports whether a request can be executed twice: reads, deletions, and PUTs without a body, which create
-// a trait or a class. All others carry a generation, so that the first execution makes the second one fail.
+// isIdempotent reports whether a request can be executed twice: reads, dry runs, requests with an Idempotency-Key,
+// deletions, PUTs of trees, and PUTs without a body, which create a trait or a class. All others carry a generation, so
+// that the first execution makes the second one fail.
 func isIdempotent(request *http.Request) bool {
+	if isDryRun(request) || keyOf(request.Context()).key != "" {
+		return true
+	}
 	switch request.Method {
 	case http.MethodDelete:
-		return true
+		return !clearsAtGeneration(request)
 	case http.MethodPut:
-		return request.Body == nil || request.Body == http.NoBody
+		return request.Body == nil || request.Body == http.NoBody || strings.HasSuffix(request.URL.Path, "/tree")
 	}
 	return isRead(request.Method, request.URL.Path)
+}
+
+// clearsAtGeneration reports whether a deletion increments the generation that it compares. Other deletions with a
+// generation delete what has it.
+func clearsAtGeneration(request *http.Request) bool {
+	path := request.URL.Path
+	return request.URL.Query().Has(providerGeneration) && (strings.HasSuffix(path, "/inventories") || strings.HasSuffix(path, "/traits"))
 }
 
 // unsent is an error from before the request was sent.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,14 +38,29 @@ func (c *chain) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		defer request.Body.Close() // each attempt has a copy
 	}
+	dry := isDryRun(request)
+	if dry {
+		var err error
+		if request, err = dryRunOf(request); err != nil {
+			return nil, unsent{err}
+		}
+	}
+	began := c.client.now()
 	for attempt := 1; ; attempt++ {
 		response, err := c.authenticated(request)
+		if c.client.isBeingUpgraded(ctx, response) {
+			if again, stopped := c.awaitUpgrade(ctx, began, attempt); stopped != nil {
+				return nil, unsent{stopped}
+			} else if again {
+				continue
+			}
+		}
 		if response != nil && response.StatusCode == http.StatusNotFound && notes.executed && request.Method == http.MethodDelete {
 			// An earlier attempt with unknown outcome has probably deleted it.
 			response.StatusCode, response.Status = http.StatusNoContent, "204 No Content"
 			return response, nil
 		}
-		notes.executed = notes.executed || mayHaveRun(response, err)
+		notes.executed = notes.executed || !dry && mayHaveRun(response, err)
 		pause, again := c.client.retryDelay(request, response, err, attempt)
 		if !again {
 			return response, err
@@ -56,6 +72,18 @@ func (c *chain) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, unsent{fmt.Errorf("%w; before that: %s", stopped, reason(response, err))}
 		}
 	}
+}
+
+// awaitUpgrade waits before a request is sent to another server of the service. After upgradeTimeout it returns false, and
+// the client asks for the version again before the next request that needs it.
+func (c *chain) awaitUpgrade(ctx context.Context, began time.Time, attempt int) (again bool, err error) {
+	if c.client.now().Sub(began) >= upgradeTimeout {
+		c.client.announced.set(0, time.Time{})
+		return false, nil
+	}
+	c.client.log.LogAttrs(ctx, slog.LevelWarn, "retrying the request: this server does not have the extensions that the service had",
+		slog.Int("attempt", attempt))
+	return true, c.client.pause(ctx, attempt)
 }
 
 // mayHaveRun reports whether the server may have executed an attempt whose outcome is unknown: one that broke off after
@@ -137,6 +165,7 @@ func (c *chain) dressed(request *http.Request, identity http.Header) (*http.Requ
 		copied.Header[name] = values
 	}
 	selectExtensions(request.Context(), copied.Header)
+	keyOf(request.Context()).addTo(copied.Header)
 	copied.Header.Set("Accept", "application/json")
 	copied.Header.Set("User-Agent", c.agent)
 	if id, ok := request.Context().Value(globalIDKey{}).(string); ok {
