@@ -111,8 +111,8 @@ func (c *claimCall) print(ctx context.Context, made *client.ClaimedPlaces) error
 	if err != nil {
 		return err
 	}
-	if *c.format == "json" {
-		return frame.PrintAs(c.f.Stdout, *c.format, document, nil)
+	if *c.flags.format == "json" {
+		return frame.PrintAs(c.f.Stdout, *c.flags.format, document, nil)
 	}
 	for i := range document.Claims {
 		claim := &document.Claims[i]
@@ -125,7 +125,7 @@ func (c *claimCall) print(ctx context.Context, made *client.ClaimedPlaces) error
 			claim.Generation, c.placeText(document, claim)); err != nil {
 			return err
 		}
-		if err := frame.PrintAs(c.f.Stdout, *c.format, nil, claim.table()); err != nil {
+		if err := frame.PrintAs(c.f.Stdout, *c.flags.format, nil, claim.table()); err != nil {
 			return err
 		}
 	}

@@ -129,4 +129,3 @@ func needsExtensions(ctx context.Context, service *client.Client, flag string) e
 	}
 	return fmt.Errorf("The service at %s has no berth %s, which %s needs.", address, checkedWrites, flag) //nolint:staticcheck // a sentence of the contract
 }
-

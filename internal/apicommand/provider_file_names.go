@@ -133,7 +133,7 @@ func (p *fileProvider) wanted(ctx context.Context, names *fileNames, current *ap
 	if err != nil {
 		return client.WantedProvider{}, err
 	}
-	made := client.WantedProvider{UUID: id, Name: p.Name, Generation: optional(p.Generation)}
+	made := client.WantedProvider{UUID: id, Name: p.Name, Generation: givenOf(p.Generation)}
 	if current != nil {
 		if made.Name == "" {
 			made.Name = current.Name
@@ -142,7 +142,7 @@ func (p *fileProvider) wanted(ctx context.Context, names *fileNames, current *ap
 			made.Generation = &current.Generation
 		}
 	}
-	switch parent := optional(p.Parent); {
+	switch parent := givenOf(p.Parent); {
 	case parent != nil:
 		id, err := names.id(ctx, *parent)
 		if err != nil {
@@ -150,7 +150,7 @@ func (p *fileProvider) wanted(ctx context.Context, names *fileNames, current *ap
 		}
 		made.Parent = &id
 	case !p.Parent.IsSpecified() && current != nil:
-		made.Parent = optional(current.ParentProviderUUID)
+		made.Parent = givenOf(current.ParentProviderUUID)
 	}
 	if p.Inventories != nil {
 		made.Inventories = *p.Inventories
@@ -164,8 +164,8 @@ func (p *fileProvider) wanted(ctx context.Context, names *fileNames, current *ap
 	return made, nil
 }
 
-// optional returns a pointer to a value; nil for null or a value that is left out.
-func optional[T any](value nullable.Nullable[T]) *T {
+// givenOf returns a pointer to a value; nil for null or a value that is left out.
+func givenOf[T any](value nullable.Nullable[T]) *T {
 	if got, err := value.Get(); err == nil {
 		return &got
 	}
@@ -204,7 +204,7 @@ func (c *fileConsumer) add(ctx context.Context, names *fileNames, text string, w
 	if err != nil {
 		return err
 	}
-	record := &client.Consumer{ProjectID: c.Project, UserID: c.User, Type: c.Type, Generation: optional(c.Generation)}
+	record := &client.Consumer{ProjectID: c.Project, UserID: c.User, Type: c.Type, Generation: givenOf(c.Generation)}
 	if !c.Generation.IsSpecified() || c.Project == "" || c.User == "" || c.Type == "" {
 		current, err := names.service.AllocationList(ctx, id)
 		if err != nil {
