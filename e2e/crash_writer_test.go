@@ -74,14 +74,16 @@ func (c *journaledWriter) begin() *entry {
 	return opened
 }
 
-// write sends one change until it knows what became of it; false: it gave up, or there is
-// none left.
+// write sends one change until its outcome is known, and returns false if it gave up or there is no change left. Of the
+// writes with unknown outcome it gives up a quarter at once and repeats the others, however long the outage is. A choice
+// after every failed attempt would leave nearly no write to repeat after an outage of many attempts.
 func (c *journaledWriter) write(of *entry) bool {
 	method, path, body, after := of.next()
 	if method == "" {
 		return false
 	}
-	for doubtful := false; ; {
+	doubtful, givesUp := false, c.dice.IntN(4) == 0
+	for {
 		got, err := c.ask(method, path, body)
 		switch {
 		case err == nil && got.status < 300:
@@ -104,7 +106,7 @@ func (c *journaledWriter) write(of *entry) bool {
 		} else {
 			c.count(&c.unsent)
 		}
-		if isClosed(c.ended) || doubtful && c.dice.IntN(4) == 0 {
+		if isClosed(c.ended) || doubtful && givesUp {
 			if doubtful {
 				of.doubted = after
 			}
@@ -171,7 +173,7 @@ func (c *journaledWriter) ask(method, path, body string) (answer, error) {
 // show reads an account, as often as it takes.
 func (c *journaledWriter) show(of *entry) string {
 	var answers []string
-	for deadline := time.Now().Add(time.Minute); len(answers) < len(of.look()); {
+	for deadline := time.Now().Add(writeTimeout); len(answers) < len(of.look()); {
 		got, err := c.ask("GET", of.look()[len(answers)], "")
 		if err == nil && got.status == 404 {
 			got.status, got.body = 200, ""
@@ -181,7 +183,7 @@ func (c *journaledWriter) show(of *entry) string {
 			continue
 		}
 		if err == nil && got.status != 503 || time.Now().After(deadline) {
-			return fmt.Sprintf("%d %s, %v", got.status, got.body, err)
+			return fmt.Sprintf("cannot read it within %s: %d %s, %v", writeTimeout, got.status, got.body, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -235,6 +237,7 @@ func audit(t *testing.T, clerks []*journaledWriter) {
 		t.Error(sentence)
 	}
 	if b.acknowledged < 100 || b.doubts == 0 || b.repeated == 0 {
-		t.Error("this was no load, or nothing happened in the middle of it")
+		t.Errorf("too little happened: %d acknowledged writes, want at least 100; %d requests with an unknown outcome and %d repeated "+
+			"writes among the acknowledged, want at least one each", b.acknowledged, b.doubts, b.repeated)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -81,6 +82,14 @@ type member struct {
 	patroni *process
 }
 
+// String returns the name of the member.
+func (m *member) String() string {
+	if m == nil {
+		return "none"
+	}
+	return m.name
+}
+
 // patroniCluster is three members, etcd as their consensus store, and an HAProxy that
 // leads to the leader. Patroni uses version 2 of etcd's API: through version 3, Patroni
 // 3.0 renews the leader key without a comparison, so that a leader that is paused at that
@@ -118,7 +127,7 @@ func newPatroniCluster(t *testing.T) *patroniCluster {
 	}
 	base := newNode(t) // the directory and account of etcd and HAProxy
 	client, peer := fixedPort(t), fixedPort(t)
-	startProcess(t, base, "etcd", "etcd", "--name=only", "--data-dir="+filepath.Join(base.dir, "etcd"),
+	startProcess(t, base, "etcd", "etcd", "--name=only", "--data-dir="+etcdDirectory(t, base),
 		fmt.Sprintf("--listen-client-urls=http://127.0.0.1:%d", client), fmt.Sprintf("--advertise-client-urls=http://127.0.0.1:%d", client),
 		fmt.Sprintf("--listen-peer-urls=http://127.0.0.1:%d", peer), fmt.Sprintf("--initial-advertise-peer-urls=http://127.0.0.1:%d", peer),
 		fmt.Sprintf("--initial-cluster=only=http://127.0.0.1:%d", peer), "--log-level=error", "--enable-v2")
@@ -132,7 +141,7 @@ func newPatroniCluster(t *testing.T) *patroniCluster {
 		c.members = append(c.members, m)
 	}
 	c.awaitSynchronous()
-	c.leader().exec("postgres", "CREATE DATABASE berth")
+	c.await("the leader has a database", c.createDatabase)
 
 	balancer := fixedPort(t)
 	base.write("haproxy.cfg", haproxyConfig(balancer, c.members))
@@ -140,25 +149,68 @@ func newPatroniCluster(t *testing.T) *patroniCluster {
 	c.balanced = fmt.Sprintf("postgres://berth@127.0.0.1:%d/berth?sslmode=disable", balancer)
 	c.listed = c.members[0].url(c.members[1].node, c.members[2].node) + "&target_session_attrs=read-write&connect_timeout=2"
 	// HAProxy takes every member for up until its checks fail, and tries them in turn.
-	c.await("HAProxy leads to the leader only", func() bool {
+	c.await("HAProxy leads to the leader only", func() error {
 		for range 3 * len(c.members) {
-			if !leadsToPrimary(t, c.balanced) {
-				return false
+			if err := leadsToPrimary(t, c.balanced); err != nil {
+				return err
 			}
 		}
-		return true
+		return nil
 	})
 	return c
 }
 
-func leadsToPrimary(t *testing.T, url string) bool {
-	conn, err := pgx.Connect(t.Context(), url)
+// createDatabase creates the database berth on the leader, unless an attempt that failed has created it.
+func (c *patroniCluster) createDatabase() error {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, strings.Replace(c.leader().url(), "/berth?", "/postgres?", 1))
 	if err != nil {
-		return false
+		return err
 	}
-	defer conn.Close(t.Context())
+	defer conn.Close(ctx)
+	var isThere bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = 'berth')").Scan(&isThere); err != nil || isThere {
+		return err
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE berth")
+	return err
+}
+
+// etcdDirectory returns a directory for etcd's data, in memory if there is a place for that. etcd syncs its file for each
+// write of Patroni: a busy disk would make Patroni demote a healthy leader.
+func etcdDirectory(t *testing.T, n *node) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "berth-etcd-")
+	if err != nil {
+		return filepath.Join(n.dir, "etcd")
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if n.trackedResource != nil {
+		if err := os.Chown(dir, int(n.trackedResource.Uid), int(n.trackedResource.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// leadsToPrimary returns an error unless a new connection leads to a server that accepts writes.
+func leadsToPrimary(t *testing.T, url string) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
 	var isStandby bool
-	return conn.QueryRow(t.Context(), "SELECT pg_is_in_recovery()").Scan(&isStandby) == nil && !isStandby
+	if err := conn.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&isStandby); err != nil {
+		return err
+	}
+	if isStandby {
+		return errors.New("the connection leads to a standby")
+	}
+	return nil
 }
 
 // write makes a file that every account may read.
@@ -264,9 +316,9 @@ func (m *member) signalPostgres(signal syscall.Signal) []int {
 // killPostgres ends the server with all its processes in the middle of what they do.
 func (m *member) killPostgres() {
 	killed := m.signalPostgres(syscall.SIGKILL)
-	for deadline := time.Now().Add(20 * time.Second); slices.ContainsFunc(killed, isAlive); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); slices.ContainsFunc(killed, isAlive); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			m.t.Errorf("of the processes %v some are left", killed)
+			m.t.Errorf("of the processes %v of PostgreSQL some are left a minute after SIGKILL", killed)
 			return
 		}
 	}
@@ -325,12 +377,15 @@ func (c *patroniCluster) withRole(role string) *member {
 	return nil
 }
 
-func (c *patroniCluster) leader() *member {
+// leader waits for a leader: on a loaded machine, Patroni may have replaced the last one just now.
+func (c *patroniCluster) leader() (found *member) {
 	c.t.Helper()
-	found := c.withRole("leader")
-	if found == nil {
-		c.t.Fatalf("there is no leader: %+v", c.states())
-	}
+	c.await("a member leads", func() error {
+		if found = c.withRole("leader"); found == nil {
+			return errors.New("no member leads")
+		}
+		return nil
+	})
 	return found
 }
 
@@ -338,33 +393,50 @@ func (c *patroniCluster) leader() *member {
 // for Patroni and for PostgreSQL.
 func (c *patroniCluster) awaitSynchronous() {
 	c.t.Helper()
-	c.await("all members run, one as synchronous standby", func() bool {
+	c.await("all members run, one as synchronous standby", func() error {
 		states := c.states()
 		if len(states) != 3 || slices.ContainsFunc(states, func(s patroniState) bool { return s.State != "running" && s.State != "streaming" }) {
-			return false
+			return errors.New("a member does not run")
 		}
 		leader, standby := c.withRole("leader"), c.withRole("sync_standby")
 		if leader == nil || standby == nil {
-			return false
+			return fmt.Errorf("leader %v, synchronous standby %v", leader, standby)
 		}
-		conn, err := pgx.Connect(c.t.Context(), strings.Replace(leader.url(), "/berth?", "/postgres?", 1))
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, strings.Replace(leader.url(), "/berth?", "/postgres?", 1))
 		if err != nil {
-			return false
+			return err
 		}
-		defer conn.Close(c.t.Context())
+		defer conn.Close(ctx)
 		var streaming int
-		err = conn.QueryRow(c.t.Context(), "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' "+
-			"HAVING bool_or(sync_state = 'sync' AND application_name = $1)", standby.name).Scan(&streaming)
-		return err == nil && streaming >= 2
+		var synchronous bool
+		if err := conn.QueryRow(ctx, "SELECT count(*), coalesce(bool_or(sync_state = 'sync' AND application_name = $1), false) "+
+			"FROM pg_stat_replication WHERE state = 'streaming'", standby.name).Scan(&streaming, &synchronous); err != nil {
+			return err
+		}
+		if streaming < 2 || !synchronous {
+			return fmt.Errorf("%d standbys stream from PostgreSQL, %s as synchronous standby: %t", streaming, standby, synchronous)
+		}
+		return nil
 	})
 }
 
-// await waits for a condition of the cluster. Its bound is far above what any step takes.
-func (c *patroniCluster) await(what string, is func() bool) {
+// patroniTimeout bounds each wait for the cluster. It is far above what any step takes on an idle machine.
+const patroniTimeout = 5 * time.Minute
+
+// await waits until missing returns nil. The failure names the wait, the last error and the state of the cluster.
+func (c *patroniCluster) await(what string, missing func() error) {
 	c.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("waited two minutes until %s: %+v", what, c.states())
+	deadline := time.Now().Add(patroniTimeout)
+	for {
+		err := missing()
+		if err == nil {
+			return
 		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("waited %s until %s: %v; members: %+v", patroniTimeout, what, err, c.states())
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }

@@ -20,6 +20,8 @@ var putTogether = map[string]string{
 	"server/postgres/snapshot.go: sql":      "what generated code sends; its constants are checked there",
 	"server/postgres/rehearse.go: \"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '\" + exported + \"'\"": "a name made by PostgreSQL, of digits and hyphens; SET TRANSACTION takes no parameters",
 	"server/postgres/rows.go: sql":                                                       "what generated code sends; its constants are checked there",
+	"server/store/keyed_conn.go: statement":                                              "what generated code sends; its constants are checked there",
+	"server/store/keyed_conn.go: db.IdempotencyBegin":                                    "a constant of generated code",
 	"server/store/provider_list.go: sql":                                                 "what generated code sends; its constants are checked there",
 	"server/postgres/listen.go: \"LISTEN \" + pgx.Identifier{channel}.Sanitize()":        "a channel of a fixed list; LISTEN takes no parameters",
 	"server/cluster/database.go: \"CREATE DATABASE \" + pgx.Identifier{name}.Sanitize()": "the embedded cluster's own database; utility statements take no parameters",

@@ -1921,23 +1921,24 @@ p_projects, p_users: ids; null: unchanged. p_types: ids; null or 0: unchanged. p
 or its allocations change; its generation is incremented. Locks: nothing more. The caller has locked the consumers.';
 
 --
--- Name: idempotency_begin(text, text, bytea, text, integer, double precision); Type: FUNCTION; Schema: public; Owner: -
+-- Name: idempotency_begin(text, text, bytea, text, integer, timestamp with time zone, double precision); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_lifetime double precision) RETURNS void
+CREATE FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_created_at timestamp with time zone, p_lifetime double precision) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
     v_found record;
 BEGIN
-    INSERT /* idempotency_begin 1/3 */ INTO idempotency_keys AS stored (caller, key, fingerprint, request, status, expires_at)
-    VALUES (p_caller, p_key, p_fingerprint, p_request, p_status, now() + make_interval(secs => p_lifetime))
+    INSERT /* idempotency_begin 1/3 */ INTO idempotency_keys AS stored
+        (caller, key, fingerprint, request, status, created_at, expires_at)
+    VALUES (p_caller, p_key, p_fingerprint, p_request, p_status, p_created_at, now() + make_interval(secs => p_lifetime))
     ON CONFLICT (caller, key) DO NOTHING;
     IF FOUND THEN
         RETURN;
     END IF;
     UPDATE /* idempotency_begin 2/3 */ idempotency_keys AS stored
-    SET fingerprint = p_fingerprint, request = p_request, status = p_status, answer = NULL, created_at = now(),
+    SET fingerprint = p_fingerprint, request = p_request, status = p_status, answer = NULL, created_at = p_created_at,
         expires_at = now() + make_interval(secs => p_lifetime)
     WHERE stored.caller = p_caller AND stored.key = p_key AND stored.expires_at <= now();
     IF FOUND THEN
@@ -1957,13 +1958,13 @@ END
 $$;
 
 --
--- Name: FUNCTION idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_lifetime double precision); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_created_at timestamp with time zone, p_lifetime double precision); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_lifetime double precision) IS 'Inserts the idempotency key of a write, before the write and in its transaction.
+COMMENT ON FUNCTION public.idempotency_begin(p_caller text, p_key text, p_fingerprint bytea, p_request text, p_status integer, p_created_at timestamp with time zone, p_lifetime double precision) IS 'Inserts the idempotency key of a write, before the write and in its transaction.
 
 p_fingerprint: SHA-256 of the request. p_request: its method and path. p_status: status of the response if the write
-succeeds. p_lifetime: seconds until the key expires. The row of an expired key is replaced.
+succeeds. p_created_at: time of the request. p_lifetime: seconds until the key expires. The row of an expired key is replaced.
 Raises PL070 (the key exists with this fingerprint), PL071 (with another; request and created_at in the detail). Raises
 40001 if another transaction deleted the row between two statements.
 Locks: the key, until the end of the transaction. An insert waits for a concurrent transaction with the same key. It

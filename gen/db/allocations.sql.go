@@ -263,26 +263,20 @@ func (q *Queries) ClaimConsumerList(ctx context.Context, db DBTX, consumers []uu
 	return items, nil
 }
 
-const ClaimCreate = `-- name: ClaimCreate :many
-SELECT
-    claimed.chosen::int AS chosen,
-    claimed.full_up::int AS full_up,
-    claimed.stale::int AS stale,
-    claimed.held::int AS held,
-    claimed.claimed_place::int AS place,
-    claimed.claimed_generation::bigint AS consumer_generation,
-    claimed.claimed_provider::uuid AS provider,
-    claimed.claimed_provider_generation::bigint AS provider_generation,
-    claimed.claimed_class::text AS class,
-    claimed.claimed_used::bigint AS used
+const ClaimCreate = `-- name: ClaimCreate :one
+SELECT idempotency_end($1::text, $2::text, jsonb_build_object('rows', jsonb_agg(claimed), 'context',
+    $3::jsonb -> (max(claimed.chosen) - 1)))::jsonb AS result
 FROM claim_create(
-    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint,
-    $6::int[], $7::bigint[], $8::int[], $9::bigint[],
-    $10::int[], $11::bigint[], $12::bigint[],
-    $13::int[], $14::bigint[], $15::bigint[], false) AS claimed
+    $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint,
+    $9::int[], $10::bigint[], $11::int[], $12::bigint[],
+    $13::int[], $14::bigint[], $15::bigint[],
+    $16::int[], $17::bigint[], $18::bigint[], false) AS claimed
 `
 
 type ClaimCreateParams struct {
+	Caller     *string
+	Key        *string
+	Contexts   []byte
 	Consumers  []uuid.UUID
 	Projects   []string
 	Users      []string
@@ -300,22 +294,13 @@ type ClaimCreateParams struct {
 	Shared     []int64
 }
 
-type ClaimCreateRow struct {
-	Chosen             int32
-	FullUp             int32
-	Stale              int32
-	Held               int32
-	Place              int32
-	ConsumerGeneration int64
-	Provider           uuid.UUID
-	ProviderGeneration int64
-	Class              string
-	Used               int64
-}
-
-// POST /claims with queries, for one consumer. See the function.
-func (q *Queries) ClaimCreate(ctx context.Context, db DBTX, arg ClaimCreateParams) ([]ClaimCreateRow, error) {
-	rows, err := db.Query(ctx, ClaimCreate,
+// POST /claims with queries, for one consumer, in one round trip. See the functions. contexts is a JSON array with what the response
+// to a repetition needs of each candidate; key and contexts are null without an idempotency key.
+func (q *Queries) ClaimCreate(ctx context.Context, db DBTX, arg ClaimCreateParams) (json.RawMessage, error) {
+	row := db.QueryRow(ctx, ClaimCreate,
+		arg.Caller,
+		arg.Key,
+		arg.Contexts,
 		arg.Consumers,
 		arg.Projects,
 		arg.Users,
@@ -332,50 +317,24 @@ func (q *Queries) ClaimCreate(ctx context.Context, db DBTX, arg ClaimCreateParam
 		arg.Anchors,
 		arg.Shared,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ClaimCreateRow{}
-	for rows.Next() {
-		var i ClaimCreateRow
-		if err := rows.Scan(
-			&i.Chosen,
-			&i.FullUp,
-			&i.Stale,
-			&i.Held,
-			&i.Place,
-			&i.ConsumerGeneration,
-			&i.Provider,
-			&i.ProviderGeneration,
-			&i.Class,
-			&i.Used,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	var result json.RawMessage
+	err := row.Scan(&result)
+	return result, err
 }
 
-const ClaimCreateMany = `-- name: ClaimCreateMany :many
-SELECT
-    claimed.claimed_place::int AS place,
-    claimed.claimed_generation::bigint AS consumer_generation,
-    claimed.claimed_provider::uuid AS provider,
-    claimed.claimed_provider_generation::bigint AS provider_generation,
-    claimed.claimed_class::text AS class,
-    claimed.claimed_used::bigint AS used
+const ClaimCreateMany = `-- name: ClaimCreateMany :one
+SELECT idempotency_end($1::text, $2::text, jsonb_build_object('rows', jsonb_agg(claimed), 'context',
+    $3::jsonb))::jsonb AS result
 FROM claim_create_many(
-    $1::uuid[], $2::text[], $3::text[], $4::text[],
-    $5::int[], $6::bigint[], $7::int[], $8::bigint[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) AS claimed
+    $4::uuid[], $5::text[], $6::text[], $7::text[],
+    $8::int[], $9::bigint[], $10::int[], $11::bigint[],
+    $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]) AS claimed
 `
 
 type ClaimCreateManyParams struct {
+	Caller    *string
+	Key       *string
+	Contexts  []byte
 	Consumers []uuid.UUID
 	Projects  []string
 	Users     []string
@@ -390,18 +349,12 @@ type ClaimCreateManyParams struct {
 	Shared    []int64
 }
 
-type ClaimCreateManyRow struct {
-	Place              int32
-	ConsumerGeneration int64
-	Provider           uuid.UUID
-	ProviderGeneration int64
-	Class              string
-	Used               int64
-}
-
-// POST /claims with queries, for several consumers. See the function.
-func (q *Queries) ClaimCreateMany(ctx context.Context, db DBTX, arg ClaimCreateManyParams) ([]ClaimCreateManyRow, error) {
-	rows, err := db.Query(ctx, ClaimCreateMany,
+// POST /claims with queries, for several consumers. See the functions and ClaimCreate.
+func (q *Queries) ClaimCreateMany(ctx context.Context, db DBTX, arg ClaimCreateManyParams) (json.RawMessage, error) {
+	row := db.QueryRow(ctx, ClaimCreateMany,
+		arg.Caller,
+		arg.Key,
+		arg.Contexts,
 		arg.Consumers,
 		arg.Projects,
 		arg.Users,
@@ -415,49 +368,22 @@ func (q *Queries) ClaimCreateMany(ctx context.Context, db DBTX, arg ClaimCreateM
 		arg.Anchors,
 		arg.Shared,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ClaimCreateManyRow{}
-	for rows.Next() {
-		var i ClaimCreateManyRow
-		if err := rows.Scan(
-			&i.Place,
-			&i.ConsumerGeneration,
-			&i.Provider,
-			&i.ProviderGeneration,
-			&i.Class,
-			&i.Used,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	var result json.RawMessage
+	err := row.Scan(&result)
+	return result, err
 }
 
-const ClaimCreateNamed = `-- name: ClaimCreateNamed :many
-SELECT
-    claimed.chosen::int AS chosen,
-    claimed.full_up::int AS full_up,
-    claimed.stale::int AS stale,
-    claimed.held::int AS held,
-    claimed.claimed_place::int AS place,
-    claimed.claimed_generation::bigint AS consumer_generation,
-    claimed.claimed_provider::uuid AS provider,
-    claimed.claimed_provider_generation::bigint AS provider_generation,
-    claimed.claimed_class::text AS class,
-    claimed.claimed_used::bigint AS used
+const ClaimCreateNamed = `-- name: ClaimCreateNamed :one
+SELECT idempotency_end($1::text, $2::text,
+    jsonb_build_object('rows', jsonb_agg(claimed)))::jsonb AS result
 FROM claim_create_named(
-    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint,
-    $6::int[], $7::uuid[], $8::text[], $9::bigint[]) AS claimed
+    $3::uuid[], $4::text[], $5::text[], $6::text[], $7::bigint,
+    $8::int[], $9::uuid[], $10::text[], $11::bigint[]) AS claimed
 `
 
 type ClaimCreateNamedParams struct {
+	Caller     *string
+	Key        *string
 	Consumers  []uuid.UUID
 	Projects   []string
 	Users      []string
@@ -469,22 +395,11 @@ type ClaimCreateNamedParams struct {
 	Amounts    []int64
 }
 
-type ClaimCreateNamedRow struct {
-	Chosen             int32
-	FullUp             int32
-	Stale              int32
-	Held               int32
-	Place              int32
-	ConsumerGeneration int64
-	Provider           uuid.UUID
-	ProviderGeneration int64
-	Class              string
-	Used               int64
-}
-
-// POST /claims with candidates. See the function.
-func (q *Queries) ClaimCreateNamed(ctx context.Context, db DBTX, arg ClaimCreateNamedParams) ([]ClaimCreateNamedRow, error) {
-	rows, err := db.Query(ctx, ClaimCreateNamed,
+// POST /claims with candidates. See the functions. key is null without an idempotency key.
+func (q *Queries) ClaimCreateNamed(ctx context.Context, db DBTX, arg ClaimCreateNamedParams) (json.RawMessage, error) {
+	row := db.QueryRow(ctx, ClaimCreateNamed,
+		arg.Caller,
+		arg.Key,
 		arg.Consumers,
 		arg.Projects,
 		arg.Users,
@@ -495,33 +410,9 @@ func (q *Queries) ClaimCreateNamed(ctx context.Context, db DBTX, arg ClaimCreate
 		arg.Classes,
 		arg.Amounts,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ClaimCreateNamedRow{}
-	for rows.Next() {
-		var i ClaimCreateNamedRow
-		if err := rows.Scan(
-			&i.Chosen,
-			&i.FullUp,
-			&i.Stale,
-			&i.Held,
-			&i.Place,
-			&i.ConsumerGeneration,
-			&i.Provider,
-			&i.ProviderGeneration,
-			&i.Class,
-			&i.Used,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	var result json.RawMessage
+	err := row.Scan(&result)
+	return result, err
 }
 
 const ProviderAllocationList = `-- name: ProviderAllocationList :many
@@ -624,13 +515,15 @@ func (q *Queries) Reshape(ctx context.Context, db DBTX, arg ReshapeParams) error
 }
 
 const ReshapePatch = `-- name: ReshapePatch :one
-SELECT reshape_patch(
-    $1::jsonb,
-    $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bool[],
-    $8::bool[], $9::int[], $10::uuid[], $11::text[], $12::bigint[])::jsonb AS result
+SELECT idempotency_end($1::text, $2::text, reshape_patch(
+    $3::jsonb,
+    $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bool[],
+    $10::bool[], $11::int[], $12::uuid[], $13::text[], $14::bigint[]))::jsonb AS result
 `
 
 type ReshapePatchParams struct {
+	Caller      *string
+	Key         *string
 	Inventories json.RawMessage
 	Consumers   []uuid.UUID
 	Projects    []string
@@ -645,9 +538,11 @@ type ReshapePatchParams struct {
 	Amounts     []int64
 }
 
-// PATCH /reshaper, in one round trip with the new generations. See the function.
+// PATCH /reshaper, in one round trip with the new generations. See the functions. key is null without an idempotency key.
 func (q *Queries) ReshapePatch(ctx context.Context, db DBTX, arg ReshapePatchParams) (json.RawMessage, error) {
 	row := db.QueryRow(ctx, ReshapePatch,
+		arg.Caller,
+		arg.Key,
 		arg.Inventories,
 		arg.Consumers,
 		arg.Projects,

@@ -11,7 +11,8 @@ import (
 )
 
 const IdempotencyBegin = `-- name: IdempotencyBegin :exec
-SELECT idempotency_begin($1::text, $2::text, $3::bytea, $4::text, $5::int, $6::float8)
+SELECT idempotency_begin($1::text, $2::text, $3::bytea, $4::text, $5::int,
+    $6::timestamptz, $7::float8)
 `
 
 type IdempotencyBeginParams struct {
@@ -20,6 +21,7 @@ type IdempotencyBeginParams struct {
 	Fingerprint []byte
 	Request     string
 	Status      int32
+	CreatedAt   time.Time
 	Lifetime    float64
 }
 
@@ -31,6 +33,7 @@ func (q *Queries) IdempotencyBegin(ctx context.Context, db DBTX, arg Idempotency
 		arg.Fingerprint,
 		arg.Request,
 		arg.Status,
+		arg.CreatedAt,
 		arg.Lifetime,
 	)
 	return err

@@ -6,8 +6,11 @@
 package claims
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -32,6 +35,9 @@ var (
 	ErrContended = errors.New("others took all candidates of 16 searches")
 )
 
+// errReplayed reports that an earlier request with the same idempotency key has succeeded.
+var errReplayed = errors.New("the idempotency key has a response")
+
 // errChanged reports that the allocations of the consumer changed between two statements of a round.
 var errChanged = errors.New("the consumer's allocations have changed")
 
@@ -54,6 +60,8 @@ type Request struct {
 	Heir     *store.Claim
 	// Questions are alternatives in the order of preference.
 	Questions []candidates.Query
+	// Key is the idempotency key; nil: the request has none.
+	Key *store.IdempotencyKey
 	// Refuse runs in the snapshot of the search that found nothing.
 	Refuse func(ctx context.Context, in *postgres.Snapshot, found *candidates.ClaimSearch) error
 }
@@ -71,9 +79,76 @@ type Result struct {
 // Create claims the first candidate that fits. An error of a single question is a *candidates.QuestionError, and one of the
 // consumer a *store.RuleViolation.
 func (c *Claims) Create(ctx context.Context, asked *Request) (Result, error) {
+	if asked.Key != nil {
+		release, err := c.store.HoldIdempotencyKey(ctx, asked.Key)
+		if err != nil {
+			return Result{}, err
+		}
+		defer release()
+	}
 	made, err := c.create(ctx, asked)
+	if asked.Key != nil && errors.Is(err, ErrNothingFits) {
+		err = c.awaitKey(ctx, asked.Key)
+	}
+	if errors.Is(err, errReplayed) {
+		return replayed(asked)
+	}
 	c.metrics.observe(&made, err)
 	return made, err
+}
+
+// awaitKey returns ErrNothingFits unless a concurrent request with the key has succeeded.
+func (c *Claims) awaitKey(ctx context.Context, key *store.IdempotencyKey) error {
+	found, err := c.store.IdempotencyAwait(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case found:
+		return errReplayed
+	}
+	return ErrNothingFits
+}
+
+// keptResult is what the response to a repetition needs of a result, beside the allocations.
+type keptResult struct {
+	Question int                    `json:"question"`
+	Searches int                    `json:"searches"`
+	Effort   store.ClaimEffort      `json:"effort"`
+	Root     uuid.UUID              `json:"root"`
+	Mappings map[string][]uuid.UUID `json:"mappings"`
+}
+
+// keep sets the contexts of candidates for the key of a request.
+func (r *Result) keep(into []store.ClaimCandidate, found *candidates.ClaimSearch) error {
+	for i := range into {
+		encoded, err := json.Marshal(keptResult{
+			Question: found.Question, Searches: r.Searches, Effort: r.Effort,
+			Root: found.Candidates[i].Root, Mappings: found.Candidates[i].Mappings,
+		})
+		if err != nil {
+			return err
+		}
+		into[i].Context = encoded
+	}
+	return nil
+}
+
+// replayed returns the stored result of the request's key.
+func replayed(asked *Request) (Result, error) {
+	claimed, err := store.ReplayedClaim(asked.Key, asked.Consumer, asked.Heir)
+	if err != nil {
+		return Result{}, err
+	}
+	var kept keptResult
+	if err := json.Unmarshal(claimed.Context, &kept); err != nil {
+		return Result{}, fmt.Errorf("context of a stored claim: %w", err)
+	}
+	kept.Effort.Add(claimed.Effort)
+	claimed.Effort = kept.Effort
+	return Result{
+		Claimed: claimed, Question: kept.Question, Searches: kept.Searches,
+		Chosen: candidates.ClaimCandidate{Root: kept.Root, Mappings: kept.Mappings},
+	}, nil
 }
 
 func (c *Claims) create(ctx context.Context, asked *Request) (made Result, err error) {
@@ -90,7 +165,7 @@ func (c *Claims) create(ctx context.Context, asked *Request) (made Result, err e
 		if len(found.Candidates) == 0 {
 			return made, ErrNothingFits
 		}
-		claimed, err := c.store.ClaimCreate(ctx, asked.Consumer, asked.Heir, toStore(found.Candidates))
+		claimed, err := c.write(ctx, asked, &made, found)
 		if refused := store.AsRuleViolation(err); refused != nil && refused.Rule == store.ClaimNoneLeft {
 			effort.Add(refused.Values.ClaimEffort)
 			made.Effort = effort
@@ -99,12 +174,26 @@ func (c *Claims) create(ctx context.Context, asked *Request) (made Result, err e
 		if err != nil {
 			return made, err
 		}
+		if asked.Key != nil && asked.Key.Replayed {
+			return made, errReplayed
+		}
 		effort.Add(claimed.Effort)
 		made.Claimed, made.Question, made.Chosen = claimed, found.Question, found.Candidates[claimed.Candidate]
 		made.Effort = effort
 		return made, nil
 	}
 	return made, ErrContended
+}
+
+// write claims one of the candidates of a search. made has the effort of the rounds before.
+func (c *Claims) write(ctx context.Context, asked *Request, made *Result, found *candidates.ClaimSearch) (store.Claimed, error) {
+	offered := toStore(found.Candidates)
+	if asked.Key != nil {
+		if err := made.keep(offered, found); err != nil {
+			return store.Claimed{}, err
+		}
+	}
+	return c.store.Keyed(asked.Key).ClaimCreate(ctx, asked.Consumer, asked.Heir, offered)
 }
 
 // find searches candidates of the first question that has any.
@@ -128,6 +217,11 @@ func (c *Claims) find(ctx context.Context, asked *Request, limit int, isFirst bo
 // look compares the consumers in the snapshot of a search: a generation that differs takes precedence over a search without
 // candidates. given is what the search counts as free.
 func (c *Claims) look(ctx context.Context, in *postgres.Snapshot, asked *Request, given []store.ClaimUse) error {
+	if asked.Key != nil {
+		if found, err := c.store.IdempotencyShowIn(ctx, in, asked.Key); found || err != nil {
+			return cmp.Or(err, errReplayed)
+		}
+	}
 	all := []store.Claim{asked.Consumer}
 	if asked.Heir != nil {
 		all = append(all, *asked.Heir)
@@ -171,9 +265,12 @@ func toStore(found []candidates.ClaimCandidate) []store.ClaimCandidate {
 // CreateNamed claims the first of several candidates that fits, without a search. If none does, the error is a
 // *store.RuleViolation of the rule ClaimNoneLeft or ClaimContended.
 func (c *Claims) CreateNamed(
-	ctx context.Context, consumer store.Claim, heir *store.Claim, listed [][]store.Allocation,
+	ctx context.Context, key *store.IdempotencyKey, consumer store.Claim, heir *store.Claim, listed [][]store.Allocation,
 ) (store.Claimed, error) {
-	claimed, err := c.store.ClaimCreateNamed(ctx, consumer, heir, listed)
+	claimed, err := c.store.Keyed(key).ClaimCreateNamed(ctx, consumer, heir, listed)
+	if key != nil && key.Replayed {
+		return claimed, err
+	}
 	made := Result{Claimed: claimed}
 	if refused := store.AsRuleViolation(err); refused != nil {
 		made.Effort = refused.Values.ClaimEffort

@@ -136,6 +136,7 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	if at >= writesExtension {
 		codes = append(codes,
 			fault.CodePrecondition, fault.CodeWriteBadValue,
+			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
 			fault.CodeDryRunBusy,
 			fault.CodeTreeNotRoot, fault.CodeTreeElsewhere,
 			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,

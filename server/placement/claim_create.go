@@ -137,7 +137,7 @@ type ClaimEffort struct {
 func (o *operations) claimCreateOperation() *route.Operation {
 	return &route.Operation{
 		ID: "claim-create", Method: http.MethodPost, Path: "/claims", Tag: tagAllocations, Rule: policy.ClaimsCreate,
-		Further: explainsFurther, Body: route.BodyLarge, Checks: searches,
+		Further: explainsFurther, Body: route.BodyLarge, Checks: searches, Keyed: true,
 		Summary: "Find a place for consumers and claim it",
 		Description: "Searches allocation candidates and claims one of them, as if both happened at one moment. " +
 			"With `candidates` it claims the first of them that fits.",
@@ -192,7 +192,7 @@ func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, *made, now()), nil
+	return answer(ctx, *made, writtenAt(ctx)), nil
 }
 
 // recordClaimed adds the consumers to the audit record.
@@ -212,7 +212,7 @@ func recordClaimed(ctx context.Context, asked *claimAsked, made *ClaimsMade) {
 
 // claimListed claims a candidate of the client.
 func (o *operations) claimListed(ctx context.Context, asked *claimAsked, sent []ClaimedCandidate) (*ClaimsMade, error) {
-	claimed, err := o.claims.CreateNamed(ctx, asked.consumers[0], asked.heir, asked.listed)
+	claimed, err := o.claims.CreateNamed(ctx, route.IdempotencyKey(ctx), asked.consumers[0], asked.heir, asked.listed)
 	if err != nil {
 		return nil, asked.listedError(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/request"
+	"github.com/berthd/berth/server/route"
 )
 
 // claimRefusal is why a claim found nothing.
@@ -26,6 +27,7 @@ func (o *operations) claimFound(ctx context.Context, asked *claimAsked) (*Claims
 	var refusal claimRefusal
 	claimed, err := o.claims.Create(ctx, &claims.Request{
 		Consumer: asked.consumers[0], Heir: asked.heir, Questions: asked.questions,
+		Key: route.IdempotencyKey(ctx),
 		Refuse: func(ctx context.Context, in *postgres.Snapshot, found *candidates.ClaimSearch) error {
 			refusal = claimRefusal{found, o.explainUnplaced(ctx, in, asked, found)}
 			return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/store"
 )
 
 // DryRun is the response to a dry run.
@@ -117,7 +118,10 @@ func (namesChanged) Schema(huma.Registry) *huma.Schema {
 
 // dryRuns returns how the API answers dry runs.
 func dryRuns() *route.DryRuns {
-	return &route.DryRuns{Since: writesExtension, Answer: dryRunAnswer, Body: reflect.TypeFor[DryRun]()}
+	return &route.DryRuns{
+		Since: writesExtension, Answer: dryRunAnswer, Body: reflect.TypeFor[DryRun](),
+		Example: DryRun{DryRun: true, Would: http.StatusNoContent, Changes: stateChange(store.State{}, store.State{})},
+	}
 }
 
 // dryRunAnswer returns the response to a dry run of an operation.

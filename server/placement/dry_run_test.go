@@ -30,6 +30,8 @@ type rehearsed struct {
 	*servertest.Server
 	t    *testing.T
 	dice *rand.Rand
+	// undone counts the writes that were reversed, by path.
+	undone map[string]int
 }
 
 // These are the names that random requests use. Some of them never exist.
@@ -220,6 +222,96 @@ var rehearsedRequests = map[string]func(r *rehearsed) (path, query string, body 
 			"allocations": object{consumer: r.owned(consumer, object{"allocations": object{id: object{"resources": object{"DISK_GB": 2}}}})},
 		}
 	},
+	"reshape-patch": func(r *rehearsed) (string, string, any) {
+		id, consumer := r.pick(rehearsedProviders[:3]), r.pick(rehearsedConsumers)
+		moved := object{"resources": object{"DISK_GB": 1 + r.dice.IntN(3), "VCPU": nil}}
+		return "/reshaper", "", object{
+			"inventories": object{id: object{"inventories": object{"DISK_GB": object{"total": 10 + r.dice.IntN(3)}, r.pick(rehearsedClasses): nil}}},
+			"allocations": object{consumer: r.owned(consumer, object{"allocations": object{id: moved}})},
+		}
+	},
+	"tree-replace": func(r *rehearsed) (string, string, any) { r.supply(); return r.tree() },
+	"claim-create": func(r *rehearsed) (string, string, any) {
+		r.supply()
+		consumer := r.pick(rehearsedConsumers)
+		owner := r.owned(consumer, object{"uuid": consumer})
+		body := object{"consumers": []any{owner}}
+		if owner["consumer_generation"] != nil {
+			body["existing"] = "replace"
+		}
+		if r.dice.IntN(2) == 0 {
+			body["candidates"] = []any{object{"allocations": r.allocations(1)}, object{"allocations": r.allocations(1)}}
+		} else {
+			body["queries"] = []any{object{"groups": object{"_A": object{"resources": object{"VCPU": 1 + r.dice.IntN(5)}, "in_tree": r.pick(rehearsedProviders)}}, "order": "id"}}
+		}
+		return "/claims", "", body
+	},
+}
+
+// tree makes a request for the tree of a provider, with others below it. Sometimes it deletes one of them.
+func (r *rehearsed) tree() (string, string, any) {
+	var root any
+	listed, deleted := []any{}, object{}
+	for _, id := range rehearsedProviders {
+		status, _, shown := r.send(http.MethodGet, "/resource_providers/"+id, nil)
+		exists := status == http.StatusOK
+		switch {
+		case root == nil && exists:
+			root = shown["root_provider_uuid"]
+		case exists && shown["root_provider_uuid"] != root:
+			continue
+		}
+		provider := object{"uuid": id, "name": "tree-" + id[35:], "parent_provider_uuid": nil, "generation": nil, "traits": r.some(rehearsedTraits)}
+		if exists {
+			provider["generation"] = r.generation(id)
+		}
+		if id != root {
+			provider["parent_provider_uuid"] = root
+		}
+		switch r.dice.IntN(4) {
+		case 0:
+			provider["inventories"], provider["aggregates"] = r.inventories(), r.some(rehearsedAggregates)
+		case 1:
+			if exists && id != root {
+				deleted[id] = object{"generation": provider["generation"]}
+				continue
+			}
+		}
+		listed = append(listed, provider)
+	}
+	consumer := r.pick(rehearsedConsumers)
+	consumers := object{consumer: r.owned(consumer, object{"allocations": object{}})}
+	if r.dice.IntN(2) == 0 {
+		consumers = object{}
+	}
+	return fmt.Sprintf("/resource_providers/%s/tree", root), "", object{"resource_providers": listed, "deleted_providers": deleted, "consumers": consumers}
+}
+
+// undo sends the inverse of a write, and compares the state with the one before the write. Generations differ, and names that
+// the write created stay.
+func (r *rehearsed) undo(method, path string, inverse, before object) {
+	r.t.Helper()
+	if path == "/reshaper" {
+		method = http.MethodPatch
+	}
+	status, answer, _ := r.send(method, path, inverse)
+	if status != http.StatusOK {
+		r.t.Errorf("the inverse %v of %s %s returns %d %s", inverse, method, path, status, answer)
+	}
+	after := r.world()
+	for _, world := range []object{before, after} {
+		delete(world, "resource_classes")
+		delete(world, "traits")
+		for _, of := range []string{"resource_providers", "consumers"} {
+			for _, shown := range world[of].(object) {
+				delete(shown.(object), "generation")
+				delete(shown.(object), "consumer_generation")
+			}
+		}
+	}
+	if left := difference(before, after); len(left["resource_providers"].(object))+len(left["consumers"].(object)) > 0 {
+		r.t.Errorf("%s %s and its inverse %v leave %v", method, path, inverse, left)
+	}
 }
 
 // supply creates the providers that are missing and their inventories, so that some of the requests succeed.
@@ -375,6 +467,10 @@ func (r *rehearsed) compare(method, path, query string, body any) int {
 	if want := difference(before, r.world()); !reflect.DeepEqual(dry["changes"], want) {
 		r.t.Errorf("%s %s %v: changes = %v, want %v", method, path, body, dry["changes"], want)
 	}
+	if inverse, ok := dry["inverse"].(object); ok && wrote < 300 && r.dice.IntN(2) == 0 {
+		r.undone[path]++
+		r.undo(method, path, inverse, before)
+	}
 	return wrote
 }
 
@@ -386,7 +482,7 @@ func TestScenario_DryRunOfEveryWrite_EqualsWrite(t *testing.T) {
 	if testing.Short() {
 		rounds = 4
 	}
-	r := &rehearsed{t: t, Server: servertest.New(t, servertest.Options{}), dice: rand.New(rand.NewPCG(1, 3))}
+	r := &rehearsed{t: t, Server: servertest.New(t, servertest.Options{}), dice: rand.New(rand.NewPCG(1, 3)), undone: map[string]int{}}
 	succeeded, tried := map[string]bool{}, 0
 	for range rounds {
 		for _, op := range server.Table(server.Options{}).Operations() {
@@ -411,6 +507,9 @@ func TestScenario_DryRunOfEveryWrite_EqualsWrite(t *testing.T) {
 		if !succeeded[id] {
 			t.Errorf("no request of operation %s succeeded", id)
 		}
+	}
+	if len(r.undone) < 2 {
+		t.Errorf("reversed writes = %v, want some of reshapes and of trees", r.undone)
 	}
 	t.Logf("%d requests at %s", tried, microversion.Berth(3).Label())
 }

@@ -161,6 +161,14 @@ func now() *time.Time {
 	return &at
 }
 
+// writtenAt returns the time of a write, for its response: that of the first request if the response is a replay.
+func writtenAt(ctx context.Context) *time.Time {
+	if key := route.IdempotencyKey(ctx); key != nil {
+		return &key.At
+	}
+	return now()
+}
+
 // newest returns the latest modification time of named rows, or the current time without rows.
 func newest(of []store.Named) *time.Time {
 	if len(of) == 0 {

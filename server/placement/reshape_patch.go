@@ -82,7 +82,7 @@ func (o *operations) reshapePatchOperation() *route.Operation {
 	}}
 	return &route.Operation{
 		ID: "reshape-patch", Method: http.MethodPatch, Path: "/reshaper", Tag: tagAllocations, Rule: policy.Reshape,
-		Body: route.BodyLarge, Checks: patches, Fails: reshapePatchFailures,
+		Body: route.BodyLarge, Checks: patches, Keyed: true, Fails: reshapePatchFailures, Inverse: reshapeInverse,
 		Summary: "Change some inventories and allocations atomically",
 		Description: "Merge patches (RFC 7396) of inventories and allocations. New inventories are written before the allocations, " +
 			"and removed ones after them. Each generation that changes is incremented once.",
@@ -105,7 +105,7 @@ func (o *operations) reshapePatch(ctx context.Context, _ *none, body *ReshapePat
 	if err != nil {
 		return nil, err
 	}
-	result, err := o.store.ReshapePatch(ctx, inventories, consumers)
+	result, err := o.store.Keyed(route.IdempotencyKey(ctx)).ReshapePatch(ctx, inventories, consumers)
 	recordReshapePatch(ctx, inventories, consumers, &result, err)
 	if err != nil {
 		return nil, claimFaults(sent, textReshape).With(reshapeFaults(shaped)).With(route.RuleFaults{
@@ -127,7 +127,7 @@ func (o *operations) reshapePatch(ctx context.Context, _ *none, body *ReshapePat
 		}
 		made.Allocations = append(made.Allocations, entry)
 	}
-	return answer(ctx, made, now()), nil
+	return answer(ctx, made, writtenAt(ctx)), nil
 }
 
 // inventories converts the patches of inventories.

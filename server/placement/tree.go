@@ -121,7 +121,7 @@ func (o *operations) treeOperations() []*route.Operation {
 	generations := [2]int64{4, 1}
 	return []*route.Operation{{
 		ID: "tree-replace", Method: http.MethodPut, Path: "/resource_providers/{uuid}/tree", Tag: tagProviders,
-		Rule: policy.TreeUpdate, Body: route.BodyLarge, Checks: writesSince, Fails: treeFailures,
+		Rule: policy.TreeUpdate, Body: route.BodyLarge, Checks: writesSince, Fails: treeFailures, Inverse: treeInverse,
 		Summary: "Create, change and delete providers of a tree",
 		Description: "Atomic. Providers of the tree that the request does not name stay. A request that describes what is there " +
 			"changes nothing, whatever its generations. The generation of a provider is incremented once if its inventories, " +

@@ -24,8 +24,9 @@ type DryRuns struct {
 	Since microversion.Version
 	// Answer returns the body of the response to a dry run.
 	Answer func(op *Operation, result DryRunResult) any
-	// Body is the type of that body, for the documents.
-	Body reflect.Type
+	// Body is the type of that body, and Example one of a write without a response body, for the documents.
+	Body    reflect.Type
+	Example any
 }
 
 // DryRunResult is the result of a dry run.
@@ -168,7 +169,7 @@ func (p *publisher) publishDryRun(row *Operation, op *huma.Operation) {
 		for _, name := range p.api.OnSuccess {
 			made.Headers[name] = headerRef(name)
 		}
-		made.Content = map[string]*huma.MediaType{jsonType: {Schema: schema}}
+		made.Content = map[string]*huma.MediaType{jsonType: {Schema: schema, Example: p.api.DryRuns.Example}}
 		return
 	}
 	own.Description += ". " + description

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/microversion"
-	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/store"
 )
 
@@ -93,7 +91,7 @@ func (t *Table) readKey(op *Operation, w http.ResponseWriter, r *http.Request, a
 	if !op.Keyed {
 		return nil, keyUnsupported.Of()
 	}
-	if isDryRun(r) {
+	if t.isDryRun(op, r, at) {
 		return nil, keyInDryRun.Of()
 	}
 	key, ok := parseKey(given)
@@ -107,17 +105,12 @@ func (t *Table) readKey(op *Operation, w http.ResponseWriter, r *http.Request, a
 	request := &keyedRequest{
 		IdempotencyKey: &store.IdempotencyKey{
 			Caller: callerOf(auth.From(r.Context())), Key: key, Request: op.Method + " " + op.Path,
-			Status: t.served(op, at).DefaultStatus, Lifetime: lifetime,
+			Status: t.served(op, at).DefaultStatus, Lifetime: lifetime, At: time.Now(),
 		},
 		request: fmt.Sprintf("%s\n%s\n%s\n%s\n", r.Method, r.URL.Path, at.Label(), r.URL.RawQuery),
 		answer:  w.Header(),
 	}
 	return r.WithContext(context.WithValue(r.Context(), keyedRequestKey{}, request)), nil
-}
-
-func isDryRun(r *http.Request) bool {
-	values, err := querystring.Parse(r.URL.RawQuery)
-	return err == nil && slices.Contains(values.All(dryRunParameter), "true")
 }
 
 // parseKey returns the key without surrounding quotes, which the IETF draft of the header requires. It returns false for

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/google/uuid"
 
@@ -15,6 +16,8 @@ type ClaimCandidate struct {
 	Guards []ClaimGuard
 	// Links are the providers of other trees that the candidate uses or names.
 	Links []ClaimLink
+	// Context is what the response to a repetition needs of the candidate; nil without an idempotency key.
+	Context json.RawMessage
 }
 
 // ClaimUse is an amount of a class on a provider. A candidate has at most one of the same provider and class.
@@ -37,6 +40,28 @@ type Claimed struct {
 	Effort    ClaimEffort
 	// Consumers are all allocations of the consumers afterwards, in the order of the claim. Their rows have no times.
 	Consumers []ConsumerAllocations
+	// Context is that of the candidate, for several consumers a list. It is stored with the idempotency key.
+	Context json.RawMessage
+}
+
+// claimResult is the result of the queries of claims.
+type claimResult struct {
+	Rows    []claimRow      `json:"rows"`
+	Context json.RawMessage `json:"context"`
+}
+
+// claimRow is an allocation of a consumer after a claim, with the result of the claim.
+type claimRow struct {
+	Chosen             int       `json:"chosen"`
+	Full               int       `json:"full_up"`
+	Stale              int       `json:"stale"`
+	Held               int       `json:"held"`
+	Place              int       `json:"claimed_place"`
+	ConsumerGeneration int64     `json:"claimed_generation"`
+	Provider           uuid.UUID `json:"claimed_provider"`
+	ProviderGeneration int64     `json:"claimed_provider_generation"`
+	Class              string    `json:"claimed_class"`
+	Used               int64     `json:"claimed_used"`
 }
 
 // ClaimEffort counts the candidates that a claim looked at under locks.
@@ -86,15 +111,47 @@ func (s *Store) ClaimCreate(ctx context.Context, consumer Claim, heir *Claim, fo
 		params.GuardEnds = append(params.GuardEnds, int32(len(params.Guards)))
 		params.LinkEnds = append(params.LinkEnds, int32(len(params.Anchors)))
 	}
-	var rows []db.ClaimCreateRow
-	err := s.write(ctx, writeTargets{consumers: who.Consumers}, func(to db.DBTX) (err error) {
-		rows, err = s.queries.ClaimCreate(ctx, to, params)
-		return err
+	params.Contexts = s.contextsOf(found)
+	return s.claim(ctx, who, func(to db.DBTX, caller, key *string) (json.RawMessage, error) {
+		params.Caller, params.Key = caller, key
+		return s.queries.ClaimCreate(ctx, to, params)
 	})
+}
+
+// claim runs the query of a claim and decodes its result.
+func (s *Store) claim(
+	ctx context.Context, who db.AllocationReplaceParams, run func(to db.DBTX, caller, key *string) (json.RawMessage, error),
+) (Claimed, error) {
+	made, err := s.writeResult(ctx, writeTargets{consumers: who.Consumers}, run)
 	if err != nil {
 		return Claimed{}, err
 	}
-	return claimedOf(rows, who), nil
+	var result claimResult
+	if err := decodeResult(made, &result); err != nil {
+		return Claimed{}, err
+	}
+	return claimedOf(&result, who), nil
+}
+
+// ReplayedClaim returns the stored result of a claim whose key is replayed.
+func ReplayedClaim(key *IdempotencyKey, consumer Claim, heir *Claim) (Claimed, error) {
+	var result claimResult
+	if err := decodeResult(key.Answer, &result); err != nil {
+		return Claimed{}, err
+	}
+	return claimedOf(&result, consumersOf(consumer, heir)), nil
+}
+
+// contextsOf returns the contexts of candidates as a JSON array; nil without an idempotency key.
+func (s *Store) contextsOf(found []ClaimCandidate) json.RawMessage {
+	if s.key == nil {
+		return nil
+	}
+	contexts := make([]json.RawMessage, len(found))
+	for i := range found {
+		contexts[i] = found[i].Context
+	}
+	return encode(contexts)
 }
 
 // ClaimCreateNamed is ClaimCreate for candidates of the client. The rule ClaimNoneLeft is violated if none of them fits at
@@ -112,19 +169,10 @@ func (s *Store) ClaimCreateNamed(ctx context.Context, consumer Claim, heir *Clai
 		}
 		params.Ends = append(params.Ends, int32(len(params.Providers)))
 	}
-	var rows []db.ClaimCreateRow
-	err := s.write(ctx, writeTargets{consumers: who.Consumers}, func(to db.DBTX) error {
-		rows = nil
-		named, err := s.queries.ClaimCreateNamed(ctx, to, params)
-		for _, row := range named {
-			rows = append(rows, db.ClaimCreateRow(row))
-		}
-		return err
+	return s.claim(ctx, who, func(to db.DBTX, caller, key *string) (json.RawMessage, error) {
+		params.Caller, params.Key = caller, key
+		return s.queries.ClaimCreateNamed(ctx, to, params)
 	})
-	if err != nil {
-		return Claimed{}, err
-	}
-	return claimedOf(rows, who), nil
 }
 
 // ClaimCreateMany claims the allocations of several new consumers, or of none. placement has one candidate for each. The
@@ -148,22 +196,11 @@ func (s *Store) ClaimCreateMany(ctx context.Context, consumers []Claim, placemen
 			params.Anchors, params.Shared = append(params.Anchors, link.Anchor), append(params.Shared, link.Provider)
 		}
 	}
-	var rows []db.ClaimCreateRow
-	err := s.write(ctx, writeTargets{consumers: who.Consumers}, func(to db.DBTX) error {
-		rows = nil
-		claimed, err := s.queries.ClaimCreateMany(ctx, to, params)
-		for _, row := range claimed {
-			rows = append(rows, db.ClaimCreateRow{
-				Chosen: 1, Place: row.Place, ConsumerGeneration: row.ConsumerGeneration, Provider: row.Provider,
-				ProviderGeneration: row.ProviderGeneration, Class: row.Class, Used: row.Used,
-			})
-		}
-		return err
+	params.Contexts = s.contextsOf(placement)
+	return s.claim(ctx, who, func(to db.DBTX, caller, key *string) (json.RawMessage, error) {
+		params.Caller, params.Key = caller, key
+		return s.queries.ClaimCreateMany(ctx, to, params)
 	})
-	if err != nil {
-		return Claimed{}, err
-	}
-	return claimedOf(rows, who), nil
 }
 
 // consumersOf returns a consumer and its heir, if any, without allocations.
@@ -179,17 +216,17 @@ func consumersOf(consumer Claim, heir *Claim) db.AllocationReplaceParams {
 }
 
 // claimedOf converts the rows of a claim. There is at least one for each consumer.
-func claimedOf(rows []db.ClaimCreateRow, who db.AllocationReplaceParams) Claimed {
-	first := rows[0]
+func claimedOf(result *claimResult, who db.AllocationReplaceParams) Claimed {
+	first := result.Rows[0]
 	made := Claimed{
-		Candidate: int(first.Chosen) - 1,
-		Effort:    ClaimEffort{Full: int(first.FullUp), Stale: int(first.Stale), Held: int(first.Held)},
-		Consumers: make([]ConsumerAllocations, len(who.Consumers)),
+		Candidate: max(first.Chosen, 1) - 1, // a claim of several consumers has one placement
+		Effort:    ClaimEffort{Full: first.Full, Stale: first.Stale, Held: first.Held},
+		Consumers: make([]ConsumerAllocations, len(who.Consumers)), Context: result.Context,
 	}
 	for i := range made.Consumers {
 		made.Consumers[i] = ConsumerAllocations{ProjectID: who.Projects[i], UserID: who.Users[i], Type: &who.Types[i]}
 	}
-	for _, row := range rows {
+	for _, row := range result.Rows {
 		of := &made.Consumers[row.Place-1]
 		of.Generation = row.ConsumerGeneration
 		of.Rows = append(of.Rows, AllocationRow{

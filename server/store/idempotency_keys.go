@@ -28,11 +28,16 @@ type IdempotencyKey struct {
 	Status int
 	// Lifetime is the time until the key expires.
 	Lifetime time.Duration
+	// At is the time of the request; of a replayed one, that of the first request. Headers with a time have it.
+	At time.Time
 
 	// Replayed reports that an earlier request with this key has succeeded, and that this one changed nothing.
 	Replayed bool
 	// Answer is the result of the replayed write; nil: it has none.
 	Answer json.RawMessage
+
+	// isHeld is true while the request holds the key: see HoldIdempotencyKey.
+	isHeld bool
 }
 
 // ErrKeysFull is the error of a write whose key has no room among the stored keys. Nothing was changed.
@@ -63,11 +68,11 @@ func (s *Store) IdempotencyStat() (keys, replays int64) {
 // maxKeyedAttempts limits how often a write is repeated because its key was deleted between two statements.
 const maxKeyedAttempts = 4
 
-// writeKeyed is write with an idempotency key: one round trip for a key that is not stored, two for a stored one. Requests
+// writeKeyed is writePlacement with an idempotency key: one round trip for a key that is not stored, two for a stored one. Requests
 // of this process with one key wait for each other here, without a connection and a slot of the write share. Requests of
 // several processes wait in PostgreSQL.
-func (s *Store) writeKeyed(ctx context.Context, key *IdempotencyKey, run func(db.DBTX) error) error {
-	release, err := s.keys.acquire(ctx, key)
+func (s *Store) writeKeyed(ctx context.Context, kind postgres.WriteKind, key *IdempotencyKey, run func(db.DBTX) error) error {
+	release, err := s.HoldIdempotencyKey(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ func (s *Store) writeKeyed(ctx context.Context, key *IdempotencyKey, run func(db
 			}
 			return ErrKeysFull
 		}
-		err := s.retryWrite(ctx, placementWrite, func(to *pgxpool.Pool) error { return run(&keyedConn{to, key}) })
+		err := s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error { return run(&keyedConn{to, key}) })
 		switch violation := AsRuleViolation(err); {
 		case err == nil:
 			s.keys.add()
@@ -99,12 +104,64 @@ func (s *Store) writeKeyed(ctx context.Context, key *IdempotencyKey, run func(db
 	return contended
 }
 
+// HoldIdempotencyKey waits until no other request of this process holds the key, and returns the function that releases it.
+// Writes hold their keys; a request that reads before it writes holds its key over both.
+func (s *Store) HoldIdempotencyKey(ctx context.Context, key *IdempotencyKey) (release func(), err error) {
+	if key.isHeld {
+		return func() {}, nil
+	}
+	done, err := s.keys.acquire(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	key.isHeld = true
+	return func() { key.isHeld = false; done() }, nil
+}
+
+// IdempotencyShowIn reports whether the response of a key is stored, in the snapshot of a search. The key then has it.
+func (s *Store) IdempotencyShowIn(ctx context.Context, in *postgres.Snapshot, key *IdempotencyKey) (found bool, err error) {
+	row, err := postgres.QueryOnce(ctx, in, func(ctx context.Context, from db.DBTX) (db.IdempotencyShowRow, error) {
+		return s.queries.IdempotencyShow(ctx, from, key.Caller, key.Key)
+	})
+	return s.replayRow(key, row, err, false)
+}
+
+// IdempotencyAwait waits for requests of other processes with the key, and reports whether the response of one is stored.
+// It is for a request that would fail without a write: it must not fail because of a concurrent one with the same key.
+func (s *Store) IdempotencyAwait(ctx context.Context, key *IdempotencyKey) (found bool, err error) {
+	err = s.retryWrite(ctx, placementWrite, func(to *pgxpool.Pool) error {
+		begun, err := to.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = begun.Rollback(ctx) }() // the row of the key must not stay
+		return s.queries.IdempotencyBegin(ctx, begun, key.begin())
+	})
+	if violation := AsRuleViolation(err); violation != nil && violation.Rule == IdempotencyKeyStored {
+		return s.replay(ctx, key, true)
+	}
+	return false, err
+}
+
+// begin returns the arguments of idempotency_begin.
+func (k *IdempotencyKey) begin() db.IdempotencyBeginParams {
+	return db.IdempotencyBeginParams{
+		Caller: k.Caller, Key: k.Key, Fingerprint: k.Fingerprint[:], Request: k.Request, Status: int32(k.Status),
+		CreatedAt: k.At, Lifetime: k.Lifetime.Seconds(),
+	}
+}
+
 // replay reads the stored response of a key and reports whether there is one. It returns a RuleViolation if the key
 // belongs to another request. isValid: idempotency_begin has just compared the time, and the key may expire meanwhile.
 func (s *Store) replay(ctx context.Context, key *IdempotencyKey, isValid bool) (found bool, err error) {
 	row, err := postgres.QueryPrimary(ctx, s.pool, func(from db.DBTX) (db.IdempotencyShowRow, error) {
 		return s.queries.IdempotencyShow(ctx, from, key.Caller, key.Key)
 	})
+	return s.replayRow(key, row, err, isValid)
+}
+
+// replayRow is replay with the result of its query.
+func (s *Store) replayRow(key *IdempotencyKey, row db.IdempotencyShowRow, err error, isValid bool) (found bool, _ error) {
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil
@@ -115,7 +172,7 @@ func (s *Store) replay(ctx context.Context, key *IdempotencyKey, isValid bool) (
 	case !bytes.Equal(row.Fingerprint, key.Fingerprint[:]):
 		return false, &RuleViolation{IdempotencyKeyReused, Values{Request: row.Request, CreatedAt: row.CreatedAt}}
 	}
-	key.Replayed, key.Answer = true, row.Answer
+	key.Replayed, key.Answer, key.At = true, row.Answer, row.CreatedAt
 	s.keys.replayed()
 	return true, nil
 }

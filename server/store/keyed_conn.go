@@ -23,7 +23,7 @@ type keyedConn struct {
 func (c *keyedConn) begin(ctx context.Context, statement string, args []any) (pgx.BatchResults, error) {
 	batch := &pgx.Batch{}
 	batch.Queue(db.IdempotencyBegin, c.key.Caller, c.key.Key, c.key.Fingerprint[:], c.key.Request, int32(c.key.Status),
-		c.key.Lifetime.Seconds())
+		c.key.At, c.key.Lifetime.Seconds())
 	batch.Queue(statement, args...)
 	results := c.to.SendBatch(ctx, batch)
 	_, err := results.Exec()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
@@ -58,15 +59,14 @@ func (s *Store) ReshapePatch(
 	for _, shape := range shapes {
 		of.providers = append(of.providers, shape.Provider)
 	}
-	err = s.write(ctx, of, func(to db.DBTX) error {
-		made, err := s.queries.ReshapePatch(ctx, to, params)
-		if err != nil {
-			return err
-		}
-		result = ReshapeResult{}
-		return decodeResult(made, &result)
+	made, err := s.writeResult(ctx, of, func(to db.DBTX, caller, key *string) (json.RawMessage, error) {
+		params.Caller, params.Key = caller, key
+		return s.queries.ReshapePatch(ctx, to, params)
 	})
-	return result, err
+	if err != nil {
+		return result, err
+	}
+	return result, decodeResult(made, &result)
 }
 
 // flattenPatches returns patches of consumers as the parallel arrays that the SQL function takes.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -49,13 +50,32 @@ func (s *Store) write(ctx context.Context, of writeTargets, run func(db.DBTX) er
 	return s.writePlacement(ctx, placementWrite, of, run)
 }
 
+// writeResult is write for a function that returns its result as JSON, inside idempotency_end: run passes caller and key to
+// the query. It returns the stored result if the response is a replay.
+func (s *Store) writeResult(
+	ctx context.Context, of writeTargets, run func(to db.DBTX, caller, key *string) (json.RawMessage, error),
+) (result json.RawMessage, err error) {
+	var caller, key *string
+	if s.key != nil {
+		caller, key = &s.key.Caller, &s.key.Key
+	}
+	err = s.write(ctx, of, func(to db.DBTX) (err error) {
+		result, err = run(to, caller, key)
+		return err
+	})
+	if err == nil && s.key != nil && s.key.Replayed {
+		return s.key.Answer, nil
+	}
+	return result, err
+}
+
 // writePlacement is write with the error handling of kind.
 func (s *Store) writePlacement(ctx context.Context, kind postgres.WriteKind, of writeTargets, run func(db.DBTX) error) error {
 	if rehearsal, ok := ctx.Value(rehearsalKey{}).(*Rehearsal); ok {
 		return ruleViolationFromPg(s.rehearse(ctx, kind, rehearsal, of, run))
 	}
 	if s.key != nil {
-		return s.writeKeyed(ctx, s.key, run)
+		return s.writeKeyed(ctx, kind, s.key, run)
 	}
 	return s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error { return run(to) })
 }

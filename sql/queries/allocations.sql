@@ -81,57 +81,36 @@ FROM allocation_patch(
     AS patched (position, provider, provider_generation, class, used, project_id, user_id, generation, type)
 ORDER BY patched.position;
 
--- PATCH /reshaper, in one round trip with the new generations. See the function.
+-- PATCH /reshaper, in one round trip with the new generations. See the functions. key is null without an idempotency key.
 -- name: ReshapePatch :one
-SELECT reshape_patch(
+SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, reshape_patch(
     @inventories::jsonb,
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[], @generations::bigint[], @unseen::bool[],
-    @removed::bool[], @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[])::jsonb AS result;
--- POST /claims with queries, for one consumer. See the function.
--- name: ClaimCreate :many
-SELECT
-    claimed.chosen::int AS chosen,
-    claimed.full_up::int AS full_up,
-    claimed.stale::int AS stale,
-    claimed.held::int AS held,
-    claimed.claimed_place::int AS place,
-    claimed.claimed_generation::bigint AS consumer_generation,
-    claimed.claimed_provider::uuid AS provider,
-    claimed.claimed_provider_generation::bigint AS provider_generation,
-    claimed.claimed_class::text AS class,
-    claimed.claimed_used::bigint AS used
+    @removed::bool[], @owners::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]))::jsonb AS result;
+
+-- POST /claims with queries, for one consumer, in one round trip. See the functions. contexts is a JSON array with what the response
+-- to a repetition needs of each candidate; key and contexts are null without an idempotency key.
+-- name: ClaimCreate :one
+SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, jsonb_build_object('rows', jsonb_agg(claimed), 'context',
+    sqlc.narg('contexts')::jsonb -> (max(claimed.chosen) - 1)))::jsonb AS result
 FROM claim_create(
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[], sqlc.narg('generation')::bigint,
     @ends::int[], @providers::bigint[], @classes::int[], @amounts::bigint[],
     @guard_ends::int[], @guards::bigint[], @revisions::bigint[],
     @link_ends::int[], @anchors::bigint[], @shared::bigint[], false) AS claimed;
 
--- POST /claims with candidates. See the function.
--- name: ClaimCreateNamed :many
-SELECT
-    claimed.chosen::int AS chosen,
-    claimed.full_up::int AS full_up,
-    claimed.stale::int AS stale,
-    claimed.held::int AS held,
-    claimed.claimed_place::int AS place,
-    claimed.claimed_generation::bigint AS consumer_generation,
-    claimed.claimed_provider::uuid AS provider,
-    claimed.claimed_provider_generation::bigint AS provider_generation,
-    claimed.claimed_class::text AS class,
-    claimed.claimed_used::bigint AS used
+-- POST /claims with candidates. See the functions. key is null without an idempotency key.
+-- name: ClaimCreateNamed :one
+SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text,
+    jsonb_build_object('rows', jsonb_agg(claimed)))::jsonb AS result
 FROM claim_create_named(
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[], sqlc.narg('generation')::bigint,
     @ends::int[], @providers::uuid[], @classes::text[], @amounts::bigint[]) AS claimed;
 
--- POST /claims with queries, for several consumers. See the function.
--- name: ClaimCreateMany :many
-SELECT
-    claimed.claimed_place::int AS place,
-    claimed.claimed_generation::bigint AS consumer_generation,
-    claimed.claimed_provider::uuid AS provider,
-    claimed.claimed_provider_generation::bigint AS provider_generation,
-    claimed.claimed_class::text AS class,
-    claimed.claimed_used::bigint AS used
+-- POST /claims with queries, for several consumers. See the functions and ClaimCreate.
+-- name: ClaimCreateMany :one
+SELECT idempotency_end(sqlc.narg('caller')::text, sqlc.narg('key')::text, jsonb_build_object('rows', jsonb_agg(claimed), 'context',
+    sqlc.narg('contexts')::jsonb))::jsonb AS result
 FROM claim_create_many(
     @consumers::uuid[], @projects::text[], @users::text[], @types::text[],
     @owners::int[], @providers::bigint[], @classes::int[], @amounts::bigint[],

@@ -1,6 +1,7 @@
 -- The first statement of a write with an Idempotency-Key, in one batch and transaction with it. See the function.
 -- name: IdempotencyBegin :exec
-SELECT idempotency_begin(@caller::text, @key::text, @fingerprint::bytea, @request::text, @status::int, @lifetime::float8);
+SELECT idempotency_begin(@caller::text, @key::text, @fingerprint::bytea, @request::text, @status::int,
+    @created_at::timestamptz, @lifetime::float8);
 
 -- Returns the first request of a key and its response. is_due: the key has expired and counts as unknown.
 -- Called by the store after idempotency_begin has raised PL070, and before a write that has no room for its key.

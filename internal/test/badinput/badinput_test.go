@@ -24,12 +24,12 @@ import (
 )
 
 var (
-	requests = flag.Int("badinput.requests", 100_000, "number of requests that TestErrors_InvalidInput sends; with -short a tenth")
+	requests = flag.Int("badinput.requests", 50_000, "number of requests that TestErrors_InvalidInput sends; with -short a tenth")
 	seed     = flag.Uint64("badinput.seed", 1, "seed of the random requests")
 )
 
 // enough is the number of requests after which each operation must have succeeded. The rarest
-// operations succeed about twenty times then.
+// operations succeed about six times then.
 const enough = 40_000
 
 // senders is the number of concurrent senders. The requests of each depend only on the seed and its
