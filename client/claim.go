@@ -65,8 +65,12 @@ func (r ClaimRequest) record(current *Consumer) *Consumer {
 // It returns false without an error if a capacity or unit constraint rejects the claim; use another candidate. It
 // retries generation conflicts of providers. A conflict of the consumer is an ErrConsumerGeneration, because another
 // client manages it too.
+//
+// With berth 1.3 the claim of a new consumer is one request, unless fields of the request are empty.
 func (c *Client) Claim(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest) (bool, error) {
-	return fits(c.claim(ctx, consumer, wanted, wanted.merge))
+	return fits(c.claimInOne(ctx, consumer, wanted, false, func() error {
+		return c.claim(ctx, consumer, wanted, wanted.merge)
+	}))
 }
 
 // ClaimExplained is Claim, and returns the explanation of a rejected claim. The explanation is nil if policy does not
@@ -93,7 +97,9 @@ func (r ClaimRequest) merge(record, current *Consumer) {
 
 // ClaimReplacing is Claim, but replaces the allocations that the consumer has.
 func (c *Client) ClaimReplacing(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest) (bool, error) {
-	return fits(c.claim(ctx, consumer, wanted, func(*Consumer, *Consumer) {}))
+	return fits(c.claimInOne(ctx, consumer, wanted, true, func() error {
+		return c.claim(ctx, consumer, wanted, func(*Consumer, *Consumer) {})
+	}))
 }
 
 func (c *Client) claim(ctx context.Context, consumer uuid.UUID, wanted ClaimRequest, merge func(record, current *Consumer)) error {

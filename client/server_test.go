@@ -57,7 +57,12 @@ func newClientOf(t testing.TB, of *httptest.Server, options ...Option) *Client {
 // faultyTransport stands between a client and the server: it notes every request, and a
 // test may make it cut, delay or answer some of them. Give it to a client with
 // WithTransport. The zero value only notes.
+//
+// The service that the client sees is that of OpenStack Placement in the writes: the
+// transport removes berth 1.3 and berth latest from the version header, unless Extended.
 type faultyTransport struct {
+	// Extended: the client sees what the server has.
+	Extended bool
 	// Before is asked before a request is sent. An answer or an error is what the
 	// client gets instead, and the server sees nothing.
 	Before func(*http.Request) (*http.Response, error)
@@ -69,6 +74,10 @@ type faultyTransport struct {
 	bodies []string
 	heads  []http.Header
 }
+
+// askedVersion stands for the request by which a client asks for the version of the extensions. Its number depends on
+// the age of the client, so Requests omits it.
+const askedVersion = "GET / for the version"
 
 // errCut is what a broken connection looks like.
 var errCut = errors.New("wire cut by the test")
@@ -90,6 +99,9 @@ func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if request.URL.RawQuery != "" {
 		line += "?" + request.URL.RawQuery
 	}
+	if line == "GET /" && request.Header.Get(versionHeader) != "" {
+		line = askedVersion
+	}
 	w.mutex.Lock()
 	w.seen = append(w.seen, line)
 	w.bodies = append(w.bodies, string(body))
@@ -99,6 +111,9 @@ func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		if answer, err := w.Before(request); answer != nil || err != nil {
 			return answer, err
 		}
+	}
+	if !w.Extended {
+		request = withoutWriteExtensions(request)
 	}
 	answer, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil || w.After == nil {
@@ -112,11 +127,22 @@ func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return replaced, nil
 }
 
+// withoutWriteExtensions returns the request without the entries of the versions from berth 1.3 on.
+func withoutWriteExtensions(request *http.Request) *http.Request {
+	placement, entry, _ := strings.Cut(request.Header.Get(versionHeader), ", ")
+	if entry != "berth latest" && entry != "berth 1.3" {
+		return request
+	}
+	request = request.Clone(request.Context())
+	request.Header.Set(versionHeader, placement)
+	return request
+}
+
 // Requests are what was sent since the last call, as "METHOD /path?query".
 func (w *faultyTransport) Requests() []string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	seen := w.seen
+	seen := slices.DeleteFunc(w.seen, func(line string) bool { return line == askedVersion })
 	w.seen, w.bodies, w.heads = nil, nil, nil
 	return seen
 }
