@@ -11,7 +11,11 @@ import (
 // error if the request is canceled or the search exceeds its budget. Trees that take fewer steps cost nothing, so that
 // a query may search all trees: the budget limits combinations that multiply.
 func (s *candidateSearch) chargeBudget() error {
-	if s.query.Budget > 0 {
+	if s.charge != nil {
+		if err := s.charge(); err != nil {
+			return err
+		}
+	} else if s.query.Budget > 0 {
 		if s.spent += combine.StopInterval; s.spent > s.query.Budget {
 			return fault.New(fault.Invalid, "The search for allocation candidates was canceled: more than %d combinations of providers "+
 				"would have to be tried, which is the setting allocation-candidates-max-combinations. Add a limit, use fewer groups, or use "+

@@ -57,6 +57,8 @@ type candidateSearch struct {
 	starts []position
 	// spent is the used part of the query's budget.
 	spent int64
+	// charge limits the search instead of the query's budget; nil: nothing does.
+	charge func() error
 }
 
 // newSearch returns a search without a snapshot.

@@ -226,23 +226,34 @@ func (c *Claims) look(ctx context.Context, in *postgres.Snapshot, asked *Request
 	if asked.Heir != nil {
 		all = append(all, *asked.Heir)
 	}
+	states, err := c.compareGenerations(ctx, in, all)
+	if err != nil {
+		return err
+	}
+	if given != nil && !slices.Equal(given, states[asked.Consumer.Consumer].Uses) {
+		return errChanged
+	}
+	return nil
+}
+
+// compareGenerations compares the generations of consumers in a snapshot. It returns the consumers that exist.
+func (c *Claims) compareGenerations(
+	ctx context.Context, in *postgres.Snapshot, all []store.Claim,
+) (map[uuid.UUID]store.ClaimConsumer, error) {
 	var ids []uuid.UUID
 	for i := range all {
 		ids = append(ids, all[i].Consumer)
 	}
 	states, err := c.store.ClaimConsumerListIn(ctx, in, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range all {
 		if err := all[i].CompareGeneration(states); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if given != nil && !slices.Equal(given, states[asked.Consumer.Consumer].Uses) {
-		return errChanged
-	}
-	return nil
+	return states, nil
 }
 
 // toStore returns the candidates without what only the response needs.

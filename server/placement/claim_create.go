@@ -172,6 +172,7 @@ type claimAsked struct {
 	// values and questions are the queries.
 	values    []querystring.Values
 	questions []candidates.Query
+	relation  candidates.Relation
 	// listed are the candidates; sent are the UUIDs of providers as the client wrote them.
 	listed [][]store.Allocation
 	sent   sentUUIDs
@@ -183,9 +184,12 @@ func (o *operations) claimCreate(ctx context.Context, _ *none, body *ClaimCreate
 		return nil, err
 	}
 	var made *ClaimsMade
-	if asked.listed != nil {
+	switch {
+	case asked.listed != nil:
 		made, err = o.claimListed(ctx, asked, body.Candidates)
-	} else {
+	case len(asked.consumers) > 1:
+		made, err = o.claimSeveral(ctx, asked)
+	default:
 		made, err = o.claimFound(ctx, asked)
 	}
 	recordClaimed(ctx, asked, made)

@@ -34,10 +34,8 @@ var (
 		"'existing': '%s' is for a consumer that exists: 'consumer_generation' must be its generation.", existingReplace)
 	claimHeirExists = badClaim("hand-over-generation", "`hand_over_to` has a generation.",
 		"'hand_over_to' must not exist: its 'consumer_generation' must be null.")
-	claimRelationListed = badClaim("relation-of-candidates", "`relation` is combined with `candidates`.", "'relation' needs 'queries'.")
-	claimSeveralFound   = badClaim("queries-for-several", "`queries` is combined with several consumers, which this version does not support.",
-		"'queries' is for a single consumer in this version; %d were sent.", 3)
-	claimRelationConflict = badClaim("relation-conflict", "`relation` has both members, and there are several consumers.",
+	claimRelationListed   = badClaim("relation-of-candidates", "`relation` is combined with `candidates`.", "'relation' needs 'queries'.")
+	claimRelationConflict = badClaim("relation-conflict", "`relation` has both members.",
 		"'relation' cannot be met: consumers that are together by root are not apart by root.")
 
 	claimNothingFits = route.Fails(fault.Conflict, "nothing-fits",
@@ -49,7 +47,7 @@ var (
 		"Others were faster 16 times. Nothing was changed; send it again.").WithCode(fault.CodeClaimContended)
 
 	claimCreateFailures = with(candidateSearchFailures, claimWithoutPlaces, claimSeveralListed, claimSeveralExisting, claimHeir,
-		claimRefuses, claimNeedsGeneration, claimHeirExists, claimRelationListed, claimRelationConflict, claimSeveralFound,
+		claimRefuses, claimNeedsGeneration, claimHeirExists, claimRelationListed, claimRelationConflict,
 		claimProviderUnknown, unknownClassOfClaim(), staleConsumer, claimNothingFits, claimContended)
 )
 
@@ -80,9 +78,7 @@ func (o *operations) checkClaim(ctx context.Context, body *ClaimCreate) (*claimA
 	if body.Relation != nil && body.Relation.Apart != "" && body.Relation.Together != "" {
 		return nil, claimRelationConflict.Of()
 	}
-	if count := len(asked.consumers); count > 1 {
-		return nil, claimSeveralFound.Of(count)
-	}
+	asked.relation = body.Relation.relation()
 	return asked, nil
 }
 

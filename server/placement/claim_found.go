@@ -16,9 +16,9 @@ import (
 	"github.com/berthd/berth/server/route"
 )
 
-// claimRefusal is why a claim found nothing.
+// claimRefusal is why a claim found nothing: the index of a query without candidates, and its explanation.
 type claimRefusal struct {
-	found       *candidates.ClaimSearch
+	question    int
 	explanation *explain.Explanation
 }
 
@@ -29,34 +29,46 @@ func (o *operations) claimFound(ctx context.Context, asked *claimAsked) (*Claims
 		Consumer: asked.consumers[0], Heir: asked.heir, Questions: asked.questions,
 		Key: route.IdempotencyKey(ctx),
 		Refuse: func(ctx context.Context, in *postgres.Snapshot, found *candidates.ClaimSearch) error {
-			refusal = claimRefusal{found, o.explainUnplaced(ctx, in, asked, found)}
+			refusal = claimRefusal{found.Question, o.explainUnplaced(ctx, in, asked, found.Question, found.Reason)}
 			return nil
 		},
 	})
-	var failed *candidates.QuestionError
-	switch {
-	case errors.Is(err, claims.ErrNothingFits):
+	if errors.Is(err, claims.ErrNothingFits) {
 		return nil, o.unplacedError(ctx, asked, &refusal)
-	case errors.Is(err, claims.ErrContended):
-		return nil, contendedClaim()
-	case errors.As(err, &failed):
-		return nil, inQuery(o.candidateError(ctx, failed.Err), failed.Question, len(asked.questions))
-	case err != nil:
-		return nil, claimFaults(nil, "").Translate(err)
+	}
+	if err != nil {
+		return nil, o.foundError(ctx, asked, err)
 	}
 	made := claimsMade(&claimed.Claimed, claimed.Searches)
 	made.Query = &claimed.Question
-	encoded, _ := json.Marshal(claimed.Chosen.Mappings) // it has strings only
-	made.Claims[0].Mappings, made.Claims[0].Root = encoded, &claimed.Chosen.Root
+	made.Claims[0].choose(&claimed.Chosen)
 	return made, nil
+}
+
+// choose adds what the response says about the candidate.
+func (m *ClaimMade) choose(of *candidates.ClaimCandidate) {
+	encoded, _ := json.Marshal(of.Mappings) // it has strings only
+	m.Mappings, m.Root = encoded, &of.Root
+}
+
+// foundError returns the error of a claim of queries that did not find out that nothing fits.
+func (o *operations) foundError(ctx context.Context, asked *claimAsked, err error) error {
+	var failed *candidates.QuestionError
+	switch {
+	case errors.Is(err, claims.ErrContended):
+		return contendedClaim()
+	case errors.As(err, &failed):
+		return inQuery(o.candidateError(ctx, failed.Err), failed.Question, len(asked.questions))
+	}
+	return claimFaults(nil, "").Translate(err)
 }
 
 // explainUnplaced explains a search without candidates in its snapshot. It waits for no place, because it holds a
 // connection. Without a place, or if the policy denies explanations, the explanation has the short form.
 func (o *operations) explainUnplaced(
-	ctx context.Context, in *postgres.Snapshot, asked *claimAsked, found *candidates.ClaimSearch,
+	ctx context.Context, in *postgres.Snapshot, asked *claimAsked, place int, reason candidates.EmptyReason,
 ) *explain.Explanation {
-	short := explain.Short(explainlog.Candidates, explain.Reason(found.Reason))
+	short := explain.Short(explainlog.Candidates, explain.Reason(reason))
 	if !explainsErrors(ctx) {
 		return short
 	}
@@ -67,8 +79,8 @@ func (o *operations) explainUnplaced(
 	defer leave()
 	leaveSlot(ctx)
 	begun := time.Now()
-	question := explainedQuestion(asked.values[found.Question], asked.questions[found.Question])
-	question.Reason = explain.Reason(found.Reason)
+	question := explainedQuestion(asked.values[place], asked.questions[place])
+	question.Reason = explain.Reason(reason)
 	var made *explain.Explanation
 	err := explainlog.Guard(func() (err error) {
 		made, err = o.explainer.Explain(ctx, in, question, o.explanations.Timeout)
@@ -84,25 +96,30 @@ func (o *operations) explainUnplaced(
 	return made
 }
 
-// unplacedError returns the error of a claim that found nothing, and records its last query like one without candidates.
+// unplacedError returns the error of a claim that found nothing.
 func (o *operations) unplacedError(ctx context.Context, asked *claimAsked, refusal *claimRefusal) error {
-	explanation := refusal.explanation
-	info := request.From(ctx)
-	info.EmptyReason = string(explanation.Reason)
-	if asked.consumers[0].Generation == nil { // the recorded query does not say what counts as free
-		record := explainlog.Record{
-			RequestID: info.ID, GlobalRequestID: info.GlobalID, At: time.Now(), Kind: explainlog.Candidates,
-			Version: microversion.From(ctx), Values: asked.values[refusal.found.Question], Options: o.candidates.recorded(),
-			Reason: explanation.Reason,
-		}
-		if !explanation.Incomplete {
-			record.Content, _ = json.Marshal(explanation) // it has strings and finite numbers only
-		}
-		o.explanations.Add(record)
-	}
-	unfit := claimNothingFits.Of(explanation.Summary)
+	o.recordUnplaced(ctx, asked, refusal)
+	unfit := claimNothingFits.Of(refusal.explanation.Summary)
 	if explainsErrors(ctx) {
-		unfit = unfit.WithExplanation(explanation)
+		unfit = unfit.WithExplanation(refusal.explanation)
 	}
 	return unfit
+}
+
+// recordUnplaced records a query of a claim like one without candidates.
+func (o *operations) recordUnplaced(ctx context.Context, asked *claimAsked, refusal *claimRefusal) {
+	explanation, info := refusal.explanation, request.From(ctx)
+	info.EmptyReason = string(explanation.Reason)
+	if asked.consumers[0].Generation != nil {
+		return // the recorded query does not say what counts as free
+	}
+	record := explainlog.Record{
+		RequestID: info.ID, GlobalRequestID: info.GlobalID, At: time.Now(), Kind: explainlog.Candidates,
+		Version: microversion.From(ctx), Values: asked.values[refusal.question], Options: o.candidates.recorded(),
+		Reason: explanation.Reason,
+	}
+	if !explanation.Incomplete {
+		record.Content, _ = json.Marshal(explanation) // it has strings and finite numbers only
+	}
+	o.explanations.Add(record)
 }

@@ -1,0 +1,113 @@
+package candidates
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berthd/berth/server/postgres"
+)
+
+// Relation is how the anchors of several members relate.
+type Relation int
+
+const (
+	// RelationNone: several members may have the same anchor.
+	RelationNone Relation = iota
+	// RelationApart: no two members have the same anchor.
+	RelationApart
+	// RelationTogether: all members have the same anchor.
+	RelationTogether
+)
+
+// PlacementOptions are the options of FindPlacement.
+type PlacementOptions struct {
+	// Members is how many candidates a placement has, at least 1.
+	Members  int
+	Relation Relation
+	// MayUseReplica permits a replica for the search. Without it, the search runs on the primary.
+	MayUseReplica bool
+	// Look, unless nil, runs in the snapshot of the search before the questions. Its error ends the search.
+	Look func(ctx context.Context, in *postgres.Snapshot) error
+	// Refuse, unless nil, runs in the snapshot of a search without a placement. Its error is the error of FindPlacement. It
+	// must not acquire another connection.
+	Refuse func(ctx context.Context, in *postgres.Snapshot, found *PlacementSearch) error
+}
+
+// PlacementSearch is what FindPlacement found: a placement for one question, or none for any.
+type PlacementSearch struct {
+	// Question is the index of the question that has the placement; that of the last one if there is none.
+	Question int
+	// Members are the candidates of the members. They fit together. Empty if there is no placement.
+	Members []ClaimCandidate
+	// Fit is how many members can be placed by the question that places most. IsExact reports that no placement of all existed at
+	// the moment of the snapshot; without it, the search has found none. Both are for searches without a placement.
+	Fit     int
+	IsExact bool
+	// Reason is why the last question has no candidate for a single member; empty if it has any.
+	Reason EmptyReason
+}
+
+// FindPlacement finds candidates for several members that ask the same questions and are claimed together. It asks all
+// questions in one snapshot, in their order, until one has a placement of all members.
+//
+// The order of a question is random unless it has one. Without a relation, the members fill one tree after the other, but
+// those of an order by most free capacity take one tree in turn. Of the other settings of order and number only the budget
+// has an effect. It limits the search for the first member of each tree; placer has the limits for further ones. The error
+// is a *QuestionError if it is one of a question.
+func (s *Search) FindPlacement(ctx context.Context, questions []Query, options PlacementOptions) (*PlacementSearch, error) {
+	run := func(conn *pgxpool.Conn) (*PlacementSearch, error) {
+		in := postgres.NewSnapshot(conn)
+		defer func() { _ = in.Close() }() // it has changed nothing
+		return s.placeInSnapshot(ctx, in, questions, &options)
+	}
+	if options.MayUseReplica {
+		return postgres.OnReplicaOrPrimary(ctx, s.pool, run)
+	}
+	return postgres.OnPrimary(ctx, s.pool, run)
+}
+
+// placeInSnapshot asks the questions in a snapshot.
+func (s *Search) placeInSnapshot(
+	ctx context.Context, in *postgres.Snapshot, questions []Query, options *PlacementOptions,
+) (*PlacementSearch, error) {
+	if options.Look != nil {
+		if err := options.Look(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	made := &PlacementSearch{Question: len(questions) - 1, IsExact: true}
+	for place := range questions {
+		query := questions[place].forPlacement(options)
+		search := s.newSearch(ctx, &query, nil)
+		search.snapshot, search.isAside = in, true
+		tried := newPlacer(search, options)
+		err := tried.place()
+		if err == nil && len(tried.members) == options.Members {
+			return &PlacementSearch{Question: place, Members: tried.members, Fit: options.Members}, nil
+		}
+		if err == nil && place == made.Question && len(tried.members) == 0 {
+			made.Reason, err = s.emptyReasonIn(in, search)
+		}
+		if err != nil {
+			return nil, atQuestion(place, err)
+		}
+		made.Fit, made.IsExact = max(made.Fit, len(tried.members)), made.IsExact && tried.isExact
+	}
+	if options.Refuse != nil {
+		return made, options.Refuse(ctx, in, made)
+	}
+	return made, nil
+}
+
+// forPlacement returns the query with the order of a placement. Its limit determines the size of pages.
+func (q *Query) forPlacement(options *PlacementOptions) Query {
+	made := *q
+	made.Limit, made.LimitPerTree, made.freed = options.Members, 0, nil
+	if made.Order.By == OrderRandom {
+		made.Order = Order{}
+	}
+	made.Randomize = made.Order.By == OrderDefault
+	made.BreadthFirst = options.Relation == RelationApart // a page has a tree for each member
+	return made
+}

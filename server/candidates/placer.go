@@ -1,0 +1,265 @@
+package candidates
+
+import (
+	"github.com/berthd/berth/server/candidates/combine"
+)
+
+// placer finds a placement of several members for one query. It searches one tree after the other, never goes back on its
+// choices in earlier trees, and deducts what chosen members use of providers that several trees can use.
+type placer struct {
+	search   *candidateSearch
+	builder  treeBuilder
+	relation Relation
+	// wanted is the number of members; members are those that are placed. For RelationTogether these are the most of one tree.
+	wanted  int
+	members []ClaimCandidate
+	// isExact is true as long as no other choice in earlier trees can place more members.
+	isExact bool
+	// taken is what the members use.
+	taken usage
+	// classes are those of the query, and needs what one member uses of each.
+	classes []int32
+	needs   []int64
+	copies  copiesCache
+	walk    *treeWalk
+	// spent is the work for further members of trees, in intervals of package combine; most is its limit.
+	spent, most int64
+}
+
+// The limits of the work for further members in a tree, and in all trees, in intervals of package combine. A tree that
+// reaches one of them has fewer members than it could have, and the placement is not exact.
+const (
+	maxTrialIntervals     = 64
+	maxPlacementIntervals = 2048
+)
+
+// usage is amounts by provider and class.
+type usage map[usedClass]int64
+
+type usedClass struct {
+	provider int64
+	class    int32
+}
+
+// add adds what candidates use, times a sign.
+func (u usage) add(of []ClaimCandidate, sign int64) {
+	for i := range of {
+		for _, use := range of[i].Uses {
+			key := usedClass{use.ProviderID, use.ClassID}
+			if u[key] += sign * use.Amount; u[key] == 0 {
+				delete(u, key)
+			}
+		}
+	}
+}
+
+func newPlacer(search *candidateSearch, options *PlacementOptions) *placer {
+	made := &placer{
+		search: search, builder: treeBuilder{search: search}, relation: options.Relation, wanted: options.Members, isExact: true,
+		taken: usage{}, copies: copiesCache{}, most: maxPlacementIntervals,
+	}
+	if budget := search.query.Budget; budget > 0 {
+		made.most = min(made.most, budget/combine.StopInterval)
+	}
+	return made
+}
+
+// place places as many members as it can.
+func (p *placer) place() error {
+	s := p.search
+	fits, err := s.begin()
+	if !fits || err != nil {
+		return err
+	}
+	p.countNeeds()
+	if p.relation == RelationNone && s.query.Order.By == OrderSpread {
+		return p.placeInTurn()
+	}
+	return p.eachTree(func(tree *candidateTree) (isDone bool, err error) {
+		switch p.relation {
+		case RelationApart:
+			err = p.fill(tree, 1)
+		case RelationTogether:
+			err = p.takeLarger(tree)
+		default:
+			err = p.fill(tree, p.wanted-len(p.members))
+		}
+		return len(p.members) == p.wanted, err
+	})
+}
+
+// eachTree visits the trees of the lead in which each slot has a provider. A tree is valid during its visit.
+func (p *placer) eachTree(visit func(*candidateTree) (isDone bool, err error)) error {
+	s := p.search
+	defer s.closeSent()
+	for {
+		found, err := s.next(p.wanted - len(p.members))
+		if found == nil || err != nil {
+			return err
+		}
+		for i := range found.leads {
+			s.unused = len(found.leads) - i - 1
+			p.builder.forget()
+			tree := p.builder.build(found, found.leads[i].root)
+			if tree == nil {
+				continue
+			}
+			isDone, err := visit(tree)
+			if isDone || err != nil {
+				found.release()
+				return err
+			}
+		}
+		found.release()
+	}
+}
+
+// fill places as many members in a tree as fit, up to a limit.
+func (p *placer) fill(tree *candidateTree, limit int) error {
+	found, err := p.largest(tree, 1, limit)
+	if err != nil {
+		return err
+	}
+	if len(found) < limit {
+		if err := p.checkExact(tree, len(found)+1); err != nil {
+			return err
+		}
+	}
+	p.keep(found)
+	return nil
+}
+
+// keep adds members.
+func (p *placer) keep(found []ClaimCandidate) {
+	p.members = append(p.members, found...)
+	p.taken.add(found, 1)
+	p.search.tally.Candidates += len(found)
+}
+
+// takeLarger takes the members of a tree if they are more than those of all trees before.
+func (p *placer) takeLarger(tree *candidateTree) error {
+	found, err := p.largest(tree, len(p.members)+1, p.wanted)
+	if len(found) > len(p.members) {
+		p.members = found
+		p.search.tally.Candidates += len(found)
+	}
+	return err
+}
+
+// placeInTurn gives each tree one member in turn. If all trees have one and members are left, it reads these trees again,
+// which are fewer than members.
+func (p *placer) placeInTurn() error {
+	var turns []*turn
+	err := p.eachTree(func(tree *candidateTree) (isDone bool, err error) {
+		placed := len(p.members)
+		if err := p.fill(tree, 1); err != nil {
+			return false, err
+		}
+		if len(p.members) > placed {
+			turns = append(turns, &turn{root: tree.Anchor, members: p.members[placed:]})
+		}
+		return len(p.members) == p.wanted, nil
+	})
+	if err != nil || len(p.members) == p.wanted || len(turns) == 0 {
+		return err
+	}
+	pages, err := p.readAgain(turns)
+	for _, one := range pages {
+		defer one.release()
+	}
+	if err != nil {
+		return err
+	}
+	return p.takeTurns(turns)
+}
+
+// turn is a tree with members, and whether it can have no more.
+type turn struct {
+	root    int64
+	tree    *candidateTree
+	members []ClaimCandidate
+	isFull  bool
+}
+
+// readAgain reads trees, and keeps their pages.
+func (p *placer) readAgain(turns []*turn) (pages []*page, err error) {
+	s, known := p.search, map[int64]*turn{}
+	s.leads, s.chosen, s.pair = leads{named: true, probed: true, paired: true}, nil, nil
+	for _, one := range turns {
+		s.leads.given = append(s.leads.given, one.root)
+		known[one.root] = one
+	}
+	for {
+		found, err := s.next(len(turns))
+		if found == nil || err != nil {
+			return pages, err
+		}
+		pages = append(pages, found)
+		builder := &treeBuilder{search: s} // the trees keep its memory
+		for i := range found.leads {
+			if tree := builder.build(found, found.leads[i].root); tree != nil {
+				kept := *tree
+				known[kept.Anchor].tree = &kept
+			}
+		}
+	}
+}
+
+// takeTurns gives each tree one more member in turn, until all members are placed or all trees are full.
+func (p *placer) takeTurns(turns []*turn) error {
+	count := len(p.members)
+	for isOver := false; !isOver && count < p.wanted; {
+		isOver = true
+		for _, one := range turns {
+			if one.isFull || count == p.wanted {
+				continue
+			}
+			p.taken.add(one.members, -1)
+			more, err := p.largest(one.tree, len(one.members)+1, len(one.members)+1)
+			if err == nil && more == nil {
+				one.isFull = true
+				err = p.checkExact(one.tree, len(one.members)+1)
+			}
+			if err != nil {
+				return err
+			}
+			if more != nil {
+				one.members, isOver = more, false
+				count++
+			}
+			p.taken.add(one.members, 1)
+		}
+	}
+	p.members = p.members[:0:0]
+	for _, one := range turns {
+		p.members = append(p.members, one.members...)
+	}
+	return nil
+}
+
+// checkExact finds out whether a tree that does not have a number of members would have them without those of other trees.
+func (p *placer) checkExact(tree *candidateTree, count int) error {
+	if !p.isExact || !p.isTaken(tree) {
+		return nil
+	}
+	taken := p.taken
+	p.taken = usage{}
+	found, err := p.largest(tree, count, count)
+	p.taken = taken
+	if found != nil {
+		p.isExact = false
+	}
+	return err
+}
+
+// isTaken reports whether members use any provider that a tree can use.
+func (p *placer) isTaken(tree *candidateTree) bool {
+	for i := range tree.Providers {
+		for _, class := range p.classes {
+			if p.taken[usedClass{tree.Providers[i].ID, class}] != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

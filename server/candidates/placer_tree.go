@@ -1,0 +1,232 @@
+package candidates
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/berthd/berth/server/candidates/combine"
+)
+
+// countNeeds sums up what one member uses of each class.
+func (p *placer) countNeeds() {
+	for _, want := range p.search.asked.Requirements {
+		for _, use := range want.Uses {
+			at := slices.Index(p.classes, use.Class)
+			if at < 0 {
+				at = len(p.classes)
+				p.classes, p.needs = append(p.classes, use.Class), append(p.needs, 0)
+			}
+			p.needs[at] = sumOf(p.needs[at], use.Amount)
+		}
+	}
+}
+
+// largest returns the candidates of the most members that fit in a tree: at least some, nil if these do not fit, and at most
+// a limit. The number is found by doubling, then halving, because fewer members fit where more do.
+func (p *placer) largest(tree *candidateTree, least, limit int) (found []ClaimCandidate, err error) {
+	limit = p.bound(tree, limit)
+	if least > limit {
+		return nil, nil
+	}
+	fitting, failing, count := 0, limit+1, least
+	for fitting+1 < failing {
+		made, err := p.try(tree, count)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case made != nil:
+			found, fitting = made, count
+		case found == nil && count == least:
+			return nil, nil
+		default:
+			failing = count
+		}
+		if failing > limit {
+			count = min(2*fitting, limit)
+		} else {
+			count = (fitting + failing) / 2
+		}
+	}
+	return found, nil
+}
+
+// bound returns how many members a tree can have at most because of its free capacity, up to a limit.
+func (p *placer) bound(tree *candidateTree, limit int) int {
+	for i, class := range p.classes {
+		if p.needs[i] == 0 {
+			continue
+		}
+		free := int64(0)
+		for j := range tree.Providers {
+			free = sumOf(free, max(0, p.freeOf(tree, j, class)))
+		}
+		if most := free / p.needs[i]; most < int64(limit) {
+			limit = int(most)
+		}
+	}
+	return limit
+}
+
+// freeOf returns the free capacity of a class on a provider of a tree, without what the members use.
+func (p *placer) freeOf(tree *candidateTree, provider int, class int32) int64 {
+	row := tree.rows[provider]
+	for at := tree.page.providers[row].inventories.start; at < tree.page.providers[row].inventories.end; at++ {
+		if one := &tree.page.inventories[at]; one.class == class {
+			return one.unused() - p.taken[usedClass{tree.Providers[provider].ID, class}]
+		}
+	}
+	return 0
+}
+
+// unused returns the free capacity for several consumers, which max_unit does not limit.
+func (i *inventory) unused() int64 {
+	if i.capacity >= math.MaxInt64/2 {
+		return math.MaxInt64 / 2
+	}
+	return int64(i.capacity) - i.used
+}
+
+// sumOf returns the sum of amounts that are not negative, the largest integer on overflow.
+func sumOf(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// errNoMore ends the search for one member after the other.
+var errNoMore = errors.New("no further member fits")
+
+// errTrialOver ends the search for further members of a tree that reaches a limit.
+var errTrialOver = errors.New("the search for further members has reached its limit")
+
+// try returns the candidates of a number of members in a tree; nil if they do not fit, or if the search reaches a limit.
+// The search for one member is limited like that of any candidate.
+func (p *placer) try(tree *candidateTree, count int) ([]ClaimCandidate, error) {
+	if count == 1 {
+		return p.oneByOne(tree, 1)
+	}
+	found, err := p.limited(func() ([]ClaimCandidate, error) { return p.together(tree, count) })
+	if found != nil || err == nil && len(p.search.splits) == 0 {
+		return found, err
+	}
+	if err != nil && !errors.Is(err, errTrialOver) {
+		return nil, err
+	}
+	found, err = p.limited(func() ([]ClaimCandidate, error) { return p.oneByOne(tree, count) })
+	if found == nil && (err == nil || errors.Is(err, errTrialOver)) {
+		p.isExact, err = false, nil
+	}
+	return found, err
+}
+
+// limited limits a search for further members.
+func (p *placer) limited(find func() ([]ClaimCandidate, error)) ([]ClaimCandidate, error) {
+	left := min(maxTrialIntervals, p.most-p.spent)
+	if left <= 0 {
+		return nil, errTrialOver
+	}
+	p.search.charge = func() error {
+		p.spent++
+		if left--; left < 0 {
+			return errTrialOver
+		}
+		return nil
+	}
+	defer func() { p.search.charge = nil }()
+	return find()
+}
+
+// together returns the candidates of several members, which package combine finds as those of one request; nil if there are
+// none.
+func (p *placer) together(tree *candidateTree, count int) ([]ClaimCandidate, error) {
+	if count*len(p.search.wants) > maxCopiedRequirements {
+		return nil, errTrialOver
+	}
+	kind := p.kindFor(tree, count)
+	search := p.copies.of(p.search, kind)
+	search.Reset(p.copyTree(tree, kind))
+	if !search.Next() {
+		return nil, search.Err()
+	}
+	made := make([]ClaimCandidate, count)
+	chosen, wants := search.Chosen(), len(p.search.wants)
+	for i := range made {
+		made[i] = p.candidate(tree, chosen[i*wants:(i+1)*wants], nil)
+	}
+	return made, nil
+}
+
+// oneByOne returns the candidates of several members, of which each is the first one that fits beside those before; nil if
+// one does not fit.
+func (p *placer) oneByOne(tree *candidateTree, count int) (made []ClaimCandidate, err error) {
+	if p.walk == nil {
+		p.walk = p.search.newWalk()
+	}
+	for len(made) < count && err == nil {
+		p.walk.reset(p.reduced(tree))
+		if !p.walk.next() {
+			err = cmp.Or(p.walk.err, errNoMore)
+			continue
+		}
+		one := p.candidate(tree, p.walk.chosen, p.walk.parts)
+		made = append(made, one)
+		p.taken.add([]ClaimCandidate{one}, 1)
+	}
+	p.taken.add(made, -1)
+	switch {
+	case errors.Is(err, errNoMore):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return made, nil
+}
+
+// candidate returns the candidate of a choice in a tree.
+func (p *placer) candidate(tree *candidateTree, chosen []int, parts []part) ClaimCandidate {
+	result := Result{search: p.search, anchor: tree.Anchor}
+	picks := make([]int32, len(chosen))
+	for i, place := range chosen {
+		picks[i] = -1
+		if place >= 0 {
+			picks[i] = tree.rows[place]
+		}
+	}
+	return result.claimCandidate(tree.page, picks, parts)
+}
+
+// reduced returns a tree without what the members use.
+func (p *placer) reduced(tree *candidateTree) *candidateTree {
+	if !p.isTaken(tree) {
+		return tree
+	}
+	made := *tree
+	made.Options = make([][]combine.Option, len(tree.Options))
+	for i, options := range tree.Options {
+		classes := p.search.slots[i].classes
+		for _, one := range options {
+			one.Free = slices.Clone(one.Free)
+			for j, class := range classes {
+				one.Free[j] = min(one.Free[j], p.freeOf(tree, one.Provider, class))
+			}
+			made.Options[i] = append(made.Options[i], one)
+		}
+	}
+	made.shares = slices.Clone(tree.shares)
+	for i := range made.shares {
+		of := &made.shares[i]
+		of.inventories = slices.Clone(of.inventories)
+		for j, one := range of.inventories {
+			if one != nil {
+				left := *one
+				left.free = min(left.free, p.freeOf(tree, of.provider, one.class))
+				of.inventories[j] = &left
+			}
+		}
+	}
+	return &made
+}
