@@ -271,13 +271,17 @@ func (c *claimCall) failure(err error) error {
 	var failed *client.Error
 	switch {
 	case errors.Is(err, client.ErrNothingFits) && errors.As(err, &failed):
-		if len(c.consumers) == 1 && failed.Explanation != nil {
-			printNothingFits(c.f, failed.Explanation)
+		if len(c.queries) > 0 && len(c.consumers) == 1 {
+			fmt.Fprintln(c.f.Stderr, terminal.Safe(failed.Detail))
 			return &frame.CodedError{Code: frame.ExitFailed}
 		}
 		return errors.New(refusalText(failed))
 	case errors.Is(err, client.ErrConsumerGeneration) && c.flags.existing() == client.ExistingRefuse:
-		return fmt.Errorf("a consumer has allocations already; add --replace or --hand-over: %w", err)
+		which := "a consumer"
+		if len(c.consumers) == 1 {
+			which = "consumer " + c.consumers[0].String()
+		}
+		return fmt.Errorf("%s has allocations already; add --replace or --hand-over: %w", which, err)
 	}
 	return withSimilarNames(err)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -77,7 +76,10 @@ func (a *applyFlags) run(ctx context.Context, f *frame.Frame, service *client.Cl
 	if err := requireExtensions(ctx, service, needed); err != nil {
 		return err
 	}
-	names := &fileNames{service: service, known: map[string]uuid.UUID{}}
+	if _, err := os.Lstat(a.inverse); a.inverse != "" && err == nil {
+		return inverseExists(a.inverse)
+	}
+	names := newFileNames(service)
 	root, wanted, err := file.resolve(ctx, f, names, a.deleted)
 	if err != nil {
 		return err
@@ -91,7 +93,7 @@ func (a *applyFlags) run(ctx context.Context, f *frame.Frame, service *client.Cl
 	return write{f, service, *a.dryRun, *a.format}.run(ctx, func(ctx context.Context) (err error) {
 		done, err = service.TreeReplace(ctx, root, *wanted)
 		return err
-	}, func() error { return a.print(ctx, f, service, wanted, &done) })
+	}, func() error { return a.print(ctx, f, names, wanted, &done) })
 }
 
 // saveInverse previews the tree and saves the tree that reverses it. Without changes it saves none.
@@ -116,24 +118,29 @@ func (a *applyFlags) saveInverse(ctx context.Context, f *frame.Frame, service *c
 func saveNew(path string, document json.RawMessage) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return frame.WrongFlag("inverse", path, "exists", "name a new file")
+		return inverseExists(path)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := terminal.WriteJSON(io.Writer(file), document); err != nil {
+	if err := terminal.WriteJSON(file, document); err != nil {
 		return err
 	}
 	return file.Sync()
 }
 
+func inverseExists(path string) error {
+	return frame.WrongFlag("inverse", path, "exists", "name a new file")
+}
+
 // print prints what changed.
-func (a *applyFlags) print(ctx context.Context, f *frame.Frame, service *client.Client, wanted *client.WantedTree, done *client.ReplacedTree) error {
+func (a *applyFlags) print(ctx context.Context, f *frame.Frame, file *fileNames, wanted *client.WantedTree, done *client.ReplacedTree) error {
 	if *a.format == "json" {
 		return frame.PrintAs(f.Stdout, *a.format, done, nil)
 	}
-	names := newProviderNames(service)
+	names := newProviderNames(file.service)
+	names.known = file.names // those of deleted providers
 	for _, provider := range wanted.Providers {
 		names.known[provider.UUID] = provider.Name
 	}

@@ -16,8 +16,13 @@ import (
 // fileNames finds the providers that a treeFile names: first among those of the file, then on the server.
 type fileNames struct {
 	service *client.Client
-	// known are the UUIDs of the names that were looked up.
+	// known are the UUIDs of the names that were looked up, and names the other way around.
 	known map[string]uuid.UUID
+	names map[uuid.UUID]string
+}
+
+func newFileNames(service *client.Client) *fileNames {
+	return &fileNames{service: service, known: map[string]uuid.UUID{}, names: map[uuid.UUID]string{}}
 }
 
 // resolve returns the root of the tree and the request. deleted are further providers to delete.
@@ -192,7 +197,7 @@ func (t *treeFile) addDeleted(ctx context.Context, f *frame.Frame, names *fileNa
 			fmt.Fprintf(f.Stderr, "berth: the provider %q to delete does not exist\n", reference)
 			continue
 		}
-		root = found.RootProviderUUID
+		root, names.names[found.UUID] = found.RootProviderUUID, found.Name
 		wanted.Deleted[found.UUID] = valueOr(all[reference].Generation, found.Generation)
 	}
 	return root, nil

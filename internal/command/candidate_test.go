@@ -47,7 +47,7 @@ func TestCLI_CandidateListManyProviders_ShowsAllNames(t *testing.T) {
 }
 
 // placementProxy returns the address of a proxy to a service that ignores its extensions, as OpenStack Placement does.
-// It calls act before it returns candidates.
+// It calls act before it returns candidates without explanations.
 func placementProxy(t *testing.T, service string, act func()) string {
 	t.Helper()
 	target, err := url.Parse(service)
@@ -63,7 +63,7 @@ func placementProxy(t *testing.T, service string, act func()) string {
 			}
 		},
 		ModifyResponse: func(response *http.Response) error {
-			if strings.HasSuffix(response.Request.URL.Path, "/allocation_candidates") {
+			if strings.HasSuffix(response.Request.URL.Path, "/allocation_candidates") && !response.Request.URL.Query().Has("explain") {
 				act()
 			}
 			return nil
