@@ -100,7 +100,7 @@ func versionFor(records Allocations) (version api.Microversion, anyType string, 
 	case hasNone != uuid.Nil && isNew != uuid.Nil:
 		return "", "", fmt.Errorf("consumer %s has no type and consumer %s is new with the type %s: "+
 			"they cannot be written in one request", hasNone, isNew, records[isNew].Type)
-	case hasNone != uuid.Nil || anyType == "":
+	case hasNone != uuid.Nil || anyType == "" && len(records) > 0:
 		return untyped, "", nil
 	}
 	return newest, anyType, nil

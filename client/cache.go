@@ -20,6 +20,8 @@ type cache struct {
 	// sharing are the sharing providers that are cached only because they serve a cached tree, with their parents on
 	// the server. The cache has them as roots.
 	sharing map[uuid.UUID]uuid.UUID
+	// listed is when the members of a tree were listed, by root.
+	listed map[uuid.UUID]time.Time
 	// consumers are the records that GetAllocationsForProviderTree read last.
 	consumers Allocations
 }
@@ -38,6 +40,7 @@ func (c *cache) clear() {
 	c.trees = NewProviderTree()
 	c.loaded = map[uuid.UUID]time.Time{}
 	c.sharing = map[uuid.UUID]uuid.UUID{}
+	c.listed = map[uuid.UUID]time.Time{}
 	c.consumers = Allocations{}
 }
 
@@ -91,6 +94,11 @@ func (c *cache) prune() {
 	for id := range c.sharing {
 		if _, known := c.node(id); !known {
 			delete(c.sharing, id)
+		}
+	}
+	for id := range c.listed {
+		if _, known := c.node(id); !known {
+			delete(c.listed, id)
 		}
 	}
 }

@@ -48,75 +48,92 @@ func wantWrites(t testing.TB, through *faultyTransport, want int) {
 	}
 }
 
+// throughBothTransports runs a test with a service without berth 1.3 and with Berth.
+func throughBothTransports(t *testing.T, test func(*testing.T, *faultyTransport)) {
+	t.Helper()
+	for name, extended := range services {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, &faultyTransport{Extended: extended})
+		})
+	}
+}
+
 func TestClient_Claim_SucceedsOrReportsNoCapacity(t *testing.T) {
 	t.Parallel()
-	ctx, client := t.Context(), newHost(t)
-	if got := must(client.Claim(ctx, id(10), aClaim(6)))(t); !got {
-		t.Error("a claim that fits fails")
-	}
-	wantConsumer(t, client, id(10), instance(1, 6))
-	if got := must(client.Claim(ctx, id(11), aClaim(6)))(t); got {
-		t.Error("a claim that does not fit succeeds")
-	}
-	wantConsumer(t, client, id(11), gone)
-	if _, err := client.Claim(ctx, id(11), ClaimRequest{}); err == nil || !strings.Contains(err.Error(), "has no resources") {
-		t.Errorf("claim without resources: error = %v", err)
-	}
-	untyped := aClaim(1)
-	untyped.Type = ""
-	if _, err := client.Claim(ctx, id(11), untyped); err == nil || !strings.Contains(err.Error(), "must be given a type") {
-		t.Errorf("a claim without a type: %v", err)
-	}
+	throughBothTransports(t, func(t *testing.T, wire *faultyTransport) {
+		ctx, client := t.Context(), newHost(t, WithTransport(wire))
+		if got := must(client.Claim(ctx, id(10), aClaim(6)))(t); !got {
+			t.Error("a claim that fits fails")
+		}
+		wantConsumer(t, client, id(10), instance(1, 6))
+		if got := must(client.Claim(ctx, id(11), aClaim(6)))(t); got {
+			t.Error("a claim that does not fit succeeds")
+		}
+		wantConsumer(t, client, id(11), gone)
+		if _, err := client.Claim(ctx, id(11), ClaimRequest{}); err == nil || !strings.Contains(err.Error(), "has no resources") {
+			t.Errorf("claim without resources: error = %v", err)
+		}
+		untyped := aClaim(1)
+		untyped.Type = ""
+		if _, err := client.Claim(ctx, id(11), untyped); err == nil || !strings.Contains(err.Error(), "must be given a type") {
+			t.Errorf("a claim without a type: %v", err)
+		}
+	})
 }
 
 func TestClient_ConcurrentClaims_SucceedUpToCapacity(t *testing.T) {
 	t.Parallel()
-	client := newHost(t)
-	var succeeded, failed atomic.Int64
-	var all sync.WaitGroup
-	for number := range 12 {
-		all.Go(func() {
-			switch done, err := client.Claim(t.Context(), id(10+number), aClaim(2)); {
-			case err != nil:
-				t.Error(err)
-			case done:
-				succeeded.Add(1)
-			default:
-				failed.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if succeeded.Load() != 4 || failed.Load() != 8 {
-		t.Errorf("%d claims succeeded and %d did not fit, want 4 and 8", succeeded.Load(), failed.Load())
-	}
+	throughBothTransports(t, func(t *testing.T, wire *faultyTransport) {
+		client := newHost(t, WithTransport(wire))
+		var succeeded, failed atomic.Int64
+		var all sync.WaitGroup
+		for number := range 12 {
+			all.Go(func() {
+				switch done, err := client.Claim(t.Context(), id(10+number), aClaim(2)); {
+				case err != nil:
+					t.Error(err)
+				case done:
+					succeeded.Add(1)
+				default:
+					failed.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if succeeded.Load() != 4 || failed.Load() != 8 {
+			t.Errorf("%d claims succeeded and %d did not fit, want 4 and 8", succeeded.Load(), failed.Load())
+		}
+	})
 }
 
 func TestClient_ClaimByExistingConsumer_AddsWithoutDoublingShared(t *testing.T) {
 	t.Parallel()
-	ctx, client := t.Context(), newHost(t)
-	for number, class := range map[int]string{2: "VCPU", 3: "DISK_GB"} {
-		must(client.ProviderCreate(ctx, class, id(number), uuid.Nil))(t)
-		if _, _, err := client.InventoryReplace(ctx, id(number), 0, Inventories{class: {Total: 100}}); err != nil {
-			t.Fatal(err)
+	throughBothTransports(t, func(t *testing.T, wire *faultyTransport) {
+		ctx, client := t.Context(), newHost(t, WithTransport(wire))
+		for number, class := range map[int]string{2: "VCPU", 3: "DISK_GB"} {
+			must(client.ProviderCreate(ctx, class, id(number), uuid.Nil))(t)
+			if _, _, err := client.InventoryReplace(ctx, id(number), 0, Inventories{class: {Total: 100}}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	here := aClaim(2)
-	here.Allocations[id(3)] = Resources{"DISK_GB": 10}
-	there := ClaimRequest{Allocations: map[uuid.UUID]Resources{id(2): {"VCPU": 4}, id(3): {"DISK_GB": 20}}}
-	if !must(client.Claim(ctx, id(10), here))(t) || !must(client.Claim(ctx, id(10), there))(t) {
-		t.Fatal("a claim does not fit")
-	}
-	want := instance(2, 2)
-	want.Allocations[id(2)], want.Allocations[id(3)] = Resources{"VCPU": 4}, Resources{"DISK_GB": 10}
-	wantConsumer(t, client, id(10), want)
-	// Put replaces.
-	if !must(client.ClaimReplacing(ctx, id(10), there))(t) {
-		t.Fatal("a claim does not fit")
-	}
-	want = instance(3, 0)
-	want.Allocations = there.Allocations
-	wantConsumer(t, client, id(10), want)
+		here := aClaim(2)
+		here.Allocations[id(3)] = Resources{"DISK_GB": 10}
+		there := ClaimRequest{Allocations: map[uuid.UUID]Resources{id(2): {"VCPU": 4}, id(3): {"DISK_GB": 20}}}
+		if !must(client.Claim(ctx, id(10), here))(t) || !must(client.Claim(ctx, id(10), there))(t) {
+			t.Fatal("a claim does not fit")
+		}
+		want := instance(2, 2)
+		want.Allocations[id(2)], want.Allocations[id(3)] = Resources{"VCPU": 4}, Resources{"DISK_GB": 10}
+		wantConsumer(t, client, id(10), want)
+		// Put replaces.
+		if !must(client.ClaimReplacing(ctx, id(10), there))(t) {
+			t.Fatal("a claim does not fit")
+		}
+		want = instance(3, 0)
+		want.Allocations = there.Allocations
+		wantConsumer(t, client, id(10), want)
+	})
 }
 
 func TestClient_ClaimProviderConflict_Retried(t *testing.T) {

@@ -33,6 +33,8 @@ type Client struct {
 	retries Retries
 	// refresh is the age at which cached data of a provider is read again; 0: it is read once.
 	refresh time.Duration
+	// members is the age at which the members of a cached tree are listed again.
+	members time.Duration
 
 	// Clock, sleep and random numbers, which tests replace. random returns a value of at least 0 and below 1.
 	now    func() time.Time
@@ -61,7 +63,7 @@ func New(address string, given ...Option) (*Client, error) {
 		option(&chosen)
 	}
 	client := &Client{
-		log: chosen.log, retries: chosen.retries.withDefaults(), refresh: chosen.refresh,
+		log: chosen.log, retries: chosen.retries.withDefaults(), refresh: chosen.refresh, members: chosen.members,
 		now: time.Now, sleep: sleep, random: rand.Float64,
 	}
 	outer, inner := chosen.clients()

@@ -33,6 +33,9 @@ import (
 // On success it sets the generations in the tree to those of the server, so that the tree can be edited and passed
 // again. Calls for provider trees of one client wait for each other.
 func (c *Client) UpdateFromProviderTree(ctx context.Context, tree *ProviderTree, allocations Allocations) error {
+	if dryRuns(ctx) != nil {
+		return errors.New("update the provider tree: it has no dry run; use TreeReplace")
+	}
 	c.cache.busy.Lock()
 	defer c.cache.busy.Unlock()
 	c.cache.open()
@@ -70,6 +73,9 @@ func (f *flush) run() error {
 		return err
 	}
 	f.findRemoved()
+	if done, err := f.replaceTrees(); done || err != nil {
+		return err
+	}
 	steps := []func() error{f.shape, f.reshape, f.remove, f.writeAll}
 	for _, step := range steps {
 		if err := step(); err != nil {

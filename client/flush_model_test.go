@@ -98,50 +98,52 @@ func (s *randomEditor) edit(t *rapid.T) error {
 // again. A client that never saw the drawing reads it from there.
 func TestClient_RandomTreeEdits_ReachServer(t *testing.T) {
 	t.Parallel()
-	c, ctx := emptyCloud(t), t.Context()
-	drawings := 0
-	rapid.Check(t, func(t *rapid.T) {
-		drawings++
-		s := &randomEditor{drawing: drawings}
-		host := uuid.New()
-		load := func(from *Client) *ProviderTree {
-			tree, err := from.GetProviderTreeAndEnsureRoot(ctx, host, s.root(), uuid.Nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return tree
-		}
-		c.client.ClearCache()
-		s.tree = load(c.client)
-		for range rapid.IntRange(1, 4).Draw(t, "passes") {
-			for range rapid.IntRange(0, 8).Draw(t, "edits") {
-				if err := s.edit(t); err != nil {
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c, ctx := cloudOf(), t.Context()
+		drawings := 0
+		rapid.Check(t, func(t *rapid.T) {
+			drawings++
+			s := &randomEditor{drawing: drawings}
+			host := uuid.New()
+			load := func(from *Client) *ProviderTree {
+				tree, err := from.GetProviderTreeAndEnsureRoot(ctx, host, s.root(), uuid.Nil)
+				if err != nil {
 					t.Fatal(err)
 				}
+				return tree
 			}
-			var allocations Allocations
-			if rapid.Bool().Draw(t, "as a reshape") {
-				allocations = Allocations{}
-			}
-			if err := c.client.UpdateFromProviderTree(ctx, s.tree, allocations); err != nil {
-				t.Fatal(err)
-			}
-			c.operator.ClearCache()
-			for _, tree := range []*ProviderTree{load(c.client), load(c.operator)} {
-				if difference := compareTrees(s.tree, tree); difference != nil {
-					t.Fatal(difference)
+			c.client.ClearCache()
+			s.tree = load(c.client)
+			for range rapid.IntRange(1, 4).Draw(t, "passes") {
+				for range rapid.IntRange(0, 8).Draw(t, "edits") {
+					if err := s.edit(t); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var allocations Allocations
+				if rapid.Bool().Draw(t, "as a reshape") {
+					allocations = Allocations{}
+				}
+				if err := c.client.UpdateFromProviderTree(ctx, s.tree, allocations); err != nil {
+					t.Fatal(err)
+				}
+				c.operator.ClearCache()
+				for _, tree := range []*ProviderTree{load(c.client), load(c.operator)} {
+					if difference := compareTrees(s.tree, tree); difference != nil {
+						t.Fatal(difference)
+					}
+				}
+				c.requests()
+				if err := c.client.UpdateFromProviderTree(ctx, s.tree, allocations); err != nil {
+					t.Fatal(err)
+				}
+				if sent := c.requests(); len(sent) > 0 {
+					t.Fatalf("the same tree again sends %q", sent)
 				}
 			}
-			c.requests()
-			if err := c.client.UpdateFromProviderTree(ctx, s.tree, allocations); err != nil {
-				t.Fatal(err)
-			}
-			if sent := c.requests(); len(sent) > 0 {
-				t.Fatalf("the same tree again sends %q", sent)
-			}
-		}
+		})
+		dbtest.Audit(t, c.db)
 	})
-	dbtest.Audit(t, c.db)
 }
 
 // compareTrees says in what the tree that is there differs from the one drawn.

@@ -45,6 +45,25 @@ func newCloud(t testing.TB, options ...Option) *cloud {
 	return c
 }
 
+// services are what a client sees: a service without berth 1.3, such as OpenStack Placement,
+// to which it writes step by step; and Berth, to which it writes a tree in one request.
+var services = map[string]bool{"OpenStack Placement": false, "Berth": true}
+
+// onBothServices runs a test of a result that is the same on both.
+func onBothServices(t *testing.T, test func(t *testing.T, cloudOf func(...Option) *cloud)) {
+	t.Helper()
+	for name, extended := range services {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, func(options ...Option) *cloud {
+				c := emptyCloud(t, options...)
+				c.wire.Extended = extended
+				return c
+			})
+		})
+	}
+}
+
 // emptyCloud is a server without anything.
 func emptyCloud(t testing.TB, options ...Option) *cloud {
 	t.Helper()
@@ -56,7 +75,7 @@ func emptyCloud(t testing.TB, options ...Option) *cloud {
 }
 
 // build is what was there before the agent came.
-func (c *cloud) build(t testing.TB) {
+func (c *cloud) build(t testing.TB) *cloud {
 	t.Helper()
 	ctx := t.Context()
 	for _, made := range []struct {
@@ -76,6 +95,7 @@ func (c *cloud) build(t testing.TB) {
 	c.mark(t, storage, sharingTrait)
 	c.claim(t, instanceA, map[uuid.UUID]Resources{cn: {"VGPU": 1}, numa1: {"VCPU": 2, "MEMORY_MB": 512}, storage: {"DISK_GB": 10}})
 	c.claim(t, instanceB, map[uuid.UUID]Resources{cn: {"VGPU": 1}, numa2: {"VCPU": 2, "MEMORY_MB": 512}, storage: {"DISK_GB": 10}})
+	return c
 }
 
 // have, join, mark and claim are the operator's writes, with the generation that

@@ -11,19 +11,21 @@ import (
 
 func TestClient_UnchangedTree_SendsNothing(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	tree := c.load(t)
-	if _, err := tree.UpdateInventory("numa1", Inventories{"VCPU": {Total: 8}, "MEMORY_MB": {Total: 4096}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	allocations := must(c.client.GetAllocationsForProviderTree(t.Context(), "cn"))(t)
-	c.requests()
-	c.update(t, tree, nil)
-	wantRequests(t, c, "an unchanged tree")
-	c.update(t, tree, allocations)
-	wantRequests(t, c, "an unchanged tree with unchanged allocations")
-	c.update(t, tree, Allocations{})
-	wantRequests(t, c, "an unchanged tree with no allocations")
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		tree := c.load(t)
+		if _, err := tree.UpdateInventory("numa1", Inventories{"VCPU": {Total: 8}, "MEMORY_MB": {Total: 4096}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		allocations := must(c.client.GetAllocationsForProviderTree(t.Context(), "cn"))(t)
+		c.requests()
+		c.update(t, tree, nil)
+		wantRequests(t, c, "an unchanged tree")
+		c.update(t, tree, allocations)
+		wantRequests(t, c, "an unchanged tree with unchanged allocations")
+		c.update(t, tree, Allocations{})
+		wantRequests(t, c, "an unchanged tree with no allocations")
+	})
 }
 
 func TestClient_OneChange_SendsOneRequest(t *testing.T) {
@@ -97,46 +99,50 @@ func TestClient_ReshapeWithNewProviders_TraitsWrittenFirst(t *testing.T) {
 
 func TestClient_InventoryInUse_ReportedAndRestWritten(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	tree := c.load(t)
-	if _, err := tree.UpdateInventory("numa1", Inventories{"MEMORY_MB": {Total: 4096}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(tree.AddTraits("numa2", "HW_NUMA_ROOT"), tree.AddTraits("cn", "HW_NUMA_ROOT")); err != nil {
-		t.Fatal(err)
-	}
-	err := c.client.UpdateFromProviderTree(t.Context(), tree, nil)
-	if !errors.Is(err, ErrInventoryInUse) || errors.Is(err, ErrSyncFailed) || !strings.Contains(err.Error(), "numa1") {
-		t.Errorf("%v, want ErrInventoryInUse of numa1", err)
-	}
-	c.requests()
-	tree = c.load(t)
-	wantRequests(t, c, "a load after that")
-	for _, name := range []string{"numa2", "cn"} {
-		if has, err := tree.HasTraits(name, "HW_NUMA_ROOT"); err != nil || !has {
-			t.Errorf("%s has its trait: %t, %v", name, has, err)
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		tree := c.load(t)
+		if _, err := tree.UpdateInventory("numa1", Inventories{"MEMORY_MB": {Total: 4096}}, nil); err != nil {
+			t.Fatal(err)
 		}
-	}
+		if err := errors.Join(tree.AddTraits("numa2", "HW_NUMA_ROOT"), tree.AddTraits("cn", "HW_NUMA_ROOT")); err != nil {
+			t.Fatal(err)
+		}
+		err := c.client.UpdateFromProviderTree(t.Context(), tree, nil)
+		if !errors.Is(err, ErrInventoryInUse) || errors.Is(err, ErrSyncFailed) || !strings.Contains(err.Error(), "numa1") {
+			t.Errorf("%v, want ErrInventoryInUse of numa1", err)
+		}
+		c.requests()
+		tree = c.load(t)
+		wantRequests(t, c, "a load after that")
+		for _, name := range []string{"numa2", "cn"} {
+			if has, err := tree.HasTraits(name, "HW_NUMA_ROOT"); err != nil || !has {
+				t.Errorf("%s has its trait: %t, %v", name, has, err)
+			}
+		}
+	})
 }
 
 func TestClient_FlushWithOneRejectedWrite_WritesTheRest(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	tree := c.load(t)
-	if err := errors.Join(tree.AddTraits("numa1", "HW_NOT_A_TRAIT"), tree.AddTraits("cn", "HW_NUMA_ROOT")); err != nil {
-		t.Fatal(err)
-	}
-	err := c.client.UpdateFromProviderTree(t.Context(), tree, nil)
-	var refused *Error
-	if !errors.Is(err, ErrSyncFailed) || !errors.As(err, &refused) || refused.Status != 400 || !strings.Contains(err.Error(), "numa1") {
-		t.Errorf("%v, want ErrSyncFailed of numa1 with the 400", err)
-	}
-	if traits, _, err := c.operator.ProviderTraitList(t.Context(), cn); err != nil || len(traits) != 1 {
-		t.Errorf("the host's traits are %q, %v", traits, err)
-	}
-	c.requests()
-	c.load(t)
-	if len(c.requests()) == 0 {
-		t.Error("the tree is still taken for known")
-	}
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		tree := c.load(t)
+		if err := errors.Join(tree.AddTraits("numa1", "HW_NOT_A_TRAIT"), tree.AddTraits("cn", "HW_NUMA_ROOT")); err != nil {
+			t.Fatal(err)
+		}
+		err := c.client.UpdateFromProviderTree(t.Context(), tree, nil)
+		var refused *Error
+		if !errors.Is(err, ErrSyncFailed) || !errors.As(err, &refused) || refused.Status != 400 || !strings.Contains(err.Error(), "numa1") {
+			t.Errorf("%v, want ErrSyncFailed of numa1 with the 400", err)
+		}
+		if traits, _, err := c.operator.ProviderTraitList(t.Context(), cn); err != nil || len(traits) != 1 {
+			t.Errorf("the host's traits are %q, %v", traits, err)
+		}
+		c.requests()
+		c.load(t)
+		if len(c.requests()) == 0 {
+			t.Error("the tree is still taken for known")
+		}
+	})
 }

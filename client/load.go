@@ -23,8 +23,9 @@ const maxTreeReads = 4
 // sharing providers that have an aggregate in common with one of them. The UUID may be that of any member of a tree.
 //
 // Data younger than WithRefresh comes from the cache. It reads older data, and the list of the members of the tree,
-// from the server. It reads inventories, traits and aggregates of a provider until all three have the same generation.
-// If that fails three times, it keeps the oldest generation, so that the server rejects a write over unread changes.
+// from the server. With berth 1.3, one request confirms that all members are as they were; if they are not, it reads
+// them. It reads inventories, traits and aggregates of a provider until all three have the same generation. If that fails
+// three times, it keeps the oldest generation, so that the server rejects a write over unread changes.
 //
 // An existing provider keeps its name and parent. Where they differ from those given, the client logs a warning; look
 // up the provider by UUID then. If another provider has the name, the error wraps ErrDuplicateName and names both.
@@ -38,7 +39,10 @@ func (c *Client) GetProviderTreeAndEnsureRoot(ctx context.Context, id uuid.UUID,
 	defer c.cache.busy.Unlock()
 	c.cache.open()
 	for attempt := 1; !c.loadedWhole(id); attempt++ {
-		err := c.load(ctx, id, name, parent)
+		confirmed, err := c.confirmUnlisted(ctx, id)
+		if err == nil && !confirmed {
+			err = c.load(ctx, id, name, parent)
+		}
 		if err == nil {
 			break
 		}
@@ -64,6 +68,7 @@ func (c *Client) loadedWhole(id uuid.UUID) bool {
 
 // load updates the cached tree of a provider, and its sharing providers, from the server.
 func (c *Client) load(ctx context.Context, id uuid.UUID, name string, parent uuid.UUID) error {
+	before, _ := c.cache.trees.UUIDsInTree(id.String())
 	listed, err := c.inTree(ctx, id)
 	if err != nil {
 		return err
@@ -85,11 +90,17 @@ func (c *Client) load(ctx context.Context, id uuid.UUID, name string, parent uui
 	if err != nil {
 		return err
 	}
+	if !slices.ContainsFunc(members, func(member uuid.UUID) bool { return !slices.Contains(before, member) }) {
+		if _, err := c.confirm(ctx, members); err != nil {
+			return err
+		}
+	}
 	for _, member := range members {
 		if err := c.refreshStale(ctx, member); err != nil {
 			return err
 		}
 	}
+	c.cache.listed[members[0]] = c.now()
 	return c.loadSharing(ctx, members)
 }
 

@@ -79,35 +79,39 @@ func TestClient_SharingProviderAggregates_NotFollowed(t *testing.T) {
 
 func TestClient_SharingProviderWithParent_ShownAsRoot(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	if _, err := c.operator.ProviderCreate(t.Context(), "rack", id(10), uuid.Nil); err != nil {
-		t.Fatal(err)
-	}
-	must(c.operator.ProviderUpdate(t.Context(), storage, "ssp", id(10)))(t)
-	tree := c.load(t)
-	wantOutline(t, tree, "cn<", "numa1<cn", "numa2<cn", "ssp<")
-	if err := tree.Rename("ssp", "disk"); err != nil {
-		t.Fatal(err)
-	}
-	c.update(t, tree, nil)
-	present := must(c.operator.ProviderShow(t.Context(), storage))(t)
-	if present.Name != "disk" || parentOf(present) != id(10) {
-		t.Errorf("the renamed provider is %q below %s, want disk below its own parent", present.Name, parentOf(present))
-	}
-	// When its own tree is asked for, it takes its place there.
-	tree = must(c.client.GetProviderTreeAndEnsureRoot(t.Context(), id(10), "rack", uuid.Nil))(t)
-	wantOutline(t, tree, "cn<", "numa1<cn", "numa2<cn", "rack<", "disk<rack")
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		if _, err := c.operator.ProviderCreate(t.Context(), "rack", id(10), uuid.Nil); err != nil {
+			t.Fatal(err)
+		}
+		must(c.operator.ProviderUpdate(t.Context(), storage, "ssp", id(10)))(t)
+		tree := c.load(t)
+		wantOutline(t, tree, "cn<", "numa1<cn", "numa2<cn", "ssp<")
+		if err := tree.Rename("ssp", "disk"); err != nil {
+			t.Fatal(err)
+		}
+		c.update(t, tree, nil)
+		present := must(c.operator.ProviderShow(t.Context(), storage))(t)
+		if present.Name != "disk" || parentOf(present) != id(10) {
+			t.Errorf("the renamed provider is %q below %s, want disk below its own parent", present.Name, parentOf(present))
+		}
+		// When its own tree is asked for, it takes its place there.
+		tree = must(c.client.GetProviderTreeAndEnsureRoot(t.Context(), id(10), "rack", uuid.Nil))(t)
+		wantOutline(t, tree, "cn<", "numa1<cn", "numa2<cn", "rack<", "disk<rack")
+	})
 }
 
 func TestClient_SharingProviderLeavesAggregate_DroppedFromTree(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	now := time.Now()
-	c.client.now = func() time.Time { return now }
-	c.load(t)
-	c.join(t, cn)
-	now = now.Add(301 * time.Second)
-	wantOutline(t, c.load(t), "cn<", "numa1<cn", "numa2<cn")
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		now := time.Now()
+		c.client.now = func() time.Time { return now }
+		c.load(t)
+		c.join(t, cn)
+		now = now.Add(301 * time.Second)
+		wantOutline(t, c.load(t), "cn<", "numa1<cn", "numa2<cn")
+	})
 }
 
 func TestClient_Refresh_RereadsOnlyStaleProviders(t *testing.T) {
@@ -204,21 +208,23 @@ func TestClient_ConstantWrites_KeepOlderGeneration(t *testing.T) {
 
 func TestClient_NewGenerationListed_RereadsData(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	now := time.Now()
-	c.client.now = func() time.Time { return now }
-	tree := c.load(t)
-	now = now.Add(200 * time.Second)
-	if _, err := tree.NewChild("gpu0", "cn", gpu0); err != nil {
-		t.Fatal(err)
-	}
-	c.update(t, tree, nil)
-	c.have(t, gpu0, Inventories{"VGPU": {Total: 3}})
-	now = now.Add(101 * time.Second) // the GPU is fresh, but listed with another generation
-	node := must(c.load(t).Provider("gpu0"))(t)
-	if node.Inventories["VGPU"].Total != 3 {
-		t.Errorf("the GPU has %v at generation %d", node.Inventories, *node.Generation)
-	}
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		now := time.Now()
+		c.client.now = func() time.Time { return now }
+		tree := c.load(t)
+		now = now.Add(200 * time.Second)
+		if _, err := tree.NewChild("gpu0", "cn", gpu0); err != nil {
+			t.Fatal(err)
+		}
+		c.update(t, tree, nil)
+		c.have(t, gpu0, Inventories{"VGPU": {Total: 3}})
+		now = now.Add(101 * time.Second) // the GPU is fresh, but listed with another generation
+		node := must(c.load(t).Provider("gpu0"))(t)
+		if node.Inventories["VGPU"].Total != 3 {
+			t.Errorf("the GPU has %v at generation %d", node.Inventories, *node.Generation)
+		}
+	})
 }
 
 func TestClient_ProviderCreatedConcurrently_UsesExisting(t *testing.T) {
@@ -279,32 +285,36 @@ func TestClient_ServerNameDiffers_UsedAndLogged(t *testing.T) {
 
 func TestClient_ProvidersDeletedAndRenamed_TreeUpdated(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	now := time.Now()
-	c.client.now = func() time.Time { return now }
-	c.load(t)
-	c.claim(t, instanceA, map[uuid.UUID]Resources{})
-	if err := c.operator.ProviderDelete(t.Context(), numa1); err != nil {
-		t.Fatal(err)
-	}
-	must(c.operator.ProviderUpdate(t.Context(), numa2, "numa1", cn))(t)
-	must(c.operator.ProviderCreate(t.Context(), "numa2", id(33), numa2))(t)
-	now = now.Add(301 * time.Second)
-	tree := c.load(t)
-	wantOutline(t, tree, "cn<", "numa1<cn", "numa2<numa1", "ssp<")
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		now := time.Now()
+		c.client.now = func() time.Time { return now }
+		c.load(t)
+		c.claim(t, instanceA, map[uuid.UUID]Resources{})
+		if err := c.operator.ProviderDelete(t.Context(), numa1); err != nil {
+			t.Fatal(err)
+		}
+		must(c.operator.ProviderUpdate(t.Context(), numa2, "numa1", cn))(t)
+		must(c.operator.ProviderCreate(t.Context(), "numa2", id(33), numa2))(t)
+		now = now.Add(301 * time.Second)
+		tree := c.load(t)
+		wantOutline(t, tree, "cn<", "numa1<cn", "numa2<numa1", "ssp<")
+	})
 }
 
 func TestClient_NameReusedByNewTree_CacheUpdated(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	c.load(t)
-	must(c.operator.ProviderUpdate(t.Context(), cn, "cn-old", uuid.Nil))(t)
-	must(c.operator.ProviderCreate(t.Context(), "cn", id(55), uuid.Nil))(t)
-	tree := must(c.client.GetProviderTreeAndEnsureRoot(t.Context(), id(55), "cn", uuid.Nil))(t)
-	if node := must(tree.Provider("cn"))(t); node.UUID != id(55) {
-		t.Errorf("cn is %s", node.UUID)
-	}
-	wantOutline(t, c.load(t), "cn<", "cn-old<", "numa1<cn-old", "numa2<cn-old", "ssp<")
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		c.load(t)
+		must(c.operator.ProviderUpdate(t.Context(), cn, "cn-old", uuid.Nil))(t)
+		must(c.operator.ProviderCreate(t.Context(), "cn", id(55), uuid.Nil))(t)
+		tree := must(c.client.GetProviderTreeAndEnsureRoot(t.Context(), id(55), "cn", uuid.Nil))(t)
+		if node := must(tree.Provider("cn"))(t); node.UUID != id(55) {
+			t.Errorf("cn is %s", node.UUID)
+		}
+		wantOutline(t, c.load(t), "cn<", "cn-old<", "numa1<cn-old", "numa2<cn-old", "ssp<")
+	})
 }
 
 func TestClient_ProviderDeletedDuringLoad_Omitted(t *testing.T) {

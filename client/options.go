@@ -22,6 +22,7 @@ type options struct {
 	agent     string
 	log       *slog.Logger
 	refresh   time.Duration
+	members   time.Duration
 }
 
 // WithNoAuth sends a user, a project (empty: the name of the user) and roles (none: admin and service) to a service

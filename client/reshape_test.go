@@ -42,7 +42,11 @@ func TestClient_ReshapeColdCache_SendsMinimalRequests(t *testing.T) {
 // prepared is a cloud whose host has been loaded and asked, up to the writing.
 func prepared(t testing.TB, options ...Option) (*cloud, *ProviderTree, Allocations) {
 	t.Helper()
-	c := newCloud(t, options...)
+	return prepare(t, newCloud(t, options...))
+}
+
+func prepare(t testing.TB, c *cloud) (*cloud, *ProviderTree, Allocations) {
+	t.Helper()
 	tree := c.load(t)
 	allocations := must(c.client.GetAllocationsForProviderTree(t.Context(), "cn"))(t)
 	if err := splitGPUs(tree, allocations); err != nil {
@@ -91,18 +95,20 @@ func reshapeBody(t testing.TB, c *cloud) (body struct {
 
 func TestClient_Reshape_ChangesOnlyMovedRows(t *testing.T) {
 	t.Parallel()
-	c, tree, allocations := prepared(t)
-	before := dbtest.Snapshot(t, c.db)
-	c.update(t, tree, allocations)
-	wantSplit(t, c)
-	for _, line := range before.Diff(dbtest.Snapshot(t, c.db)) {
-		// Allocations are rows of whole consumers; what they say is compared above.
-		if !slices.ContainsFunc([]string{"provider_generations", "allocations{", "consumers{", "inventories{provider_id: 1,",
-			"inventories{provider_id: 5,", "inventories{provider_id: 6,", "resource_providers{id: 5,", "resource_providers{id: 6,"},
-			func(part string) bool { return strings.Contains(line, part) }) {
-			t.Errorf("the reshape also does: %s", line)
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c, tree, allocations := prepare(t, cloudOf().build(t))
+		before := dbtest.Snapshot(t, c.db)
+		c.update(t, tree, allocations)
+		wantSplit(t, c)
+		for _, line := range before.Diff(dbtest.Snapshot(t, c.db)) {
+			// Allocations are rows of whole consumers; what they say is compared above.
+			if !slices.ContainsFunc([]string{"provider_generations", "allocations{", "consumers{", "inventories{provider_id: 1,",
+				"inventories{provider_id: 5,", "inventories{provider_id: 6,", "resource_providers{id: 5,", "resource_providers{id: 6,"},
+				func(part string) bool { return strings.Contains(line, part) }) {
+				t.Errorf("the reshape also does: %s", line)
+			}
 		}
-	}
+	})
 }
 
 // TestClient_ClaimOnSharingProvider_ReshapeWithoutConflict, of which every host of the
@@ -146,22 +152,24 @@ func TestClient_ReshapeUneditedConsumers_NotSent(t *testing.T) {
 // TestClient_ReshapeOmitsConsumer_ReturnsErrInventoryInUse: it still has what goes away.
 func TestClient_ReshapeOmitsConsumer_ReturnsErrInventoryInUse(t *testing.T) {
 	t.Parallel()
-	c, tree, allocations := prepared(t)
-	delete(allocations, instanceB)
-	err := c.client.UpdateFromProviderTree(t.Context(), tree, allocations)
-	if !errors.Is(err, ErrReshapeFailed) || !errors.Is(err, ErrInventoryInUse) {
-		t.Errorf("%v, want ErrReshapeFailed with ErrInventoryInUse", err)
-	}
-	for _, provider := range []uuid.UUID{gpu0, gpu1} {
-		if there, _, err := c.operator.InventoryList(t.Context(), provider); err != nil || len(there) != 0 {
-			t.Errorf("after the refusal %s has %v, %v", provider, there, err)
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c, tree, allocations := prepare(t, cloudOf().build(t))
+		delete(allocations, instanceB)
+		err := c.client.UpdateFromProviderTree(t.Context(), tree, allocations)
+		if !errors.Is(err, ErrReshapeFailed) || !errors.Is(err, ErrInventoryInUse) {
+			t.Errorf("%v, want ErrReshapeFailed with ErrInventoryInUse", err)
 		}
-	}
-	// What is left over does not matter to the next attempt.
-	if err := pass(t.Context(), c.client, splitGPUs); err != nil {
-		t.Fatal(err)
-	}
-	wantSplit(t, c)
+		for _, provider := range []uuid.UUID{gpu0, gpu1} {
+			if there, _, err := c.operator.InventoryList(t.Context(), provider); err != nil || len(there) != 0 {
+				t.Errorf("after the refusal %s has %v, %v", provider, there, err)
+			}
+		}
+		// What is left over does not matter to the next attempt.
+		if err := pass(t.Context(), c.client, splitGPUs); err != nil {
+			t.Fatal(err)
+		}
+		wantSplit(t, c)
+	})
 }
 
 // TestClient_ReshapeWithForeignRecords_SentComplete because it cannot be known what
@@ -208,37 +216,41 @@ func TestClient_ReshapeWithEmptyAllocations_OmitsThem(t *testing.T) {
 
 func TestClient_ReshapeEmptiesConsumer_ConsumerDeleted(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	if err := pass(t.Context(), c.client, func(tree *ProviderTree, allocations Allocations) error {
-		err := splitGPUs(tree, allocations)
-		if allocations != nil {
-			clear(allocations[instanceB].Allocations)
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		if err := pass(t.Context(), c.client, func(tree *ProviderTree, allocations Allocations) error {
+			err := splitGPUs(tree, allocations)
+			if allocations != nil {
+				clear(allocations[instanceB].Allocations)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
 		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if record := must(c.operator.AllocationList(t.Context(), instanceB))(t); len(record.Allocations) != 0 || record.Generation != nil {
-		t.Errorf("the consumer has %+v", record)
-	}
+		if record := must(c.operator.AllocationList(t.Context(), instanceB))(t); len(record.Allocations) != 0 || record.Generation != nil {
+			t.Errorf("the consumer has %+v", record)
+		}
+	})
 }
 
 // TestClient_ReshapeWithAllocationsOnOtherHost_KeepsThem: an instance that is being evacuated is on two.
 func TestClient_ReshapeWithAllocationsOnOtherHost_KeepsThem(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	must(c.operator.ProviderCreate(t.Context(), "other", id(50), uuid.Nil))(t)
-	c.have(t, id(50), Inventories{"VCPU": {Total: 8}, "MEMORY_MB": {Total: 4096}})
-	whole := map[uuid.UUID]Resources{cn: {"VGPU": 1}, numa1: {"VCPU": 2}, id(50): {"VCPU": 3, "MEMORY_MB": 17}}
-	c.claim(t, instanceA, whole)
-	if err := pass(t.Context(), c.client, splitGPUs); err != nil {
-		t.Fatal(err)
-	}
-	delete(whole, cn)
-	whole[gpu0] = Resources{"VGPU": 1}
-	if record := must(c.operator.AllocationList(t.Context(), instanceA))(t); !reflect.DeepEqual(record.Allocations, whole) {
-		t.Errorf("the consumer has %v, want %v", record.Allocations, whole)
-	}
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		must(c.operator.ProviderCreate(t.Context(), "other", id(50), uuid.Nil))(t)
+		c.have(t, id(50), Inventories{"VCPU": {Total: 8}, "MEMORY_MB": {Total: 4096}})
+		whole := map[uuid.UUID]Resources{cn: {"VGPU": 1}, numa1: {"VCPU": 2}, id(50): {"VCPU": 3, "MEMORY_MB": 17}}
+		c.claim(t, instanceA, whole)
+		if err := pass(t.Context(), c.client, splitGPUs); err != nil {
+			t.Fatal(err)
+		}
+		delete(whole, cn)
+		whole[gpu0] = Resources{"VGPU": 1}
+		if record := must(c.operator.AllocationList(t.Context(), instanceA))(t); !reflect.DeepEqual(record.Allocations, whole) {
+			t.Errorf("the consumer has %v, want %v", record.Allocations, whole)
+		}
+	})
 }
 
 // mergeNUMA is a driver that moves all of numa1 to numa2 and gives it up.
@@ -293,27 +305,29 @@ func TestReshape_InventoryInUse_NothingChanged(t *testing.T) {
 
 func TestClient_ReshapeInPlace_RenamesClass(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t)
-	drive := func(tree *ProviderTree, allocations Allocations) error {
-		if node, err := tree.Provider("numa1"); err != nil || node.Inventories["PCPU"].Total > 0 {
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		drive := func(tree *ProviderTree, allocations Allocations) error {
+			if node, err := tree.Provider("numa1"); err != nil || node.Inventories["PCPU"].Total > 0 {
+				return err
+			}
+			if allocations == nil {
+				return ErrReshapeNeeded
+			}
+			resources := allocations[instanceA].Allocations[numa1]
+			resources["PCPU"] = resources["VCPU"]
+			delete(resources, "VCPU")
+			_, err := tree.UpdateInventory("numa1", Inventories{"PCPU": {Total: 8}, "MEMORY_MB": {Total: 4096}}, nil)
 			return err
 		}
-		if allocations == nil {
-			return ErrReshapeNeeded
+		for range 2 {
+			if err := pass(t.Context(), c.client, drive); err != nil {
+				t.Fatal(err)
+			}
 		}
-		resources := allocations[instanceA].Allocations[numa1]
-		resources["PCPU"] = resources["VCPU"]
-		delete(resources, "VCPU")
-		_, err := tree.UpdateInventory("numa1", Inventories{"PCPU": {Total: 8}, "MEMORY_MB": {Total: 4096}}, nil)
-		return err
-	}
-	for range 2 {
-		if err := pass(t.Context(), c.client, drive); err != nil {
-			t.Fatal(err)
+		used, _, err := c.operator.ProviderUsageList(t.Context(), numa1)
+		if err != nil || !reflect.DeepEqual(used, Resources{"PCPU": 2, "MEMORY_MB": 512}) {
+			t.Errorf("of numa1 is used %v, %v", used, err)
 		}
-	}
-	used, _, err := c.operator.ProviderUsageList(t.Context(), numa1)
-	if err != nil || !reflect.DeepEqual(used, Resources{"PCPU": 2, "MEMORY_MB": 512}) {
-		t.Errorf("of numa1 is used %v, %v", used, err)
-	}
+	})
 }

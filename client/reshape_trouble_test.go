@@ -15,43 +15,45 @@ import (
 // the allocations.
 func TestClient_ClaimDuringReshape_ReturnsConflictAndKeepsClaim(t *testing.T) {
 	t.Parallel()
-	for _, when := range []string{"before the allocations are read", "after the allocations are read", "by a consumer that is moved"} {
-		t.Run(when, func(t *testing.T) {
-			t.Parallel()
-			c := newCloud(t)
-			tries := 0
-			drive := func(tree *ProviderTree, allocations Allocations) error {
-				switch {
-				case tries > 0:
-				case when == "by a consumer that is moved":
-					if allocations != nil {
-						c.claim(t, instanceA, map[uuid.UUID]Resources{cn: {"VGPU": 1}, numa1: {"VCPU": 2}})
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		for _, when := range []string{"before the allocations are read", "after the allocations are read", "by a consumer that is moved"} {
+			t.Run(when, func(t *testing.T) {
+				t.Parallel()
+				c := cloudOf().build(t)
+				tries := 0
+				drive := func(tree *ProviderTree, allocations Allocations) error {
+					switch {
+					case tries > 0:
+					case when == "by a consumer that is moved":
+						if allocations != nil {
+							c.claim(t, instanceA, map[uuid.UUID]Resources{cn: {"VGPU": 1}, numa1: {"VCPU": 2}})
+						}
+					case (allocations != nil) == (when == "after the allocations are read"):
+						c.claim(t, id(103), map[uuid.UUID]Resources{cn: {"VGPU": 1}})
 					}
-				case (allocations != nil) == (when == "after the allocations are read"):
-					c.claim(t, id(103), map[uuid.UUID]Resources{cn: {"VGPU": 1}})
+					if record := allocations[id(103)]; record != nil {
+						record.Allocations = map[uuid.UUID]Resources{gpu0: {"VGPU": 1}}
+					}
+					return splitGPUs(tree, allocations)
 				}
-				if record := allocations[id(103)]; record != nil {
-					record.Allocations = map[uuid.UUID]Resources{gpu0: {"VGPU": 1}}
+				if err := pass(t.Context(), c.client, drive); !errors.Is(err, ErrReshapeConflict) {
+					t.Fatalf("%v, want ErrReshapeConflict", err)
 				}
-				return splitGPUs(tree, allocations)
-			}
-			if err := pass(t.Context(), c.client, drive); !errors.Is(err, ErrReshapeConflict) {
-				t.Fatalf("%v, want ErrReshapeConflict", err)
-			}
-			tries++
-			c.requests()
-			if err := pass(t.Context(), c.client, drive); err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Contains(c.requests(), "GET /rp/SSP/inventories") {
-				t.Error("the whole cache was not dropped")
-			}
-			used, _, err := c.operator.ProviderAllocationList(t.Context(), gpu0)
-			if err != nil || used[instanceA]["VGPU"] != 1 || when != "by a consumer that is moved" && used[id(103)]["VGPU"] != 1 {
-				t.Errorf("of gpu0 is used %v, %v", used, err)
-			}
-		})
-	}
+				tries++
+				c.requests()
+				if err := pass(t.Context(), c.client, drive); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Contains(c.requests(), "GET /rp/SSP/inventories") {
+					t.Error("the whole cache was not dropped")
+				}
+				used, _, err := c.operator.ProviderAllocationList(t.Context(), gpu0)
+				if err != nil || used[instanceA]["VGPU"] != 1 || when != "by a consumer that is moved" && used[id(103)]["VGPU"] != 1 {
+					t.Errorf("of gpu0 is used %v, %v", used, err)
+				}
+			})
+		}
+	})
 }
 
 func TestClient_ReshapeResponseLost_DetectedAsApplied(t *testing.T) {
@@ -170,69 +172,75 @@ func TestClient_HostsWithSharedStorage_ReshapeConcurrently(t *testing.T) {
 // read, and the client has not read them again.
 func TestClient_Reshape_KeepsConcurrentWritesElsewhere(t *testing.T) {
 	t.Parallel()
-	c, tree, allocations := prepared(t)
-	c.have(t, storage, Inventories{"DISK_GB": {Total: 5000}})
-	if err := c.operator.TraitEnsure(t.Context(), "CUSTOM_THEIRS"); err != nil {
-		t.Fatal(err)
-	}
-	c.mark(t, numa1, "CUSTOM_THEIRS")
-	c.update(t, tree, allocations)
-	wantSplit(t, c)
-	if there, _, err := c.operator.InventoryList(t.Context(), storage); err != nil || there["DISK_GB"].Total != 5000 {
-		t.Errorf("the storage has %v, %v", there, err)
-	}
-	// Nor afterwards.
-	drive := func(tree *ProviderTree, _ Allocations) error { return tree.AddTraits("numa1", "HW_NUMA_ROOT") }
-	if err := pass(t.Context(), c.client, drive); !errors.Is(err, ErrUpdateConflict) {
-		t.Fatalf("%v, want ErrUpdateConflict", err)
-	}
-	if err := pass(t.Context(), c.client, drive); err != nil {
-		t.Fatal(err)
-	}
-	traits, _, err := c.operator.ProviderTraitList(t.Context(), numa1)
-	if err != nil || !slices.Equal(sortedNames(traits), []string{"CUSTOM_THEIRS", "HW_NUMA_ROOT"}) {
-		t.Errorf("the traits are %q, %v", traits, err)
-	}
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c, tree, allocations := prepare(t, cloudOf().build(t))
+		c.have(t, storage, Inventories{"DISK_GB": {Total: 5000}})
+		if err := c.operator.TraitEnsure(t.Context(), "CUSTOM_THEIRS"); err != nil {
+			t.Fatal(err)
+		}
+		c.mark(t, numa1, "CUSTOM_THEIRS")
+		c.update(t, tree, allocations)
+		wantSplit(t, c)
+		if there, _, err := c.operator.InventoryList(t.Context(), storage); err != nil || there["DISK_GB"].Total != 5000 {
+			t.Errorf("the storage has %v, %v", there, err)
+		}
+		// Nor afterwards.
+		drive := func(tree *ProviderTree, _ Allocations) error { return tree.AddTraits("numa1", "HW_NUMA_ROOT") }
+		if err := pass(t.Context(), c.client, drive); !errors.Is(err, ErrUpdateConflict) {
+			t.Fatalf("%v, want ErrUpdateConflict", err)
+		}
+		if err := pass(t.Context(), c.client, drive); err != nil {
+			t.Fatal(err)
+		}
+		traits, _, err := c.operator.ProviderTraitList(t.Context(), numa1)
+		if err != nil || !slices.Equal(sortedNames(traits), []string{"CUSTOM_THEIRS", "HW_NUMA_ROOT"}) {
+			t.Errorf("the traits are %q, %v", traits, err)
+		}
+	})
 }
 
 // TestClient_ReshapeWithOtherTraits_WritesThemInSameFlush, although a reshape
 // moves their generations, too.
 func TestClient_ReshapeWithOtherTraits_WritesThemInSameFlush(t *testing.T) {
 	t.Parallel()
-	c, tree, allocations := prepared(t)
-	if err := errors.Join(tree.AddTraits("numa1", "HW_NUMA_ROOT"), tree.AddTraits("cn", "CUSTOM_A"),
-		tree.AddAggregates("numa2", aggregate)); err != nil {
-		t.Fatal(err)
-	}
-	c.update(t, tree, allocations)
-	wantSplit(t, c)
-	for _, provider := range []uuid.UUID{numa1, cn} {
-		if traits, _, err := c.operator.ProviderTraitList(t.Context(), provider); err != nil || len(traits) != 1 {
-			t.Errorf("the traits of %s are %q, %v", provider, traits, err)
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c, tree, allocations := prepare(t, cloudOf().build(t))
+		if err := errors.Join(tree.AddTraits("numa1", "HW_NUMA_ROOT"), tree.AddTraits("cn", "CUSTOM_A"),
+			tree.AddAggregates("numa2", aggregate)); err != nil {
+			t.Fatal(err)
 		}
-	}
+		c.update(t, tree, allocations)
+		wantSplit(t, c)
+		for _, provider := range []uuid.UUID{numa1, cn} {
+			if traits, _, err := c.operator.ProviderTraitList(t.Context(), provider); err != nil || len(traits) != 1 {
+				t.Errorf("the traits of %s are %q, %v", provider, traits, err)
+			}
+		}
+	})
 }
 
 func TestClient_NewProviderTraitRejected_NoReshape(t *testing.T) {
 	t.Parallel()
-	for name, prevents := range map[string]bool{"gpu0": true, "cn": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, tree, allocations := prepared(t)
-			if err := tree.AddTraits(name, "HW_NOT_A_TRAIT"); err != nil {
-				t.Fatal(err)
-			}
-			err := c.client.UpdateFromProviderTree(t.Context(), tree, allocations)
-			if !errors.Is(err, ErrSyncFailed) || errors.Is(err, ErrReshapeFailed) != prevents {
-				t.Errorf("%v, want ErrSyncFailed, ErrReshapeFailed %t", err, prevents)
-			}
-			sent := c.requests()
-			if slices.Contains(sent, "POST /reshaper") == prevents {
-				t.Errorf("the requests are %q", sent)
-			}
-			if !prevents {
-				wantSplit(t, c)
-			}
-		})
-	}
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		for name, prevents := range map[string]bool{"gpu0": true, "cn": false} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c, tree, allocations := prepare(t, cloudOf().build(t))
+				if err := tree.AddTraits(name, "HW_NOT_A_TRAIT"); err != nil {
+					t.Fatal(err)
+				}
+				err := c.client.UpdateFromProviderTree(t.Context(), tree, allocations)
+				if !errors.Is(err, ErrSyncFailed) || errors.Is(err, ErrReshapeFailed) != prevents {
+					t.Errorf("%v, want ErrSyncFailed, ErrReshapeFailed %t", err, prevents)
+				}
+				sent := c.requests()
+				if slices.Contains(sent, "POST /reshaper") == prevents {
+					t.Errorf("the requests are %q", sent)
+				}
+				if !prevents {
+					wantSplit(t, c)
+				}
+			})
+		}
+	})
 }

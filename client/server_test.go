@@ -75,10 +75,6 @@ type faultyTransport struct {
 	heads  []http.Header
 }
 
-// askedVersion stands for the request by which a client asks for the version of the extensions. Its number depends on
-// the age of the client, so Requests omits it.
-const askedVersion = "GET / for the version"
-
 // errCut is what a broken connection looks like.
 var errCut = errors.New("wire cut by the test")
 
@@ -99,14 +95,9 @@ func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if request.URL.RawQuery != "" {
 		line += "?" + request.URL.RawQuery
 	}
-	if line == "GET /" && request.Header.Get(versionHeader) != "" {
-		line = askedVersion
+	if line != "GET /" || request.Header.Get(versionHeader) == "" {
+		w.note(line, string(body), request.Header.Clone())
 	}
-	w.mutex.Lock()
-	w.seen = append(w.seen, line)
-	w.bodies = append(w.bodies, string(body))
-	w.heads = append(w.heads, request.Header.Clone())
-	w.mutex.Unlock()
 	if w.Before != nil {
 		if answer, err := w.Before(request); answer != nil || err != nil {
 			return answer, err
@@ -127,10 +118,20 @@ func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return replaced, nil
 }
 
+// note keeps a request, unless it is the one by which a client asks for the version of
+// the extensions: that is sent once, before the first request that can use them.
+func (w *faultyTransport) note(line, body string, head http.Header) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.seen = append(w.seen, line)
+	w.bodies = append(w.bodies, body)
+	w.heads = append(w.heads, head)
+}
+
 // withoutWriteExtensions returns the request without the entries of the versions from berth 1.3 on.
 func withoutWriteExtensions(request *http.Request) *http.Request {
 	placement, entry, _ := strings.Cut(request.Header.Get(versionHeader), ", ")
-	if entry != "berth latest" && entry != "berth 1.3" {
+	if entry != "berth 1.3" && (entry != "berth latest" || request.URL.Path != "/") {
 		return request
 	}
 	request = request.Clone(request.Context())
@@ -142,7 +143,7 @@ func withoutWriteExtensions(request *http.Request) *http.Request {
 func (w *faultyTransport) Requests() []string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	seen := slices.DeleteFunc(w.seen, func(line string) bool { return line == askedVersion })
+	seen := w.seen
 	w.seen, w.bodies, w.heads = nil, nil, nil
 	return seen
 }
