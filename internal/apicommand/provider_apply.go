@@ -105,8 +105,8 @@ func (a *applyFlags) saveInverse(ctx context.Context, f *frame.Frame, service *c
 	results := runs.Results()
 	preview := results[len(results)-1]
 	switch {
-	case preview.Obstacle != "":
-		return fmt.Errorf("cannot write %s: %s Nothing was changed", a.inverse, terminal.Safe(preview.Obstacle))
+	case preview.IrreversibleReason != "":
+		return fmt.Errorf("cannot write %s: %s Nothing was changed", a.inverse, terminal.Safe(preview.IrreversibleReason))
 	case len(preview.Inverse) == 0 || string(preview.Inverse) == "null":
 		fmt.Fprintf(f.Stderr, "berth: %s was not written: there are no changes to reverse\n", a.inverse)
 		return nil

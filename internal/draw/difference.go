@@ -283,10 +283,8 @@ func (c *Changes) Summary() string {
 	if len(c.Moves) > 0 {
 		sentences = append(sentences, c.summaryOfMoves())
 	}
-	if n := len(c.Consumers); n == 1 {
-		sentences = append(sentences, "the owner or type of 1 consumer changes")
-	} else if n > 1 {
-		sentences = append(sentences, "the owner or type of "+count(n)+" consumers changes")
+	if n := len(c.Consumers); n > 0 {
+		sentences = append(sentences, plural(n, "consumer")+" changed")
 	}
 	return strings.Join(append(sentences, c.summaryOfNames()...), "; ")
 }
