@@ -114,6 +114,9 @@ func (c *Client) endpoint(ctx context.Context) (string, error) {
 	}
 }
 
+// Address returns the address of the service: that of New, or the endpoint of the catalog.
+func (c *Client) Address(ctx context.Context) (string, error) { return c.endpoint(ctx) }
+
 // operationCall is one call of an operation of gen/client. It must use the context that it gets, which carries the
 // notes of the transport.
 type operationCall func(ctx context.Context, wire *api.Client) (*http.Response, error)

@@ -39,9 +39,11 @@ type DryRunResult struct {
 	// Changes are empty if the write would fail.
 	Changes StateChanges `json:"changes"`
 	// Inverse is the body of a request that reverses a reshape or a tree, which can be decoded into ReshapeChanges or
-	// WantedTree; null for other writes. Obstacle is the reason why there is none.
-	Inverse  json.RawMessage `json:"inverse"`
-	Obstacle string          `json:"inverse_obstacle,omitempty"`
+	// WantedTree; null for other writes. IrreversibleReason is why there is none.
+	Inverse            json.RawMessage `json:"inverse"`
+	IrreversibleReason string          `json:"inverse_obstacle,omitempty"`
+	// Response is the body of the response, with members that this package does not know.
+	Response json.RawMessage `json:"-"`
 }
 
 // StateChanges are what a write changes. Of two states they have only what differs.
@@ -139,7 +141,7 @@ func dryRunOf(request *http.Request) (*http.Request, error) {
 
 // take stores the result of a dry run, and returns the result of the write.
 func (d *DryRuns) take(notes *notes, response *http.Response, body []byte, into any, refused func(*Error, *http.Response, []byte)) error {
-	result := DryRunResult{Method: notes.method, Path: notes.path}
+	result := DryRunResult{Method: notes.method, Path: notes.path, Response: body}
 	if err := json.Unmarshal(body, &result); err != nil || !result.DryRun {
 		return &Error{
 			Method: notes.method, Path: notes.path, Status: response.StatusCode, Title: http.StatusText(response.StatusCode),

@@ -95,15 +95,15 @@ type ReplacedProvider struct {
 	// Change is created, updated, unchanged or deleted.
 	Change string `json:"change"`
 	// Generation is nil for a deleted provider.
-	Generation *int64 `json:"generation"`
+	Generation *int64 `json:"generation,omitempty"`
 	// Changed are the changed parts of an updated provider: name, parent, inventories, traits, aggregates, usages.
-	Changed []string `json:"changed"`
+	Changed []string `json:"changed,omitempty"`
 }
 
 // ReplacedConsumer is what TreeReplace did to a consumer. The fields are those of ReplacedProvider.
 type ReplacedConsumer struct {
 	Change     string `json:"change"`
-	Generation *int64 `json:"consumer_generation"`
+	Generation *int64 `json:"consumer_generation,omitempty"`
 }
 
 // TreeReplace creates, changes and deletes providers of the tree of a root, and replaces allocations of consumers, in one

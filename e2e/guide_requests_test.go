@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,7 +20,7 @@ import (
 var httpBlock = regexp.MustCompile("(?ms)^```http\n(.*?)^```$")
 
 // candidateProxy is a proxy between the commands of a page and a server. It records the queries of allocation
-// candidates that `berth` sends, and not those of curl, which the page shows already.
+// candidates and the claims that `berth` sends, and not those of curl, which the page shows already.
 type candidateProxy struct {
 	url     string
 	mutex   sync.Mutex
@@ -31,8 +33,14 @@ func newCandidateProxy(t *testing.T, address string) *candidateProxy {
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: address})
-			if r.In.URL.Path == "/allocation_candidates" && !strings.HasPrefix(r.In.UserAgent(), "curl/") {
+			if strings.HasPrefix(r.In.UserAgent(), "curl/") {
+				return
+			}
+			switch r.In.URL.Path {
+			case "/allocation_candidates":
 				p.record(r.In)
+			case "/claims":
+				p.recordBody(t, r)
 			}
 		},
 		// The page waits for its server, which refuses connections until it listens.
@@ -41,6 +49,18 @@ func newCandidateProxy(t *testing.T, address string) *candidateProxy {
 	t.Cleanup(proxy.Close)
 	p.url = proxy.URL
 	return p
+}
+
+// recordBody records a request with its body.
+func (p *candidateProxy) recordBody(t *testing.T, r *httputil.ProxyRequest) {
+	body, err := io.ReadAll(r.In.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	r.Out.Body = io.NopCloser(bytes.NewReader(body))
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.queries = append(p.queries, r.In.Method+" "+r.In.URL.Path+"\n"+string(body)+"\n")
 }
 
 func (p *candidateProxy) record(r *http.Request) {
@@ -64,7 +84,7 @@ func (p *candidateProxy) compare(t *testing.T, page string) {
 	for _, at := range httpBlock.FindAllStringSubmatchIndex(text, -1) {
 		from, to := at[2], at[3]
 		commands := text[strings.LastIndex(text[:from], "```sh\n"):from]
-		count := min(strings.Count(commands, "berth candidate list")+strings.Count(commands, "berth allocation claim")+
+		count := min(strings.Count(commands, "berth candidate list")+strings.Count(commands, "berth claim")+
 			strings.Count(commands, "berth explain"), len(sent))
 		written.WriteString(text[done:from] + strings.Join(sent[:count], ""))
 		sent, done = sent[count:], to

@@ -18,11 +18,10 @@ import (
 func allocationCommand(f *frame.Frame) *cobra.Command {
 	command := frame.Family(&cobra.Command{
 		Use:   "allocation",
-		Short: "Show, claim, set, move and delete allocations",
-		Long: `Show, claim, set, move and delete the allocations of consumers, such as servers or
-volumes. CONSUMER is a UUID, PROVIDER a name or a UUID.`,
-		Example: `  berth allocation claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU:2,MEMORY_MB:512 --project demo --user alice --type INSTANCE
-  berth allocation show 5f0d2a1e-0001-4000-8000-000000000001
+		Short: "Show, set, move and delete allocations",
+		Long: `Show, set, move and delete the allocations of consumers, such as servers or volumes.
+CONSUMER is a UUID, PROVIDER a name or a UUID. 'berth claim' selects the providers.`,
+		Example: `  berth allocation show 5f0d2a1e-0001-4000-8000-000000000001
   berth allocation delete 5f0d2a1e-0001-4000-8000-000000000001`,
 	}, allocationShowCommand(f), allocationSetCommand(f), allocationUnsetCommand(f), allocationDeleteCommand(f),
 		allocationMoveCommand(f), allocationClaimCommand(f))
@@ -127,10 +126,14 @@ func allocationDeleteCommand(f *frame.Frame) *cobra.Command {
 		Short: "Delete all allocations of consumers",
 		Long: `Delete all allocations of one or several consumers, and with them the consumers. A
 consumer without allocations is an error. The command continues with the other
-consumers; the exit code is then 1.`,
-		Example: `  berth allocation delete 5f0d2a1e-0001-4000-8000-000000000001`,
-		Args:    cobra.MinimumNArgs(1),
+consumers; the exit code is then 1. --generation needs berth 1.3.
+
+` + dryRunHelp,
+		Example: `  berth allocation delete 5f0d2a1e-0001-4000-8000-000000000001
+  berth allocation delete 5f0d2a1e-0001-4000-8000-000000000001 --generation 2`,
+		Args: cobra.MinimumNArgs(1),
 	}
+	generation, dryRun := deletedGenerationFlag(command), dryRunFlag(command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	command.RunE = connect.WithClient(f, nil, func(ctx context.Context, service *client.Client, arguments []string) error {
 		consumers, err := parseAll(arguments, parseConsumer)
@@ -141,15 +144,19 @@ consumers; the exit code is then 1.`,
 		for _, id := range consumers {
 			texts = append(texts, id.String())
 		}
-		return f.ForEach(texts, func(text string) error {
-			err := service.AllocationDelete(ctx, uuid.MustParse(text))
+		expected, err := generation.ofOne(ctx, service, texts)
+		if err != nil {
+			return err
+		}
+		return write{f, service, *dryRun, ""}.each(ctx, texts, func(ctx context.Context, text string) (string, error) {
+			err := deleteAt(ctx, uuid.MustParse(text), expected, service.AllocationDelete, service.AllocationDeleteAt)
 			if errors.Is(err, client.ErrNotFound) {
-				return fmt.Errorf("consumer %s has no allocations", text)
+				return "", fmt.Errorf("consumer %s has no allocations", text)
 			}
 			if err != nil {
-				return frame.About("consumer "+text, err)
+				return "", frame.About("consumer "+text, err)
 			}
-			return f.Printf("deleted the allocations of consumer %s", text)
+			return "deleted the allocations of consumer " + text, nil
 		})
 	})
 	return command

@@ -60,8 +60,10 @@ func allocationSetCommand(f *frame.Frame) *cobra.Command {
 command prints the allocations as 'berth allocation show' does. Project, user and type
 are unchanged by default; a new consumer requires a project and a user.
 
-The server rejects allocations above the free capacity. 'berth allocation claim' selects
-the providers.`,
+The server rejects allocations above the free capacity. 'berth claim' selects the
+providers.
+
+` + dryRunHelp,
 		Example: `  berth allocation set 5f0d2a1e-0001-4000-8000-000000000001 --on compute-1=VCPU:2,MEMORY_MB:512 --on pool-1=DISK_GB:20 \
     --project demo --user alice --type INSTANCE
   berth allocation set 5f0d2a1e-0001-4000-8000-000000000001 --amend --on pool-1=DISK_GB:40`,
@@ -69,7 +71,7 @@ the providers.`,
 	}
 	var owner OwnerFlags
 	format := frame.OutputFlag(command)
-	generation := generationFlag(command)
+	generation, dryRun := generationFlag(command), dryRunFlag(command)
 	amounts := command.Flags().StringArray("on", nil, "allocations `PROVIDER=CLASS:AMOUNT,…`; repeatable")
 	amend := command.Flags().Bool("amend", false, "whether allocations on other providers are kept")
 	owner.add(command)
@@ -90,7 +92,7 @@ the providers.`,
 			return owner.fill(consumer)
 		}, nil
 	}
-	command.RunE = editConsumer(f, format, generation, edit)
+	command.RunE = editConsumer(f, format, generation, dryRun, edit)
 	return command
 }
 
@@ -100,7 +102,7 @@ type consumerEdit func(id uuid.UUID, consumer *client.Consumer) error
 // editConsumer returns the function of a command that edits the consumer of its first argument and
 // prints its allocations. It calls prepare once to parse the flags, and the returned edit before each
 // attempt to write.
-func editConsumer(f *frame.Frame, format *string, generation generationChoice,
+func editConsumer(f *frame.Frame, format *string, generation generationChoice, dryRun *bool,
 	prepare func(context.Context, *client.Client) (consumerEdit, error),
 ) func(*cobra.Command, []string) error {
 	return connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
@@ -116,22 +118,20 @@ func editConsumer(f *frame.Frame, format *string, generation generationChoice,
 		if err != nil {
 			return err
 		}
-		err = rewrite(ctx, expected,
-			func() (*client.Consumer, int64, error) {
-				consumer, err := service.AllocationList(ctx, id)
-				return consumer, 0, err // the consumer has its generation
-			},
-			func(consumer *client.Consumer) (*client.Consumer, error) { return consumer, edit(id, consumer) },
-			func(_ int64, consumer *client.Consumer) error {
-				if expected != nil {
-					consumer.Generation = expected
-				}
-				return service.AllocationReplace(ctx, id, consumer, nil)
-			})
-		if err != nil {
-			return err
-		}
-		return printConsumer(ctx, f, service, *format, id)
+		return write{f, service, *dryRun, *format}.run(ctx, func(ctx context.Context) error {
+			return rewrite(ctx, expected,
+				func() (*client.Consumer, int64, error) {
+					consumer, err := service.AllocationList(ctx, id)
+					return consumer, 0, err // the consumer has its generation
+				},
+				func(consumer *client.Consumer) (*client.Consumer, error) { return consumer, edit(id, consumer) },
+				func(_ int64, consumer *client.Consumer) error {
+					if expected != nil {
+						consumer.Generation = expected
+					}
+					return service.AllocationReplace(ctx, id, consumer, nil)
+				})
+		}, func() error { return printConsumer(ctx, f, service, *format, id) })
 	})
 }
 
@@ -186,14 +186,16 @@ func allocationUnsetCommand(f *frame.Frame) *cobra.Command {
 		Short: "Remove some allocations of a consumer",
 		Long: `Remove the allocations of a consumer on some providers, of some resource classes, or
 both. The command prints the remaining allocations as 'berth allocation show' does. It
-ignores allocations that do not exist.`,
+ignores allocations that do not exist.
+
+` + dryRunHelp,
 		Example: `  berth allocation unset 5f0d2a1e-0001-4000-8000-000000000001 --provider pool-1
   berth allocation unset 5f0d2a1e-0001-4000-8000-000000000001 --class VGPU
   berth allocation unset 5f0d2a1e-0001-4000-8000-000000000001 --provider compute-1 --class VGPU --class PGPU`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
-	generation := generationFlag(command)
+	generation, dryRun := generationFlag(command), dryRunFlag(command)
 	providers := command.Flags().StringArray("provider", nil, "name or UUID of a `provider`; repeatable")
 	classes := command.Flags().StringArray("class", nil, "resource `class`; repeatable")
 	completeProviderFlags(f, command, "provider")
@@ -219,7 +221,7 @@ ignores allocations that do not exist.`,
 			return nil
 		}, nil
 	}
-	command.RunE = editConsumer(f, format, generation, edit)
+	command.RunE = editConsumer(f, format, generation, dryRun, edit)
 	return command
 }
 

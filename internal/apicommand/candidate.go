@@ -20,7 +20,7 @@ func candidateCommand(f *frame.Frame) *cobra.Command {
 		Use:     "candidate",
 		Aliases: []string{"allocation-candidate"},
 		Short:   "Query allocation candidates",
-		Long: `Query allocation candidates. 'berth allocation claim' runs the same query and claims a
+		Long: `Query allocation candidates. 'berth claim' runs the same query and claims a
 candidate.`,
 		Example: `  berth candidate list --resources VCPU:2,MEMORY_MB:512 --required HW_CPU_X86_AVX2`,
 	}, candidateListCommand(f))

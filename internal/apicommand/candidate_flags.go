@@ -16,13 +16,14 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// CandidateRequest holds the flags of a candidate query. Asked is without the flags --in-tree, --group
-// and --isolate.
+// CandidateRequest holds the flags of a candidate query. Asked is without the flags --in-tree, --group,
+// --isolate and --not-in-tree.
 type CandidateRequest struct {
-	Asked    client.CandidateQuery
-	inTree   string
-	groups   []string
-	isolated []string
+	Asked     client.CandidateQuery
+	inTree    string
+	groups    []string
+	isolated  []string
+	notInTree []string
 }
 
 // groupHelp is the part about --group in the help of the commands with the flag.
@@ -135,6 +136,13 @@ func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (c
 	var err error
 	if query.InTree, err = treeOf(ctx, service, w.inTree); err != nil {
 		return query, err
+	}
+	for _, reference := range w.notInTree {
+		excluded, err := treeOf(ctx, service, reference)
+		if err != nil {
+			return query, err
+		}
+		query.NotInTree = append(query.NotInTree, excluded)
 	}
 	for _, text := range w.groups {
 		group, err := parseGroup(text)

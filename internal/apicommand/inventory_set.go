@@ -1,14 +1,18 @@
 package apicommand
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
@@ -25,9 +29,10 @@ prints the inventories as 'berth inventory list' does.
 
 CLASS=TOTAL sets the total of a resource class. CLASS:FIELD=VALUE sets another field:
 reserved, min_unit, max_unit, step_size or allocation_ratio. Other fields get the
-defaults of the server; with --amend other fields and classes are unchanged.
+defaults of the server; with --amend other fields and classes are unchanged. With berth
+1.3, --amend is one PATCH, which other writes cannot come between.
 
---dry-run prints the result without writing it.`,
+` + dryRunHelp,
 		Example: `  berth inventory set compute-1 --resource VCPU=16 --resource VCPU:allocation_ratio=4 --resource MEMORY_MB=65536
   berth inventory set compute-1 --amend --resource VCPU:reserved=2
   berth inventory set compute-1 --amend --resource CUSTOM_LICENSE=5 --dry-run`,
@@ -38,7 +43,7 @@ defaults of the server; with --amend other fields and classes are unchanged.
 	options.generation = generationFlag(command)
 	command.Flags().StringArrayVar(&options.resources, "resource", nil, "inventory `CLASS=TOTAL` or CLASS:FIELD=VALUE; repeatable")
 	command.Flags().BoolVar(&options.amend, "amend", false, "whether other fields and inventories are kept")
-	command.Flags().BoolVar(&options.dryRun, "dry-run", false, "whether the result is printed without writing it")
+	options.dryRun = dryRunFlag(command)
 	completeProviders(f, command)
 	completeFlag(f, command, "resource", completeClasses)
 	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
@@ -49,9 +54,10 @@ defaults of the server; with --amend other fields and classes are unchanged.
 
 // inventorySetOptions holds the flags of `berth inventory set`.
 type inventorySetOptions struct {
-	generation    generationChoice
-	resources     []string
-	amend, dryRun bool
+	generation generationChoice
+	resources  []string
+	amend      bool
+	dryRun     *bool
 }
 
 func setInventory(ctx context.Context, f *frame.Frame, service *client.Client, format, reference string, options inventorySetOptions) error {
@@ -68,28 +74,84 @@ func setInventory(ctx context.Context, f *frame.Frame, service *client.Client, f
 		return err
 	}
 	var result client.Inventories
-	err = rewrite(ctx, expected,
-		func() (client.Inventories, int64, error) { return service.InventoryList(ctx, provider.UUID) },
+	return write{f, service, *options.dryRun, format}.run(ctx, func(ctx context.Context) error {
+		result, err = edits.send(ctx, service, provider.UUID, expected, options.amend)
+		var wrong frame.InputErrors
+		if err == nil || errors.As(err, &wrong) {
+			return err
+		}
+		return frame.About(provider.Name, err)
+	}, func() error { return printInventories(ctx, f, service, format, provider, result) })
+}
+
+// send writes the edits: with amend in one PATCH if the service has it, else it reads and replaces the inventories.
+func (e inventoryEdits) send(ctx context.Context, service *client.Client, provider uuid.UUID, expected *int64, amend bool) (client.Inventories, error) {
+	if amend {
+		if hasPatch, err := service.HasExtensions(ctx, checkedWrites); err != nil || hasPatch {
+			if err != nil {
+				return nil, err
+			}
+			result, _, err := service.InventoryPatch(ctx, provider, client.InventoryChanges{Generation: expected, Inventories: e.changes()})
+			return result, e.withMissingTotal(err)
+		}
+	}
+	var result client.Inventories
+	err := rewrite(ctx, expected,
+		func() (client.Inventories, int64, error) { return service.InventoryList(ctx, provider) },
 		func(old client.Inventories) (client.Inventories, error) {
-			if !options.amend {
+			if !amend {
 				old = nil
 			}
-			return edits.apply(old)
+			return e.apply(old)
 		},
 		func(generation int64, inventories client.Inventories) (err error) {
-			if result = inventories; options.dryRun {
-				return nil
-			}
-			result, _, err = service.InventoryReplace(ctx, provider.UUID, generation, inventories)
+			result, _, err = service.InventoryReplace(ctx, provider, generation, inventories)
 			return err
 		})
-	if err != nil {
-		return frame.About(provider.Name, err)
+	return result, err
+}
+
+// changes returns the edits as a merge patch.
+func (e inventoryEdits) changes() map[string]*client.InventoryChange {
+	changes := map[string]*client.InventoryChange{}
+	for _, edit := range e {
+		record := client.InventoryRecord{}
+		edit.set(&record)
+		change := changes[edit.class]
+		if change == nil {
+			change = &client.InventoryChange{}
+			changes[edit.class] = change
+		}
+		if edit.field == "total" {
+			change.Total = &record.Total
+		}
+		change.Reserved = cmp.Or(record.Reserved, change.Reserved)
+		change.MinUnit = cmp.Or(record.MinUnit, change.MinUnit)
+		change.MaxUnit = cmp.Or(record.MaxUnit, change.MaxUnit)
+		change.StepSize = cmp.Or(record.StepSize, change.StepSize)
+		change.AllocationRatio = cmp.Or(record.AllocationRatio, change.AllocationRatio)
 	}
-	if options.dryRun {
-		fmt.Fprintln(f.Stderr, "berth: dry run: nothing was written")
+	return changes
+}
+
+// withMissingTotal returns the error of apply for a new class without a total, which the service rejects.
+func (e inventoryEdits) withMissingTotal(err error) error {
+	var failed *client.Error
+	if !errors.As(err, &failed) || failed.Status != http.StatusBadRequest || !strings.Contains(failed.Detail, "'total' is a required property") {
+		return err
 	}
-	return printInventories(ctx, f, service, format, provider, result)
+	changes := e.changes()
+	for _, class := range sortedKeys(changes) {
+		if changes[class].Total == nil {
+			return missingTotal(class)
+		}
+	}
+	return err
+}
+
+// missingTotal returns the error of a new class without a total.
+func missingTotal(class string) error {
+	return frame.WrongFlag("resource", class, "has no total", fmt.Sprintf("write %s=TOTAL as well, or add --amend to change an existing inventory", class))
 }
 
 // inventoryEdit sets one field of the record of one class.
@@ -177,7 +239,7 @@ func (e inventoryEdits) apply(old client.Inventories) (client.Inventories, error
 	}
 	for _, class := range sortedKeys(edited) {
 		if !total[class] {
-			return nil, frame.WrongFlag("resource", class, "has no total", fmt.Sprintf("write %s=TOTAL as well, or add --amend to change an existing inventory", class))
+			return nil, missingTotal(class)
 		}
 	}
 	return edited, nil

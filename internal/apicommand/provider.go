@@ -29,7 +29,7 @@ UUID.`,
   berth provider create compute-1_numa0 --parent compute-1
   berth provider trait add compute-1 CUSTOM_RACK_7`,
 	}, providerListCommand(f), providerShowCommand(f), providerCreateCommand(f), providerSetCommand(f),
-		providerDeleteCommand(f), providerTraitCommand(f))
+		providerDeleteCommand(f), providerApplyCommand(f), providerTraitCommand(f))
 	connect.Flags(f, command)
 	return command
 }

@@ -72,7 +72,7 @@ func (k providerSetCommands[T]) editCommand(f *frame.Frame, verb, short, long st
 	command := &cobra.Command{
 		Use:     fmt.Sprintf("%s PROVIDER %s...", verb, k.member),
 		Short:   short,
-		Long:    frame.Wrap(long + " The command prints the resulting " + k.plural + " as 'list' does."),
+		Long:    frame.Wrap(long+" The command prints the resulting "+k.plural+" as 'list' does.") + "\n\n" + dryRunHelp,
 		Example: fmt.Sprintf("  berth %s %s compute-1 %s\n  berth %s %s compute-1 %s %s", k.path, verb, k.example[0], k.path, verb, k.example[0], k.example[1]),
 		Args:    cobra.MinimumNArgs(2),
 	}
@@ -81,7 +81,7 @@ func (k providerSetCommands[T]) editCommand(f *frame.Frame, verb, short, long st
 		command.Example = fmt.Sprintf("  berth %s clear compute-1", k.path)
 	}
 	format := frame.OutputFlag(command)
-	generation := generationFlag(command)
+	generation, dryRun := generationFlag(command), dryRunFlag(command)
 	completeProviderThen(f, command, k.complete)
 	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
 		expected, err := generation.expected()
@@ -97,17 +97,19 @@ func (k providerSetCommands[T]) editCommand(f *frame.Frame, verb, short, long st
 			return err
 		}
 		var result []T
-		err = rewrite(ctx, expected,
-			func() ([]T, int64, error) { return k.list(service, ctx, provider.UUID) },
-			func(old []T) ([]T, error) { return parseAll(edit(k.texts(old), k.texts(named)), k.parse) },
-			func(generation int64, members []T) (err error) {
-				result, _, err = k.replace(service, ctx, provider.UUID, generation, members)
-				return err
-			})
-		if err != nil {
-			return frame.About(provider.Name, err)
-		}
-		return printTexts(f, *format, k.heading, k.texts(result))
+		return write{f, service, *dryRun, *format}.run(ctx, func(ctx context.Context) error {
+			err := rewrite(ctx, expected,
+				func() ([]T, int64, error) { return k.list(service, ctx, provider.UUID) },
+				func(old []T) ([]T, error) { return parseAll(edit(k.texts(old), k.texts(named)), k.parse) },
+				func(generation int64, members []T) (err error) {
+					result, _, err = k.replace(service, ctx, provider.UUID, generation, members)
+					return err
+				})
+			if err != nil {
+				return frame.About(provider.Name, err)
+			}
+			return nil
+		}, func() error { return printTexts(f, *format, k.heading, k.texts(result)) })
 	})
 	return command
 }

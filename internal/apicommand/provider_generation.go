@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
@@ -35,6 +36,34 @@ func (g generationChoice) expected() (*int64, error) {
 		return nil, frame.WrongFlag("generation", *g.text, "is not a generation", "write the number that the show command prints")
 	}
 	return &number, nil
+}
+
+// deletedGenerationFlag adds --generation to a command that deletes.
+func deletedGenerationFlag(c *cobra.Command) generationChoice {
+	return generationChoice{c.Flags().String("generation", "", "expected current `generation`; the deletion fails if it differs. Default: not compared")}
+}
+
+// ofOne is expected for a command that deletes the things of its arguments, of which each has its own generation. The
+// service must have berth 1.3.
+func (g generationChoice) ofOne(ctx context.Context, service *client.Client, arguments []string) (*int64, error) {
+	expected, err := g.expected()
+	if err != nil || expected == nil {
+		return nil, err
+	}
+	if len(arguments) > 1 {
+		return nil, frame.WrongFlag("generation", *g.text, "is for a single deletion", "write one argument, or omit the flag")
+	}
+	return expected, requireExtensions(ctx, service, "--generation")
+}
+
+// deleteAt calls one of two methods of the client: that for any generation, or that for the one expected.
+func deleteAt(ctx context.Context, id uuid.UUID, expected *int64,
+	anyGeneration func(context.Context, uuid.UUID) error, at func(context.Context, uuid.UUID, int64) error,
+) error {
+	if expected == nil {
+		return anyGeneration(ctx, id)
+	}
+	return at(ctx, id, *expected)
 }
 
 // maxWriteAttempts is the number of attempts of a write with generation conflicts. More attempts

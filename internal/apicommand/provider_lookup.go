@@ -57,20 +57,30 @@ func withProvider(f *frame.Frame, format *string,
 }
 
 // forEachProvider is connect.WithClient for commands whose arguments are providers. It calls do for
-// each of them and prints the participle done with the provider.
-func forEachProvider(f *frame.Frame, done string,
+// each of them, or at with an expected generation, and prints the participle done with the provider.
+func forEachProvider(f *frame.Frame, done string, generation generationChoice, dryRun *bool,
 	do func(service *client.Client, ctx context.Context, id uuid.UUID) error,
+	at func(service *client.Client, ctx context.Context, id uuid.UUID, generation int64) error,
 ) func(*cobra.Command, []string) error {
 	return connect.WithClient(f, nil, func(ctx context.Context, service *client.Client, arguments []string) error {
-		return f.ForEach(arguments, func(reference string) error {
+		expected, err := generation.ofOne(ctx, service, arguments)
+		if err != nil {
+			return err
+		}
+		return write{f, service, *dryRun, ""}.each(ctx, arguments, func(ctx context.Context, reference string) (string, error) {
 			provider, err := FindProvider(ctx, service, reference)
 			if err != nil {
-				return err
+				return "", err
 			}
-			if err := do(service, ctx, provider.UUID); err != nil {
-				return frame.About(provider.Name, err)
+			if expected == nil {
+				err = do(service, ctx, provider.UUID)
+			} else {
+				err = at(service, ctx, provider.UUID, *expected)
 			}
-			return f.Printf("%s provider %s (%s)", done, provider.Name, provider.UUID)
+			if err != nil {
+				return "", frame.About(provider.Name, err)
+			}
+			return fmt.Sprintf("%s provider %s (%s)", done, provider.Name, provider.UUID), nil
 		})
 	})
 }

@@ -17,13 +17,16 @@ func providerCreateCommand(f *frame.Frame) *cobra.Command {
 		Use:   "create NAME",
 		Short: "Create a provider",
 		Long: `Create a root provider, or with --parent a child provider. The command prints the
-provider as 'berth provider show' does.`,
+provider as 'berth provider show' does.
+
+` + dryRunHelp,
 		Example: `  berth provider create compute-1
   berth provider create compute-1_numa0 --parent compute-1
   berth provider create compute-2 --uuid 9d3b6a52-6b0d-4ed2-8f0d-0c5a3f2b7f11`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
+	dryRun := dryRunFlag(command)
 	idText := command.Flags().String("uuid", "", "`UUID` of the provider (default: random)")
 	parent := command.Flags().String("parent", "", "name or UUID of the parent `provider`")
 	completeProviderFlags(f, command, "parent")
@@ -43,11 +46,11 @@ provider as 'berth provider show' does.`,
 				return err
 			}
 		}
-		created, err := service.ProviderCreate(ctx, arguments[0], id, parentProvider.UUID)
-		if err != nil {
+		var created api.Provider
+		return write{f, service, *dryRun, *format}.run(ctx, func(ctx context.Context) (err error) {
+			created, err = service.ProviderCreate(ctx, arguments[0], id, parentProvider.UUID)
 			return err
-		}
-		return printProvider(ctx, f, service, *format, created)
+		}, func() error { return printProvider(ctx, f, service, *format, created) })
 	})
 	return command
 }
@@ -58,13 +61,16 @@ func providerSetCommand(f *frame.Frame) *cobra.Command {
 		Short: "Rename or re-parent a provider",
 		Long: `Rename a provider, change its parent, or make it a root provider. It keeps its
 descendants. A property without a flag is unchanged. The command prints the provider as
-'berth provider show' does.`,
+'berth provider show' does.
+
+` + dryRunHelp,
 		Example: `  berth provider set compute-1 --name compute-one
   berth provider set compute-1_numa0 --parent compute-2
   berth provider set pool-3 --root`,
 		Args: cobra.ExactArgs(1),
 	}
 	format := frame.OutputFlag(command)
+	dryRun := dryRunFlag(command)
 	name := command.Flags().String("name", "", "new `name` of the provider")
 	parent := command.Flags().String("parent", "", "name or UUID of the parent `provider`")
 	root := command.Flags().Bool("root", false, "whether the provider becomes a root provider")
@@ -86,11 +92,11 @@ descendants. A property without a flag is unchanged. The command prints the prov
 		if *name != "" {
 			newName = *name
 		}
-		changed, err := service.ProviderUpdate(ctx, provider.UUID, newName, parentID)
-		if err != nil {
+		var changed api.Provider
+		return write{f, service, *dryRun, *format}.run(ctx, func(ctx context.Context) (err error) {
+			changed, err = service.ProviderUpdate(ctx, provider.UUID, newName, parentID)
 			return err
-		}
-		return printProvider(ctx, f, service, *format, changed)
+		}, func() error { return printProvider(ctx, f, service, *format, changed) })
 	})
 	command.RunE = func(c *cobra.Command, arguments []string) error {
 		switch {
@@ -110,11 +116,16 @@ func providerDeleteCommand(f *frame.Frame) *cobra.Command {
 		Short: "Delete providers",
 		Long: `Delete providers and their inventories. The server rejects the deletion of providers
 with allocations or children; write children before their parent. The command continues
-with the other providers; the exit code is then 1.`,
-		Example: `  berth provider delete compute-1_numa0 compute-1_numa1 compute-1`,
-		Args:    cobra.MinimumNArgs(1),
+with the other providers; the exit code is then 1. --generation needs berth 1.3.
+
+` + dryRunHelp + ` Each
+deletion is a dry run of its own.`,
+		Example: `  berth provider delete compute-1_numa0 compute-1_numa1 compute-1
+  berth provider delete compute-1_numa0 --generation 4`,
+		Args: cobra.MinimumNArgs(1),
 	}
+	generation, dryRun := deletedGenerationFlag(command), dryRunFlag(command)
 	completeManyProviders(f, command)
-	command.RunE = forEachProvider(f, "deleted", (*client.Client).ProviderDelete)
+	command.RunE = forEachProvider(f, "deleted", generation, dryRun, (*client.Client).ProviderDelete, (*client.Client).ProviderDeleteAt)
 	return command
 }

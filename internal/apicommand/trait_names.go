@@ -77,12 +77,12 @@ func (v nameCommands) createCommand(f *frame.Frame) *cobra.Command {
 		Use:   "create NAME...",
 		Short: "Create custom " + v.plural,
 		Long: frame.Wrap(fmt.Sprintf("Create custom %s. A name begins with CUSTOM_ and consists of upper-case letters, digits and underscores. "+
-			"The command ignores %s that exist already.", v.plural, v.plural)),
+			"The command ignores %s that exist already.", v.plural, v.plural)) + "\n\n" + dryRunHelp,
 		Example: fmt.Sprintf("  berth %s create %s", v.command, v.example),
 		Args:    cobra.MinimumNArgs(1),
 	}
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	command.RunE = v.each(f, "%s %s exists", v.ensure)
+	command.RunE = v.each(f, dryRunFlag(command), "%s %s exists", v.ensure)
 	return command
 }
 
@@ -91,31 +91,31 @@ func (v nameCommands) deleteCommand(f *frame.Frame) *cobra.Command {
 		Use:   "delete NAME...",
 		Short: "Delete custom " + v.plural,
 		Long: frame.Wrap(fmt.Sprintf("Delete custom %s. The server rejects the deletion of %s that a provider uses. "+
-			"The command continues with the other %s; the exit code is then 1.", v.plural, v.plural, v.plural)),
+			"The command continues with the other %s; the exit code is then 1.", v.plural, v.plural, v.plural)) + "\n\n" + dryRunHelp,
 		Example: fmt.Sprintf("  berth %s delete %s", v.command, v.example),
 		Args:    cobra.MinimumNArgs(1),
 	}
 	command.ValidArgsFunction = completing(f, v.complete, anyNumber)
-	command.RunE = v.each(f, "deleted %s %s", v.remove)
+	command.RunE = v.each(f, dryRunFlag(command), "deleted %s %s", v.remove)
 	return command
 }
 
 // each returns a command function that calls do for each name and prints done, a format with the
 // singular and the name.
-func (v nameCommands) each(f *frame.Frame, done string, do func(*client.Client, context.Context, string) error) func(*cobra.Command, []string) error {
+func (v nameCommands) each(f *frame.Frame, dryRun *bool, done string, do func(*client.Client, context.Context, string) error) func(*cobra.Command, []string) error {
 	return connect.WithClient(f, nil, func(ctx context.Context, service *client.Client, arguments []string) error {
 		if _, err := parseAll(arguments, parseName(v.singular)); err != nil {
 			return err
 		}
-		return f.ForEach(arguments, func(name string) error {
+		return write{f, service, *dryRun, ""}.each(ctx, arguments, func(ctx context.Context, name string) (string, error) {
 			err := do(service, ctx, name)
 			if errors.Is(err, client.ErrNotFound) {
-				return fmt.Errorf("%s %s not found", v.singular, name)
+				return "", fmt.Errorf("%s %s not found", v.singular, name)
 			}
 			if err != nil {
-				return frame.About(name, err)
+				return "", frame.About(name, err)
 			}
-			return f.Printf(done, v.singular, name)
+			return fmt.Sprintf(done, v.singular, name), nil
 		})
 	})
 }

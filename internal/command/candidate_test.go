@@ -2,14 +2,15 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/apicommand"
 	"github.com/berthd/berth/internal/frame"
 )
@@ -45,20 +46,34 @@ func TestCLI_CandidateListManyProviders_ShowsAllNames(t *testing.T) {
 	}
 }
 
-// competitor is a transport that calls act between the response with the candidates and the claim.
-type competitor struct {
-	act func()
-}
-
-func (r competitor) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if strings.HasSuffix(request.URL.Path, "/allocation_candidates") {
-		r.act()
+// placementProxy returns the address of a proxy to a service that ignores its extensions, as OpenStack Placement does.
+// It calls act before it returns candidates without explanations.
+func placementProxy(t *testing.T, service string, act func()) string {
+	t.Helper()
+	target, err := url.Parse(service)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return response, err
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			if r.In.Header.Get("OpenStack-API-Version") != "" {
+				entry, _, _ := strings.Cut(r.In.Header.Get("OpenStack-API-Version"), ",")
+				r.Out.Header.Set("OpenStack-API-Version", entry)
+			}
+		},
+		ModifyResponse: func(response *http.Response) error {
+			if strings.HasSuffix(response.Request.URL.Path, "/allocation_candidates") && !response.Request.URL.Query().Has("explain") {
+				act()
+			}
+			return nil
+		},
+	})
+	t.Cleanup(proxy.Close)
+	return proxy.URL
 }
 
-func TestCLI_ClaimCandidateFull_TriesNextCandidate(t *testing.T) {
+func TestCLI_ClaimInStepsCandidateFull_TriesNextCandidate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		full []string
@@ -66,29 +81,24 @@ func TestCLI_ClaimCandidateFull_TriesNextCandidate(t *testing.T) {
 	}{
 		"first candidate full":  {[]string{"compute-1"}, ""},
 		"second candidate full": {[]string{"compute-2"}, ""},
-		"both candidates full":  {[]string{"compute-1", "compute-2"}, "no candidate claimed: concurrent claims used the free capacity of all 2 candidates; retry"},
+		"both candidates full":  {[]string{"compute-1", "compute-2"}, "berth: no candidate claimed: concurrent claims used the free capacity of all 2 candidates; retry\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := startService(t)
-			environ := []string{"BERTH_URL=" + url}
+			service := startService(t)
+			environ := []string{"BERTH_URL=" + service}
 			hosts(t, environ, "compute-1", "compute-2")
-			service, err := client.New(url, client.WithTransport(competitor{func() {
+			address := placementProxy(t, service, func() {
 				for _, host := range test.full {
 					got := runCommand(t, environ, "allocation", "set", uuid.NewString(), "--on", host+"=VCPU:1", "--project=p", "--user=u", "--type=INSTANCE")
 					if got.code != frame.ExitOK {
 						t.Error(got.stderr)
 					}
 				}
-			}}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			host := &frame.Frame{Stdout: io.Discard, Stderr: io.Discard}
-			request := &apicommand.CandidateRequest{Asked: client.CandidateQuery{Resources: "VCPU:1", Limit: 10}}
-			err = apicommand.Claim(t.Context(), host, service, uuid.New(), request, apicommand.OwnerFlags{Project: "p", User: "u", Kind: "INSTANCE"})
-			if text := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && text != test.want {
-				t.Errorf("error of the claim = %v, want %q", err, test.want)
+			})
+			got := runCommand(t, []string{"BERTH_URL=" + address}, "claim", uuid.NewString(), "--resources", "VCPU:1", "--project=p", "--user=u", "--type=INSTANCE")
+			if (got.code == frame.ExitOK) != (test.want == "") || !strings.HasSuffix(got.stderr, test.want) {
+				t.Errorf("exit code %d, %q, want %q", got.code, got.stderr, test.want)
 			}
 			for _, provider := range []string{"compute-1", "compute-2"} {
 				if got := runCommand(t, environ, "usage", "show", provider); got.stdout != "CLASS  USED\nVCPU      1\n" {

@@ -23,6 +23,10 @@ type Changes struct {
 	Providers []ProviderChange `json:"providers"`
 	// Moves lists the changes of allocations, by consumer.
 	Moves []Move `json:"moves"`
+	// Consumers lists the consumers whose project, user or type changes. Compare does not set it.
+	Consumers []ConsumerChange `json:"consumers,omitempty"`
+	// Names lists the added and removed resource classes and traits. Compare does not set it.
+	Names []NameChange `json:"names,omitempty"`
 
 	// all is the union of both forests. Providers have their position in the later forest; removed ones keep their
 	// position in the earlier forest.
@@ -102,7 +106,9 @@ func Compare(before, after Forest) *Changes {
 }
 
 // Empty reports whether there are no changes.
-func (c *Changes) Empty() bool { return len(c.Providers) == 0 && len(c.Moves) == 0 }
+func (c *Changes) Empty() bool {
+	return len(c.Providers)+len(c.Moves)+len(c.Consumers)+len(c.Names) == 0
+}
 
 // byID returns the nodes by UUID.
 func byID(nodes []client.Node) map[uuid.UUID]client.Node {

@@ -40,6 +40,9 @@ func (c *Changes) Text(w io.Writer, style Style) error {
 		d.provider(tree, nil, nil)
 	}
 	d.moves(first)
+	first = first && len(d.Moves) == 0
+	d.owners(first)
+	d.resourceNames(first && len(d.Consumers) == 0)
 	d.put(nil)
 	d.put(line{{c.Summary() + ".", plain}})
 	return d.out.Flush()
@@ -273,10 +276,21 @@ func (c *Changes) Summary() string {
 			parts = append(parts, count(n)+" "+kind)
 		}
 	}
-	summary := strings.Join(parts, ", ")
-	if len(c.Moves) == 0 {
-		return summary
+	var sentences []string
+	if len(parts) > 0 {
+		sentences = append(sentences, strings.Join(parts, ", "))
 	}
+	if len(c.Moves) > 0 {
+		sentences = append(sentences, c.summaryOfMoves())
+	}
+	if n := len(c.Consumers); n > 0 {
+		sentences = append(sentences, plural(n, "consumer")+" changed")
+	}
+	return strings.Join(append(sentences, c.summaryOfNames()...), "; ")
+}
+
+// summaryOfMoves returns the numbers of changed allocations and their consumers.
+func (c *Changes) summaryOfMoves() string {
 	consumers := map[uuid.UUID]bool{}
 	for _, m := range c.Moves {
 		consumers[m.Consumer] = true
@@ -285,10 +299,7 @@ func (c *Changes) Summary() string {
 	if len(c.Moves) == 1 {
 		verb += "s"
 	}
-	if summary != "" {
-		summary += "; "
-	}
-	return summary + plural(len(c.Moves), "allocation") + " of " + plural(len(consumers), "consumer") + " " + verb
+	return plural(len(c.Moves), "allocation") + " of " + plural(len(consumers), "consumer") + " " + verb
 }
 
 // verb returns "move" if all changes of allocations are from one provider to another, otherwise "change".

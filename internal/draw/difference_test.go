@@ -179,3 +179,25 @@ func TestCLI_DiffMoves_PairEqualAmounts(t *testing.T) {
 		}
 	}
 }
+
+func TestCLI_DifferenceOfConsumersAndNames_MatchesGolden(t *testing.T) {
+	t.Parallel()
+	changes := Compare(Forest{}, Forest{})
+	changes.Consumers = []ConsumerChange{{id(301), []OwnerChange{{"project", "demo", "prod\x1b[2J"}, {"user", "alice", "bob"}}}, {id(302), []OwnerChange{{"type", "INSTANCE", "VOLUME"}}}}
+	changes.Names = []NameChange{
+		{Added, "trait", "CUSTOM_NEW"}, {Removed, "resource class", "CUSTOM_OLD"}, {Added, "resource class", "CUSTOM_A"}, {Added, "resource class", "CUSTOM_B"},
+	}
+	var out strings.Builder
+	if err := changes.Text(&out, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "difference_names.txt", out.String())
+	before, after := reshape()
+	both := Compare(before, after)
+	both.Consumers, both.Names = changes.Consumers, changes.Names
+	out.Reset()
+	if err := both.Text(&out, Style{Color: true}); err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "difference_names_reshape.txt", out.String())
+}

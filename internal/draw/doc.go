@@ -46,7 +46,16 @@
 //	  "from_provider_uuid": "…",     // null: the allocation is added
 //	  "to_provider_uuid": "…",       // null: the allocation is removed
 //	  "to_resource_class": "PCPU"    // if the class changes
+//	}],
+//	"consumers": [{                  // omitted if empty
+//	  "consumer_uuid": "…",
+//	  "fields": [{"field": "project", "from": "…", "to": "…"}]    // or "user", "type"
+//	}],
+//	"names": [{                      // omitted if empty
+//	  "change": "added",             // or "removed"
+//	  "kind": "trait",               // or "resource class"
+//	  "name": "CUSTOM_…"
 //	}]}
 //
-// Both lists are empty if there are no differences.
+// The first two lists are empty if there are no differences.
 package draw
