@@ -87,9 +87,8 @@ func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
 	}
 	applyMutation(t, db, edits)
 	service := servertest.New(t, servertest.Options{DB: db, Store: postgres.Options{MaxConns: 24}})
-	listening := service.Listen(t)
-	made := &verdict{calls: wanted.record(t, listening.URL), retried: service.Store.Pool().Retries()}
-	listening.Close()
+	made := &verdict{calls: wanted.record(t, service)}
+	made.retried = service.Store.Pool().Retries()
 	service.Store.Close()
 
 	began := time.Now()
@@ -124,11 +123,12 @@ func deadlocks(t *testing.T, db *dbtest.DB) (count int64) {
 }
 
 // record runs the clients for a duration and returns their calls.
-func (wanted traffic) record(t *testing.T, url string) []*history.Call {
+func (wanted traffic) record(t *testing.T, service *servertest.Server) []*history.Call {
 	t.Helper()
+	listening := service.Listen(t)
 	connections := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer connections.CloseIdleConnections()
-	recorder := history.NewRecorder(url, &http.Client{Transport: connections})
+	recorder := history.NewRecorder(listening.URL, &http.Client{Transport: connections})
 	districts := make([]*history.Partition, wanted.districts)
 	client := func(number, district int) *history.Client {
 		return &history.Client{
@@ -144,18 +144,26 @@ func (wanted traffic) record(t *testing.T, url string) []*history.Call {
 	}
 	var group sync.WaitGroup
 	failures := make([]error, clients)
+	acting := make([]*history.Client, clients)
 	var over atomic.Bool
 	for i := range clients {
+		acting[i] = client(i, i%wanted.districts)
 		group.Go(func() {
-			acting := client(i, i%wanted.districts)
 			for !over.Load() && failures[i] == nil {
-				failures[i] = acting.RandomStep(context.WithoutCancel(t.Context()))
+				failures[i] = acting[i].RandomStep(context.WithoutCancel(t.Context()))
 			}
 		})
 	}
 	wanted.wait(t, recorder)
 	over.Store(true)
 	group.Wait()
+	listening.Close() // waits for requests whose connections clients have closed
+	last := service.Listen(t)
+	defer last.Close()
+	recorder.URL = last.URL
+	for i := range acting {
+		failures = append(failures, acting[i].Resolve(t.Context()))
+	}
 	for i := range districts {
 		failures = append(failures, client(clients+len(districts)+i, i).ReadAll(t.Context()))
 	}
