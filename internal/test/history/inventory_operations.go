@@ -162,7 +162,9 @@ func (w changeInventory) place(_ int, now Provider, a *Answer) (Provider, bool) 
 	case w.method == "DELETE" && now.used(w.class) > 0:
 		reason = InUse
 	}
-	if !now.Exists || w.given != none && now.Generation != w.given || a.Reason != reason {
+	// A deletion checks its generation after the inventory.
+	isStale := w.given != none && now.Generation != w.given && (w.method != "DELETE" || reason != NoInventory)
+	if !now.Exists || isStale || a.Reason != reason {
 		return now, false
 	}
 	if reason == "" {
