@@ -90,19 +90,20 @@ var acts = []struct {
 // Bias is a kind of request that clients send every other time, for races that are rare otherwise.
 type Bias int
 
-// The kinds: none, re-parenting, deletion of allocations.
+// The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale.
 const (
 	Anything Bias = iota
 	Moves
 	Releases
+	Claims
 )
 
 // RandomStep sends one random request.
 func (c *Client) RandomStep(ctx context.Context) error {
 	if c.Favors != Anything && c.Dice.IntN(2) == 0 {
-		var operation Operation = deleteAllocations{who: c.Dice.IntN(consumers)}
-		if c.Favors == Moves {
-			operation = reparentProvider{inTree{c.anywhere()}, c.Dice.IntN(providers+1) - 1}
+		operation, err := c.drawFavorite(ctx)
+		if err != nil {
+			return err
 		}
 		return c.Do(ctx, operation)
 	}
@@ -124,6 +125,22 @@ func (c *Client) RandomStep(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// drawFavorite draws a request of the kind that the client favors.
+func (c *Client) drawFavorite(ctx context.Context) (Operation, error) {
+	switch c.Favors {
+	case Moves:
+		return reparentProvider{inTree{c.anywhere()}, c.Dice.IntN(providers+1) - 1}, nil
+	case Claims:
+		draws := []func(*Client, context.Context) (Operation, error){
+			(*Client).drawClaimFound, (*Client).drawClaimFound, (*Client).drawClaimNamed, (*Client).drawTraits,
+		}
+		return draws[c.Dice.IntN(len(draws))](c, ctx)
+	default:
+		who := c.Dice.IntN(consumers)
+		return deleteAllocations{who: who, given: c.Dice.Int64N(2) * c.memory.Consumers[who].Generation}, nil
+	}
 }
 
 func (c *Client) anywhere() onPlace { return at(c.Dice.IntN(providers)) }

@@ -45,27 +45,36 @@ func (c *Client) doKeyed(ctx context.Context, operation Operation, sent request)
 		return c.repeatLost(ctx, attempt{operation, sent, start})
 	}
 	if first.isReplayed {
-		return fmt.Errorf("%s: the first response is replayed", operation)
+		c.addUnexplained(operation, start, first, "the first response is replayed")
+		return nil
 	}
 	if err := c.record(operation, start, c.now(), first); err != nil {
 		return err
 	}
 	if first.status < http.StatusMultipleChoices && c.Dice.IntN(4) == 0 {
-		again, err := c.send(ctx, sent)
+		again := c.now()
+		got, err := c.send(ctx, sent)
 		if err != nil {
 			return fmt.Errorf("%s: %w", operation, err)
 		}
-		return again.compare(first)
+		if !got.repeats(first) {
+			c.addUnexplained(operation, again, got, "no repetition of the first response")
+		}
 	}
 	return nil
 }
 
-// compare returns an error unless a response repeats another one.
-func (r *response) compare(first *response) error {
-	if !r.isReplayed || r.status != first.status || !bytes.Equal(r.body, first.body) {
-		return fmt.Errorf("repetition (replayed: %v): %d %s, want %d %s", r.isReplayed, r.status, r.body, first.status, first.body)
-	}
-	return nil
+// repeats reports whether a response is the stored one.
+func (r *response) repeats(first *response) bool {
+	return r.isReplayed && r.status == first.status && bytes.Equal(r.body, first.body)
+}
+
+// addUnexplained adds a call whose response is wrong in every order.
+func (c *Client) addUnexplained(operation Operation, start time.Duration, got *response, text string) {
+	c.add(&Call{Operation: operation, Start: start, End: c.now(), Answer: Answer{
+		Status: got.status, Reason: Unexplained, Provider: none, Class: none, Expected: none, Observed: unseen(),
+		Detail: fmt.Sprintf("%s: %s", text, got.body),
+	}})
 }
 
 // repeatLost sends a request again whose response was lost. If it is refused, the first attempt may still be executed:
@@ -122,12 +131,8 @@ func (c *Client) doTwice(ctx context.Context, operation Operation, sent request)
 			return fmt.Errorf("%s: %w", operation, failed[i])
 		}
 		if one.isReplayed {
-			other := got[1-i]
-			if other.isReplayed {
-				return fmt.Errorf("%s: both responses are replayed", operation)
-			}
-			if err := one.compare(other); err != nil {
-				return fmt.Errorf("%s: %w", operation, err)
+			if other := got[1-i]; other.isReplayed || !one.repeats(other) {
+				c.addUnexplained(operation, start[i], one, "no repetition of the other response")
 			}
 			continue
 		}
