@@ -79,6 +79,32 @@ func (a *claimAccount) state(answers []string) (string, error) {
 	return strings.Join(states, ", "), nil
 }
 
+// keyedAccount is a claimAccount whose writes have an Idempotency-Key: one that is sent again is never
+// refused.
+type keyedAccount struct{ claimAccount }
+
+func (a *keyedAccount) isKeyed() bool { return true }
+
+// candidateAccount is a claimAccount of one consumer, written by POST /claims with one candidate.
+type candidateAccount struct{ claimAccount }
+
+func (a *candidateAccount) next() (method, path, body, after string) {
+	allocations := map[string]any{}
+	for _, provider := range a.providers {
+		allocations[provider.String()] = map[string]any{"resources": map[string]int{"VCPU": a.amount(a.generation + 1)}}
+	}
+	consumer := map[string]any{
+		"uuid": a.consumers[0], "project_id": "project", "user_id": "user", "consumer_type": "INSTANCE", "consumer_generation": nil,
+	}
+	existing := "refuse"
+	if a.generation > 0 {
+		consumer["consumer_generation"], existing = a.generation, "replace"
+	}
+	return "POST", "/claims", text(map[string]any{
+		"consumers": []any{consumer}, "candidates": []any{map[string]any{"allocations": allocations}}, "existing": existing,
+	}), a.shown(a.generation + 1)
+}
+
 // claimOf is what the answer of a consumer's allocations says about a class.
 func claimOf(answer, class string) (string, error) {
 	var body struct {

@@ -32,9 +32,9 @@ type writerGroup struct {
 	end       func()
 }
 
-// newCrowd lets clerks work for as long as the test does, or until it is ended. Two
-// fifths of their accounts are claims, of one consumer or of two; the others are
-// inventories, reshapes, and traits with aggregates.
+// newCrowd lets clerks work for as long as the test does, or until it is ended. Four
+// sevenths of their accounts are claims, of one consumer or of two, also by POST /claims and
+// with an Idempotency-Key; the others are inventories, reshapes, and traits with aggregates.
 func newCrowd(t *testing.T, clerks int, urls ...string) *writerGroup {
 	t.Helper()
 	crowd := &writerGroup{ended: make(chan struct{})}
@@ -61,7 +61,7 @@ func newCrowd(t *testing.T, clerks int, urls ...string) *writerGroup {
 
 func (c *writerGroup) open(by *journaledWriter, number int) trackedResource {
 	two := []uuid.UUID{c.providers[number%4], c.providers[(number+1)%4]}
-	switch number % 5 {
+	switch number % 7 {
 	case 0:
 		return &claimAccount{consumers: []uuid.UUID{uuid.New()}, providers: two}
 	case 1:
@@ -70,6 +70,10 @@ func (c *writerGroup) open(by *journaledWriter, number int) trackedResource {
 		return &stockAccount{provider: by.provider()}
 	case 3:
 		return &labelAccount{provider: by.provider()}
+	case 4:
+		return &candidateAccount{claimAccount{consumers: []uuid.UUID{uuid.New()}, providers: two}}
+	case 5:
+		return &keyedAccount{claimAccount{consumers: []uuid.UUID{uuid.New(), uuid.New()}, providers: two}}
 	default:
 		return &moveAccount{consumer: uuid.New(), providers: [2]uuid.UUID{by.provider(), by.provider()}}
 	}

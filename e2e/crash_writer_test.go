@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // trackedResource is a resource that only one writer changes: its state is what that writer sent.
@@ -27,6 +29,13 @@ type trackedResource interface {
 	// of what is not there is "".
 	look() []string
 	state(answers []string) (string, error)
+}
+
+// keyedResource is a trackedResource whose writes have an Idempotency-Key. A write that is sent again must get the first
+// response.
+type keyedResource interface {
+	trackedResource
+	isKeyed() bool
 }
 
 // entry is an account in the journal.
@@ -49,7 +58,11 @@ type journaledWriter struct {
 	journal                                []*entry
 	mutex                                  sync.Mutex // of the counts, which others read
 	acknowledged, unsent, doubts, repeated int
-	failures                               []error
+	// replayed is the number of keyed writes that got a stored response.
+	replayed int
+	failures []error
+	// key is the Idempotency-Key of the current write; empty: none.
+	key string
 }
 
 // work lets a clerk write until the end. Of three accounts each is written in turn; one
@@ -82,13 +95,23 @@ func (c *journaledWriter) write(of *entry) bool {
 	if method == "" {
 		return false
 	}
+	if keyed, ok := of.trackedResource.(keyedResource); ok && keyed.isKeyed() {
+		c.key = uuid.NewString()
+		defer func() { c.key = "" }()
+	}
 	doubtful, givesUp := false, c.dice.IntN(4) == 0
 	for {
 		got, err := c.ask(method, path, body)
 		switch {
 		case err == nil && got.status < 300:
+			if got.header.Get("Idempotent-Replayed") != "" {
+				c.count(&c.replayed)
+			}
 			c.settle(of, after, doubtful)
 			return true
+		case err == nil && got.status == 409 && c.key != "":
+			c.fail("%s %s with a key, doubtful %v: got %s", method, path, doubtful, got.body)
+			return false
 		case err == nil && (got.status == 409 || got.status == 404) && doubtful:
 			if shown := c.show(of); shown != after && !isClosed(c.ended) {
 				c.fail("%s %s is refused with %s, as if it had been done, and shows %s instead of %s", method, path, got.body, shown, after)
@@ -161,6 +184,12 @@ func (c *journaledWriter) ask(method, path, body string) (answer, error) {
 		"X-Auth-Token": {"admin"}, "X-Roles": {"admin,service"}, "Openstack-Api-Version": {"placement 1.39"},
 		"Content-Type": {"application/json"}, "Accept": {"application/json"},
 	}
+	if isKeyed := method != "GET" && c.key != ""; isKeyed || path == "/claims" {
+		request.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.3")
+		if isKeyed {
+			request.Header.Set("Idempotency-Key", c.key)
+		}
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return answer{}, err
@@ -196,7 +225,7 @@ func (c *journaledWriter) show(of *entry) string {
 
 // journalSummary are what a journal comes to.
 type journalSummary struct {
-	accounts, acknowledged, unsent, doubts, repeated int
+	accounts, acknowledged, unsent, doubts, repeated, replayed int
 	// Of the writes that were given up so many were made, and so many not.
 	made, lost int
 	// wrong are the inconsistencies, one sentence each.
@@ -208,6 +237,7 @@ type journalSummary struct {
 func compare(clerks []*journaledWriter) (b journalSummary) {
 	for _, c := range clerks {
 		b.acknowledged, b.unsent, b.doubts, b.repeated = b.acknowledged+c.acknowledged, b.unsent+c.unsent, b.doubts+c.doubts, b.repeated+c.repeated
+		b.replayed += c.replayed
 		for _, failure := range c.failures {
 			b.wrong = append(b.wrong, failure.Error())
 		}
@@ -232,7 +262,7 @@ func audit(t *testing.T, clerks []*journaledWriter) {
 	t.Helper()
 	b := compare(clerks)
 	t.Logf("%d writes to %d accounts acknowledged; %d requests brought nothing there, %d had an unknown outcome; sent again, %d of those "+
-		"were or had been done; given up, %d turned out done and %d not", b.acknowledged, b.accounts, b.unsent, b.doubts, b.repeated, b.made, b.lost)
+		"were or had been done; given up, %d turned out done and %d not; %d responses were replayed", b.acknowledged, b.accounts, b.unsent, b.doubts, b.repeated, b.made, b.lost, b.replayed)
 	for _, sentence := range b.wrong[:min(len(b.wrong), 10)] {
 		t.Error(sentence)
 	}

@@ -51,7 +51,8 @@ type ClaimCandidate struct {
 	Uses []ClaimUse
 	// Mappings are the providers that serve each group, by suffix.
 	Mappings map[string][]uuid.UUID
-	// Guards are the rows that the candidate rests on: every provider of Mappings, and the anchor. In the order of ids.
+	// Guards are the rows that the candidate rests on: every provider of Mappings, the anchor, and the providers of in_tree. In
+	// the order of ids.
 	Guards []ClaimGuard
 	// Links are the providers of other trees: each shares with the tree of the anchor through an aggregate. In the order of
 	// ids.

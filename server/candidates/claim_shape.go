@@ -25,6 +25,11 @@ func (c *Result) claimCandidate(p *page, picks []int32, parts []part) ClaimCandi
 		RootID: anchor.id, Root: anchor.uuid, Mappings: map[string][]uuid.UUID{},
 		Guards: []ClaimGuard{{anchor.id, anchor.revision}},
 	}}
+	for i := range s.ids.groups {
+		if group := &s.ids.groups[i]; group.InTree != nil {
+			made.guardTree(anchor, group)
+		}
+	}
 	for i, row := range picks {
 		if want := &s.wants[i]; row >= 0 {
 			made.serve(want.group, row)
@@ -46,6 +51,25 @@ type claimShaper struct {
 	ClaimCandidate
 	search *candidateSearch
 	page   *page
+}
+
+// guardTree adds the provider that in_tree of a group names: it can leave the tree without a change of other providers. If
+// it has left between the two statements of a search, the guard is one that no provider meets. A provider in the tree of a
+// sharing provider is only guarded if the page has it.
+func (m *claimShaper) guardTree(anchor *provider, group *resolvedGroup) {
+	tree := m.page.tree(group.root)
+	if tree == nil {
+		return
+	}
+	guard := ClaimGuard{-1, -1}
+	for i := tree.tree.start; i < tree.tree.end; i++ {
+		if one := &m.page.providers[i]; one.uuid == *group.InTree {
+			guard = ClaimGuard{one.id, one.revision}
+		}
+	}
+	if (guard.ProviderID >= 0 || tree == anchor) && !slices.Contains(m.Guards, guard) {
+		m.Guards = append(m.Guards, guard)
+	}
 }
 
 // serve adds a provider to those that serve a group.

@@ -128,7 +128,7 @@ func views(calls []*Call) []view {
 // whoWasWhere returns the consumers for which a call sets allocations, by provider.
 func whoWasWhere(calls []*Call) (been [providers][consumers]bool) {
 	for _, call := range calls {
-		for _, one := range wants(call.Operation) {
+		for _, one := range call.wanted() {
 			for p := range one.has {
 				if one.has[p] != (Amounts{}) {
 					been[p][one.consumer] = true

@@ -132,7 +132,7 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 		},
 		"an unexpected status": {
 			history: begin().say(deleteAllocations{who: 0}, func(a *Answer) { a.Status, a.Reason = http.StatusInternalServerError, Unexplained }),
-			against: []string{"district 0: delete the allocations of consumer 0: 500 ", "district-0-consumer-0", "district-0"},
+			against: []string{"district 0: delete the allocations of consumer 0 at 0: 500 ", "district-0-consumer-0", "district-0"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

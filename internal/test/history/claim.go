@@ -19,6 +19,30 @@ type takes struct {
 	wants []want
 }
 
+// claimsAllocations reports whether an operation sets allocations. Its errors must name the provider.
+func claimsAllocations(of Operation) bool {
+	switch operation := of.(type) {
+	case dryRun:
+		return claimsAllocations(operation.Operation)
+	case patchAllocations:
+		return true
+	}
+	return wants(of) != nil
+}
+
+// wanted returns the allocations that a call has set or would have set.
+func (c *Call) wanted() []want {
+	switch operation := c.Operation.(type) {
+	case claimFound:
+		return operation.takes(&c.Answer).wants
+	case claimNamed:
+		return operation.takes(&c.Answer).wants
+	case patchAllocations:
+		return []want{{consumer: operation.who, has: operation.has}}
+	}
+	return wants(c.Operation)
+}
+
 // wants returns the allocations that an operation sets; nil for an operation without allocations.
 func wants(of Operation) []want {
 	switch operation := of.(type) {
@@ -48,24 +72,34 @@ func (w takes) of(c int) bool {
 	return false
 }
 
+// resources returns amounts as JSON, by class.
+func resources(of Amounts) map[string]int64 {
+	made := map[string]int64{}
+	for class, amount := range of {
+		if amount > 0 {
+			made[classes[class]] = amount
+		}
+	}
+	return made
+}
+
+// allocationsDocument returns allocations as JSON, by provider.
+func allocationsDocument(d *Partition, has [providers]Amounts) map[string]any {
+	made := map[string]any{}
+	for p := range has {
+		if has[p] != (Amounts{}) {
+			made[d.providers[p].String()] = map[string]any{"resources": resources(has[p])}
+		}
+	}
+	return made
+}
+
 // document returns the body, by consumer.
 func (w takes) document(d *Partition) map[string]any {
 	made := map[string]any{}
 	for _, one := range w.wants {
-		allocations := map[string]any{}
-		for p := range one.has {
-			resources := map[string]int64{}
-			for class, amount := range one.has[p] {
-				if amount > 0 {
-					resources[classes[class]] = amount
-				}
-			}
-			if len(resources) > 0 {
-				allocations[d.providers[p].String()] = map[string]any{"resources": resources}
-			}
-		}
 		claim := map[string]any{
-			"allocations": allocations, "project_id": "project", "user_id": "user",
+			"allocations": allocationsDocument(d, one.has), "project_id": "project", "user_id": "user",
 			"consumer_type": "INSTANCE", "consumer_generation": nil,
 		}
 		if one.given > 0 {
@@ -85,7 +119,7 @@ func (w takes) judge(p, class int, now *Provider) Reason {
 		amount := one.has[p][class]
 		had += now.ByConsumer[one.consumer][class]
 		wanted += amount
-		wrong = wrong || amount > 0 && (amount < int64(offer.MinUnit) || amount > int64(offer.MaxUnit) || amount%int64(offer.StepSize) != 0)
+		wrong = wrong || amount > 0 && !offer.permits(amount)
 	}
 	switch {
 	case wanted == 0:
@@ -197,20 +231,25 @@ type claim struct{ takes }
 func (w claim) request(d *Partition) request {
 	document := w.document(d)
 	if len(w.wants) > 1 {
-		return request{"POST", "/allocations", document}
+		return request{method: "POST", path: "/allocations", body: document}
 	}
 	consumer := d.consumers[w.wants[0].consumer].String()
-	return request{"PUT", "/allocations/" + consumer, document[consumer]}
+	return request{method: "PUT", path: "/allocations/" + consumer, body: document[consumer]}
 }
 
 // deleteAllocations is DELETE /allocations/{consumer}.
 type deleteAllocations struct {
 	nothing
-	who int
+	who   int
+	given int64 // 0: not in the request
 }
 
 func (w deleteAllocations) request(d *Partition) request {
-	return request{"DELETE", "/allocations/" + d.consumers[w.who].String(), nil}
+	made := request{method: "DELETE", path: "/allocations/" + d.consumers[w.who].String()}
+	if w.given > 0 {
+		return made.comparing("consumer_generation", w.given)
+	}
+	return made
 }
 
 func (w deleteAllocations) concerns(_ int, been [consumers]bool) bool { return been[w.who] }
@@ -224,19 +263,21 @@ func (w deleteAllocations) place(_ int, now Provider, a *Answer) (Provider, bool
 	case NoConsumer:
 		return now, now.ByConsumer[w.who] == Amounts{}
 	}
-	return now, a.Reason == "" || a.Reason == RetriesExhausted
+	return now, a.Reason == "" || a.Reason == RetriesExhausted || a.Reason == ConsumerGenerationConflict
 }
 
 func (w deleteAllocations) consumer(_ int, now Consumer, a *Answer) (Consumer, bool) {
 	switch a.Reason {
 	case "":
-		return Consumer{}, now.Generation > 0
+		return Consumer{}, now.Generation > 0 && (w.given == 0 || w.given == now.Generation)
 	case NoConsumer:
 		return now, now.Generation == 0
+	case ConsumerGenerationConflict:
+		return now, now.Generation > 0 && w.given > 0 && w.given != now.Generation && a.Expected == now.Generation
 	}
 	return now, a.Reason == RetriesExhausted
 }
 
 func (w deleteAllocations) String() string {
-	return fmt.Sprintf("delete the allocations of consumer %d", w.who)
+	return fmt.Sprintf("delete the allocations of consumer %d at %d", w.who, w.given)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -44,6 +45,9 @@ func unseen() Observed {
 	for p := range providers {
 		seen.PlaceGenerations[p] = none
 	}
+	for group := range seen.Served {
+		seen.Served[group] = none
+	}
 	return seen
 }
 
@@ -62,56 +66,102 @@ type Client struct {
 	Favors Bias
 
 	memory State
+	// unresolved are the requests with a key of which an attempt was lost and a later one was refused.
+	unresolved []attempt
+	// keys is the number of keys of this client.
+	keys int
 }
 
-// Do sends one request and records it with its response. It does not record a read without a
+// Do sends one request and records it with its response. It does not record a read or a dry run without a
 // response, which neither changes nor shows anything.
-func (c *Client) Do(ctx context.Context, operation Operation) (*Call, error) {
-	call := &Call{Client: c.Number, Partition: c.Partition, Operation: operation}
+func (c *Client) Do(ctx context.Context, operation Operation) error {
 	sent := operation.request(c.Partition)
-	isCut := sent.method != http.MethodGet && c.Dice.IntN(1000) < c.Cut
-	deadline := ctx
+	if isKeyed(operation) {
+		return c.doKeyed(ctx, operation, sent)
+	}
+	start := c.now()
+	got, err := c.attempt(ctx, sent)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", operation, err)
+	case got != nil:
+		return c.record(operation, start, c.now(), got)
+	case sent.method != http.MethodGet && !isDryRun(operation):
+		c.add(&Call{Operation: operation, Answer: Answer{Lost: true, Observed: unseen()}, Start: start, End: never})
+	}
+	return nil
+}
+
+func (c *Client) now() time.Duration { return time.Since(c.Recorder.began) }
+
+// attempt sends a request, and closes the connection of some writes before the response; then there is none.
+func (c *Client) attempt(ctx context.Context, sent request) (*response, error) {
+	isCut := sent.method != http.MethodGet && (!sent.isAmbiguous || sent.key != "") && c.Dice.IntN(1000) < c.Cut
 	if isCut {
 		limited, cancel := context.WithTimeout(ctx, time.Duration(c.Dice.Int64N(int64(8*time.Millisecond))))
 		defer cancel()
-		deadline = limited
+		ctx = limited
 	}
-	call.Start = time.Since(c.Recorder.began)
-	status, raw, err := c.send(deadline, sent)
-	call.End = time.Since(c.Recorder.began)
-	switch {
-	case isCut && errors.Is(err, context.DeadlineExceeded):
-		call.Answer = Answer{Lost: true, Observed: unseen()}
-		call.End = never
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", operation, err)
-	case status >= http.StatusMultipleChoices:
-		call.Answer = refusal(c.Partition, status, raw, wants(operation) != nil)
-	default:
-		call.Answer = Answer{Status: status, Provider: none, Class: none, Expected: none, Observed: unseen()}
-		if err := operation.read(c.Partition, raw, &call.Answer.Observed); err != nil {
-			return nil, fmt.Errorf("%s: %w", operation, err)
-		}
+	got, err := c.send(ctx, sent)
+	if isCut && errors.Is(err, context.DeadlineExceeded) {
+		return nil, nil
 	}
-	c.Recorder.mutex.Lock()
-	c.Recorder.calls = append(c.Recorder.calls, call)
-	c.Recorder.mutex.Unlock()
-	c.remember(call)
-	return call, nil
+	return got, err
 }
 
-func (c *Client) send(ctx context.Context, sent request) (status int, raw []byte, err error) {
+// record parses a response and adds the call to the history.
+func (c *Client) record(operation Operation, start, end time.Duration, got *response) error {
+	answer, err := c.answer(operation, got)
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	call := &Call{Operation: operation, Answer: answer, Start: start, End: end}
+	c.add(call)
+	c.remember(call)
+	return nil
+}
+
+func (c *Client) add(call *Call) {
+	call.Client, call.Partition = c.Number, c.Partition
+	c.Recorder.mutex.Lock()
+	defer c.Recorder.mutex.Unlock()
+	c.Recorder.calls = append(c.Recorder.calls, call)
+}
+
+func (c *Client) answer(operation Operation, got *response) (Answer, error) {
+	if got.status >= http.StatusMultipleChoices {
+		return refusal(c.Partition, got.status, got.body, claimsAllocations(operation)), nil
+	}
+	if rehearsal, is := operation.(dryRun); is {
+		return rehearsal.answer(c.Partition, got.body)
+	}
+	made := Answer{Status: got.status, Provider: none, Class: none, Expected: none, Observed: unseen()}
+	return made, operation.read(c.Partition, got.body, &made.Observed)
+}
+
+// response is an HTTP response.
+type response struct {
+	status     int
+	body       []byte
+	isReplayed bool
+}
+
+func (c *Client) send(ctx context.Context, sent request) (*response, error) {
 	var content io.Reader = http.NoBody
 	if sent.body != nil {
 		encoded, err := json.Marshal(sent.body)
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
 		content = bytes.NewReader(encoded)
 	}
-	asked, err := http.NewRequestWithContext(ctx, sent.method, c.Recorder.URL+sent.path, content)
+	path := sent.path
+	if sent.parameters != nil {
+		path += "?" + strings.Join(sent.parameters, "&")
+	}
+	asked, err := http.NewRequestWithContext(ctx, sent.method, c.Recorder.URL+path, content)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	for name, value := range map[string]string{
 		"X-Auth-Token": "admin", "X-Roles": "admin,service", "Content-Type": "application/json",
@@ -119,13 +169,19 @@ func (c *Client) send(ctx context.Context, sent request) (status int, raw []byte
 	} {
 		asked.Header.Set(name, value)
 	}
+	if sent.extended {
+		asked.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.3")
+	}
+	if sent.key != "" {
+		asked.Header.Set("Idempotency-Key", sent.key)
+	}
 	answer, err := c.Recorder.HTTP.Do(asked)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	defer answer.Body.Close()
-	raw, err = io.ReadAll(answer.Body)
-	return answer.StatusCode, raw, err
+	raw, err := io.ReadAll(answer.Body)
+	return &response{answer.StatusCode, raw, answer.Header.Get("Idempotent-Replayed") == "true"}, err
 }
 
 // remember stores the state that a response shows. After a generation conflict the client keeps its
@@ -136,6 +192,10 @@ func (c *Client) remember(call *Call) {
 	}
 	seen := &call.Answer.Observed
 	switch operation := call.Operation.(type) {
+	case claimFound, claimNamed:
+		c.rememberWants(call.wanted())
+	case patchAllocations:
+		c.memory.Consumers[operation.who] = Consumer{Generation: seen.Generation, ByProvider: seen.ByProvider}
 	case claim:
 		c.rememberWants(operation.wants)
 	case reshape:

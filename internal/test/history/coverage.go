@@ -37,6 +37,10 @@ var tallied = []struct {
 }{
 	{"claim for one consumer", true, claim{takes{wants: make([]want, 1)}}},
 	{"claim for several consumers", true, claim{takes{wants: make([]want, 2)}}},
+	{"search and claim", true, claimFound{}},
+	{"claim of a candidate", true, claimNamed{}},
+	{"patch of allocations", true, patchAllocations{}},
+	{"dry run", true, dryRun{}},
 	{"release", true, deleteAllocations{}},
 	{"replacement of all inventories", true, putInventories{}},
 	{"new inventory", true, changeInventory{method: http.MethodPost}},

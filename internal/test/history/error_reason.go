@@ -28,6 +28,10 @@ const (
 	Exists                     Reason = "provider exists"
 	NoParent                   Reason = "parent not found"
 	Loop                       Reason = "parent cycle"
+	// NothingFits is an error of claims only.
+	NothingFits Reason = "nothing fits"
+	// Busy does not depend on the state: too many dry runs at once.
+	Busy Reason = "busy"
 	// RetriesExhausted does not depend on the state: the server gave up after its last attempt.
 	RetriesExhausted Reason = "retries exhausted"
 	// Unexplained is the reason of all other errors; they are wrong in every order.
@@ -41,6 +45,9 @@ var phrases = []struct {
 	reason Reason
 }{
 	{http.StatusConflict, "conflicted with this request in every attempt", RetriesExhausted},
+	{http.StatusConflict, "Others were faster", RetriesExhausted},
+	{http.StatusServiceUnavailable, "Too many dry runs at once", Busy},
+	{http.StatusConflict, "Nothing fits.", NothingFits},
 	{http.StatusConflict, "consumer generation conflict", ConsumerGenerationConflict},
 	{http.StatusConflict, "provider generation conflict", ProviderGenerationConflict},
 	{http.StatusConflict, "generation already changed", ProviderGenerationConflict},
@@ -72,34 +79,52 @@ func (r Reason) namesPlace() bool {
 	return false
 }
 
+// reasonOf parses the text of an error.
+func reasonOf(d *Partition, status int, text string) Refusal {
+	made := Refusal{Unexplained, none, none}
+	for _, phrase := range phrases {
+		if phrase.status == status && strings.Contains(text, phrase.text) {
+			made.Reason = phrase.reason
+			break
+		}
+	}
+	for p := range d.providers {
+		if strings.Contains(text, d.providers[p].String()) {
+			made.Provider = p
+		}
+	}
+	for class, name := range classes {
+		if strings.Contains(text, "'"+name+"'") {
+			made.Class = class
+		}
+	}
+	return made
+}
+
 var expected = regexp.MustCompile(`expected (\d+|null) but got`)
 
 // refusal parses an error response. If the request concerns several providers, the error must name
 // the provider.
 func refusal(d *Partition, status int, body []byte, severalPlaces bool) Answer {
 	var document struct {
-		Errors []struct{ Detail string }
+		Errors []struct {
+			Detail  string
+			Refused []struct{ Detail string }
+		}
 	}
 	made := Answer{Status: status, Reason: Unexplained, Provider: none, Class: none, Expected: none, Detail: string(body)}
 	if err := json.Unmarshal(body, &document); err != nil || len(document.Errors) != 1 {
 		return made
 	}
 	made.Detail = strings.TrimSpace(document.Errors[0].Detail[strings.Index(document.Errors[0].Detail, "\n")+1:])
-	for _, phrase := range phrases {
-		if phrase.status == status && strings.Contains(made.Detail, phrase.text) {
-			made.Reason = phrase.reason
-			break
+	one := reasonOf(d, status, made.Detail)
+	made.Reason, made.Provider, made.Class = one.Reason, one.Provider, one.Class
+	for _, candidate := range document.Errors[0].Refused {
+		one := reasonOf(d, status, candidate.Detail)
+		if !one.Reason.namesPlace() || one.Provider == none || one.Class == none {
+			made.Reason = Unexplained
 		}
-	}
-	for p := range d.providers {
-		if strings.Contains(made.Detail, d.providers[p].String()) {
-			made.Provider = p
-		}
-	}
-	for class, name := range classes {
-		if strings.Contains(made.Detail, "'"+name+"'") {
-			made.Class = class
-		}
+		made.Refused = append(made.Refused, one)
 	}
 	if severalPlaces && made.Reason.namesPlace() && made.Provider == none {
 		made.Reason = Unexplained

@@ -22,6 +22,7 @@ const (
 	byHistory  detector = "history"  // no order explains what clients saw
 	byAudit    detector = "audit"    // the database is inconsistent
 	byDeadlock detector = "deadlock" // PostgreSQL aborted writes in a lock cycle
+	byRetries  detector = "retries"  // writes exhausted their retries
 )
 
 // pause replaces a lock, and widens the window for a race.
@@ -153,6 +154,52 @@ var mutations = map[string]struct {
 	}, byAudit, history.Anything},
 }
 
+// claimed is the position in claim_create between the search and the first lock of a provider.
+const claimed = "full_up := 0;"
+
+// claimMutations are those of POST /claims and of the other writes of berth 1.3. Some are mistakes in the server.
+var claimMutations = map[string]struct {
+	edits   []edit
+	program []programEdit
+	by      detector
+	favors  history.Bias
+}{
+	"a claim does not compare revisions": {[]edit{
+		{"claim_create", claimed, window + claimed},
+		{"claim_compare", "IF EXISTS (", "IF false AND EXISTS ("},
+	}, nil, byHistory, history.Claims},
+	"a claim of candidates is refused after the first failed attempt": {[]edit{
+		{"claim_create", "v_attempt := v_attempt + 1;", window + " v_attempt := v_attempt + 1;"},
+		{"claim_create", "IF p_named AND true <> ALL (v_fits) OR", "IF p_named OR"},
+	}, nil, byHistory, history.Claims},
+	"a claim is refused after the first failed attempt": {[]edit{
+		{"claim_create", claimed, window + claimed},
+	}, []programEdit{
+		{"server/candidates/claim_search.go", "if found != nil || err != nil {", "if found != nil && options.MayUseReplica || err != nil {"},
+		{"server/candidates/claim_search.go", "if err == nil && len(found) > 0 {", "if err == nil && len(found) > 0 && options.MayUseReplica {"},
+	}, byHistory, history.Claims},
+	"the second pass of a claim does not wait": {[]edit{
+		{"claim_try", "IF p_wait THEN", "IF false THEN"},
+		{"claim_try", "PERFORM /* claim_try 4/7 */", window + " PERFORM"},
+	}, nil, byRetries, history.Claims},
+	"deleting allocations does not compare the generation": {[]edit{
+		{"allocation_delete_checked", "IF p_generation IS NOT NULL THEN", "IF false THEN"},
+	}, nil, byHistory, history.Releases},
+	"patching allocations does not compare the generation": {[]edit{
+		{"allocation_patch", "IF p_generation IS NOT NULL THEN", "IF false THEN"},
+	}, nil, byHistory, history.Anything},
+	"patching allocations does not lock the providers": {[]edit{
+		{"allocation_patch_apply", "PERFORM allocation_lock_providers('{}', p_providers);", pause},
+	}, nil, byDeadlock, history.Anything},
+	"a repetition is executed again": {[]edit{
+		{"idempotency_begin", "stored.key = p_key AND stored.expires_at <= now();", "stored.key = p_key;"},
+	}, nil, byHistory, history.Anything},
+	"a dry run commits": {nil, []programEdit{
+		{"server/postgres/rehearse.go", "return run(to, beside)\n\t})", "if err := run(to, beside); err != nil {\n\t\t\treturn err\n\t\t}\n" +
+			"\t\t_, err = to.Exec(ctx, \"COMMIT\")\n\t\treturn err\n\t})"},
+	}, byHistory, history.Anything},
+}
+
 // statementNumber matches the comment with the number of a statement, which the edits omit.
 var statementNumber = regexp.MustCompile(` /\* \w+ \d+/\d+ \*/`)
 
@@ -188,16 +235,34 @@ const rounds = 120
 
 func TestHistory_Mutations_AllDetected(t *testing.T) {
 	for name, fault := range mutations {
+		t.Run(name, func(t *testing.T) { detect(t, fault.edits, "", fault.by, fault.favors) })
+	}
+}
+
+func TestHistory_ClaimMutations_AllDetected(t *testing.T) {
+	for name, fault := range claimMutations {
 		t.Run(name, func(t *testing.T) {
-			for round := range rounds {
-				wanted := traffic{districts: 8, seed: *seed + uint64(round), lasts: 700 * time.Millisecond, favors: fault.favors, pictures: t.TempDir()}
-				found := wanted.run(t, fault.edits)
-				if found.by(fault.by) {
-					t.Logf("round %d, seed %d: %s", round, wanted.seed, found)
-					return
-				}
+			program := ""
+			if fault.program != nil {
+				program = buildMutant(t, fault.program)
 			}
-			t.Errorf("not detected by %s in %d rounds", fault.by, rounds)
+			detect(t, fault.edits, program, fault.by, fault.favors)
 		})
 	}
+}
+
+// detect records histories until one of them shows a fault.
+func detect(t *testing.T, edits []edit, program string, by detector, favors history.Bias) {
+	t.Helper()
+	for round := range rounds {
+		wanted := traffic{
+			districts: 8, seed: *seed + uint64(round), lasts: 700 * time.Millisecond, favors: favors, program: program, pictures: t.TempDir(),
+		}
+		found := wanted.run(t, edits)
+		if found.by(by) {
+			t.Logf("round %d, seed %d: %s", round, wanted.seed, found)
+			return
+		}
+	}
+	t.Errorf("not detected by %s in %d rounds", by, rounds)
 }

@@ -13,7 +13,7 @@ func (c *Client) CreateProviders(ctx context.Context) error {
 			createProvider{inTree{at(p)}, parent},
 			putInventories{onPlace: at(p), offers: c.drawOffers()},
 		} {
-			if _, err := c.Do(ctx, operation); err != nil {
+			if err := c.Do(ctx, operation); err != nil {
 				return err
 			}
 		}
@@ -31,7 +31,7 @@ func (c *Client) ReadAll(ctx context.Context) error {
 		operations = append(operations, getAllocations{who: who})
 	}
 	for _, operation := range operations {
-		if _, err := c.Do(ctx, operation); err != nil {
+		if err := c.Do(ctx, operation); err != nil {
 			return err
 		}
 	}
@@ -47,8 +47,12 @@ var acts = []struct {
 }{
 	{30, (*Client).drawClaim},
 	{10, (*Client).drawClaims},
+	{12, (*Client).drawClaimFound},
+	{5, (*Client).drawClaimNamed},
+	{8, (*Client).drawPatch},
 	{8, func(c *Client, _ context.Context) (Operation, error) {
-		return deleteAllocations{who: c.Dice.IntN(consumers)}, nil
+		who := c.Dice.IntN(consumers)
+		return deleteAllocations{who: who, given: c.Dice.Int64N(2) * c.memory.Consumers[who].Generation}, nil
 	}},
 	{8, func(c *Client, _ context.Context) (Operation, error) {
 		return getAllocations{who: c.Dice.IntN(consumers)}, nil
@@ -62,7 +66,11 @@ var acts = []struct {
 	{3, func(c *Client, _ context.Context) (Operation, error) { return getTraits{c.anywhere()}, nil }},
 	{8, (*Client).drawOfferAll},
 	{8, (*Client).drawOfferOne},
-	{1, func(c *Client, _ context.Context) (Operation, error) { return deleteInventories{c.anywhere()}, nil }},
+	{1, func(c *Client, ctx context.Context) (Operation, error) {
+		of := c.anywhere()
+		given, err := c.sometimes(ctx, of)
+		return deleteInventories{of, given}, err
+	}},
 	{6, (*Client).drawTraits},
 	{10, (*Client).drawReshape},
 	{5, func(c *Client, _ context.Context) (Operation, error) {
@@ -72,30 +80,32 @@ var acts = []struct {
 		p := 2 + c.Dice.IntN(2)
 		return createProvider{inTree{at(p)}, c.Dice.IntN(p+1) - 1}, nil
 	}},
-	{3, func(c *Client, _ context.Context) (Operation, error) {
-		return deleteProvider{inTree{at(2 + c.Dice.IntN(2))}}, nil
+	{3, func(c *Client, ctx context.Context) (Operation, error) {
+		of := at(2 + c.Dice.IntN(2))
+		given, err := c.sometimes(ctx, of)
+		return deleteProvider{inTree{of}, given}, err
 	}},
 }
 
 // Bias is a kind of request that clients send every other time, for races that are rare otherwise.
 type Bias int
 
-// The kinds: none, re-parenting, deletion of allocations.
+// The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale.
 const (
 	Anything Bias = iota
 	Moves
 	Releases
+	Claims
 )
 
 // RandomStep sends one random request.
 func (c *Client) RandomStep(ctx context.Context) error {
 	if c.Favors != Anything && c.Dice.IntN(2) == 0 {
-		var operation Operation = deleteAllocations{who: c.Dice.IntN(consumers)}
-		if c.Favors == Moves {
-			operation = reparentProvider{inTree{c.anywhere()}, c.Dice.IntN(providers+1) - 1}
+		operation, err := c.drawFavorite(ctx)
+		if err != nil {
+			return err
 		}
-		_, err := c.Do(ctx, operation)
-		return err
+		return c.Do(ctx, operation)
 	}
 	total := 0
 	for _, act := range acts {
@@ -105,13 +115,32 @@ func (c *Client) RandomStep(ctx context.Context) error {
 	for _, act := range acts {
 		if throw -= act.weight; throw < 0 {
 			operation, err := act.draw(c, ctx)
-			if err == nil {
-				_, err = c.Do(ctx, operation)
+			if err != nil {
+				return err
 			}
-			return err
+			if operation.request(c.Partition).method != http.MethodGet && c.Dice.IntN(12) == 0 {
+				operation = dryRun{operation}
+			}
+			return c.Do(ctx, operation)
 		}
 	}
 	return nil
+}
+
+// drawFavorite draws a request of the kind that the client favors.
+func (c *Client) drawFavorite(ctx context.Context) (Operation, error) {
+	switch c.Favors {
+	case Moves:
+		return reparentProvider{inTree{c.anywhere()}, c.Dice.IntN(providers+1) - 1}, nil
+	case Claims:
+		draws := []func(*Client, context.Context) (Operation, error){
+			(*Client).drawClaimFound, (*Client).drawClaimFound, (*Client).drawClaimNamed, (*Client).drawTraits,
+		}
+		return draws[c.Dice.IntN(len(draws))](c, ctx)
+	default:
+		who := c.Dice.IntN(consumers)
+		return deleteAllocations{who: who, given: c.Dice.Int64N(2) * c.memory.Consumers[who].Generation}, nil
+	}
 }
 
 func (c *Client) anywhere() onPlace { return at(c.Dice.IntN(providers)) }
@@ -119,11 +148,19 @@ func (c *Client) anywhere() onPlace { return at(c.Dice.IntN(providers)) }
 // known returns the generation of a provider: mostly a fresh one, otherwise the last known one.
 func (c *Client) known(ctx context.Context, of onPlace) (int64, error) {
 	if c.Dice.IntN(3) > 0 {
-		if _, err := c.Do(ctx, getInventories{of}); err != nil {
+		if err := c.Do(ctx, getInventories{of}); err != nil {
 			return 0, err
 		}
 	}
 	return c.memory.Places[of.at].Generation, nil
+}
+
+// sometimes returns the generation of a provider, or none.
+func (c *Client) sometimes(ctx context.Context, of onPlace) (int64, error) {
+	if c.Dice.IntN(2) == 0 {
+		return none, nil
+	}
+	return c.known(ctx, of)
 }
 
 func (c *Client) drawOffer() Inventory {
@@ -146,7 +183,7 @@ func (c *Client) drawOffers() (made [len(classes)]Inventory) {
 // true, sometimes none.
 func (c *Client) drawWant(ctx context.Context, who int, mayGo bool) (want, error) {
 	if c.Dice.IntN(3) > 0 {
-		if _, err := c.Do(ctx, getAllocations{who: who}); err != nil {
+		if err := c.Do(ctx, getAllocations{who: who}); err != nil {
 			return want{}, err
 		}
 	}
@@ -199,6 +236,7 @@ func (c *Client) drawOfferOne(ctx context.Context) (Operation, error) {
 		made.given, err = c.known(ctx, made.onPlace)
 	case http.MethodDelete:
 		made.offer = Inventory{}
+		made.given, err = c.sometimes(ctx, made.onPlace)
 	}
 	return made, err
 }

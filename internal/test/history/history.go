@@ -115,9 +115,19 @@ type Answer struct {
 	// Provider, Class and Expected are the values that the error contains.
 	Provider, Class int
 	Expected        int64
+	// Refused are the reasons of NothingFits, one for each candidate of a claim that names them.
+	Refused []Refusal
 	// Detail is the text of the error.
 	Detail   string
 	Observed Observed
+	// Changes are those of a successful dry run.
+	Changes *changes
+}
+
+// Refusal is the reason why one candidate does not fit.
+type Refusal struct {
+	Reason          Reason
+	Provider, Class int
 }
 
 // Observed is the state that a successful response shows.
@@ -136,6 +146,8 @@ type Observed struct {
 	PlaceGenerations [providers]int64
 	Parent, Root     int
 	Traits           uint8
+	// Served are the providers that serve the request groups of a claim.
+	Served [maxGroups]int
 }
 
 // Operation is a request with its sequential model.

@@ -47,6 +47,8 @@ type traffic struct {
 	whole bool
 	// pictures is the directory of the visualizations.
 	pictures string
+	// program is the server to run as a process; empty: the server of this test.
+	program string
 }
 
 // verdict is the result of a history.
@@ -57,13 +59,15 @@ type verdict struct {
 	inconsistencies []string
 	// deadlocks is the number that PostgreSQL counted, retried the number of retries of the store.
 	deadlocks, retried int64
-	checking           time.Duration
+	// exhausted is the number of writes that exhausted their retries.
+	exhausted int
+	checking  time.Duration
 }
 
 // by reports whether a detector has found a violation; an undecided search has not.
 func (v *verdict) by(how detector) bool {
 	return how == byHistory && v.Unexplained != nil || how == byAudit && v.inconsistencies != nil ||
-		how == byDeadlock && v.deadlocks > 0
+		how == byDeadlock && v.deadlocks > 0 || how == byRetries && v.exhausted > 0
 }
 
 // String returns the number of findings and the first one, by detector.
@@ -74,8 +78,8 @@ func (v *verdict) String() string {
 		}
 		return fmt.Sprintf("%d (%s)", len(of), of[0])
 	}
-	return fmt.Sprintf("%d calls; unexplained: %s; undecided: %s; inconsistencies: %s; deadlocks: %d",
-		len(v.calls), first(v.Unexplained), first(v.Undecided), first(v.inconsistencies), v.deadlocks)
+	return fmt.Sprintf("%d calls; unexplained: %s; undecided: %s; inconsistencies: %s; deadlocks: %d; exhausted retries: %d",
+		len(v.calls), first(v.Unexplained), first(v.Undecided), first(v.inconsistencies), v.deadlocks, v.exhausted)
 }
 
 // run records a history on a new database and checks it.
@@ -86,11 +90,17 @@ func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
 		dbtest.AddInvariantTriggers(t, db)
 	}
 	applyMutation(t, db, edits)
-	service := servertest.New(t, servertest.Options{DB: db, Store: postgres.Options{MaxConns: 24}})
-	listening := service.Listen(t)
-	made := &verdict{calls: wanted.record(t, listening.URL), retried: service.Store.Pool().Retries()}
-	listening.Close()
-	service.Store.Close()
+	made := &verdict{}
+	if wanted.program != "" {
+		url, end := runProgram(t, wanted.program, db.URL)
+		made.calls = wanted.record(t, url, func() string { return url })
+		end()
+	} else {
+		made.calls, made.retried = wanted.recordHere(t, db)
+	}
+	for _, count := range tallies(t, made.calls) {
+		made.exhausted += count.RetriesExhausted
+	}
 
 	began := time.Now()
 	look := history.Views{Timeout: 20 * time.Second, Directory: wanted.pictures}
@@ -123,8 +133,25 @@ func deadlocks(t *testing.T, db *dbtest.DB) (count int64) {
 	return count
 }
 
-// record runs the clients for a duration and returns their calls.
-func (wanted traffic) record(t *testing.T, url string) []*history.Call {
+// recordHere is record with a server of this test. It also returns the number of retries of the store.
+func (wanted traffic) recordHere(t *testing.T, db *dbtest.DB) (calls []*history.Call, retried int64) {
+	t.Helper()
+	service := servertest.New(t, servertest.Options{DB: db, Store: postgres.Options{MaxConns: 24}})
+	listening := service.Listen(t)
+	calls = wanted.record(t, listening.URL, func() string {
+		listening.Close() // waits for requests whose connections clients have closed
+		listening = service.Listen(t)
+		return listening.URL
+	})
+	retried = service.Store.Pool().Retries()
+	listening.Close()
+	service.Store.Close()
+	return calls, retried
+}
+
+// record runs the clients for a duration and returns their calls. settle waits until no request is running, and returns
+// the URL for the last requests.
+func (wanted traffic) record(t *testing.T, url string, settle func() string) []*history.Call {
 	t.Helper()
 	connections := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer connections.CloseIdleConnections()
@@ -144,18 +171,23 @@ func (wanted traffic) record(t *testing.T, url string) []*history.Call {
 	}
 	var group sync.WaitGroup
 	failures := make([]error, clients)
+	acting := make([]*history.Client, clients)
 	var over atomic.Bool
 	for i := range clients {
+		acting[i] = client(i, i%wanted.districts)
 		group.Go(func() {
-			acting := client(i, i%wanted.districts)
 			for !over.Load() && failures[i] == nil {
-				failures[i] = acting.RandomStep(context.WithoutCancel(t.Context()))
+				failures[i] = acting[i].RandomStep(context.WithoutCancel(t.Context()))
 			}
 		})
 	}
 	wanted.wait(t, recorder)
 	over.Store(true)
 	group.Wait()
+	recorder.URL = settle()
+	for i := range acting {
+		failures = append(failures, acting[i].Resolve(t.Context()))
+	}
 	for i := range districts {
 		failures = append(failures, client(clients+len(districts)+i, i).ReadAll(t.Context()))
 	}

@@ -50,7 +50,7 @@ type putInventories struct {
 }
 
 func (w putInventories) request(d *Partition) request {
-	return request{"PUT", w.path(d, "/inventories"), map[string]any{
+	return request{method: "PUT", path: w.path(d, "/inventories"), body: map[string]any{
 		"resource_provider_generation": w.given, "inventories": records(w.offers),
 	}}
 }
@@ -79,17 +79,20 @@ func (w putInventories) String() string {
 }
 
 // deleteInventories is DELETE /resource_providers/{provider}/inventories.
-type deleteInventories struct{ onPlace }
+type deleteInventories struct {
+	onPlace
+	given int64 // none: not in the request
+}
 
 func (w deleteInventories) request(d *Partition) request {
-	return request{"DELETE", w.path(d, "/inventories"), nil}
+	return request{method: "DELETE", path: w.path(d, "/inventories")}.comparingProvider(w.given)
 }
 
 func (w deleteInventories) place(_ int, now Provider, a *Answer) (Provider, bool) {
-	if holds, known := w.refused(&now, none, a); known {
+	if holds, known := w.refused(&now, w.given, a); known {
 		return now, holds
 	}
-	if !now.Exists || now.inUse() != (a.Reason == InUse) || a.Reason != "" && a.Reason != InUse {
+	if !now.Exists || w.given != none && now.Generation != w.given || now.inUse() != (a.Reason == InUse) || a.Reason != "" && a.Reason != InUse {
 		return now, false
 	}
 	if a.Reason == "" {
@@ -100,7 +103,7 @@ func (w deleteInventories) place(_ int, now Provider, a *Answer) (Provider, bool
 }
 
 func (w deleteInventories) String() string {
-	return fmt.Sprintf("delete the inventories of provider %d", w.at)
+	return fmt.Sprintf("delete the inventories of provider %d at %d", w.at, w.given)
 }
 
 // changeInventory is POST /resource_providers/{provider}/inventories, PUT …/{class} or DELETE
@@ -109,7 +112,7 @@ type changeInventory struct {
 	onPlace
 	method string
 	class  int
-	given  int64     // of PUT; otherwise none
+	given  int64     // of PUT; of DELETE, none: not in the request; of POST none
 	offer  Inventory // not of DELETE
 }
 
@@ -127,6 +130,8 @@ func (w changeInventory) request(d *Partition) request {
 	case "PUT":
 		fields["resource_provider_generation"] = w.given
 		made.body = fields
+	case "DELETE":
+		return made.comparingProvider(w.given)
 	}
 	return made
 }
@@ -157,7 +162,9 @@ func (w changeInventory) place(_ int, now Provider, a *Answer) (Provider, bool) 
 	case w.method == "DELETE" && now.used(w.class) > 0:
 		reason = InUse
 	}
-	if !now.Exists || w.given != none && now.Generation != w.given || a.Reason != reason {
+	// A deletion checks its generation after the inventory.
+	isStale := w.given != none && now.Generation != w.given && (w.method != "DELETE" || reason != NoInventory)
+	if !now.Exists || isStale || a.Reason != reason {
 		return now, false
 	}
 	if reason == "" {
@@ -179,13 +186,20 @@ type replaceTraits struct {
 }
 
 func (w replaceTraits) request(d *Partition) request {
+	return request{method: "PUT", path: w.path(d, "/traits"), body: map[string]any{
+		"resource_provider_generation": w.given, "traits": traitNames(w.traits),
+	}}
+}
+
+// traitNames converts bits to names.
+func traitNames(bits uint8) []string {
 	names := []string{}
 	for bit, name := range traits {
-		if w.traits&(1<<bit) != 0 {
+		if bits&(1<<bit) != 0 {
 			names = append(names, name)
 		}
 	}
-	return request{"PUT", w.path(d, "/traits"), map[string]any{"resource_provider_generation": w.given, "traits": names}}
+	return names
 }
 
 // readTraits converts names to bits.

@@ -5,10 +5,34 @@ import (
 	"fmt"
 )
 
-// request is an HTTP request: a method, a path, and a body that is encoded as JSON.
+// request is an HTTP request.
 type request struct {
 	method, path string
-	body         any
+	// parameters are those of the query string, as name=value.
+	parameters []string
+	// body is encoded as JSON; nil: none.
+	body any
+	// extended selects berth 1.3.
+	extended bool
+	// key is the Idempotency-Key; empty: none.
+	key string
+	// isAmbiguous marks a write without a key whose effect only the response shows. Clients never close its connection.
+	isAmbiguous bool
+}
+
+// comparing adds a parameter of the query string with a generation.
+func (r request) comparing(name string, generation int64) request {
+	r.parameters = append(r.parameters, fmt.Sprintf("%s=%d", name, generation))
+	r.extended = true
+	return r
+}
+
+// comparingProvider adds the provider generation, unless it is none.
+func (r request) comparingProvider(generation int64) request {
+	if generation == none {
+		return r
+	}
+	return r.comparing("resource_provider_generation", generation)
 }
 
 // nothing is embedded in operations without further conditions.

@@ -9,7 +9,7 @@ type getAllocations struct {
 }
 
 func (w getAllocations) request(d *Partition) request {
-	return request{"GET", "/allocations/" + d.consumers[w.who].String(), nil}
+	return request{method: "GET", path: "/allocations/" + d.consumers[w.who].String()}
 }
 
 func (w getAllocations) read(d *Partition, raw []byte, seen *Observed) error {
@@ -55,7 +55,7 @@ func (w getAllocations) String() string {
 type getProviderAllocations struct{ onPlace }
 
 func (w getProviderAllocations) request(d *Partition) request {
-	return request{"GET", w.path(d, "/allocations"), nil}
+	return request{method: "GET", path: w.path(d, "/allocations")}
 }
 
 func (w getProviderAllocations) read(d *Partition, raw []byte, seen *Observed) error {
@@ -106,7 +106,7 @@ func (w getProviderAllocations) String() string {
 type getInventories struct{ onPlace }
 
 func (w getInventories) request(d *Partition) request {
-	return request{"GET", w.path(d, "/inventories"), nil}
+	return request{method: "GET", path: w.path(d, "/inventories")}
 }
 
 func (w getInventories) read(_ *Partition, raw []byte, seen *Observed) error {
@@ -127,7 +127,9 @@ func (w getInventories) String() string {
 // getUsages is GET /resource_providers/{provider}/usages.
 type getUsages struct{ onPlace }
 
-func (w getUsages) request(d *Partition) request { return request{"GET", w.path(d, "/usages"), nil} }
+func (w getUsages) request(d *Partition) request {
+	return request{method: "GET", path: w.path(d, "/usages")}
+}
 
 func (w getUsages) read(_ *Partition, raw []byte, seen *Observed) error {
 	read, err := body[struct {
@@ -158,7 +160,9 @@ func (w getUsages) String() string { return fmt.Sprintf("read the usages of prov
 // getTraits is GET /resource_providers/{provider}/traits.
 type getTraits struct{ onPlace }
 
-func (w getTraits) request(d *Partition) request { return request{"GET", w.path(d, "/traits"), nil} }
+func (w getTraits) request(d *Partition) request {
+	return request{method: "GET", path: w.path(d, "/traits")}
+}
 
 func (w getTraits) read(_ *Partition, raw []byte, seen *Observed) error { return readTraits(raw, seen) }
 

@@ -22,7 +22,7 @@ func (w reshape) request(d *Partition) request {
 			"resource_provider_generation": one.given, "inventories": records(one.offers),
 		}
 	}
-	return request{"POST", "/reshaper", map[string]any{"inventories": inventories, "allocations": w.document(d)}}
+	return request{method: "POST", path: "/reshaper", body: map[string]any{"inventories": inventories, "allocations": w.document(d)}}
 }
 
 func (w reshape) of(c int) bool { return w.takes.of(c) }

@@ -14,6 +14,11 @@ type Inventory struct {
 
 func (o Inventory) capacity() float64 { return float64(o.Total-o.Reserved) * o.Ratio }
 
+// permits reports whether an amount agrees with the units.
+func (o Inventory) permits(amount int64) bool {
+	return amount >= int64(o.MinUnit) && amount <= int64(o.MaxUnit) && amount%int64(o.StepSize) == 0
+}
+
 // Amounts are amounts by class.
 type Amounts [len(classes)]int64
 

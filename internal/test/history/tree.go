@@ -29,7 +29,9 @@ func (w inTree) fitsTree(now *State, a *Answer) bool {
 // getProvider is GET /resource_providers/{provider}.
 type getProvider struct{ onPlace }
 
-func (w getProvider) request(d *Partition) request { return request{"GET", w.path(d, ""), nil} }
+func (w getProvider) request(d *Partition) request {
+	return request{method: "GET", path: w.path(d, "")}
+}
 
 func (w getProvider) read(d *Partition, raw []byte, seen *Observed) error {
 	return readProvider(d, raw, seen)
@@ -57,7 +59,7 @@ func (w createProvider) request(d *Partition) request {
 	if w.parent != none {
 		made["parent_provider_uuid"] = d.providers[w.parent].String()
 	}
-	return request{"POST", "/resource_providers", made}
+	return request{method: "POST", path: "/resource_providers", body: made}
 }
 
 func (w createProvider) read(d *Partition, raw []byte, seen *Observed) error {
@@ -103,7 +105,7 @@ func (w reparentProvider) request(d *Partition) request {
 	if w.parent != none {
 		made["parent_provider_uuid"] = d.providers[w.parent].String()
 	}
-	return request{"PUT", w.path(d, ""), made}
+	return request{method: "PUT", path: w.path(d, ""), body: made}
 }
 
 func (w reparentProvider) read(d *Partition, raw []byte, seen *Observed) error {
@@ -154,9 +156,14 @@ func (w reparentProvider) String() string {
 }
 
 // deleteProvider is DELETE /resource_providers/{provider}.
-type deleteProvider struct{ inTree }
+type deleteProvider struct {
+	inTree
+	given int64 // none: not in the request
+}
 
-func (w deleteProvider) request(d *Partition) request { return request{"DELETE", w.path(d, ""), nil} }
+func (w deleteProvider) request(d *Partition) request {
+	return request{method: "DELETE", path: w.path(d, "")}.comparingProvider(w.given)
+}
 
 func (w deleteProvider) place(p int, now Provider, a *Answer) (Provider, bool) {
 	if p != w.at {
@@ -165,17 +172,23 @@ func (w deleteProvider) place(p int, now Provider, a *Answer) (Provider, bool) {
 		}
 		return now, true
 	}
+	if holds, known := w.refused(&now, w.given, a); known {
+		return now, holds
+	}
+	if !now.Exists || w.given != none && now.Generation != w.given {
+		return now, false
+	}
 	switch a.Reason {
 	case "":
-		return Provider{}, now.Exists && now.Children == 0 && !now.inUse()
-	case ProviderNotFound:
-		return now, !now.Exists
+		return Provider{}, now.Children == 0 && !now.inUse()
 	case HasChildren:
-		return now, now.Exists && now.Children != 0
+		return now, now.Children != 0
 	case HasAllocations:
-		return now, now.Exists && now.Children == 0 && now.inUse()
+		return now, now.Children == 0 && now.inUse()
 	}
-	return now, a.Reason == RetriesExhausted
+	return now, false
 }
 
-func (w deleteProvider) String() string { return fmt.Sprintf("delete provider %d", w.at) }
+func (w deleteProvider) String() string {
+	return fmt.Sprintf("delete provider %d at %d", w.at, w.given)
+}
