@@ -4582,18 +4582,15 @@ DECLARE
         WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
 BEGIN
     UPDATE /* provider_aggregates_denormalize 2/3 */ resource_providers AS provider
-    SET aggregate_ids = found.aggregate_ids
-    FROM (
-        SELECT touched.provider_id, ARRAY(
-            SELECT member.aggregate_id FROM provider_aggregates AS member
-            WHERE member.provider_id = touched.provider_id ORDER BY member.aggregate_id) AS aggregate_ids
-        FROM (SELECT DISTINCT changed.provider_id FROM changed) AS touched
-    ) AS found
-    WHERE provider.id = found.provider_id AND provider.aggregate_ids <> found.aggregate_ids;
+    SET aggregate_ids = ARRAY(SELECT existing.aggregate_id FROM provider_aggregates AS existing
+        WHERE existing.provider_id = provider.id ORDER BY existing.aggregate_id)
+    WHERE provider.id = ANY (ARRAY(SELECT DISTINCT changed.provider_id FROM changed))
+      AND provider.aggregate_ids <> ARRAY(SELECT existing.aggregate_id FROM provider_aggregates AS existing
+        WHERE existing.provider_id = provider.id ORDER BY existing.aggregate_id);
 
     UPDATE /* provider_aggregates_denormalize 3/3 */ provider_aggregates AS member
     SET sharing = true
-    WHERE member.provider_id IN (SELECT changed.provider_id FROM changed) AND NOT member.sharing
+    WHERE member.provider_id = ANY (ARRAY(SELECT DISTINCT changed.provider_id FROM changed)) AND NOT member.sharing
       AND EXISTS (
         SELECT FROM provider_traits AS existing
         WHERE existing.provider_id = member.provider_id AND existing.trait_id = v_sharing);
@@ -4609,7 +4606,8 @@ COMMENT ON FUNCTION public.provider_aggregates_denormalize() IS 'Trigger: update
 
 Runs after every statement that inserts or deletes rows of provider_aggregates (triggers update sharing, and
 provider_reparent root_id). The caller of such a statement has locked the provider''s row FOR NO KEY UPDATE
-(provider_lock). It does not write rows that are correct already; provider_traits_denormalize explains why.';
+(provider_lock). It does not write rows that are correct already, and has arrays of ids; provider_traits_denormalize
+explains why.';
 
 --
 -- Name: provider_aggregates_patch(uuid, bigint, uuid[], uuid[]); Type: FUNCTION; Schema: public; Owner: -
@@ -5206,18 +5204,15 @@ DECLARE
         WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
 BEGIN
     UPDATE /* provider_traits_denormalize 2/3 */ resource_providers AS provider
-    SET trait_ids = found.trait_ids
-    FROM (
-        SELECT touched.provider_id, ARRAY(
-            SELECT existing.trait_id FROM provider_traits AS existing
-            WHERE existing.provider_id = touched.provider_id ORDER BY existing.trait_id) AS trait_ids
-        FROM (SELECT DISTINCT changed.provider_id FROM changed) AS touched
-    ) AS found
-    WHERE provider.id = found.provider_id AND provider.trait_ids <> found.trait_ids;
+    SET trait_ids = ARRAY(SELECT existing.trait_id FROM provider_traits AS existing
+        WHERE existing.provider_id = provider.id ORDER BY existing.trait_id)
+    WHERE provider.id = ANY (ARRAY(SELECT DISTINCT changed.provider_id FROM changed))
+      AND provider.trait_ids <> ARRAY(SELECT existing.trait_id FROM provider_traits AS existing
+        WHERE existing.provider_id = provider.id ORDER BY existing.trait_id);
 
     UPDATE /* provider_traits_denormalize 3/3 */ provider_aggregates AS member
     SET sharing = NOT member.sharing
-    WHERE member.provider_id IN (SELECT changed.provider_id FROM changed WHERE changed.trait_id = v_sharing)
+    WHERE member.provider_id = ANY (ARRAY(SELECT changed.provider_id FROM changed WHERE changed.trait_id = v_sharing))
       AND member.sharing <> EXISTS (
         SELECT FROM provider_traits AS existing
         WHERE existing.provider_id = member.provider_id AND existing.trait_id = v_sharing);
@@ -5238,7 +5233,10 @@ The caller of such a statement has locked the provider''s row FOR NO KEY UPDATE 
 It does not write rows that are correct already, so a statement that deletes and inserts writes the
 provider''s row once. If a transaction updates a row that it has already written, PostgreSQL checks the
 row''s foreign keys even if they do not change. The second write would then wait for a deletion of the
-provider''s parent or root, which may wait for a claim, which may wait for this provider''s generation.';
+provider''s parent or root, which may wait for a claim, which may wait for this provider''s generation.
+
+The arrays of ids keep the plans independent of the number of rows: connections keep a plan, and PostgreSQL would plan a
+join with as many rows as the first statement changed. After a large one, each small one would read the whole table.';
 
 --
 -- Name: provider_traits_patch(uuid, bigint, text[], text[]); Type: FUNCTION; Schema: public; Owner: -
@@ -6626,6 +6624,59 @@ COMMENT ON FUNCTION public.tree_differs(p_changes jsonb, p_consumers jsonb) IS '
 p_changes, p_consumers: rows of tree_differences and tree_consumer_differences as JSON. Locks nothing.';
 
 --
+-- Name: tree_drop_inventories(jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_drop_inventories(p_changes jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_dropped record;
+    v_used record;
+BEGIN
+    -- A provider that the request creates has only requested inventories.
+    SELECT /* tree_drop_inventories 1/3 */ array_agg(present.provider_id) AS providers, array_agg(present.class_id) AS classes,
+        array_agg(change.request_position) FILTER (WHERE present.used > 0) AS positions
+    INTO v_dropped
+    FROM tree_changes(p_changes) AS change
+    CROSS JOIN LATERAL (
+        SELECT inventory.provider_id, inventory.class_id, inventory.used, (SELECT class.name
+            FROM resource_classes AS class WHERE class.id = inventory.class_id) AS class
+        FROM inventories AS inventory WHERE inventory.provider_id = change.provider_id OFFSET 0
+    ) AS present
+    WHERE change.inventories IS NOT NULL
+      AND NOT change.inventories @> jsonb_build_array(jsonb_build_object('class', present.class));
+    IF v_dropped.positions IS NOT NULL THEN
+        SELECT /* tree_drop_inventories 2/3 */ change.provider, string_agg(class.name, ', ' ORDER BY class.id) AS classes
+        INTO v_used
+        FROM tree_changes(p_changes) AS change
+        JOIN inventories AS inventory ON inventory.provider_id = change.provider_id
+        JOIN resource_classes AS class ON class.id = inventory.class_id
+        WHERE change.request_position = (SELECT min(used.position) FROM unnest(v_dropped.positions) AS used (position))
+          AND inventory.used > 0
+          AND NOT change.inventories @> jsonb_build_array(jsonb_build_object('class', class.name))
+        GROUP BY change.provider;
+        RAISE EXCEPTION 'inventory of % on provider % is in use', v_used.classes, v_used.provider USING ERRCODE = 'PL005',
+            DETAIL = json_build_object('provider', v_used.provider, 'class', v_used.classes);
+    END IF;
+    DELETE /* tree_drop_inventories 3/3 */ FROM inventories AS inventory
+    WHERE inventory.provider_id = ANY (v_dropped.providers) AND (inventory.provider_id, inventory.class_id) IN (
+        SELECT dropped.provider_id, dropped.class_id
+        FROM unnest(v_dropped.providers, v_dropped.classes) AS dropped (provider_id, class_id));
+END
+$$;
+
+--
+-- Name: FUNCTION tree_drop_inventories(p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_drop_inventories(p_changes jsonb) IS 'Deletes the inventories of classes that PUT /resource_providers/{uuid}/tree leaves out.
+
+p_changes: see tree_check. Raises PL005 for the first provider of the request with such a class that still has
+allocations, naming all of them (in the order of their ids). The caller has locked the providers and the root. One
+statement deletes all, so that tree_class_count writes a row of tree_classes once and not for each provider.';
+
+--
 -- Name: tree_ensure_names(jsonb); Type: FUNCTION; Schema: public; Owner: -
 --
 
@@ -6933,34 +6984,36 @@ DECLARE
     v_parts record;
     v_named record;
     v_allocations record;
-    v_bumped bigint[] := '{}'::bigint[];
 BEGIN
-    FOR v_parts IN SELECT /* tree_write 1/10 */ * FROM tree_parts(p_changes) LOOP
-        v_bumped := v_bumped || v_parts.provider_id;
-        IF v_parts.records <> '[]' THEN
-            PERFORM /* tree_write 2/10 */ inventory_write(v_parts.provider_id, v_root, v_parts.records);
-        END IF;
-        PERFORM /* tree_write 3/10 */ tree_write_sets(v_parts.provider_id, v_root, v_parts.traits, v_parts.aggregates);
-    END LOOP;
+    SELECT /* tree_write 1/9 */ coalesce(array_agg(part.provider_id), '{}') AS providers,
+        bool_or(part.records <> '[]') AS records, bool_or(part.inventories IS NOT NULL) AS inventories,
+        bool_or(part.traits IS NOT NULL OR part.aggregates IS NOT NULL) AS sets
+    INTO v_parts FROM tree_parts(p_changes) AS part;
+    IF v_parts.records THEN
+        PERFORM /* tree_write 2/9 */ tree_write_inventories(v_root, p_changes);
+    END IF;
+    IF v_parts.sets THEN
+        PERFORM /* tree_write 3/9 */ tree_write_sets(v_root, p_changes);
+    END IF;
     v_named := allocation_resolve(p_providers, p_classes);
     IF EXISTS (
-        SELECT /* tree_write 4/10 */ unnest(v_named.providers) EXCEPT SELECT unnest(p_locked)
-        EXCEPT SELECT made.id FROM tree_changes(p_changes) AS change
-            JOIN resource_providers AS made ON made.uuid = change.provider WHERE change.provider_id IS NULL
+        SELECT /* tree_write 4/9 */ unnest(v_named.providers) EXCEPT SELECT unnest(p_locked)
+        EXCEPT SELECT (SELECT made.id FROM resource_providers AS made WHERE made.uuid = change.provider)
+            FROM tree_changes(p_changes) AS change WHERE change.provider_id IS NULL
     ) THEN
         RAISE EXCEPTION 'a provider of the request was created concurrently' USING ERRCODE = '40001';
     END IF;
     v_allocations := allocation_differences(p_consumers, p_owners, v_named.providers, v_named.classes, p_amounts);
-    PERFORM /* tree_write 5/10 */ allocation_write_changes(v_allocations.consumers, v_allocations.providers, v_allocations.classes,
+    PERFORM /* tree_write 5/9 */ allocation_write_changes(v_allocations.consumers, v_allocations.providers, v_allocations.classes,
         v_allocations.amounts, v_allocations.previous);
-    FOR v_parts IN SELECT /* tree_write 6/10 */ * FROM tree_parts(p_changes) AS part WHERE part.inventories IS NOT NULL LOOP
-        PERFORM /* tree_write 7/10 */ inventory_delete_except(v_parts.provider, v_parts.provider_id, inventory_names(v_parts.inventories));
-    END LOOP;
-    IF EXISTS (SELECT /* tree_write 8/10 */ FROM tree_changes(p_changes) AS change WHERE change.is_deleted AND change.provider_id IS NOT NULL) THEN
-        PERFORM /* tree_write 9/10 */ tree_delete(p_changes);
+    IF v_parts.inventories THEN
+        PERFORM /* tree_write 6/9 */ tree_drop_inventories(p_changes);
     END IF;
-    UPDATE /* tree_write 10/10 */ provider_generations SET generation = generation + 1, updated_at = now()
-    WHERE provider_id = ANY (v_bumped || v_allocations.providers);
+    IF EXISTS (SELECT /* tree_write 7/9 */ FROM tree_changes(p_changes) AS change WHERE change.is_deleted AND change.provider_id IS NOT NULL) THEN
+        PERFORM /* tree_write 8/9 */ tree_delete(p_changes);
+    END IF;
+    UPDATE /* tree_write 9/9 */ provider_generations SET generation = generation + 1, updated_at = now()
+    WHERE provider_id = ANY (v_parts.providers || v_allocations.providers);
     RETURN v_allocations.providers;
 END
 $$;
@@ -6976,8 +7029,43 @@ p_root_id, p_locked: what tree_lock returned; p_changes: see tree_check; p_consu
 allocation_replace. Returns the providers on which allocations change.
 Raises what tree_replace lists from PL009 on, and 40001 if a provider of an allocation was created concurrently.
 Locks: nothing more, except new rows.
-Calls: tree_write_providers, allocation_resolve, allocation_differences, allocation_write_changes, tree_delete; for each
-provider with changes inventory_write, tree_write_sets and inventory_delete_except.';
+Calls: tree_write_providers, tree_write_inventories, tree_write_sets, allocation_resolve, allocation_differences,
+allocation_write_changes, tree_drop_inventories, tree_delete.';
+
+--
+-- Name: tree_write_inventories(bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.tree_write_inventories(p_root_id bigint, p_changes jsonb) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT /* tree_write_inventories 1/1 */ INTO inventories AS existing (
+        provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
+    SELECT part.provider_id, coalesce((SELECT class.id FROM resource_classes AS class
+            WHERE class.name = record.class), -1) AS class_id, p_root_id,
+        record.total, record.reserved, record.min_unit, record.max_unit, record.step_size, record.allocation_ratio
+    FROM tree_parts(p_changes) AS part
+    CROSS JOIN jsonb_to_recordset(part.records) AS record (class text, total int, reserved int, min_unit int,
+        max_unit int, step_size int, allocation_ratio float8)
+    ORDER BY part.provider_id, class_id
+    ON CONFLICT (provider_id, class_id) DO UPDATE SET
+        total = excluded.total, reserved = excluded.reserved, min_unit = excluded.min_unit,
+        max_unit = excluded.max_unit, step_size = excluded.step_size,
+        allocation_ratio = excluded.allocation_ratio, updated_at = now();
+END
+$$;
+
+--
+-- Name: FUNCTION tree_write_inventories(p_root_id bigint, p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.tree_write_inventories(p_root_id bigint, p_changes jsonb) IS 'Inserts or updates the changed inventory records of PUT /resource_providers/{uuid}/tree; updates keep used.
+
+p_changes: see tree_check; all classes in it existed when the caller looked. A class that was deleted since violates the
+foreign key (23503), and the store retries the write. One statement writes the inventories of all providers, so that
+tree_class_count writes a row of tree_classes once and not for each provider. The caller has created and locked the
+providers.';
 
 --
 -- Name: tree_write_providers(uuid, bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
@@ -7043,50 +7131,66 @@ Raises 40001 if a UUID or name was taken since tree_check_values, and 23505 (res
 name of an existing provider was. Locks: new rows; the caller has locked the others.';
 
 --
--- Name: tree_write_sets(bigint, bigint, jsonb, jsonb); Type: FUNCTION; Schema: public; Owner: -
+-- Name: tree_write_sets(bigint, jsonb); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.tree_write_sets(p_provider_id bigint, p_root_id bigint, p_traits jsonb, p_aggregates jsonb) RETURNS void
+CREATE FUNCTION public.tree_write_sets(p_root_id bigint, p_changes jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    v_wanted int[];
+    v_replaced bigint[];
+    v_providers bigint[];
+    v_ids int[];
 BEGIN
-    IF p_traits IS NOT NULL THEN
-        v_wanted := ARRAY(SELECT /* tree_write_sets 1/4 */ DISTINCT coalesce((SELECT trait.id FROM traits AS trait
-            WHERE trait.name = wanted.name), -1) FROM jsonb_array_elements_text(p_traits) AS wanted (name));
-        -- One statement, so that the provider's row is written once (provider_traits_denormalize).
-        WITH /* tree_write_sets 2/4 */ deleted AS (
+    SELECT /* tree_write_sets 1/6 */ array_agg(part.provider_id) INTO v_replaced
+    FROM tree_parts(p_changes) AS part WHERE part.traits IS NOT NULL;
+    IF v_replaced IS NOT NULL THEN
+        SELECT /* tree_write_sets 2/6 */ array_agg(wanted.provider_id), array_agg(wanted.id) INTO v_providers, v_ids
+        FROM (
+            SELECT DISTINCT part.provider_id, coalesce((SELECT trait.id FROM traits AS trait
+                WHERE trait.name = item.name), -1) AS id
+            FROM tree_parts(p_changes) AS part CROSS JOIN jsonb_array_elements_text(part.traits) AS item (name)
+        ) AS wanted;
+        -- One statement for all, so that the provider's row is written once (provider_traits_denormalize).
+        WITH /* tree_write_sets 3/6 */ deleted AS (
             DELETE FROM provider_traits AS existing
-            WHERE existing.provider_id = p_provider_id AND existing.trait_id <> ALL (v_wanted)
+            WHERE existing.provider_id = ANY (v_replaced) AND (existing.provider_id, existing.trait_id) NOT IN (
+                SELECT wanted.provider_id, wanted.id FROM unnest(v_providers, v_ids) AS wanted (provider_id, id))
         )
         INSERT INTO provider_traits (provider_id, trait_id, root_id)
-        SELECT p_provider_id, wanted.id, p_root_id FROM unnest(v_wanted) AS wanted (id) ORDER BY wanted.id
-        ON CONFLICT DO NOTHING;
+        SELECT wanted.provider_id, wanted.id, p_root_id FROM unnest(v_providers, v_ids) AS wanted (provider_id, id)
+        ORDER BY wanted.provider_id, wanted.id ON CONFLICT DO NOTHING;
     END IF;
-    IF p_aggregates IS NOT NULL THEN
-        v_wanted := ARRAY(SELECT /* tree_write_sets 3/4 */ DISTINCT coalesce((SELECT aggregate.id
-            FROM aggregates AS aggregate WHERE aggregate.uuid = wanted.uuid::uuid), -1)
-            FROM jsonb_array_elements_text(p_aggregates) AS wanted (uuid));
-        WITH /* tree_write_sets 4/4 */ deleted AS (
+
+    SELECT /* tree_write_sets 4/6 */ array_agg(part.provider_id) INTO v_replaced
+    FROM tree_parts(p_changes) AS part WHERE part.aggregates IS NOT NULL;
+    IF v_replaced IS NOT NULL THEN
+        SELECT /* tree_write_sets 5/6 */ array_agg(wanted.provider_id), array_agg(wanted.id) INTO v_providers, v_ids
+        FROM (
+            SELECT DISTINCT part.provider_id, coalesce((SELECT aggregate.id FROM aggregates AS aggregate
+                WHERE aggregate.uuid = item.uuid::uuid), -1) AS id
+            FROM tree_parts(p_changes) AS part CROSS JOIN jsonb_array_elements_text(part.aggregates) AS item (uuid)
+        ) AS wanted;
+        WITH /* tree_write_sets 6/6 */ deleted AS (
             DELETE FROM provider_aggregates AS existing
-            WHERE existing.provider_id = p_provider_id AND existing.aggregate_id <> ALL (v_wanted)
+            WHERE existing.provider_id = ANY (v_replaced) AND (existing.provider_id, existing.aggregate_id) NOT IN (
+                SELECT wanted.provider_id, wanted.id FROM unnest(v_providers, v_ids) AS wanted (provider_id, id))
         )
         INSERT INTO provider_aggregates (provider_id, aggregate_id, root_id)
-        SELECT p_provider_id, wanted.id, p_root_id FROM unnest(v_wanted) AS wanted (id) ORDER BY wanted.id
-        ON CONFLICT DO NOTHING;
+        SELECT wanted.provider_id, wanted.id, p_root_id FROM unnest(v_providers, v_ids) AS wanted (provider_id, id)
+        ORDER BY wanted.provider_id, wanted.id ON CONFLICT DO NOTHING;
     END IF;
 END
 $$;
 
 --
--- Name: FUNCTION tree_write_sets(p_provider_id bigint, p_root_id bigint, p_traits jsonb, p_aggregates jsonb); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION tree_write_sets(p_root_id bigint, p_changes jsonb); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.tree_write_sets(p_provider_id bigint, p_root_id bigint, p_traits jsonb, p_aggregates jsonb) IS 'Replaces the traits and aggregates of a provider for PUT /resource_providers/{uuid}/tree; null: they stay as they are.
+COMMENT ON FUNCTION public.tree_write_sets(p_root_id bigint, p_changes jsonb) IS 'Replaces the traits and aggregates of the providers of PUT /resource_providers/{uuid}/tree; null: they stay as they are.
 
-p_traits: JSON array of names; p_aggregates: JSON array of UUIDs; all of them existed when the caller looked. A name that
-was deleted since violates the foreign key (23503), and the store retries the write. The caller has locked the provider.';
+p_changes: see tree_check; all traits and aggregates in it existed when the caller looked. A name that was deleted since
+violates the foreign key (23503), and the store retries the write. The caller has created and locked the providers.';
 
 --
 -- Name: gcd_of(bigint); Type: AGGREGATE; Schema: public; Owner: -

@@ -2,7 +2,8 @@
 --
 -- Runs after every statement that inserts or deletes rows of provider_aggregates (triggers update sharing, and
 -- provider_reparent root_id). The caller of such a statement has locked the provider's row FOR NO KEY UPDATE
--- (provider_lock). It does not write rows that are correct already; provider_traits_denormalize explains why.
+-- (provider_lock). It does not write rows that are correct already, and has arrays of ids; provider_traits_denormalize
+-- explains why.
 CREATE OR REPLACE FUNCTION provider_aggregates_denormalize() RETURNS trigger
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -10,18 +11,15 @@ DECLARE
         WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE');
 BEGIN
     UPDATE /* provider_aggregates_denormalize 2/3 */ resource_providers AS provider
-    SET aggregate_ids = found.aggregate_ids
-    FROM (
-        SELECT touched.provider_id, ARRAY(
-            SELECT member.aggregate_id FROM provider_aggregates AS member
-            WHERE member.provider_id = touched.provider_id ORDER BY member.aggregate_id) AS aggregate_ids
-        FROM (SELECT DISTINCT changed.provider_id FROM changed) AS touched
-    ) AS found
-    WHERE provider.id = found.provider_id AND provider.aggregate_ids <> found.aggregate_ids;
+    SET aggregate_ids = ARRAY(SELECT existing.aggregate_id FROM provider_aggregates AS existing
+        WHERE existing.provider_id = provider.id ORDER BY existing.aggregate_id)
+    WHERE provider.id = ANY (ARRAY(SELECT DISTINCT changed.provider_id FROM changed))
+      AND provider.aggregate_ids <> ARRAY(SELECT existing.aggregate_id FROM provider_aggregates AS existing
+        WHERE existing.provider_id = provider.id ORDER BY existing.aggregate_id);
 
     UPDATE /* provider_aggregates_denormalize 3/3 */ provider_aggregates AS member
     SET sharing = true
-    WHERE member.provider_id IN (SELECT changed.provider_id FROM changed) AND NOT member.sharing
+    WHERE member.provider_id = ANY (ARRAY(SELECT DISTINCT changed.provider_id FROM changed)) AND NOT member.sharing
       AND EXISTS (
         SELECT FROM provider_traits AS existing
         WHERE existing.provider_id = member.provider_id AND existing.trait_id = v_sharing);

@@ -1,36 +1,51 @@
--- Replaces the traits and aggregates of a provider for PUT /resource_providers/{uuid}/tree; null: they stay as they are.
+-- Replaces the traits and aggregates of the providers of PUT /resource_providers/{uuid}/tree; null: they stay as they are.
 --
--- p_traits: JSON array of names; p_aggregates: JSON array of UUIDs; all of them existed when the caller looked. A name that
--- was deleted since violates the foreign key (23503), and the store retries the write. The caller has locked the provider.
-CREATE OR REPLACE FUNCTION tree_write_sets(p_provider_id bigint, p_root_id bigint, p_traits jsonb, p_aggregates jsonb)
-RETURNS void
+-- p_changes: see tree_check; all traits and aggregates in it existed when the caller looked. A name that was deleted since
+-- violates the foreign key (23503), and the store retries the write. The caller has created and locked the providers.
+CREATE OR REPLACE FUNCTION tree_write_sets(p_root_id bigint, p_changes jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_wanted int[];
+    v_replaced bigint[];
+    v_providers bigint[];
+    v_ids int[];
 BEGIN
-    IF p_traits IS NOT NULL THEN
-        v_wanted := ARRAY(SELECT /* tree_write_sets 1/4 */ DISTINCT coalesce((SELECT trait.id FROM traits AS trait
-            WHERE trait.name = wanted.name), -1) FROM jsonb_array_elements_text(p_traits) AS wanted (name));
-        -- One statement, so that the provider's row is written once (provider_traits_denormalize).
-        WITH /* tree_write_sets 2/4 */ deleted AS (
+    SELECT /* tree_write_sets 1/6 */ array_agg(part.provider_id) INTO v_replaced
+    FROM tree_parts(p_changes) AS part WHERE part.traits IS NOT NULL;
+    IF v_replaced IS NOT NULL THEN
+        SELECT /* tree_write_sets 2/6 */ array_agg(wanted.provider_id), array_agg(wanted.id) INTO v_providers, v_ids
+        FROM (
+            SELECT DISTINCT part.provider_id, coalesce((SELECT trait.id FROM traits AS trait
+                WHERE trait.name = item.name), -1) AS id
+            FROM tree_parts(p_changes) AS part CROSS JOIN jsonb_array_elements_text(part.traits) AS item (name)
+        ) AS wanted;
+        -- One statement for all, so that the provider's row is written once (provider_traits_denormalize).
+        WITH /* tree_write_sets 3/6 */ deleted AS (
             DELETE FROM provider_traits AS existing
-            WHERE existing.provider_id = p_provider_id AND existing.trait_id <> ALL (v_wanted)
+            WHERE existing.provider_id = ANY (v_replaced) AND (existing.provider_id, existing.trait_id) NOT IN (
+                SELECT wanted.provider_id, wanted.id FROM unnest(v_providers, v_ids) AS wanted (provider_id, id))
         )
         INSERT INTO provider_traits (provider_id, trait_id, root_id)
-        SELECT p_provider_id, wanted.id, p_root_id FROM unnest(v_wanted) AS wanted (id) ORDER BY wanted.id
-        ON CONFLICT DO NOTHING;
+        SELECT wanted.provider_id, wanted.id, p_root_id FROM unnest(v_providers, v_ids) AS wanted (provider_id, id)
+        ORDER BY wanted.provider_id, wanted.id ON CONFLICT DO NOTHING;
     END IF;
-    IF p_aggregates IS NOT NULL THEN
-        v_wanted := ARRAY(SELECT /* tree_write_sets 3/4 */ DISTINCT coalesce((SELECT aggregate.id
-            FROM aggregates AS aggregate WHERE aggregate.uuid = wanted.uuid::uuid), -1)
-            FROM jsonb_array_elements_text(p_aggregates) AS wanted (uuid));
-        WITH /* tree_write_sets 4/4 */ deleted AS (
+
+    SELECT /* tree_write_sets 4/6 */ array_agg(part.provider_id) INTO v_replaced
+    FROM tree_parts(p_changes) AS part WHERE part.aggregates IS NOT NULL;
+    IF v_replaced IS NOT NULL THEN
+        SELECT /* tree_write_sets 5/6 */ array_agg(wanted.provider_id), array_agg(wanted.id) INTO v_providers, v_ids
+        FROM (
+            SELECT DISTINCT part.provider_id, coalesce((SELECT aggregate.id FROM aggregates AS aggregate
+                WHERE aggregate.uuid = item.uuid::uuid), -1) AS id
+            FROM tree_parts(p_changes) AS part CROSS JOIN jsonb_array_elements_text(part.aggregates) AS item (uuid)
+        ) AS wanted;
+        WITH /* tree_write_sets 6/6 */ deleted AS (
             DELETE FROM provider_aggregates AS existing
-            WHERE existing.provider_id = p_provider_id AND existing.aggregate_id <> ALL (v_wanted)
+            WHERE existing.provider_id = ANY (v_replaced) AND (existing.provider_id, existing.aggregate_id) NOT IN (
+                SELECT wanted.provider_id, wanted.id FROM unnest(v_providers, v_ids) AS wanted (provider_id, id))
         )
         INSERT INTO provider_aggregates (provider_id, aggregate_id, root_id)
-        SELECT p_provider_id, wanted.id, p_root_id FROM unnest(v_wanted) AS wanted (id) ORDER BY wanted.id
-        ON CONFLICT DO NOTHING;
+        SELECT wanted.provider_id, wanted.id, p_root_id FROM unnest(v_providers, v_ids) AS wanted (provider_id, id)
+        ORDER BY wanted.provider_id, wanted.id ON CONFLICT DO NOTHING;
     END IF;
 END
 $$;
