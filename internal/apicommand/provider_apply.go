@@ -79,7 +79,7 @@ func (a *applyFlags) run(ctx context.Context, f *frame.Frame, service *client.Cl
 	if _, err := os.Lstat(a.inverse); a.inverse != "" && err == nil {
 		return inverseExists(a.inverse)
 	}
-	names := newFileNames(service)
+	names := newFileNames(service, path)
 	root, wanted, err := file.resolve(ctx, f, names, a.deleted)
 	if err != nil {
 		return err

@@ -16,13 +16,14 @@ import (
 // fileNames finds the providers that a treeFile names: first among those of the file, then on the server.
 type fileNames struct {
 	service *client.Client
+	path    string // of the file
 	// known are the UUIDs of the names that were looked up, and names the other way around.
 	known map[string]uuid.UUID
 	names map[uuid.UUID]string
 }
 
-func newFileNames(service *client.Client) *fileNames {
-	return &fileNames{service: service, known: map[string]uuid.UUID{}, names: map[uuid.UUID]string{}}
+func newFileNames(service *client.Client, path string) *fileNames {
+	return &fileNames{service: service, path: path, known: map[string]uuid.UUID{}, names: map[uuid.UUID]string{}}
 }
 
 // resolve returns the root of the tree and the request. deleted are further providers to delete.
@@ -248,5 +249,5 @@ func (n *fileNames) rootOfParents(ctx context.Context, wanted *client.WantedTree
 			return parent.RootProviderUUID, err
 		}
 	}
-	return uuid.Nil, frame.WrongArgument("file", "", "has no provider of an existing tree and no root", "write a provider whose parent_provider_uuid is null")
+	return uuid.Nil, frame.WrongArgument("file", n.path, "has no provider of an existing tree and no root", "write a provider whose parent_provider_uuid is null")
 }

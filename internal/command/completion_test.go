@@ -58,10 +58,14 @@ func TestCLI_Completion_ListsServerNames(t *testing.T) {
 		"allocation claim x --order pack:CUSTOM_LA":         "pack:CUSTOM_LANE",
 		"candidate list --group _A:resources=VCPU:1 --group _B:resources=VCPU:1 --same-subtree _A,!": "_A,!_A _A,!_B",
 		"allocation claim x --group _A:resources=VCPU:1 --isolate ":                                  "_A",
-		"provider list --auth ":      "noauth token keystone",
-		"provider list --interface ": "public internal admin",
-		"provider list --output ":    "table json",
-		"man provider tr":            "trait",
+		"claim x --apart ":         "root",
+		"claim x --not-in-tree po": "pool",
+		"claim x --resources VCPU:1 --else --order pack:CUSTOM_LA": "pack:CUSTOM_LANE",
+		"provider apply f --delete po":                             "pool",
+		"provider list --auth ":                                    "noauth token keystone",
+		"provider list --interface ":                               "public internal admin",
+		"provider list --output ":                                  "table json",
+		"man provider tr":                                          "trait",
 	} {
 		words := strings.Fields(line)
 		if strings.HasSuffix(line, " ") {
