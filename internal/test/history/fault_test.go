@@ -180,7 +180,7 @@ var claimMutations = map[string]struct {
 	}, byHistory, history.Turnover},
 	"the second pass of a claim does not wait": {[]edit{
 		{"claim_try", "IF p_wait THEN", "IF false THEN"},
-		{"claim_try", "PERFORM /* claim_try 4/7 */", window + " PERFORM"},
+		{"claim_try", "PERFORM claim_compare(", window + " PERFORM claim_compare("},
 	}, nil, byRetries, history.Claims},
 	"deleting allocations does not compare the generation": {[]edit{
 		{"allocation_delete_checked", "IF p_generation IS NOT NULL THEN", "IF false THEN"},

@@ -147,7 +147,20 @@ func (c *Client) drawFavorite(ctx context.Context) (Operation, error) {
 
 func (c *Client) drawRelease(context.Context) (Operation, error) {
 	who := c.Dice.IntN(consumers)
-	return deleteAllocations{who: who, given: c.Dice.Int64N(2) * c.memory.Consumers[who].Generation}, nil
+	return deleteAllocations{who: who, given: c.drawCompared(c.memory.Consumers[who].Generation)}, nil
+}
+
+// drawCompared draws the consumer generation of a write that need not have one: none, the known one, or a wrong one. New
+// consumers often have the generation of the deleted one, so a known one is seldom stale.
+func (c *Client) drawCompared(known int64) int64 {
+	switch c.Dice.IntN(4) {
+	case 0:
+		return known + 1 + c.Dice.Int64N(2)
+	case 1:
+		return known
+	default:
+		return 0
+	}
 }
 
 func (c *Client) anywhere() onPlace { return at(c.Dice.IntN(providers)) }
