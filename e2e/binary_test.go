@@ -77,6 +77,12 @@ func serveOn(t *testing.T, database string, more ...string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveProgram(t, program, database, more...)
+}
+
+// serveProgram is serveOn with another build of the server.
+func serveProgram(t *testing.T, program, database string, more ...string) *served {
+	t.Helper()
 	var log bytes.Buffer
 	command := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0",
 		"--database-url", database, "--access-log=false"}, more...)...)

@@ -42,10 +42,10 @@ func (c *Client) drawClaimNamed(ctx context.Context) (Operation, error) {
 	return made, err
 }
 
-// drawPatch draws a patch of one or two allocations, and of half of them without a generation.
+// drawPatch draws a patch of one or two allocations, half of them without a generation.
 func (c *Client) drawPatch(ctx context.Context) (Operation, error) {
 	who, given, err := c.drawGiven(ctx)
-	made := patchAllocations{who: who, given: given * c.Dice.Int64N(2)}
+	made := patchAllocations{who: who, given: c.drawCompared(given)}
 	for range 1 + c.Dice.IntN(2) {
 		p, class := c.Dice.IntN(providers), c.Dice.IntN(len(classes))
 		switch c.Dice.IntN(6) {

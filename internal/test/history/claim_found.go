@@ -21,7 +21,6 @@ var suffixes = [maxGroups]string{"_A", "_B"}
 // claimFound is POST /claims with a query for one consumer, in the tree of a provider. The choice is the server's; the model
 // takes it from the response.
 type claimFound struct {
-	nothing
 	who int
 	// given is the consumer generation; 0: a new consumer. The allocations of another one are replaced.
 	given  int64

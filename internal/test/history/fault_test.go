@@ -169,18 +169,18 @@ var claimMutations = map[string]struct {
 		{"claim_compare", "IF EXISTS (", "IF false AND EXISTS ("},
 	}, nil, byHistory, history.Claims},
 	"a claim of candidates is refused after the first failed attempt": {[]edit{
-		{"claim_create", "v_attempt := v_attempt + 1;", window + " v_attempt := v_attempt + 1;"},
+		{"claim_create", "v_attempt := v_attempt + 1;", longWindow + " v_attempt := v_attempt + 1;"},
 		{"claim_create", "IF p_named AND true <> ALL (v_fits) OR", "IF p_named OR"},
-	}, nil, byHistory, history.Claims},
+	}, nil, byHistory, history.Turnover},
 	"a claim is refused after the first failed attempt": {[]edit{
 		{"claim_create", claimed, window + claimed},
 	}, []programEdit{
 		{"server/candidates/claim_search.go", "if found != nil || err != nil {", "if found != nil && options.MayUseReplica || err != nil {"},
 		{"server/candidates/claim_search.go", "if err == nil && len(found) > 0 {", "if err == nil && len(found) > 0 && options.MayUseReplica {"},
-	}, byHistory, history.Claims},
+	}, byHistory, history.Turnover},
 	"the second pass of a claim does not wait": {[]edit{
 		{"claim_try", "IF p_wait THEN", "IF false THEN"},
-		{"claim_try", "PERFORM /* claim_try 4/7 */", window + " PERFORM"},
+		{"claim_try", "PERFORM claim_compare(", window + " PERFORM claim_compare("},
 	}, nil, byRetries, history.Claims},
 	"deleting allocations does not compare the generation": {[]edit{
 		{"allocation_delete_checked", "IF p_generation IS NOT NULL THEN", "IF false THEN"},

@@ -50,10 +50,7 @@ var acts = []struct {
 	{12, (*Client).drawClaimFound},
 	{5, (*Client).drawClaimNamed},
 	{8, (*Client).drawPatch},
-	{8, func(c *Client, _ context.Context) (Operation, error) {
-		who := c.Dice.IntN(consumers)
-		return deleteAllocations{who: who, given: c.Dice.Int64N(2) * c.memory.Consumers[who].Generation}, nil
-	}},
+	{8, (*Client).drawRelease},
 	{8, func(c *Client, _ context.Context) (Operation, error) {
 		return getAllocations{who: c.Dice.IntN(consumers)}, nil
 	}},
@@ -90,12 +87,13 @@ var acts = []struct {
 // Bias is a kind of request that clients send every other time, for races that are rare otherwise.
 type Bias int
 
-// The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale.
+// The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale, claims and releases.
 const (
 	Anything Bias = iota
 	Moves
 	Releases
 	Claims
+	Turnover
 )
 
 // RandomStep sends one random request.
@@ -137,9 +135,31 @@ func (c *Client) drawFavorite(ctx context.Context) (Operation, error) {
 			(*Client).drawClaimFound, (*Client).drawClaimFound, (*Client).drawClaimNamed, (*Client).drawTraits,
 		}
 		return draws[c.Dice.IntN(len(draws))](c, ctx)
+	case Turnover:
+		draws := []func(*Client, context.Context) (Operation, error){
+			(*Client).drawClaimFound, (*Client).drawClaimNamed, (*Client).drawRelease,
+		}
+		return draws[c.Dice.IntN(len(draws))](c, ctx)
 	default:
-		who := c.Dice.IntN(consumers)
-		return deleteAllocations{who: who, given: c.Dice.Int64N(2) * c.memory.Consumers[who].Generation}, nil
+		return c.drawRelease(ctx)
+	}
+}
+
+func (c *Client) drawRelease(context.Context) (Operation, error) {
+	who := c.Dice.IntN(consumers)
+	return deleteAllocations{who: who, given: c.drawCompared(c.memory.Consumers[who].Generation)}, nil
+}
+
+// drawCompared draws the consumer generation of a write that need not have one: none, the known one, or a wrong one. New
+// consumers often have the generation of the deleted one, so a known one is seldom stale.
+func (c *Client) drawCompared(known int64) int64 {
+	switch c.Dice.IntN(4) {
+	case 0:
+		return known + 1 + c.Dice.Int64N(2)
+	case 1:
+		return known
+	default:
+		return 0
 	}
 }
 

@@ -38,6 +38,10 @@
 // of the providers of a deleted consumer (allocation_delete_checked) prevents a deadlock of two writes on
 // inventories; no test detects its absence.
 //
+// What the server chooses, such as the candidate of a claim, the model takes from the response. A request with an
+// Idempotency-Key and all its repetitions are one call, unless the server refuses one of them. A dry run is the write
+// without its effect, and shows what the write would change.
+//
 // A history with few accepted requests proves little; see Undercovered.
 //
 // It is for tests only. It is not a load generator and does not measure speed.
