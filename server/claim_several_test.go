@@ -1,10 +1,8 @@
 package server_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/google/uuid"
@@ -123,19 +121,9 @@ func TestClaim_Contended_Returns409WithRetryAfter(t *testing.T) {
 		if w.Code != http.StatusConflict || w.Header().Get("Retry-After") != "1" {
 			t.Errorf("%d consumers: response = %d with Retry-After %q, want 409 with 1", count, w.Code, w.Header().Get("Retry-After"))
 		}
-		want := object{"code": "berth.claim.contended", "detail": "There was a conflict when trying to complete your request.\n\n Others were faster 16 times. Nothing was changed; send it again.  "}
-		if got := firstError(t, w); got["code"] != want["code"] || got["detail"] != want["detail"] {
-			t.Errorf("%d consumers: error = %v, want %v", count, got, want)
+		const detail = "There was a conflict when trying to complete your request.\n\n Others were faster 16 times. Nothing was changed; send it again.  "
+		if got := errorOf(t, w); got.Code != "berth.claim.contended" || got.Detail != detail {
+			t.Errorf("%d consumers: error = %+v, want %q", count, got, detail)
 		}
 	}
-}
-
-// firstError returns the first error of a response.
-func firstError(t *testing.T, w *httptest.ResponseRecorder) object {
-	t.Helper()
-	var body struct{ Errors []object }
-	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || len(body.Errors) != 1 {
-		t.Fatalf("body = %s, want one error", w.Body)
-	}
-	return body.Errors[0]
 }
