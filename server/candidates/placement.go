@@ -77,12 +77,14 @@ func (s *Search) placeInSnapshot(
 		}
 	}
 	made := &PlacementSearch{Question: len(questions) - 1, IsExact: true}
+	spent := int64(0)
 	for place := range questions {
 		query := questions[place].forPlacement(options)
 		search := s.newSearch(ctx, &query, nil)
 		search.snapshot, search.isAside = in, true
-		tried := newPlacer(search, options)
+		tried := newPlacer(search, options, spent)
 		err := tried.place()
+		spent = tried.spent
 		if err == nil && len(tried.members) == options.Members {
 			return &PlacementSearch{Question: place, Members: tried.members, Fit: options.Members}, nil
 		}

@@ -22,15 +22,16 @@ type placer struct {
 	needs   []int64
 	copies  copiesCache
 	walk    *treeWalk
-	// spent is the work for further members of trees, in intervals of package combine; most is its limit.
+	// spent is the work for further members, also of earlier questions, in intervals of package combine; most is its limit.
 	spent, most int64
 }
 
-// The limits of the work for further members in a tree, and in all trees, in intervals of package combine. A tree that
-// reaches one of them has fewer members than it could have, and the placement is not exact.
+// The limits of the work for further members in one attempt, and for all questions of a search, in intervals of package
+// combine. All of it took up to 2 s. A tree whose attempt ends has fewer members than it could have, and the placement is
+// not exact.
 const (
 	maxTrialIntervals     = 64
-	maxPlacementIntervals = 2048
+	maxPlacementIntervals = 1024
 )
 
 // usage is amounts by provider and class.
@@ -53,10 +54,11 @@ func (u usage) add(of []ClaimCandidate, sign int64) {
 	}
 }
 
-func newPlacer(search *candidateSearch, options *PlacementOptions) *placer {
+// newPlacer returns a placer after some work for further members of earlier questions.
+func newPlacer(search *candidateSearch, options *PlacementOptions, spent int64) *placer {
 	made := &placer{
 		search: search, builder: treeBuilder{search: search}, relation: options.Relation, wanted: options.Members, isExact: true,
-		taken: usage{}, copies: copiesCache{}, most: maxPlacementIntervals,
+		taken: usage{}, copies: copiesCache{}, most: maxPlacementIntervals, spent: spent,
 	}
 	if budget := search.query.Budget; budget > 0 {
 		made.most = min(made.most, budget/combine.StopInterval)

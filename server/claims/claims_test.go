@@ -110,6 +110,8 @@ func TestClaim_ChangeBetweenSearchAndWrite_GoesElsewhereOrIsRefused(t *testing.T
 		INSERT INTO provider_traits (provider_id, trait_id) SELECT provider.id, trait.id FROM resource_providers AS provider, traits AS trait WHERE trait.name = 'CUSTOM_A';
 		INSERT INTO aggregates (uuid) VALUES ('a9000000-0000-4000-8000-000000000001');
 		INSERT INTO provider_aggregates (provider_id, aggregate_id) SELECT provider.id, aggregate.id FROM resource_providers AS provider, aggregates AS aggregate`
+	const moved = `SELECT provider_update(moved.uuid, moved.name, true, parent.uuid, true)
+		FROM resource_providers AS moved, resource_providers AS parent WHERE moved.id = 1 AND parent.id = 3`
 	inTree := dbtest.NumberedUUID("aa", 1)
 	for name, c := range map[string]struct {
 		query  func(*candidates.Query)
@@ -124,6 +126,8 @@ func TestClaim_ChangeBetweenSearchAndWrite_GoesElsewhereOrIsRefused(t *testing.T
 			func(q *candidates.Query) { q.Groups[0].MemberOf = [][]uuid.UUID{{dbtest.NumberedUUID("a9", 1)}} },
 			"DELETE FROM provider_aggregates WHERE provider_id = 1", 2,
 		},
+		// The question excludes the tree to which the first host moves.
+		"a tree moved":              {func(q *candidates.Query) { q.NotInTree = []uuid.UUID{dbtest.NumberedUUID("aa", 3)} }, moved, 3},
 		"an inventory shrunk":       {nil, "UPDATE inventories SET reserved = 1 WHERE provider_id = 1", 2},
 		"the only inventory shrunk": {nil, "UPDATE inventories SET reserved = 1 WHERE provider_id = 1", 1},
 		"the trait of the only tree gone": {
@@ -162,6 +166,16 @@ func TestClaim_ChangeBetweenSearchAndWrite_GoesElsewhereOrIsRefused(t *testing.T
 // createBehind creates a claim, and makes a change while its first write waits.
 func (c *cloud) createBehind(t *testing.T, asked *claims.Request, change string) (made claims.Result, err error) {
 	t.Helper()
+	err = c.behind(t, change, func(ctx context.Context) (err error) {
+		made, err = c.Create(ctx, asked)
+		return err
+	})
+	return made, err
+}
+
+// behind runs a claim, and makes a change while its first write waits.
+func (c *cloud) behind(t *testing.T, change string, create func(context.Context) error) (err error) {
+	t.Helper()
 	holder, beginErr := c.db.Pool.Begin(t.Context())
 	if beginErr != nil {
 		t.Fatal(beginErr)
@@ -173,7 +187,7 @@ func (c *cloud) createBehind(t *testing.T, asked *claims.Request, change string)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		made, err = c.Create(context.WithoutCancel(t.Context()), asked)
+		err = create(context.WithoutCancel(t.Context()))
 	}()
 	for waiting := 0; waiting == 0; {
 		if err := c.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
@@ -188,5 +202,5 @@ func (c *cloud) createBehind(t *testing.T, asked *claims.Request, change string)
 		t.Fatal(err)
 	}
 	<-done
-	return made, err
+	return err
 }

@@ -1,0 +1,310 @@
+package candidates_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/berthd/berth/internal/test/dbtest"
+	"github.com/berthd/berth/server/candidates"
+	"github.com/berthd/berth/server/store"
+)
+
+// smallCloud is a random cloud of a few trees with the classes 20000 and 20001, a trait, and perhaps a sharing provider.
+type smallCloud struct {
+	*cloud
+	providers []smallProvider
+	pool      bool
+}
+
+type smallProvider struct {
+	id, root, parent int
+	free, most       map[string]int64
+	hasTrait, shares bool
+}
+
+var smallClasses = []string{"CUSTOM_SLOT", "CUSTOM_CPU"}
+
+// draw replaces all providers.
+func (c *smallCloud) draw(rng *rand.Rand) {
+	c.exec("DELETE FROM inventories; DELETE FROM provider_traits; DELETE FROM provider_aggregates; DELETE FROM provider_generations")
+	c.exec("UPDATE resource_providers SET parent_id = NULL, root_id = id; DELETE FROM resource_providers")
+	c.providers, c.pool = nil, rng.IntN(2) == 0
+	for range 1 + rng.IntN(3) {
+		root := len(c.providers) + 1
+		for i := range 1 + rng.IntN(3) {
+			one := smallProvider{id: len(c.providers) + 1, root: root, hasTrait: rng.IntN(2) == 0}
+			if i > 0 {
+				one.parent = root + rng.IntN(i)
+			}
+			c.providers = append(c.providers, one)
+		}
+	}
+	if c.pool {
+		id := len(c.providers) + 1
+		c.providers = append(c.providers, smallProvider{id: id, root: id, shares: true})
+	}
+	for i := range c.providers {
+		c.insert(rng, &c.providers[i])
+	}
+}
+
+// insert draws the inventories of a provider and writes it.
+func (c *smallCloud) insert(rng *rand.Rand, one *smallProvider) {
+	c.exec(`INSERT INTO resource_providers (id, uuid, name, root_id, parent_id) OVERRIDING SYSTEM VALUE
+		VALUES ($1::int, $2, 'provider-' || $1::int, $3, NULLIF($4::int, 0))`, one.id, hostUUID(one.id), one.root, one.parent)
+	c.exec("INSERT INTO provider_generations (provider_id) VALUES ($1)", one.id)
+	if one.hasTrait {
+		c.exec("INSERT INTO provider_traits SELECT $1, id FROM traits WHERE name = 'CUSTOM_T'", one.id)
+	}
+	if one.shares {
+		c.exec("INSERT INTO provider_traits SELECT $1, id FROM traits WHERE name = 'MISC_SHARES_VIA_AGGREGATE'", one.id)
+	}
+	if one.id == one.root && (one.shares || rng.IntN(3) > 0) {
+		c.exec("INSERT INTO provider_aggregates (provider_id, aggregate_id) VALUES ($1, 1)", one.id)
+		one.free = map[string]int64{"aggregate": 1}
+	} else {
+		one.free = map[string]int64{}
+	}
+	one.most = map[string]int64{}
+	for class, name := range smallClasses {
+		if rng.IntN(4) == 0 {
+			continue
+		}
+		total := 1 + rng.IntN(5)
+		most, used := 1+rng.IntN(total), rng.IntN(2)
+		one.free[name], one.most[name] = int64(total-used), int64(most)
+		c.exec(`INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, used)
+			VALUES ($1, $2, $3, $4, 0, 1, $5, 1, 1, $6)`, one.id, 20000+class, one.root, total, most, used)
+	}
+}
+
+// drawQuestion returns a query of one to three groups.
+func drawQuestion(rng *rand.Rand) candidates.Query {
+	made := candidates.Query{Extended: true, Order: candidates.Order{
+		By: []candidates.OrderBy{candidates.OrderDefault, candidates.OrderID, candidates.OrderPack, candidates.OrderSpread}[rng.IntN(4)],
+	}}
+	for i, suffix := range []string{"", "_A", "_B"} {
+		if rng.IntN(2) == 0 && (i < 2 || len(made.Groups) > 0) {
+			continue
+		}
+		group := candidates.Group{Suffix: suffix}
+		for _, at := range rng.Perm(2)[:1+rng.IntN(2)] {
+			group.Resources = append(group.Resources, store.Amount{Class: smallClasses[at], Amount: int64(1 + rng.IntN(2))})
+		}
+		if rng.IntN(3) == 0 {
+			group.Required = [][]string{{"CUSTOM_T"}}
+		}
+		made.Groups = append(made.Groups, group)
+	}
+	made.Order.Class = made.Groups[0].Resources[0].Class
+	made.Isolate = rng.IntN(2) == 0
+	last := len(made.Groups) - 1
+	if rng.IntN(3) == 0 && last > 0 && made.Groups[last-1].Suffix != "" {
+		made.Subtrees = []candidates.Subtree{{Inside: []int{last - 1, last}}}
+	}
+	return made
+}
+
+// smallUse is an amount of a class on a provider; smallCandidate is the amounts of a candidate with their anchor.
+type smallUse struct {
+	provider int
+	class    string
+}
+
+type smallCandidate struct {
+	root int
+	uses map[smallUse]int64
+}
+
+func (c smallCandidate) key() string { return fmt.Sprint(c.root, c.uses) }
+
+// smallChoice is what one provider gives to a group.
+type smallChoice struct {
+	group int
+	uses  []store.Amount
+}
+
+// choicesOf returns the choices of a query: one for each suffixed group, and one for each class of the other.
+func choicesOf(query *candidates.Query) (choices []smallChoice) {
+	for i, group := range query.Groups {
+		if group.Suffix != "" {
+			choices = append(choices, smallChoice{i, group.Resources})
+			continue
+		}
+		for j := range group.Resources {
+			choices = append(choices, smallChoice{i, group.Resources[j : j+1]})
+		}
+	}
+	return choices
+}
+
+// candidatesOf tries each choice of providers for the groups of a query.
+func (c *smallCloud) candidatesOf(query *candidates.Query) map[string]smallCandidate {
+	choices, found := choicesOf(query), map[string]smallCandidate{}
+	for i := range c.providers {
+		root := &c.providers[i]
+		if root.id != root.root {
+			continue
+		}
+		picked := make([][]*smallProvider, len(query.Groups))
+		var choose func(at int, uses map[smallUse]int64)
+		choose = func(at int, uses map[smallUse]int64) {
+			if at == len(choices) {
+				if c.meets(query, picked) {
+					one := smallCandidate{root.id, uses}
+					found[one.key()] = one
+				}
+				return
+			}
+			for j := range c.providers {
+				one := &c.providers[j]
+				if one.root != root.id && (!one.shares || root.free["aggregate"] == 0) {
+					continue
+				}
+				next, fits := maps.Clone(uses), true
+				for _, amount := range choices[at].uses {
+					key := smallUse{one.id, amount.Class}
+					next[key] += amount.Amount
+					fits = fits && next[key] <= min(one.free[amount.Class], one.most[amount.Class])
+				}
+				if fits {
+					group := choices[at].group
+					before := picked[group]
+					picked[group] = append(before[:len(before):len(before)], one)
+					choose(at+1, next)
+					picked[group] = before
+				}
+			}
+		}
+		choose(0, map[smallUse]int64{})
+	}
+	return found
+}
+
+// meets reports whether the providers of all groups meet the conditions of a query.
+func (c *smallCloud) meets(query *candidates.Query, picked [][]*smallProvider) bool {
+	for i, group := range query.Groups {
+		if len(group.Required) > 0 && !slices.ContainsFunc(picked[i], func(one *smallProvider) bool { return one.hasTrait }) {
+			return false
+		}
+		for j := range i {
+			if query.Isolate && query.Groups[j].Suffix != "" && picked[i][0] == picked[j][0] {
+				return false
+			}
+		}
+	}
+	isBelow := func(one, top *smallProvider) bool {
+		for ; one != top; one = &c.providers[one.parent-1] {
+			if one.parent == 0 {
+				return false
+			}
+		}
+		return true
+	}
+	for _, set := range query.Subtrees {
+		one, other := picked[set.Inside[0]][0], picked[set.Inside[1]][0]
+		if !isBelow(one, other) && !isBelow(other, one) {
+			return false
+		}
+	}
+	return true
+}
+
+// most returns how many members fit at most, up to a number.
+func (c *smallCloud) most(all []smallCandidate, members int, relation candidates.Relation) (most int) {
+	used := map[smallUse]int64{}
+	var chosen []int
+	var choose func(from int)
+	choose = func(from int) {
+		most = max(most, len(chosen))
+		for i := from; i < len(all) && most < members; i++ {
+			isOther := slices.ContainsFunc(chosen, func(at int) bool { return all[at].root != all[i].root })
+			isSame := slices.ContainsFunc(chosen, func(at int) bool { return all[at].root == all[i].root })
+			if relation == candidates.RelationApart && isSame || relation == candidates.RelationTogether && isOther {
+				continue
+			}
+			if c.use(used, all[i].uses, 1) {
+				chosen = append(chosen, i)
+				choose(i)
+				chosen = chosen[:len(chosen)-1]
+			}
+			c.use(used, all[i].uses, -1)
+		}
+	}
+	choose(0)
+	return most
+}
+
+// use adds amounts times a sign, and reports whether all fit.
+func (c *smallCloud) use(used, uses map[smallUse]int64, sign int64) bool {
+	fits := true
+	for key, amount := range uses {
+		used[key] += sign * amount
+		fits = fits && used[key] <= c.providers[key.provider-1].free[key.class]
+	}
+	return fits
+}
+
+// TestCandidates_RandomPlacements_AgreeWithBruteForce checks that members are candidates that fit together and keep the
+// relation, and that an exact refusal is right. Without a sharing provider all are exact.
+func TestCandidates_RandomPlacements_AgreeWithBruteForce(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			made := &smallCloud{cloud: newCloud(t, 0)}
+			made.exec("INSERT INTO resource_classes (id, name) VALUES (20001, 'CUSTOM_CPU')")
+			made.exec("INSERT INTO traits (name) VALUES ('CUSTOM_T')")
+			made.exec("INSERT INTO aggregates (id, uuid) OVERRIDING SYSTEM VALUE VALUES (1, $1)", dbtest.NumberedUUID("a9", 1))
+			search, rng := made.open(), rand.New(rand.NewPCG(seed, 19))
+			for range 25 {
+				made.draw(rng)
+				for range 4 {
+					made.check(search, rng)
+				}
+			}
+		})
+	}
+}
+
+// check compares one placement with all that exist.
+func (c *smallCloud) check(search *candidates.Search, rng *rand.Rand) {
+	c.t.Helper()
+	query, members := drawQuestion(rng), 2+rng.IntN(3)
+	relation := candidates.Relation(rng.IntN(3))
+	all := c.candidatesOf(&query)
+	found := mustPlace(c.t, search, members, relation, query)
+	sorted := make([]smallCandidate, 0, len(all))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		sorted = append(sorted, all[key])
+	}
+	most := c.most(sorted, members, relation)
+	describe := func() string {
+		return fmt.Sprintf("providers %+v, query %+v, %d members, relation %d", c.providers, query, members, relation)
+	}
+	if len(found.Members) == 0 {
+		if found.Fit > most || found.Fit == members || found.IsExact && found.Fit != most || !c.pool && !found.IsExact {
+			c.t.Fatalf("fit = %d, exact = %t, want %d: %s", found.Fit, found.IsExact, most, describe())
+		}
+		return
+	}
+	used, roots := map[smallUse]int64{}, membersByRoot(found)
+	for i := range found.Members {
+		one := smallCandidate{int(found.Members[i].RootID), map[smallUse]int64{}}
+		for _, use := range found.Members[i].Uses {
+			one.uses[smallUse{int(use.ProviderID), use.Class}] = use.Amount
+		}
+		if _, known := all[one.key()]; !known {
+			c.t.Fatalf("member %s is no candidate: %s", one.key(), describe())
+		}
+		if !c.use(used, one.uses, 1) {
+			c.t.Fatalf("members %+v exceed the capacity: %s", found.Members, describe())
+		}
+	}
+	if relation == candidates.RelationApart && len(roots) != members || relation == candidates.RelationTogether && len(roots) != 1 {
+		c.t.Fatalf("members by root = %v: %s", roots, describe())
+	}
+}
