@@ -179,7 +179,7 @@ func TestClient_StaleTree_ConfirmedOrRead(t *testing.T) {
 		what string
 		do   func()
 	}{
-		{"traits", func() { c.mark(t, numa1, "CUSTOM_Y") }},
+		{"traits", func() { c.mark(t, numa1, "HW_NUMA_ROOT") }},
 		{"inventories", func() { c.have(t, numa2, Inventories{"VCPU": {Total: 9}, "MEMORY_MB": {Total: 4096}}) }},
 		{"aggregates", func() { c.join(t, numa2, aggregate) }},
 		{"a name", func() { must(c.operator.ProviderUpdate(t.Context(), numa2, "two", cn))(t) }},
