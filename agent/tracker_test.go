@@ -96,9 +96,12 @@ func TestAgent_ClaimBeforeReshape_Preserved(t *testing.T) {
 	t.Parallel()
 	onBothServices(t, func(t *testing.T, extended bool) {
 		h, w := newHost(t), &faultyTransport{extended: extended}
-		came := false
+		reshape, came := "POST /reshaper", false
+		if extended {
+			reshape = "PUT /resource_providers/" + h.node.UUID.String() + "/tree"
+		}
 		w.before = func(request *http.Request) error {
-			if request.URL.Path != "/reshaper" || came {
+			if request.Method+" "+request.URL.Path != reshape || came {
 				return nil
 			}
 			came = true
@@ -108,8 +111,8 @@ func TestAgent_ClaimBeforeReshape_Preserved(t *testing.T) {
 		h.must(h.tracker(w, agent.Options{Observe: func(p agent.Reconciliation) { pass = p }}).Update(t.Context(), true))
 		h.wantNewShape()
 		h.wantHeld(late, "cn1 VCPU 1", "cn1_gpu1 VGPU 1")
-		if w.sent("POST /reshaper") != 2 || pass.Attempts != 2 || pass.Conflicts != 1 || h.driver.reshapes != 2 {
-			t.Errorf("%d reshapes were sent in %+v, the driver moved %d times", w.sent("POST /reshaper"), pass, h.driver.reshapes)
+		if w.sent(reshape) != 2 || pass.Attempts != 2 || pass.Conflicts != 1 || h.driver.reshapes != 2 {
+			t.Errorf("%d reshapes were sent in %+v, the driver moved %d times", w.sent(reshape), pass, h.driver.reshapes)
 		}
 	})
 }
