@@ -36,7 +36,10 @@ var errCut = errors.New("wire cut by the test")
 
 // faultyTransport stands between a client and the server. The zero value only notes what is
 // sent.
+//
+// The client sees a service without berth 1.3, such as OpenStack Placement, unless extended.
 type faultyTransport struct {
+	extended bool
 	// before is called before a request is sent; its error is what the client gets
 	// instead of an answer, and the server sees nothing.
 	before func(*http.Request) error
@@ -49,9 +52,16 @@ type faultyTransport struct {
 }
 
 func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	w.mutex.Lock()
-	w.seen = append(w.seen, request.Method+" "+request.URL.Path)
-	w.mutex.Unlock()
+	if !w.extended {
+		placement, _, _ := strings.Cut(request.Header.Get("OpenStack-API-Version"), ", ")
+		request = request.Clone(request.Context())
+		request.Header.Set("OpenStack-API-Version", placement)
+	}
+	if line := request.Method + " " + request.URL.Path; line != "GET /" { // which asks for the version once
+		w.mutex.Lock()
+		w.seen = append(w.seen, line)
+		w.mutex.Unlock()
+	}
 	if w.before != nil {
 		if err := w.before(request); err != nil {
 			return nil, err

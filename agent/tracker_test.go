@@ -38,39 +38,83 @@ func TestAgent_Startup_ReshapesThenSendsNothing(t *testing.T) {
 	}
 }
 
+// onBothServices runs a test with a service without berth 1.3 and with Berth.
+func onBothServices(t *testing.T, test func(t *testing.T, extended bool)) {
+	t.Helper()
+	for name, extended := range map[string]bool{"OpenStack Placement": false, "Berth": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, extended)
+		})
+	}
+}
+
+// TestAgent_UnchangedHost_ConfirmedInOneRequest counts the requests of passes over data that is too old.
+func TestAgent_UnchangedHost_ConfirmedInOneRequest(t *testing.T) {
+	t.Parallel()
+	onBothServices(t, func(t *testing.T, extended bool) {
+		h, w := newHost(t), &faultyTransport{extended: extended}
+		tracker := agent.NewTracker(newClient(t, h.url, client.WithTransport(w), client.WithRefresh(time.Nanosecond),
+			client.WithMemberRefresh(time.Hour)), h.driver, h.node, agent.Options{})
+		h.must(tracker.Update(t.Context(), true))
+		h.wantNewShape()
+		if extended && w.sent("PUT /resource_providers/"+h.node.UUID.String()+"/tree") != 1 {
+			t.Errorf("the reshape sent %q", w.seen)
+		}
+		want := 10 // the list, and three reads of each provider
+		if extended {
+			want = 1
+		}
+		for range 2 {
+			w.forget()
+			h.must(tracker.Update(t.Context(), false))
+			if w.sent("") != want {
+				t.Errorf("an unchanged host sent %d requests, want %d: %q", w.sent(""), want, w.seen)
+			}
+		}
+	})
+}
+
 func TestAgent_PeriodicReconciliation_NeverReshapes(t *testing.T) {
 	t.Parallel()
-	h, w := newHost(t), new(faultyTransport)
-	tracker := h.tracker(w, agent.Options{})
-	for range 2 {
-		if err := tracker.Update(t.Context(), false); !errors.Is(err, client.ErrReshapeNeeded) {
-			t.Fatalf("got %v", err)
+	onBothServices(t, func(t *testing.T, extended bool) {
+		h, w := newHost(t), &faultyTransport{extended: extended}
+		tracker := h.tracker(w, agent.Options{})
+		for range 2 {
+			if err := tracker.Update(t.Context(), false); !errors.Is(err, client.ErrReshapeNeeded) {
+				t.Fatalf("got %v", err)
+			}
 		}
-	}
-	if w.sent("POST") != 0 || w.sent("PUT") != 0 || h.driver.calls != 2 {
-		t.Errorf("sent %q, asked %d times", w.seen, h.driver.calls)
-	}
-	h.wantOldShape()
+		if w.sent("POST") != 0 || w.sent("PUT") != 0 || h.driver.calls != 2 {
+			t.Errorf("sent %q, asked %d times", w.seen, h.driver.calls)
+		}
+		h.wantOldShape()
+	})
 }
 
 func TestAgent_ClaimBeforeReshape_Preserved(t *testing.T) {
 	t.Parallel()
-	h, w := newHost(t), new(faultyTransport)
-	came := false
-	w.before = func(request *http.Request) error {
-		if request.URL.Path != "/reshaper" || came {
-			return nil
+	onBothServices(t, func(t *testing.T, extended bool) {
+		h, w := newHost(t), &faultyTransport{extended: extended}
+		reshape, came := "POST /reshaper", false
+		if extended {
+			reshape = "PUT /resource_providers/" + h.node.UUID.String() + "/tree"
 		}
-		came = true
-		return h.tryClaim(late, map[uuid.UUID]client.Resources{h.node.UUID: {"VCPU": 1, vgpu: 1}})
-	}
-	var pass agent.Reconciliation
-	h.must(h.tracker(w, agent.Options{Observe: func(p agent.Reconciliation) { pass = p }}).Update(t.Context(), true))
-	h.wantNewShape()
-	h.wantHeld(late, "cn1 VCPU 1", "cn1_gpu1 VGPU 1")
-	if w.sent("POST /reshaper") != 2 || pass.Attempts != 2 || pass.Conflicts != 1 || h.driver.reshapes != 2 {
-		t.Errorf("%d reshapes were sent in %+v, the driver moved %d times", w.sent("POST /reshaper"), pass, h.driver.reshapes)
-	}
+		w.before = func(request *http.Request) error {
+			if request.Method+" "+request.URL.Path != reshape || came {
+				return nil
+			}
+			came = true
+			return h.tryClaim(late, map[uuid.UUID]client.Resources{h.node.UUID: {"VCPU": 1, vgpu: 1}})
+		}
+		var pass agent.Reconciliation
+		h.must(h.tracker(w, agent.Options{Observe: func(p agent.Reconciliation) { pass = p }}).Update(t.Context(), true))
+		h.wantNewShape()
+		h.wantHeld(late, "cn1 VCPU 1", "cn1_gpu1 VGPU 1")
+		if w.sent(reshape) != 2 || pass.Attempts != 2 || pass.Conflicts != 1 || h.driver.reshapes != 2 {
+			t.Errorf("%d reshapes were sent in %+v, the driver moved %d times", w.sent(reshape), pass, h.driver.reshapes)
+		}
+	})
 }
 
 func TestAgent_ReshapeConflictAfterRetries_Fatal(t *testing.T) {
@@ -154,46 +198,48 @@ func TestAgent_DriverErrors_ClassifiedAsFatalOrRetryable(t *testing.T) {
 // so many requests, before or after the server has done the last one.
 func TestAgent_StartupKilledAtAnyRequest_NextStartCompletes(t *testing.T) {
 	t.Parallel()
-	url := serve(t)
-	for _, answered := range []bool{false, true} {
-		for survivors, finished := 0, false; !finished; survivors++ {
-			h, w := newHostOn(t, url), new(faultyTransport)
-			alive := survivors
-			cut := func(*http.Request) error {
-				if alive == 0 {
-					return errCut
-				}
-				alive--
-				return nil
-			}
-			dead := false
-			w.before = func(request *http.Request) error {
-				if dead || !answered {
-					return cut(request)
-				}
-				return nil
-			}
-			w.after = func(request *http.Request) error {
-				if !answered {
+	onBothServices(t, func(t *testing.T, extended bool) {
+		url := serve(t)
+		for _, answered := range []bool{false, true} {
+			for survivors, finished := 0, false; !finished; survivors++ {
+				h, w := newHostOn(t, url), &faultyTransport{extended: extended}
+				alive := survivors
+				cut := func(*http.Request) error {
+					if alive == 0 {
+						return errCut
+					}
+					alive--
 					return nil
 				}
-				err := cut(request)
-				dead = err != nil
-				return err
-			}
-			finished = h.tracker(w, agent.Options{}).Update(t.Context(), true) == nil
-			h.wantNothingLost()
-			h.must(h.tracker(new(faultyTransport), agent.Options{}).Update(t.Context(), true))
-			h.wantNewShape()
-			if t.Failed() {
-				t.Fatalf("killed after %d requests, the last one done: %v", survivors, answered)
-			}
-			h.remove()
-			if survivors > 60 {
-				t.Fatal("the start does not end")
+				dead := false
+				w.before = func(request *http.Request) error {
+					if dead || !answered {
+						return cut(request)
+					}
+					return nil
+				}
+				w.after = func(request *http.Request) error {
+					if !answered {
+						return nil
+					}
+					err := cut(request)
+					dead = err != nil
+					return err
+				}
+				finished = h.tracker(w, agent.Options{}).Update(t.Context(), true) == nil
+				h.wantNothingLost()
+				h.must(h.tracker(&faultyTransport{extended: extended}, agent.Options{}).Update(t.Context(), true))
+				h.wantNewShape()
+				if t.Failed() {
+					t.Fatalf("killed after %d requests, the last one done: %v", survivors, answered)
+				}
+				h.remove()
+				if survivors > 60 {
+					t.Fatal("the start does not end")
+				}
 			}
 		}
-	}
+	})
 }
 
 func TestAgent_NodeNameMismatch_Rejected(t *testing.T) {

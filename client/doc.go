@@ -9,6 +9,13 @@
 // or overloaded (WithRetries). It retries a request with a generation only if the service has certainly not executed
 // it. Where that is unknown, the error is an ErrOutcomeUnknown; the two upper layers then read the result and decide.
 //
+// With berth 1.3 a claim of a new consumer, a changed provider tree and the refresh of an unchanged one are one request
+// each. The client asks the service for its version before the first request that can use it; the meaning and the errors
+// are the same without it. ClaimCreate, TreeReplace, the patches, deletions with a generation and dry runs (WithDryRun)
+// need it. Writes that have an Idempotency-Key are sent with a new one, and repeated if a response is lost.
+//
+// While servers of two versions share an address, the client repeats requests that an older server rejects for 30 s.
+//
 // It is not for knowledge of the host: a driver (package agent) states which consumer uses which device. It contains no
 // rule of the server. Requests and responses are encoded by gen/client, which is generated.
 package client

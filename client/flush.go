@@ -23,6 +23,10 @@ import (
 // A name is free for another provider only after the update that removes it: two providers cannot swap names, and a new
 // one cannot have the name of a removed one. Both are an ErrDuplicateName that names the two.
 //
+// With berth 1.3 it sends one request for each tree that differs, which the service executes completely or not at all. If
+// the service rejects it for another reason than a conflict, or a provider moves to another tree, the client takes the
+// steps above. A reshape of several trees also takes them.
+//
 // It is not one transaction, and can be repeated: after an error, load the tree and apply the change again.
 // ErrUpdateConflict and ErrReshapeConflict: another client has changed a provider or consumer, or the tree is older
 // than the cache. ErrReshapeFailed: the server rejected the reshape and executed no part of it. ErrInventoryInUse:

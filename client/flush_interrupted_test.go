@@ -106,7 +106,7 @@ func TestClient_FlushInterruptedAtAnyRequest_NextFlushCompletes(t *testing.T) {
 				wantHonest(t, failed, cut)
 				next := c.client
 				if cut.death {
-					next = newClientOf(t, c.server)
+					next = newClientOf(t, c.server, WithTransport(&faultyTransport{}))
 				}
 				if err := pass(t.Context(), next, rebuild); err != nil {
 					t.Fatalf("the next pass: %v", err)

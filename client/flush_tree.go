@@ -229,12 +229,6 @@ func (f *flush) adoptChange(change *treeChange, answer ReplacedTree) error {
 	for consumer := range change.consumers {
 		delete(f.cache.consumers, consumer) // its generation has changed
 	}
-	for _, node := range slices.Backward(change.removed) {
-		if err := f.cache.trees.Remove(node.UUID.String()); err != nil {
-			return err
-		}
-	}
-	f.cache.prune()
 	if err := f.freeNames(change); err != nil {
 		return err
 	}
@@ -251,6 +245,13 @@ func (f *flush) adoptChange(change *treeChange, answer ReplacedTree) error {
 		}
 		f.cache.loaded[node.UUID] = f.now()
 	}
+	// Last, because a removed provider takes its descendants with it, and some may have moved away.
+	for _, node := range slices.Backward(change.removed) {
+		if err := f.cache.trees.Remove(node.UUID.String()); err != nil {
+			return err
+		}
+	}
+	f.cache.prune()
 	return nil
 }
 

@@ -179,7 +179,7 @@ func TestClient_StaleTree_ConfirmedOrRead(t *testing.T) {
 		what string
 		do   func()
 	}{
-		{"traits", func() { c.mark(t, numa1, "CUSTOM_Y") }},
+		{"traits", func() { c.mark(t, numa1, "HW_NUMA_ROOT") }},
 		{"inventories", func() { c.have(t, numa2, Inventories{"VCPU": {Total: 9}, "MEMORY_MB": {Total: 4096}}) }},
 		{"aggregates", func() { c.join(t, numa2, aggregate) }},
 		{"a name", func() { must(c.operator.ProviderUpdate(t.Context(), numa2, "two", cn))(t) }},
@@ -224,4 +224,21 @@ func TestClient_StaleMemberList_ReadAgain(t *testing.T) {
 	must(c.operator.ProviderCreate(t.Context(), "nic0", id(40), cn))(t)
 	now = now.Add(301 * time.Second)
 	wantOutline(t, c.load(t), "cn<", "nic0<cn", "numa1<cn", "numa2<cn")
+}
+
+// TestClient_ParentRemovedAndChildMoved_DescendantsKept: the cache must not lose what moved away with its descendants.
+func TestClient_ParentRemovedAndChildMoved_DescendantsKept(t *testing.T) {
+	t.Parallel()
+	onBothServices(t, func(t *testing.T, cloudOf func(...Option) *cloud) {
+		c := cloudOf().build(t)
+		must(c.operator.ProviderCreate(t.Context(), "bus", id(40), cn))(t)
+		must(c.operator.ProviderCreate(t.Context(), "card", id(41), id(40)))(t)
+		must(c.operator.ProviderCreate(t.Context(), "port", id(42), id(41)))(t)
+		tree := c.load(t)
+		if err := errors.Join(tree.Move("card", "cn"), tree.Remove("bus")); err != nil {
+			t.Fatal(err)
+		}
+		c.update(t, tree, nil)
+		wantOutline(t, c.load(t), "cn<", "card<cn", "port<card", "numa1<cn", "numa2<cn", "ssp<")
+	})
 }

@@ -96,7 +96,7 @@ func prepareAgent(f *frame.Frame, c *cobra.Command, settings *agentSettings, for
 	if err != nil {
 		return err
 	}
-	service, err := connect.ClientAs(f, c, settings.dryRun, client.WithLogger(log))
+	service, err := connect.ClientAs(f, c, settings.dryRun, client.WithLogger(log), client.WithMemberRefresh(time.Hour))
 	if err != nil {
 		return err
 	}
