@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -12,7 +14,8 @@ import (
 )
 
 // TestProvider_TreeStatements_UseIndexes counts the sequential scans of the statements inside tree_replace and
-// reshape_patch: no statement reads a whole table that grows with the cloud.
+// reshape_patch: no statement reads a whole table that grows with the cloud. A connection keeps the plans of its first
+// tree, so they must not depend on its size. A tree without differences takes no transaction id.
 func TestProvider_TreeStatements_UseIndexes(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t)
@@ -22,7 +25,7 @@ func TestProvider_TreeStatements_UseIndexes(t *testing.T) {
 		return func(tx pgx.Tx) error {
 			_, err := db.New().TreeReplace(t.Context(), tx, db.TreeReplaceParams{
 				Root: root, Tree: json.RawMessage(providers), Deleted: json.RawMessage(deleted),
-				Consumers: []uuid.UUID{consumer}, Projects: []string{"project-12"}, Users: []string{"user"}, Types: []string{""},
+				Consumers: []uuid.UUID{consumer}, Projects: []string{"project-13"}, Users: []string{"user"}, Types: []string{""},
 				Generations: []int64{1}, Unseen: []bool{false},
 				Owners: []int32{1}, Providers: []uuid.UUID{child}, Classes: []string{"VCPU"}, Amounts: []int64{amount},
 			})
@@ -35,9 +38,16 @@ func TestProvider_TreeStatements_UseIndexes(t *testing.T) {
 		"inventories": [{"class": "VCPU", "total": 4, "reserved": 0, "min_unit": 1, "max_unit": 4, "step_size": 1, "allocation_ratio": 1}]},
 		{"uuid": "` + child.String() + `", "name": "host-12b", "parent": "` + added.String() + `", "generation": 0, "traits": ["CUSTOM_T1"],
 		"aggregates": ["` + dbtest.NumberedUUID("a9", 7).String() + `"]}]`
+	var large []string
+	for n := range 1000 {
+		large = append(large, fmt.Sprintf(`{"uuid": "%s", "name": "new-%d", "parent": "%s", "generation": null, "traits": ["CUSTOM_T1"],
+			"inventories": [{"class": "VCPU", "total": 4, "reserved": 0, "min_unit": 1, "max_unit": 4, "step_size": 1, "allocation_ratio": 1}],
+			"aggregates": ["%s"]}`, dbtest.NumberedUUID("aa", 30000+n), n, root, dbtest.NumberedUUID("a9", 7)))
+	}
 	for name, run := range map[string]func(pgx.Tx) error{
 		"tree without differences": tree(same, `[]`, 1),
 		"tree with differences":    tree(other, `[]`, 2),
+		"large tree":               tree("["+strings.Join(large, ",")+"]", `[]`, 1),
 		"reshape patch": func(tx pgx.Tx) error {
 			_, err := db.New().ReshapePatch(t.Context(), tx, db.ReshapePatchParams{
 				Inventories: json.RawMessage(`[{"provider": "` + child.String() + `", "generation": 0, "records": [{"class": "VCPU", "total": 50}], "removed": ["DISK_GB"]}]`),
@@ -54,11 +64,18 @@ func TestProvider_TreeStatements_UseIndexes(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tx.Rollback(t.Context()) //nolint:errcheck // nothing is kept
-			if _, err := tx.Exec(t.Context(), "SET LOCAL plan_cache_mode = force_generic_plan"); err != nil {
+			if _, err := tx.Exec(t.Context(), "DISCARD PLANS; SET LOCAL plan_cache_mode = force_generic_plan"); err != nil {
 				t.Fatal(err)
 			}
 			if err := run(tx); err != nil {
 				t.Fatal(err)
+			}
+			var isRead bool
+			if err := tx.QueryRow(t.Context(), "SELECT pg_current_xact_id_if_assigned() IS NULL").Scan(&isRead); err != nil {
+				t.Fatal(err)
+			}
+			if want := name == "tree without differences"; isRead != want {
+				t.Errorf("no transaction id = %t, want %t", isRead, want)
 			}
 			rows, err := tx.Query(t.Context(), `SELECT relname::text FROM pg_stat_xact_user_tables WHERE seq_scan > 0 AND relname IN
 				('resource_providers', 'provider_generations', 'inventories', 'provider_traits', 'provider_aggregates', 'consumers', 'allocations')`)

@@ -7,6 +7,8 @@
 // without any check, through a pool of the same size. fsync is on, and commits wait
 // for the WAL flush, except in the case that names synchronous_commit=off.
 //
+// Comparisons have other requests of the same server instead of a baseline.
+//
 // It is not a test: it has no bound that fails, only errors.
 package requests
 
@@ -29,7 +31,8 @@ func Command() *cobra.Command {
 		Use:   "requests",
 		Short: "Measure single requests beside a baseline",
 		Long: `Measure the commonest reads and writes beside a baseline, in turns, with 1, 4 and
-16 clients. The database is private and is removed at the end.
+16 clients, and some writes beside the requests that they replace, in turns, with one
+client. The database is private and is removed at the end.
 
   go run ./cmd/bench requests --only writes
   go run ./cmd/bench requests --rounds 1 --length 200ms`,
@@ -43,7 +46,8 @@ func Command() *cobra.Command {
 	flags.IntVar(&s.rounds, "rounds", 5, "number of rounds of each pair; the result is their median")
 	flags.DurationVar(&s.length, "length", 800*time.Millisecond, "duration of one measurement")
 	flags.IntVar(&s.providers, "providers", 1000, "number of resource providers in the database")
-	flags.StringVar(&s.only, "only", "", "cases to measure: 'reads', 'writes' or the beginning of their names (default: all)")
+	flags.IntVar(&s.turns, "turns", 300, "number of turns of each comparison; the result is their median")
+	flags.StringVar(&s.only, "only", "", "cases to measure: 'reads', 'writes', 'comparisons' or the beginning of their names (default: all)")
 	return command
 }
 
@@ -51,6 +55,7 @@ type settings struct {
 	rounds    int
 	length    time.Duration
 	providers int
+	turns     int
 	only      string
 }
 
@@ -83,6 +88,14 @@ func run(ctx context.Context, settings settings) error {
 			}
 		}
 		fmt.Println()
+	}
+	for _, one := range env.comparisons() {
+		if !one.selected(settings.only) {
+			continue
+		}
+		if err := env.compareRequests(ctx, settings.turns, one); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
 	}
 	return nil
 }
