@@ -39,9 +39,9 @@ type DryRunResult struct {
 	// Changes are empty if the write would fail.
 	Changes StateChanges `json:"changes"`
 	// Inverse is the body of a request that reverses a reshape or a tree, which can be decoded into ReshapeChanges or
-	// WantedTree; null for other writes. Obstacle is the reason why there is none.
-	Inverse  json.RawMessage `json:"inverse"`
-	Obstacle string          `json:"inverse_obstacle,omitempty"`
+	// WantedTree; null for other writes. IrreversibleReason is why there is none.
+	Inverse            json.RawMessage `json:"inverse"`
+	IrreversibleReason string          `json:"inverse_obstacle,omitempty"`
 }
 
 // StateChanges are what a write changes. Of two states they have only what differs.
