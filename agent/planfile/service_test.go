@@ -39,10 +39,19 @@ type service struct {
 	// errors.
 	before, after func(*http.Request) error
 	writes        atomic.Int64
+	// isPlain hides the extensions of the server.
+	isPlain bool
 }
 
 // places has the two kinds of servers.
-var places = map[string]func(*testing.T) *service{"socket": onSocket, "direct": inProcess}
+var places = map[string]func(*testing.T) *service{"socket": onSocket, "direct": inProcess, "direct, without extensions": plainInProcess}
+
+// plainInProcess is a server without extensions.
+func plainInProcess(t *testing.T) *service {
+	made := inProcess(t)
+	made.isPlain = true
+	return made
+}
 
 func onSocket(t *testing.T) *service {
 	made := servertest.New(t, servertest.Options{Store: postgres.Options{MaxConns: 2}})
@@ -63,6 +72,11 @@ func inProcess(t *testing.T) *service {
 func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet {
 		s.writes.Add(1)
+	}
+	if s.isPlain {
+		r = r.Clone(r.Context())
+		plain, _, _ := strings.Cut(r.Header.Get("OpenStack-API-Version"), ",")
+		r.Header.Set("OpenStack-API-Version", plain)
 	}
 	if s.before != nil {
 		if err := s.before(r); err != nil {
@@ -215,8 +229,14 @@ func (d simulated) UpdateProviderTree(_ context.Context, tree *client.ProviderTr
 	return err
 }
 
-// writes is the number of write requests: two providers, an aggregate, the name of a trait, a trait, and the reshape.
-const writes = 6
+// writesOf returns the number of write requests: one with the extensions, and otherwise two providers, an aggregate, the
+// name of a trait, a trait, and the reshape.
+func writesOf(isPlain bool) int {
+	if isPlain {
+		return 6
+	}
+	return 1
+}
 
 func TestPlanfile_PlanOrDriver_SameResultInProcessAndHTTP(t *testing.T) {
 	t.Parallel()
@@ -234,7 +254,7 @@ func TestPlanfile_PlanOrDriver_SameResultInProcessAndHTTP(t *testing.T) {
 					t.Fatalf("before\n%s", got)
 				}
 				s.writes.Store(0)
-				if err := s.pass(t.Context(), drivers[who]); err != nil || s.writes.Load() != writes {
+				if err := s.pass(t.Context(), drivers[who]); err != nil || s.writes.Load() != int64(writesOf(s.isPlain)) {
 					t.Fatalf("reshape: %v, %d writes", err, s.writes.Load())
 				}
 				if got := s.text(); got != shaped {
@@ -252,11 +272,16 @@ func TestPlanfile_PlanOrDriver_SameResultInProcessAndHTTP(t *testing.T) {
 // TestPlanfile_InterruptedAtAnyWrite_NextRunCompletes breaks the connection before or after each write request.
 func TestPlanfile_InterruptedAtAnyWrite_NextRunCompletes(t *testing.T) {
 	t.Parallel()
-	for cut := range writes {
+	for place := range writesOf(true) + writesOf(false) {
+		isPlain, cut, writes := true, place, writesOf(true)
+		if place == writes {
+			isPlain, cut, writes = false, 0, writesOf(false)
+		}
 		for _, lost := range []string{"request", "answer", "agent"} {
-			t.Run(fmt.Sprintf("the %s of write %d is lost", lost, cut+1), func(t *testing.T) {
+			t.Run(fmt.Sprintf("the %s of write %d of %d is lost", lost, cut+1, writes), func(t *testing.T) {
 				t.Parallel()
 				s := inProcess(t)
+				s.isPlain = isPlain
 				s.seed()
 				s.writes.Store(0)
 				ctx, kill := context.WithCancel(t.Context())

@@ -122,7 +122,6 @@ func Schemas() map[string]string {
 
 		"DeletedProvider":            "A provider to delete.",
 		"ReshapePatch":               "Merge patches of the inventories of providers and of the allocations of consumers, applied atomically.",
-		"ReshapedConsumer":           "A merge patch of a consumer and its allocations, which can create the consumer.",
 		"ReshapedGeneration":         "The generation of a provider after a reshape.",
 		"ReshapedConsumerGeneration": "The generation of a consumer after a reshape.",
 		"ReshapedGenerations":        "The generations after a reshape.",
