@@ -396,7 +396,7 @@ func TestPlanfile_ConsumerAddedBeforeReshape_RejectedOrSpread(t *testing.T) {
 			s.seed()
 			other, claimed := s.client(), false
 			s.before = func(r *http.Request) error {
-				if claimed || r.URL.Path != "/reshaper" {
+				if claimed || r.URL.Path != "/reshaper" && !strings.HasSuffix(r.URL.Path, "/tree") {
 					return nil
 				}
 				claimed = true
