@@ -54,6 +54,11 @@ func (p *benchEnv) start(ctx context.Context, settings settings) error {
 	if err := p.load(ctx, settings.providers); err != nil {
 		return err
 	}
+	if comparesClaims(settings.only) {
+		if err := p.loadNested(ctx, settings.providers); err != nil {
+			return err
+		}
+	}
 	berth, err := p.Serve(handler(p.store))
 	if err != nil {
 		return err

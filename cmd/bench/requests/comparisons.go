@@ -2,8 +2,10 @@ package requests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,6 +18,15 @@ type comparison struct {
 	request, instead rig.RequestFunc
 	// limit is the target of the ratio, 0 if there is none.
 	limit float64
+	// clients is the number of clients that send at once.
+	clients int
+	// undo runs after the requests of each number, outside of the measured time; nil: nothing to undo.
+	undo rig.RequestFunc
+}
+
+// beside is a comparison for one client, with nothing to undo.
+func beside(name, against string, request, instead rig.RequestFunc, limit float64) comparison {
+	return comparison{name: name, against: against, request: request, instead: instead, limit: limit, clients: 1}
 }
 
 const comparisons kind = "comparisons"
@@ -28,12 +39,16 @@ func (c comparison) selected(only string) bool {
 // cost is the time and the CPU time of some requests in turns.
 type cost struct{ latency, postgres, process []float64 }
 
-// compareRequests sends both sides of a comparison in turns, as one client, and prints the medians and their
-// ratios. A tenth of the turns before those warms up.
+// compareRequests sends both sides of a comparison in turns and prints the medians and their ratios. A tenth of the
+// turns before those warms up. In a turn of several clients each sends one request, all at once; there are a quarter
+// as many of these.
 func (p *benchEnv) compareRequests(ctx context.Context, turns int, of comparison) error {
 	postgres, err := p.PostgresCPU(ctx)
 	if err != nil {
 		return err
+	}
+	if of.clients > 1 {
+		turns = max(1, turns/4)
 	}
 	ctx = rig.WithVersions(ctx, "placement 1.39, berth 1.3")
 	var ours, others cost
@@ -41,18 +56,24 @@ func (p *benchEnv) compareRequests(ctx context.Context, turns int, of comparison
 		if turn == turns/10 {
 			ours, others = cost{}, cost{}
 		}
-		if err := ours.add(ctx, postgres, p.Numbers.Next(), of.request); err != nil {
+		if err := ours.add(ctx, postgres, p.turn(of), of.request); err != nil {
 			return err
 		}
-		if err := others.add(ctx, postgres, p.Numbers.Next(), of.instead); err != nil {
+		if err := others.add(ctx, postgres, p.turn(of), of.instead); err != nil {
 			return fmt.Errorf("%s: %w", of.against, err)
 		}
 	}
+	of.print(ours, others)
+	return nil
+}
+
+// print prints the medians of both sides and their ratios.
+func (c comparison) print(ours, others cost) {
 	target := ""
-	if of.limit > 0 {
-		target = fmt.Sprintf(" (target %.1f)", of.limit)
+	if c.limit > 0 {
+		target = fmt.Sprintf(" (target %g)", c.limit)
 	}
-	fmt.Printf("%s, beside %s%s\n", of.name, of.against, target)
+	fmt.Printf("%s, beside %s%s\n", c.name, c.against, target)
 	for _, one := range []struct {
 		name         string
 		ours, others []float64
@@ -65,30 +86,62 @@ func (p *benchEnv) compareRequests(ctx context.Context, turns int, of comparison
 		fmt.Printf("  %-25s %8.3f ms, %8.3f ms: %.2f\n", one.name, rig.Median(one.ours), rig.Median(one.others),
 			rig.Median(one.ours)/rig.Median(one.others))
 	}
-	return nil
 }
 
-// add sends one request, or the requests of one turn.
-func (c *cost) add(ctx context.Context, postgres rig.PostgresCPU, n int64, do rig.RequestFunc) error {
+// turn is one side of a turn: a number for each client, and what to do afterwards.
+type turn struct {
+	numbers []int64
+	undo    rig.RequestFunc
+}
+
+func (p *benchEnv) turn(of comparison) turn {
+	made := turn{undo: of.undo}
+	for range of.clients {
+		made.numbers = append(made.numbers, p.Numbers.Next())
+	}
+	return made
+}
+
+// send calls a function for all clients at once and returns the time of each in milliseconds.
+func (t turn) send(ctx context.Context, do rig.RequestFunc) ([]float64, error) {
+	took, errs := make([]float64, len(t.numbers)), make([]error, len(t.numbers))
+	var group sync.WaitGroup
+	for client, n := range t.numbers {
+		group.Go(func() {
+			begun := time.Now()
+			errs[client] = do(ctx, client, n)
+			took[client] = time.Since(begun).Seconds() * 1000
+		})
+	}
+	group.Wait()
+	return took, errors.Join(errs...)
+}
+
+// add sends one side of a turn and adds the median of the latencies, and the CPU time for each client.
+func (c *cost) add(ctx context.Context, postgres rig.PostgresCPU, of turn, do rig.RequestFunc) error {
 	used, err := postgres.Read()
 	if err != nil {
 		return err
 	}
 	own := processCPU()
-	begun := time.Now()
-	if err := do(ctx, 0, n); err != nil {
+	took, err := of.send(ctx, do)
+	if err != nil {
 		return err
 	}
-	took := time.Since(begun)
 	own = processCPU() - own
 	after, err := postgres.Read()
 	if err != nil {
 		return err
 	}
-	c.latency = append(c.latency, took.Seconds()*1000)
-	c.postgres = append(c.postgres, (after-used).Seconds()*1000)
-	c.process = append(c.process, own.Seconds()*1000)
-	return nil
+	clients := float64(len(of.numbers))
+	c.latency = append(c.latency, rig.Median(took))
+	c.postgres = append(c.postgres, (after-used).Seconds()*1000/clients)
+	c.process = append(c.process, own.Seconds()*1000/clients)
+	if of.undo == nil {
+		return nil
+	}
+	_, err = of.send(ctx, of.undo)
+	return err
 }
 
 // processCPU returns the CPU time of this process: the server and the client.

@@ -18,16 +18,17 @@ func (p *benchEnv) comparisons() []comparison {
 		name := fmt.Sprintf("PUT tree, %d providers, unchanged", size)
 		put := p.unchangedTree(host)
 		all = append(all,
-			comparison{name, "GET of the tree's providers and of the inventories, traits and aggregates of each", put, p.readTree(host, true), 2},
-			comparison{name, "GET of the tree's providers alone", put, p.readTree(host, false), 2})
+			beside(name, "GET of the tree's providers and of the inventories, traits and aggregates of each", put, p.readTree(host, true), 2),
+			beside(name, "GET of the tree's providers alone", put, p.readTree(host, false), 2))
 	}
-	return append(all,
-		comparison{"PUT tree, 5 new providers", "the 5 POSTs and 15 PUTs that do the same", p.newTree, p.newProviders, 0.5},
-		comparison{"PATCH inventories, one of three records", "PUT of all three", p.patchInventories(), p.putInventories(), 1},
-		comparison{"PATCH traits, one of three", "PUT of all three", p.patchTraits(), p.putTraits(), 1},
-		comparison{"PATCH allocations, one of three amounts", "PUT of all three", p.changeAllocations(http.MethodPatch), p.changeAllocations(http.MethodPut), 1},
-		comparison{"PUT allocations of a new consumer, dry run", "the write", p.newConsumer("?dry_run=true", http.StatusOK), p.newConsumer("", http.StatusNoContent), 3},
+	all = append(all,
+		beside("PUT tree, 5 new providers", "the 5 POSTs and 15 PUTs that do the same", p.newTree, p.newProviders, 0.5),
+		beside("PATCH inventories, one of three records", "PUT of all three", p.patchInventories(), p.putInventories(), 1),
+		beside("PATCH traits, one of three", "PUT of all three", p.patchTraits(), p.putTraits(), 1),
+		beside("PATCH allocations, one of three amounts", "PUT of all three", p.changeAllocations(http.MethodPatch), p.changeAllocations(http.MethodPut), 1),
+		beside("PUT allocations of a new consumer, dry run", "the write", p.newConsumer("?dry_run=true", http.StatusOK), p.newConsumer("", http.StatusNoContent), 3),
 	)
+	return append(all, p.claimComparisons()...)
 }
 
 // host is the providers of a tree: a root, two children, and children of these.

@@ -20,6 +20,46 @@ func numbered(kind byte, n int64) string {
 	return id.String()
 }
 
+// firstNested is the number of the first provider of the nested trees, and nestedSize how many a tree has.
+const (
+	firstNested = 1_000_000
+	nestedSize  = 7
+)
+
+// loadNested adds trees in bulk: a root with disks, two NUMA nodes with processors and memory, and two devices below
+// each of these. They have room for everything, as the others have.
+func (p *benchEnv) loadNested(ctx context.Context, trees int) error {
+	for _, statement := range []string{
+		`INSERT INTO resource_providers (id, uuid, name, root_id, parent_id) OVERRIDING SYSTEM VALUE
+		 SELECT base + place, ('aa000000-0000-4000-8000-' || lpad(to_hex(base + place), 12, '0'))::uuid, 'nested-' || tree || '-' || place,
+		     base, base + parent
+		 FROM generate_series(1, $1::bigint) AS tree, LATERAL (SELECT $2::bigint + (tree - 1) * $3::bigint AS base) AS root,
+		     (VALUES (0, NULL), (1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (6, 2)) AS member (place, parent)
+		 ORDER BY 1`,
+		`SELECT setval(pg_get_serial_sequence('resource_providers', 'id'), $2::bigint + $1::bigint * $3::bigint)`,
+		`INSERT INTO provider_generations (provider_id, updated_at) SELECT $2::bigint + n, now()
+		 FROM generate_series(0, $1::bigint * $3::bigint - 1) AS n`,
+		`INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
+		 SELECT base + item.place, class.id, base, 2147483647, 0, 1, 2147483647, 1, 1000
+		 FROM generate_series(1, $1::bigint) AS tree, LATERAL (SELECT $2::bigint + (tree - 1) * $3::bigint AS base) AS root,
+		     (VALUES (0, 'DISK_GB'), (1, 'VCPU'), (1, 'MEMORY_MB'), (2, 'VCPU'), (2, 'MEMORY_MB'),
+		         (3, 'VGPU'), (4, 'FPGA'), (5, 'VGPU'), (6, 'FPGA')) AS item (place, name)
+		     JOIN resource_classes AS class ON class.name = item.name
+		 ORDER BY 1, 2`,
+		`INSERT INTO provider_traits (provider_id, trait_id, root_id)
+		 SELECT base + place, trait.id, base
+		 FROM generate_series(1, $1::bigint) AS tree, LATERAL (SELECT $2::bigint + (tree - 1) * $3::bigint AS base) AS root,
+		     generate_series(1, 2) AS place, traits AS trait
+		 WHERE trait.name = 'HW_NUMA_ROOT' ORDER BY 1`,
+	} {
+		if _, err := p.pool.Exec(ctx, statement, trees, firstNested, nestedSize); err != nil {
+			return fmt.Errorf("%.60s: %w", statement, err)
+		}
+	}
+	_, err := p.pool.Exec(ctx, "VACUUM ANALYZE")
+	return err
+}
+
 // load fills the database in bulk: providers with three classes, a trait and an
 // aggregate each, ten consumers on each provider, and room for everything that the
 // measurements claim. The consumers are there because plans made for an empty table

@@ -32,9 +32,10 @@ func Command() *cobra.Command {
 		Short: "Measure single requests beside a baseline",
 		Long: `Measure the commonest reads and writes beside a baseline, in turns, with 1, 4 and
 16 clients, and some writes beside the requests that they replace, in turns, with one
-client. The database is private and is removed at the end.
+client, claims also with 16. The database is private and is removed at the end.
 
   go run ./cmd/bench requests --only writes
+  go run ./cmd/bench requests --only 'POST claims'
   go run ./cmd/bench requests --rounds 1 --length 200ms`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

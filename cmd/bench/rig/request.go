@@ -25,6 +25,14 @@ func WithVersions(ctx context.Context, versions string) context.Context {
 	return context.WithValue(ctx, versionsKey{}, versions)
 }
 
+// headerKey is the key of a further header in a context.
+type headerKey struct{}
+
+// WithHeader returns a context whose requests have a further header.
+func WithHeader(ctx context.Context, name, value string) context.Context {
+	return context.WithValue(ctx, headerKey{}, [2]string{name, value})
+}
+
 // Read is Request with the body copied to a writer. It returns the size of the body.
 func (r *Rig) Read(ctx context.Context, method, url, body string, want int, into io.Writer) (int64, error) {
 	var reader io.Reader
@@ -42,6 +50,9 @@ func (r *Rig) Read(ctx context.Context, method, url, body string, want int, into
 		versions = "placement 1.39, baremetal 1.82"
 	}
 	request.Header.Set("OpenStack-API-Version", versions)
+	if header, given := ctx.Value(headerKey{}).([2]string); given {
+		request.Header.Set(header[0], header[1])
+	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
