@@ -96,7 +96,7 @@ func (c *Client) now() time.Duration { return time.Since(c.Recorder.began) }
 
 // attempt sends a request, and closes the connection of some writes before the response; then there is none.
 func (c *Client) attempt(ctx context.Context, sent request) (*response, error) {
-	isCut := sent.method != http.MethodGet && (!sent.isAmbiguous || sent.key != "") && c.Dice.IntN(1000) < c.Cut
+	isCut := sent.method != http.MethodGet && c.Dice.IntN(1000) < c.Cut
 	if isCut {
 		limited, cancel := context.WithTimeout(ctx, time.Duration(c.Dice.Int64N(int64(8*time.Millisecond))))
 		defer cancel()
