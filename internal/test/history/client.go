@@ -66,6 +66,8 @@ type Client struct {
 	Favors Bias
 
 	memory State
+	// roots are the roots that the client has read.
+	roots [providers]int
 	// unresolved are the requests with a key of which an attempt was lost and a later one was refused.
 	unresolved []attempt
 	// keys is the number of keys of this client.
@@ -211,7 +213,13 @@ func (c *Client) remember(call *Call) {
 	case getUsages:
 		c.memory.Places[operation.at].Generation = seen.Generation
 	case getProvider:
-		c.memory.Places[operation.at].Generation = seen.Generation
+		c.memory.Places[operation.at].Generation, c.memory.Places[operation.at].Parent = seen.Generation, seen.Parent
+		c.roots[operation.at] = seen.Root
+	case replaceTree:
+		for _, one := range operation.nodes {
+			c.memory.Places[one.at].Parent, c.memory.Places[one.at].Generation = one.parent, seen.Tree[one.at].generation
+			c.roots[one.at] = operation.at
+		}
 	case putInventories:
 		c.memory.Places[operation.at].Generation, c.memory.Places[operation.at].Inventories = seen.Generation, seen.Inventories
 	case changeInventory:
