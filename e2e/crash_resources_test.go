@@ -85,8 +85,8 @@ type keyedAccount struct{ claimAccount }
 
 func (a *keyedAccount) isKeyed() bool { return true }
 
-// candidateAccount is a claimAccount of one consumer, written by POST /claims with one candidate.
-type candidateAccount struct{ claimAccount }
+// candidateAccount is a keyedAccount of one consumer, written by POST /claims with one candidate.
+type candidateAccount struct{ keyedAccount }
 
 func (a *candidateAccount) next() (method, path, body, after string) {
 	allocations := map[string]any{}

@@ -71,7 +71,7 @@ func (c *writerGroup) open(by *journaledWriter, number int) trackedResource {
 	case 3:
 		return &labelAccount{provider: by.provider()}
 	case 4:
-		return &candidateAccount{claimAccount{consumers: []uuid.UUID{uuid.New()}, providers: two}}
+		return &candidateAccount{keyedAccount{claimAccount{consumers: []uuid.UUID{uuid.New()}, providers: two}}}
 	case 5:
 		return &keyedAccount{claimAccount{consumers: []uuid.UUID{uuid.New(), uuid.New()}, providers: two}}
 	default:

@@ -184,11 +184,9 @@ func (c *journaledWriter) ask(method, path, body string) (answer, error) {
 		"X-Auth-Token": {"admin"}, "X-Roles": {"admin,service"}, "Openstack-Api-Version": {"placement 1.39"},
 		"Content-Type": {"application/json"}, "Accept": {"application/json"},
 	}
-	if isKeyed := method != "GET" && c.key != ""; isKeyed || path == "/claims" {
+	if method != "GET" && c.key != "" {
 		request.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.3")
-		if isKeyed {
-			request.Header.Set("Idempotency-Key", c.key)
-		}
+		request.Header.Set("Idempotency-Key", c.key)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {

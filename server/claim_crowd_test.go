@@ -26,8 +26,10 @@ type claimCrowd struct {
 	http *http.Client
 	// query is the only question of each claim.
 	query map[string]any
-	// holders are consumers that have a place at the beginning.
-	holders []uuid.UUID
+	// mutex is of the following fields: the claims of all clients, also refused ones, and when releases ended.
+	mutex    sync.Mutex
+	claims   []crowdClaim
+	released []time.Time
 }
 
 // crowdLayout says where the places are.
@@ -132,7 +134,15 @@ type crowdClaim struct {
 }
 
 // claim sends POST /claims for a new consumer.
-func (c *claimCrowd) claim(consumer uuid.UUID) (made crowdClaim) {
+func (c *claimCrowd) claim(consumer uuid.UUID) crowdClaim {
+	made := c.ask(consumer)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.claims = append(c.claims, made)
+	return made
+}
+
+func (c *claimCrowd) ask(consumer uuid.UUID) (made crowdClaim) {
 	made.start = time.Now()
 	status, raw, err := c.send("POST", "/claims", map[string]any{
 		"consumers": []any{map[string]any{
@@ -156,28 +166,66 @@ func (c *claimCrowd) claim(consumer uuid.UUID) (made crowdClaim) {
 	return made
 }
 
+// release deletes the allocations of a consumer.
+func (c *claimCrowd) release(consumer uuid.UUID) {
+	c.t.Helper()
+	status, raw, err := c.send("DELETE", "/allocations/"+consumer.String(), nil)
+	if err != nil || status != http.StatusNoContent {
+		c.t.Errorf("DELETE: %d %s, %v", status, raw, err)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.released = append(c.released, time.Now())
+}
+
 // claimAtOnce lets all claimants send one request each.
-func (c *claimCrowd) claimAtOnce(claimants int) []crowdClaim {
-	made := make([]crowdClaim, claimants)
+func (c *claimCrowd) claimAtOnce(claimants int) {
 	begin := make(chan struct{})
 	var group sync.WaitGroup
-	for i := range made {
+	for range claimants {
 		group.Go(func() {
 			<-begin
-			made[i] = c.claim(uuid.New())
+			c.claim(uuid.New())
 		})
 	}
 	close(begin)
 	group.Wait()
-	return made
 }
 
-// check compares the number of claims with the places, and each refusal with the claims that can have come before it.
-func (c *claimCrowd) check(claims []crowdClaim, places, want int) {
+// taken returns an upper bound for the places that are taken at a moment: claims that have begun, without the releases that
+// have ended.
+func (c *claimCrowd) taken(moment time.Time) (count int) {
+	for _, one := range c.claims {
+		if one.isPlaced && !one.start.After(moment) {
+			count++
+		}
+	}
+	for _, end := range c.released {
+		if end.Before(moment) {
+			count--
+		}
+	}
+	return count
+}
+
+// mostTaken returns the maximum of taken during a claim. Only the beginning of a claim increases it.
+func (c *claimCrowd) mostTaken(during crowdClaim) int {
+	most := c.taken(during.start)
+	for _, one := range c.claims {
+		if one.start.After(during.start) && one.start.Before(during.end) {
+			most = max(most, c.taken(one.start))
+		}
+	}
+	return most
+}
+
+// check compares the number of successful claims with the expected one, and each refusal with the places that can have been
+// taken at some moment of the request.
+func (c *claimCrowd) check(places, want int) {
 	c.t.Helper()
 	placed, searches := 0, 0
 	var slowest time.Duration
-	for _, one := range claims {
+	for _, one := range c.claims {
 		searches, slowest = max(searches, one.searches), max(slowest, one.end.Sub(one.start))
 		if one.failure != "" {
 			c.t.Error(one.failure)
@@ -186,17 +234,11 @@ func (c *claimCrowd) check(claims []crowdClaim, places, want int) {
 			placed++
 			continue
 		}
-		before := 0
-		for _, other := range claims {
-			if other.isPlaced && other.start.Before(one.end) {
-				before++
-			}
-		}
-		if before < places {
-			c.t.Errorf("a claim was refused when at most %d of %d places were taken", before, places)
+		if most := c.mostTaken(one); most < places {
+			c.t.Errorf("a claim was refused when at most %d of %d places were taken", most, places)
 		}
 	}
-	c.t.Logf("%d of %d claims placed; at most %d searches; slowest %s", placed, len(claims), searches, slowest.Round(time.Millisecond))
+	c.t.Logf("%d of %d claims placed; at most %d searches; slowest %s", placed, len(c.claims), searches, slowest.Round(time.Millisecond))
 	if placed != want {
 		c.t.Errorf("placed = %d, want %d", placed, want)
 	}
@@ -212,7 +254,8 @@ func TestClaim_CrowdOverHTTP_AsManySucceedAsFit(t *testing.T) {
 			for _, order := range []string{"", "id"} {
 				t.Run(fmt.Sprintf("%s, %d claimants, %d places, order %q", name, size.claimants, size.places, order), func(t *testing.T) {
 					crowd := newClaimCrowd(t, layout, size.places, order)
-					crowd.check(crowd.claimAtOnce(size.claimants), size.places, size.places)
+					crowd.claimAtOnce(size.claimants)
+					crowd.check(size.places, size.places)
 				})
 			}
 		}
@@ -227,32 +270,30 @@ func TestClaim_CrowdDuringReleases_AsManySucceedAsFit(t *testing.T) {
 	for name, layout := range map[string]crowdLayout{"one provider": onOneProvider, "many hosts": onManyHosts, "common pool": inCommonPool} {
 		t.Run(name, func(t *testing.T) {
 			crowd := newClaimCrowd(t, layout, places, "")
-			for range held {
-				holder := uuid.New()
-				if got := crowd.claim(holder); !got.isPlaced {
+			holders := make([]uuid.UUID, held)
+			for i := range holders {
+				holders[i] = uuid.New()
+				if got := crowd.claim(holders[i]); !got.isPlaced {
 					t.Fatalf("no place for a holder: %s", got.failure)
 				}
-				crowd.holders = append(crowd.holders, holder)
 			}
 			var isFree atomic.Bool
-			last := make([]crowdClaim, claimants)
 			var group sync.WaitGroup
-			for i := range last {
+			for range claimants {
 				group.Go(func() {
-					for isLast := false; !isLast && !last[i].isPlaced && last[i].failure == ""; {
+					var last crowdClaim
+					for isLast := false; !isLast && !last.isPlaced && last.failure == ""; {
 						isLast = isFree.Load()
-						last[i] = crowd.claim(uuid.New())
+						last = crowd.claim(uuid.New())
 					}
 				})
 			}
-			for _, holder := range crowd.holders {
-				if status, raw, err := crowd.send("DELETE", "/allocations/"+holder.String(), nil); err != nil || status != http.StatusNoContent {
-					t.Errorf("DELETE: %d %s, %v", status, raw, err)
-				}
+			for _, holder := range holders {
+				crowd.release(holder)
 			}
 			isFree.Store(true)
 			group.Wait()
-			crowd.check(last, places, places)
+			crowd.check(places, held+places)
 		})
 	}
 }

@@ -60,7 +60,7 @@ func (w claimFound) request(d *Partition) request {
 	}
 	body := consumerDocument(d, w.who, w.given)
 	body["queries"] = []any{query}
-	return request{method: http.MethodPost, path: "/claims", body: body, extended: true, isAmbiguous: true}
+	return request{method: http.MethodPost, path: "/claims", body: body, extended: true}
 }
 
 // claimed is the response to POST /claims.

@@ -20,7 +20,7 @@ func (w claimNamed) request(d *Partition) request {
 	}
 	body := consumerDocument(d, w.who, w.given)
 	body["candidates"] = listed
-	return request{method: http.MethodPost, path: "/claims", body: body, extended: true, isAmbiguous: true}
+	return request{method: http.MethodPost, path: "/claims", body: body, extended: true}
 }
 
 func (w claimNamed) read(d *Partition, raw []byte, seen *Observed) error {

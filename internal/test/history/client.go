@@ -66,6 +66,8 @@ type Client struct {
 	Favors Bias
 
 	memory State
+	// roots are the roots that the client has read.
+	roots [providers]int
 	// unresolved are the requests with a key of which an attempt was lost and a later one was refused.
 	unresolved []attempt
 	// keys is the number of keys of this client.
@@ -96,7 +98,7 @@ func (c *Client) now() time.Duration { return time.Since(c.Recorder.began) }
 
 // attempt sends a request, and closes the connection of some writes before the response; then there is none.
 func (c *Client) attempt(ctx context.Context, sent request) (*response, error) {
-	isCut := sent.method != http.MethodGet && (!sent.isAmbiguous || sent.key != "") && c.Dice.IntN(1000) < c.Cut
+	isCut := sent.method != http.MethodGet && c.Dice.IntN(1000) < c.Cut
 	if isCut {
 		limited, cancel := context.WithTimeout(ctx, time.Duration(c.Dice.Int64N(int64(8*time.Millisecond))))
 		defer cancel()
@@ -211,7 +213,13 @@ func (c *Client) remember(call *Call) {
 	case getUsages:
 		c.memory.Places[operation.at].Generation = seen.Generation
 	case getProvider:
-		c.memory.Places[operation.at].Generation = seen.Generation
+		c.memory.Places[operation.at].Generation, c.memory.Places[operation.at].Parent = seen.Generation, seen.Parent
+		c.roots[operation.at] = seen.Root
+	case replaceTree:
+		for _, one := range operation.nodes {
+			c.memory.Places[one.at].Parent, c.memory.Places[one.at].Generation = one.parent, seen.Tree[one.at].generation
+			c.roots[one.at] = operation.at
+		}
 	case putInventories:
 		c.memory.Places[operation.at].Generation, c.memory.Places[operation.at].Inventories = seen.Generation, seen.Inventories
 	case changeInventory:

@@ -48,6 +48,7 @@ var tallied = []struct {
 	{"deletion of an inventory", true, changeInventory{method: http.MethodDelete}},
 	{"deletion of all inventories", true, deleteInventories{}},
 	{"replacement of traits", true, replaceTraits{}},
+	{"replacement of a tree", true, replaceTree{}},
 	{"reshape of providers only", true, reshape{}},
 	{"reshape with consumers", true, reshape{takes: takes{wants: make([]want, 2)}}},
 	{"new parent", true, reparentProvider{}},

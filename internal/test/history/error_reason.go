@@ -28,6 +28,10 @@ const (
 	Exists                     Reason = "provider exists"
 	NoParent                   Reason = "parent not found"
 	Loop                       Reason = "parent cycle"
+	// NotRoot, InOtherTree and NotInTree are errors of PUT /resource_providers/{provider}/tree only.
+	NotRoot     Reason = "provider is not a root"
+	InOtherTree Reason = "provider in another tree"
+	NotInTree   Reason = "parent not in the tree"
 	// NothingFits is an error of claims only.
 	NothingFits Reason = "nothing fits"
 	// Busy does not depend on the state: too many dry runs at once.
@@ -59,6 +63,11 @@ var phrases = []struct {
 	{http.StatusConflict, "It has child resource providers", HasChildren},
 	{http.StatusConflict, "Resource provider has allocations", HasAllocations},
 	{http.StatusConflict, "already exists", Exists},
+	{http.StatusConflict, "is in the tree of", InOtherTree},
+	{http.StatusBadRequest, "is not a root. Its tree is", NotRoot},
+	{http.StatusBadRequest, "which is not in the tree", NotInTree},
+	{http.StatusBadRequest, " above each other", Loop},
+	{http.StatusBadRequest, " is above itself", Loop},
 	{http.StatusBadRequest, "in inventories not found", NoShape},
 	{http.StatusBadRequest, "that does not exist", ProviderNotFound},
 	{http.StatusBadRequest, "parent provider UUID does not exist", NoParent},

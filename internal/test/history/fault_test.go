@@ -157,6 +157,9 @@ var mutations = map[string]struct {
 // claimed is the position in claim_create between the search and the first lock of a provider.
 const claimed = "full_up := 0;"
 
+// lockTree is the statement with which tree_replace locks the providers, before it determines the differences again.
+const lockTree = "v_tree := tree_lock(p_root, v_changes, v_locked.ids, p_allocated);\n    "
+
 // claimMutations are those of POST /claims and of the other writes of berth 1.3. Some are mistakes in the server.
 var claimMutations = map[string]struct {
 	edits   []edit
@@ -194,6 +197,12 @@ var claimMutations = map[string]struct {
 	"a repetition is executed again": {[]edit{
 		{"idempotency_begin", "stored.key = p_key AND stored.expires_at <= now();", "stored.key = p_key;"},
 	}, nil, byHistory, history.Anything},
+	"replacing a tree does not compare the generations": {[]edit{
+		{"tree_check", "WHERE change.generation IS DISTINCT FROM change.given", "WHERE false"},
+	}, nil, byHistory, history.Trees},
+	"replacing a tree compares the generations only before the lock": {[]edit{
+		{"tree_replace", lockTree + "v_changes := (", window + lockTree + "PERFORM ("},
+	}, nil, byHistory, history.Trees},
 	"a dry run commits": {nil, []programEdit{
 		{"server/postgres/rehearse.go", "return run(to, beside)\n\t})", "if err := run(to, beside); err != nil {\n\t\t\treturn err\n\t\t}\n" +
 			"\t\t_, err = to.Exec(ctx, \"COMMIT\")\n\t\treturn err\n\t})"},

@@ -69,6 +69,7 @@ var acts = []struct {
 		return deleteInventories{of, given}, err
 	}},
 	{6, (*Client).drawTraits},
+	{10, (*Client).drawTree},
 	{10, (*Client).drawReshape},
 	{5, func(c *Client, _ context.Context) (Operation, error) {
 		return reparentProvider{inTree{c.anywhere()}, c.Dice.IntN(providers+1) - 1}, nil
@@ -87,13 +88,15 @@ var acts = []struct {
 // Bias is a kind of request that clients send every other time, for races that are rare otherwise.
 type Bias int
 
-// The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale, claims and releases.
+// The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale, claims and releases,
+// replacements of trees.
 const (
 	Anything Bias = iota
 	Moves
 	Releases
 	Claims
 	Turnover
+	Trees
 )
 
 // RandomStep sends one random request.
@@ -103,7 +106,7 @@ func (c *Client) RandomStep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.Do(ctx, operation)
+		return c.doAgain(ctx, operation)
 	}
 	total := 0
 	for _, act := range acts {
@@ -119,8 +122,20 @@ func (c *Client) RandomStep(ctx context.Context) error {
 			if operation.request(c.Partition).method != http.MethodGet && c.Dice.IntN(12) == 0 {
 				operation = dryRun{operation}
 			}
-			return c.Do(ctx, operation)
+			return c.doAgain(ctx, operation)
 		}
+	}
+	return nil
+}
+
+// doAgain sends a request, and a replacement of a tree sometimes twice: the second one changes nothing, unless another
+// client has changed the tree since.
+func (c *Client) doAgain(ctx context.Context, operation Operation) error {
+	if err := c.Do(ctx, operation); err != nil {
+		return err
+	}
+	if _, is := operation.(replaceTree); is && c.Dice.IntN(3) == 0 {
+		return c.Do(ctx, operation)
 	}
 	return nil
 }
@@ -140,6 +155,8 @@ func (c *Client) drawFavorite(ctx context.Context) (Operation, error) {
 			(*Client).drawClaimFound, (*Client).drawClaimNamed, (*Client).drawRelease,
 		}
 		return draws[c.Dice.IntN(len(draws))](c, ctx)
+	case Trees:
+		return c.drawTree(ctx)
 	default:
 		return c.drawRelease(ctx)
 	}

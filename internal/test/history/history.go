@@ -150,6 +150,8 @@ type Observed struct {
 	PlaceGenerations [providers]int64
 	Parent, Root     int
 	Traits           uint8
+	// Tree is what PUT /resource_providers/{provider}/tree says of each provider.
+	Tree [providers]treeChange
 	// Served are the providers that serve the request groups of a claim.
 	Served [maxGroups]int
 }

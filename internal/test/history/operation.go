@@ -16,8 +16,6 @@ type request struct {
 	extended bool
 	// key is the Idempotency-Key; empty: none.
 	key string
-	// isAmbiguous marks a write without a key whose effect only the response shows. Clients never close its connection.
-	isAmbiguous bool
 }
 
 // comparing adds a parameter of the query string with a generation.

@@ -19,6 +19,8 @@ type attempt struct {
 // isKeyed reports whether clients send a request with an Idempotency-Key.
 func isKeyed(operation Operation) bool {
 	switch one := operation.(type) {
+	case claimFound, claimNamed:
+		return true // without a key, nobody could tell which allocations a claim without a response has made
 	case claim:
 		return len(one.wants) > 1 && one.wants[0].consumer%2 == 0
 	case reshape:
