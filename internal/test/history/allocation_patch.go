@@ -135,6 +135,18 @@ func (w patchAllocations) consumer(_ int, now Consumer, a *Answer) (Consumer, bo
 	return now, a.Reason == RetriesExhausted
 }
 
+// withoutUnlocked returns the response without the generations of the providers on which nothing changes. The request does
+// not lock them, so these are generations of some moment during the request, not of its position in the order.
+func (w patchAllocations) withoutUnlocked(now *State, a *Answer) *Answer {
+	reduced := *a
+	for p := range now.Places {
+		if had := now.Places[p].ByConsumer[w.who]; w.patched(p, had) == had {
+			reduced.Observed.PlaceGenerations[p] = none
+		}
+	}
+	return &reduced
+}
+
 func (w patchAllocations) String() string {
 	return fmt.Sprintf("patch the allocations of consumer %d at %d with %v, without %v", w.who, w.given, w.has, w.gone)
 }

@@ -211,6 +211,9 @@ func wholeStep(now State, call *Call, answer *Answer) (State, bool) {
 	if answer.Reason == Unexplained || !call.Operation.whole(&now, answer) {
 		return now, false
 	}
+	if patch, ok := call.Operation.(patchAllocations); ok {
+		answer = patch.withoutUnlocked(&now, answer)
+	}
 	everyone := [consumers]bool{true, true, true, true, true}
 	after, explained := now, true
 	for p := 0; p < providers && explained; p++ {
