@@ -20,7 +20,7 @@ type attempt struct {
 func isKeyed(operation Operation) bool {
 	switch one := operation.(type) {
 	case claimFound, claimNamed:
-		return true // without a key, nobody could tell which allocations a claim without a response has made
+		return true // only the response shows which allocations it makes
 	case claim:
 		return len(one.wants) > 1 && one.wants[0].consumer%2 == 0
 	case reshape:
