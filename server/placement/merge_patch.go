@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/berthd/berth/server/jsonbody"
+	"github.com/berthd/berth/server/route"
 )
 
 // A merge patch (RFC 7396) replaces the members that it has, removes those that are null, and keeps the others. A set is
@@ -49,18 +50,22 @@ func (s *sentNumber) UnmarshalJSON(raw []byte) error {
 	return s.orNull.UnmarshalJSON(raw)
 }
 
-// element is a member of a patched set: true adds it, null removes it.
-type element struct{ isAdded bool }
+// element is a member of a patched set: true adds it, null removes it, and false is invalid.
+type element struct{ isAdded, isInvalid bool }
 
-// UnmarshalJSON implements json.Unmarshaler. The schema has validated the value.
+// UnmarshalJSON implements json.Unmarshaler. The schema has validated the type of the value. It does not list the two
+// values, because client generators do not support null in a list of booleans.
 func (e *element) UnmarshalJSON(raw []byte) error {
-	e.isAdded = string(raw) == "true"
+	e.isAdded, e.isInvalid = string(raw) == "true", string(raw) == "false"
 	return nil
 }
 
+// errFalse is the error of a false element.
+func errFalse() error { return route.InvalidBody.Of("False is not one of [True, None]") }
+
 // Schema implements huma.SchemaProvider.
 func (element) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeBoolean, Nullable: true, Enum: []any{true, nil}}
+	return &huma.Schema{Type: huma.TypeBoolean, Nullable: true}
 }
 
 // elements is a patched set with any names.
@@ -72,15 +77,18 @@ func (elements) Schema(r huma.Registry) *huma.Schema {
 }
 
 // names returns the elements to add and to remove.
-func (e elements) names() (added, removed []string) {
+func (e elements) names() (added, removed []string, err error) {
 	for _, entry := range e.Ordered {
-		if entry.Value.isAdded {
+		switch {
+		case entry.Value.isInvalid:
+			return nil, nil, errFalse()
+		case entry.Value.isAdded:
 			added = append(added, entry.Key)
-		} else {
+		default:
 			removed = append(removed, entry.Key)
 		}
 	}
-	return added, removed
+	return added, removed, nil
 }
 
 // ignored is a member that responses have and that requests may repeat.

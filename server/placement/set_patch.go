@@ -70,7 +70,10 @@ func setPatchFaults(in *providerPath) route.RuleFaults {
 func (o *operations) providerTraitPatch(
 	ctx context.Context, in *providerPath, body *ProviderTraitsPatch,
 ) (*cached[ProviderTraits], error) {
-	added, removed := body.Traits.names()
+	added, removed, err := body.Traits.names()
+	if err != nil {
+		return nil, err
+	}
 	sent := generationOf(body.Generation)
 	generation, names, err := o.store.ProviderTraitPatch(ctx, in.id(), sent, added, removed)
 	recordProvider(ctx, in.id(), sent, &generation, err)
@@ -86,6 +89,8 @@ func (e uuidElements) ids() (added, removed []uuid.UUID, err error) {
 	for _, entry := range e.Ordered {
 		id, ok := uuidlike.Parse(entry.Key)
 		switch {
+		case entry.Value.isInvalid:
+			return nil, nil, errFalse()
 		case !ok:
 			return nil, nil, route.InvalidBody.Of("'" + entry.Key + "' is not a 'uuid'")
 		case seen[id]:

@@ -86,15 +86,17 @@ func refuse(berth *ClientWithResponses) {
 }
 
 func create(berth *ClientWithResponses, name string, parent nullable.Nullable[uuid.UUID]) uuid.UUID {
-	created, err := berth.ProviderCreateWithResponse(context.Background(), &ProviderCreateParams{version},
+	created, err := berth.ProviderCreateWithResponse(context.Background(), &ProviderCreateParams{OpenStackAPIVersion: version},
 		ProviderCreate{Name: name, ParentProviderUUID: parent})
 	check(err == nil && created.JSON200 != nil, err, created)
-	return created.JSON200.UUID
+	provider, err := created.JSON200.AsProvider() // with dry_run it would be a DryRun
+	check(err == nil, err)
+	return provider.UUID
 }
 
 // stock sets the only inventory of a new provider.
 func stock(berth *ClientWithResponses, provider uuid.UUID, class string, total int32) {
-	replaced, err := berth.InventoryReplaceWithResponse(context.Background(), provider.String(), &InventoryReplaceParams{version},
+	replaced, err := berth.InventoryReplaceWithResponse(context.Background(), provider.String(), &InventoryReplaceParams{OpenStackAPIVersion: version},
 		InventoriesReplace{Inventories: map[string]InventoryRecord{class: {Total: total}}})
 	check(err == nil && replaced.JSON200 != nil, err, replaced)
 }
