@@ -82,7 +82,7 @@ slow-readers: postgresql ## have 100 slow readers of large answers renewed for a
 bench-slow-readers: postgresql ## measure fast requests alone and beside 100 slow readers, in the same run
 	$(GO) test ./internal/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_Latency' -slowreaders.rounds 5
 
-.PHONY: test-versions sequences mutations crashes
+.PHONY: test-versions sequences mutations due-keys crashes
 SQL_PACKAGES := ./internal/test/dbtest ./server/postgres ./server/candidates ./server/store ./server/placement ./server/baremetal ./internal/test/bruteforce
 
 # The account of the server must be able to read the directory of the binaries. sql/schema.sql is compared on the
@@ -95,6 +95,9 @@ test-versions: ## run the tests of the SQL on the VERSIONS (14 18) of PostgreSQL
 
 mutations: postgresql ## plant faults in the SQL functions and the server, each of which a history must find
 	$(GO) test -count=1 -v -timeout 1h ./internal/test/history -run '^TestHistory_.*Mutations_' -history.slow
+
+due-keys: postgresql ## delete a million idempotency keys that expire at once, or KEYS
+	$(GO) test -count=1 -v -timeout 30m ./server/store -run '^TestClaim_IdempotencyKeysDue_' -keys.due $(or $(KEYS),1000000)
 
 sequences: postgresql ## compare SEQUENCES (10000) random sequences of operations with a model
 	$(GO) test -count=1 -timeout 60m -parallel 4 ./server/store -run '^TestModel_RandomOperations_MatchStore$$' \
