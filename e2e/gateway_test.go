@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -74,15 +73,4 @@ func (g *recordingProxy) requests() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]string(nil), g.trace...)
-}
-
-// count tells how many requests begin with a text.
-func (g *recordingProxy) count(prefix string) int {
-	number := 0
-	for _, request := range g.requests() {
-		if strings.HasPrefix(request, prefix) {
-			number++
-		}
-	}
-	return number
 }
