@@ -145,7 +145,7 @@ func TestPolicy_RepeatedParameter_Returns400ForEverybody(t *testing.T) {
 	}
 }
 
-// policyWithout returns the default policy with some rules that permit nobody.
+// policyWithout returns the default policy with some rules that permit no caller.
 func policyWithout(t *testing.T, denied []string) *policy.Policy {
 	t.Helper()
 	var text strings.Builder
