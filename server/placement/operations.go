@@ -68,7 +68,8 @@ func Operations(options Options) []*route.Operation {
 	for _, resource := range [][]*route.Operation{
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
-		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.explanationOperations(),
+		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.consumerOperations(),
+		o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}
@@ -86,6 +87,7 @@ const (
 	tagUsages      = "Usages"
 	tagVersions    = "Versions"
 
+	tagConsumers    = "Consumers"
 	tagExplanations = "Explanations"
 )
 
@@ -101,6 +103,7 @@ func Tags() []*huma.Tag {
 		{Name: tagAllocations, Description: "Amounts that consumers hold on providers."},
 		{Name: tagCandidates, Description: "Sets of allocations that satisfy a query."},
 		{Name: tagUsages, Description: "Sums of allocations."},
+		{Name: tagConsumers, Description: "Who holds allocations."},
 		{Name: tagExplanations, Description: "Why queries found nothing."},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/querystring"
@@ -90,6 +91,11 @@ func included(values querystring.Values, known []string) ([]string, error) {
 
 // Moment is a time in UTC with microseconds.
 type Moment struct{ time.Time }
+
+// Schema implements huma.SchemaProvider.
+func (Moment) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+}
 
 // MarshalJSON implements json.Marshaler. The fraction always has six digits.
 func (m Moment) MarshalJSON() ([]byte, error) {

@@ -83,11 +83,17 @@ func Schemas() map[string]string {
 		"ProviderSummary":   "The inventories, usage and traits of a provider.",
 		"SummaryResource":   "The capacity and the used amount of a resource class.",
 
-		"Explanations":        "Recorded requests without a result, and their explanations.",
-		"RecordedExplanation": "A request without a result, and its explanation.",
-		"ExplanationOptions":  "Settings of the server that took part in a search.",
-		"EqualQueries":        "The number of equal queries, and when they were sent.",
-		"ExplanationList":     "A page of queries without a result.",
+		"Explanations":               "Recorded requests without a result, and their explanations.",
+		"RecordedExplanation":        "A request without a result, and its explanation.",
+		"ExplanationOptions":         "Settings of the server that took part in a search.",
+		"EqualQueries":               "The number of equal queries, and when they were sent.",
+		"Consumers":                  "A page of consumers.",
+		"Consumer":                   "A consumer, and what it has.",
+		"AllocationsOnNamedProvider": "The allocations of a consumer on one provider, with the name of the provider.",
+		"NodeAllocationName":         "An allocation of the Bare Metal API.",
+		"Total":                      "Number of items that pass the filters of a list.",
+
+		"ExplanationList": "A page of queries without a result.",
 
 		"Explanation":           "Why a query has these candidates or none, or a claim does not fit. The short form has only kind, reason, summary and incomplete.",
 		"ExplanationSample":     "How many trees were judged, and how exact the numbers of trees are.",

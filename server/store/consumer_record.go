@@ -16,6 +16,10 @@ type ConsumerRecord struct {
 	CreatedAt  time.Time
 	// UpdatedAt is CreatedAt if the consumer was never changed.
 	UpdatedAt time.Time
+	// Resources are the sums of the allocations by class, in the order of the classes, and ProviderCount is the number of
+	// providers. Only lists of consumers have them.
+	Resources     []Amount
+	ProviderCount int
 	// Allocations are in the order of their ids.
 	Allocations []ConsumerAllocation
 	// NodeAllocation is the allocation of the Bare Metal API that made the consumer; nil: none did.
