@@ -7,8 +7,8 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// ConsumerOnProvider is what a consumer has on one provider.
-type ConsumerOnProvider struct {
+// AllocationsOnNamedProvider is what a consumer has on one provider.
+type AllocationsOnNamedProvider struct {
 	Name       string    `json:"name" doc:"Name of the provider." example:"compute-1-numa-0"`
 	Root       uuid.UUID `json:"root_provider_uuid" format:"uuid" doc:"Root of the provider's tree." example:"c0ffee00-5ca1-4b1e-8000-000000000001"`
 	Generation int64     `json:"generation" doc:"The provider's generation." example:"5"`
@@ -23,8 +23,8 @@ type NodeAllocationName struct {
 }
 
 // allocationsByProvider returns the allocations of a consumer by provider, in the order in which it got them.
-func allocationsByProvider(consumer *store.ConsumerRecord) jsonbody.Ordered[ConsumerOnProvider] {
-	made := jsonbody.Ordered[ConsumerOnProvider]{}
+func allocationsByProvider(consumer *store.ConsumerRecord) jsonbody.Ordered[AllocationsOnNamedProvider] {
+	made := jsonbody.Ordered[AllocationsOnNamedProvider]{}
 	at := map[uuid.UUID]int{}
 	for i := range consumer.Allocations {
 		one := &consumer.Allocations[i]
@@ -32,7 +32,7 @@ func allocationsByProvider(consumer *store.ConsumerRecord) jsonbody.Ordered[Cons
 		if !seen {
 			position = len(made)
 			at[one.Provider] = position
-			made = append(made, jsonbody.Entry[ConsumerOnProvider]{Key: one.Provider.String(), Value: ConsumerOnProvider{
+			made = append(made, jsonbody.Entry[AllocationsOnNamedProvider]{Key: one.Provider.String(), Value: AllocationsOnNamedProvider{
 				Name: one.ProviderName, Root: one.Root, Generation: one.ProviderGeneration, CreatedAt: Moment{one.CreatedAt},
 			}})
 		}
