@@ -100,6 +100,7 @@ var accessRows = []struct {
 	{"GET /resource_providers/{uuid}/traits", "placement:resource_providers:traits:list", usual},
 	{"PUT /resource_providers/{uuid}/traits", "placement:resource_providers:traits:update", usual},
 	{"PATCH /resource_providers/{uuid}/traits", "placement:resource_providers:traits:update", usual},
+	{"GET /resource_providers/{uuid}/tree", "berth:tree:show", usual},
 	{"PUT /resource_providers/{uuid}/tree", "berth:tree:update", reshapes},
 	{"GET /resource_providers/{uuid}/usages", "placement:resource_providers:usages", usual},
 	{"GET /explanations", "berth:explanations:list", usual},

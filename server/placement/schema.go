@@ -137,6 +137,11 @@ func Schemas() map[string]string {
 		"TreeChanged":                "What a request did to the providers of a tree, and to consumers.",
 		"TreeProvider":               "The new state of a provider of a tree.",
 		"TreeProviderChanged":        "What a request did to a provider.",
+		"TreeShown":                  "A provider tree at one moment, with its consumers if they are included.",
+		"TreeShownConsumer":          "A consumer with all its allocations, also those outside of the tree.",
+		"TreeShownProvider":          "A provider of a tree, with the included parts.",
+		"NodeAllocationName":         "An allocation of the Bare Metal API.",
+		"AllocationsOnNamedProvider": "The allocations of a consumer on one provider, with the name of the provider.",
 		"TreeReplace":                "The new state of providers of one tree, and the allocations that move with it.",
 
 		"Inventories":             "All inventories of a provider.",
