@@ -32,8 +32,8 @@ func (f *fit) searchCopies(place int, isNamed bool, named []int64) error {
 	if f.reachesShared(p, copied.root) {
 		each = 1
 	}
-	f.isCopy = true
-	defer func() { f.isCopy = false }()
+	f.isCopy, f.builder.ownLast = true, true
+	defer func() { f.isCopy, f.builder.ownLast = false, false }()
 	for ; copies > 0; copies -= each {
 		f.builder.forget()
 		if _, err := f.searchTree(p, copied.root, each); err != nil {
