@@ -49,6 +49,7 @@ type operations struct {
 	incompleteUser    string
 	candidates        CandidateOptions
 	explanations      *explainlog.Log
+	fits              runningFits
 }
 
 // Operations returns the operations of the API, which are the rows of the route table. The order of methods on a path
@@ -68,8 +69,8 @@ func Operations(options Options) []*route.Operation {
 	for _, resource := range [][]*route.Operation{
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
-		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.consumerOperations(),
-		o.explanationOperations(),
+		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(),
+		o.consumerOperations(), o.capacityFitOperations(), o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}
