@@ -147,8 +147,6 @@ func Schemas() map[string]string {
 		"TreeShown":                  "A provider tree at one moment, with its consumers if they are included.",
 		"TreeShownConsumer":          "A consumer with all its allocations, also those outside of the tree.",
 		"TreeShownProvider":          "A provider of a tree, with the included parts.",
-		"NodeAllocationName":         "An allocation of the Bare Metal API.",
-		"AllocationsOnNamedProvider": "The allocations of a consumer on one provider, with the name of the provider.",
 		"TreeReplace":                "The new state of providers of one tree, and the allocations that move with it.",
 
 		"Inventories":             "All inventories of a provider.",
