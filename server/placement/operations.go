@@ -49,6 +49,7 @@ type operations struct {
 	incompleteUser    string
 	candidates        CandidateOptions
 	explanations      *explainlog.Log
+	capacities        *sharedAnswers
 }
 
 // Operations returns the operations of the API, which are the rows of the route table. The order of methods on a path
@@ -57,6 +58,7 @@ func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, search: options.Search, explainer: explain.New(options.Search), candidates: options.Candidates,
 		incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser, explanations: options.Explanations,
+		capacities: newSharedAnswers(),
 	}
 	if o.claims = options.Claims; o.claims == nil {
 		o.claims = claims.New(options.Store, options.Search)
@@ -69,6 +71,7 @@ func Operations(options Options) []*route.Operation {
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
 		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.explanationOperations(),
+		o.capacityOperations(),
 	} {
 		all = append(all, resource...)
 	}
@@ -87,6 +90,7 @@ const (
 	tagVersions    = "Versions"
 
 	tagExplanations = "Explanations"
+	tagCapacity     = "Capacity"
 )
 
 // Tags returns the descriptions of the groups of operations in the documents.
@@ -102,6 +106,7 @@ func Tags() []*huma.Tag {
 		{Name: tagCandidates, Description: "Sets of allocations that satisfy a query."},
 		{Name: tagUsages, Description: "Sums of allocations."},
 		{Name: tagExplanations, Description: "Why queries found nothing."},
+		{Name: tagCapacity, Description: "Sums of inventories and usages."},
 	}
 }
 

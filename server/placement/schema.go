@@ -83,6 +83,11 @@ func Schemas() map[string]string {
 		"ProviderSummary":   "The inventories, usage and traits of a provider.",
 		"SummaryResource":   "The capacity and the used amount of a resource class.",
 
+		"CapacityList":  "Sums of inventories and usages.",
+		"ClassCapacity": "Sums of the inventories and usages of one class.",
+		"CapacitySize":  "Providers of about the same free capacity.",
+		"NamedProvider": "The UUID and the name of a provider.",
+
 		"Explanations":        "Recorded requests without a result, and their explanations.",
 		"RecordedExplanation": "A request without a result, and its explanation.",
 		"ExplanationOptions":  "Settings of the server that took part in a search.",
