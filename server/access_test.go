@@ -103,6 +103,7 @@ var accessRows = []struct {
 	{"GET /resource_providers/{uuid}/tree", "berth:tree:show", usual},
 	{"PUT /resource_providers/{uuid}/tree", "berth:tree:update", reshapes},
 	{"GET /resource_providers/{uuid}/usages", "placement:resource_providers:usages", usual},
+	{"GET /capacity", "berth:capacity:show", usual},
 	{"GET /explanations", "berth:explanations:list", usual},
 	{"GET /explanations/{request_id}", "berth:explanations:show", usual},
 	{"GET /traits", "placement:traits:list", usual},

@@ -50,6 +50,7 @@ type operations struct {
 	candidates        CandidateOptions
 	explanations      *explainlog.Log
 	fits              runningFits
+	capacities        *sharedAnswers
 }
 
 // Operations returns the operations of the API, which are the rows of the route table. The order of methods on a path
@@ -58,6 +59,7 @@ func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, search: options.Search, explainer: explain.New(options.Search), candidates: options.Candidates,
 		incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser, explanations: options.Explanations,
+		capacities: newSharedAnswers(),
 	}
 	if o.claims = options.Claims; o.claims == nil {
 		o.claims = claims.New(options.Store, options.Search)
@@ -71,6 +73,8 @@ func Operations(options Options) []*route.Operation {
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
 		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(),
 		o.consumerOperations(), o.capacityFitOperations(), o.explanationOperations(),
+		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.explanationOperations(),
+		o.capacityOperations(),
 	} {
 		all = append(all, resource...)
 	}
@@ -90,6 +94,7 @@ const (
 
 	tagConsumers    = "Consumers"
 	tagExplanations = "Explanations"
+	tagCapacity     = "Capacity"
 )
 
 // Tags returns the descriptions of the groups of operations in the documents.
@@ -106,6 +111,7 @@ func Tags() []*huma.Tag {
 		{Name: tagUsages, Description: "Sums of allocations."},
 		{Name: tagConsumers, Description: "Who holds allocations."},
 		{Name: tagExplanations, Description: "Why queries found nothing."},
+		{Name: tagCapacity, Description: "Sums of inventories and usages."},
 	}
 }
 
