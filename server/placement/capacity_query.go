@@ -18,7 +18,6 @@ import (
 
 // Parameters of capacities, and the values of group_by.
 const (
-	classParam     = "resource_class"
 	groupByParam   = "group_by"
 	aggregateParam = "aggregate"
 	unitParam      = "unit"

@@ -72,9 +72,7 @@ func Operations(options Options) []*route.Operation {
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
 		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(),
-		o.consumerOperations(), o.capacityFitOperations(), o.explanationOperations(),
-		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.explanationOperations(),
-		o.capacityOperations(),
+		o.consumerOperations(), o.capacityOperations(), o.capacityFitOperations(), o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}

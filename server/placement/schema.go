@@ -94,16 +94,10 @@ func Schemas() map[string]string {
 		"Total":                      "Number of items that pass the filters of a list.",
 
 		"ExplanationList": "A page of queries without a result.",
-		"CapacityList":  "Sums of inventories and usages.",
-		"ClassCapacity": "Sums of the inventories and usages of one class.",
-		"CapacitySize":  "Providers of about the same free capacity.",
-		"NamedProvider": "The UUID and the name of a provider.",
-
-		"Explanations":        "Recorded requests without a result, and their explanations.",
-		"RecordedExplanation": "A request without a result, and its explanation.",
-		"ExplanationOptions":  "Settings of the server that took part in a search.",
-		"EqualQueries":        "The number of equal queries, and when they were sent.",
-		"ExplanationList":     "A page of queries without a result.",
+		"CapacityList":    "Sums of inventories and usages.",
+		"ClassCapacity":   "Sums of the inventories and usages of one class.",
+		"CapacitySize":    "Providers of about the same free capacity.",
+		"NamedProvider":   "The UUID and the name of a provider.",
 
 		"Explanation":           "Why a query has these candidates or none, or a claim does not fit. The short form has only kind, reason, summary and incomplete.",
 		"ExplanationSample":     "How many trees were judged, and how exact the numbers of trees are.",
