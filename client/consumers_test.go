@@ -93,8 +93,9 @@ func TestClient_ConsumerShow_ReturnsAllocationsInOrder(t *testing.T) {
 
 func TestClient_ConsumersOfOlderService_ReturnErrExtensions(t *testing.T) {
 	t.Parallel()
-	wire := &faultyTransport{Before: func(request *http.Request) (*http.Response, error) {
-		return answer(request, http.StatusNotFound, `{"errors": [{"status": 404, "title": "Not Found", "detail": "no"}]}`, versionHeader, "placement 1.39"), nil
+	wire := &faultyTransport{After: func(_ *http.Request, answer *http.Response) (*http.Response, error) {
+		answer.Header.Set(versionHeader, "placement 1.39")
+		return answer, nil
 	}}
 	client := newClient(t, WithTransport(wire))
 	for _, err := range client.Consumers(t.Context(), ConsumerFilter{}) {
