@@ -75,13 +75,6 @@ type ShownPlace struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// NodeAllocationName names an allocation of the Bare Metal API.
-type NodeAllocationName struct {
-	UUID uuid.UUID `json:"uuid"`
-	// Name is nil if it has none.
-	Name *string `json:"name"`
-}
-
 // TreeShow returns the tree of any of its providers, with parts; without any, the four parts of each provider. Everything is
 // of one moment. It needs berth 1.4. A provider that does not exist is an ErrNotFound. A tree with more than 10,000 consumers
 // is an ErrTooManyConsumers if they are requested.
