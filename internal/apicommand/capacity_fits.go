@@ -40,8 +40,8 @@ needs a service with berth 1.4.
 
 AMOUNT is what one member uses, ENOUGH FOR how many members the free capacity of this
 class alone is enough for, and STRANDED what remains free after the last member. The arrow
-marks the class that ends first. --like and --change ask the same for other hardware, and
-show the number of today too.
+marks the class that ends first. With --like and --change, which ask the same for other
+hardware, the command prints the number and that of today; the JSON has the classes too.
 
 ` + groupHelp + `
 
@@ -183,7 +183,10 @@ func showCapacityFits(ctx context.Context, f *frame.Frame, service *client.Clien
 	if *flags.format == "json" {
 		err = terminal.WriteJSON(f.Stdout, &found)
 	} else {
-		text := fitsSentence(&found) + "\n\n" + frame.LayOut(fitsTable(&found, fitClassesOf(&asked.Query), terminal.HasUnicode(frame.Environment(f.Environ))))
+		text := fitsSentence(&found) + "\n"
+		if found.Before == nil {
+			text += "\n" + frame.LayOut(fitsTable(&found, fitClassesOf(&asked.Query), terminal.HasUnicode(frame.Environment(f.Environ))))
+		}
 		_, err = io.WriteString(f.Stdout, text)
 	}
 	if err == nil && found.Fit < int64(asked.Count) {

@@ -106,7 +106,7 @@ func (o *operations) capacityFit(ctx context.Context, _ *none, body *CapacityFit
 	}
 	leave, entered := o.fits.enter(route.CallerOf(ctx))
 	if !entered {
-		return nil, capacityBusy.Of().WithRetryAfter(time.Second)
+		return nil, capacityBusy.Of(maxFitsOfCaller).WithRetryAfter(time.Second)
 	}
 	defer leave()
 	found, err := o.search.CapacityFit(ctx, *question)
