@@ -67,6 +67,7 @@ var accessRows = []struct {
 	{"GET /allocations/{consumer_uuid}", "placement:allocations:list", usual},
 	{"PUT /allocations/{consumer_uuid}", "placement:allocations:update", usual},
 	{"PATCH /allocations/{consumer_uuid}", "placement:allocations:update", usual},
+	{"POST /capacity", "berth:capacity:show", usual},
 	{"POST /claims", "berth:claims:create", usual},
 	{"GET /consumers", "berth:consumers:list", otherUsages},
 	{"GET /consumers?project_id=mine", "berth:consumers:list", ownUsages},

@@ -53,6 +53,7 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag or a name in it is invalid.`,
 	}
 	flags := &capacityFlags{format: frame.OutputFlag(command)}
 	flags.add(f, command)
+	command.AddCommand(capacityFitsCommand(f))
 	connect.Flags(f, command)
 	command.RunE = connect.WithClient(f, flags.format, func(ctx context.Context, service *client.Client, _ []string) error {
 		return showCapacity(ctx, f, service, flags)

@@ -241,7 +241,7 @@ func (f *fit) searchAll() error {
 	}
 	if !isNamed && (s.chosen != nil || s.pair != nil) {
 		s.chosen, s.pair = nil, nil
-		s.leads.leave(leads{kind: leadID})
+		s.leads.leave(leads{kind: leadID, known: s.leads.known})
 		s.leads.probed, s.leads.paired = true, true
 		if err := f.searchTrees(); err != nil {
 			return err

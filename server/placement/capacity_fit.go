@@ -68,7 +68,8 @@ func (o *operations) capacityFitOperations() []*route.Operation {
 		Further: explainsFurther, Checks: searches, ReadOnly: true,
 		Summary: "Count how many more of something fit",
 		Description: "Counts for how many members, which all ask the same query, there are places that hold together, as things are " +
-			"or with other hardware. The request changes nothing.",
+			"or with other hardware. The request changes nothing. A caller may have two of these requests running on a server; a third " +
+			"is 503 with the code `berth.capacity.busy`.",
 		Fails: capacityFitFailures,
 		Variants: []route.Variant{route.Write(readsExtension, route.Body[none]{Example: map[string]any{
 			"query": map[string]any{"groups": map[string]any{"": map[string]any{"resources": exampleRequest()}}},
@@ -105,7 +106,7 @@ func (o *operations) capacityFit(ctx context.Context, _ *none, body *CapacityFit
 	}
 	leave, entered := o.fits.enter(route.CallerOf(ctx))
 	if !entered {
-		return nil, capacityBusy.Of().WithRetryAfter(time.Second)
+		return nil, capacityBusy.Of(maxFitsOfCaller).WithRetryAfter(time.Second)
 	}
 	defer leave()
 	found, err := o.search.CapacityFit(ctx, *question)

@@ -121,7 +121,8 @@ var (
 		"The header `Retry-After` has the delay after which to retry.",
 		"%d of your questions about capacity are still running. Try again later.", maxFitsOfCaller).WithCode(fault.CodeCapacityBusy)
 
-	capacityFitFailures = with(candidateSearchFailures, claimRelationConflict, capacityChangeUnknown, capacityChangeShares, capacityBusy)
+	// The documents have the 503 of all operations.
+	capacityFitFailures = with(candidateSearchFailures, claimRelationConflict, capacityChangeUnknown, capacityChangeShares)
 )
 
 // fitChangeError returns the error of a change.
