@@ -99,7 +99,7 @@ WITH keyed AS (
     FROM ranged
     ORDER BY ranged.part, ranged.place
     LIMIT $17::bigint + 1
-), matching AS MATERIALIZED (
+), matching AS MATERIALIZED (  -- one more than the page, which shows whether there is another
     SELECT
         examined.part,
         provider.id,
@@ -110,7 +110,8 @@ WITH keyed AS (
         generation_row.generation,
         GREATEST(generation_row.updated_at, provider.created_at) AS modified_at,
         row_number() OVER (ORDER BY examined.number) AS number
-    FROM examined
+    -- Sorted before the joins, which keep the order: so the filters are checked until the page is full, not for all.
+    FROM (SELECT sorted.id, sorted.part, sorted.number FROM examined AS sorted ORDER BY sorted.number) AS examined
     -- OFFSET 0 forces index lookups: the planner estimates examined to have the rows of all branches together.
     CROSS JOIN LATERAL (
         SELECT listed.id, listed.uuid, listed.name, listed.root_id, listed.parent_id, listed.created_at

@@ -240,13 +240,14 @@ func (p *ProviderPage) params(filter db.ProviderListParams) db.ProviderPageParam
 	}
 	if p.Limit > 0 {
 		made.MaxItems, made.MaxExamined = int64(p.Limit), maxExamined
-		if lead == "range" && !p.Filter.hasNames() && p.Search == "" { // each examined provider is listed
-			made.MaxExamined = made.MaxItems
-		}
 	}
 	if p.Search != "" {
 		made.NameLow, made.NameHigh = nameRange(p.Search)
 		made.UuidLow, made.UuidHigh = uuidRange(p.Search)
+	}
+	findsByUUID := bytes.Compare(made.UuidLow[:], made.UuidHigh[:]) <= 0
+	if p.Limit > 0 && lead == "range" && !p.Filter.hasNames() && !findsByUUID { // each examined provider is listed
+		made.MaxExamined = made.MaxItems
 	}
 	p.begin(&made)
 	return made
@@ -263,7 +264,7 @@ func (p *ProviderPage) counting(filter db.ProviderListParams) db.ProviderPagePar
 	made := whole.params(filter)
 	made.CountsOnly, made.MaxItems = true, int64(p.MaxTotal)
 	if made.LeadingFilter == "range" && !p.Filter.hasNames() && p.Search == "" {
-		made.MaxExamined = made.MaxItems + 1
+		made.MaxExamined = made.MaxItems + 1 // each is counted
 	}
 	return made
 }
