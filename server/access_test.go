@@ -99,6 +99,7 @@ var accessRows = []struct {
 	{"PUT /resource_providers/{uuid}/tree", "berth:tree:update", reshapes},
 	{"GET /resource_providers/{uuid}/usages", "placement:resource_providers:usages", usual},
 	{"GET /explanations", "berth:explanations:list", usual},
+	{"GET /aggregates", "berth:aggregates:list", usual},
 	{"GET /explanations/{request_id}", "berth:explanations:show", usual},
 	{"GET /traits", "placement:traits:list", usual},
 	{"DELETE /traits/{name}", "placement:traits:delete", usual},
