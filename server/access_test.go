@@ -106,6 +106,7 @@ var accessRows = []struct {
 	{"GET /resource_providers/{uuid}/usages", "placement:resource_providers:usages", usual},
 	{"GET /capacity", "berth:capacity:show", usual},
 	{"GET /explanations", "berth:explanations:list", usual},
+	{"GET /aggregates", "berth:aggregates:list", usual},
 	{"GET /explanations/{request_id}", "berth:explanations:show", usual},
 	{"GET /traits", "placement:traits:list", usual},
 	{"DELETE /traits/{name}", "placement:traits:delete", usual},

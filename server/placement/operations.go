@@ -73,6 +73,8 @@ func Operations(options Options) []*route.Operation {
 		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
 		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(),
 		o.consumerOperations(), o.capacityOperations(), o.capacityFitOperations(), o.explanationOperations(),
+		o.usageOperations(), o.aggregateOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
+		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}

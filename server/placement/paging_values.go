@@ -58,6 +58,19 @@ func uuidsOf(values querystring.Values, name string, most int) ([]uuid.UUID, err
 	return ids, nil
 }
 
+// uuidOf returns the value of a parameter with one UUID; nil: it is missing.
+func uuidOf(values querystring.Values, name string) (*uuid.UUID, error) {
+	text, ok := values.First(name)
+	if !ok {
+		return nil, nil
+	}
+	id, ok := uuidlike.Parse(text)
+	if !ok {
+		return nil, invalidQuery.Of("'" + text + "' is not a 'uuid'")
+	}
+	return &id, nil
+}
+
 // timeOf returns the value of a parameter with a time; nil: it is missing.
 func timeOf(values querystring.Values, name string) (*time.Time, error) {
 	text, ok := values.First(name)

@@ -99,6 +99,12 @@ func Schemas() map[string]string {
 		"CapacitySize":    "Providers of about the same free capacity.",
 		"NamedProvider":   "The UUID and the name of a provider.",
 
+		"ProviderPage":      "A page of providers, or all of them.",
+		"ProviderWithParts": "A provider with the parts that the request includes.",
+		"AggregateList":     "A page of aggregates.",
+		"ListedAggregate":   "An aggregate with the numbers of its members.",
+		"Total":             "The number of items that match the filters of a list.",
+
 		"Explanation":           "Why a query has these candidates or none, or a claim does not fit. The short form has only kind, reason, summary and incomplete.",
 		"ExplanationSample":     "How many trees were judged, and how exact the numbers of trees are.",
 		"ExplanationStage":      "A stage of the whole query, with the trees that pass it and all before.",
