@@ -70,11 +70,9 @@ func Operations(options Options) []*route.Operation {
 	var all []*route.Operation
 	for _, resource := range [][]*route.Operation{
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
-		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
+		o.usageOperations(), o.aggregateOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
 		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(),
 		o.consumerOperations(), o.capacityOperations(), o.capacityFitOperations(), o.explanationOperations(),
-		o.usageOperations(), o.aggregateOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
-		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}

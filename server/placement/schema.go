@@ -103,7 +103,6 @@ func Schemas() map[string]string {
 		"ProviderWithParts": "A provider with the parts that the request includes.",
 		"AggregateList":     "A page of aggregates.",
 		"ListedAggregate":   "An aggregate with the numbers of its members.",
-		"Total":             "The number of items that match the filters of a list.",
 
 		"Explanation":           "Why a query has these candidates or none, or a claim does not fit. The short form has only kind, reason, summary and incomplete.",
 		"ExplanationSample":     "How many trees were judged, and how exact the numbers of trees are.",
