@@ -74,10 +74,10 @@ var (
 	searchSort = route.Fails(fault.Invalid, "search-and-sort", "`sort` contradicts the order of `q`.",
 		"'q' comes in the order of %s: 'sort' %s.", "uuids", "cannot be sent with it").WithCode(fault.CodeWriteBadValue)
 	unknownFields = route.Fails(fault.Invalid, "unknown-field", "`fields` has a name that is not a member of the items.",
-		"'fields' names %s, which %s do not have. They have %s.", "colour", "consumers", "consumer_generation, consumer_type").
+		"'fields' names %s, which %s do not have. They have %s.", "color", "consumers", "consumer_generation, consumer_type").
 		WithCode(fault.CodeWriteBadValue)
 	unknownInclude = route.Fails(fault.Invalid, "unknown-part", "`include` has an unknown name.",
-		"'include' names %s; known are %s.", "colour", "aggregates, inventories, traits, usages").WithCode(fault.CodeWriteBadValue)
+		"'include' names %s; known are %s.", "color", "aggregates, inventories, traits, usages").WithCode(fault.CodeWriteBadValue)
 	tooManyValues = route.Fails(fault.Invalid, "too-many-values", "A parameter has too many values.",
 		"'%s' has %d values, at most %d are possible.", "uuid", maxValues+1, maxValues).WithCode(fault.CodeWriteBadValue)
 	invalidTime = route.Fails(fault.Invalid, "invalid-time", "A value is not a time with a zone (RFC 3339).",
