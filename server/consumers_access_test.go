@@ -15,7 +15,7 @@ import (
 
 // consumerParts are query strings that show more than sums, with each parameter that does.
 var consumerParts = []string{
-	"include=allocations", "include=allocations,colour", "resource_provider=x", "in_tree=x", "trait=x", "trait=x&include=allocations",
+	"include=allocations", "include=allocations,color", "resource_provider=x", "in_tree=x", "trait=x", "trait=x&include=allocations",
 }
 
 // TestPolicy_ConsumerParts_AskRuleOfAllocations sends every part as every persona, with both sets of defaults and with
@@ -38,11 +38,11 @@ func TestPolicy_ConsumerParts_AskRuleOfAllocations(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			handler := handlerWith(t, policyOfFile(t, row.file, row.enforced))
-			if got := decisions(t, handler, listing, "project_id=mine&colour=x"); got != row.list {
+			if got := decisions(t, handler, listing, "project_id=mine&color=x"); got != row.list {
 				t.Errorf("without a part: decisions = %s, want %s", got, row.list)
 			}
 			for _, part := range consumerParts {
-				if got := decisions(t, handler, listing, "project_id=mine&colour=x&"+part); got != row.parts {
+				if got := decisions(t, handler, listing, "project_id=mine&color=x&"+part); got != row.parts {
 					t.Errorf("%s: decisions = %s, want %s", part, got, row.parts)
 				}
 			}
@@ -58,7 +58,7 @@ func TestPolicy_ConsumerListRepeatedParameter_InvalidForAll(t *testing.T) {
 	listing := operationWithID(t, "consumer-list")
 	for _, query := range []string{
 		"project_id=mine&project_id=other", "project_id=other&project_id=mine", "project_id=mine&project%5fid=other",
-		"include=colour&include=allocations", "project_id=mine&trait=a&trait=b",
+		"include=color&include=allocations", "project_id=mine&trait=a&trait=b",
 	} {
 		for _, persona := range personas {
 			answer := askAs(handler, listing, query, persona.headers)

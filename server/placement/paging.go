@@ -210,7 +210,7 @@ func (l *pagedList) marker(order, position string) string {
 // position is the inverse of marker. It reports false for a marker of another list, version or order.
 func (l *pagedList) position(marker, order string) (string, bool) {
 	decoded, err := base64.RawURLEncoding.DecodeString(marker)
-	if err != nil {
+	if err != nil || base64.RawURLEncoding.EncodeToString(decoded) != marker { // the decoder ignores line breaks and last bits
 		return "", false
 	}
 	return strings.CutPrefix(string(decoded), l.Format+":"+order+":")

@@ -78,7 +78,7 @@ func TestUsage_ConsumerPages_UseIndexes(t *testing.T) {
 		"large provider":             {map[int]string{providers: "ARRAY[" + first + "::uuid]"}, leads[1:2]},
 		"large tree":                 {map[int]string{tree: first}, leads[1:2]},
 		"frequent trait":             {map[int]string{trait: "'CUSTOM_EVERYWHERE'"}, nil},
-		"trait and nobody":           {map[int]string{trait: "'CUSTOM_EVERYWHERE'", classes: "'{MEMORY_MB}'"}, nil},
+		"trait and no match":         {map[int]string{trait: "'CUSTOM_EVERYWHERE'", classes: "'{MEMORY_MB}'"}, nil},
 		"large provider and project": {map[int]string{providers: "ARRAY[" + first + "::uuid]", project: "'project-7'"}, leads[1:]},
 		"an unknown project":         {map[int]string{project: "'none'"}, nil},
 	} {
