@@ -70,7 +70,7 @@ func (c *Client) loadedWhole(id uuid.UUID) bool {
 func (c *Client) load(ctx context.Context, id uuid.UUID, name string, parent uuid.UUID) error {
 	if c.hasTrees(ctx) {
 		err := c.loadShown(ctx, id, name, parent)
-		if !errors.Is(err, ErrExtensions) {
+		if !errors.Is(err, ErrExtensions) && !errors.Is(err, ErrForbidden) {
 			return err
 		}
 	}

@@ -77,13 +77,14 @@ func (c *Client) adoptSharing(tree *ShownTree, members []uuid.UUID) error {
 }
 
 // consumersShown returns the records of the consumers of providers of a cached tree with one request, with those that use
-// only the sharing providers of the tree. ok is false if the service cannot return them all at once.
+// only the sharing providers of the tree. ok is false if the service cannot return them all at once, or
+// a policy that permits the requests for single providers denies it.
 func (c *Client) consumersShown(ctx context.Context, providers []uuid.UUID) (found Allocations, ok bool, err error) {
 	if !c.hasTrees(ctx) {
 		return nil, false, nil
 	}
 	tree, err := c.TreeShow(ctx, providers[0], TreeSharing, TreeConsumers)
-	if errors.Is(err, ErrTooManyConsumers) || errors.Is(err, ErrExtensions) {
+	if errors.Is(err, ErrTooManyConsumers) || errors.Is(err, ErrExtensions) || errors.Is(err, ErrForbidden) {
 		return nil, false, nil
 	}
 	if err != nil {

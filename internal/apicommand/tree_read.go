@@ -157,9 +157,12 @@ func (r *TreeReader) each(ctx context.Context, trees [][]api.Provider, do func(d
 	return ctx.Err()
 }
 
-// Tree reads the members of a tree concurrently, without those that another client has deleted. The
-// first error cancels all reads.
+// Tree reads the members of a tree, without those that another client has deleted: with one request if
+// the service has berth 1.4, else each member concurrently. The first error cancels all reads.
 func (r *TreeReader) Tree(ctx context.Context, members []api.Provider) (draw.Forest, error) {
+	if tree, ok, err := r.shown(ctx, members); err != nil || ok {
+		return tree, err
+	}
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	nodes := make([]*client.Node, len(members))
