@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -125,7 +124,7 @@ func (s *explaining) waitForBlocked(count int) {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatal(fmt.Sprintf("blocked sessions = %d, want %d", blocked, count))
+			s.t.Fatalf("blocked sessions = %d, want %d", blocked, count)
 		}
 	}
 }

@@ -21,6 +21,7 @@ CROSS JOIN LATERAL (
     SELECT own.provider_id, own.class_id, own.root_id, own.total, own.reserved, own.min_unit, own.max_unit, own.step_size, own.allocation_ratio, own.used, own.free, own.created_at, own.updated_at FROM inventories AS own
     WHERE own.provider_id = ANY($2::bigint[]) AND own.class_id = requested.class_id OFFSET 0
 ) AS inventory
+ORDER BY inventory.provider_id, inventory.class_id
 `
 
 type CapacityFitInventoriesRow struct {
@@ -34,7 +35,7 @@ type CapacityFitInventoriesRow struct {
 	AllocationRatio float64
 }
 
-// Returns the settings of the inventories of some classes on some providers, in no order: what a question about capacity needs
+// Returns the settings of the inventories of some classes on some providers, by provider and class: what a question about capacity needs
 // beside a page of candidates, for the units of amounts and for other ratios and reserved amounts.
 // Called by Search.CapacityFit for each page of trees, in the snapshot of the page. Locks nothing.
 // Plan: inventories_pkey, once for each provider and class.

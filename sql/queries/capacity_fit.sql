@@ -33,7 +33,7 @@ SELECT
         FROM unnest(@providers::uuid[]) WITH ORDINALITY AS requested (uuid, position) ORDER BY requested.position
     )::text[] AS sharer_names;
 
--- Returns the settings of the inventories of some classes on some providers, in no order: what a question about capacity needs
+-- Returns the settings of the inventories of some classes on some providers, by provider and class: what a question about capacity needs
 -- beside a page of candidates, for the units of amounts and for other ratios and reserved amounts.
 -- Called by Search.CapacityFit for each page of trees, in the snapshot of the page. Locks nothing.
 -- Plan: inventories_pkey, once for each provider and class.
@@ -46,4 +46,5 @@ FROM unnest(@classes::int[]) AS requested (class_id)
 CROSS JOIN LATERAL (
     SELECT own.* FROM inventories AS own
     WHERE own.provider_id = ANY(@providers::bigint[]) AND own.class_id = requested.class_id OFFSET 0
-) AS inventory;
+) AS inventory
+ORDER BY inventory.provider_id, inventory.class_id;
