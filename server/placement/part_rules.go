@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/querystring"
@@ -77,12 +76,7 @@ func (q rulesOfQuery) authorize(r *http.Request) (context.Context, error) {
 			return nil, err
 		}
 	}
-	target := policy.TargetOf(auth.From(ctx))
-	if q.project != "" {
-		target = policy.Target{}
-		target.ProjectID, _ = values.First(q.project)
-	}
-	if err := route.May(ctx, q.rule, target); err != nil {
+	if err := q.mayOwn(ctx, values); err != nil {
 		return nil, err
 	}
 	if !isExtended || q.further == nil {
@@ -94,4 +88,13 @@ func (q rulesOfQuery) authorize(r *http.Request) (context.Context, error) {
 		}
 	}
 	return ctx, nil
+}
+
+// mayOwn checks the rule of the operation.
+func (q rulesOfQuery) mayOwn(ctx context.Context, values querystring.Values) error {
+	if q.project == "" {
+		return route.MayCaller(ctx, q.rule)
+	}
+	project, _ := values.First(q.project)
+	return route.May(ctx, q.rule, policy.Target{ProjectID: project})
 }
