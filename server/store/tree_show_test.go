@@ -250,9 +250,9 @@ func TestProvider_TreeShownOfUnknownProvider_ReturnsNotFound(t *testing.T) {
 	}
 }
 
-// TestProvider_TreeShownUnderWriters_IsOneMoment lets 16 writers move allocations between the two providers of a tree. The
-// generation of a provider rises with each of these, so equal generations come with equal usages, and usages are the sums
-// of the consumers.
+// TestProvider_TreeShownUnderWriters_IsOneMoment lets 16 writers replace their allocations on one of the two providers of a
+// tree. The generation of the provider rises with each of these, so equal generations come with equal usages, and usages are
+// the sums of the consumers.
 func TestProvider_TreeShownUnderWriters_IsOneMoment(t *testing.T) {
 	t.Parallel()
 	const writers, reads = 16, 60
@@ -264,7 +264,7 @@ func TestProvider_TreeShownUnderWriters_IsOneMoment(t *testing.T) {
 	for i := range writers {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				one := claim(fmt.Sprintf("%x server", i), nil, []uuid.UUID{root, child}[n%2], int64(1+n%3))
+				one := claim(fmt.Sprintf("%x server", i), nil, []uuid.UUID{root, child}[i%2], int64(1+n%3))
 				if found, err := b.AllocationList(ctx, one.Consumer); err == nil && len(found.Rows) > 0 {
 					one.Generation = &found.Generation
 				}
