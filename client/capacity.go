@@ -2,9 +2,8 @@ package client
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,9 +12,6 @@ import (
 
 	api "github.com/berthd/berth/gen/client"
 )
-
-// capacityExtensions is the first version of the extensions with capacities.
-const capacityExtensions = "1.4"
 
 // CapacityQuery selects the inventories whose sums a Capacity has. The zero value selects all.
 type CapacityQuery struct {
@@ -97,10 +93,10 @@ type CapacitySize struct {
 func (c *Client) CapacityList(ctx context.Context, query CapacityQuery) (Capacity, error) {
 	params := query.params()
 	if len(query.Aggregates) > 0 {
-		params = append(params, param{"group_by", "aggregate"}, param{"aggregate", "in:" + strings.Join(query.Aggregates, ",")})
+		params = append(params, param{"group_by", "aggregate"}, param{"aggregate", inList(query.Aggregates)})
 	}
-	page, err := c.capacityPage(ctx, params)
-	return page.Capacity, err
+	var found Capacity
+	return found, c.getReading(ctx, &found, "capacity", params)
 }
 
 // CapacityTrees yields the sums by tree and class, the oldest tree first. It reads them in pages of limit trees; 0: of 1000.
@@ -109,82 +105,32 @@ func (c *Client) CapacityTrees(ctx context.Context, query CapacityQuery, limit i
 	if limit == 0 {
 		limit = maxCapacityPage
 	}
-	params := append(query.params(), param{"group_by", "tree"}, param{"limit", strconv.Itoa(limit)})
-	return func(yield func(CapacitySum, error) bool) {
-		for marker := ""; ; {
-			asked := params
-			if marker != "" {
-				asked = append(asked[:len(asked):len(asked)], param{"marker", marker})
-			}
-			page, err := c.capacityPage(ctx, asked)
-			if err != nil {
-				yield(CapacitySum{}, err)
-				return
-			}
-			for i := range page.Sums {
-				if !yield(page.Sums[i], nil) {
-					return
-				}
-			}
-			following := nextMarker(page.Links)
-			if following != "" && following == marker {
-				yield(CapacitySum{}, errors.New("the service returned a page of capacities whose link leads to itself"))
-				return
-			}
-			if marker = following; marker == "" {
-				return
-			}
+	params := append(query.params(), param{"group_by", "tree"}, param{"limit", sizeText(limit)})
+	return pages(func(marker string) ([]CapacitySum, []api.Link, error) {
+		var page struct {
+			Sums  []CapacitySum `json:"capacity"`
+			Links []api.Link    `json:"capacity_links"`
 		}
-	}
+		err := c.getReading(ctx, &page, "capacity", append(slices.Clip(params), param{"marker", marker}))
+		return page.Sums, page.Links, err
+	})
 }
 
 // maxCapacityPage is the maximum number of trees of a page of the service.
 const maxCapacityPage = 1000
 
-// capacityResponse is a response of the service.
-type capacityResponse struct {
-	Capacity
-	Links []api.Link `json:"capacity_links"`
-}
-
-// capacityPage requests capacities.
-func (c *Client) capacityPage(ctx context.Context, params []param) (page capacityResponse, err error) {
-	if minor, ok := minorOf(extensions(ctx)); !ok || minor < 4 {
-		ctx = WithExtensions(ctx, capacityExtensions)
-	}
-	err = c.Exchange(ctx, &page, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"capacity", nil)
-		if err != nil {
-			return nil, err
-		}
-		request.URL.RawQuery = encode(params)
-		request.Header.Set(versionHeader, string(newest))
-		return over.Do(request)
-	})
-	return page, err
-}
-
 // params returns the query parameters that all requests for capacities have.
 func (q CapacityQuery) params() []param {
-	var all []param
-	if len(q.Classes) > 0 {
-		all = append(all, param{"resource_class", "in:" + strings.Join(q.Classes, ",")})
-	}
+	all := []param{{"resource_class", inList(q.Classes)}, {"in_tree", q.InTree}}
 	for _, condition := range q.Required {
 		all = append(all, param{"required", condition})
 	}
 	for _, condition := range q.MemberOf {
 		all = append(all, param{"member_of", condition})
 	}
-	if q.InTree != "" {
-		all = append(all, param{"in_tree", q.InTree})
-	}
 	var units []string
 	for _, unit := range q.Units {
 		units = append(units, unit.Class+":"+strconv.FormatInt(unit.Amount, 10))
 	}
-	if len(units) > 0 {
-		all = append(all, param{"unit", strings.Join(units, ",")})
-	}
-	return all
+	return append(all, param{"unit", strings.Join(units, ",")})
 }

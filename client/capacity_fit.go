@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,16 +109,5 @@ func (c *Client) CapacityFit(ctx context.Context, question CapacityFitQuestion) 
 		}
 		return made, err
 	}
-	if minor, ok := minorOf(extensions(ctx)); !ok || minor < 4 {
-		ctx = WithExtensions(ctx, capacityExtensions)
-	}
-	return made, c.Exchange(ctx, &made, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"capacity", bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set(versionHeader, string(newest))
-		return over.Do(request)
-	})
+	return made, c.sendReading(ctx, &made, http.MethodPost, "capacity", body)
 }

@@ -7,19 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	api "github.com/berthd/berth/gen/client"
 )
-
-// consumerExtensions is the first version of the extensions with lists of consumers.
-const consumerExtensions = "1.4"
 
 // maxConsumerPage is the maximum number of consumers of a page of the service.
 const maxConsumerPage = 1000
@@ -181,38 +176,20 @@ func writeMembers[T any](of iter.Seq[T], member func(T) (string, any)) ([]byte, 
 // that exists all the time comes exactly once. An error ends the sequence. It needs berth 1.4: the error of a service
 // without it is an ErrExtensions.
 func (c *Client) Consumers(ctx context.Context, filter ConsumerFilter) iter.Seq2[ListedConsumer, error] {
-	return func(yield func(ListedConsumer, error) bool) {
-		for marker := ""; ; {
-			var page struct {
-				Consumers []ListedConsumer `json:"consumers"`
-				Links     []api.Link       `json:"consumers_links"`
-			}
-			if err := c.getConsumers(ctx, &page, "consumers", encode(filter.params(marker))); err != nil {
-				yield(ListedConsumer{}, err)
-				return
-			}
-			for i := range page.Consumers {
-				if !yield(page.Consumers[i], nil) {
-					return
-				}
-			}
-			following := nextMarker(page.Links)
-			if following == "" {
-				return
-			}
-			if following == marker {
-				yield(ListedConsumer{}, errors.New("the service returned a page of consumers whose link leads to itself"))
-				return
-			}
-			marker = following
+	return pages(func(marker string) ([]ListedConsumer, []api.Link, error) {
+		var page struct {
+			Consumers []ListedConsumer `json:"consumers"`
+			Links     []api.Link       `json:"consumers_links"`
 		}
-	}
+		err := c.getReading(ctx, &page, "consumers", filter.params(marker))
+		return page.Consumers, page.Links, err
+	})
 }
 
 // ConsumerShow returns a consumer with its allocations. It needs berth 1.4, as Consumers. The error of a consumer that does
 // not exist is an ErrNotFound.
 func (c *Client) ConsumerShow(ctx context.Context, id uuid.UUID) (found ListedConsumer, err error) {
-	return found, c.getConsumers(ctx, &found, "consumers/"+id.String(), "")
+	return found, c.getReading(ctx, &found, "consumers/"+id.String(), nil)
 }
 
 // params returns the query parameters of a page.
@@ -228,29 +205,13 @@ func (f *ConsumerFilter) params(marker string) []param {
 	if size <= 0 || size > maxConsumerPage {
 		size = maxConsumerPage
 	}
-	all := []param{
+	return []param{
 		{"uuid", inList(uuidTexts(f.UUIDs))}, {"q", f.Search}, {"project_id", f.ProjectID}, {"user_id", f.UserID}, {"consumer_type", f.Type},
 		{"resource_provider", inList(uuidTexts(f.Providers))}, {"in_tree", f.InTree}, {"resource_class", inList(f.Classes)}, {"trait", f.Trait},
 		{"created_before", timeText(f.CreatedBefore)}, {"created_after", timeText(f.CreatedAfter)},
 		{"updated_before", timeText(f.UpdatedBefore)}, {"updated_after", timeText(f.UpdatedAfter)},
 		{"include", include}, {"sort", sort}, {"limit", strconv.Itoa(size)}, {"marker", marker},
 	}
-	return slices.DeleteFunc(all, func(one param) bool { return one.value == "" })
-}
-
-// inList returns the value of a parameter with several values; no values: "".
-func inList(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return "in:" + strings.Join(values, ",")
-}
-
-func uuidTexts(ids []uuid.UUID) (texts []string) {
-	for _, id := range ids {
-		texts = append(texts, id.String())
-	}
-	return texts
 }
 
 // timeText returns a time as query strings have it; zero: "".
@@ -259,20 +220,4 @@ func timeText(at time.Time) string {
 		return ""
 	}
 	return at.UTC().Format(time.RFC3339Nano)
-}
-
-// getConsumers sends a request that needs lists of consumers.
-func (c *Client) getConsumers(ctx context.Context, into any, path, query string) error {
-	if minor, ok := minorOf(extensions(ctx)); !ok || minor < 4 {
-		ctx = WithExtensions(ctx, consumerExtensions)
-	}
-	return c.Exchange(ctx, into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
-		if err != nil {
-			return nil, err
-		}
-		request.URL.RawQuery = query
-		request.Header.Set(versionHeader, string(newest))
-		return over.Do(request)
-	})
 }

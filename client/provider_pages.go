@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -69,10 +67,7 @@ func (c *Client) Providers(ctx context.Context, query ProviderQuery) iter.Seq2[L
 func (q *ProviderQuery) params(marker string) []param {
 	all := []param{
 		{"name", q.Name}, {"uuid", q.UUID}, {"in_tree", q.InTree}, {"resources", q.Resources},
-		{"include", strings.Join(q.Include, ",")}, {"sort", q.Sort}, {"q", q.Prefix}, {"marker", marker},
-	}
-	if q.PageSize > 0 {
-		all = append(all, param{"limit", strconv.Itoa(q.PageSize)})
+		{"include", strings.Join(q.Include, ",")}, {"sort", q.Sort}, {"q", q.Prefix}, {"limit", sizeText(q.PageSize)}, {"marker", marker},
 	}
 	for _, value := range q.MemberOf {
 		all = append(all, param{"member_of", value})
@@ -117,67 +112,9 @@ func (c *Client) Aggregates(ctx context.Context, query AggregateQuery) iter.Seq2
 
 // params returns the query parameters of a page.
 func (q *AggregateQuery) params(marker string) []param {
-	all := []param{{"sort", q.Sort}, {"marker", marker}}
-	if len(q.UUIDs) > 0 {
-		texts := make([]string, 0, len(q.UUIDs))
-		for _, id := range q.UUIDs {
-			texts = append(texts, id.String())
-		}
-		all = append(all, param{"uuid", "in:" + strings.Join(texts, ",")})
-	}
+	all := []param{{"uuid", inList(uuidTexts(q.UUIDs))}, {"sort", q.Sort}, {"limit", sizeText(q.PageSize)}, {"marker", marker}}
 	if q.Provider != uuid.Nil {
 		all = append(all, param{"resource_provider", q.Provider.String()})
 	}
-	if q.PageSize > 0 {
-		all = append(all, param{"limit", strconv.Itoa(q.PageSize)})
-	}
 	return all
 }
-
-// pages returns an iterator over the items of all pages. get requests the page of a marker; the first one is empty.
-func pages[T any](get func(marker string) ([]T, []api.Link, error)) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for marker := ""; ; {
-			items, links, err := get(marker)
-			if err != nil {
-				var none T
-				yield(none, err)
-				return
-			}
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if marker = nextMarker(links); marker == "" {
-				return
-			}
-		}
-	}
-}
-
-// getReading sends a read that needs berth 1.4. Parameters without a value are left out.
-func (c *Client) getReading(ctx context.Context, into any, path string, params []param) error {
-	var sent []param
-	for _, one := range params {
-		if one.value != "" {
-			sent = append(sent, one)
-		}
-	}
-	switch extensions(ctx) {
-	case "", "berth 1.0", "berth 1.1", "berth 1.2", "berth 1.3":
-		ctx = WithExtensions(ctx, readingVersion)
-	}
-	return c.Exchange(ctx, into, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
-		if err != nil {
-			return nil, err
-		}
-		request.URL.RawQuery = encode(sent)
-		request.Header.Set(versionHeader, string(newest))
-		return over.Do(request)
-	})
-}
-
-// readingVersion is the version of the extensions with pages, trees, consumers and capacity.
-const readingVersion = "1.4"

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -14,9 +12,6 @@ import (
 
 	api "github.com/berthd/berth/gen/client"
 )
-
-// treeExtensions is the first version of the extensions with reads of whole trees.
-const treeExtensions = "1.4"
 
 // TreePart is a part of a shown tree.
 type TreePart string
@@ -79,25 +74,20 @@ type ShownPlace struct {
 // of one moment. It needs berth 1.4. A provider that does not exist is an ErrNotFound. A tree with more than 10,000 consumers
 // is an ErrTooManyConsumers if they are requested.
 func (c *Client) TreeShow(ctx context.Context, provider uuid.UUID, parts ...TreePart) (*ShownTree, error) {
-	has, err := c.HasExtensions(ctx, treeExtensions)
+	// A service without the route returns 404, as for a provider that does not exist.
+	has, err := c.HasExtensions(ctx, readExtensions)
 	if err == nil && !has {
-		err = fmt.Errorf("not sent: %w berth %s", ErrExtensions, treeExtensions)
+		err = fmt.Errorf("not sent: %w berth %s", ErrExtensions, readExtensions)
 	}
 	if err != nil {
 		return nil, err
 	}
-	path := "resource_providers/" + provider.String() + "/tree"
-	if len(parts) > 0 {
-		names := make([]string, len(parts))
-		for i, part := range parts {
-			names[i] = string(part)
-		}
-		path += "?include=" + url.QueryEscape(strings.Join(names, ","))
+	names := make([]string, len(parts))
+	for i, part := range parts {
+		names[i] = string(part)
 	}
 	var answer treeOnWire
-	err = c.Exchange(withTreeExtensions(ctx), &answer, placementRefusal, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		return sendJSON(ctx, over, http.MethodGet, address+path, nil)
-	})
+	err = c.getReading(ctx, &answer, "resource_providers/"+provider.String()+"/tree", []param{{"include", strings.Join(names, ",")}})
 	var failed *Error
 	if errors.As(err, &failed) && failed.Code == codeTooManyConsumers {
 		return nil, fmt.Errorf("%w: %w", ErrTooManyConsumers, err)
@@ -106,20 +96,6 @@ func (c *Client) TreeShow(ctx context.Context, provider uuid.UUID, parts ...Tree
 		return nil, err
 	}
 	return answer.shown(), nil
-}
-
-// withTreeExtensions selects the version of the trees, unless the context selects a later one.
-func withTreeExtensions(ctx context.Context) context.Context {
-	if minor, ok := minorOf(extensions(ctx)); ok && minor >= 4 {
-		return ctx
-	}
-	return WithExtensions(ctx, treeExtensions)
-}
-
-// hasTrees reports whether the service has berth 1.4, for requests that have a substitute.
-func (c *Client) hasTrees(ctx context.Context) bool {
-	has, err := c.HasExtensions(ctx, treeExtensions)
-	return has && err == nil
 }
 
 // treeOnWire is the body of a response.

@@ -106,9 +106,7 @@ func (q *consumerFlags) check(arguments []string, now time.Time) error {
 			return frame.WrongFlag("newest-first", "true", "is used with the beginning of UUIDs, whose list has the order of UUIDs", "remove one of the two")
 		}
 	}
-	if q.limit > 0 {
-		q.filter.PageSize = q.limit + 1 // one more shows whether there are more
-	}
+	q.filter.PageSize = pageSize(q.limit)
 	for _, one := range []struct {
 		flag, text string
 		into       *time.Time
@@ -151,24 +149,14 @@ func listConsumers(ctx context.Context, f *frame.Frame, service *client.Client, 
 	if err := flags.resolve(ctx, service); err != nil {
 		return err
 	}
-	documents, more := []client.ListedConsumer{}, false
-	for consumer, err := range service.Consumers(ctx, flags.filter) {
-		if err != nil {
-			return consumerError(err, "berth:consumers:list")
-		}
-		if more = flags.limit > 0 && len(documents) == flags.limit; more {
-			break
-		}
-		documents = append(documents, consumer)
+	documents, hasMore, err := firstOf(service.Consumers(ctx, flags.filter), flags.limit)
+	if err != nil {
+		return consumerError(err, "berth:consumers:list")
 	}
 	if err := frame.PrintAs(f.Stdout, *flags.format, documents, consumerTable(documents, flags.filter.WithAllocations)); err != nil {
 		return err
 	}
-	if more {
-		_, err := fmt.Fprintf(f.Stderr, "There are more consumers than %d; list all with --limit 0.\n", flags.limit)
-		return err
-	}
-	return nil
+	return noteEnd(f, "consumers", len(documents), hasMore)
 }
 
 // consumerTable returns one row for each consumer, or with providers one for each of its providers.

@@ -3,6 +3,7 @@ package apicommand
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -11,13 +12,10 @@ import (
 	"github.com/berthd/berth/internal/draw"
 )
 
-// treesVersion is the version of the extensions with reads of whole trees.
-const treesVersion = "1.4"
-
 // shown reads the members of a tree with one request. ok is false if the service does not have that request.
 func (r *TreeReader) shown(ctx context.Context, members []api.Provider) (tree draw.Forest, ok bool, err error) {
 	tree.Usages = map[uuid.UUID]client.Resources{}
-	if has, err := r.Service.HasExtensions(ctx, treesVersion); err != nil || !has || len(members) == 0 {
+	if has, err := r.Service.HasExtensions(ctx, readingVersion); err != nil || !has || len(members) == 0 {
 		return tree, false, err
 	}
 	select {
@@ -26,11 +24,7 @@ func (r *TreeReader) shown(ctx context.Context, members []api.Provider) (tree dr
 		return tree, false, context.Cause(ctx)
 	}
 	defer func() { <-r.Slots }()
-	parts := []client.TreePart{client.TreeInventories, client.TreeTraits, client.TreeAggregates}
-	if r.Usages {
-		parts = append(parts, client.TreeUsages)
-	}
-	found, err := r.Service.TreeShow(ctx, members[0].RootProviderUUID, parts...)
+	found, err := r.request(ctx, members[0].RootProviderUUID)
 	switch {
 	case errors.Is(err, client.ErrExtensions), errors.Is(err, client.ErrForbidden):
 		// The service is being upgraded, or a policy permits only the requests for single providers.
@@ -55,5 +49,32 @@ func (r *TreeReader) shown(ctx context.Context, members []api.Provider) (tree dr
 			tree.Usages[one.UUID] = one.Usages
 		}
 	}
+	if r.Consumers && found.Consumers != nil {
+		tree.Consumers = map[uuid.UUID][]draw.Consumer{found.Root: consumersOfShown(found)}
+	}
 	return tree, true, nil
+}
+
+// request requests a tree. If it has too many consumers, it states that, and requests the tree without them, whose
+// Consumers is nil.
+func (r *TreeReader) request(ctx context.Context, root uuid.UUID) (*client.ShownTree, error) {
+	parts := []client.TreePart{client.TreeInventories, client.TreeTraits, client.TreeAggregates}
+	if r.Usages {
+		parts = append(parts, client.TreeUsages)
+	}
+	if !r.Consumers {
+		return r.Service.TreeShow(ctx, root, parts...)
+	}
+	found, err := r.Service.TreeShow(ctx, root, append(parts, client.TreeSharing, client.TreeConsumers)...)
+	if !errors.Is(err, client.ErrTooManyConsumers) {
+		return found, err
+	}
+	if found, err = r.Service.TreeShow(ctx, root, parts...); err != nil {
+		return nil, err
+	}
+	found.Consumers = nil
+	return found, r.Progress.aside(func() error {
+		_, err := fmt.Fprintf(r.Stderr, "berth: the tree of %s has too many consumers to show; list them with 'berth consumer list --in-tree %s'\n", root, root)
+		return err
+	})
 }
