@@ -109,3 +109,28 @@ func TestCandidates_FitCopiesOfMany_SearchedOnce(t *testing.T) {
 		t.Errorf("round trips = %d, want at most 12", trips.Count())
 	}
 }
+
+// TestCandidates_FitManyInOneTree_IsBounded counts up to a million members of a tree in which two groups use the same class: all
+// of them if they make the same choice, and what the time permits if each member is searched.
+func TestCandidates_FitManyInOneTree_IsBounded(t *testing.T) {
+	t.Parallel()
+	const million = 1_000_000
+	cloud := newCloud(t, 2)
+	cloud.exec("UPDATE inventories SET total = 2000000000")
+	search := cloud.open()
+	query := candidates.Query{Extended: true, Groups: []candidates.Group{wants("_A", "CUSTOM_SLOT", 1), wants("_B", "CUSTOM_SLOT", 1)}}
+	const limit = 10 * time.Second
+	began := time.Now()
+	found := mustFit(t, search, candidates.FitQuestion{Query: query, Count: million, Until: began.Add(limit)})
+	if took := time.Since(began); found.Fit != million || found.Stopped != candidates.StoppedByCount || took > limit {
+		t.Errorf("found = %+v in %v, want %d in %v", found, took, million, limit)
+	}
+	cloud.exec("UPDATE resource_providers SET parent_id = 1, root_id = 1 WHERE id = 2")
+	cloud.exec("UPDATE inventories SET root_id = 1, max_unit = 1")
+	began = time.Now()
+	query = candidates.Query{Extended: true, CanSplit: []string{"CUSTOM_SLOT"}, Groups: []candidates.Group{wants("", "CUSTOM_SLOT", 2)}}
+	found = mustFit(t, search, candidates.FitQuestion{Query: query, Count: million, Until: began.Add(time.Second)})
+	if took := time.Since(began); found.Fit == 0 || found.Stopped != candidates.StoppedByTime || took > limit {
+		t.Errorf("found = %+v in %v, want some, stopped by the time of a second", found, took)
+	}
+}

@@ -1,6 +1,8 @@
 package candidates
 
 import (
+	"cmp"
+	"errors"
 	"math"
 	"slices"
 
@@ -30,7 +32,12 @@ func (f *fit) searchTree(p *page, root, copies int64) (searched int64, err error
 	tree := f.builder.build(p, root)
 	fitting, most := int64(0), int64(0)
 	if tree != nil {
-		if fitting, most, err = f.countIn(tree, f.limitOf()); err != nil {
+		fitting, most, err = f.countIn(tree, f.limitOf())
+		if errors.Is(err, errOutOfTime) && fitting > 0 { // what it has found in the tree counts
+			_, ended := f.add(fitting, most, 1)
+			return 0, cmp.Or(ended, err)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
