@@ -123,11 +123,13 @@ func showCapacity(ctx context.Context, f *frame.Frame, service *client.Client, f
 	}
 	text := capacityText{wide: flags.wide, ascii: !terminal.HasUnicode(frame.Environment(f.Environ))}
 	out := frame.LayOut(text.table(found.Sums))
-	if flags.sizes {
-		out += "\n" + frame.LayOut(text.sizeTable(found.Sums))
+	if sizes := text.sizeTable(found.Sums); flags.sizes && len(sizes) > 1 {
+		out += "\n" + frame.LayOut(sizes)
 	}
-	_, err = io.WriteString(f.Stdout, out)
-	return err
+	if _, err = io.WriteString(f.Stdout, out); err != nil {
+		return err
+	}
+	return noteEnd(f, "inventories", len(found.Sums), false)
 }
 
 // capacityError returns the error of a request for capacities.

@@ -40,7 +40,7 @@ needs a service with berth 1.4.
 
 AMOUNT is what one member uses, ENOUGH FOR how many members the free capacity of this
 class alone is enough for, and STRANDED what remains free after the last member. The arrow
-marks the class that ends first. With --like and --change, which ask the same for other
+marks the class that ends first. The table is missing if the search ended early. With --like and --change, which ask the same for other
 hardware, the command prints the number and that of today; the JSON has the classes too.
 
 ` + groupHelp + `
@@ -184,7 +184,7 @@ func showCapacityFits(ctx context.Context, f *frame.Frame, service *client.Clien
 		err = terminal.WriteJSON(f.Stdout, &found)
 	} else {
 		text := fitsSentence(&found) + "\n"
-		if found.Before == nil {
+		if found.Before == nil && found.Stopped == "all" {
 			text += "\n" + frame.LayOut(fitsTable(&found, fitClassesOf(&asked.Query), terminal.HasUnicode(frame.Environment(f.Environ))))
 		}
 		_, err = io.WriteString(f.Stdout, text)
@@ -206,66 +206,4 @@ func fitClassesOf(query *client.CandidateQuery) (classes []string) {
 		}
 	}
 	return classes
-}
-
-// fitStops are the texts for the reasons why a search ended before its last tree.
-var fitStops = map[string]string{
-	"count": "or more; the search ended at --count", "budget": "or more; the search tried as many combinations as the service permits",
-	"time": "or more; the search reached the time limit of the service",
-}
-
-// fitsSentence returns the first line of the output.
-func fitsSentence(found *client.CapacityFit) string {
-	text := fmt.Sprintf("%d fit", found.Fit)
-	if found.Before != nil {
-		text += fmt.Sprintf(" instead of %d", found.Before.Fit)
-		if found.Before.Stopped != "all" {
-			text += " or more"
-		}
-	}
-	switch stopped := fitStops[found.Stopped]; {
-	case stopped != "":
-		return text + " " + stopped
-	case !found.Exact && found.AtMost != nil:
-		text += fmt.Sprintf(", at most %d do (", *found.AtMost)
-	default:
-		text += ", no more (exact; "
-	}
-	if found.Before == nil {
-		return text + fmt.Sprintf("%d of %d trees have room, at most %d in one)", found.Trees.WithRoom, found.Trees.LookedAt, found.Trees.MostInOne)
-	}
-	if found.EndsFirst != nil {
-		text += *found.EndsFirst + " ends first"
-	}
-	if before := found.Before.EndsFirst; before != nil && found.EndsFirst != nil && *before != *found.EndsFirst {
-		text += ", " + *before + " before"
-	}
-	return text + ")"
-}
-
-// fitsTable returns a row for each class of a query.
-func fitsTable(found *client.CapacityFit, classes []string, isUnicode bool) [][]string {
-	table := [][]string{{"CLASS", "AMOUNT", "ENOUGH FOR", "FREE", "STRANDED", ""}}
-	number := func(value *int64) string {
-		if value == nil {
-			return "-"
-		}
-		return strconv.FormatInt(*value, 10)
-	}
-	arrow := "<- short"
-	if isUnicode {
-		arrow = "← short"
-	}
-	for _, class := range classes {
-		of, isKnown := found.Resources[class]
-		if !isKnown {
-			continue
-		}
-		row := []string{class, strconv.FormatInt(of.Amount, 10), number(of.Limit), number(of.Free), number(of.Stranded), ""}
-		if found.EndsFirst != nil && *found.EndsFirst == class {
-			row[5] = arrow
-		}
-		table = append(table, row)
-	}
-	return table
 }

@@ -237,10 +237,11 @@ func showConsumer(ctx context.Context, f *frame.Frame, service *client.Client, f
 	text := fmt.Sprintf("consumer %s, type %s, project %s, user %s, generation %d, made %s",
 		found.UUID, found.Type, found.ProjectID, found.UserID, found.Generation, secondsOf(found.CreatedAt))
 	if found.NodeAllocation != nil {
-		text += ", node allocation"
+		name := found.NodeAllocation.UUID.String()
 		if found.NodeAllocation.Name != nil {
-			text += " " + *found.NodeAllocation.Name
+			name = *found.NodeAllocation.Name
 		}
+		text += ", node allocation " + name
 	}
 	table := [][]string{{"PROVIDER", "ROOT", "CLASS", "USED"}}
 	for _, on := range found.Allocations {

@@ -28,12 +28,18 @@ CLASS      AMOUNT  ENOUGH FOR    FREE  STRANDED
 VCPU            4          16      64         0  ← short
 MEMORY_MB     512         252  129024    120832
 `},
-		{"--resources VCPU:4,MEMORY_MB:512 --count 1", frame.ExitOK, `1 fit or more; the search ended at --count
+		{"--resources VCPU:4,MEMORY_MB:512 --count 1", frame.ExitOK, "at least 1 fits; the search ended at --count\n"},
+		{"--resources VCPU:4 --in-tree compute-1", frame.ExitFailed, `8 fit, no more (exact; 1 of 1 tree has room, at most 8 in one)
 
-CLASS      AMOUNT  ENOUGH FOR  FREE  STRANDED
-VCPU            4  -           -     -
-MEMORY_MB     512  -           -     -
+CLASS  AMOUNT  ENOUGH FOR  FREE  STRANDED
+VCPU        4           8    32         0  ← short
 `},
+		{"--resources VCPU:40", frame.ExitFailed, `none fits (exact; none of 2 trees has room)
+
+CLASS  AMOUNT  ENOUGH FOR  FREE  STRANDED
+VCPU       40           0    64        64  ← short
+`},
+		{"--resources VCPU:40 --change VCPU:ratio=1", frame.ExitFailed, "none fits instead of none (exact; VCPU ends first)\n"},
 		{"--resources VCPU:4 --apart root --like compute-1-numa-0:3 --change VCPU:ratio=2,in-tree=compute-2", frame.ExitFailed, "5 fit instead of 2, no more (exact; VCPU ends first)\n"},
 		{"--resources VCPU:4 --count 3 --output json --not-in-tree compute-1", frame.ExitOK, `{
   "fit": 3,
