@@ -7,7 +7,6 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -93,8 +92,12 @@ CROSS JOIN LATERAL (SELECT one.external_id FROM projects AS one WHERE one.id = c
 CROSS JOIN LATERAL (SELECT one.external_id FROM users AS one WHERE one.id = consumer.user_id OFFSET 0) AS owner
 LEFT JOIN LATERAL (
     SELECT one.id, one.name FROM node_allocations AS one
-    WHERE one.uuid = consumer.uuid AND one.state = 'active'
-      AND EXISTS (SELECT FROM baremetal_backend AS backend WHERE backend.placement) OFFSET 0
+    WHERE one.uuid = consumer.uuid AND EXISTS (
+        SELECT FROM nodes AS node
+        JOIN resource_providers AS provider ON provider.uuid = node.uuid
+        JOIN allocations AS allocation ON allocation.consumer_id = bounded.id AND allocation.provider_id = provider.id
+        WHERE node.id = one.node_id OFFSET 0)
+    OFFSET 0
 ) AS node_allocation ON true
 CROSS JOIN LATERAL (
     SELECT one.id, one.provider_id, one.class_id, one.used, one.created_at
@@ -136,10 +139,11 @@ type TreeConsumerListRow struct {
 // each allocation, in the order of the ids of consumers and allocations. With sharing also the consumers that have something of
 // a provider that shares with the tree, and nothing of a provider that does not share; sharing_only marks them.
 // The first row has the number of consumers, counted up to bound, and nothing else: if it is bound, the row is the
-// only one, and no allocation is read. Only a node allocation of the Placement backend has a consumer.
+// only one, and no allocation is read. A consumer belongs to a node allocation as in ConsumerList.
 // Called by Store.TreeShow, in the snapshot of the statement TreeShow. Locks nothing.
 // Plan: resource_providers_uuid_key, resource_providers_root_id_idx, a range of allocations_provider_id_idx for each provider;
 // then ranges of allocations_pkey and keys for each consumer. With sharing as in TreeShow.
+// A consumer that has nothing on the node has the UUID of the node allocation by coincidence.
 func (q *Queries) TreeConsumerList(ctx context.Context, db DBTX, provider uuid.UUID, sharing bool, bound int64) ([]TreeConsumerListRow, error) {
 	rows, err := db.Query(ctx, TreeConsumerList, provider, sharing, bound)
 	if err != nil {
@@ -180,7 +184,7 @@ func (q *Queries) TreeConsumerList(ctx context.Context, db DBTX, provider uuid.U
 }
 
 const TreeShow = `-- name: TreeShow :many
-WITH RECURSIVE root AS MATERIALIZED (
+WITH root AS MATERIALIZED (
     SELECT member.root_id AS id FROM resource_providers AS member WHERE member.uuid = $4::uuid
 ), reached AS MATERIALIZED (
     SELECT DISTINCT sharer.provider_id AS id
@@ -199,18 +203,6 @@ WITH RECURSIVE root AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.root_id = root.id OFFSET 0) AS member
     UNION ALL
     SELECT reached.id, true FROM reached
-), ancestors AS (  -- one row for each provider and ancestor, and one more for the provider
-    SELECT listed.id, provider.parent_id
-    FROM listed
-    CROSS JOIN LATERAL (SELECT one.parent_id FROM resource_providers AS one WHERE one.id = listed.id OFFSET 0) AS provider
-    UNION
-    SELECT ancestors.id, parent.parent_id
-    FROM ancestors
-    CROSS JOIN LATERAL (
-        SELECT one.parent_id FROM resource_providers AS one WHERE one.id = ancestors.parent_id OFFSET 0
-    ) AS parent
-), depths AS MATERIALIZED (
-    SELECT ancestors.id, count(*) AS depth FROM ancestors GROUP BY ancestors.id
 )
 SELECT
     provider.uuid,
@@ -223,7 +215,6 @@ SELECT
     trait.names AS traits,
     aggregate.uuids AS aggregates
 FROM listed
-JOIN depths ON depths.id = listed.id
 CROSS JOIN LATERAL (
     SELECT one.uuid, one.name, one.parent_id, one.root_id FROM resource_providers AS one WHERE one.id = listed.id OFFSET 0
 ) AS provider
@@ -234,9 +225,9 @@ CROSS JOIN LATERAL (
     SELECT one.uuid FROM resource_providers AS one WHERE one.id = provider.root_id OFFSET 0
 ) AS root_provider
 CROSS JOIN LATERAL (
-    SELECT jsonb_agg(jsonb_build_object('class', class.name, 'total', one.total, 'reserved', one.reserved,
+    SELECT json_agg(json_build_object('class', class.name, 'total', one.total, 'reserved', one.reserved,
         'min_unit', one.min_unit, 'max_unit', one.max_unit, 'step_size', one.step_size,
-        'allocation_ratio', one.allocation_ratio, 'used', one.used) ORDER BY one.class_id)::jsonb AS found
+        'allocation_ratio', one.allocation_ratio, 'used', one.used) ORDER BY one.class_id)::json AS found
     FROM inventories AS one JOIN resource_classes AS class ON class.id = one.class_id
     WHERE one.provider_id = listed.id AND $1::bool OFFSET 0
 ) AS records
@@ -250,7 +241,7 @@ CROSS JOIN LATERAL (
     FROM provider_aggregates AS one JOIN aggregates AS grouped ON grouped.id = one.aggregate_id
     WHERE one.provider_id = listed.id AND $3::bool OFFSET 0
 ) AS aggregate
-ORDER BY listed.is_reached, depths.depth, listed.id
+ORDER BY listed.is_reached, listed.id
 `
 
 type TreeShowParams struct {
@@ -268,13 +259,14 @@ type TreeShowRow struct {
 	Parent     []uuid.UUID
 	Root       uuid.UUID
 	IsReached  bool
-	Records    json.RawMessage
+	Records    []byte
 	Traits     []string
 	Aggregates []uuid.UUID
 }
 
 // Returns all providers of the tree that a provider is in, and, with sharing, the providers of other trees that share with it:
-// those in an aggregate of any provider of the tree. Parents precede their children. A part that is not requested is null;
+// those in an aggregate of any provider of the tree. Both are in the order of their ids, in which a provider can precede its
+// parent. A part that is not requested is null;
 // records are the inventories with their usages, in the order of the classes; traits and aggregates are in the order of their
 // ids, as in the requests of one provider. No row: no such provider.
 // Called by Store.TreeShow. Locks nothing.

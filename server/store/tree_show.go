@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -118,7 +119,41 @@ func shownTree(provider uuid.UUID, rows []db.TreeShowRow) (tree ShownTree, err e
 			tree.Providers = append(tree.Providers, shown)
 		}
 	}
+	tree.Providers, tree.Sharing = parentsFirst(tree.Providers), parentsFirst(tree.Sharing)
 	return tree, nil
+}
+
+// parentsFirst returns providers level by level, each level in the order given, so that parents precede their children. A
+// provider is on the first level if its parent is not among them.
+func parentsFirst(providers []ShownProvider) []ShownProvider {
+	places := make(map[uuid.UUID]int, len(providers))
+	for i := range providers {
+		places[providers[i].UUID] = i
+	}
+	children := make([][]int, len(providers))
+	var level, below []int
+	for i := range providers {
+		parent, isListed := 0, false
+		if providers[i].Parent != nil {
+			parent, isListed = places[*providers[i].Parent]
+		}
+		if isListed {
+			children[parent] = append(children[parent], i)
+		} else {
+			level = append(level, i)
+		}
+	}
+	made := make([]ShownProvider, 0, len(providers))
+	for len(level) > 0 {
+		below = below[:0]
+		for _, i := range level {
+			made = append(made, providers[i])
+			below = append(below, children[i]...)
+		}
+		slices.Sort(below)
+		level, below = below, level
+	}
+	return made
 }
 
 // shownInventories decodes inventories with their usages; null: none.

@@ -1,12 +1,13 @@
 -- Returns all providers of the tree that a provider is in, and, with sharing, the providers of other trees that share with it:
--- those in an aggregate of any provider of the tree. Parents precede their children. A part that is not requested is null;
+-- those in an aggregate of any provider of the tree. Both are in the order of their ids, in which a provider can precede its
+-- parent. A part that is not requested is null;
 -- records are the inventories with their usages, in the order of the classes; traits and aggregates are in the order of their
 -- ids, as in the requests of one provider. No row: no such provider.
 -- Called by Store.TreeShow. Locks nothing.
 -- Plan: resource_providers_uuid_key, a range of resource_providers_root_id_idx, with sharing a range of
 -- provider_aggregates_sharing_idx for each aggregate, then primary keys of the other tables for each provider.
 -- name: TreeShow :many
-WITH RECURSIVE root AS MATERIALIZED (
+WITH root AS MATERIALIZED (
     SELECT member.root_id AS id FROM resource_providers AS member WHERE member.uuid = @provider::uuid
 ), reached AS MATERIALIZED (
     SELECT DISTINCT sharer.provider_id AS id
@@ -25,18 +26,6 @@ WITH RECURSIVE root AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.root_id = root.id OFFSET 0) AS member
     UNION ALL
     SELECT reached.id, true FROM reached
-), ancestors AS (  -- one row for each provider and ancestor, and one more for the provider
-    SELECT listed.id, provider.parent_id
-    FROM listed
-    CROSS JOIN LATERAL (SELECT one.parent_id FROM resource_providers AS one WHERE one.id = listed.id OFFSET 0) AS provider
-    UNION
-    SELECT ancestors.id, parent.parent_id
-    FROM ancestors
-    CROSS JOIN LATERAL (
-        SELECT one.parent_id FROM resource_providers AS one WHERE one.id = ancestors.parent_id OFFSET 0
-    ) AS parent
-), depths AS MATERIALIZED (
-    SELECT ancestors.id, count(*) AS depth FROM ancestors GROUP BY ancestors.id
 )
 SELECT
     provider.uuid,
@@ -49,7 +38,6 @@ SELECT
     trait.names AS traits,
     aggregate.uuids AS aggregates
 FROM listed
-JOIN depths ON depths.id = listed.id
 CROSS JOIN LATERAL (
     SELECT one.uuid, one.name, one.parent_id, one.root_id FROM resource_providers AS one WHERE one.id = listed.id OFFSET 0
 ) AS provider
@@ -60,9 +48,9 @@ CROSS JOIN LATERAL (
     SELECT one.uuid FROM resource_providers AS one WHERE one.id = provider.root_id OFFSET 0
 ) AS root_provider
 CROSS JOIN LATERAL (
-    SELECT jsonb_agg(jsonb_build_object('class', class.name, 'total', one.total, 'reserved', one.reserved,
+    SELECT json_agg(json_build_object('class', class.name, 'total', one.total, 'reserved', one.reserved,
         'min_unit', one.min_unit, 'max_unit', one.max_unit, 'step_size', one.step_size,
-        'allocation_ratio', one.allocation_ratio, 'used', one.used) ORDER BY one.class_id)::jsonb AS found
+        'allocation_ratio', one.allocation_ratio, 'used', one.used) ORDER BY one.class_id)::json AS found
     FROM inventories AS one JOIN resource_classes AS class ON class.id = one.class_id
     WHERE one.provider_id = listed.id AND @records::bool OFFSET 0
 ) AS records
@@ -76,13 +64,13 @@ CROSS JOIN LATERAL (
     FROM provider_aggregates AS one JOIN aggregates AS grouped ON grouped.id = one.aggregate_id
     WHERE one.provider_id = listed.id AND @aggregates::bool OFFSET 0
 ) AS aggregate
-ORDER BY listed.is_reached, depths.depth, listed.id;
+ORDER BY listed.is_reached, listed.id;
 
 -- Returns the consumers that have something of a provider of a tree, with all their allocations, also those elsewhere: a row for
 -- each allocation, in the order of the ids of consumers and allocations. With sharing also the consumers that have something of
 -- a provider that shares with the tree, and nothing of a provider that does not share; sharing_only marks them.
 -- The first row has the number of consumers, counted up to bound, and nothing else: if it is bound, the row is the
--- only one, and no allocation is read. Only a node allocation of the Placement backend has a consumer.
+-- only one, and no allocation is read. A consumer belongs to a node allocation as in ConsumerList.
 -- Called by Store.TreeShow, in the snapshot of the statement TreeShow. Locks nothing.
 -- Plan: resource_providers_uuid_key, resource_providers_root_id_idx, a range of allocations_provider_id_idx for each provider;
 -- then ranges of allocations_pkey and keys for each consumer. With sharing as in TreeShow.
@@ -164,10 +152,15 @@ CROSS JOIN LATERAL (
 ) AS consumer
 CROSS JOIN LATERAL (SELECT one.external_id FROM projects AS one WHERE one.id = consumer.project_id OFFSET 0) AS project
 CROSS JOIN LATERAL (SELECT one.external_id FROM users AS one WHERE one.id = consumer.user_id OFFSET 0) AS owner
+-- A consumer that has nothing on the node has the UUID of the node allocation by coincidence.
 LEFT JOIN LATERAL (
     SELECT one.id, one.name FROM node_allocations AS one
-    WHERE one.uuid = consumer.uuid AND one.state = 'active'
-      AND EXISTS (SELECT FROM baremetal_backend AS backend WHERE backend.placement) OFFSET 0
+    WHERE one.uuid = consumer.uuid AND EXISTS (
+        SELECT FROM nodes AS node
+        JOIN resource_providers AS provider ON provider.uuid = node.uuid
+        JOIN allocations AS allocation ON allocation.consumer_id = bounded.id AND allocation.provider_id = provider.id
+        WHERE node.id = one.node_id OFFSET 0)
+    OFFSET 0
 ) AS node_allocation ON true
 CROSS JOIN LATERAL (
     SELECT one.id, one.provider_id, one.class_id, one.used, one.created_at
