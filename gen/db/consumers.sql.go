@@ -13,23 +13,39 @@ import (
 )
 
 const ConsumerCount = `-- name: ConsumerCount :one
-SELECT count(*)::bigint AS count FROM (
-    SELECT FROM consumer_look_at(
-        false, $1::bigint, $2::uuid, $3::uuid, $4::bigint,
-        $5::uuid[], $6::text, $7::text, $8::text,
-        $9::uuid[], $10::uuid, $11::text[], $12::text,
-        $13::timestamptz, $14::timestamptz,
-        $15::timestamptz, $16::timestamptz
+SELECT count(*) FILTER (WHERE NOT counted.is_last)::bigint AS count, COALESCE(bool_or(counted.is_last), false)::bool AS has_more
+FROM (
+    SELECT row_number() OVER () > $1::bigint AS is_last FROM (
+        (
+            SELECT FROM consumers AS consumer
+            WHERE $2::bool AND $3::uuid IS NULL
+            ORDER BY consumer.id LIMIT $1::bigint + 1
+        )
+        UNION ALL
+        (
+            SELECT FROM consumers AS consumer
+            WHERE $2::bool AND consumer.uuid BETWEEN $3::uuid AND $4::uuid
+            ORDER BY consumer.uuid LIMIT $1::bigint + 1
+        )
+    ) AS every
+    UNION ALL
+    SELECT looked.is_last FROM consumer_look_at(
+        false, $5::bigint, $3::uuid, $4::uuid, $1::bigint + 1,
+        $6::uuid[], $7::text, $8::text, $9::text,
+        $10::uuid[], $11::uuid, $12::text[], $13::text,
+        $14::timestamptz, $15::timestamptz,
+        $16::timestamptz, $17::timestamptz
     ) AS looked (rank, id, is_last)
-    LIMIT 10001
+    WHERE NOT $2::bool
 ) AS counted
 `
 
 type ConsumerCountParams struct {
-	FromRank      int64
+	MaxCounted    int64
+	EachPasses    bool
 	Low           *uuid.UUID
 	High          *uuid.UUID
-	Bound         int64
+	FromRank      int64
 	Uuids         []uuid.UUID
 	Project       *string
 	Owner         *string
@@ -44,16 +60,22 @@ type ConsumerCountParams struct {
 	UpdatedAfter  *time.Time
 }
 
-// Returns the number of consumers that pass the filters, up to 10,001. Parameters are as in ConsumerList.
+type ConsumerCountRow struct {
+	Count   int64
+	HasMore bool
+}
+
+// Returns the number of consumers that pass the filters among the first max_counted, and whether there are more than these.
+// Other parameters are as in ConsumerList. each_passes: there is no filter, or only that on low and high.
 // Called by Store.ConsumerCount. Locks nothing.
-// Plan: as ConsumerList. It stops at 10,001, so its cost follows the number of consumers that it looks at: all, if few of
-// them pass and no filter leads.
-func (q *Queries) ConsumerCount(ctx context.Context, db DBTX, arg ConsumerCountParams) (int64, error) {
+// Plan: consumers_pkey or consumers_uuid_key without a filter, else that of the function: 4 ms and 60 ms for 10,000.
+func (q *Queries) ConsumerCount(ctx context.Context, db DBTX, arg ConsumerCountParams) (ConsumerCountRow, error) {
 	row := db.QueryRow(ctx, ConsumerCount,
-		arg.FromRank,
+		arg.MaxCounted,
+		arg.EachPasses,
 		arg.Low,
 		arg.High,
-		arg.Bound,
+		arg.FromRank,
 		arg.Uuids,
 		arg.Project,
 		arg.Owner,
@@ -67,9 +89,9 @@ func (q *Queries) ConsumerCount(ctx context.Context, db DBTX, arg ConsumerCountP
 		arg.UpdatedBefore,
 		arg.UpdatedAfter,
 	)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
+	var i ConsumerCountRow
+	err := row.Scan(&i.Count, &i.HasMore)
+	return i, err
 }
 
 const ConsumerList = `-- name: ConsumerList :many

@@ -14,91 +14,92 @@ import (
 )
 
 const ProviderPage = `-- name: ProviderPage :many
-WITH keyed AS (
-    SELECT provider.id FROM resource_providers AS provider
-    WHERE $6::text = 'uuid' AND provider.uuid = $7::uuid
+WITH keyed AS MATERIALIZED (
+    (SELECT provider.id FROM resource_providers AS provider
+    WHERE $7::text = 'uuid' AND provider.uuid = $8::uuid
     UNION ALL
     SELECT provider.id FROM resource_providers AS provider
-    WHERE $6::text = 'name' AND provider.name = $8::text
+    WHERE $7::text = 'name' AND provider.name = $9::text
     UNION ALL
     SELECT provider.id FROM resource_providers AS provider
-    WHERE $6::text = 'in_tree' AND provider.root_id = (
-        SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = $9::uuid)
+    WHERE $7::text = 'in_tree' AND provider.root_id = (
+        SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = $10::uuid)
     UNION ALL
     SELECT inventory.provider_id FROM inventories AS inventory
-    WHERE $6::text = 'resources'
-      AND inventory.class_id = ($10::int[])[1] AND inventory.free >= ($11::bigint[])[1]
+    WHERE $7::text = 'resources'
+      AND inventory.class_id = ($11::int[])[1] AND inventory.free >= ($12::bigint[])[1]
     UNION ALL
-    SELECT DISTINCT member.provider_id
-    FROM jsonb_array_elements_text($12::jsonb -> 0) AS requested (id)
+    SELECT member.provider_id
+    FROM jsonb_array_elements_text($13::jsonb -> 0) AS requested (id)
     CROSS JOIN LATERAL (
         SELECT member.provider_id FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id::int OFFSET 0
     ) AS member
-    WHERE $6::text = 'member_of'
+    WHERE $7::text = 'member_of'
     UNION ALL
-    SELECT DISTINCT provider_trait.provider_id
-    FROM jsonb_array_elements_text($13::jsonb -> 0) AS requested (id)
+    SELECT provider_trait.provider_id
+    FROM jsonb_array_elements_text($14::jsonb -> 0) AS requested (id)
     CROSS JOIN LATERAL (
         SELECT provider_trait.provider_id FROM provider_traits AS provider_trait WHERE provider_trait.trait_id = requested.id::int OFFSET 0
     ) AS provider_trait
-    WHERE $6::text = 'required'
+    WHERE $7::text = 'required')
+    LIMIT $6::bigint
 ), named AS MATERIALIZED (  -- the range of names
     SELECT provider.id, row_number() OVER (ORDER BY provider.name) AS place
     FROM resource_providers AS provider
-    WHERE $6::text = 'range' AND $14::text = 'name'
-      AND provider.name >= $15::text AND provider.name < $16::text
+    WHERE $7::text = 'range' AND $15::text = 'name'
+      AND provider.name >= $16::text AND provider.name < $17::text
     ORDER BY provider.name
-    LIMIT $17::bigint + 1
+    LIMIT $18::bigint + 1
 ), ranged AS (  -- the providers to examine: part 0, or 1 for those that a search finds by their UUIDs; and their order
     (SELECT 0 AS part, provider.id AS place, provider.id
     FROM resource_providers AS provider
-    WHERE $6::text = 'range' AND $14::text = 'created_at'
-      AND provider.id > $18::bigint AND provider.id < $19::bigint
+    WHERE $7::text = 'range' AND $15::text = 'created_at'
+      AND provider.id > $19::bigint AND provider.id < $20::bigint
     ORDER BY provider.id
-    LIMIT $17::bigint + 1)
+    LIMIT $18::bigint + 1)
     UNION ALL
     (SELECT 0 AS part, -provider.id AS place, provider.id
     FROM resource_providers AS provider
-    WHERE $6::text = 'range' AND $14::text = '-created_at'
-      AND provider.id > $18::bigint AND provider.id < $19::bigint
+    WHERE $7::text = 'range' AND $15::text = '-created_at'
+      AND provider.id > $19::bigint AND provider.id < $20::bigint
     ORDER BY provider.id DESC
-    LIMIT $17::bigint + 1)
+    LIMIT $18::bigint + 1)
     UNION ALL
     SELECT 0 AS part, named.place, named.id FROM named
     UNION ALL
     (SELECT 1 AS part, row_number() OVER (ORDER BY provider.uuid) AS place, provider.id
     FROM resource_providers AS provider
-    WHERE $6::text = 'range' AND $20::text <> ''
-      AND provider.uuid BETWEEN $21::uuid AND $22::uuid
-      AND (SELECT count(*) FROM named) <= $17::bigint
+    WHERE $7::text = 'range' AND $21::text <> ''
+      AND provider.uuid BETWEEN $22::uuid AND $23::uuid
+      AND (SELECT count(*) FROM named) <= $18::bigint
     ORDER BY provider.uuid
-    LIMIT $17::bigint + 1)
+    LIMIT $18::bigint + 1)
     UNION ALL
     (SELECT
         found.part,
-        CASE $14::text
+        CASE $15::text
             WHEN 'created_at' THEN found.id
             WHEN '-created_at' THEN -found.id
             ELSE row_number() OVER (PARTITION BY found.part ORDER BY CASE found.part WHEN 0 THEN found.name END, found.uuid)
         END AS place,
         found.id
-    FROM keyed
+    FROM (SELECT DISTINCT one.id FROM keyed AS one) AS keyed
     CROSS JOIN LATERAL (
         SELECT
             provider.id, provider.uuid, provider.name,
-            CASE WHEN provider.name >= $15::text AND provider.name < $16::text THEN 0 ELSE 1 END AS part
+            CASE WHEN provider.name >= $16::text AND provider.name < $17::text THEN 0 ELSE 1 END AS part
         FROM resource_providers AS provider
-        WHERE provider.id = keyed.id AND provider.id > $18::bigint AND provider.id < $19::bigint
+        WHERE provider.id = keyed.id AND provider.id > $19::bigint AND provider.id < $20::bigint
         OFFSET 0
     ) AS found
-    WHERE found.part = 0 OR ($20::text <> '' AND found.uuid BETWEEN $21::uuid AND $22::uuid)
+    WHERE found.part = 0 OR ($21::text <> '' AND found.uuid BETWEEN $22::uuid AND $23::uuid)
     ORDER BY 1, 2
-    LIMIT $17::bigint + 1)
+    LIMIT $18::bigint + 1)
 ), examined AS MATERIALIZED (
     SELECT ranged.id, ranged.part, row_number() OVER (ORDER BY ranged.part, ranged.place) AS number
     FROM ranged
     ORDER BY ranged.part, ranged.place
-    LIMIT $17::bigint + 1
+    LIMIT $18::bigint + 1
 ), matching AS MATERIALIZED (  -- one more than the page, which shows whether there is another
     SELECT
         examined.part,
@@ -120,40 +121,40 @@ WITH keyed AS (
     CROSS JOIN LATERAL (
         SELECT generation.generation, generation.updated_at FROM provider_generations AS generation WHERE generation.provider_id = examined.id OFFSET 0
     ) AS generation_row
-    WHERE examined.number <= $17::bigint
+    WHERE examined.number <= $18::bigint
       -- A provider that a search finds by its name and its UUID is listed by its name.
-      AND (examined.part = 0 OR NOT starts_with(provider.name, $20::text))
-      AND ($7::uuid IS NULL OR provider.uuid = $7::uuid)
-      AND ($8::text IS NULL OR provider.name = $8::text)
-      AND ($9::uuid IS NULL OR provider.root_id = (
-            SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = $9::uuid))
-      AND (cardinality($10::int[]) = 0 OR NOT EXISTS (
-            SELECT FROM generate_subscripts($10::int[], 1) AS requested (position)
+      AND (examined.part = 0 OR NOT starts_with(provider.name, $21::text))
+      AND ($8::uuid IS NULL OR provider.uuid = $8::uuid)
+      AND ($9::text IS NULL OR provider.name = $9::text)
+      AND ($10::uuid IS NULL OR provider.root_id = (
+            SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = $10::uuid))
+      AND (cardinality($11::int[]) = 0 OR NOT EXISTS (
+            SELECT FROM generate_subscripts($11::int[], 1) AS requested (position)
             LEFT JOIN inventories AS inventory
                 ON inventory.provider_id = provider.id
-                AND inventory.class_id = ($10::int[])[requested.position]
-                AND inventory.free >= ($11::bigint[])[requested.position]
-                AND inventory.min_unit <= ($11::bigint[])[requested.position]
-                AND ($11::bigint[])[requested.position] % inventory.step_size = 0
+                AND inventory.class_id = ($11::int[])[requested.position]
+                AND inventory.free >= ($12::bigint[])[requested.position]
+                AND inventory.min_unit <= ($12::bigint[])[requested.position]
+                AND ($12::bigint[])[requested.position] % inventory.step_size = 0
             WHERE inventory.provider_id IS NULL))
-      AND ($12::jsonb = '[]' OR NOT EXISTS (
-            SELECT FROM jsonb_array_elements($12::jsonb) AS requested (ids)
+      AND ($13::jsonb = '[]' OR NOT EXISTS (
+            SELECT FROM jsonb_array_elements($13::jsonb) AS requested (ids)
             WHERE NOT EXISTS (
                 SELECT FROM provider_aggregates AS member
                 WHERE member.provider_id = provider.id
                   AND member.aggregate_id IN (SELECT jsonb_array_elements_text(requested.ids)::int))))
-      AND ($13::jsonb = '[]' OR NOT EXISTS (
-            SELECT FROM jsonb_array_elements($13::jsonb) AS requested (ids)
+      AND ($14::jsonb = '[]' OR NOT EXISTS (
+            SELECT FROM jsonb_array_elements($14::jsonb) AS requested (ids)
             WHERE NOT EXISTS (
                 SELECT FROM provider_traits AS provider_trait
                 WHERE provider_trait.provider_id = provider.id
                   AND provider_trait.trait_id IN (SELECT jsonb_array_elements_text(requested.ids)::int))))
-      AND (cardinality($23::int[]) = 0 OR NOT EXISTS (
-            SELECT FROM provider_aggregates AS member
-            WHERE member.provider_id = provider.id AND member.aggregate_id = ANY ($23::int[])))
       AND (cardinality($24::int[]) = 0 OR NOT EXISTS (
+            SELECT FROM provider_aggregates AS member
+            WHERE member.provider_id = provider.id AND member.aggregate_id = ANY ($24::int[])))
+      AND (cardinality($25::int[]) = 0 OR NOT EXISTS (
             SELECT FROM provider_traits AS provider_trait
-            WHERE provider_trait.provider_id = provider.id AND provider_trait.trait_id = ANY ($24::int[])))
+            WHERE provider_trait.provider_id = provider.id AND provider_trait.trait_id = ANY ($25::int[])))
     ORDER BY examined.number
     LIMIT $3::bigint + 1
 ), page_end AS (  -- the last provider of the page, or else the last examined one, if there are more
@@ -163,7 +164,9 @@ WITH keyed AS (
         WHERE matching.number = $3::bigint AND (SELECT count(*) FROM matching) > $3::bigint
         UNION ALL
         SELECT examined.id, examined.part, 2 AS preference FROM examined
-        WHERE examined.number = $17::bigint AND (SELECT count(*) FROM examined) > $17::bigint
+        WHERE examined.number = $18::bigint AND (SELECT count(*) FROM examined) > $18::bigint
+        UNION ALL
+        SELECT 0 AS id, 0 AS part, 3 AS preference WHERE (SELECT count(*) FROM keyed) = $6::bigint
     ) AS ended
     ORDER BY ended.preference
     LIMIT 1
@@ -236,6 +239,7 @@ type ProviderPageParams struct {
 	MaxItems       int64
 	CountsOnly     bool
 	HasInventories bool
+	MaxKeyed       int64
 	LeadingFilter  string
 	Uuid           *uuid.UUID
 	Name           *string
@@ -286,7 +290,8 @@ type ProviderPageRow struct {
 // (not included), and in a search then the UUIDs from uuid_low to uuid_high. sort is created_at, -created_at or name; a
 // search is in the order of names, and prefix is its text. leading_filter is range, or the filter whose index finds
 // fewer providers: each branch has a constant condition, so that only one of them runs. It examines at most max_examined
-// providers, and ends after max_items. counts_only leaves out the providers.
+// providers, and ends after max_items. counts_only leaves out the providers: then max_keyed is the maximum number of
+// entries to read of the index of a leading filter, in any order.
 // Plan: the range of resource_providers_pkey, resource_providers_name_key or resource_providers_uuid_key in its order;
 // for a leading filter its index, as in ProviderList. Then primary keys of each provider, and for each part one scan of
 // inventories_pkey, provider_traits_pkey or provider_aggregates_pkey. Cost follows max_examined and the rows. Never a
@@ -299,6 +304,7 @@ func (q *Queries) ProviderPage(ctx context.Context, db DBTX, arg ProviderPagePar
 		arg.MaxItems,
 		arg.CountsOnly,
 		arg.HasInventories,
+		arg.MaxKeyed,
 		arg.LeadingFilter,
 		arg.Uuid,
 		arg.Name,
@@ -353,4 +359,20 @@ func (q *Queries) ProviderPage(ctx context.Context, db DBTX, arg ProviderPagePar
 		return nil, err
 	}
 	return items, nil
+}
+
+const ProviderPageTotal = `-- name: ProviderPageTotal :one
+SELECT count(*)::bigint AS count FROM (
+    SELECT FROM resource_providers AS provider ORDER BY provider.id LIMIT $1::bigint
+) AS counted
+`
+
+// Returns the number of providers, up to max_counted.
+// Called by Store.ProviderPage for the total of a list without filters. Locks nothing.
+// Plan: resource_providers_pkey, up to max_counted entries.
+func (q *Queries) ProviderPageTotal(ctx context.Context, db DBTX, maxCounted int64) (int64, error) {
+	row := db.QueryRow(ctx, ProviderPageTotal, maxCounted)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }

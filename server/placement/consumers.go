@@ -89,11 +89,11 @@ func (o *operations) consumerList(ctx context.Context, _ *none) (*cached[Consume
 		made.Links = consumerList.next(ctx, values, &asked.paging, asked.position(next))
 	}
 	if asked.paging.Total {
-		count, err := o.store.ConsumerCount(ctx, &asked.filter)
+		count, exact, err := o.store.ConsumerCount(ctx, &asked.filter, maxTotal)
 		if err != nil {
 			return nil, err
 		}
-		made.Total = &Total{Count: min(count, maxTotal), Exact: count <= maxTotal}
+		made.Total = &Total{Count: count, Exact: exact}
 	}
 	return answer(ctx, made, now()), nil
 }

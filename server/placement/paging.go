@@ -28,7 +28,7 @@ const (
 
 	maxPage   = 1000
 	maxSearch = 200
-	// maxTotal is the number at which total ends counting.
+	// maxTotal is the maximum number of items that total looks at.
 	maxTotal = 10_000
 	// maxNameMarker is the maximum length of a marker that contains a name: 200 characters of 4 bytes, in base64.
 	maxNameMarker = 1100
@@ -64,10 +64,10 @@ type page struct {
 	Total bool
 }
 
-// Total is the number of items that match the filters of a list.
+// Total is the number of items that match the filters of a list, among the first maxTotal ones.
 type Total struct {
-	Count int  `json:"count" doc:"Number of items; counting ends at 10,000." example:"31000"`
-	Exact bool `json:"exact" doc:"Whether there are no more than these."`
+	Count int  `json:"count" doc:"Number of matching items among the first 10,000 that counting looks at." example:"4210"`
+	Exact bool `json:"exact" doc:"Whether it has looked at all: else there are at least so many."`
 }
 
 var (
@@ -156,7 +156,7 @@ func (l *pagedList) docs() []*huma.Param {
 	}
 	if l.HasTotal {
 		docs = append(docs, &huma.Param{Name: totalParam, In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean, Enum: []any{true}},
-			Description: "Adds the number of matching items, up to 10,000.", Example: true})
+			Description: "Adds the number of matching items. Counting looks at 10,000 items at most: if there are more, exact is false.", Example: true})
 	}
 	return docs
 }

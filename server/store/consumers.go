@@ -15,8 +15,6 @@ import (
 const (
 	// maxLookedAt is the maximum number of consumers that a page with filters looks at.
 	maxLookedAt = 5000
-	// maxCounted is where counting ends: one more than the largest exact number.
-	maxCounted = 10_001
 )
 
 // ConsumerFilter selects consumers. The zero value selects all. A consumer passes if it has one of the values of each
@@ -111,22 +109,20 @@ func (s *Store) ConsumerList(ctx context.Context, filter *ConsumerFilter, page *
 	return listed, nil, nil
 }
 
-// ConsumerCount counts the consumers that pass a filter, up to 10,001.
-func (s *Store) ConsumerCount(ctx context.Context, filter *ConsumerFilter) (int, error) {
+// ConsumerCount counts the consumers that pass a filter among the first most, and reports whether there are no more
+// than these.
+func (s *Store) ConsumerCount(ctx context.Context, filter *ConsumerFilter, most int) (count int, exact bool, err error) {
 	all := filter.params(&ConsumerPage{})
 	params := db.ConsumerCountParams{
-		FromRank: all.FromRank, Low: all.Low, High: all.High, Bound: math.MaxInt64,
+		FromRank: all.FromRank, Low: all.Low, High: all.High, MaxCounted: int64(most), EachPasses: filter.onlySearch(),
 		Uuids: all.Uuids, Project: all.Project, Owner: all.Owner, Type: all.Type,
 		Providers: all.Providers, Tree: all.Tree, Classes: all.Classes, Trait: all.Trait,
 		CreatedBefore: all.CreatedBefore, CreatedAfter: all.CreatedAfter, UpdatedBefore: all.UpdatedBefore, UpdatedAfter: all.UpdatedAfter,
 	}
-	if filter.onlySearch() {
-		params.Bound = maxCounted + 1
-	}
-	count, err := postgres.QueryReplicaOrPrimary(ctx, s.pool, func(on db.DBTX) (int64, error) {
+	found, err := postgres.QueryReplicaOrPrimary(ctx, s.pool, func(on db.DBTX) (db.ConsumerCountRow, error) {
 		return s.queries.ConsumerCount(ctx, on, params)
 	})
-	return int(count), err
+	return int(found.Count), !found.HasMore, err
 }
 
 // ConsumerShow returns a consumer with its allocations; nil: there is none with this UUID.

@@ -197,9 +197,9 @@ func TestUsage_ConsumerFilters_EqualModel(t *testing.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("consumers = %v, %v, want %v", got, err, want)
 		}
-		count, err := b.ConsumerCount(context.Background(), filter)
-		if err != nil || count != len(want) {
-			t.Fatalf("count = %d, %v, want %d", count, err, len(want))
+		count, exact, err := b.ConsumerCount(context.Background(), filter, 10_000)
+		if err != nil || count != len(want) || !exact {
+			t.Fatalf("count = %d, %t, %v, want %d", count, exact, err, len(want))
 		}
 	})
 }
@@ -252,14 +252,20 @@ func TestUsage_ConsumerPageWithRareFilter_EndsAfter5000(t *testing.T) {
 		filter store.ConsumerFilter
 		want   int
 	}{"all": {store.ConsumerFilter{}, 10_000}, "of the type": {filter, 1}} {
-		if count, err := opened.ConsumerCount(t.Context(), &c.filter); err != nil || count != c.want {
-			t.Errorf("%s: count = %d, %v, want %d", name, count, err, c.want)
+		if count, exact, err := opened.ConsumerCount(t.Context(), &c.filter, 10_000); err != nil || count != c.want || !exact {
+			t.Errorf("%s: count = %d, %t, %v, want %d", name, count, exact, err, c.want)
 		}
 	}
 	if _, err := cloud.Pool.Exec(t.Context(), crowd); err != nil {
 		t.Fatal(err)
 	}
-	if count, err := opened.ConsumerCount(t.Context(), &store.ConsumerFilter{}); err != nil || count != 10_001 {
-		t.Errorf("count of 20,500 = %d, %v, want 10,001", count, err)
+	anywhere := store.UUIDRange{High: uuid.Max}
+	for name, c := range map[string]struct {
+		filter store.ConsumerFilter
+		want   int
+	}{"all": {store.ConsumerFilter{}, 10_000}, "search": {store.ConsumerFilter{Search: &anywhere}, 10_000}, "of the type": {filter, 1}} {
+		if count, exact, err := opened.ConsumerCount(t.Context(), &c.filter, 10_000); err != nil || count != c.want || exact {
+			t.Errorf("of 20,500, %s: count = %d, %t, %v, want %d that are not exact", name, count, exact, err, c.want)
+		}
 	}
 }

@@ -44,7 +44,7 @@ type ProviderPage struct {
 	Limit int
 	// After is the position after which the page begins; nil: the beginning.
 	After *ProviderPosition
-	// MaxTotal is the number at which counting ends; 0: providers are not counted.
+	// MaxTotal is the maximum number of providers that counting examines; 0: providers are not counted.
 	MaxTotal int
 
 	HasInventories, HasTraits, HasAggregates bool
@@ -71,16 +71,27 @@ type ProviderPageRows struct {
 	ProviderRows
 	// Next is the position after which the next page begins; nil: there is none.
 	Next *ProviderPosition
-	// Total is the number of matching providers, at most MaxTotal; TotalExact reports whether there are no more.
+	// Total is the number of matching providers among those that counting has examined; TotalExact reports whether it
+	// has examined all.
 	Total      int
 	TotalExact bool
 
+	// isPlain: the rows are those of ProviderList.
+	isPlain     bool
 	firstListed *ListedProvider
 }
 
 // All yields the providers in the order of the page, each as it arrives. An error ends the sequence.
 func (r *ProviderPageRows) All() iter.Seq2[ListedProvider, error] {
 	return func(yield func(ListedProvider, error) bool) {
+		if r.isPlain {
+			for provider, err := range r.ProviderRows.All() {
+				if !yield(ListedProvider{Provider: provider}, err) {
+					return
+				}
+			}
+			return
+		}
 		for listed := r.firstListed; listed != nil; {
 			if !yield(*listed, nil) {
 				return
@@ -127,6 +138,13 @@ func listedOf(row *db.ProviderPageRow) *ListedProvider {
 // rows. Names in filters and the number of providers take a transaction, to be of the same snapshot.
 func (s *Store) ProviderPage(ctx context.Context, page *ProviderPage) (*ProviderPageRows, error) {
 	list := func(conn *pgxpool.Conn) (*ProviderPageRows, error) { return s.providerPage(ctx, conn, page) }
+	if page.isPlain() {
+		rows, err := s.ProviderList(ctx, page.Filter)
+		if err != nil {
+			return nil, err
+		}
+		return &ProviderPageRows{ProviderRows: *rows, isPlain: true}, nil
+	}
 	filter := &page.Filter
 	if filter.UUID != nil || filter.Name != nil || filter.InTree != nil { // as in ProviderList
 		return postgres.OnPrimary(ctx, s.pool, list)
@@ -175,20 +193,37 @@ func (s *Store) providerPage(ctx context.Context, conn *pgxpool.Conn, page *Prov
 func (s *Store) countedPage(
 	ctx context.Context, tx pgx.Tx, page *ProviderPage, filter db.ProviderListParams, end func() error,
 ) (*ProviderPageRows, error) {
-	var counted int64
-	if page.MaxTotal > 0 {
-		rows, err := s.queries.ProviderPage(ctx, tx, page.counting(filter))
-		if err != nil {
-			return nil, err
-		}
-		counted = rows[0].Matched
+	total, exact, err := s.pageTotal(ctx, tx, page, filter)
+	if err != nil {
+		return nil, err
 	}
 	listed, err := s.pageRows(ctx, tx, page, filter, end)
 	if err == nil {
-		listed.Total = int(min(counted, int64(page.MaxTotal)))
-		listed.TotalExact = counted <= int64(page.MaxTotal)
+		listed.Total, listed.TotalExact = total, exact
 	}
 	return listed, err
+}
+
+// pageTotal counts the matching providers, and reports whether it has examined all.
+func (s *Store) pageTotal(ctx context.Context, tx pgx.Tx, page *ProviderPage, filter db.ProviderListParams) (int, bool, error) {
+	switch {
+	case page.MaxTotal == 0:
+		return 0, false, nil
+	case filter.LeadingFilter == "none" && !page.Filter.hasNames() && page.Search == "":
+		counted, err := s.queries.ProviderPageTotal(ctx, tx, int64(page.MaxTotal)+1)
+		return min(int(counted), page.MaxTotal), int(counted) <= page.MaxTotal, err
+	}
+	rows, err := s.queries.ProviderPage(ctx, tx, page.counting(filter))
+	if err != nil {
+		return 0, false, err
+	}
+	return min(int(rows[0].Matched), page.MaxTotal), rows[0].EndPart < 0, nil
+}
+
+// isPlain reports whether the page is the whole list in the order of ProviderList, without parts.
+func (p *ProviderPage) isPlain() bool {
+	return p.Sort == ProvidersByCreation && p.Search == "" && p.Limit == 0 && p.After == nil && p.MaxTotal == 0 &&
+		!p.HasInventories && !p.HasTraits && !p.HasAggregates
 }
 
 func (s *Store) pageRows(
@@ -235,7 +270,7 @@ func (p *ProviderPage) params(filter db.ProviderListParams) db.ProviderPageParam
 		Uuid: filter.Uuid, Name: filter.Name, InTree: filter.InTree, ClassIds: filter.ClassIds, Amounts: filter.Amounts,
 		MemberOf: filter.MemberOf, Required: filter.Required, NotMemberOf: filter.NotMemberOf, Forbidden: filter.Forbidden,
 		HasInventories: p.HasInventories, HasTraits: p.HasTraits, HasAggregates: p.HasAggregates,
-		MaxItems: noMaximum, MaxExamined: noMaximum,
+		MaxItems: noMaximum, MaxExamined: noMaximum, MaxKeyed: noMaximum,
 		IDAfter: math.MinInt64, IDBefore: math.MaxInt64, NameHigh: afterAllNames, UuidLow: uuid.Max, UuidHigh: uuid.Nil,
 	}
 	if p.Limit > 0 {
@@ -262,10 +297,7 @@ func (p *ProviderPage) counting(filter db.ProviderListParams) db.ProviderPagePar
 	}
 	whole.HasInventories, whole.HasTraits, whole.HasAggregates = false, false, false
 	made := whole.params(filter)
-	made.CountsOnly, made.MaxItems = true, int64(p.MaxTotal)
-	if made.LeadingFilter == "range" && !p.Filter.hasNames() && p.Search == "" {
-		made.MaxExamined = made.MaxItems + 1 // each is counted
-	}
+	made.CountsOnly, made.MaxItems, made.MaxExamined, made.MaxKeyed = true, int64(p.MaxTotal), int64(p.MaxTotal), int64(p.MaxTotal)+1
 	return made
 }
 

@@ -90,18 +90,33 @@ LEFT JOIN LATERAL (
 ) AS node_allocation ON true
 ORDER BY page.rank;
 
--- Returns the number of consumers that pass the filters, up to 10,001. Parameters are as in ConsumerList.
+-- Returns the number of consumers that pass the filters among the first max_counted, and whether there are more than these.
+-- Other parameters are as in ConsumerList. each_passes: there is no filter, or only that on low and high.
 -- Called by Store.ConsumerCount. Locks nothing.
--- Plan: as ConsumerList. It stops at 10,001, so its cost follows the number of consumers that it looks at: all, if few of
--- them pass and no filter leads.
+-- Plan: consumers_pkey or consumers_uuid_key without a filter, else that of the function: 4 ms and 60 ms for 10,000.
 -- name: ConsumerCount :one
-SELECT count(*)::bigint AS count FROM (
-    SELECT FROM consumer_look_at(
-        false, @from_rank::bigint, sqlc.narg('low')::uuid, sqlc.narg('high')::uuid, @bound::bigint,
+SELECT count(*) FILTER (WHERE NOT counted.is_last)::bigint AS count, COALESCE(bool_or(counted.is_last), false)::bool AS has_more
+FROM (
+    SELECT row_number() OVER () > @max_counted::bigint AS is_last FROM (
+        (
+            SELECT FROM consumers AS consumer
+            WHERE @each_passes::bool AND sqlc.narg('low')::uuid IS NULL
+            ORDER BY consumer.id LIMIT sqlc.arg('max_counted')::bigint + 1
+        )
+        UNION ALL
+        (
+            SELECT FROM consumers AS consumer
+            WHERE @each_passes::bool AND consumer.uuid BETWEEN sqlc.narg('low')::uuid AND sqlc.narg('high')::uuid
+            ORDER BY consumer.uuid LIMIT sqlc.arg('max_counted')::bigint + 1
+        )
+    ) AS every
+    UNION ALL
+    SELECT looked.is_last FROM consumer_look_at(
+        false, @from_rank::bigint, sqlc.narg('low')::uuid, sqlc.narg('high')::uuid, sqlc.arg('max_counted')::bigint + 1,
         sqlc.narg('uuids')::uuid[], sqlc.narg('project')::text, sqlc.narg('owner')::text, sqlc.narg('type')::text,
         sqlc.narg('providers')::uuid[], sqlc.narg('tree')::uuid, sqlc.narg('classes')::text[], sqlc.narg('trait')::text,
         sqlc.narg('created_before')::timestamptz, sqlc.narg('created_after')::timestamptz,
         sqlc.narg('updated_before')::timestamptz, sqlc.narg('updated_after')::timestamptz
     ) AS looked (rank, id, is_last)
-    LIMIT 10001
+    WHERE NOT @each_passes::bool
 ) AS counted;

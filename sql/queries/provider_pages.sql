@@ -7,14 +7,15 @@
 -- (not included), and in a search then the UUIDs from uuid_low to uuid_high. sort is created_at, -created_at or name; a
 -- search is in the order of names, and prefix is its text. leading_filter is range, or the filter whose index finds
 -- fewer providers: each branch has a constant condition, so that only one of them runs. It examines at most max_examined
--- providers, and ends after max_items. counts_only leaves out the providers.
+-- providers, and ends after max_items. counts_only leaves out the providers: then max_keyed is the maximum number of
+-- entries to read of the index of a leading filter, in any order.
 -- Plan: the range of resource_providers_pkey, resource_providers_name_key or resource_providers_uuid_key in its order;
 -- for a leading filter its index, as in ProviderList. Then primary keys of each provider, and for each part one scan of
 -- inventories_pkey, provider_traits_pkey or provider_aggregates_pkey. Cost follows max_examined and the rows. Never a
 -- sequential scan.
 -- name: ProviderPage :many
-WITH keyed AS (
-    SELECT provider.id FROM resource_providers AS provider
+WITH keyed AS MATERIALIZED (
+    (SELECT provider.id FROM resource_providers AS provider
     WHERE @leading_filter::text = 'uuid' AND provider.uuid = sqlc.narg('uuid')::uuid
     UNION ALL
     SELECT provider.id FROM resource_providers AS provider
@@ -28,19 +29,20 @@ WITH keyed AS (
     WHERE @leading_filter::text = 'resources'
       AND inventory.class_id = (@class_ids::int[])[1] AND inventory.free >= (@amounts::bigint[])[1]
     UNION ALL
-    SELECT DISTINCT member.provider_id
+    SELECT member.provider_id
     FROM jsonb_array_elements_text(@member_of::jsonb -> 0) AS requested (id)
     CROSS JOIN LATERAL (
         SELECT member.provider_id FROM provider_aggregates AS member WHERE member.aggregate_id = requested.id::int OFFSET 0
     ) AS member
     WHERE @leading_filter::text = 'member_of'
     UNION ALL
-    SELECT DISTINCT provider_trait.provider_id
+    SELECT provider_trait.provider_id
     FROM jsonb_array_elements_text(@required::jsonb -> 0) AS requested (id)
     CROSS JOIN LATERAL (
         SELECT provider_trait.provider_id FROM provider_traits AS provider_trait WHERE provider_trait.trait_id = requested.id::int OFFSET 0
     ) AS provider_trait
-    WHERE @leading_filter::text = 'required'
+    WHERE @leading_filter::text = 'required')
+    LIMIT @max_keyed::bigint
 ), named AS MATERIALIZED (  -- the range of names
     SELECT provider.id, row_number() OVER (ORDER BY provider.name) AS place
     FROM resource_providers AS provider
@@ -81,7 +83,7 @@ WITH keyed AS (
             ELSE row_number() OVER (PARTITION BY found.part ORDER BY CASE found.part WHEN 0 THEN found.name END, found.uuid)
         END AS place,
         found.id
-    FROM keyed
+    FROM (SELECT DISTINCT one.id FROM keyed AS one) AS keyed
     CROSS JOIN LATERAL (
         SELECT
             provider.id, provider.uuid, provider.name,
@@ -163,6 +165,8 @@ WITH keyed AS (
         UNION ALL
         SELECT examined.id, examined.part, 2 AS preference FROM examined
         WHERE examined.number = @max_examined::bigint AND (SELECT count(*) FROM examined) > @max_examined::bigint
+        UNION ALL
+        SELECT 0 AS id, 0 AS part, 3 AS preference WHERE (SELECT count(*) FROM keyed) = @max_keyed::bigint
     ) AS ended
     ORDER BY ended.preference
     LIMIT 1
@@ -228,3 +232,11 @@ LEFT JOIN LATERAL (
     ) AS record
 ) AS inventory_part ON true
 ORDER BY item.number;
+
+-- Returns the number of providers, up to max_counted.
+-- Called by Store.ProviderPage for the total of a list without filters. Locks nothing.
+-- Plan: resource_providers_pkey, up to max_counted entries.
+-- name: ProviderPageTotal :one
+SELECT count(*)::bigint AS count FROM (
+    SELECT FROM resource_providers AS provider ORDER BY provider.id LIMIT @max_counted::bigint
+) AS counted;
