@@ -4,9 +4,11 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/store"
 )
 
@@ -17,6 +19,20 @@ func TestQuery_LongestName_FitsIntoMarker(t *testing.T) {
 	marker := providerPaging.marker(p.order(), providerPositionText(&p, &store.ProviderPosition{Name: name}))
 	if len(marker) > providerPaging.maxMarker() {
 		t.Errorf("marker has %d characters, want at most %d", len(marker), providerPaging.maxMarker())
+	}
+}
+
+func TestQuery_TimeWithNanoseconds_RoundedUp(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"2026-11-22T14:11:00.123456Z":         "2026-11-22T14:11:00.123456Z",
+		"2026-11-22T14:11:00.123456001Z":      "2026-11-22T14:11:00.123457Z",
+		"2026-11-22T16:11:00.999999999+02:00": "2026-11-22T14:11:01Z",
+	} {
+		at, err := timeOf(querystring.Of(querystring.Pair{Name: "created_before", Value: text}), "created_before")
+		if err != nil || at.UTC().Format(time.RFC3339Nano) != want {
+			t.Errorf("%s = %v, error %v, want %s", text, at, err, want)
+		}
 	}
 }
 

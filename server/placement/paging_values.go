@@ -71,7 +71,8 @@ func uuidOf(values querystring.Values, name string) (*uuid.UUID, error) {
 	return &id, nil
 }
 
-// timeOf returns the value of a parameter with a time; nil: it is missing.
+// timeOf returns the value of a parameter with a time; nil: it is missing. PostgreSQL stores microseconds, and would drop the
+// rest of a fraction: rounded up, a time is before and after the same stored times.
 func timeOf(values querystring.Values, name string) (*time.Time, error) {
 	text, ok := values.First(name)
 	if !ok {
@@ -81,6 +82,7 @@ func timeOf(values querystring.Values, name string) (*time.Time, error) {
 	if err != nil || at.UTC().Year() < 1 || at.UTC().Year() > 9999 {
 		return nil, invalidTime.Of(text)
 	}
+	at = at.Add(time.Microsecond - 1).Truncate(time.Microsecond)
 	return &at, nil
 }
 
