@@ -40,8 +40,9 @@ needs a service with berth 1.4.
 
 AMOUNT is what one member uses, ENOUGH FOR how many members the free capacity of this
 class alone is enough for, and STRANDED what remains free after the last member. The arrow
-marks the class that ends first. The table is missing if the search ended early. With --like and --change, which ask the same for other
-hardware, the command prints the number and that of today; the JSON has the classes too.
+marks the class that ends first. The table is missing if the search ended early. With
+--like and --change, which ask the same for other hardware, the command prints the number
+and that of today; the JSON has the classes too.
 
 ` + groupHelp + `
 
