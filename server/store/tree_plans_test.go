@@ -101,6 +101,7 @@ func TestProvider_TreeShown_UsesIndexes(t *testing.T) {
 			SELECT FROM provider_aggregates AS member WHERE member.provider_id = 5001 AND member.aggregate_id = 13);
 		INSERT INTO allocations (consumer_id, provider_id, class_id, used)
 		SELECT consumer.id, 5001, 2, 1 FROM consumers AS consumer WHERE consumer.id % 10 = 0;
+		INSERT INTO node_allocations (uuid, resource_class) SELECT gen_random_uuid(), 'gold' FROM generate_series(1, 2000);
 		ANALYZE`); err != nil {
 		t.Fatal(err)
 	}

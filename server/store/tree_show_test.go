@@ -311,3 +311,31 @@ func TestProvider_TreeShownUnderWriters_IsOneMoment(t *testing.T) {
 		t.Error("no writer changed the tree between the reads")
 	}
 }
+
+// TestProvider_TreeShownOfLongChain_ParentsFirst shows a chain whose ids ascend from the deepest provider to the root.
+func TestProvider_TreeShownOfLongChain_ParentsFirst(t *testing.T) {
+	t.Parallel()
+	const depth = 200 // the invariants of the test are quadratic
+	b := setup(t, 1)
+	root := b.provider("a host", nil, nil)
+	if _, err := b.db.Pool.Exec(t.Context(), fmt.Sprintf(`
+		ALTER TABLE resource_providers DISABLE TRIGGER USER;
+		WITH root AS (SELECT id FROM resource_providers WHERE name = 'a host')
+		INSERT INTO resource_providers (id, uuid, name, root_id, parent_id) OVERRIDING SYSTEM VALUE
+		SELECT 100000 + n, gen_random_uuid(), 'link ' || n, root.id, CASE WHEN n = %[1]d THEN root.id ELSE 100001 + n END
+		FROM root, generate_series(1, %[1]d) AS n;
+		ALTER TABLE resource_providers ENABLE TRIGGER USER;
+		INSERT INTO provider_generations (provider_id) SELECT id FROM resource_providers WHERE id > 100000 ON CONFLICT DO NOTHING`, depth)); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := b.TreeShow(t.Context(), store.TreeQuery{Provider: root})
+	b.must(err)
+	if len(tree.Providers) != depth+1 || tree.Providers[0].UUID != root {
+		t.Fatalf("providers = %d, want %d with the root first", len(tree.Providers), depth+1)
+	}
+	for i, one := range tree.Providers[1:] {
+		if want := tree.Providers[i].UUID; one.Parent == nil || *one.Parent != want {
+			t.Fatalf("parent of provider %d = %v, want %s", i+1, one.Parent, want)
+		}
+	}
+}
