@@ -51,17 +51,20 @@ CROSS JOIN LATERAL (
     SELECT json_agg(json_build_object('class', class.name, 'total', one.total, 'reserved', one.reserved,
         'min_unit', one.min_unit, 'max_unit', one.max_unit, 'step_size', one.step_size,
         'allocation_ratio', one.allocation_ratio, 'used', one.used) ORDER BY one.class_id)::json AS found
-    FROM inventories AS one JOIN resource_classes AS class ON class.id = one.class_id
+    FROM inventories AS one
+    CROSS JOIN LATERAL (SELECT known.name FROM resource_classes AS known WHERE known.id = one.class_id OFFSET 0) AS class
     WHERE one.provider_id = listed.id AND @records::bool OFFSET 0
 ) AS records
 CROSS JOIN LATERAL (
-    SELECT array_agg(named.name ORDER BY named.id)::text[] AS names
-    FROM provider_traits AS one JOIN traits AS named ON named.id = one.trait_id
+    SELECT array_agg(named.name ORDER BY one.trait_id)::text[] AS names
+    FROM provider_traits AS one
+    CROSS JOIN LATERAL (SELECT known.name FROM traits AS known WHERE known.id = one.trait_id OFFSET 0) AS named
     WHERE one.provider_id = listed.id AND @traits::bool OFFSET 0
 ) AS trait
 CROSS JOIN LATERAL (
-    SELECT array_agg(grouped.uuid ORDER BY grouped.id)::uuid[] AS uuids
-    FROM provider_aggregates AS one JOIN aggregates AS grouped ON grouped.id = one.aggregate_id
+    SELECT array_agg(grouped.uuid ORDER BY one.aggregate_id)::uuid[] AS uuids
+    FROM provider_aggregates AS one
+    CROSS JOIN LATERAL (SELECT known.uuid FROM aggregates AS known WHERE known.id = one.aggregate_id OFFSET 0) AS grouped
     WHERE one.provider_id = listed.id AND @aggregates::bool OFFSET 0
 ) AS aggregate
 ORDER BY listed.is_reached, listed.id;
