@@ -48,6 +48,15 @@ func pagesOf(t *testing.T, s *store.Store, page store.ProviderPage, between func
 	}
 }
 
+// withoutParts returns the providers alone: a list without pages has no parts, not even empty ones.
+func withoutParts(listed []store.ListedProvider) []store.Provider {
+	providers := make([]store.Provider, 0, len(listed))
+	for i := range listed {
+		providers = append(providers, listed[i].Provider)
+	}
+	return providers
+}
+
 // pageOrders are the orders and searches of the tests.
 var pageOrders = map[string]store.ProviderPage{
 	"created": {Sort: "created_at"}, "newest": {Sort: "-created_at"}, "name": {Sort: "name"},
@@ -128,12 +137,12 @@ func TestProvider_PageWithParts_EqualsSingleReads(t *testing.T) {
 	} {
 		whole := pagesOf(t, s, store.ProviderPage{Filter: filter, Sort: "created_at"}, nil)
 		paged := pagesOf(t, s, store.ProviderPage{Filter: filter, Sort: "created_at", Limit: 900}, func() {})
-		if len(whole) == 0 || !reflect.DeepEqual(whole, paged) {
+		if len(whole) == 0 || !reflect.DeepEqual(withoutParts(whole), withoutParts(paged)) {
 			t.Errorf("%s: pages list %d providers, want the %d of the whole list", name, len(paged), len(whole))
 		}
 		slices.Reverse(whole)
 		newest := pagesOf(t, s, store.ProviderPage{Filter: filter, Sort: "-created_at", Limit: 1000}, func() {})
-		if !reflect.DeepEqual(whole, newest) {
+		if !reflect.DeepEqual(withoutParts(whole), withoutParts(newest)) {
 			t.Errorf("%s: newest first differs", name)
 		}
 	}
@@ -165,7 +174,7 @@ func TestProvider_PageRanges_UseIndexes(t *testing.T) {
 	// The order of the arguments is that of db.ProviderPageParams.
 	const low, high = "'00000000-0000-0000-0000-000000000000'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"
 	page := func(lead, sort, prefix string, changes map[int]string) []string {
-		arguments := []string{"true", "true", "100", "false", "true", "'" + lead + "'", "NULL", "NULL", "NULL", "'{}'", "'{}'", "'[]'", "'[]'",
+		arguments := []string{"true", "true", "100", "false", "true", "10000", "'" + lead + "'", "NULL", "NULL", "NULL", "'{}'", "'{}'", "'[]'", "'[]'",
 			"'" + sort + "'", "'host-5'", "'host-6'", "100", "0", "10000", "'" + prefix + "'", low, high, "'{}'", "'{}'"}
 		for place, value := range changes {
 			arguments[place] = value
@@ -179,12 +188,12 @@ func TestProvider_PageRanges_UseIndexes(t *testing.T) {
 		"created":   {page("range", "created_at", "", nil), "resource_providers_pkey"},
 		"newest":    {page("range", "-created_at", "", nil), "resource_providers_pkey"},
 		"name":      {page("range", "name", "", nil), "resource_providers_name_key"},
-		"search":    {page("range", "name", "a", map[int]string{15: "'host-5'"}), "resource_providers_uuid_key"},
-		"uuid":      {page("uuid", "name", "", map[int]string{6: high}), "resource_providers_uuid_key"},
-		"in_tree":   {page("in_tree", "name", "", map[int]string{8: high}), "resource_providers_root_id_idx"},
-		"member_of": {page("member_of", "name", "", map[int]string{11: "'[[7]]'"}), "provider_aggregates_aggregate_id_idx"},
-		"required":  {page("required", "name", "", map[int]string{12: "'[[7]]'"}), "provider_traits_trait_id_idx"},
-		"resources": {page("resources", "name", "", map[int]string{9: "'{0}'", 10: "'{1005}'"}), "inventories_class_id_free_idx"},
+		"search":    {page("range", "name", "a", map[int]string{16: "'host-5'"}), "resource_providers_uuid_key"},
+		"uuid":      {page("uuid", "name", "", map[int]string{7: high}), "resource_providers_uuid_key"},
+		"in_tree":   {page("in_tree", "name", "", map[int]string{9: high}), "resource_providers_root_id_idx"},
+		"member_of": {page("member_of", "name", "", map[int]string{12: "'[[7]]'"}), "provider_aggregates_aggregate_id_idx"},
+		"required":  {page("required", "name", "", map[int]string{13: "'[[7]]'"}), "provider_traits_trait_id_idx"},
+		"resources": {page("resources", "name", "", map[int]string{10: "'{0}'", 11: "'{1005}'"}), "inventories_class_id_free_idx"},
 	} {
 		for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {
 			checkIndexes(t, cloud, name+" with "+mode, mode, db.ProviderPage, c.arguments, c.index)
