@@ -194,9 +194,7 @@ func TestClient_StaleTree_ConfirmedOrRead(t *testing.T) {
 		change.do()
 		before := dbtest.Snapshot(t, c.db)
 		tree := refreshed()
-		if sent := c.requests(); sent[0] != "PUT /rp/CN/tree" || !slices.Contains(sent, "GET /rp?in_tree=CN") {
-			t.Errorf("%s: sent %q", change.what, sent)
-		}
+		wantRequests(t, c, change.what, "PUT /rp/CN/tree", getTree)
 		if changes := before.Diff(dbtest.Snapshot(t, c.db)); len(changes) > 0 {
 			t.Errorf("%s: the database changed: %q", change.what, changes)
 		}
@@ -209,22 +207,34 @@ func TestClient_StaleTree_ConfirmedOrRead(t *testing.T) {
 
 func TestClient_StaleMemberList_ReadAgain(t *testing.T) {
 	t.Parallel()
-	c := extendedCloud(t)
-	now := time.Now()
-	c.client.now = func() time.Time { return now }
-	c.load(t)
-	c.join(t, cn)
-	c.load(t)
-	now = now.Add(301 * time.Second)
-	c.load(t)
-	c.requests()
-	now = now.Add(301 * time.Second)
-	c.load(t)
-	wantRequests(t, c, "an unchanged tree", "GET /rp?in_tree=CN", "PUT /rp/CN/tree")
-	must(c.operator.ProviderCreate(t.Context(), "nic0", id(40), cn))(t)
-	now = now.Add(301 * time.Second)
-	wantOutline(t, c.load(t), "cn<", "nic0<cn", "numa1<cn", "numa2<cn")
+	for newest, want := range map[string][]string{
+		"1.3": {"GET /rp?in_tree=CN", "PUT /rp/CN/tree"},
+		"1.4": {getTree},
+	} {
+		t.Run(newest, func(t *testing.T) {
+			t.Parallel()
+			c := extendedCloud(t)
+			c.wire.Newest = newest
+			now := time.Now()
+			c.client.now = func() time.Time { return now }
+			c.load(t)
+			c.join(t, cn)
+			c.load(t)
+			now = now.Add(301 * time.Second)
+			c.load(t)
+			c.requests()
+			now = now.Add(301 * time.Second)
+			c.load(t)
+			wantRequests(t, c, "an unchanged tree", want...)
+			must(c.operator.ProviderCreate(t.Context(), "nic0", id(40), cn))(t)
+			now = now.Add(301 * time.Second)
+			wantOutline(t, c.load(t), "cn<", "nic0<cn", "numa1<cn", "numa2<cn")
+		})
+	}
 }
+
+// getTree is the request that loads the tree of the host from a service with berth 1.4.
+const getTree = "GET /rp/CN/tree?include=inventories,traits,aggregates,sharing"
 
 // TestClient_ParentRemovedAndChildMoved_DescendantsKept: the cache must not lose what moved away with its descendants.
 func TestClient_ParentRemovedAndChildMoved_DescendantsKept(t *testing.T) {

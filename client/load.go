@@ -23,8 +23,8 @@ const maxTreeReads = 4
 // sharing providers that have an aggregate in common with one of them. The UUID may be that of any member of a tree.
 //
 // Data younger than WithRefresh comes from the cache. It reads older data, and the list of the members of the tree,
-// from the server. With berth 1.3, one request confirms that all members are as they were; if they are not, it reads
-// them. It reads inventories, traits and aggregates of a provider until all three have the same generation. If that fails
+// from the server: with berth 1.4, one request returns the whole tree with its sharing providers. With berth 1.3, one
+// request confirms that all members are as they were; if they are not, it reads them. Then, and without berth, it reads inventories, traits and aggregates of a provider until all three have the same generation. If that fails
 // three times, it keeps the oldest generation, so that the server rejects a write over unread changes.
 //
 // An existing provider keeps its name and parent. Where they differ from those given, the client logs a warning; look
@@ -68,6 +68,12 @@ func (c *Client) loadedWhole(id uuid.UUID) bool {
 
 // load updates the cached tree of a provider, and its sharing providers, from the server.
 func (c *Client) load(ctx context.Context, id uuid.UUID, name string, parent uuid.UUID) error {
+	if c.hasReadExtensions(ctx) {
+		err := c.loadShown(ctx, id, name, parent)
+		if !errors.Is(err, ErrExtensions) && !errors.Is(err, ErrForbidden) {
+			return err
+		}
+	}
 	before, _ := c.cache.trees.UUIDsInTree(id.String())
 	listed, err := c.inTree(ctx, id)
 	if err != nil {

@@ -108,14 +108,8 @@ func (c *Client) loadSharing(ctx context.Context, members []uuid.UUID) error {
 
 // addSharingProvider adds a sharing provider to the cache, as a root unless its own tree was requested too.
 func (c *Client) addSharingProvider(ctx context.Context, provider api.Provider) error {
-	_, known := c.cache.node(provider.UUID)
-	if _, shares := c.cache.sharing[provider.UUID]; !known || shares {
-		parent := parentOf(provider)
-		provider.ParentProviderUUID = nullable.NewNullNullable[uuid.UUID]()
-		if err := c.adopt([]api.Provider{provider}); err != nil {
-			return err
-		}
-		c.cache.sharing[provider.UUID] = parent
+	if err := c.adoptAsRoot(provider); err != nil {
+		return err
 	}
 	err := c.refreshStale(ctx, provider.UUID)
 	if errors.Is(err, errVanished) {
@@ -123,4 +117,19 @@ func (c *Client) addSharingProvider(ctx context.Context, provider api.Provider) 
 		return nil
 	}
 	return err
+}
+
+// adoptAsRoot adds a sharing provider to the cache, as a root unless its own tree was requested too.
+func (c *Client) adoptAsRoot(provider api.Provider) error {
+	_, known := c.cache.node(provider.UUID)
+	if _, shares := c.cache.sharing[provider.UUID]; known && !shares {
+		return nil
+	}
+	parent := parentOf(provider)
+	provider.ParentProviderUUID = nullable.NewNullNullable[uuid.UUID]()
+	if err := c.adopt([]api.Provider{provider}); err != nil {
+		return err
+	}
+	c.cache.sharing[provider.UUID] = parent
+	return nil
 }

@@ -61,8 +61,9 @@ func newClientOf(t testing.TB, of *httptest.Server, options ...Option) *Client {
 // The service that the client sees is that of OpenStack Placement in the writes: the
 // transport removes berth 1.3 and berth latest from the version header, unless Extended.
 type faultyTransport struct {
-	// Extended: the client sees what the server has.
+	// Extended: the client sees what the server has, up to the version Newest if it is set.
 	Extended bool
+	Newest   string
 	// Before is asked before a request is sent. An answer or an error is what the
 	// client gets instead, and the server sees nothing.
 	Before func(*http.Request) (*http.Response, error)
@@ -105,6 +106,9 @@ func (w *faultyTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	}
 	if !w.Extended {
 		request = withoutWriteExtensions(request)
+	} else if w.Newest != "" {
+		request = request.Clone(request.Context())
+		request.Header.Set(versionHeader, strings.Replace(request.Header.Get(versionHeader), "berth latest", "berth "+w.Newest, 1))
 	}
 	answer, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil || w.After == nil {

@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -87,6 +88,7 @@ func TestServer_PgBouncerTransactionMode_AllFeaturesWork(t *testing.T) {
 	t.Run("lists with names in their filters", func(t *testing.T) {
 		mustAsk(t, 200, "GET", server.url+"/resource_providers?required=CUSTOM_GOLD&resources=VCPU:1", nil)
 	})
+	t.Run("reads of berth 1.4", func(t *testing.T) { readAll(t, server.url) })
 	t.Run("machines", func(t *testing.T) {
 		provideNodes(t, bareMetalOf(t, server.url), 2)
 		said := berth(t, "baremetal", "allocation", "create", "--url", server.url, "--name", "web", "--resource-class", "gold", "--wait")
@@ -121,6 +123,48 @@ func TestServer_PgBouncerTransactionMode_AllFeaturesWork(t *testing.T) {
 		awaitStatus(t, server.url+"/resource_providers", http.StatusOK)
 		claimAtOnce(t, server.url, 5, 5)
 	})
+}
+
+// readAll sends requests of berth 1.4: each route without parameters and with lists of values, of which the others are null.
+func readAll(t *testing.T, url string) {
+	t.Helper()
+	const id = "5f0d2a1e-0001-4000-8000-000000000001"
+	host := newProvider(t, url, "read", 8)
+	send := func(method, path, body string) {
+		header := []string{"X-Auth-Token", "admin", "X-Roles", "admin,service", "OpenStack-API-Version", "placement 1.39, berth 1.4"}
+		request, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(header); i += 2 {
+			request.Header.Set(header[i], header[i+1])
+		}
+		if body != "" {
+			request.Header.Set("Content-Type", "application/json")
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("%s %s: got %d %s, error %v", method, path, response.StatusCode, text, err)
+		}
+	}
+	for _, path := range []string{
+		"/resource_providers?include=inventories,usages,traits,aggregates&total=true", "/resource_providers?q=re&limit=1&required=CUSTOM_GOLD",
+		"/resource_providers/" + host.String() + "/tree?include=inventories,usages,traits,aggregates,sharing,consumers",
+		"/consumers?total=true&include=allocations", "/consumers?uuid=in:" + id + "," + id + "&resource_class=in:VCPU,DISK_GB&q=5&total=true",
+		"/consumers?in_tree=" + host.String() + "&created_after=2026-01-01T00:00:00Z&trait=CUSTOM_GOLD", "/consumers/" + id,
+		"/aggregates", "/aggregates?uuid=in:" + id + "," + id + "&resource_provider=" + host.String(),
+		"/capacity", "/capacity?resource_class=in:VCPU,MEMORY_MB&unit=VCPU:2&required=CUSTOM_GOLD&member_of=!" + id,
+		"/capacity?group_by=tree&limit=1", "/capacity?group_by=aggregate&aggregate=" + id,
+	} {
+		send("GET", path, "")
+	}
+	const query = `"query": {"groups": {"": {"resources": {"VCPU": 1}}}}`
+	send("POST", "/capacity", "{"+query+"}")
+	send("POST", "/capacity", "{"+query+`, "changes": [{"like": "`+host.String()+`", "count": 2}, {"resource_class": "VCPU", "allocation_ratio": 2}]}`)
 }
 
 // tourOfCommands does a little of everything from the command line.

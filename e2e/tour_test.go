@@ -51,7 +51,7 @@ func steps(t *testing.T, text string) (blocks []tourBlock) {
 
 var (
 	anyUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	anyTime = regexp.MustCompile(`\b\d\d:\d\d:\d\d\b|explained \d+ s later`)
+	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|\b\d\d:\d\d:\d\d\b|explained \d+ s later`)
 )
 
 // masked replaces what differs between runs: times, and every UUID that the pages do not choose. Theirs begin with c0ffee00.

@@ -13,7 +13,7 @@ import (
 // The documents that clients are generated from: the newest microversion, without and with the extensions.
 const (
 	newestDocument   = "openapi/placement/1.39.json"
-	newestExtensions = "openapi/berth/placement/1.3.json"
+	newestExtensions = "openapi/berth/placement/1.4.json"
 )
 
 // TestOpenAPI_TypeScriptClient_CompilesAndRuns holds the documents against a second generator: the

@@ -46,3 +46,16 @@ func TestExplain_SearchForExplanationFails_ReturnsShortForm(t *testing.T) {
 		t.Errorf("response = %d %s, want %s", w.Code, w.Body, want)
 	}
 }
+
+// TestExplain_RepeatedParameterOfGroup_GroupNamedOnce repeats an aggregate without members.
+func TestExplain_RepeatedParameterOfGroup_GroupNamedOnce(t *testing.T) {
+	t.Parallel()
+	s := newClaiming(t, nil)
+	s.provider("host-1", object{"VCPU": object{"total": 16}})
+	const member = "&member_of=c0ffee00-0000-4000-8000-0000000000aa"
+	w := s.get("/allocation_candidates?resources=VCPU:4&explain=empty"+member+member, withExplanations)
+	const want = `"conflicts":[{"conflict":"aggregate_empty","groups":[""],"name":"c0ffee00-0000-4000-8000-0000000000aa"}]`
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+		t.Errorf("response = %d %s, want %s", w.Code, w.Body, want)
+	}
+}

@@ -1889,6 +1889,161 @@ is an index lookup in every plan. PostgreSQL sometimes plans a join of an array 
 the table.';
 
 --
+-- Name: consumer_look_at(boolean, bigint, uuid, uuid, bigint, uuid[], text, text, text, uuid[], uuid, text[], text, timestamp with time zone, timestamp with time zone, timestamp with time zone, timestamp with time zone); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.consumer_look_at(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone) RETURNS TABLE(rank bigint, id bigint, is_last boolean)
+    LANGUAGE sql STABLE
+    AS $$
+WITH /* consumer_look_at 1/1 */ named AS MATERIALIZED (
+    SELECT
+        (SELECT project.id FROM projects AS project WHERE project.external_id = p_project) AS project_id,
+        (SELECT owner.id FROM users AS owner WHERE owner.external_id = p_user) AS user_id,
+        (SELECT type.id FROM consumer_types AS type WHERE type.name = p_type) AS type_id,
+        (SELECT trait.id FROM traits AS trait WHERE trait.name = p_trait) AS trait_id,
+        (SELECT member.root_id FROM resource_providers AS member WHERE member.uuid = p_tree) AS root_id,
+        ARRAY(
+            SELECT class.id FROM unnest(p_classes) AS requested (name)
+            CROSS JOIN LATERAL (SELECT one.id FROM resource_classes AS one WHERE one.name = requested.name OFFSET 0) AS class
+        ) AS class_ids,
+        ARRAY(
+            SELECT provider.id FROM unnest(p_providers) AS requested (uuid)
+            CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS provider
+        ) AS provider_ids
+
+), leading_provider AS MATERIALIZED (
+    SELECT provider.id FROM named CROSS JOIN LATERAL unnest(named.provider_ids) AS provider (id)
+    UNION ALL
+    (
+        SELECT provider.id FROM named
+        CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.root_id = named.root_id OFFSET 0) AS provider
+        WHERE p_providers IS NULL LIMIT 1001
+    )
+    UNION ALL
+    (
+        SELECT provider.id FROM named
+        CROSS JOIN LATERAL (SELECT one.provider_id AS id FROM provider_traits AS one WHERE one.trait_id = named.trait_id OFFSET 0) AS provider
+        WHERE p_providers IS NULL AND p_tree IS NULL LIMIT 1001
+    )
+
+), lead AS MATERIALIZED (
+    SELECT CASE
+        WHEN p_project IS NOT NULL AND named.project_id IS NULL
+            OR p_user IS NOT NULL AND named.user_id IS NULL
+            OR p_type <> 'unknown' AND named.type_id IS NULL
+            OR p_trait IS NOT NULL AND named.trait_id IS NULL
+            OR p_tree IS NOT NULL AND named.root_id IS NULL
+            OR p_classes IS NOT NULL AND named.class_ids = '{}'
+            OR p_providers IS NOT NULL AND named.provider_ids = '{}' THEN 'nothing'
+        WHEN p_low IS NOT NULL THEN 'search'
+        WHEN p_uuids IS NOT NULL THEN 'uuid'
+        WHEN (p_providers IS NOT NULL OR p_tree IS NOT NULL OR p_trait IS NOT NULL)
+            AND (SELECT count(*) FROM leading_provider) <= 1000
+            AND (SELECT count(*) FROM (
+                SELECT FROM leading_provider
+                CROSS JOIN LATERAL (SELECT FROM allocations AS one WHERE one.provider_id = leading_provider.id OFFSET 0) AS allocation
+                LIMIT 10001
+            ) AS counted) <= 10000 THEN 'provider'
+        WHEN p_project IS NOT NULL AND (SELECT count(*) FROM (
+                SELECT FROM consumers AS one
+                WHERE one.project_id = named.project_id AND (p_user IS NULL OR one.user_id = named.user_id) LIMIT 10001
+            ) AS counted) <= 10000 THEN 'project'
+        ELSE 'walk'
+    END AS name
+    FROM named
+
+), found AS (
+    SELECT row_number() OVER (ORDER BY one.uuid) AS rank, one.id FROM (
+        SELECT consumer.uuid, consumer.id FROM consumers AS consumer
+        WHERE (SELECT lead.name FROM lead) = 'search' AND consumer.uuid BETWEEN p_low AND p_high
+        ORDER BY consumer.uuid LIMIT p_bound
+    ) AS one
+    UNION ALL
+    SELECT CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id
+    FROM (SELECT DISTINCT given.uuid FROM unnest(p_uuids) AS given (uuid)) AS requested
+    CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS consumer
+    WHERE (SELECT lead.name FROM lead) = 'uuid'
+    UNION ALL
+    SELECT CASE WHEN p_descending THEN -holder.id ELSE holder.id END, holder.id FROM (
+        SELECT DISTINCT allocation.consumer_id AS id FROM leading_provider
+        CROSS JOIN LATERAL (
+            SELECT one.consumer_id FROM allocations AS one WHERE one.provider_id = leading_provider.id OFFSET 0
+        ) AS allocation
+        WHERE (SELECT lead.name FROM lead) = 'provider'
+    ) AS holder
+    UNION ALL
+    SELECT CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id FROM named
+    CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.project_id = named.project_id OFFSET 0) AS consumer
+    WHERE (SELECT lead.name FROM lead) = 'project'
+    UNION ALL
+    (
+        SELECT consumer.id AS rank, consumer.id FROM consumers AS consumer
+        WHERE (SELECT lead.name FROM lead) = 'walk' AND NOT p_descending AND consumer.id >= p_from
+        ORDER BY consumer.id LIMIT p_bound
+    )
+    UNION ALL
+    (
+        SELECT -consumer.id AS rank, consumer.id FROM consumers AS consumer
+        WHERE (SELECT lead.name FROM lead) = 'walk' AND p_descending AND consumer.id <= -p_from
+        ORDER BY consumer.id DESC LIMIT p_bound
+    )
+
+), looked_at AS (
+    SELECT found.rank, found.id, row_number() OVER (ORDER BY found.rank) AS position FROM found
+    WHERE p_low IS NOT NULL OR found.rank >= p_from
+    ORDER BY found.rank LIMIT p_bound
+)
+SELECT looked_at.rank, looked_at.id, looked_at.position = p_bound AS is_last
+FROM named CROSS JOIN looked_at
+CROSS JOIN LATERAL (
+    SELECT one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, COALESCE(one.updated_at, one.created_at) AS updated_at
+    FROM consumers AS one WHERE one.id = looked_at.id OFFSET 0
+) AS consumer
+WHERE looked_at.position = p_bound OR (
+    (p_uuids IS NULL OR consumer.uuid = ANY (p_uuids))
+    AND (p_project IS NULL OR consumer.project_id = named.project_id)
+    AND (p_user IS NULL OR consumer.user_id = named.user_id)
+    AND (p_type IS NULL OR consumer.consumer_type_id IS NOT DISTINCT FROM named.type_id)
+    AND (p_created_before IS NULL OR consumer.created_at < p_created_before)
+    AND (p_created_after IS NULL OR consumer.created_at >= p_created_after)
+    AND (p_updated_before IS NULL OR consumer.updated_at < p_updated_before)
+    AND (p_updated_after IS NULL OR consumer.updated_at >= p_updated_after)
+    AND (p_providers IS NULL AND p_tree IS NULL AND p_classes IS NULL AND p_trait IS NULL OR EXISTS (
+        SELECT FROM allocations AS allocation
+        WHERE allocation.consumer_id = looked_at.id
+            AND (p_providers IS NULL OR allocation.provider_id = ANY (named.provider_ids))
+            AND (p_classes IS NULL OR allocation.class_id = ANY (named.class_ids))
+            AND (p_tree IS NULL OR named.root_id = (
+                SELECT provider.root_id FROM resource_providers AS provider WHERE provider.id = allocation.provider_id))
+            AND (p_trait IS NULL OR EXISTS (
+                SELECT FROM provider_traits AS member
+                WHERE member.provider_id = allocation.provider_id AND member.trait_id = named.trait_id OFFSET 0))
+        OFFSET 0)))
+ORDER BY looked_at.rank
+$$;
+
+--
+-- Name: FUNCTION consumer_look_at(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone); Type: COMMENT; Schema: public; Owner: -
+--
+
+COMMENT ON FUNCTION public.consumer_look_at(p_descending boolean, p_from bigint, p_low uuid, p_high uuid, p_bound bigint, p_uuids uuid[], p_project text, p_user text, p_type text, p_providers uuid[], p_tree uuid, p_classes text[], p_trait text, p_created_before timestamp with time zone, p_created_after timestamp with time zone, p_updated_before timestamp with time zone, p_updated_after timestamp with time zone) IS 'Returns the consumers that pass the filters of GET /consumers, in the order of rank, among the next p_bound consumers
+from a place on.
+
+Called by the queries ConsumerList and ConsumerCount, into which PostgreSQL inlines it. Locks nothing.
+p_from is the place: the least rank, which is the id, or with p_descending the negative id. p_low and p_high are the range
+of UUIDs of the parameter q, from the place on: then the order is that of the UUIDs, and p_from does not count.
+The row with is_last is the p_bound-th: the place of the next page. It is there also if it does not pass the filters.
+Filters that are null pass all. The type ''unknown'' is that of consumers without one. An unknown name passes none.
+
+lead is the filter whose index finds the consumers: ''search'' (consumers_uuid_key, for q), ''uuid'' (the same), ''provider''
+(allocations_provider_id_idx, for providers, a tree or a trait), ''project'' (consumers_project_id_idx) or ''walk''
+(consumers_pkey). A filter leads if it has at most 10,000 entries in its index, and at most 1,000 providers: a page
+reads all of them. For others it walks, and reads at most p_bound consumers. Each branch of found has a condition on
+lead, so that only one of them runs. All other filters are look-ups of keys for each consumer.
+Plan: the index of the lead, then keys: consumers_pkey, allocations_pkey, resource_providers_pkey, provider_traits_pkey.
+OFFSET 0 forces these look-ups: the planner adds the rows of all branches, and would choose scans and hash joins.';
+
+--
 -- Name: consumer_write_changes(bigint[], bigint[], bigint[], integer[], boolean[]); Type: FUNCTION; Schema: public; Owner: -
 --
 

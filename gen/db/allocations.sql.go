@@ -276,7 +276,7 @@ FROM claim_create(
 type ClaimCreateParams struct {
 	Caller     *string
 	Key        *string
-	Contexts   []byte
+	Contexts   json.RawMessage
 	Consumers  []uuid.UUID
 	Projects   []string
 	Users      []string
@@ -334,7 +334,7 @@ FROM claim_create_many(
 type ClaimCreateManyParams struct {
 	Caller    *string
 	Key       *string
-	Contexts  []byte
+	Contexts  json.RawMessage
 	Consumers []uuid.UUID
 	Projects  []string
 	Users     []string

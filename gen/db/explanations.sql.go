@@ -316,7 +316,7 @@ type ExplanationShowRow struct {
 	Requests        int64
 	FirstAskedAt    time.Time
 	LastAskedAt     time.Time
-	Content         []byte
+	Content         json.RawMessage
 	MadeAt          *time.Time
 }
 

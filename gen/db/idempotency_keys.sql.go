@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -83,7 +84,7 @@ WHERE stored.caller = $1::text AND stored.key = $2::text
 type IdempotencyShowRow struct {
 	Fingerprint []byte
 	Request     string
-	Answer      []byte
+	Answer      json.RawMessage
 	CreatedAt   time.Time
 	IsDue       bool
 }

@@ -15,6 +15,7 @@ import (
 func Commands(f *frame.Frame) []*cobra.Command {
 	return []*cobra.Command{
 		providerCommand(f), inventoryCommand(f), traitCommand(f), aggregateCommand(f),
-		classCommand(f), claimCommand(f), allocationCommand(f), candidateCommand(f), explainCommand(f), usageCommand(f), baremetalCommand(f),
+		classCommand(f), claimCommand(f), consumerCommand(f), allocationCommand(f), candidateCommand(f), explainCommand(f),
+		usageCommand(f), capacityCommand(f), baremetalCommand(f),
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -82,50 +80,6 @@ func printProvider(ctx context.Context, f *frame.Frame, service *client.Client, 
 		return err
 	}
 	return frame.PrintAs(f.Stdout, format, nil, providerTable([]api.Provider{provider}, names.known))
-}
-
-func providerListCommand(f *frame.Frame) *cobra.Command {
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List providers",
-		Long: `List the providers that match all filters, by default all, sorted by name. The table
-shows the name of a parent or root that is in the list, otherwise the UUID.
-
-The JSON list has the members uuid, name, generation, parent_provider_uuid (null for a
-root) and root_provider_uuid.`,
-		Example: `  berth provider list
-  berth provider list --in-tree compute-1
-  berth provider list --resources VCPU:4,MEMORY_MB:2048 --required 'HW_CPU_X86_AVX2,!CUSTOM_OLD'
-  berth provider list --member-of in:AGGREGATE1,AGGREGATE2 --output json`,
-		Args: cobra.NoArgs,
-	}
-	format := frame.OutputFlag(command)
-	var filter client.ProviderFilter
-	flags := command.Flags()
-	flags.StringVar(&filter.Name, "name", "", "`name` of the provider")
-	flags.StringVar(&filter.UUID, "uuid", "", "`UUID` of the provider")
-	inTree := flags.String("in-tree", "", "name or UUID of a `provider` of the tree")
-	flags.StringVar(&filter.Resources, "resources", "", "free capacity `CLASS:AMOUNT,…` of each provider")
-	flags.StringArrayVar(&filter.Required, "required", nil, "`TRAIT,!FORBIDDEN,…` of the provider, or in:TRAIT,TRAIT for any of several; repeatable")
-	flags.StringArrayVar(&filter.MemberOf, "member-of", nil, "`aggregate` of the provider, in:A,B for any of several, or !A to exclude one; repeatable")
-	completeProviderFlags(f, command, "in-tree")
-	completeListFlags(f, command)
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) (err error) {
-		if filter.InTree, err = treeOf(ctx, service, *inTree); err != nil {
-			return err
-		}
-		providers, err := service.ProviderList(ctx, filter)
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(providers, func(a, b api.Provider) int { return strings.Compare(a.Name, b.Name) })
-		documents := make([]providerDocument, 0, len(providers))
-		for _, provider := range providers {
-			documents = append(documents, documentOfProvider(provider))
-		}
-		return frame.PrintAs(f.Stdout, *format, documents, providerTable(providers, newProviderNames(service, providers...).known))
-	})
-	return command
 }
 
 // treeOf returns the UUID of the provider that an --in-tree flag names; empty for an empty flag.

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/client"
-	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/connect"
 	"github.com/berthd/berth/internal/frame"
 )
@@ -28,6 +27,14 @@ type providerSetCommands[T any] struct {
 	replace func(*client.Client, context.Context, uuid.UUID, int64, []T) ([]T, int64, error)
 	// complete returns completions for members; nil: no completion.
 	complete completer
+	// all is the list without a provider; nil: list needs one.
+	all *listWithoutProvider
+}
+
+// listWithoutProvider is what `list` does without PROVIDER, and its help.
+type listWithoutProvider struct {
+	short, long, example string
+	list                 func(ctx context.Context, f *frame.Frame, service *client.Client, format string) error
 }
 
 // commands returns the commands list, set, add, remove and clear.
@@ -55,9 +62,20 @@ func (k providerSetCommands[T]) listCommand(f *frame.Frame) *cobra.Command {
 		Example: fmt.Sprintf("  berth %s list compute-1\n  berth %s list compute-1 --output json", k.path, k.path),
 		Args:    cobra.ExactArgs(1),
 	}
+	if k.all != nil {
+		command.Use, command.Args = "list [PROVIDER]", cobra.MaximumNArgs(1)
+		command.Short, command.Long, command.Example = k.all.short, k.all.long, k.all.example+command.Example
+	}
 	format := frame.OutputFlag(command)
 	completeProviders(f, command)
-	command.RunE = withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
+	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+		if len(arguments) == 0 {
+			return k.all.list(ctx, f, service, *format)
+		}
+		provider, err := FindProvider(ctx, service, arguments[0])
+		if err != nil {
+			return err
+		}
 		members, _, err := k.list(service, ctx, provider.UUID)
 		if err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 type TreeOptions struct {
 	output, color             string
 	all, ascii, sharing       bool
+	consumers                 bool
 	withoutUsages, withoutIDs bool
 	aggregates, traits        []string
 	limit                     int
@@ -45,6 +46,12 @@ command draws all trees, each as soon as it has been read.
 Bars and numbers show used/capacity. The capacity is (total - reserved) * ratio. The
 drawing omits fields with default values.
 
+--consumers lists below each tree the consumers that use it, with all their allocations,
+and those that use only sharing providers in its aggregates; the list marks these with
+"sharing only". With a service older than berth 1.4 they are missing, and the command
+sends more requests: one for each provider and consumer. It states on stderr which trees
+have too many consumers to show.
+
 --aggregate and --trait select the trees that have one provider that matches all of
 them. The syntax is that of the API: A for required, in:A,B for any of several, !A for
 forbidden.
@@ -54,6 +61,7 @@ colors for other outputs. The line width is that of the terminal, otherwise COLU
 default 80 and at most 140 columns. Later versions may add members to the JSON, but do
 not change existing ones.`,
 		Example: `  berth tree compute-17
+  berth tree compute-17 --consumers
   berth tree --trait HW_NUMA_ROOT --limit 10
   berth tree compute-17 --sharing --output svg > compute-17.svg
   berth tree compute-17 --output dot | dot -Tpng > compute-17.png
@@ -87,9 +95,10 @@ func treeFlags(c *cobra.Command) *TreeOptions {
 	flags.StringVar(&options.color, "color", "auto", "color `mode`: auto, always or never")
 	flags.BoolVar(&options.all, "all", false, "whether all traits and complete aggregate UUIDs are shown")
 	flags.BoolVar(&options.ascii, "ascii", false, "whether only ASCII characters are used (default: unless the locale is UTF-8)")
-	flags.BoolVar(&options.withoutUsages, "no-usages", false, "whether usages are omitted, which saves one request per provider")
+	flags.BoolVar(&options.withoutUsages, "no-usages", false, "whether usages are omitted, which saves one request per provider if the service is older than berth 1.4")
 	flags.BoolVar(&options.withoutIDs, "no-uuids", false, "whether provider UUIDs are omitted from the text")
 	flags.BoolVar(&options.sharing, "sharing", false, "whether sharing providers in the aggregates of the trees are shown")
+	flags.BoolVar(&options.consumers, "consumers", false, "whether the consumers of each tree are listed; only with --output text or json")
 	flags.StringArrayVar(&options.aggregates, "aggregate", nil, "`aggregate` of a provider of the tree; repeatable")
 	flags.StringArrayVar(&options.traits, "trait", nil, "`trait` of a provider of the tree; repeatable")
 	flags.IntVar(&options.limit, "limit", 0, "maximum `number` of trees; 0 means no limit")
@@ -106,6 +115,8 @@ func (w *TreeOptions) check(arguments []string) error {
 		return frame.WrongFlag("output", w.output, notAChoice, "write text, json, dot or svg")
 	case !slices.Contains(terminal.ColorChoices, w.color):
 		return frame.WrongFlag("color", w.color, notAChoice, "write auto, always or never")
+	case w.consumers && w.output != "text" && w.output != "json":
+		return frame.WrongFlag("output", w.output, "is used with --consumers, which this format does not show", "write text or json")
 	case w.limit < 0:
 		return frame.WrongFlag("limit", fmt.Sprint(w.limit), "is negative", "write the maximum number of trees, or 0 for no limit")
 	case len(arguments) > 0 && len(w.aggregates) > 0:
@@ -118,7 +129,10 @@ func (w *TreeOptions) check(arguments []string) error {
 }
 
 func drawTrees(ctx context.Context, f *frame.Frame, service *client.Client, options *TreeOptions, arguments []string) error {
-	reader := &TreeReader{Service: service, Usages: !options.withoutUsages, Slots: make(chan struct{}, MaxConcurrentReads), Progress: newProgress(f)}
+	reader := &TreeReader{
+		Service: service, Usages: !options.withoutUsages, Consumers: options.consumers,
+		Slots: make(chan struct{}, MaxConcurrentReads), Progress: newProgress(f), Stderr: f.Stderr,
+	}
 	trees, err := reader.Choose(ctx, options, arguments)
 	if err != nil {
 		return err
@@ -133,6 +147,7 @@ func drawTrees(ctx context.Context, f *frame.Frame, service *client.Client, opti
 		return err
 	}
 	if options.sharing {
+		reader.Consumers = false
 		sharing, err := reader.sharing(ctx, output.aggregates, trees)
 		if err != nil {
 			return err
@@ -163,7 +178,7 @@ func newTreeOutput(f *frame.Frame, options *TreeOptions) *treeOutput {
 	isTerminal, columns := terminal.Of(f.Stdout)
 	return &treeOutput{
 		p: f, format: options.output, aggregates: map[uuid.UUID]bool{},
-		forest: draw.Forest{Usages: map[uuid.UUID]client.Resources{}},
+		forest: draw.Forest{Usages: map[uuid.UUID]client.Resources{}, Consumers: map[uuid.UUID][]draw.Consumer{}},
 		style: draw.Style{
 			Color: terminal.HasColor(options.color, variables, isTerminal), Width: terminal.Columns(variables, columns),
 			ASCII: options.ascii || !terminal.HasUnicode(variables), Usages: !options.withoutUsages, UUIDs: !options.withoutIDs, All: options.all,
@@ -180,6 +195,7 @@ func (t *treeOutput) add(tree draw.Forest) error {
 	if t.format != "text" {
 		t.forest.Nodes = append(t.forest.Nodes, tree.Nodes...)
 		maps.Copy(t.forest.Usages, tree.Usages)
+		maps.Copy(t.forest.Consumers, tree.Consumers)
 		return nil
 	}
 	// Another client may have deleted the tree since the list was read.
@@ -192,7 +208,15 @@ func (t *treeOutput) add(tree draw.Forest) error {
 		}
 	}
 	t.hasPrinted = true
-	return draw.Text(t.p.Stdout, tree, t.style)
+	if err := draw.Text(t.p.Stdout, tree, t.style); err != nil {
+		return err
+	}
+	for _, consumers := range tree.Consumers {
+		if err := printConsumers(t.p.Stdout, consumers); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *treeOutput) finish() error {

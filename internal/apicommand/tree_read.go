@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -32,10 +33,14 @@ const (
 // TreeReader reads providers with their inventories, traits, aggregates and, if Usages is true,
 // usages. Slots limits the concurrent requests by its capacity.
 type TreeReader struct {
-	Service  *client.Client
-	Usages   bool
-	Slots    chan struct{}
-	Progress *Progress
+	Service *client.Client
+	Usages  bool
+	// Consumers adds the consumers of each tree.
+	Consumers bool
+	Slots     chan struct{}
+	Progress  *Progress
+	// Stderr gets a line for each tree whose consumers are not shown.
+	Stderr io.Writer
 }
 
 // Choose returns the providers of each tree to draw, sorted by the name of the root. The name or UUID
@@ -123,6 +128,13 @@ type treeResult struct {
 
 // each reads the trees and calls do for each one in order. It reads up to maxReadAhead trees ahead.
 func (r *TreeReader) each(ctx context.Context, trees [][]api.Provider, do func(draw.Forest) error) error {
+	if len(trees) == 0 {
+		return nil
+	}
+	// The client remembers the version. Trees that are read concurrently would each request it.
+	if _, err := r.Service.HasExtensions(ctx, readingVersion); err != nil {
+		return err
+	}
 	for _, members := range trees {
 		r.Progress.expect(len(members))
 	}
@@ -157,9 +169,12 @@ func (r *TreeReader) each(ctx context.Context, trees [][]api.Provider, do func(d
 	return ctx.Err()
 }
 
-// Tree reads the members of a tree concurrently, without those that another client has deleted. The
-// first error cancels all reads.
+// Tree reads the members of a tree, without those that another client has deleted: with one request if
+// the service has berth 1.4, else each member concurrently. The first error cancels all reads.
 func (r *TreeReader) Tree(ctx context.Context, members []api.Provider) (draw.Forest, error) {
+	if tree, ok, err := r.shown(ctx, members); err != nil || ok {
+		return tree, err
+	}
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	nodes := make([]*client.Node, len(members))
@@ -184,7 +199,11 @@ func (r *TreeReader) Tree(ctx context.Context, members []api.Provider) (draw.For
 	if err := context.Cause(reading); err != nil {
 		return draw.Forest{}, err
 	}
-	tree := draw.Forest{Usages: map[uuid.UUID]client.Resources{}}
+	consumers, err := r.consumers(ctx, members)
+	if err != nil {
+		return draw.Forest{}, err
+	}
+	tree := draw.Forest{Usages: map[uuid.UUID]client.Resources{}, Consumers: consumers}
 	for i, node := range nodes {
 		if node == nil {
 			continue

@@ -56,7 +56,9 @@ func TestCLI_DebugHTTP_LogsRequestsWithoutToken(t *testing.T) {
 	got := runCommand(t, environ, "provider", "list", "--name", "x", "--token", "admin")
 	const want = `UUID  NAME  GENERATION  PARENT  ROOT
 ! berth: warning: all users of this host can read a token on the command line; set BERTH_TOKEN instead
-! berth: GET http://SERVICE/resource_providers?name=x: 200 req-… (…ms)
+! berth: GET http://SERVICE/: 200 req-… (…ms)
+! berth: GET http://SERVICE/resource_providers?name=x&sort=created_at&limit=1000: 200 req-… (…ms)
+! berth: no providers found
 `
 	if asWritten(got) != want {
 		t.Errorf("got\n%s", asWritten(got))

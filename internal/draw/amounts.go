@@ -107,17 +107,7 @@ const (
 
 // cells returns the number of filled cells of a bar. Any usage fills at least one cell, and only a usage of the whole
 // capacity fills all of them.
-func (h inventoryUsage) cells(length int) int {
-	fill := h.fill()
-	switch cells := int(math.Round(fill * float64(length))); {
-	case fill > 0 && cells == 0:
-		return 1
-	case fill < 1 && cells == length:
-		return length - 1
-	default:
-		return cells
-	}
-}
+func (h inventoryUsage) cells(length int) int { return filledCells(h.fill(), length) }
 
 // notes returns the texts beside a bar: the amount in readable units, the amount over capacity, and the fields that
 // differ from their defaults.

@@ -22,7 +22,16 @@
 //	    "used": 12                   // omitted if usages are unknown
 //	  }},
 //	  "traits": ["…"], "aggregates": ["…"],
-//	  "children": [{…}]              // with the same members
+//	  "children": [{…}],             // with the same members
+//	  "consumers": [{                // of roots only; omitted if they were not read
+//	    "uuid": "…", "consumer_type": "INSTANCE", "project_id": "…", "user_id": "…",
+//	    "consumer_generation": 1,
+//	    "sharing_only": false,       // true: it uses only sharing providers of other trees
+//	    "allocations": {"…": {       // by provider, also of other trees
+//	      "name": "compute-17",      // omitted if unknown
+//	      "resources": {"VCPU": 8}
+//	    }}
+//	  }]
 //	}]}
 //
 // A field of an inventory that is not set, and has its default, is omitted.

@@ -16,8 +16,27 @@ type Forest struct {
 	Nodes []client.Node
 	// Usages maps providers to their usages. A provider without an entry is drawn without usages.
 	Usages map[uuid.UUID]client.Resources
+	// Consumers maps roots of trees to their consumers. JSON writes them; a root without an entry has no such member.
+	Consumers map[uuid.UUID][]Consumer
 	// Allocations is read by Compare only, and may be nil.
 	Allocations client.Allocations
+}
+
+// Consumer is a consumer of a tree, with all its allocations.
+type Consumer struct {
+	UUID                    uuid.UUID
+	Type, ProjectID, UserID string
+	Generation              *int64
+	// SharingOnly is true for a consumer that uses only sharing providers of other trees.
+	SharingOnly bool
+	Allocations []ConsumerAllocation
+}
+
+// ConsumerAllocation is what a consumer has on a provider; Name is empty if the name is unknown.
+type ConsumerAllocation struct {
+	Provider  uuid.UUID
+	Name      string
+	Resources client.Resources
 }
 
 // treeNode is a node with its children.

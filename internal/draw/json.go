@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/terminal"
 )
 
@@ -22,6 +23,21 @@ type (
 		Traits      []string                     `json:"traits"`
 		Aggregates  []uuid.UUID                  `json:"aggregates"`
 		Children    []providerDocument           `json:"children"`
+		// Consumers is nil for providers that are no roots, and if the forest has none for the root.
+		Consumers *[]consumerDocument `json:"consumers,omitempty"`
+	}
+	consumerDocument struct {
+		UUID        uuid.UUID                        `json:"uuid"`
+		Type        string                           `json:"consumer_type"`
+		ProjectID   string                           `json:"project_id"`
+		UserID      string                           `json:"user_id"`
+		Generation  *int64                           `json:"consumer_generation"`
+		SharingOnly bool                             `json:"sharing_only"`
+		Allocations map[uuid.UUID]allocationDocument `json:"allocations"`
+	}
+	allocationDocument struct {
+		Name      string           `json:"name,omitempty"`
+		Resources client.Resources `json:"resources"`
 	}
 	inventoryDocument struct {
 		Total           int32    `json:"total"`
@@ -39,7 +55,11 @@ type (
 func JSON(w io.Writer, forest Forest) error {
 	document := forestDocument{Trees: []providerDocument{}}
 	for _, tree := range forest.trees() {
-		document.Trees = append(document.Trees, tree.document())
+		one := tree.document()
+		if consumers, known := forest.Consumers[tree.UUID]; known {
+			one.Consumers = consumerDocuments(consumers)
+		}
+		document.Trees = append(document.Trees, one)
 	}
 	return terminal.WriteJSON(w, document)
 }
@@ -68,4 +88,20 @@ func (b *treeNode) document() providerDocument {
 		document.Children = append(document.Children, child.document())
 	}
 	return document
+}
+
+// consumerDocuments returns the documents of the consumers of a tree.
+func consumerDocuments(consumers []Consumer) *[]consumerDocument {
+	made := make([]consumerDocument, 0, len(consumers))
+	for _, one := range consumers {
+		document := consumerDocument{
+			UUID: one.UUID, Type: one.Type, ProjectID: one.ProjectID, UserID: one.UserID, Generation: one.Generation,
+			SharingOnly: one.SharingOnly, Allocations: map[uuid.UUID]allocationDocument{},
+		}
+		for _, on := range one.Allocations {
+			document.Allocations[on.Provider] = allocationDocument{on.Name, on.Resources}
+		}
+		made = append(made, document)
+	}
+	return &made
 }

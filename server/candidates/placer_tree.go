@@ -24,7 +24,8 @@ func (p *placer) countNeeds() {
 }
 
 // largest returns the candidates of the most members that fit in a tree: at least some, nil if these do not fit, and at most
-// a limit. The number is found by doubling, then halving, because fewer members fit where more do.
+// a limit. The number is found by doubling, then halving, because fewer members fit where more do. With an error it returns
+// the most that it has found.
 func (p *placer) largest(tree *candidateTree, least, limit int) (found []ClaimCandidate, err error) {
 	limit = p.bound(tree, limit)
 	if least > limit {
@@ -34,7 +35,7 @@ func (p *placer) largest(tree *candidateTree, least, limit int) (found []ClaimCa
 	for fitting+1 < failing {
 		made, err := p.try(tree, count)
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 		switch {
 		case made != nil:
@@ -161,22 +162,34 @@ func (p *placer) together(tree *candidateTree, count int) ([]ClaimCandidate, err
 }
 
 // oneByOne returns the candidates of several members, of which each is the first one that fits beside those before; nil if
-// one does not fit.
+// one does not fit. A choice is made again while it fits, without a search. Searches count as steps.
 func (p *placer) oneByOne(tree *candidateTree, count int) (made []ClaimCandidate, err error) {
 	if p.walk == nil {
 		p.walk = p.search.newWalk()
 	}
-	for len(made) < count && err == nil {
+	used := usage{}
+	for searches := 1; len(made) < count && err == nil; searches++ {
+		if searches%combine.StopInterval == 0 {
+			if err = p.search.chargeBudget(); err != nil {
+				continue
+			}
+		}
 		p.walk.reset(p.reduced(tree))
 		if !p.walk.next() {
 			err = cmp.Or(p.walk.err, errNoMore)
 			continue
 		}
-		one := p.candidate(tree, p.walk.chosen, p.walk.parts)
-		made = append(made, one)
-		p.taken.add([]ClaimCandidate{one}, 1)
+		one := []ClaimCandidate{p.candidate(tree, p.walk.chosen, p.walk.parts)}
+		times := p.timesOf(tree, &one[0], count-len(made))
+		p.taken.add(one, times)
+		used.add(one, times)
+		made = append(made, slices.Repeat(one, int(times))...)
 	}
-	p.taken.add(made, -1)
+	for key, amount := range used {
+		if p.taken[key] -= amount; p.taken[key] == 0 {
+			delete(p.taken, key)
+		}
+	}
 	switch {
 	case errors.Is(err, errNoMore):
 		return nil, nil
@@ -184,6 +197,23 @@ func (p *placer) oneByOne(tree *candidateTree, count int) (made []ClaimCandidate
 		return nil, err
 	}
 	return made, nil
+}
+
+// timesOf returns how many members, up to a limit, the walk would give the candidate that it has found: that candidate is the
+// first one for as long as it fits, because nothing before it fits with less free capacity. It is once if the order is random,
+// or if several providers share an amount, of which the parts depend on what is free.
+func (p *placer) timesOf(tree *candidateTree, found *ClaimCandidate, limit int) int64 {
+	if p.search.rng != nil || p.walk.splitting {
+		return 1
+	}
+	times := int64(limit)
+	for _, use := range found.Uses {
+		at := slices.IndexFunc(tree.Providers, func(of combine.Provider) bool { return of.ID == use.ProviderID })
+		if at >= 0 && use.Amount > 0 {
+			times = min(times, p.freeOf(tree, at, use.ClassID)/use.Amount)
+		}
+	}
+	return max(1, times)
 }
 
 // candidate returns the candidate of a choice in a tree.

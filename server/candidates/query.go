@@ -48,6 +48,8 @@ type Query struct {
 	Budget int64
 	// ignoreSums is combine.Request.IgnoreSums.
 	ignoreSums bool
+	// isUnfiltered lets pages have trees without a candidate, too.
+	isUnfiltered bool
 	// freed counts as free.
 	freed []FreedAmount
 }

@@ -35,6 +35,8 @@ type treeBuilder struct {
 	met            []int32
 	path           []int64
 	tree           candidateTree
+	// ownLast lists the providers of the tree after those of other trees, as if they were the newest.
+	ownLast bool
 }
 
 // forget makes the memory of all trees available for the next ones.
@@ -89,7 +91,13 @@ func (b *treeBuilder) collectUsable(p *page, root int64, own span) {
 		}
 	}
 	if foreign {
-		slices.SortFunc(b.usable, func(i, j int32) int { return cmp.Compare(p.providers[i].id, p.providers[j].id) })
+		slices.SortFunc(b.usable, func(i, j int32) int {
+			one, other := &p.providers[i], &p.providers[j]
+			if isOwn := one.root == root; b.ownLast && isOwn != (other.root == root) {
+				return map[bool]int{false: -1, true: 1}[isOwn]
+			}
+			return cmp.Compare(one.id, other.id)
+		})
 	}
 }
 

@@ -41,7 +41,11 @@ func (r *resolved) things() (all []thing) {
 			all = append(all, one)
 			return
 		}
-		all[at].groups = append(all[at].groups, one.groups...)
+		for _, place := range one.groups { // a group can repeat a parameter
+			if !slices.Contains(all[at].groups, place) {
+				all[at].groups = append(all[at].groups, place)
+			}
+		}
 	}
 	for _, trait := range r.query.RootRequired {
 		one := r.traitThing([]string{trait}, "root_trait")

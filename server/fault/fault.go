@@ -86,6 +86,13 @@ const (
 	CodeClaimContended = "berth.claim.contended"
 )
 
+// The codes of reads in Berth's extensions, in addition to CodePageBadMarker, CodeExtensionDuplicateKey and
+// CodeWriteBadValue.
+const (
+	CodeTooManyConsumers = "berth.tree.too_many_consumers"
+	CodeCapacityBusy     = "berth.capacity.busy"
+)
+
 // Error is a violated rule with a text for the client.
 type Error struct {
 	Kind Kind

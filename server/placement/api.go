@@ -25,6 +25,9 @@ const (
 // writesExtension is the version of Berth's extensions that checks query strings of all operations and adds generations to writes.
 var writesExtension = microversion.Berth(3)
 
+// readsExtension is the version of Berth's extensions with lists in pages, trees, consumers and capacity.
+var readsExtension = microversion.Berth(4)
+
 // API returns the properties of the Placement API that are not part of an operation.
 func API() *route.API {
 	return &route.API{
@@ -142,6 +145,9 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
 			fault.CodeNothingFits, fault.CodeClaimContended,
 		)
+	}
+	if at >= readsExtension {
+		codes = append(codes, fault.CodeTooManyConsumers, fault.CodeCapacityBusy)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]

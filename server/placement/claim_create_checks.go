@@ -75,7 +75,7 @@ func (o *operations) checkClaim(ctx context.Context, body *ClaimCreate) (*claimA
 	if err := o.readQueries(ctx, asked, body.Queries); err != nil {
 		return nil, err
 	}
-	if body.Relation != nil && body.Relation.Apart != "" && body.Relation.Together != "" {
+	if body.Relation.isConflict() {
 		return nil, claimRelationConflict.Of()
 	}
 	asked.relation = body.Relation.relation()

@@ -25,6 +25,9 @@ func (r *ClaimRelation) relation() candidates.Relation {
 	return candidates.RelationNone
 }
 
+// isConflict reports whether a relation has both members. nil has none.
+func (r *ClaimRelation) isConflict() bool { return r != nil && r.Apart != "" && r.Together != "" }
+
 // claimSeveral searches candidates for several consumers and claims them, all or none.
 func (o *operations) claimSeveral(ctx context.Context, asked *claimAsked) (*ClaimsMade, error) {
 	var found *candidates.PlacementSearch

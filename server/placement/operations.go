@@ -49,6 +49,8 @@ type operations struct {
 	incompleteUser    string
 	candidates        CandidateOptions
 	explanations      *explainlog.Log
+	fits              runningFits
+	capacities        *sharedAnswers
 }
 
 // Operations returns the operations of the API, which are the rows of the route table. The order of methods on a path
@@ -57,6 +59,7 @@ func Operations(options Options) []*route.Operation {
 	o := &operations{
 		store: options.Store, search: options.Search, explainer: explain.New(options.Search), candidates: options.Candidates,
 		incompleteProject: options.IncompleteProject, incompleteUser: options.IncompleteUser, explanations: options.Explanations,
+		capacities: newSharedAnswers(),
 	}
 	if o.claims = options.Claims; o.claims == nil {
 		o.claims = claims.New(options.Store, options.Search)
@@ -67,8 +70,9 @@ func Operations(options Options) []*route.Operation {
 	var all []*route.Operation
 	for _, resource := range [][]*route.Operation{
 		rootOperations(), o.resourceClassOperations(), o.providerOperations(), o.inventoryOperations(),
-		o.usageOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
-		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(), o.explanationOperations(),
+		o.usageOperations(), o.aggregateOperations(), o.providerAggregateOperations(), o.providerTraitOperations(),
+		o.traitOperations(), o.allocationOperations(), o.candidateOperations(), o.reshaperOperations(), o.treeOperations(),
+		o.consumerOperations(), o.capacityOperations(), o.capacityFitOperations(), o.explanationOperations(),
 	} {
 		all = append(all, resource...)
 	}
@@ -86,7 +90,9 @@ const (
 	tagUsages      = "Usages"
 	tagVersions    = "Versions"
 
+	tagConsumers    = "Consumers"
 	tagExplanations = "Explanations"
+	tagCapacity     = "Capacity"
 )
 
 // Tags returns the descriptions of the groups of operations in the documents.
@@ -101,7 +107,9 @@ func Tags() []*huma.Tag {
 		{Name: tagAllocations, Description: "Amounts that consumers hold on providers."},
 		{Name: tagCandidates, Description: "Sets of allocations that satisfy a query."},
 		{Name: tagUsages, Description: "Sums of allocations."},
+		{Name: tagConsumers, Description: "Who holds allocations."},
 		{Name: tagExplanations, Description: "Why queries found nothing."},
+		{Name: tagCapacity, Description: "Sums of inventories and usages."},
 	}
 }
 

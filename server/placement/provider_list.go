@@ -73,14 +73,15 @@ func requiredDoc(at microversion.Version) string {
 	return doc + " The last of repeated values applies."
 }
 
-func providerListSchema(at microversion.Version) *querystring.Schema {
+// providerListParams returns the filters that a version has.
+func providerListParams(at microversion.Version) []querystring.Param {
 	var known []querystring.Param
 	for _, row := range providerParams {
 		if row.since <= at {
 			known = append(known, row.param)
 		}
 	}
-	return querystring.MustSchema(known...)
+	return known
 }
 
 func providerListDocs(at microversion.Version) []*huma.Param {
@@ -108,7 +109,7 @@ func providerListDocs(at microversion.Version) []*huma.Param {
 func (o *operations) providerListVariants() []route.Variant {
 	var variants []route.Variant
 	for _, since := range []microversion.Version{v(0), v(3), v(4), v(14), v(18)} {
-		schema, docs := providerListSchema(since), route.Query(providerListDocs)
+		schema, docs := querystring.MustSchema(providerListParams(since)...), route.Query(providerListDocs)
 		if since < v(14) {
 			variants = append(variants, route.From(since, providerList(o, schema, providerV0),
 				docs, route.Returns[ProvidersV0](), route.Example(func(ctx context.Context) any {
@@ -121,7 +122,7 @@ func (o *operations) providerListVariants() []route.Variant {
 				return ProvidersV14{Providers: []ProviderV14{providerV14(ctx, hostRow), providerV14(ctx, nodeRow)}}
 			})))
 	}
-	return variants
+	return append(variants, o.providerPageVariant())
 }
 
 // streamed is a response whose body is encoded while the rows are read.

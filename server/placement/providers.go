@@ -100,7 +100,7 @@ func (o *operations) providerOperations() []*route.Operation {
 	hostV0, hostV14 := route.Example(shaped(providerV0, hostRow)), route.Example(shaped(providerV14, hostRow))
 	return []*route.Operation{{
 		ID: "provider-list", Method: http.MethodGet, Path: collection, Tag: tagProviders, Rule: policy.ProvidersList,
-		ReadsQuery: true, Summary: "List resource providers", Checks: reads, Fails: providerListFailures, Variants: o.providerListVariants(),
+		Authorize: providerRules.authorize, Further: rulesOfParts(providerParts), ReadsQuery: true, Summary: "List resource providers", Checks: reads, Fails: with(providerListFailures, providerPageFailures()...), Variants: o.providerListVariants(),
 		Description: "A listed provider satisfies all filters. The list is not paged; the server streams it while it reads the rows.",
 	}, {
 		ID: "provider-create", Method: http.MethodPost, Path: collection, Tag: tagProviders, Rule: policy.ProvidersCreate,

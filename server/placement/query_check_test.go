@@ -23,10 +23,11 @@ func TestQuery_UnknownParameterOfEveryOperation_Returns400(t *testing.T) {
 	// These have their own texts: a required parameter, and families of parameters.
 	others := map[string]string{"usage-list": "'project_id' is a required property", "candidate-list": "'dryrun' does not match any of the regexes"}
 	seen := 0
+	newest := microversion.Berth(uint8(microversion.ExtensionMax))
 	for _, op := range server.Table(server.Options{}).Operations() {
 		exists := true
 		for _, variant := range op.Variants {
-			if variant.Since <= microversion.Berth(3) {
+			if variant.Since <= newest {
 				exists = !variant.Gone
 			}
 		}
@@ -35,7 +36,7 @@ func TestQuery_UnknownParameterOfEveryOperation_Returns400(t *testing.T) {
 		}
 		seen++
 		path := strings.NewReplacer("{uuid}", unknownProvider, "{consumer_uuid}", unknownProvider, "{", "", "}", "").Replace(op.Path)
-		answer, body := sendTo(t, listener, op.Method, path+"?dryrun=true", "{}", "OpenStack-API-Version", writesHeader)
+		answer, body := sendTo(t, listener, op.Method, path+"?dryrun=true", "{}", "OpenStack-API-Version", newest.HeaderValue())
 		want := text
 		if other, ok := others[op.ID]; ok {
 			want = prefix + other

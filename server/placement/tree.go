@@ -119,7 +119,7 @@ func (o *operations) treeOperations() []*route.Operation {
 		},
 	}}
 	generations := [2]int64{4, 1}
-	return []*route.Operation{{
+	return []*route.Operation{o.treeShowOperation(), {
 		ID: "tree-replace", Method: http.MethodPut, Path: "/resource_providers/{uuid}/tree", Tag: tagProviders,
 		Rule: policy.TreeUpdate, Body: route.BodyLarge, Checks: writesSince, Fails: treeFailures, Inverse: treeInverse,
 		Summary: "Create, change and delete providers of a tree",

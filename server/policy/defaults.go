@@ -87,6 +87,11 @@ var defaults = append([]registered{
 	// It covers what a reshape does.
 	{TreeUpdate, "rule:" + ServiceAPI, "", projectScope},
 	{ClaimsCreate, usualRule, "", projectScope},
+	{TreeShow, usualRule, "", projectScope},
+	{ConsumersList, "rule:" + AdminOrReaderOrServiceAPI, "", projectScope},
+	{ConsumersShow, usualRule, "", projectScope},
+	{AggregatesList, usualRule, "", projectScope},
+	{CapacityShow, usualRule, "", projectScope},
 }, baremetalDefaults...)
 
 // parsed returns the default as a tree.

@@ -26,8 +26,7 @@ const (
 
 	ProviderUsages = "placement:resource_providers:usages" // GET .../{p}/usages
 
-	// Usages is GET /usages. It is the only rule whose target is the project of the query and not that of
-	// the caller.
+	// Usages is GET /usages. Its target is the project of the query and not that of the caller.
 	Usages = "placement:usages"
 
 	TraitsList   = "placement:traits:list"   // GET /traits
@@ -54,6 +53,13 @@ const (
 	ExplanationsMake = "berth:explanations:make" // the parameter explain of allocation candidates, explanations in errors
 	TreeUpdate       = "berth:tree:update"       // PUT /resource_providers/{p}/tree
 	ClaimsCreate     = "berth:claims:create"     // POST /claims
+	TreeShow         = "berth:tree:show"         // GET /resource_providers/{p}/tree
+	ConsumersShow    = "berth:consumers:show"    // GET /consumers/{c}
+	AggregatesList   = "berth:aggregates:list"   // GET /aggregates
+	CapacityShow     = "berth:capacity:show"     // GET and POST /capacity
+
+	// ConsumersList is GET /consumers. Its target is the project of the query, as that of Usages.
+	ConsumersList = "berth:consumers:list"
 )
 
 // The names of the base rules, which the rules of operations refer to.

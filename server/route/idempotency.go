@@ -138,6 +138,9 @@ func (t *Table) lifetime(lines []string) (time.Duration, error) {
 	return lifetime, nil
 }
 
+// CallerOf returns the text that identifies the caller of a request among all callers.
+func CallerOf(ctx context.Context) string { return callerOf(auth.From(ctx)) }
+
 // callerOf returns the text that identifies a caller among all callers. No part has a line feed: parts are values of
 // headers, or IDs of Keystone. A part that PostgreSQL cannot store is quoted.
 func callerOf(caller auth.Caller) string {

@@ -178,6 +178,7 @@ func everything(t *testing.T, s *store.Store) {
 		"list aggregates":    func() error { _, _, err := s.ProviderAggregateList(ctx, root); return err },
 		"list a's traits":    func() error { _, _, err := s.ProviderTraitList(ctx, root); return err },
 		"list allocations":   func() error { _, err := s.AllocationList(ctx, consumer); return err },
+		"show a tree":        func() error { _, err := s.TreeShow(ctx, wholeTree(child)); return err },
 		"list its consumers": func() error { _, _, err := s.ProviderAllocationList(ctx, root); return err },
 		"sum usages": func() error {
 			_, err := s.UsageList(ctx, store.UsageFilter{ProjectID: project, ByType: true})

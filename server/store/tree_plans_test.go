@@ -89,3 +89,60 @@ func TestProvider_TreeStatements_UseIndexes(t *testing.T) {
 		})
 	}
 }
+
+// TestProvider_TreeShown_UsesIndexes pins the indexes of the statements of a tree. The sharing provider has a tenth of all
+// consumers.
+func TestProvider_TreeShown_UsesIndexes(t *testing.T) {
+	t.Parallel()
+	cloud := newCloud(t)
+	if _, err := cloud.Pool.Exec(t.Context(), `
+		INSERT INTO provider_traits SELECT 5001, trait.id FROM traits AS trait WHERE trait.name = 'MISC_SHARES_VIA_AGGREGATE';
+		INSERT INTO provider_aggregates (provider_id, aggregate_id) SELECT 5001, 13 WHERE NOT EXISTS (
+			SELECT FROM provider_aggregates AS member WHERE member.provider_id = 5001 AND member.aggregate_id = 13);
+		INSERT INTO allocations (consumer_id, provider_id, class_id, used)
+		SELECT consumer.id, 5001, 2, 1 FROM consumers AS consumer WHERE consumer.id % 10 = 0;
+		INSERT INTO node_allocations (uuid, resource_class) SELECT gen_random_uuid(), 'gold' FROM generate_series(1, 2000);
+		ANALYZE`); err != nil {
+		t.Fatal(err)
+	}
+	provider := "'" + dbtest.NumberedUUID("aa", 12).String() + "'"
+	for name, c := range map[string]struct {
+		query     string
+		arguments []string
+		indexes   []string
+	}{
+		"providers":        {db.TreeShow, []string{"true", "true", "true", provider, "false"}, []string{"resource_providers_uuid_key", "resource_providers_root_id_idx", "inventories_pkey", "provider_traits_pkey", "provider_aggregates_pkey"}},
+		"with sharing":     {db.TreeShow, []string{"true", "true", "true", provider, "true"}, []string{"resource_providers_root_id_idx", "provider_aggregates_sharing_idx"}},
+		"consumers":        {db.TreeConsumerList, []string{provider, "false", "10001"}, []string{"resource_providers_root_id_idx", "allocations_provider_id_idx", "allocations_pkey", "consumers_pkey"}},
+		"sharing only too": {db.TreeConsumerList, []string{provider, "true", "10001"}, []string{"provider_aggregates_sharing_idx", "allocations_provider_id_idx", "allocations_pkey", "consumers_pkey"}},
+	} {
+		for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {
+			t.Run(name+" with "+mode, func(t *testing.T) {
+				t.Parallel()
+				conn, err := cloud.Pool.Acquire(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Release()
+				indexes := map[string]bool{}
+				dbtest.Explain(t, conn.Conn(), mode, c.query, c.arguments...).Walk(func(n *dbtest.PlanNode) {
+					indexes[n.Index] = true
+					if n.Type == "Seq Scan" && isLarge[n.Relation] {
+						t.Errorf("sequential scan of %s", n.Relation)
+					}
+				})
+				for _, index := range c.indexes {
+					if !indexes[index] {
+						t.Errorf("the plan does not use %s", index)
+					}
+				}
+			})
+		}
+	}
+}
+
+// isLarge are the tables that grow with the cloud.
+var isLarge = map[string]bool{
+	"resource_providers": true, "provider_generations": true, "inventories": true, "provider_traits": true,
+	"provider_aggregates": true, "consumers": true, "allocations": true, "node_allocations": true,
+}

@@ -21,6 +21,7 @@ func (p *benchEnv) comparisons() []comparison {
 			beside(name, "GET of the tree's providers and of the inventories, traits and aggregates of each", put, p.readTree(host, true), 2),
 			beside(name, "GET of the tree's providers alone", put, p.readTree(host, false), 2))
 	}
+	all = append(all, p.treeComparisons()...)
 	all = append(all,
 		beside("PUT tree, 5 new providers", "the 5 POSTs and 15 PUTs that do the same", p.newTree, p.newProviders, 0.5),
 		beside("PATCH inventories, one of three records", "PUT of all three", p.patchInventories(), p.putInventories(), 1),

@@ -15,7 +15,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
-const version = MicroversionPlacement139Berth13
+const version = MicroversionPlacement139Berth14
 
 func main() {
 	log.SetFlags(0)
@@ -39,6 +39,7 @@ func main() {
 	}
 	refuse(berth)
 	explain(berth)
+	read(berth, gpus[0], host)
 	fmt.Println("all results were as expected")
 }
 
@@ -58,7 +59,7 @@ func search(berth *ClientWithResponses) Candidates {
 	})
 	check(err == nil && searched.JSON200 != nil, err, searched)
 	check(reflect.DeepEqual(listed.JSON200, searched.JSON200), "GET and POST differ:", string(listed.Body), string(searched.Body))
-	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.3"}),
+	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.4"}),
 		"header:", searched.HTTPResponse.Header)
 	return *searched.JSON200
 }
@@ -72,6 +73,19 @@ func explain(berth *ClientWithResponses) {
 	check(err == nil && listed.JSON200 != nil, err, listed)
 	why := listed.JSON200.Explanation
 	check(why != nil && why.Reason == "amount" && len(why.Facts) == 1 && why.Facts[0].Providers == 1, string(listed.Body))
+}
+
+// read checks the tree of a provider, the consumers and the number of members that fit.
+func read(berth *ClientWithResponses, gpu, root uuid.UUID) {
+	tree, err := berth.TreeShowWithResponse(context.Background(), gpu.String(), &TreeShowParams{OpenStackAPIVersion: version})
+	check(err == nil && tree.JSON200 != nil, err, tree)
+	check(tree.JSON200.RootProviderUUID == root && len(tree.JSON200.ResourceProviders) == 3, string(tree.Body))
+	consumers, err := berth.ConsumerListWithResponse(context.Background(), &ConsumerListParams{OpenStackAPIVersion: version, Limit: new(1)})
+	check(err == nil && consumers.JSON200 != nil && len(consumers.JSON200.Consumers) == 0, err, consumers)
+	fits, err := berth.CapacityFitWithResponse(context.Background(), &CapacityFitParams{version}, CapacityFitQuestion{
+		Query: ClaimQuestion{Groups: map[string]SearchedGroup{"": {Resources: map[string]int64{"VCPU": 2}}}},
+	})
+	check(err == nil && fits.JSON200 != nil && fits.JSON200.Fit == 4, err, fits)
 }
 
 // refuse checks the code of an invalid query.

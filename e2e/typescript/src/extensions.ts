@@ -8,7 +8,7 @@ import type { components, paths } from "./extensions-types.js";
 
 type Search = components["schemas"]["CandidateSearch"];
 
-const params = { header: { "OpenStack-API-Version": "placement 1.39, berth 1.3" } } as const;
+const params = { header: { "OpenStack-API-Version": "placement 1.39, berth 1.4" } } as const;
 
 /** Sends one query with GET and with POST, and returns the providers of each group of its candidates. */
 export async function searchWithExtensions(baseUrl: string): Promise<Record<string, string[]>[]> {
@@ -33,7 +33,7 @@ export async function searchWithExtensions(baseUrl: string): Promise<Record<stri
     },
   });
   assert.deepEqual(got(searched), got(listed));
-  assert.match(searched.response.headers.get("openstack-api-version") ?? "", /berth 1\.3$/);
+  assert.match(searched.response.headers.get("openstack-api-version") ?? "", /berth 1\.4$/);
 
   const unknown = await berth.POST("/allocation_candidates", { params, body: { ...body, isolate: [["_NET", "_DISK"]] } });
   const code: components["schemas"]["ErrorCode"] | undefined = unknown.error && "errors" in unknown.error ? unknown.error.errors[0]?.code : undefined;
@@ -42,6 +42,13 @@ export async function searchWithExtensions(baseUrl: string): Promise<Record<stri
   const empty = await berth.GET("/allocation_candidates", { params: { ...params, query: { resources: "VCPU:1000000", explain: "empty" } } });
   assert.equal(got(empty).explanation?.reason, "amount");
   assert.equal(got(empty).explanation?.facts?.[0]?.with_room, 0);
+
+  const capacity = await berth.GET("/capacity", { params: { ...params, query: { resource_class: "VCPU" } } });
+  assert.equal(got(capacity).capacity[0]?.resource_class, "VCPU");
+  const fits = await berth.POST("/capacity", { params, body: { query: { groups: { "": { resources: { VCPU: 1000000 } } } } } });
+  assert.equal(got(fits).ends_first, "VCPU");
+  const consumers = await berth.GET("/consumers", { params: { ...params, query: { limit: 1, fields: "resources" } } });
+  assert.ok(got(consumers).consumers.length <= 1);
 
   // @ts-expect-error the suffixes are lists of lists
   const wrong: Search = { ...body, isolate: ["_NET,_CPU"] };

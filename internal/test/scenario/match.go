@@ -36,6 +36,7 @@ var placeholders = map[string]func(got string) bool{
 	"<uuid>":   regexp.MustCompile(`^` + uuidForm + `$`).MatchString,
 	"<req-id>": regexp.MustCompile(`^req-` + uuidForm + `$`).MatchString,
 	"<date>":   isDate,
+	"<moment>": regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`).MatchString,
 }
 
 func isDate(got string) bool {

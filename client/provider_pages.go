@@ -1,0 +1,120 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+	"time"
+
+	api "github.com/berthd/berth/gen/client"
+	"github.com/google/uuid"
+)
+
+// ProviderQuery selects providers, and what is listed of them.
+type ProviderQuery struct {
+	ProviderFilter
+	// Include are the wanted parts: "inventories", "usages", "traits", "aggregates".
+	Include []string
+	// Sort is "created_at", "-created_at" or "name"; empty: "created_at". Prefix is the beginning of names or UUIDs; the
+	// providers are in the order of names then.
+	Sort, Prefix string
+	// PageSize is the number of providers of a request, at most 1000; 0: all in one request.
+	PageSize int
+}
+
+// ListedProvider is a provider with its included parts; parts that the query does not include are nil.
+type ListedProvider struct {
+	api.Provider
+	Inventories Inventories
+	Usages      map[string]int64
+	Traits      []string
+	Aggregates  []uuid.UUID
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *ListedProvider) UnmarshalJSON(text []byte) error {
+	var parts struct {
+		Inventories Inventories      `json:"inventories"`
+		Usages      map[string]int64 `json:"usages"`
+		Traits      []string         `json:"traits"`
+		Aggregates  []uuid.UUID      `json:"aggregates"`
+	}
+	if err := json.Unmarshal(text, &p.Provider); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &parts); err != nil {
+		return err
+	}
+	p.Inventories, p.Usages, p.Traits, p.Aggregates = parts.Inventories, parts.Usages, parts.Traits, parts.Aggregates
+	return nil
+}
+
+// Providers returns an iterator over providers, which requests the next page when it needs it. An error ends it. It
+// needs berth 1.4.
+func (c *Client) Providers(ctx context.Context, query ProviderQuery) iter.Seq2[ListedProvider, error] {
+	return pages(func(marker string) ([]ListedProvider, []api.Link, error) {
+		var page struct {
+			Providers []ListedProvider `json:"resource_providers"`
+			Links     []api.Link       `json:"resource_providers_links"`
+		}
+		err := c.getReading(ctx, &page, "resource_providers", query.params(marker))
+		return page.Providers, page.Links, err
+	})
+}
+
+// params returns the query parameters of a page.
+func (q *ProviderQuery) params(marker string) []param {
+	all := []param{
+		{"name", q.Name}, {"uuid", q.UUID}, {"in_tree", q.InTree}, {"resources", q.Resources},
+		{"include", strings.Join(q.Include, ",")}, {"sort", q.Sort}, {"q", q.Prefix}, {"limit", sizeText(q.PageSize)}, {"marker", marker},
+	}
+	for _, value := range q.MemberOf {
+		all = append(all, param{"member_of", value})
+	}
+	for _, value := range q.Required {
+		all = append(all, param{"required", value})
+	}
+	return all
+}
+
+// AggregateQuery selects aggregates.
+type AggregateQuery struct {
+	// UUIDs are the wanted aggregates, at most 500; empty: all. Provider is in the aggregates; uuid.Nil: any.
+	UUIDs    []uuid.UUID
+	Provider uuid.UUID
+	// Sort is "created_at" or "-created_at"; empty: "created_at". PageSize is the number of aggregates of a request, at most
+	// 1000; 0: 100.
+	Sort     string
+	PageSize int
+}
+
+// ListedAggregate is an aggregate with the numbers of its providers.
+type ListedAggregate struct {
+	UUID             uuid.UUID `json:"uuid"`
+	Providers        int64     `json:"resource_provider_count"`
+	SharingProviders int64     `json:"sharing_provider_count"`
+	CreatedAt        time.Time `json:"created_at"`
+}
+
+// Aggregates returns an iterator over aggregates, which requests the next page when it needs it. An error ends it. It
+// needs berth 1.4.
+func (c *Client) Aggregates(ctx context.Context, query AggregateQuery) iter.Seq2[ListedAggregate, error] {
+	return pages(func(marker string) ([]ListedAggregate, []api.Link, error) {
+		var page struct {
+			Aggregates []ListedAggregate `json:"aggregates"`
+			Links      []api.Link        `json:"aggregates_links"`
+		}
+		err := c.getReading(ctx, &page, "aggregates", query.params(marker))
+		return page.Aggregates, page.Links, err
+	})
+}
+
+// params returns the query parameters of a page.
+func (q *AggregateQuery) params(marker string) []param {
+	all := []param{{"uuid", inList(uuidTexts(q.UUIDs))}, {"sort", q.Sort}, {"limit", sizeText(q.PageSize)}, {"marker", marker}}
+	if q.Provider != uuid.Nil {
+		all = append(all, param{"resource_provider", q.Provider.String()})
+	}
+	return all
+}
