@@ -121,6 +121,7 @@ func TestErrors_InvalidInput_WellFormedWithoutInternals(t *testing.T) {
 					s.furnish() // creates deleted rows again
 				}
 				m := d.make(pick(d, pick(d, all)))
+				m.sentBy(number)
 				err := s.play(&m, number)
 				if err == nil {
 					err = s.send(&m, seen)

@@ -25,6 +25,19 @@ type message struct {
 	scene []step
 }
 
+// administrator is the token of most requests.
+const administrator = "admin"
+
+// sentBy gives each sender a user of its own, because the number of questions about capacity that a user may have running
+// is limited.
+func (m *message) sentBy(sender int) {
+	for i, header := range m.headers {
+		if header == [2]string{"X-Auth-Token", administrator} {
+			m.headers[i][1] = fmt.Sprintf("sender-%d", sender)
+		}
+	}
+}
+
 // oddTexts are unusual texts for paths, queries and headers.
 var oddTexts = []string{
 	"", " ", "0", "-1", "00", "1e3", "2147483648", "99999999999999999999999999", "1.5", "NaN", "None", "null", "true", "\x00", "a\x00b", "\xff", "\xc3(",
@@ -177,7 +190,7 @@ func (d dice) headers(of operation, hasBody bool) (made [][2]string) {
 		own = pick(d, oddVersions)
 	}
 	made = append(made, [2]string{name, own})
-	token, roles := "admin", "admin,service"
+	token, roles := administrator, "admin,service"
 	if d.chance(3) {
 		token, roles = pick(d, []string{"", "bob:p", ":", "\xff", strings.Repeat("t", 5000)}), pick(d, []string{"", "reader", ",,", "admin,service"})
 	}

@@ -56,12 +56,18 @@ const (
 		"        SELECT CASE WHEN locked.provider_id = ANY (v_providers) THEN locked.provider_id END\n" +
 		"        FROM provider_generations AS locked WHERE locked.provider_id = ANY (v_providers || v_old_providers)\n"
 	inOrder = "        ORDER BY locked.provider_id FOR NO KEY UPDATE));"
-	// shuffled locks the providers in random order.
-	shuffled = "        ORDER BY random() FOR NO KEY UPDATE));"
 	// staleUsed is the value that another transaction may have changed since the start of the statement.
 	staleUsed = "(SELECT stale.used FROM inventories AS stale WHERE stale.provider_id = inventories.provider_id " +
 		"AND stale.class_id = inventories.class_id AND pg_sleep(0.03) IS NOT NULL)"
 )
+
+// shuffled is the change of raiseSeveral or raiseChanged that locks the providers in random order. PostgreSQL evaluates
+// the volatile pg_sleep after the sort and before it locks the row, so that time passes between two locks.
+func shuffled(function, raise string) edit {
+	text := strings.Replace(raise, "SELECT locked.provider_id ", "SELECT CASE WHEN true THEN locked.provider_id END ", 1)
+	return edit{function, raise + inOrder, strings.Replace(text, "CASE WHEN ", "CASE WHEN pg_sleep(0.01) IS NOT NULL AND ", 1) +
+		"        ORDER BY random() FOR NO KEY UPDATE));"}
+}
 
 // mutations are possible mistakes in the SQL functions. The tests of this package must detect each
 // of them.
@@ -105,7 +111,7 @@ var mutations = map[string]struct {
 		{"allocation_claim_providers", "RETURN true;", raiseSeveral + inOrder + " RETURN true;"},
 	}, byAudit, history.Anything},
 	"a claim on several providers locks them in random order": {[]edit{
-		{"allocation_claim_providers", raiseSeveral + inOrder, raiseSeveral + shuffled},
+		shuffled("allocation_claim_providers", raiseSeveral),
 	}, byDeadlock, history.Anything},
 	"a change writes a stale usage": {[]edit{
 		{"allocation_change", raiseChanged + inOrder, pause},
@@ -113,7 +119,7 @@ var mutations = map[string]struct {
 		{"allocation_change", "RETURN true;", raiseChanged + inOrder + " RETURN true;"},
 	}, byAudit, history.Anything},
 	"a change locks the providers in random order": {[]edit{
-		{"allocation_change", raiseChanged + inOrder, raiseChanged + shuffled},
+		shuffled("allocation_change", raiseChanged),
 	}, byDeadlock, history.Anything},
 	"a change does not compare the consumer generation": {[]edit{
 		{"allocation_change", "consumer.generation = p_generation)", "true)"},
