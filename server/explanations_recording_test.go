@@ -72,8 +72,8 @@ func TestExplain_RecordingOn_OneMoreAllocation(t *testing.T) {
 	}
 }
 
-// TestExplain_MoreThanRateOrQueue_AllAnsweredAndCounted sends more empty queries than the writer accepts in a second, or
-// than fit into the queue of a log that writes nothing.
+// TestExplain_MoreThanRateOrQueue_AllAnsweredAndCounted sends more empty queries than the writer accepts in a second,
+// if the machine sends them within one, or than fit into the queue of a log that writes nothing.
 func TestExplain_MoreThanRateOrQueue_AllAnsweredAndCounted(t *testing.T) {
 	t.Parallel()
 	const sent = 1100
@@ -114,7 +114,7 @@ func TestExplain_MoreThanRateOrQueue_AllAnsweredAndCounted(t *testing.T) {
 					dropped += one
 				}
 			}
-			if recorded+dropped != sent || recorded != counted || recorded < 200 || dropped < 100 {
+			if recorded+dropped != sent || recorded != counted || recorded < 200 || !writes && dropped < 100 {
 				t.Errorf("recorded = %d (%d counted), dropped = %d, want %d in total", recorded, counted, dropped, sent)
 			}
 			if line := fmt.Sprintf("berth_allocation_candidates_empty_total{reason=\"amount\"} %d\n", sent); !strings.Contains(metrics, line) {
