@@ -212,8 +212,8 @@ SELECT
     root_provider.uuid AS root,
     listed.is_reached,
     records.found AS records,
-    trait.names AS traits,
-    aggregate.uuids AS aggregates
+    NULLIF(CASE WHEN $1::bool THEN provider_trait_names(listed.id) END, '{}')::text[] AS traits,
+    NULLIF(CASE WHEN $2::bool THEN provider_aggregate_uuids(listed.id) END, '{}')::uuid[] AS aggregates
 FROM listed
 CROSS JOIN LATERAL (
     SELECT one.uuid, one.name, one.parent_id, one.root_id FROM resource_providers AS one WHERE one.id = listed.id OFFSET 0
@@ -230,27 +230,15 @@ CROSS JOIN LATERAL (
         'allocation_ratio', one.allocation_ratio, 'used', one.used) ORDER BY one.class_id)::json AS found
     FROM inventories AS one
     CROSS JOIN LATERAL (SELECT known.name FROM resource_classes AS known WHERE known.id = one.class_id OFFSET 0) AS class
-    WHERE one.provider_id = listed.id AND $1::bool OFFSET 0
-) AS records
-CROSS JOIN LATERAL (
-    SELECT array_agg(named.name ORDER BY one.trait_id)::text[] AS names
-    FROM provider_traits AS one
-    CROSS JOIN LATERAL (SELECT known.name FROM traits AS known WHERE known.id = one.trait_id OFFSET 0) AS named
-    WHERE one.provider_id = listed.id AND $2::bool OFFSET 0
-) AS trait
-CROSS JOIN LATERAL (
-    SELECT array_agg(grouped.uuid ORDER BY one.aggregate_id)::uuid[] AS uuids
-    FROM provider_aggregates AS one
-    CROSS JOIN LATERAL (SELECT known.uuid FROM aggregates AS known WHERE known.id = one.aggregate_id OFFSET 0) AS grouped
     WHERE one.provider_id = listed.id AND $3::bool OFFSET 0
-) AS aggregate
+) AS records
 ORDER BY listed.is_reached, listed.id
 `
 
 type TreeShowParams struct {
-	Records    bool
 	Traits     bool
 	Aggregates bool
+	Records    bool
 	Provider   uuid.UUID
 	Sharing    bool
 }
@@ -269,7 +257,7 @@ type TreeShowRow struct {
 
 // Returns all providers of the tree that a provider is in, and, with sharing, the providers of other trees that share with it:
 // those in an aggregate of any provider of the tree. Both are in the order of their ids, in which a provider can precede its
-// parent. A part that is not requested is null;
+// parent. A part that is empty or not requested is null;
 // records are the inventories with their usages, in the order of the classes; traits and aggregates are in the order of their
 // ids, as in the requests of one provider. No row: no such provider.
 // Called by Store.TreeShow. Locks nothing.
@@ -277,9 +265,9 @@ type TreeShowRow struct {
 // provider_aggregates_sharing_idx for each aggregate, then primary keys of the other tables for each provider.
 func (q *Queries) TreeShow(ctx context.Context, db DBTX, arg TreeShowParams) ([]TreeShowRow, error) {
 	rows, err := db.Query(ctx, TreeShow,
-		arg.Records,
 		arg.Traits,
 		arg.Aggregates,
+		arg.Records,
 		arg.Provider,
 		arg.Sharing,
 	)

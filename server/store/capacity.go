@@ -153,7 +153,7 @@ func idSets[T any](names [][]T, ids []int32) (sets []string, rest []int32) {
 	return sets, ids
 }
 
-// lead names the range that finds the providers; empty: no filter selects few of them.
+// lead names the range that finds the providers; empty: all are to be read.
 func (f *CapacityFilter) lead() string {
 	switch {
 	case len(f.Aggregates) > 0:
@@ -177,21 +177,11 @@ func (s *Store) capacity(ctx context.Context, from db.DBTX, filter CapacityFilte
 	for _, unit := range filter.Units {
 		amounts = append(amounts, unit.Amount)
 	}
-	var rows []db.CapacityShowSelectedRow
-	if lead := filter.lead(); lead != "" {
-		rows, err = s.queries.CapacityShowSelected(ctx, from, db.CapacityShowSelectedParams{
-			Lead: lead, AfterRoot: filter.AfterRoot, MaxRoots: int32(filter.Trees), InTree: filter.InTree, ByTree: filter.Trees > 0,
-			Aggregates: present(ids.aggregates), MemberOf: present(ids.memberOf), Required: present(ids.required), Forbidden: present(ids.forbidden),
-			NotMemberOf: present(ids.notMemberOf), ClassIds: present(ids.classes), UnitAmounts: amounts, UnitClasses: present(ids.units),
-		})
-	} else {
-		var all []db.CapacityShowRow
-		all, err = s.queries.CapacityShow(ctx, from, db.CapacityShowParams{
-			Forbidden: present(ids.forbidden), NotMemberOf: present(ids.notMemberOf), ClassIds: present(ids.classes),
-			UnitAmounts: amounts, UnitClasses: present(ids.units),
-		})
-		rows = each(all, ungrouped)
-	}
+	rows, err := s.queries.CapacityShow(ctx, from, db.CapacityShowParams{
+		Lead: filter.lead(), AfterRoot: filter.AfterRoot, MaxRoots: int32(filter.Trees), InTree: filter.InTree, ByTree: filter.Trees > 0,
+		Aggregates: present(ids.aggregates), MemberOf: present(ids.memberOf), Required: present(ids.required), Forbidden: present(ids.forbidden),
+		NotMemberOf: present(ids.notMemberOf), ClassIds: present(ids.classes), UnitAmounts: amounts, UnitClasses: present(ids.units),
+	})
 	if err != nil {
 		return sums, err
 	}
@@ -213,18 +203,8 @@ func present[T any](list []T) []T {
 	return list
 }
 
-// ungrouped returns a row without a group.
-func ungrouped(row db.CapacityShowRow) db.CapacityShowSelectedRow {
-	return db.CapacityShowSelectedRow{
-		AsOf: row.AsOf, ClassID: row.ClassID, Class: row.Class, Providers: row.Providers, Total: row.Total, Reserved: row.Reserved,
-		Capacity: row.Capacity, Used: row.Used, Free: row.Free, OverCapacity: row.OverCapacity, Largest: row.Largest,
-		LargestUuid: row.LargestUuid, LargestName: row.LargestName, FullProviders: row.FullProviders, Sizes: row.Sizes,
-		SizeProviders: row.SizeProviders, SizeFree: row.SizeFree, Unit: row.Unit, Units: row.Units,
-	}
-}
-
 // classCapacity translates a row with sums, whose columns are not null except those of providers and units.
-func classCapacity(row *db.CapacityShowSelectedRow, aggregates []uuid.UUID) ClassCapacity {
+func classCapacity(row *db.CapacityShowRow, aggregates []uuid.UUID) ClassCapacity {
 	made := ClassCapacity{
 		Tree: providerName(row.RootUuid, row.RootName), Class: *row.Class, Providers: *row.Providers, Full: *row.FullProviders,
 		Total: *row.Total, Reserved: *row.Reserved, Capacity: *row.Capacity, Used: *row.Used, Free: *row.Free,

@@ -9,7 +9,7 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
-// crowd adds 10,500 consumers of one project, which all use the first provider and class 2.
+// crowd adds 10,500 consumers of one project, which all use the first provider and class 2. Ten are of another user.
 const crowd = `
 INSERT INTO projects (external_id) VALUES ('crowd');
 INSERT INTO consumers (uuid, generation, project_id, user_id)
@@ -17,6 +17,9 @@ SELECT ('dd000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 1, (SELEC
 FROM generate_series(1, 10500) AS n;
 INSERT INTO allocations (consumer_id, provider_id, class_id, used)
 SELECT consumer.id, 1, 2, 1 FROM consumers AS consumer WHERE consumer.uuid >= 'dd000000-0000-4000-8000-000000000000';
+INSERT INTO users (external_id) VALUES ('rare user');
+UPDATE consumers SET user_id = (SELECT id FROM users WHERE external_id = 'rare user')
+WHERE uuid BETWEEN 'dd000000-0000-4000-8000-000000000001' AND 'dd000000-0000-4000-8000-00000000000a';
 UPDATE inventories SET used = 10500 WHERE provider_id = 1 AND class_id = 2;
 INSERT INTO traits (name) VALUES ('CUSTOM_EVERYWHERE');
 INSERT INTO provider_traits SELECT provider.id, (SELECT id FROM traits WHERE name = 'CUSTOM_EVERYWHERE') FROM resource_providers AS provider;
@@ -74,6 +77,7 @@ func TestUsage_ConsumerPages_UseIndexes(t *testing.T) {
 		"tree":                       {map[int]string{tree: second}, leads[1:2]},
 		"trait":                      {map[int]string{trait: "'CUSTOM_T7'"}, leads[1:2]},
 		"trait and project":          {map[int]string{trait: "'CUSTOM_T7'", project: "'project-7'"}, leads[1:2]},
+		"user of a large project":    {map[int]string{project: "'crowd'", owner: "'rare user'"}, leads[2:]},
 		"large project":              {map[int]string{project: "'crowd'"}, leads[2:]},
 		"large provider":             {map[int]string{providers: "ARRAY[" + first + "::uuid]"}, leads[1:2]},
 		"large tree":                 {map[int]string{tree: first}, leads[1:2]},
@@ -90,10 +94,11 @@ func TestUsage_ConsumerPages_UseIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer conn.Release()
-				indexes, scanned := map[string]bool{}, map[string]bool{}
+				indexes, scanned, entries := map[string]bool{}, map[string]bool{}, 0.0
 				dbtest.Explain(t, conn.Conn(), mode, db.ConsumerList, consumerArguments(c.arguments)...).Walk(func(n *dbtest.PlanNode) {
 					if slices.Contains(leads, n.Index) {
 						indexes[n.Index] = true
+						entries = max(entries, n.Rows*n.Loops)
 					}
 					if n.Type == "Seq Scan" && slices.Contains(largeTables, n.Relation) {
 						scanned[n.Relation] = true
@@ -104,6 +109,9 @@ func TestUsage_ConsumerPages_UseIndexes(t *testing.T) {
 				}
 				if len(scanned) > 0 {
 					t.Errorf("sequential scans of %v", slices.Sorted(maps.Keys(scanned)))
+				}
+				if entries > 5001 || name == "user of a large project" && entries != 10 {
+					t.Errorf("entries of a leading index = %g, want at most 5001, or those of the user", entries)
 				}
 			})
 		}

@@ -111,7 +111,7 @@ func TestProvider_TreeShown_UsesIndexes(t *testing.T) {
 		arguments []string
 		indexes   []string
 	}{
-		"providers":        {db.TreeShow, []string{"true", "true", "true", provider, "false"}, []string{"resource_providers_uuid_key", "resource_providers_root_id_idx", "inventories_pkey", "provider_traits_pkey", "provider_aggregates_pkey"}},
+		"providers":        {db.TreeShow, []string{"true", "true", "true", provider, "false"}, []string{"resource_providers_uuid_key", "resource_providers_root_id_idx", "inventories_pkey"}},
 		"with sharing":     {db.TreeShow, []string{"true", "true", "true", provider, "true"}, []string{"resource_providers_root_id_idx", "provider_aggregates_sharing_idx"}},
 		"consumers":        {db.TreeConsumerList, []string{provider, "false", "10001"}, []string{"resource_providers_root_id_idx", "allocations_provider_id_idx", "allocations_pkey", "consumers_pkey"}},
 		"sharing only too": {db.TreeConsumerList, []string{provider, "true", "10001"}, []string{"provider_aggregates_sharing_idx", "allocations_provider_id_idx", "allocations_pkey", "consumers_pkey"}},
@@ -138,6 +138,26 @@ func TestProvider_TreeShown_UsesIndexes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestProvider_NamesOfParts_UseKeys checks that the functions of a tree and a list read no table whole, also not the small
+// ones with the names.
+func TestProvider_NamesOfParts_UseKeys(t *testing.T) {
+	t.Parallel()
+	tx, err := newCloud(t).Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context()) //nolint:errcheck // nothing is kept
+	var traits, aggregates int
+	if err := tx.QueryRow(t.Context(), `SELECT sum(cardinality(provider_trait_names(provider.id))), sum(cardinality(provider_aggregate_uuids(provider.id)))
+		FROM resource_providers AS provider WHERE provider.id BETWEEN 1 AND 100`).Scan(&traits, &aggregates); err != nil || traits == 0 || aggregates == 0 {
+		t.Fatalf("%d traits and %d aggregates, error %v; want some of each", traits, aggregates, err)
+	}
+	var scanned []string
+	if err := tx.QueryRow(t.Context(), `SELECT array_agg(relname::text) FROM pg_stat_xact_user_tables WHERE seq_scan > 0`).Scan(&scanned); err != nil || scanned != nil {
+		t.Errorf("sequential scans of %v; error %v", scanned, err)
 	}
 }
 

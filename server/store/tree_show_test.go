@@ -315,7 +315,7 @@ func TestProvider_TreeShownUnderWriters_IsOneMoment(t *testing.T) {
 // TestProvider_TreeShownOfLongChain_ParentsFirst shows a chain whose ids ascend from the deepest provider to the root.
 func TestProvider_TreeShownOfLongChain_ParentsFirst(t *testing.T) {
 	t.Parallel()
-	const depth = 200 // the invariants of the test are quadratic
+	const depth = 3000
 	b := setup(t, 1)
 	root := b.provider("a host", nil, nil)
 	if _, err := b.db.Pool.Exec(t.Context(), fmt.Sprintf(`

@@ -9,9 +9,10 @@
 --
 -- lead is the filter whose index finds the consumers: 'search' (consumers_uuid_key, for q), 'uuid' (the same), 'provider'
 -- (allocations_provider_id_idx, for providers, a tree or a trait), 'project' (consumers_project_id_idx) or 'walk'
--- (consumers_pkey). A filter leads if it has at most 10,000 entries in its index, and at most 1,000 providers: a page
--- reads all of them. For others it walks, and reads at most p_bound consumers. Each branch of found has a condition on
--- lead, so that only one of them runs. All other filters are look-ups of keys for each consumer.
+-- (consumers_pkey). A filter leads if it has fewer entries than p_bound in its index,
+-- and at most 1,000 providers: a page reads all of them. With project the entries are those of the user too, if there is one. For
+-- others it walks, and reads at most p_bound consumers. Each branch of found has a condition on lead, so that only one of them
+-- runs, and reads the consumers, except that of providers. Filters on allocations are look-ups of keys for each consumer, unless the only one leads.
 -- Plan: the index of the lead, then keys: consumers_pkey, allocations_pkey, resource_providers_pkey, provider_traits_pkey.
 -- OFFSET 0 forces these look-ups: the planner adds the rows of all branches, and would choose scans and hash joins.
 CREATE OR REPLACE FUNCTION consumer_look_at(
@@ -68,29 +69,42 @@ WITH /* consumer_look_at 1/1 */ named AS MATERIALIZED (
             AND (SELECT count(*) FROM (
                 SELECT FROM leading_provider
                 CROSS JOIN LATERAL (SELECT FROM allocations AS one WHERE one.provider_id = leading_provider.id OFFSET 0) AS allocation
-                LIMIT 10001
-            ) AS counted) <= 10000 THEN 'provider'
+                LIMIT p_bound
+            ) AS counted) < p_bound THEN 'provider'
         WHEN p_project IS NOT NULL AND (SELECT count(*) FROM (
                 SELECT FROM consumers AS one
-                WHERE one.project_id = named.project_id AND (p_user IS NULL OR one.user_id = named.user_id) LIMIT 10001
-            ) AS counted) <= 10000 THEN 'project'
+                WHERE one.project_id = named.project_id
+                    AND one.user_id BETWEEN COALESCE(named.user_id, 0) AND COALESCE(named.user_id, 9223372036854775807)
+                LIMIT p_bound
+            ) AS counted) < p_bound THEN 'project'
         ELSE 'walk'
-    END AS name
+    END AS name,
+    (SELECT count(*) FROM leading_provider) <= 1000 AS has_all_providers
     FROM named
 
 ), found AS (
-    SELECT row_number() OVER (ORDER BY one.uuid) AS rank, one.id FROM (
-        SELECT consumer.uuid, consumer.id FROM consumers AS consumer
+    SELECT
+        row_number() OVER (ORDER BY one.uuid) AS rank, one.id, one.uuid, one.project_id, one.user_id, one.consumer_type_id,
+        one.created_at, one.updated_at
+    FROM (
+        SELECT
+            consumer.id, consumer.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type_id, consumer.created_at, consumer.updated_at
+        FROM consumers AS consumer
         WHERE (SELECT lead.name FROM lead) = 'search' AND consumer.uuid BETWEEN p_low AND p_high
         ORDER BY consumer.uuid LIMIT p_bound
     ) AS one
     UNION ALL
-    SELECT CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id
+    SELECT
+        CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id,
+        consumer.consumer_type_id, consumer.created_at, consumer.updated_at
     FROM (SELECT DISTINCT given.uuid FROM unnest(p_uuids) AS given (uuid)) AS requested
-    CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS consumer
+    CROSS JOIN LATERAL (
+        SELECT one.id, one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at
+        FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0
+    ) AS consumer
     WHERE (SELECT lead.name FROM lead) = 'uuid'
     UNION ALL
-    SELECT CASE WHEN p_descending THEN -holder.id ELSE holder.id END, holder.id FROM (
+    SELECT CASE WHEN p_descending THEN -holder.id ELSE holder.id END, holder.id, NULL, NULL, NULL, NULL, NULL, NULL FROM (
         SELECT DISTINCT allocation.consumer_id AS id FROM leading_provider
         CROSS JOIN LATERAL (
             SELECT one.consumer_id FROM allocations AS one WHERE one.provider_id = leading_provider.id OFFSET 0
@@ -98,32 +112,57 @@ WITH /* consumer_look_at 1/1 */ named AS MATERIALIZED (
         WHERE (SELECT lead.name FROM lead) = 'provider'
     ) AS holder
     UNION ALL
-    SELECT CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id FROM named
-    CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.project_id = named.project_id OFFSET 0) AS consumer
+    SELECT
+        CASE WHEN p_descending THEN -consumer.id ELSE consumer.id END, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id,
+        consumer.consumer_type_id, consumer.created_at, consumer.updated_at
+    FROM named
+    CROSS JOIN LATERAL (
+        SELECT one.id, one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, one.updated_at
+        FROM consumers AS one
+        WHERE one.project_id = named.project_id
+            AND one.user_id BETWEEN COALESCE(named.user_id, 0) AND COALESCE(named.user_id, 9223372036854775807)
+        OFFSET 0
+    ) AS consumer
     WHERE (SELECT lead.name FROM lead) = 'project'
     UNION ALL
     (
-        SELECT consumer.id AS rank, consumer.id FROM consumers AS consumer
+        SELECT
+            consumer.id AS rank, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type_id,
+            consumer.created_at, consumer.updated_at
+        FROM consumers AS consumer
         WHERE (SELECT lead.name FROM lead) = 'walk' AND NOT p_descending AND consumer.id >= p_from
         ORDER BY consumer.id LIMIT p_bound
     )
     UNION ALL
     (
-        SELECT -consumer.id AS rank, consumer.id FROM consumers AS consumer
+        SELECT
+            -consumer.id AS rank, consumer.id, consumer.uuid, consumer.project_id, consumer.user_id, consumer.consumer_type_id,
+            consumer.created_at, consumer.updated_at
+        FROM consumers AS consumer
         WHERE (SELECT lead.name FROM lead) = 'walk' AND p_descending AND consumer.id <= -p_from
         ORDER BY consumer.id DESC LIMIT p_bound
     )
 
 ), looked_at AS (
-    SELECT found.rank, found.id, row_number() OVER (ORDER BY found.rank) AS position FROM found
+    SELECT
+        found.rank, found.id, found.uuid, found.project_id, found.user_id, found.consumer_type_id, found.created_at, found.updated_at,
+        row_number() OVER (ORDER BY found.rank) AS position
+    FROM found
     WHERE p_low IS NOT NULL OR found.rank >= p_from
     ORDER BY found.rank LIMIT p_bound
 )
 SELECT looked_at.rank, looked_at.id, looked_at.position = p_bound AS is_last
 FROM named CROSS JOIN looked_at
 CROSS JOIN LATERAL (
-    SELECT one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, COALESCE(one.updated_at, one.created_at) AS updated_at
-    FROM consumers AS one WHERE one.id = looked_at.id OFFSET 0
+    -- Those of leading providers are read here, until the page is full; others have been read.
+    SELECT
+        looked_at.uuid, looked_at.project_id, looked_at.user_id, looked_at.consumer_type_id, looked_at.created_at,
+        COALESCE(looked_at.updated_at, looked_at.created_at) AS updated_at
+    WHERE looked_at.uuid IS NOT NULL
+    UNION ALL
+    SELECT one.uuid, one.project_id, one.user_id, one.consumer_type_id, one.created_at, COALESCE(one.updated_at, one.created_at)
+    FROM consumers AS one WHERE looked_at.uuid IS NULL AND one.id = looked_at.id
+    OFFSET 0
 ) AS consumer
 WHERE looked_at.position = p_bound OR (
     (p_uuids IS NULL OR consumer.uuid = ANY (p_uuids))
@@ -134,16 +173,26 @@ WHERE looked_at.position = p_bound OR (
     AND (p_created_after IS NULL OR consumer.created_at >= p_created_after)
     AND (p_updated_before IS NULL OR consumer.updated_at < p_updated_before)
     AND (p_updated_after IS NULL OR consumer.updated_at >= p_updated_after)
-    AND (p_providers IS NULL AND p_tree IS NULL AND p_classes IS NULL AND p_trait IS NULL OR EXISTS (
+    AND (p_providers IS NULL AND p_tree IS NULL AND p_classes IS NULL AND p_trait IS NULL
+        OR (SELECT lead.name FROM lead) = 'provider' AND p_classes IS NULL AND num_nonnulls(p_providers, p_tree, p_trait) = 1
+        OR EXISTS (
         SELECT FROM allocations AS allocation
         WHERE allocation.consumer_id = looked_at.id
-            AND (p_providers IS NULL OR allocation.provider_id = ANY (named.provider_ids))
+            AND (p_providers IS NULL OR allocation.provider_id IN (SELECT leading_provider.id FROM leading_provider))
             AND (p_classes IS NULL OR allocation.class_id = ANY (named.class_ids))
-            AND (p_tree IS NULL OR named.root_id = (
-                SELECT provider.root_id FROM resource_providers AS provider WHERE provider.id = allocation.provider_id))
-            AND (p_trait IS NULL OR EXISTS (
-                SELECT FROM provider_traits AS member
-                WHERE member.provider_id = allocation.provider_id AND member.trait_id = named.trait_id OFFSET 0))
+            -- Compared by a hash, if these are the providers of the tree or with the trait, and not too many.
+            AND (p_tree IS NULL OR CASE
+                WHEN p_providers IS NULL AND (SELECT lead.has_all_providers FROM lead)
+                    THEN allocation.provider_id IN (SELECT leading_provider.id FROM leading_provider)
+                ELSE named.root_id = (SELECT provider.root_id FROM resource_providers AS provider WHERE provider.id = allocation.provider_id)
+            END)
+            AND (p_trait IS NULL OR CASE
+                WHEN p_providers IS NULL AND p_tree IS NULL AND (SELECT lead.has_all_providers FROM lead)
+                    THEN allocation.provider_id IN (SELECT leading_provider.id FROM leading_provider)
+                ELSE EXISTS (
+                    SELECT FROM provider_traits AS member
+                    WHERE member.provider_id = allocation.provider_id AND member.trait_id = named.trait_id OFFSET 0)
+            END)
         OFFSET 0)))
 ORDER BY looked_at.rank
 $$;

@@ -196,20 +196,8 @@ SELECT
     COALESCE(inventory_part.classes, '{}')::text[] AS classes,
     COALESCE(inventory_part.numbers, '{}')::bigint[] AS numbers,
     COALESCE(inventory_part.ratios, '{}')::float8[] AS ratios,
-    ARRAY(
-        SELECT trait.name
-        FROM provider_traits AS provider_trait
-        CROSS JOIN LATERAL (SELECT known.name FROM traits AS known WHERE known.id = provider_trait.trait_id OFFSET 0) AS trait
-        WHERE @has_traits::bool AND provider_trait.provider_id = item.id
-        ORDER BY provider_trait.trait_id
-    )::text[] AS traits,
-    ARRAY(
-        SELECT aggregate.uuid
-        FROM provider_aggregates AS member
-        CROSS JOIN LATERAL (SELECT known.uuid FROM aggregates AS known WHERE known.id = member.aggregate_id OFFSET 0) AS aggregate
-        WHERE @has_aggregates::bool AND member.provider_id = item.id
-        ORDER BY member.aggregate_id
-    )::uuid[] AS aggregates
+    COALESCE(CASE WHEN @has_traits::bool THEN provider_trait_names(item.id) END, '{}')::text[] AS traits,
+    COALESCE(CASE WHEN @has_aggregates::bool THEN provider_aggregate_uuids(item.id) END, '{}')::uuid[] AS aggregates
 FROM page
 LEFT JOIN matching AS item ON item.number <= @max_items::bigint AND NOT @counts_only::bool
 -- Of each class its name, its ratio and six numbers: total, reserved, min_unit, max_unit, step_size, used.

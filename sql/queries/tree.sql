@@ -1,6 +1,6 @@
 -- Returns all providers of the tree that a provider is in, and, with sharing, the providers of other trees that share with it:
 -- those in an aggregate of any provider of the tree. Both are in the order of their ids, in which a provider can precede its
--- parent. A part that is not requested is null;
+-- parent. A part that is empty or not requested is null;
 -- records are the inventories with their usages, in the order of the classes; traits and aggregates are in the order of their
 -- ids, as in the requests of one provider. No row: no such provider.
 -- Called by Store.TreeShow. Locks nothing.
@@ -35,8 +35,8 @@ SELECT
     root_provider.uuid AS root,
     listed.is_reached,
     records.found AS records,
-    trait.names AS traits,
-    aggregate.uuids AS aggregates
+    NULLIF(CASE WHEN @traits::bool THEN provider_trait_names(listed.id) END, '{}')::text[] AS traits,
+    NULLIF(CASE WHEN @aggregates::bool THEN provider_aggregate_uuids(listed.id) END, '{}')::uuid[] AS aggregates
 FROM listed
 CROSS JOIN LATERAL (
     SELECT one.uuid, one.name, one.parent_id, one.root_id FROM resource_providers AS one WHERE one.id = listed.id OFFSET 0
@@ -55,18 +55,6 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL (SELECT known.name FROM resource_classes AS known WHERE known.id = one.class_id OFFSET 0) AS class
     WHERE one.provider_id = listed.id AND @records::bool OFFSET 0
 ) AS records
-CROSS JOIN LATERAL (
-    SELECT array_agg(named.name ORDER BY one.trait_id)::text[] AS names
-    FROM provider_traits AS one
-    CROSS JOIN LATERAL (SELECT known.name FROM traits AS known WHERE known.id = one.trait_id OFFSET 0) AS named
-    WHERE one.provider_id = listed.id AND @traits::bool OFFSET 0
-) AS trait
-CROSS JOIN LATERAL (
-    SELECT array_agg(grouped.uuid ORDER BY one.aggregate_id)::uuid[] AS uuids
-    FROM provider_aggregates AS one
-    CROSS JOIN LATERAL (SELECT known.uuid FROM aggregates AS known WHERE known.id = one.aggregate_id OFFSET 0) AS grouped
-    WHERE one.provider_id = listed.id AND @aggregates::bool OFFSET 0
-) AS aggregate
 ORDER BY listed.is_reached, listed.id;
 
 -- Returns the consumers that have something of a provider of a tree, with all their allocations, also those elsewhere: a row for

@@ -22,6 +22,7 @@ type PlanNode struct {
 	Relation string     `json:"Relation Name"`
 	Index    string     `json:"Index Name"`
 	Loops    float64    `json:"Actual Loops"`
+	Rows     float64    `json:"Actual Rows"` // of one loop
 	Plans    []PlanNode `json:"Plans"`
 }
 
