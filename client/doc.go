@@ -14,6 +14,11 @@
 // are the same without it. ClaimCreate, TreeReplace, the patches, deletions with a generation and dry runs (WithDryRun)
 // need it. Writes that have an Idempotency-Key are sent with a new one, and repeated if a response is lost.
 //
+// With berth 1.4 a cloud is read in a few requests: TreeShow returns a whole tree at one moment, with its consumers if
+// wanted. Consumers, Providers, Aggregates and CapacityTrees yield lists of any length, which they read in pages as the
+// loop goes on; an error is the last element. CapacityList sums inventories, and CapacityFit counts how many more of
+// something fit, before and after a change of the hardware. Their error at a service without berth 1.4 is an ErrExtensions.
+//
 // While servers of two versions share an address, the client repeats requests that an older server rejects for 30 s.
 //
 // It is not for knowledge of the host: a driver (package agent) states which consumer uses which device. It contains no

@@ -115,6 +115,117 @@ func ExampleClient_Move() {
 	// It prints: true <nil>
 }
 
+// An instance that is claimed on a new host, whose tree is then read with its consumers.
+func ExampleClient_TreeShow() {
+	ctx := context.Background()
+	placement, err := client.New(address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := hostWithInstances(ctx, placement); err != nil {
+		fmt.Println(err)
+		return
+	}
+	tree, err := placement.TreeShow(ctx, secondHost, client.TreeUsages, client.TreeConsumers)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, provider := range tree.Providers {
+		fmt.Println(provider.Name, "uses", provider.Usages["VCPU"], "VCPU")
+	}
+	for _, consumer := range tree.Consumers {
+		fmt.Println(consumer.Type, "has", consumer.Allocations[secondHost]["VCPU"], "VCPU")
+	}
+	// It prints:
+	// compute-2 uses 3 VCPU
+	// INSTANCE has 3 VCPU
+}
+
+// The consumers of a project, in pages that the client requests as the loop goes on.
+func ExampleClient_Consumers() {
+	placement, err := client.New(address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for consumer, err := range placement.Consumers(context.Background(), client.ConsumerFilter{ProjectID: "project", InTree: secondHost.String()}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, amount := range consumer.Resources {
+			fmt.Println(consumer.Type, "has", amount.Amount, amount.Class)
+		}
+	}
+	// It prints: INSTANCE has 3 VCPU
+}
+
+// The providers whose names begin with a prefix, with what they have and use.
+func ExampleClient_Providers() {
+	placement, err := client.New(address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query := client.ProviderQuery{Prefix: "compute-", Include: []string{"inventories", "usages"}, PageSize: 1}
+	for provider, err := range placement.Providers(context.Background(), query) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(provider.Name, "uses", provider.Usages["VCPU"], "of", provider.Inventories["VCPU"].Total, "VCPU")
+	}
+	// It prints:
+	// compute-1 uses 0 of 16 VCPU
+	// compute-2 uses 3 of 8 VCPU
+}
+
+// The sums of a cloud, and how many servers of two VCPU the free ones are.
+func ExampleClient_CapacityList() {
+	placement, err := client.New(address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query := client.CapacityQuery{Classes: []string{"VCPU"}, Units: []client.CapacityUnit{{Class: "VCPU", Amount: 2}}}
+	capacity, err := placement.CapacityList(context.Background(), query)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, sum := range capacity.Sums {
+		fmt.Println(sum.Free, "of", sum.Capacity, "VCPU are free,", sum.Largest, "of them at", sum.LargestAt.Name)
+		fmt.Println(*sum.Units, "units of 2 leave", *sum.Stranded)
+	}
+	// It prints:
+	// 69 of 72 VCPU are free, 64 of them at compute-1
+	// 34 units of 2 leave 1
+}
+
+// How many servers of a flavor fit, as things are and with one more host.
+func ExampleClient_CapacityFit() {
+	placement, err := client.New(address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fit, err := placement.CapacityFit(context.Background(), client.CapacityFitQuestion{
+		Query:   client.CandidateQuery{Resources: "VCPU:4,MEMORY_MB:4096"},
+		Changes: []client.CapacityChange{{Like: &host, Count: 1}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(fit.Before.Fit, "fit, and", fit.Fit, "with another host")
+	fmt.Println(*fit.EndsFirst, "ends first")
+	// It prints:
+	// 15 fit, and 30 with another host
+	// MEMORY_MB ends first
+}
+
 // With Keystone the address comes from the catalog.
 func ExampleWithKeystone() {
 	_, err := client.New("", client.WithKeystone(gophercloud.AuthOptions{
@@ -123,6 +234,23 @@ func ExampleWithKeystone() {
 	}, client.KeystoneOptions{Region: "RegionOne", Interface: "internal"}))
 	fmt.Println(err)
 	// Output: <nil>
+}
+
+var secondHost = uuid.MustParse("c0ffee00-5ca1-4b1e-8000-000000000002")
+
+// hostWithInstances creates a host, and a consumer of it.
+func hostWithInstances(ctx context.Context, placement *client.Client) error {
+	made, err := placement.ProviderCreate(ctx, "compute-2", secondHost, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	if _, _, err := placement.InventoryReplace(ctx, secondHost, made.Generation, client.Inventories{"VCPU": {Total: 8}}); err != nil {
+		return err
+	}
+	_, err = placement.Claim(ctx, uuid.MustParse("c0ffee00-5ca1-4b1e-8000-00000000000c"), client.ClaimRequest{
+		ProjectID: "project", UserID: "user", Type: "INSTANCE", Allocations: map[uuid.UUID]client.Resources{secondHost: {"VCPU": 3}},
+	})
+	return err
 }
 
 // TestClient_Examples_PrintDocumentedOutput runs the examples, which follow one another,
@@ -136,6 +264,10 @@ func TestClient_Examples_PrintDocumentedOutput(t *testing.T) {
 	}{
 		{Example, "compute-1 is at generation 1\n"}, {ExampleError, "read it again\n409 resource provider generation conflict\n"},
 		{ExampleClient_Claim, "claimed 2 VCPU\n"}, {ExampleClient_Move, "true <nil>\n"},
+		{ExampleClient_TreeShow, "compute-2 uses 3 VCPU\nINSTANCE has 3 VCPU\n"}, {ExampleClient_Consumers, "INSTANCE has 3 VCPU\n"},
+		{ExampleClient_Providers, "compute-1 uses 0 of 16 VCPU\ncompute-2 uses 3 of 8 VCPU\n"},
+		{ExampleClient_CapacityList, "69 of 72 VCPU are free, 64 of them at compute-1\n34 units of 2 leave 1\n"},
+		{ExampleClient_CapacityFit, "15 fit, and 30 with another host\nMEMORY_MB ends first\n"},
 	} {
 		if got := printed(t, example.run); got != example.print {
 			t.Errorf("it prints\n%s\nwant\n%s", strings.TrimSpace(got), example.print)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"flag"
 	"io"
 	"math/rand/v2"
@@ -61,11 +62,13 @@ func setupCrowd(t *testing.T, arguments ...string) *crowd {
 }
 
 // largeResponses are the paths of requests whose responses grow with the number of providers.
-var largeResponses = []string{"/allocation_candidates?resources=VCPU:1", "/resource_providers"}
+var largeResponses = []string{
+	"/allocation_candidates?resources=VCPU:1", "/resource_providers", "/resource_providers?include=inventories,usages,traits,aggregates",
+}
 
 func head(path string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin\r\nX-Roles: admin,service\r\n" +
-		"OpenStack-API-Version: placement 1.39\r\n\r\n"
+		"OpenStack-API-Version: placement 1.39, berth 1.4\r\n\r\n"
 }
 
 // open sends a request without reading the response.
@@ -373,7 +376,7 @@ func TestLimits_SpoolDirUnusable_StartFailsOrWarns(t *testing.T) {
 	}
 }
 
-// TestLimits_LargeAnswer_IsWhole reads a response from a spool file to its end.
+// TestLimits_LargeAnswer_IsWhole reads responses from spool files to their end.
 func TestLimits_LargeAnswer_IsWhole(t *testing.T) {
 	t.Parallel()
 	c := setupCrowd(t, "--spool-memory", "1048576", "--spool-dir", t.TempDir())
@@ -381,7 +384,19 @@ func TestLimits_LargeAnswer_IsWhole(t *testing.T) {
 	if *slowProviders < count {
 		c.insertProviders(*slowProviders+1, count)
 	}
-	conn, err := c.open("unix", c.socket, largeResponses[0])
+	for i, counted := range []string{`"allocations"`, `"generation"`, `"aggregates":[]`} {
+		c.readWhole(largeResponses[i], counted, max(count, *slowProviders))
+		if files := c.metric(`berth_spool_answers_total{place="file"}`); files != float64(i+1) {
+			t.Errorf("%s: responses in files = %v, want %d", largeResponses[i], files, i+1)
+		}
+	}
+}
+
+// readWhole reads a response to its end, which has a text for each of count providers.
+func (c *crowd) readWhole(path, counted string, count int) {
+	c.t.Helper()
+	t := c.t
+	conn, err := c.open("unix", c.socket, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,10 +407,8 @@ func TestLimits_LargeAnswer_IsWhole(t *testing.T) {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || strings.Count(string(body), `"allocations"`) != max(count, *slowProviders) || !slices.Equal(response.TransferEncoding, []string{"chunked"}) {
-		t.Errorf("%v: %d bytes, %d candidates, %q", err, len(body), strings.Count(string(body), `"allocations"`), response.TransferEncoding)
-	}
-	if files := c.metric(`berth_spool_answers_total{place="file"}`); files != 1 {
-		t.Errorf("responses in files = %v, want 1", files)
+	found := strings.Count(string(body), counted)
+	if err != nil || found != count || !json.Valid(body) || !slices.Equal(response.TransferEncoding, []string{"chunked"}) {
+		t.Errorf("%s: %v: %d bytes, %d times %s, %q", path, err, len(body), found, counted, response.TransferEncoding)
 	}
 }

@@ -45,6 +45,8 @@ func (v *Validator) message(found violation, schema map[string]any, instance any
 		return repr(instance) + " has too many properties"
 	case *kind.UniqueItems:
 		return repr(instance) + " has non-unique elements"
+	case *kind.Not:
+		return repr(instance) + " should not be valid under " + repr(schema["not"])
 	}
 	// Keywords that no published schema uses today have the library's texts.
 	return repr(instance) + ": " + found.kind.LocalizedString(message.NewPrinter(language.English))

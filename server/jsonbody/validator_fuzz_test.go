@@ -12,7 +12,7 @@ import (
 // FuzzValidate checks that a decoded value is accepted by a schema, or rejected with a text in UTF-8 whose length is
 // bounded by a small multiple of the input.
 func FuzzValidate(f *testing.F) {
-	names := []string{"PutInventories", "Text", "Aggregates", "Mappings", "Amounts", "Combined", "Pair", "Empty"}
+	names := []string{"PutInventories", "Text", "Aggregates", "Mappings", "Amounts", "Combined", "Pair", "Empty", "Change"}
 	var validators []*jsonbody.Validator
 	for _, name := range names {
 		made, err := jsonbody.Compile([]byte(schemas), "#/components/schemas/"+name)
@@ -25,6 +25,7 @@ func FuzzValidate(f *testing.F) {
 		`{"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 1, "allocation_ratio": 1e400}}}`,
 		`{"name": "\u0000\ud83d\ude00", "uuid": "x", "a/b~c": 1, "never": null, "few": {"a": 1, "b": 2}, "even": 0.5}`,
 		`["` + uuidA + `", "` + uuidA + `"]`, `{"a": [], "B": 1}`, `{"b": 0.0, "a": 99999999999999999999}`, `[]`, `["a", {"total": {}}]`, `null`,
+		`{"class": "VCPU", "ratio": 1e39, "tree": "a", "aggregate": "b"}`,
 	} {
 		f.Add(uint8(i), []byte(seed))
 	}

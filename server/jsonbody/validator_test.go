@@ -45,6 +45,13 @@ const schemas = `{
 			"patternProperties": {"^b$": {"type": "integer", "minimum": 1}, "^a$": {"type": "integer"}}},
 		"Combined": {"allOf": [{"$ref": "#/components/schemas/Aggregates"}, {"minItems": 1}]},
 		"Pair": {"prefixItems": [{"type": "string"}, {"$ref": "#/components/schemas/Record"}]},
+		"Change": {"oneOf": [
+			{"type": "object", "additionalProperties": false, "required": ["like", "count"], "properties": {
+				"like": {"type": "string"}, "count": {"type": "integer", "minimum": 1}}},
+			{"type": "object", "additionalProperties": false, "required": ["class"], "properties": {
+				"class": {"type": "string"}, "ratio": {"type": "number", "maximum": 3.40282e+38}, "reserved": {"type": "integer"},
+				"tree": {"type": "string"}, "aggregate": {"type": "string"}},
+				"anyOf": [{"required": ["ratio"]}, {"required": ["reserved"]}], "not": {"required": ["tree", "aggregate"]}}]},
 		"Empty": {}
 	}}
 }`
@@ -92,6 +99,15 @@ func TestJSON_SchemaViolation_WordedPerKeyword(t *testing.T) {
 		{"a choice between types", "Text", `{"choice": "x"}`, "anyOf", `'x' is not of type 'integer', 'null'`},
 		{"a choice between a reference and null", "Text", `{"nullable": "x"}`, "oneOf", `'x' is not of type 'object', 'null'`},
 		{"a violation inside the matching branch", "Text", `{"nullable": {}}`, "required", `'total' is a required property`},
+		{"a value of the second of two objects", "Change", `{"class": "VCPU", "ratio": 1e39}`, "maximum", `1e+39 is greater than the maximum of 3.40282e+38`},
+		{"a value of the first of two objects", "Change", `{"like": "x", "count": 0}`, "minimum", `0 is less than the minimum of 1`},
+		{"a missing member of the first of two objects", "Change", `{"like": "x"}`, "required", `'count' is a required property`},
+		{"a missing member of the second of two objects", "Change", `{"class": "VCPU"}`, "required", `'ratio' is a required property`},
+		{"a member of the second of two objects in the first", "Change", `{"like": "x", "count": 1, "reserved": 1}`, "additionalProperties",
+			`Additional properties are not allowed ('reserved' was unexpected)`},
+		{"members that exclude each other", "Change", `{"class": "VCPU", "ratio": 1, "tree": "a", "aggregate": "b"}`, "not",
+			`{'aggregate': 'b', 'class': 'VCPU', 'ratio': 1, 'tree': 'a'} should not be valid under {'required': ['tree', 'aggregate']}`},
+		{"another type than two objects", "Change", `1`, "oneOf", `1 is not of type 'object', 'object'`},
 		{"pattern", "Text", `{"class": "x"}`, "pattern", `'x' does not match '^CUSTOM_[A-Z0-9_]+$'`},
 		{"pattern with a newline at the end", "Text", `{"class": "CUSTOM_A\n"}`, "pattern", `'CUSTOM_A\n' does not match '^CUSTOM_[A-Z0-9_]+$'`},
 		{"enum", "Text", `{"policy": "bogus"}`, "enum", `'bogus' is not one of ['none', 'isolate']`},

@@ -2,6 +2,7 @@ package jsonbody
 
 import (
 	"cmp"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -112,17 +113,23 @@ func collectCauses(found []violation, failure *jsonschema.ValidationError, t ref
 }
 
 // collectChoice inspects the branches of an anyOf or oneOf that all failed. It ignores branches for other types of
-// values. If all branches are, the violation is that the value has none of their types.
+// values. If all branches are, the violation is that the value has none of their types. Of the others it returns the
+// violations of those branches whose members the value has: an object that meant one branch is not told what others lack.
 func collectChoice(failure *jsonschema.ValidationError, t refTrail) []violation {
 	var found []violation
 	var mismatched []string
+	closest := math.MaxInt
 	for _, cause := range failure.Causes {
 		branch := collect(nil, cause, t)
 		if len(branch) == 1 && branch[0].keyword == "type" && len(branch[0].instance) == len(failure.InstanceLocation) {
 			mismatched = append(mismatched, branch[0].refTrail.end())
 			continue
 		}
-		found = append(found, branch...)
+		if distance := memberMismatches(branch, len(failure.InstanceLocation)); distance < closest {
+			found, closest = branch, distance
+		} else if distance == closest {
+			found = append(found, branch...)
+		}
 	}
 	if len(found) > 0 {
 		return found
@@ -132,9 +139,28 @@ func collectChoice(failure *jsonschema.ValidationError, t refTrail) []violation 
 	return []violation{choice}
 }
 
+// memberMismatches returns how many members of an object a branch lacks or does not know. Depth is the number of steps to
+// the object.
+func memberMismatches(branch []violation, depth int) (count int) {
+	for _, found := range branch {
+		if len(found.instance) != depth {
+			continue
+		}
+		switch k := found.kind.(type) {
+		case *kind.Required:
+			count += len(k.Missing)
+		case *kind.AdditionalProperties:
+			count += len(k.Properties)
+		}
+	}
+	return count
+}
+
 func newViolation(failure *jsonschema.ValidationError, t refTrail) violation {
 	keyword := "schema" // the schema false has no keyword
-	if path := failure.ErrorKind.KeywordPath(); len(path) > 0 {
+	if _, excluded := failure.ErrorKind.(*kind.Not); excluded {
+		keyword = "not" // the library returns no path of it
+	} else if path := failure.ErrorKind.KeywordPath(); len(path) > 0 {
 		keyword = path[0]
 	}
 	return violation{

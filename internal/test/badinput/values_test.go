@@ -1,6 +1,7 @@
 package badinput
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -51,11 +52,51 @@ var hints = map[string][]string{
 	"address": numbered("52:54:00:00:02:%02d", 30), "parent_provider_uuid": providers, "resources": {"VCPU:1", "MEMORY_MB:16"},
 	"target": {"power on", "power off", "rebooting", "manage", "provide", "active", "deleted"},
 	"path":   {"/extra/a", "/extra/b", "/extra/list/-"},
+	"include": {
+		"inventories", "inventories,usages,traits,aggregates", "consumers", "sharing,consumers", "allocations", "usages,usages", "traits,",
+		",", "links", "Inventories", "inventories, usages", strings.Repeat("usages,", 300) + "usages",
+	},
+	"fields": {
+		"uuid", "name,generation", "uuid,uuid", "inventories", "resources,created_at", "allocations,node_allocation", "resource_provider_count",
+		"name,", ",", "links,parent_provider_uuid,root_provider_uuid", "UUID", "color", "name, uuid", strings.Repeat("name,", 300) + "name",
+	},
+	"q": {
+		"host", "host-1", "HOST", "%", "_", "\\", "c0ffee00", "C0FFEE00-5CA1", "c0ffee005ca1", "1d5ecafe-", "1d5ecafe-0000-4000-8000-000000000001",
+		"\U0010ffff", "\ud7ff", "h\x00", strings.Repeat("h", 200), strings.Repeat("é", 200), strings.Repeat("é", 201),
+	},
+	"marker": markers, "group_by": {"aggregate", "tree", "provider"}, "aggregate": append([]string{"in:" + strings.Join(aggregates, ",")}, aggregates...),
+	"unit":           {"VCPU:4", "VCPU:4,MEMORY_MB:1024", "MEMORY_MB:2147483647", "VCPU:9007199254740993", "VCPU:9223372036854775808", "VCPU:1,VCPU:2", "PONY:1", "VCPU:1,"},
+	"sort":           {"created_at", "-created_at", "name", "-name"},
+	"uuid":           append([]string{"in:" + strings.Join(consumers, ","), "in:" + strings.Join(slices.Repeat(consumers, 84), ",")}, consumers...),
+	"project_id":     {"project", "in:project", "7a3e0000-0000-4000-8000-000000000001"},
+	"created_before": times, "created_after": times, "updated_before": times, "updated_after": times,
+}
+
+// times are values of filters by time; some have no zone, or are beyond the range of PostgreSQL.
+var times = []string{
+	"2026-11-20T00:00:00Z", "2026-11-20T00:00:00.123456789+14:00", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999-23:59", "2026-11-20T00:00:00",
+	"2026-11-20", "2026-02-30T00:00:00Z", "2026-11-20t00:00:00z", "-4713-01-01T00:00:00Z", "infinity", "now",
+}
+
+// markers are markers of lists, most with a position that their list writes.
+var markers = markersOf(
+	"p1:created_at:3", "p1:-created_at:3", "p1:name:host-1", "p1:q:nhost-1", "p1:q:uc0ffee00-5ca1-4b1e-8000-000000000001", "p1:name:a\x00b", "p1:name:\xff",
+	"p1:created_at:9223372036854775807", "p1:created_at:9223372036854775808", "p1:created_at:-1", "p1:created_at:03", "p2:created_at:3",
+	"c1:created_at:3", "c1:-created_at:0", "c1:q:1d5ecafe-0000-4000-8000-000000000001", "c1:q:1D5ECAFE-0000-4000-8000-000000000001", "c1:name:x",
+	"a1:created_at:3", "a1:-created_at:3", "t1:created_at:3", "t1:created_at:9223372036854775807", "", ":", "::", "p1", "p1:name:"+strings.Repeat("h", 200),
+)
+
+// markersOf encodes texts as markers. The last ones are not encoded.
+func markersOf(texts ...string) (all []string) {
+	for _, text := range texts {
+		all = append(all, base64.RawURLEncoding.EncodeToString([]byte(text)))
+	}
+	return append(all, "cDE6Mw==", "c1:created_at:3", "*")
 }
 
 // member returns a value of a named member or parameter.
 func (d dice) member(name string, schema *openapi3.Schema, depth int) any {
-	if known := hints[name]; known != nil && schema != nil && schema.Type.Includes("string") && d.chance(60) {
+	if known := hints[name]; known != nil && schema != nil && schema.Type.Includes("string") && (schema.Format == "" || name != "marker") && d.chance(60) {
 		word, pattern := pick(d, known), patterns[schema.Pattern]
 		if pattern == nil || pattern.MatchString(word) {
 			return word
@@ -80,7 +121,7 @@ func (d dice) valid(schema *openapi3.Schema, depth int) any {
 		return pick(d, schema.Examples)
 	}
 	for _, some := range []openapi3.SchemaRefs{schema.OneOf, schema.AnyOf, schema.AllOf} {
-		if len(some) > 0 {
+		if len(some) > 0 && len(schema.Properties) == 0 {
 			return d.valid(pick(d, some).Value, depth+1)
 		}
 	}
@@ -117,9 +158,12 @@ func valueOf(ref *openapi3.SchemaRef) *openapi3.Schema {
 }
 
 func (d dice) object(schema *openapi3.Schema, depth int) map[string]any {
-	made := map[string]any{}
+	made, required := map[string]any{}, schema.Required
+	if len(schema.AnyOf) > 0 { // its branches require other members
+		required = slices.Concat(required, pick(d, schema.AnyOf).Value.Required)
+	}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		if slices.Contains(schema.Required, name) || d.chance(40) {
+		if slices.Contains(required, name) || d.chance(40) {
 			made[name] = d.member(name, schema.Properties[name].Value, depth+1)
 		}
 	}

@@ -38,6 +38,12 @@ func (h *told) atOnce(count int) *told {
 	return h
 }
 
+// during makes the last call overlap the two before it, which follow each other.
+func (h *told) during() *told {
+	h.calls[len(h.calls)-1].Start = h.calls[len(h.calls)-3].Start
+	return h
+}
+
 func yes(*Answer) {}
 
 func lost(a *Answer) { a.Lost = true }
@@ -46,12 +52,14 @@ func no(reason Reason, place, class int) func(*Answer) {
 	return func(a *Answer) { a.Status, a.Reason, a.Provider, a.Class = http.StatusConflict, reason, place, class }
 }
 
+var eight = Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, Ratio: 1}
+
 // begin returns a history with two providers of 8 VCPUs.
 func begin() *told {
 	h := &told{district: NewDistrict(0)}
 	for p := range 2 {
 		h.say(createProvider{inTree{at(p)}, none}, yes)
-		h.say(putInventories{onPlace: at(p), offers: [len(classes)]Inventory{{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, Ratio: 1}}}, yes)
+		h.say(putInventories{onPlace: at(p), offers: [len(classes)]Inventory{eight}}, yes)
 	}
 	return h
 }
@@ -79,9 +87,40 @@ func seesUsed(generation, amount int64) func(*Answer) {
 	return func(a *Answer) { a.Observed.Generation, a.Observed.Used[0] = generation, amount }
 }
 
+// seesTree returns a change of a response: the tree of provider 0 with its child 1, of which consumers 0 and 1 have VCPUs on
+// one each. A provider that has not been claimed on has generation 1.
+func seesTree(onRoot, onChild int64) func(*Answer) {
+	return func(a *Answer) {
+		a.Observed.Root = 0
+		for p, amount := range []int64{onRoot, onChild} {
+			shown := shownPlace{
+				isListed: true, generation: 1, parent: p - 1, inventories: [len(classes)]Inventory{eight}, used: [len(classes)]int64{amount, none},
+			}
+			if amount > 0 {
+				shown.generation = 2
+				user := &a.Observed.Users[p]
+				user.Generation, user.ByProvider[p][0] = 1, amount
+				user.generations = [providers]int64{none, none, none, none}
+				user.generations[p] = 2
+			}
+			a.Observed.Shown[p] = shown
+		}
+	}
+}
+
+// seesLaterConsumers returns a change of a response: the providers before a claim, and the consumers after it.
+func seesLaterConsumers(a *Answer) {
+	seesTree(5, 0)(a)
+	a.Observed.Shown[0].generation, a.Observed.Shown[0].used[0] = 1, 0
+}
+
+// withChild returns a history in which provider 1 is the child of provider 0.
+func withChild() *told { return begin().say(reparentProvider{inTree{at(1)}, 0}, yes) }
+
 func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 	t.Parallel()
 	usages := func(p int) Operation { return getUsages{at(p)} }
+	tree := showTree{inTree{at(1)}}
 	for name, c := range map[string]struct {
 		history *told
 		// against are the views without a valid order.
@@ -91,6 +130,22 @@ func TestHistory_Calls_LinearizableOrNot(t *testing.T) {
 			say(taking(0, 0, 5), yes).say(taking(1, 0, 4), no(CapacityExceeded, 0, 0)).say(taking(1, 0, 3), yes).
 			say(taking(0, 0, 1), func(a *Answer) { no(ConsumerGenerationConflict, none, none)(a); a.Expected = 1 }).
 			say(usages(0), seesUsed(3, 8)).say(getAllocations{who: 0}, seesConsumer(1, 5))},
+		"a tree after each of two claims": {history: withChild().
+			say(tree, seesTree(0, 0)).say(taking(0, 0, 5), yes).say(tree, seesTree(5, 0)).say(taking(1, 0, 0, 3), yes).say(tree, seesTree(5, 3))},
+		"a tree during two claims": {history: withChild().
+			say(taking(0, 0, 5), yes).say(taking(1, 0, 0, 3), yes).say(tree, seesTree(0, 3)).atOnce(3)},
+		"a tree with the second of two claims": {
+			history: withChild().say(taking(0, 0, 5), yes).say(taking(1, 0, 0, 3), yes).say(tree, seesTree(0, 3)).during(),
+			against: []string{"district-0"},
+		},
+		"a tree with the consumers of a later moment": {
+			history: withChild().say(tree, seesLaterConsumers).say(taking(0, 0, 5), yes).atOnce(2),
+			against: []string{"district-0-place-0", "district-0"},
+		},
+		"a tree without its child": {
+			history: withChild().say(tree, func(a *Answer) { seesTree(0, 0)(a); a.Observed.Shown[1] = shownPlace{} }),
+			against: []string{"district-0"},
+		},
 		"two claims with the same consumer generation": {
 			history: begin().say(taking(0, 0, 5), yes).say(taking(0, 1, 3), yes).say(taking(0, 1, 4), yes),
 			against: []string{"district-0-consumer-0", "district-0"},

@@ -172,7 +172,7 @@ func (c *Client) send(ctx context.Context, sent request) (*response, error) {
 		asked.Header.Set(name, value)
 	}
 	if sent.extended {
-		asked.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.3")
+		asked.Header.Set("OpenStack-API-Version", "placement 1.39, berth 1.4")
 	}
 	if sent.key != "" {
 		asked.Header.Set("Idempotency-Key", sent.key)
@@ -215,6 +215,13 @@ func (c *Client) remember(call *Call) {
 	case getProvider:
 		c.memory.Places[operation.at].Generation, c.memory.Places[operation.at].Parent = seen.Generation, seen.Parent
 		c.roots[operation.at] = seen.Root
+	case showTree:
+		for p := range seen.Shown {
+			if shown := &seen.Shown[p]; shown.isListed {
+				c.memory.Places[p].Generation, c.memory.Places[p].Parent, c.memory.Places[p].Inventories = shown.generation, shown.parent, shown.inventories
+				c.roots[p] = shown.root
+			}
+		}
 	case replaceTree:
 		for _, one := range operation.nodes {
 			c.memory.Places[one.at].Parent, c.memory.Places[one.at].Generation = one.parent, seen.Tree[one.at].generation

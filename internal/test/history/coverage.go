@@ -60,6 +60,7 @@ var tallied = []struct {
 	{"look at usages", false, getUsages{}},
 	{"look at a provider", false, getProvider{}},
 	{"look at traits", false, getTraits{}},
+	{"look at a tree", false, showTree{}},
 }
 
 // likeness returns the kind of an operation: its type, its method, and whether it has no, one or several consumers.

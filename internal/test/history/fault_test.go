@@ -212,6 +212,11 @@ var claimMutations = map[string]struct {
 	"replacing a tree compares the generations only before the lock": {[]edit{
 		{"tree_replace", lockTree + "v_changes := (", window + lockTree + "v_changes := v_compared.changes; PERFORM ("},
 	}, nil, byHistory, history.Trees, false},
+	"the consumers of a tree are of a later moment than its providers": {nil, []programEdit{
+		{"server/postgres/snapshot.go", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"},
+		{"gen/db/tree.sql.go", "-- name: TreeShow :many\nWITH root AS MATERIALIZED (\n    SELECT member.root_id AS id FROM resource_providers AS member WHERE ",
+			"-- name: TreeShow :many\nWITH root AS MATERIALIZED (\n    SELECT member.root_id AS id FROM resource_providers AS member WHERE pg_sleep(0.01) IS NOT NULL AND "},
+	}, byHistory, history.Shows, true},
 	"a dry run commits": {nil, []programEdit{
 		{"server/postgres/rehearse.go", "return run(to, beside)\n\t})", "if err := run(to, beside); err != nil {\n\t\t\treturn err\n\t\t}\n" +
 			"\t\t_, err = to.Exec(ctx, \"COMMIT\")\n\t\treturn err\n\t})"},

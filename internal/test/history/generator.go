@@ -25,7 +25,7 @@ func (c *Client) CreateProviders(ctx context.Context) error {
 func (c *Client) ReadAll(ctx context.Context) error {
 	var operations []Operation
 	for p := range providers {
-		operations = append(operations, getProvider{at(p)}, getInventories{at(p)}, getProviderAllocations{at(p)}, getUsages{at(p)}, getTraits{at(p)})
+		operations = append(operations, getProvider{at(p)}, getInventories{at(p)}, getProviderAllocations{at(p)}, getUsages{at(p)}, getTraits{at(p)}, showTree{inTree{at(p)}})
 	}
 	for who := range consumers {
 		operations = append(operations, getAllocations{who: who})
@@ -61,6 +61,7 @@ var acts = []struct {
 	{4, func(c *Client, _ context.Context) (Operation, error) { return getUsages{c.anywhere()}, nil }},
 	{3, func(c *Client, _ context.Context) (Operation, error) { return getProvider{c.anywhere()}, nil }},
 	{3, func(c *Client, _ context.Context) (Operation, error) { return getTraits{c.anywhere()}, nil }},
+	{6, func(c *Client, _ context.Context) (Operation, error) { return showTree{inTree{c.anywhere()}}, nil }},
 	{8, (*Client).drawOfferAll},
 	{8, (*Client).drawOfferOne},
 	{1, func(c *Client, ctx context.Context) (Operation, error) {
@@ -89,7 +90,7 @@ var acts = []struct {
 type Bias int
 
 // The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale, claims and releases,
-// replacements of trees.
+// replacements of trees, reads of trees with what changes them.
 const (
 	Anything Bias = iota
 	Moves
@@ -97,6 +98,7 @@ const (
 	Claims
 	Turnover
 	Trees
+	Shows
 )
 
 // RandomStep sends one random request.
@@ -157,6 +159,11 @@ func (c *Client) drawFavorite(ctx context.Context) (Operation, error) {
 		return draws[c.Dice.IntN(len(draws))](c, ctx)
 	case Trees:
 		return c.drawTree(ctx)
+	case Shows:
+		draws := []func(*Client, context.Context) (Operation, error){
+			(*Client).drawReshape, (*Client).drawClaim, func(c *Client, _ context.Context) (Operation, error) { return showTree{inTree{c.anywhere()}}, nil },
+		}
+		return draws[c.Dice.IntN(len(draws))](c, ctx)
 	default:
 		return c.drawRelease(ctx)
 	}

@@ -42,6 +42,9 @@
 // Idempotency-Key and all its repetitions are one call, unless the server refuses one of them. A dry run is the write
 // without its effect, and shows what the write would change.
 //
+// A read of a tree is a statement about all its providers and their consumers at one moment. The parts compare each of them;
+// only the whole shows that two of them are of different moments.
+//
 // A history with few accepted requests proves little; see Undercovered.
 //
 // It is for tests only. It is not a load generator and does not measure speed.
@@ -152,6 +155,9 @@ type Observed struct {
 	Traits           uint8
 	// Tree is what PUT /resource_providers/{provider}/tree says of each provider.
 	Tree [providers]treeChange
+	// Shown and Users are the providers and consumers that GET /resource_providers/{provider}/tree shows.
+	Shown [providers]shownPlace
+	Users [consumers]shownConsumer
 	// Served are the providers that serve the request groups of a claim.
 	Served [maxGroups]int
 }

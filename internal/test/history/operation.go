@@ -12,7 +12,7 @@ type request struct {
 	parameters []string
 	// body is encoded as JSON; nil: none.
 	body any
-	// extended selects berth 1.3.
+	// extended selects berth 1.4.
 	extended bool
 	// key is the Idempotency-Key; empty: none.
 	key string
