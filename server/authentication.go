@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -36,29 +37,43 @@ func (f *frontHandler) authenticateRequest(w http.ResponseWriter, r *http.Reques
 		return caller, true
 	}
 	info := request.From(r.Context())
-	var refused *auth.UnauthenticatedError
+	var (
+		refused *auth.UnauthenticatedError
+		denied  *auth.DeniedError
+	)
 	switch {
 	case errors.As(err, &refused):
 		if suppressed, ok := f.refusedLog.Allow(refused.Reason, time.Now()); ok {
 			f.log.InfoContext(r.Context(), "authentication failed", lineOf(info, refused.Reason, suppressed)...)
 		}
 		apierr.Unauthorized(w, r, refused.Challenge)
+	case errors.As(err, &denied):
+		if suppressed, ok := f.refusedLog.Allow(denied.Detail, time.Now()); ok {
+			f.log.InfoContext(r.Context(), "the token does not describe a caller", lineOf(info, denied.Detail, suppressed)...)
+		}
+		apierr.Write(w, r, fault.New(fault.Forbidden, "%s", denied.Detail))
 	case r.Context().Err() != nil:
 		apierr.Write(w, r, r.Context().Err())
 	default:
-		cause := "" // for errors other than *auth.Unavailable
-		if unavailable := new(auth.Unavailable); errors.As(err, &unavailable) {
-			cause = unavailable.Cause
-		}
-		if suppressed, ok := f.unavailableLog.Allow(cause, time.Now()); ok {
-			f.log.ErrorContext(r.Context(), "cannot authenticate the request", lineOf(info, err.Error(), suppressed)...)
-		}
-		info.Operation = authenticationOperation
-		away := fault.New(fault.Unavailable, "The Keystone service is temporarily unavailable.")
-		away.RetryAfter = authRetryAfter
-		apierr.Write(w, r, away)
+		f.sendUnavailable(w, r, err)
 	}
 	return auth.Caller{}, false
+}
+
+// sendUnavailable sends the 503 of a request whose token could not be validated.
+func (f *frontHandler) sendUnavailable(w http.ResponseWriter, r *http.Request, err error) {
+	info := request.From(r.Context())
+	cause, service := "", "" // for errors other than *auth.Unavailable
+	if unavailable := new(auth.Unavailable); errors.As(err, &unavailable) {
+		cause, service = unavailable.Cause, unavailable.Service
+	}
+	if suppressed, ok := f.unavailableLog.Allow(cause, time.Now()); ok {
+		f.log.ErrorContext(r.Context(), "cannot authenticate the request", lineOf(info, err.Error(), suppressed)...)
+	}
+	info.Operation = authenticationOperation
+	away := fault.New(fault.Unavailable, "The %s is temporarily unavailable.", cmp.Or(service, "Keystone service"))
+	away.RetryAfter = authRetryAfter
+	apierr.Write(w, r, away)
 }
 
 // lineOf returns the attributes of a log line about an unauthenticated request, with the number of

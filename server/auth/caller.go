@@ -20,8 +20,14 @@ type Caller struct {
 	// OrdinaryProject reports that the token is for a project and that Keystone distinguishes an admin
 	// project, which this is not.
 	OrdinaryProject bool
-	// Method is the authentication method: MethodNoauth2 or MethodKeystone.
+	// Method is the authentication method, such as MethodKeystone.
 	Method string
+	// TokenID identifies the token in logs, without being the token: with MethodTokens the id of its entry
+	// in the tokens file, with MethodOIDC the claim jti. It is empty for methods whose tokens have no id.
+	TokenID string
+	// Subject is the claim sub of a token of MethodOIDC, which may differ from UserID; empty for other
+	// methods.
+	Subject string
 	// Service is the service that forwards the request on behalf of the user, identified by a token of its
 	// own. Without one, its roles are empty.
 	Service Service
@@ -38,6 +44,8 @@ type Service struct {
 const (
 	MethodNoauth2  = "noauth2"
 	MethodKeystone = "keystone"
+	MethodTokens   = "tokens"
+	MethodOIDC     = "oidc"
 )
 
 // Scope returns the scope of the token: system, domain, project, or none for an anonymous caller.

@@ -102,10 +102,6 @@ func Baremetal(r *http.Request, caller Caller) Caller {
 	return caller
 }
 
-func has(roles []string, wanted string) bool {
-	return slices.ContainsFunc(roles, func(one string) bool { return strings.EqualFold(one, wanted) })
-}
-
 // header returns the value of a header and whether it was sent. The values of a header that was sent
 // several times are joined by commas, as HTTP defines.
 func header(r *http.Request, name string) (value string, ok bool) {

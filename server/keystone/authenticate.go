@@ -160,7 +160,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (auth.Caller, error) {
 }
 
 func (a *Authenticator) callerOf(r *http.Request) (auth.Caller, error) {
-	strip(r.Header)
+	auth.DropIdentity(r.Header)
 	user, service, err := take(r.Header)
 	if err != nil {
 		return auth.Caller{}, err

@@ -82,7 +82,7 @@ func TestKeystone_InvalidTokenHeaders_RejectedWithoutRequest(t *testing.T) {
 		"no token in the header": {"X-User-Id", "admin", "X-Roles", "admin"},
 		"no token in the":        {"X-Auth-Token", " "},
 		"2 times":                {"X-Auth-Token", "a", "X-Auth-Token", "b"},
-		"has 8193 bytes":         {"X-Auth-Token", strings.Repeat("a", maxToken+1)},
+		"has 8193 bytes":         {"X-Auth-Token", strings.Repeat("a", auth.MaxToken+1)},
 		"characters":             {"X-Auth-Token", "a b"},
 		"X-Service-Token":        {"X-Auth-Token", "a", "X-Service-Token", "é"},
 	} {

@@ -1,4 +1,4 @@
-package keystone
+package auth
 
 import (
 	"math/rand/v2"
@@ -40,7 +40,7 @@ func FuzzNoIdentityOfAClientPasses(f *testing.F) {
 		// The canonical form is what a server reads; code may also set other spellings.
 		header := http.Header{spelled: {"admin"}, http.CanonicalHeaderKey(spelled): {"admin"}, "X-Auth-Token": {"t"}, "Accept": {"*/*"}}
 		header[other] = append(header[other], "other")
-		strip(header)
+		DropIdentity(header)
 		for left := range header {
 			for _, name := range known {
 				if strings.EqualFold(strings.ReplaceAll(left, "_", "-"), name) {
@@ -49,7 +49,7 @@ func FuzzNoIdentityOfAClientPasses(f *testing.F) {
 			}
 		}
 		if len(header["X-Auth-Token"]) == 0 || len(header["Accept"]) == 0 {
-			t.Errorf("strip removed other headers: %v", header)
+			t.Errorf("DropIdentity removed other headers: %v", header)
 		}
 	})
 }
