@@ -42,6 +42,15 @@ func WithToken(token string) Option {
 	}
 }
 
+// WithBearerToken is WithToken with the header Authorization: Bearer, for proxies that do not forward X-Auth-Token.
+func WithBearerToken(token string) Option {
+	return func(o *options) {
+		o.auth = func(*http.Client) (authenticator, error) {
+			return fixed{http.Header{"Authorization": {"Bearer " + token}}}, nil
+		}
+	}
+}
+
 // KeystoneOptions are the criteria that select the endpoint in the catalog.
 type KeystoneOptions struct {
 	// Region may be empty if the catalog has one region.
