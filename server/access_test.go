@@ -196,11 +196,14 @@ func TestPolicy_Operations_GrantExpectedRoles(t *testing.T) {
 }
 
 // handlerWith returns a server with both APIs and one policy.
-func handlerWith(t *testing.T, rules *policy.Policy) http.Handler {
+func handlerWith(t *testing.T, rules *policy.Policy, change ...func(*server.Options)) http.Handler {
 	t.Helper()
 	return servertest.New(t, servertest.Options{Server: func(options *server.Options) {
 		servertest.Baremetal("berth-1")(options)
 		options.Policy, options.BaremetalPolicy = rules, rules
+		for _, add := range change {
+			add(options)
+		}
 	}}).Handler
 }
 
@@ -209,24 +212,36 @@ func whoMay(t *testing.T, handler http.Handler, op *route.Operation, query strin
 	t.Helper()
 	var all strings.Builder
 	for _, persona := range personas {
-		answer := askAs(handler, op, query, persona.headers)
-		body := answer.Body.String()
-		byRoles := strings.Contains(body, "Policy does not allow "+op.Rule+" to be performed.")
-		switch {
-		case answer.Code == http.StatusForbidden && byRoles:
-			all.WriteByte('-')
-		case answer.Code == http.StatusForbidden && strings.Contains(body, op.Rule):
-			all.WriteByte('s')
-		case answer.Code < http.StatusInternalServerError && answer.Code != http.StatusUnauthorized && answer.Code != http.StatusForbidden &&
-			answer.Code != http.StatusMethodNotAllowed && answer.Code != http.StatusNotAcceptable && answer.Code != http.StatusUnsupportedMediaType:
-			all.WriteByte('y')
-		default:
-			t.Errorf("%s: status %d: %s", persona.name, answer.Code, body)
-		}
+		answer := askAs(handler, op, query, noauth2(persona.headers))
+		all.WriteByte(letterOf(t, persona.name, op, answer))
 	}
 	return all.String()
 }
 
+// letterOf returns the letter of a response.
+func letterOf(t *testing.T, persona string, op *route.Operation, answer *httptest.ResponseRecorder) byte {
+	t.Helper()
+	body := answer.Body.String()
+	switch {
+	case answer.Code == http.StatusForbidden && strings.Contains(body, "Policy does not allow "+op.Rule+" to be performed."):
+		return '-'
+	case answer.Code == http.StatusForbidden && strings.Contains(body, op.Rule):
+		return 's'
+	case answer.Code < http.StatusInternalServerError && answer.Code != http.StatusUnauthorized && answer.Code != http.StatusForbidden &&
+		answer.Code != http.StatusMethodNotAllowed && answer.Code != http.StatusNotAcceptable && answer.Code != http.StatusUnsupportedMediaType:
+		return 'y'
+	default:
+		t.Errorf("%s: status %d: %s", persona, answer.Code, body)
+		return '?'
+	}
+}
+
+// noauth2 returns headers with the token of a user of the project mine.
+func noauth2(headers []string) []string {
+	return append([]string{"X-Auth-Token", "u:mine"}, headers...)
+}
+
+// askAs sends a request for an operation with the given headers, which identify the caller.
 func askAs(handler http.Handler, op *route.Operation, query string, headers []string) *httptest.ResponseRecorder {
 	segments := strings.Split(op.Path, "/")
 	for i, segment := range segments {
@@ -235,7 +250,6 @@ func askAs(handler http.Handler, op *route.Operation, query string, headers []st
 		}
 	}
 	r := httptest.NewRequest(op.Method, strings.Join(segments, "/")+"?"+query, strings.NewReader("{}"))
-	r.Header.Set("X-Auth-Token", "u:mine")
 	r.Header.Set("Content-Type", "application/json")
 	if strings.HasPrefix(op.Path, "/v1") {
 		r.Header.Set("X-OpenStack-Ironic-API-Version", newest(op, baremetal.API(nil).Max).String())
@@ -286,7 +300,7 @@ func TestPolicy_FileChanged_AppliesToBothAPIs(t *testing.T) {
 				continue
 			}
 			for _, role := range []string{"reader", "member", "admin"} {
-				all = append(all, askAs(handler, op, "", []string{"X-Roles", role}).Code)
+				all = append(all, askAs(handler, op, "", noauth2([]string{"X-Roles", role})).Code)
 			}
 		}
 		return all

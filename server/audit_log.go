@@ -82,7 +82,8 @@ func describe(record *auditlog.Record, info *request.Info) {
 	id := func(text string) string { return requestlog.Bounded(text, maxID) }
 	caller := auth.From(info.HTTP.Context())
 	record.RequestID, record.GlobalRequestID, record.Client = info.ID, info.GlobalID, id(info.Client)
-	record.AuthMethod, record.Scope = caller.Method, caller.Scope()
+	record.AuthMethod, record.TokenID, record.Scope = caller.Method, id(caller.TokenID), caller.Scope()
+	record.Subject = id(caller.Subject)
 	record.UserID, record.UserDomainID = id(caller.UserID), id(caller.UserDomainID)
 	record.ProjectID, record.ProjectDomainID = id(caller.ProjectID), id(caller.ProjectDomainID)
 	record.DomainID = id(caller.DomainID)

@@ -87,6 +87,9 @@ func newMetrics(options Options) *metrics {
 	if options.Observability.Tokens != nil {
 		m.registry.MustRegister(tokenCollector(options.Observability.Tokens))
 	}
+	if options.Observability.Authentication != nil {
+		m.registry.MustRegister(options.Observability.Authentication)
+	}
 	registerCounter(m.registry, "berth_log_lines_lost_total", "Number of log lines that could not be written.", options.Observability.LogLinesLost)
 	registerCounter(m.registry, "berth_embedded_postgres_restarts_total",
 		"Number of restarts of the embedded PostgreSQL after an unexpected exit.", options.Observability.EmbeddedRestarts)

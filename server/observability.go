@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -25,6 +26,8 @@ type Observability struct {
 	PostgresInterval, CapacityInterval time.Duration
 	// Tokens returns the numbers of token validations by result; nil: tokens are not validated.
 	Tokens func() map[string]int64
+	// Authentication is the collector of an authentication method other than Keystone; nil: none.
+	Authentication prometheus.Collector
 	// LogLinesLost returns the number of log lines that could not be written, and EmbeddedRestarts the
 	// number of restarts of the embedded PostgreSQL. Nil: there is no such metric.
 	LogLinesLost, EmbeddedRestarts func() int64

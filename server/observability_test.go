@@ -25,6 +25,7 @@ import (
 	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/tokens"
 )
 
 // watched is a server with all metrics, logs and probes.
@@ -52,6 +53,13 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
+// tokensOf returns the collector of a file with one token.
+func tokensOf(t *testing.T) *tokens.Authenticator {
+	t.Helper()
+	opened, _ := newTokens(t, tokenPersonas[:1])
+	return opened
+}
+
 func newWatched(t *testing.T, change func(*postgres.Options, *server.Options)) *watched {
 	t.Helper()
 	made := &watched{log: &lines{}}
@@ -66,8 +74,9 @@ func newWatched(t *testing.T, change func(*postgres.Options, *server.Options)) *
 			Version: "1.2.3", Revision: "abcdef", PostgresInterval: time.Minute, CapacityInterval: time.Minute,
 			PublicMetrics: true, Profiles: true,
 			LogLinesLost: func() int64 { return 2 }, EmbeddedRestarts: func() int64 { return 1 },
-			Tokens:      func() map[string]int64 { return map[string]int64{"cache_hit": 3} },
-			Validations: func() map[string]int64 { return map[string]int64{"running": 1} },
+			Tokens:         func() map[string]int64 { return map[string]int64{"cache_hit": 3} },
+			Validations:    func() map[string]int64 { return map[string]int64{"running": 1} },
+			Authentication: collectors{tokensOf(t), oidcOf(t)},
 		},
 	}
 	change(&opening, &options)

@@ -50,11 +50,18 @@ const (
 // callerAttributes returns the attributes of the caller of a request.
 func callerAttributes(caller auth.Caller) []slog.Attr {
 	id := func(key, value string) slog.Attr { return slog.String(key, requestlog.Bounded(value, maxID)) }
-	return []slog.Attr{
+	attributes := []slog.Attr{
 		id("user_id", caller.UserID), id("project_id", caller.ProjectID), id("domain_id", caller.DomainID),
 		id("service_user_id", caller.Service.UserID),
 		slog.String("scope", caller.Scope()), slog.String("auth_method", caller.Method),
 	}
+	if caller.TokenID != "" {
+		attributes = append(attributes, id("token_id", caller.TokenID))
+	}
+	if caller.Subject != "" && caller.Subject != caller.UserID {
+		attributes = append(attributes, id("subject", caller.Subject))
+	}
+	return attributes
 }
 
 // osloLine returns the message in the format of OpenStack Placement, for programs that parse its log. The log format

@@ -167,11 +167,14 @@ func printSample(f *frame.Frame, rows []PolicyRow) error {
 var policyFlagNames = []string{"config-file", "config-dir"}
 
 // addPolicyFlags adds the flags of the policy settings to a command.
-func addPolicyFlags(flags *pflag.FlagSet) {
+func addPolicyFlags(flags *pflag.FlagSet) { addFlagsOf(flags, isPolicySetting) }
+
+// addFlagsOf adds the flags of some settings of the server to a command.
+func addFlagsOf(flags *pflag.FlagSet, uses func(name string) bool) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.AddFlags(all, config.ForServer)
 	all.VisitAll(func(flag *pflag.Flag) {
-		if isPolicySetting(flag.Name) {
+		if uses(flag.Name) {
 			flags.AddFlag(flag)
 		}
 	})
@@ -182,21 +185,29 @@ func isPolicySetting(name string) bool {
 		slices.ContainsFunc(new(config.PolicySettings).Table(), func(row setting.Setting) bool { return row.Name == name })
 }
 
+// settingsOf reads the settings of the server, and ignores errors in those that the command does not use.
+func settingsOf(f *frame.Frame, c *cobra.Command, uses func(name string) bool) (*config.Settings, error) {
+	settings, _, err := config.Read(f, c.Flags(), config.ForServer)
+	var wrong, ours frame.InputErrors
+	if !errors.As(err, &wrong) {
+		return settings, err
+	}
+	for _, one := range wrong {
+		if single := (*frame.InputError)(nil); !errors.As(one, &single) || uses(single.Setting) {
+			ours = append(ours, one)
+		}
+	}
+	if len(ours) > 0 {
+		return nil, ours
+	}
+	return settings, nil
+}
+
 // openedPolicy reads the rules as the server would and prints their problems on standard error.
 // It ignores errors in other settings.
 func openedPolicy(f *frame.Frame, c *cobra.Command) (*policy.Policy, error) {
-	settings, _, err := config.Read(f, c.Flags(), config.ForServer)
-	var wrong, ours frame.InputErrors
-	if errors.As(err, &wrong) {
-		for _, one := range wrong {
-			if single := (*frame.InputError)(nil); !errors.As(one, &single) || isPolicySetting(single.Setting) {
-				ours = append(ours, one)
-			}
-		}
-		if len(ours) > 0 {
-			return nil, ours
-		}
-	} else if err != nil {
+	settings, err := settingsOf(f, c, isPolicySetting)
+	if err != nil {
 		return nil, err
 	}
 	opened, problems, err := settings.OpenPolicy()

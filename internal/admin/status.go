@@ -135,6 +135,11 @@ func unreadableFiles(settings *config.Settings) (broken frame.InputErrors) {
 			broken = append(broken, err)
 		}
 	}
+	if settings.Auth == config.AuthOIDC {
+		if _, err := settings.OIDCOptions(); err != nil {
+			broken = append(broken, err)
+		}
+	}
 	if _, err := open.LoadCertificates(settings, slog.New(slog.DiscardHandler)); err != nil {
 		broken = append(broken, err)
 	}

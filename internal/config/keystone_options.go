@@ -102,16 +102,9 @@ func (s *keystoneSettings) transport() (*http.Transport, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = idleKeystone
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.KeystoneInsecure}
-	if s.KeystoneCAFile != "" {
-		read, err := os.ReadFile(s.KeystoneCAFile)
-		if err != nil {
-			return nil, fmt.Errorf("keystone-cafile: %w; name a PEM file with certificates", err)
-		}
-		trusted := x509.NewCertPool()
-		if !trusted.AppendCertsFromPEM(read) {
-			return nil, fmt.Errorf("keystone-cafile: %s contains no certificate; name a PEM file with certificates", s.KeystoneCAFile)
-		}
-		transport.TLSClientConfig.RootCAs = trusted
+	var err error
+	if transport.TLSClientConfig.RootCAs, err = trustedCAs("keystone-cafile", s.KeystoneCAFile); err != nil {
+		return nil, err
 	}
 	if s.KeystoneCertFile != "" {
 		own, err := tls.LoadX509KeyPair(s.KeystoneCertFile, cmp.Or(s.KeystoneKeyFile, s.KeystoneCertFile))
@@ -121,6 +114,23 @@ func (s *keystoneSettings) transport() (*http.Transport, error) {
 		transport.TLSClientConfig.Certificates = []tls.Certificate{own}
 	}
 	return transport, nil
+}
+
+// trustedCAs returns the CA certificates in the file of a setting; nil, which means those of the system, if
+// path is empty.
+func trustedCAs(setting, path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	read, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; name a PEM file with certificates", setting, err)
+	}
+	trusted := x509.NewCertPool()
+	if !trusted.AppendCertsFromPEM(read) {
+		return nil, fmt.Errorf("%s: %s contains no certificate; name a PEM file with certificates", setting, path)
+	}
+	return trusted, nil
 }
 
 // idleKeystone is the maximum number of idle connections to Keystone: uncached tokens arrive in

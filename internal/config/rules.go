@@ -14,17 +14,16 @@ import (
 func (s *Settings) validateCombination() []error {
 	var wrong []error
 	listen := s.Row("listen")
-	exposed := s.Listen != "" && s.Auth == AuthNoauth2 && !isLocal(s.Listen)
-	if exposed && !s.AllowInsecureNoauth2 && !s.Row("allow-insecure-noauth2").Wrong {
-		wrong = append(wrong, &frame.InputError{Setting: "listen", Value: listen.Text, Origin: listen.Origin, Rule: frame.Rule{
-			Broken: "is reachable from other hosts, but noauth2 does not authenticate callers",
-			Remedy: "listen on a loopback address such as 127.0.0.1:8778, or allow it with --allow-insecure-noauth2 (BERTH_ALLOW_INSECURE_NOAUTH2=true)",
-		}})
+	if broken := s.ExposedAddress(); broken != nil && s.Listen != "" && !isLocal(s.Listen) {
+		wrong = append(wrong, &frame.InputError{Setting: "listen", Value: listen.Text, Origin: listen.Origin, Rule: *broken})
 	}
 	wrong = append(wrong, s.listenerSettings.validateCombination(s.Row)...)
 	wrong = append(wrong, s.ObservabilitySettings.validateCombination(s.Row)...)
 	if s.Auth == AuthKeystone {
 		wrong = append(wrong, s.keystoneSettings.validateCombination(s.Row)...)
+	}
+	if s.Auth == AuthOIDC {
+		wrong = append(wrong, s.oidcSettings.validateCombination(s.Row)...)
 	}
 	direct := s.Row("direct-database-url")
 	if direct.Text != "" && s.Row("database-url").Text == "" && s.DatabaseURLFile == "" && len(s.PGVariables) == 0 {

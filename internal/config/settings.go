@@ -33,7 +33,9 @@ import (
 // errors in one report, and the origin of every value. With pflag for the command line that is
 // about 150 lines.
 type Settings struct {
+	AuthenticationSettings
 	keystoneSettings
+	oidcSettings
 	PolicySettings
 	listenerSettings
 	ObservabilitySettings
@@ -47,10 +49,6 @@ type Settings struct {
 	RequestTimeout time.Duration
 	DrainTimeout   time.Duration
 
-	// Authentication and CORS.
-	Auth                  string
-	AllowInsecureNoauth2  bool
-	AllowedHosts          []string
 	CORS                  cors.Options
 	AllocationRetryNumber int64
 
@@ -125,8 +123,10 @@ func (s *Settings) Table() []setting.Setting {
 	rows := s.fileTable()
 	rows = append(rows, s.serverTable()...)
 	rows = append(rows, s.listenerSettings.table()...)
+	rows = append(rows, s.AuthenticationSettings.table()...)
 	rows = append(rows, s.accessTable()...)
 	rows = append(rows, s.keystoneSettings.table()...)
+	rows = append(rows, s.oidcSettings.table()...)
 	rows = append(rows, s.PolicySettings.Table()...)
 	rows = append(rows, s.candidateTable()...)
 	rows = append(rows, s.explanationTable()...)
@@ -180,13 +180,6 @@ func (s *Settings) serverTable() []setting.Setting {
 
 func (s *Settings) accessTable() []setting.Setting {
 	return []setting.Setting{
-		{Name: "auth", Fallback: "noauth2", Scope: ForServer, Value: setting.OneOf(&s.Auth, AuthNoauth2, AuthKeystone),
-			Help: "authentication `method`: keystone validates the token of each request with Keystone; noauth2 accepts every caller and is meant for a single host"},
-		{Name: "allow-insecure-noauth2", Fallback: "false", Scope: ForServer, Value: setting.Boolean(&s.AllowInsecureNoauth2),
-			Help: "whether noauth2 is allowed on listen addresses other than loopback"},
-		{Name: "allowed-hosts", Fallback: "", Scope: ForServer, Value: hostNames(&s.AllowedHosts),
-			Help: "comma-separated `hosts` that the Host header may name, besides loopback names, on loopback connections with noauth2, " +
-				"or *; other requests get 403, because a web page in a browser could send them (DNS rebinding)"},
 		{Name: "cors-allowed-origin", Fallback: "", Scope: ForServer, Value: origins(&s.CORS.AllowedOrigins),
 			Help: "comma-separated `origins` allowed by CORS, or *; empty disables CORS"},
 		{Name: "cors-allow-headers", Fallback: strings.Join(cors.Defaults().AllowHeaders, ","), Scope: ForServer, Value: headerNames(&s.CORS.AllowHeaders),

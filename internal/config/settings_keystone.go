@@ -47,12 +47,6 @@ type keystoneSettings struct {
 	KeystoneServiceTokenRolesRequired bool
 }
 
-// Values of --auth.
-const (
-	AuthNoauth2  = "noauth2"
-	AuthKeystone = "keystone"
-)
-
 // domainSetting is a domain by ID or by name; the ID takes precedence.
 type domainSetting struct{ ID, Name string }
 

@@ -99,7 +99,7 @@ func TestSettings_SeveralErrors_AllReported(t *testing.T) {
 		`base-path: "/a/" (environment BERTH_BASE_PATH) is not a plain path; write a path that starts with / and does not end with it, such as /placement`,
 		`request-timeout: "soon" (flag --request-timeout) is not a duration; write a number with its unit, such as 500ms, 30s or 2m`,
 		`drain-timeout: "11m" (flag --drain-timeout) is out of range; write a duration from 0s to 10m0s`,
-		`auth: "kerberos" (flag --auth) is not one of the choices; write one of noauth2, keystone`,
+		`auth: "kerberos" (flag --auth) is not one of the choices; write one of noauth2, keystone, tokens, oidc`,
 		`cors-allowed-origin: "https://a.example/" (environment BERTH_CORS_ALLOWED_ORIGIN) holds "https://a.example/", which is not an origin; write scheme, host and port as browsers send them, such as https://horizon.example.org, or *`,
 		`cors-allow-headers: "X A" (environment BERTH_CORS_ALLOW_HEADERS) holds "X A", which is not the name of a header; write names separated by commas, such as X-Auth-Token,X-Roles`,
 		`incomplete-consumer-user-id: "` + strings.Repeat("x", 256) + `" (environment BERTH_INCOMPLETE_CONSUMER_USER_ID) is not an id of 1 to 255 characters; write the id, or leave the setting out for the zero UUID`,

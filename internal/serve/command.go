@@ -38,13 +38,15 @@ By default the server migrates the schema on startup, which is safe when several
 start concurrently. With --migrate=false, run 'berth db migrate' first.
 
 --auth keystone validates the token of each request with Keystone; see
---keystone-auth-url and the settings after it. noauth2, the default, does not
-authenticate callers. It is meant for a single host: listen addresses other than
-loopback require --allow-insecure-noauth2.
+--keystone-auth-url and the settings after it. --auth tokens needs no other service: it
+compares tokens with --tokens-file, which 'berth token create' writes. noauth2, the
+default, does not authenticate callers. It is meant for a single host: listen addresses
+other than loopback require --allow-insecure-noauth2.
 
 The server supports TLS (--tls-cert, --tls-key), Unix sockets (--listen unix:/path) and
 systemd socket activation. SIGHUP reloads changed certificates at once, as TLS
-handshakes do too, empties the token cache, and reopens the audit log.
+handshakes do too, reloads a changed tokens file, empties the token cache, and reopens
+the audit log.
 
 SIGTERM or Ctrl-C stops the server: for --shutdown-delay it accepts requests while
 /readyz reports draining, then running requests have --drain-timeout to finish. A
@@ -151,8 +153,11 @@ func printStartup(f *frame.Frame, s *service) {
 		out = f.Stderr // the audit log uses standard output
 	}
 	token := "'X-Auth-Token: admin'"
-	if s.Settings.Auth == config.AuthKeystone {
+	switch s.Settings.Auth {
+	case config.AuthKeystone:
 		token = `"X-Auth-Token: $(openstack token issue -f value -c id)"`
+	case config.AuthTokens, config.AuthOIDC:
+		token = `"Authorization: Bearer $BERTH_TOKEN"`
 	}
 	fmt.Fprintf(out, `Berth is listening on %[1]s
 API reference:  %[2]s/docs

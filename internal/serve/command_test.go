@@ -16,11 +16,13 @@ func TestCLI_KeystoneBanner_SuggestsToken(t *testing.T) {
 	for auth, want := range map[string]string{
 		config.AuthNoauth2:  `curl -H 'X-Auth-Token: admin' http://127.0.0.1:8778/resource_providers`,
 		config.AuthKeystone: `curl -H "X-Auth-Token: $(openstack token issue -f value -c id)" http://127.0.0.1:8778/resource_providers`,
+		config.AuthTokens:   `curl -H "Authorization: Bearer $BERTH_TOKEN" http://127.0.0.1:8778/resource_providers`,
+		config.AuthOIDC:     `curl -H "Authorization: Bearer $BERTH_TOKEN" http://127.0.0.1:8778/resource_providers`,
 	} {
 		var printed bytes.Buffer
 		f := frame.Frame{Stdout: &printed}
 		printStartup(&f, &service{
-			Settings: &config.Settings{Auth: auth}, Database: &open.Database{},
+			Settings: &config.Settings{AuthenticationSettings: config.AuthenticationSettings{Auth: auth}}, Database: &open.Database{},
 			doors: []boundListener{{Listener: addressOnly{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8778}}}},
 		})
 		if !strings.Contains(printed.String(), "Try it:         "+want+"\n") {

@@ -119,13 +119,13 @@ func tryListen(ctx context.Context, settings *config.Settings) error {
 }
 
 // secureListener checks the resolved address of a listener: a line in /etc/hosts for localhost,
-// or a passed socket, must not make noauth2 reachable from other hosts.
+// or a passed socket, must not make noauth2, or tokens without TLS, reachable from other hosts.
 func secureListener(d *boundListener, settings *config.Settings) error {
 	at := d.Addr()
 	_, isUnix := at.(*net.UnixAddr)
 	d.secure = settings.TLSCert != "" && !isUnix
-	if settings.Auth == "noauth2" && !isUnix && !setting.IsLoopback(at.String()) && !settings.AllowInsecureNoauth2 {
-		return fmt.Errorf("%s is not a loopback address, but noauth2 does not authenticate callers; listen on 127.0.0.1, or allow it with --allow-insecure-noauth2", at)
+	if broken := settings.ExposedAddress(); broken != nil && !isUnix && !setting.IsLoopback(at.String()) {
+		return fmt.Errorf("%s %s; %s", at, broken.Broken, broken.Remedy)
 	}
 	return nil
 }

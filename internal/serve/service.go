@@ -26,6 +26,7 @@ import (
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/spool"
 	"github.com/berthd/berth/server/store"
+	"github.com/berthd/berth/server/tokens"
 	"github.com/berthd/berth/server/tracing"
 )
 
@@ -44,7 +45,9 @@ type service struct {
 	// certificates is nil without TLS.
 	certificates *open.Certificates
 	// keystone is nil without --auth keystone.
-	keystone     *keystone.Authenticator
+	keystone *keystone.Authenticator
+	// tokens is nil without --auth tokens.
+	tokens       *tokens.Authenticator
 	explanations *explainlog.Log
 	keys         *idempotency.Cleaner
 	// conductor is nil without the Bare Metal API.
@@ -70,6 +73,9 @@ func (s *service) start(ctx context.Context) (err error) {
 		return err
 	}
 	if err = s.loadPolicy(); err != nil {
+		return err
+	}
+	if err = s.loadTokens(); err != nil {
 		return err
 	}
 	if err = s.openSpool(); err != nil {
@@ -252,13 +258,17 @@ func (s *service) urls() string {
 	return strings.Join(urls, ",")
 }
 
-// reload reloads changed certificates, reopens the audit log and empties the token cache.
+// reload reloads changed certificates and a changed tokens file, reopens the audit log and empties the
+// token cache.
 func (s *service) reload() {
 	if s.certificates != nil {
 		s.certificates.Refresh(time.Now())
 	}
 	if s.keystone != nil {
 		s.log.Info("emptied the token cache", "tokens", s.keystone.EmptyCache())
+	}
+	if s.tokens != nil {
+		s.tokens.Reload(s.log)
 	}
 	if s.audit != nil {
 		s.audit.Reopen()

@@ -69,7 +69,7 @@ func lines(t *testing.T, path string) (found []Record) {
 func maximal(id string) *Record {
 	text := func(size int) string { return strings.Repeat("x", size) }
 	r := &Record{
-		RequestID: id, GlobalRequestID: text(40), Client: text(64), AuthMethod: "keystone", Scope: "project",
+		RequestID: id, GlobalRequestID: text(40), Client: text(64), AuthMethod: "keystone", Scope: "project", TokenID: text(64), Subject: text(64),
 		UserID: text(64), UserDomainID: text(64), ProjectID: text(64), ProjectDomainID: text(64), DomainID: text(64),
 		ServiceUserID: text(64), ServiceProjectID: text(64), RolesOmitted: math.MaxInt32,
 		API: "baremetal", Microversion: "1.82, berth 1.99", Operation: text(40), Method: "DELETE", Route: text(80),

@@ -55,6 +55,8 @@ type Record struct {
 	GlobalRequestID  string   `json:"global_request_id,omitempty"`
 	Client           string   `json:"client,omitempty"`
 	AuthMethod       string   `json:"auth_method"`
+	TokenID          string   `json:"token_id,omitempty"`
+	Subject          string   `json:"subject,omitempty"`
 	Scope            string   `json:"scope"`
 	UserID           string   `json:"user_id"`
 	UserDomainID     string   `json:"user_domain_id,omitempty"`
