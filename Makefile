@@ -21,7 +21,7 @@ test: postgresql ## run every test; installs PostgreSQL's binaries if there are 
 	$(GO) test -timeout 20m ./...
 
 lint: ## check formatting, go vet, staticcheck and the SQL functions
-	@unformatted=$$(gofmt -l agent client cmd e2e gen internal server sql openapi); \
+	@unformatted=$$(gofmt -l agent client cmd e2e gen internal server sql openapi tools); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
@@ -62,6 +62,15 @@ documents: ## write the OpenAPI document of every microversion below bin/openapi
 	$(GO) run ./cmd/berth openapi --api baremetal --all bin/openapi/baremetal
 	$(GO) run ./cmd/berth openapi --berth latest --all bin/openapi/berth/placement
 	$(GO) run ./cmd/berth openapi --api baremetal --berth latest --all bin/openapi/berth/baremetal
+
+# VERSION chooses one of several tags of a commit, or the version of a snapshot; KEY is an SSH key that signs the checksums.
+RELEASE = cd tools && $(GO) run ./release -root .. $(if $(filter command line environment,$(origin VERSION)),-version '$(VERSION)') $(if $(KEY),-key '$(abspath $(KEY))')
+.PHONY: release release-snapshot
+release: ## build the files of the release that the tag of this commit names, in dist; KEY=FILE signs them
+	@$(RELEASE)
+
+release-snapshot: ## build the same files from any commit and uncommitted changes, to try them
+	@$(RELEASE) -snapshot
 
 bench: postgresql ## measure requests beside a baseline of the same run; FLAGS='--only writes'
 	$(GO) run ./cmd/bench requests $(FLAGS)

@@ -49,12 +49,15 @@ Exit codes: 0 succeeded, 1 failed, 2 the command line or a setting is invalid.`,
   berth config --output json
   berth db status
   berth provider list`,
+		Version:       version.Line(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "show version, commit and date in one line")
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "database", Title: "Database:"},
 		&cobra.Group{ID: "hosts", Title: "Hosts:"}, &cobra.Group{ID: "api", Title: "API:"})
-	root.AddCommand(grouped("run", serve.Command(f), config.Command(f), admin.Policy(f), admin.OpenAPI(f), version.Command(f))...)
+	root.AddCommand(grouped("run", serve.Command(f), config.Command(f), admin.Policy(f), admin.Token(f), admin.OpenAPI(f), version.Command(f))...)
 	root.AddCommand(grouped("database", admin.Commands(f)...)...)
 	root.AddCommand(grouped("hosts", hostcommand.Agent(f), apicommand.Tree(f), hostcommand.Reshape(f))...)
 	root.AddCommand(grouped("api", apicommand.Commands(f)...)...)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berthd/berth/internal/frame"
+	"github.com/berthd/berth/internal/version"
 )
 
 // allCommands returns the available commands of berth, including those of cobra.
@@ -87,5 +88,16 @@ func TestCLI_Commands_HaveHelpAndExamples(t *testing.T) {
 				t.Errorf("%s: --%s has no help", path, flag.Name)
 			}
 		})
+	}
+}
+
+func TestCLI_VersionFlag_PrintsOneLine(t *testing.T) {
+	t.Parallel()
+	got := runCommand(t, nil, "--version")
+	if want := version.Line() + "\n"; got.code != frame.ExitOK || got.stdout != want || got.stderr != "" {
+		t.Errorf("exit code %d, %q, %q; want 0, %q", got.code, got.stdout, got.stderr, want)
+	}
+	if !strings.HasPrefix(version.Line(), "berth ") || strings.Count(version.Line(), ", ") != 2 {
+		t.Errorf("line = %q, want the version, commit and date of berth", version.Line())
 	}
 }

@@ -4,8 +4,11 @@
 package version
 
 import (
+	"cmp"
+	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,14 +16,16 @@ import (
 	"github.com/berthd/berth/server/microversion"
 )
 
-// version is set by the linker (-X github.com/berthd/berth/internal/version.version=v1.2.3). It is empty with
-// `go install` and `go run`; This then uses the build information.
-var version string
+// version, commit and date are set by the linker (-X github.com/berthd/berth/internal/version.version=v1.2.3). date is
+// that of the commit, as YYYY-MM-DD. They are empty with `go install` and `go run`; This then uses the build information.
+var version, commit, date string
 
 // Build is the version and build information of the program.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
+	// Date is the date of the commit, or empty.
+	Date     string `json:"-"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	// Oldest and Newest are the limits of the supported microversions of the Placement API.
@@ -32,7 +37,7 @@ type Build struct {
 func This() Build {
 	served := microversion.All()
 	b := Build{
-		Version: version, Revision: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Version: version, Revision: cmp.Or(commit, "unknown"), Date: date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Oldest: served[0].String(), Newest: served[len(served)-1].String(),
 	}
 	info, ok := debug.ReadBuildInfo()
@@ -44,13 +49,22 @@ func This() Build {
 	}
 	for _, fact := range info.Settings {
 		switch {
+		case commit != "":
 		case fact.Key == "vcs.revision":
 			b.Revision = fact.Value
+		case fact.Key == "vcs.time":
+			b.Date, _, _ = strings.Cut(fact.Value, "T")
 		case fact.Key == "vcs.modified" && fact.Value == "true":
 			b.Revision += " with changes"
 		}
 	}
 	return b
+}
+
+// Line returns the version, commit and date of this program in one line, for `berth --version`.
+func Line() string {
+	b := This()
+	return fmt.Sprintf("berth %s, commit %s, %s", b.Version, b.Revision, cmp.Or(b.Date, "unknown date"))
 }
 
 // Command returns `berth version`.
