@@ -34,14 +34,14 @@ var packageRules = []packageRule{
 	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
 		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/explainlog",
-		"server/forwarded", "server/idempotency", "server/keystone", "server/migrate", "server/placement", "server/policy", "server/postgres", "server/spool",
-		"server/store", "server/tracing",
+		"server/forwarded", "server/idempotency", "server/keystone", "server/migrate", "server/oidc", "server/placement", "server/policy", "server/postgres", "server/spool",
+		"server/store", "server/tokens", "server/tracing",
 	}},
-	{path: "internal/admin", purpose: "administration commands: database, import and export, policy, documents", driver: true, imports: []string{
+	{path: "internal/admin", purpose: "administration commands: database, import and export, policy, tokens, documents", driver: true, imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/plan", "internal/setting", "internal/terminal",
 		"server", "server/audit", "server/auth", "server/microversion",
 		"server/migrate", "server/placementdb", "server/policy", "server/postgres", "server/route",
-		"server/store",
+		"server/store", "server/tokens",
 	}},
 	{path: "internal/apicommand", purpose: "commands that are clients of the APIs", imports: []string{
 		"client", "client/baremetal", "gen/client", "internal/connect", "internal/draw", "internal/frame",
@@ -67,7 +67,7 @@ var packageRules = []packageRule{
 	{path: "internal/config", purpose: "the settings of the server: tables, `placement.conf`, validation", driver: true, imports: []string{
 		"internal/frame", "internal/osloconf", "internal/setting", "server", "server/auditlog",
 		"server/cluster", "server/conductor", "server/cors", "server/explainlog", "server/idempotency", "server/keystone", "server/migrate",
-		"server/placement", "server/policy", "server/postgres", "server/route", "server/spool",
+		"server/oidc", "server/placement", "server/policy", "server/postgres", "server/route", "server/spool",
 	}},
 	{path: "internal/setting", purpose: "definition and parsing of a setting", imports: []string{"internal/frame"}},
 	{path: "internal/osloconf", purpose: "parser of `placement.conf`"},
@@ -136,7 +136,9 @@ var packageRules = []packageRule{
 		"server/fault", "server/microversion", "server/policy", "server/request",
 	}},
 	{path: "server/policy", purpose: "authorization policy: rules, their language, policy files", imports: []string{"server/auth"}},
+	{path: "server/tokens", purpose: "authenticates callers by tokens whose hashes are in a file", imports: []string{"server/auth"}},
 	{path: "server/keystone", purpose: "authenticates callers by validating Keystone tokens", imports: []string{"server/auth", "server/request"}},
+	{path: "server/oidc", purpose: "authenticates callers by JSON Web Tokens of an OpenID Connect issuer", imports: []string{"server/auth"}},
 	{path: "server/auth", purpose: "the caller of a request"},
 	{path: "server/request", purpose: "request-scoped values that middleware and handlers share", imports: []string{
 		"server/accept", "server/forwarded",
@@ -215,6 +217,7 @@ var packageRules = []packageRule{
 	{path: "internal/test/bruteforce", purpose: "tests only: brute-force reference of allocation candidates and their explanations", imports: []string{
 		"server/explain",
 	}},
+	{path: "internal/test/oidcprovider", purpose: "tests only: OpenID Connect provider"},
 	{path: "internal/test/authority", purpose: "tests only: certificate authority"},
 	{path: "internal/test/capture", purpose: "tests only: output of a process and its messages to the service manager"},
 	{path: "internal/test/testfile", purpose: "tests only: files and paths"},

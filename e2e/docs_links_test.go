@@ -25,7 +25,7 @@ func repositoryFiles(t *testing.T, repo fs.FS, isWanted func(path string) bool) 
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{".git", "node_modules", "gen"}, entry.Name()):
+		case entry.IsDir() && slices.Contains([]string{".git", "node_modules", "gen", "dist"}, entry.Name()):
 			return fs.SkipDir
 		case entry.Type().IsRegular() && isWanted(name):
 			paths = append(paths, name)
