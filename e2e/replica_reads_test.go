@@ -79,7 +79,7 @@ func TestReplica_ReadsOfExtensions_IncludeAcknowledgedWrites(t *testing.T) {
 		{"TreeConsumerList", "GET", "/resource_providers/%[1]s/tree?include=consumers", `"%[2]s"`, nil},
 		{"ConsumerList", "GET", "/consumers?uuid=%[2]s", `"%[2]s"`, nil},
 		{"AggregateList", "GET", "/aggregates?resource_provider=%[1]s", `"resource_provider_count":1`, nil},
-		{"CapacityShowSelected", "GET", "/capacity?in_tree=%[1]s", `"used":1`, nil},
+		{"CapacityShow", "GET", "/capacity?in_tree=%[1]s", `"used":1`, nil},
 		{"CandidatePage", "POST", "/capacity", `"fit":6`, func(host string) any {
 			return map[string]any{"query": map[string]any{"groups": map[string]any{"": map[string]any{"in_tree": host, "resources": map[string]any{"VCPU": 1}}}}}
 		}},
