@@ -35,6 +35,7 @@ type endpoint struct {
 	caCert     string
 	timeout    time.Duration
 	debug      bool
+	verbose    bool
 
 	// service is the service type in Keystone's catalog; empty means placement.
 	service string
@@ -70,6 +71,8 @@ func (e *endpoint) table() []setting.CommandSetting {
 			Help: "maximum `time` of a request, including retries; 0 means no limit"}, Environment: []string{"BERTH_TIMEOUT"}},
 		{Setting: setting.Setting{Name: "debug-http", Fallback: "false", Value: setting.Boolean(&e.debug),
 			Help: "whether each request is printed on standard error, without tokens"}, Environment: []string{"BERTH_DEBUG_HTTP"}},
+		{Setting: setting.Setting{Name: "verbose", Fallback: "false", Value: setting.Boolean(&e.verbose),
+			Help: "whether retried requests are printed on standard error; 'berth agent' always logs them"}, Environment: []string{"BERTH_VERBOSE"}},
 	}
 }
 
@@ -203,8 +206,16 @@ func ClientAs(f *frame.Frame, c *cobra.Command, readOnly bool, options ...client
 	if flag := c.Flags().Lookup("token"); flag != nil && flag.Changed {
 		fmt.Fprintln(f.Stderr, "berth: warning: all users of this host can read a token on the command line; set BERTH_TOKEN instead")
 	}
-	log := slog.New(slog.NewTextHandler(f.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	return found.client(f, append([]client.Option{client.WithLogger(log)}, options...)...)
+	return found.client(f, append([]client.Option{client.WithLogger(found.logger(f))}, options...)...)
+}
+
+// logger returns the log of the client on standard error.
+func (e *endpoint) logger(f *frame.Frame) *slog.Logger {
+	var handler slog.Handler = slog.NewTextHandler(f.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})
+	if !e.verbose {
+		handler = retryFilter{handler}
+	}
+	return slog.New(handler)
 }
 
 // client creates the client from the settings.

@@ -39,6 +39,7 @@ func (e *endpoint) transport() (*http.Transport, error) {
 }
 
 func (e *endpoint) httpClient(f *frame.Frame, transport http.RoundTripper) *http.Client {
+	transport = dialTransport{transport}
 	if e.debug {
 		transport = &requestPrinter{under: transport, out: f.Stderr}
 	}
