@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -142,8 +143,7 @@ func parseAmounts(ctx context.Context, service *client.Client, texts []string) (
 	}
 	amounts := map[uuid.UUID]client.Resources{}
 	for _, text := range texts {
-		// A name may contain an equals sign, amounts do not.
-		at := strings.LastIndex(text, "=")
+		at := amountsBegin(text)
 		if at < 1 {
 			return nil, frame.WrongFlag("on", text, "is not an allocation", "write PROVIDER=CLASS:AMOUNT,… such as compute-1=VCPU:2,MEMORY_MB:512")
 		}
@@ -163,11 +163,23 @@ func parseAmounts(ctx context.Context, service *client.Client, texts []string) (
 	return amounts, nil
 }
 
-// parseResources parses CLASS:AMOUNT,CLASS:AMOUNT.
+// amountsOfProvider matches PROVIDER=CLASS:AMOUNT,CLASS=AMOUNT. The first group is the name of the provider.
+var amountsOfProvider = regexp.MustCompile(`^(.+?)=[A-Z0-9_]+[:=][0-9]+(,[A-Z0-9_]+[:=][0-9]+)*$`)
+
+// amountsBegin returns the index of the equals sign between a provider and its amounts, or -1. The name of the provider
+// may contain equals signs: amounts are the longest valid list, or what follows the last sign.
+func amountsBegin(text string) int {
+	if parts := amountsOfProvider.FindStringSubmatchIndex(text); parts != nil {
+		return parts[3]
+	}
+	return strings.LastIndex(text, "=")
+}
+
+// parseResources parses CLASS=AMOUNT,CLASS=AMOUNT; see cutAmount.
 func parseResources(flag, text string) (client.Resources, error) {
 	resources := client.Resources{}
 	for part := range strings.SplitSeq(text, ",") {
-		class, amount, _ := strings.Cut(part, ":")
+		class, amount := cutAmount(part)
 		number, err := strconv.ParseInt(amount, 10, 64)
 		if class == "" || err != nil || number < 1 {
 			return nil, frame.WrongFlag(flag, text, fmt.Sprintf("contains %q, which is not CLASS:AMOUNT", part), "write amounts of at least 1, such as VCPU:2,MEMORY_MB:512")

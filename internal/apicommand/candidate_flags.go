@@ -119,6 +119,7 @@ func unsupportedFlag(err error) error {
 // query returns the query with the UUIDs of the providers and the parsed groups.
 func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (client.CandidateQuery, error) {
 	query := w.Asked
+	query.Resources = queryAmounts(query.Resources)
 	if query.Resources == "" && len(w.groups) == 0 {
 		return query, frame.WrongFlag("resources", "", "is empty", "write --resources or --group")
 	}
@@ -178,7 +179,7 @@ func parseGroup(text string) (client.GroupQuery, error) {
 		}
 		switch strings.ReplaceAll(name, "_", "-") {
 		case "resources":
-			group.Resources = value
+			group.Resources = queryAmounts(value)
 		case "required":
 			group.Required = append(group.Required, value)
 		case "member-of":

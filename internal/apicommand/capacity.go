@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -86,7 +85,7 @@ func (q *capacityFlags) query(ctx context.Context, service *client.Client) (clie
 		return query, frame.WrongFlag("aggregate", query.Aggregates[0], "is used with --by-tree", "write --member-of to select the providers of an aggregate")
 	}
 	for _, text := range q.units {
-		class, number, _ := strings.Cut(text, ":")
+		class, number := cutAmount(text)
 		amount, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || amount < 1 || class == "" {
 			return query, frame.WrongFlag("unit", text, "is not a resource class and an amount from 1 to 2147483647", "write CLASS:AMOUNT such as VCPU:8")

@@ -186,6 +186,9 @@ const inventoryRemedy = "write CLASS=TOTAL such as VCPU=16, or CLASS:FIELD=VALUE
 func parseInventoryEdit(text string) (inventoryEdit, error) {
 	name, value, hasValue := strings.Cut(text, "=")
 	class, field, hasField := strings.Cut(name, ":")
+	if _, err := strconv.ParseInt(field, 10, 64); !hasValue && err == nil {
+		hasField, hasValue, value = false, true, field // CLASS:TOTAL
+	}
 	if !hasValue || class == "" {
 		return inventoryEdit{}, frame.WrongFlag("resource", text, "is not an inventory", inventoryRemedy)
 	}

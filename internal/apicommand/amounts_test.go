@@ -1,0 +1,60 @@
+package apicommand
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/berthd/berth/client"
+)
+
+// TestCLI_AmountsWithColonOrEquals_AreEqual parses both notations of an amount with the parser of each flag.
+func TestCLI_AmountsWithColonOrEquals_AreEqual(t *testing.T) {
+	t.Parallel()
+	want := client.Resources{"VCPU": 4, "MEMORY_MB": 512}
+	for _, text := range []string{"VCPU:4,MEMORY_MB:512", "VCPU=4,MEMORY_MB=512", "VCPU=4,MEMORY_MB:512"} {
+		got, err := parseResources("resources", text)
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("parseResources(%q) = %v, %v, want %v", text, got, err, want)
+		}
+		if got := queryAmounts(text); got != "VCPU:4,MEMORY_MB:512" {
+			t.Errorf("queryAmounts(%q) = %q", text, got)
+		}
+		group, err := parseGroup("_A:resources=" + text + ";in-tree=x")
+		if err != nil || group.Resources != "VCPU:4,MEMORY_MB:512" {
+			t.Errorf("parseGroup(%q) = %q, %v", text, group.Resources, err)
+		}
+	}
+	for _, text := range []string{"VCPU=4", "VCPU:4", "VCPU:total=4"} {
+		edit, err := parseInventoryEdit(text)
+		if err != nil || edit.class != "VCPU" || edit.field != "total" {
+			t.Fatalf("parseInventoryEdit(%q) = %+v, %v, want the total of VCPU", text, edit, err)
+		}
+		var record client.InventoryRecord
+		if edit.set(&record); record.Total != 4 {
+			t.Errorf("parseInventoryEdit(%q) sets the total %d, want 4", text, record.Total)
+		}
+	}
+	for _, text := range []string{"VCPU", "VCPU:", "VCPU:reserved", ":4", "=4", "VCPU:4=5"} {
+		if _, err := parseInventoryEdit(text); err == nil {
+			t.Errorf("parseInventoryEdit(%q) = nil error", text)
+		}
+	}
+}
+
+// TestCLI_AmountsOfProvider_BeginAfterItsName splits values of --on whose names contain separators.
+func TestCLI_AmountsOfProvider_BeginAfterItsName(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"compute-1=VCPU:2": "compute-1", "compute-1=VCPU=2,MEMORY_MB=512": "compute-1", "rack=3=VCPU=2": "rack=3", "rack=3=VCPU:2,VGPU=1": "rack=3",
+		"h=VCPU": "h", "h=VCPU:x": "h",
+	} {
+		if at := amountsBegin(text); at < 0 || text[:at] != want {
+			t.Errorf("amountsBegin(%q) = %d, want %d", text, at, len(want))
+		}
+	}
+	for _, text := range []string{"VCPU:2", ""} {
+		if at := amountsBegin(text); at != -1 {
+			t.Errorf("amountsBegin(%q) = %d, want -1", text, at)
+		}
+	}
+}
