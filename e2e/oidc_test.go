@@ -27,7 +27,7 @@ func oidcClients() []oidcprovider.Client {
 		made("root", "berth", map[string]any{"system": true, "access": access("/operators"), "username": "Root"}),
 		made("lost", "berth", map[string]any{"access": access("/operators"), "username": "Lost"}),
 		made("idle", "berth", map[string]any{"project": "lab", "access": access("/visitors"), "username": "Idle"}),
-		made("stranger", "mail", map[string]any{"project": "lab", "access": access("/operators"), "username": "Stranger"}),
+		made("recipient", "mail", map[string]any{"project": "lab", "access": access("/operators"), "username": "Mail"}),
 	}
 }
 
@@ -146,7 +146,7 @@ func checkAuditLine(t *testing.T, path string) {
 func TestAuth_OIDCFailures_HaveStatusAndNoTokenInLog(t *testing.T) {
 	t.Parallel()
 	provider := oidcprovider.Start(t, oidcClients()...)
-	lost, idle, stranger, ada := provider.Token(t, "lost"), provider.Token(t, "idle"), provider.Token(t, "stranger"), provider.Token(t, "ada")
+	lost, idle, recipient, ada := provider.Token(t, "lost"), provider.Token(t, "idle"), provider.Token(t, "recipient"), provider.Token(t, "ada")
 	provider.Stop()
 	server := startBerth(t, nil, append(oidcFlags(provider), "--listen", "127.0.0.1:0", "--database-url", dbtest.NewEmpty(t).URL)...)
 	url := server.url + "/resource_providers"
@@ -162,7 +162,7 @@ func TestAuth_OIDCFailures_HaveStatusAndNoTokenInLog(t *testing.T) {
 	for _, c := range []struct{ name, token, status, want string }{
 		{"without a project", lost, "403", `The token has no claim \"project\" (--oidc-project-claim).`},
 		{"without a mapped role", idle, "403", `has a role in --oidc-role-map.`},
-		{"for another service", stranger, "401", "Www-Authenticate: Bearer realm=\"berth\", error=\"invalid_token\"\n"},
+		{"for another service", recipient, "401", "Www-Authenticate: Bearer realm=\"berth\", error=\"invalid_token\"\n"},
 		{"invalid", "x.y.z", "401", "Www-Authenticate: Bearer realm=\"berth\", error=\"invalid_token\"\n"},
 		{"empty", "", "401", "Www-Authenticate: Bearer realm=\"berth\""},
 	} {
@@ -176,7 +176,7 @@ func TestAuth_OIDCFailures_HaveStatusAndNoTokenInLog(t *testing.T) {
 		t.Errorf("metrics lack the validations:\n%s", metrics)
 	}
 	server.stop(t)
-	for _, token := range []string{lost, idle, stranger, ada} {
+	for _, token := range []string{lost, idle, recipient, ada} {
 		if strings.Contains(server.log.String(), strings.Split(token, ".")[2]) {
 			t.Errorf("the log contains a token:\n%s", server.log)
 		}

@@ -39,9 +39,10 @@ start concurrently. With --migrate=false, run 'berth db migrate' first.
 
 --auth keystone validates the token of each request with Keystone; see
 --keystone-auth-url and the settings after it. --auth tokens needs no other service: it
-compares tokens with --tokens-file, which 'berth token create' writes. noauth2, the
-default, does not authenticate callers. It is meant for a single host: listen addresses
-other than loopback require --allow-insecure-noauth2.
+compares tokens with --tokens-file, which 'berth token create' writes. --auth oidc
+verifies the JSON Web Tokens of an OpenID Connect issuer; see --oidc-issuer and the
+settings after it. noauth2, the default, does not authenticate callers. It is meant for a
+single host: listen addresses other than loopback require --allow-insecure-noauth2.
 
 The server supports TLS (--tls-cert, --tls-key), Unix sockets (--listen unix:/path) and
 systemd socket activation. SIGHUP reloads changed certificates at once, as TLS
