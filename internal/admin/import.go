@@ -49,12 +49,12 @@ source has changed, it imports again, unless a server has written to the databas
 Exit codes: 0 imported or identical, 1 the import failed or the data differs, 2 the
 command line or a setting is invalid.`,
 		Example: `  berth import sqlite:////var/lib/placement/placement.db --dry-run
-  berth import mysql+pymysql://placement:secret@db.example.org/placement?charset=utf8 --report odd.jsonl
+  berth import mysql+pymysql://placement:secret@db.example.org/placement --report odd.jsonl
   berth import postgresql://placement:secret@db.example.org/placement --strict --output json`,
 		Args: cobra.ExactArgs(1),
 	}
 	set := command.Flags()
-	set.BoolVar(&flags.dryRun, "dry-run", false, "validate the source and print the report without writing")
+	set.BoolVar(&flags.dryRun, "dry-run", false, "validate the source and print the report without writing; only a new embedded PostgreSQL gets the schema")
 	set.BoolVar(&flags.strict, "strict", false, "fail if the source has anomalies that lose data")
 	set.StringVar(&flags.report, "report", "", "`file` for all anomalies, one JSON object per line")
 	set.StringVar(&flags.project, "incomplete-consumer-project-id", "", "`project` ID of consumers without a project [BERTH_INCOMPLETE_CONSUMER_PROJECT_ID]")
@@ -136,18 +136,21 @@ func runImport(ctx context.Context, f *frame.Frame, d *open.Database, log *slog.
 	return errors.Join(failed, printMove(f, *flags.format, report))
 }
 
-// prepareTarget migrates the schema and adds the standard names. A dry run requires that they
-// exist.
+// prepareTarget migrates the schema and adds the standard names. A dry run does so only in an embedded PostgreSQL that
+// is new: it may belong to nobody else, and without the schema there is nothing to compare with.
 func prepareTarget(ctx context.Context, d *open.Database, log *slog.Logger, dryRun bool) error {
 	if dryRun {
 		status, err := migrate.GetStatus(ctx, d.Direct)
 		if err != nil {
 			return err
 		}
-		if status.State() == migrate.StateOutdated {
+		isNew := d.Private != nil && status.Version == 0
+		if status.State() == migrate.StateOutdated && !isNew {
 			return errors.New("the database does not have the schema of this berth, and a dry run creates none; run 'berth db migrate' first")
 		}
-		return nil
+		if !isNew {
+			return nil
+		}
 	}
 	if _, err := migrate.UpWithin(ctx, d.Direct, d.Waits, log); err != nil {
 		return err

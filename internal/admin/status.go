@@ -13,6 +13,7 @@ import (
 	"github.com/berthd/berth/internal/config"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/open"
+	"github.com/berthd/berth/internal/terminal"
 )
 
 // ExitUnexpected is the exit code if a check cannot run.
@@ -47,13 +48,71 @@ func upgradeStatusCommand(f *frame.Frame) *cobra.Command {
 	check := upgradeCheckCommand(f, "check")
 	check.Short = "Alias of 'berth status upgrade-check'"
 	upgrade := frame.Family(&cobra.Command{Use: "upgrade", Short: "Command form of placement-status", Hidden: true}, check)
-	return frame.Family(&cobra.Command{
+	command := &cobra.Command{
 		Use:   "status",
 		Short: "Check whether this berth is ready to serve",
 		Long: `Check whether the settings, the policy files and the database are ready for 'berth
-serve'. The commands only read.`,
-		Example: "  berth status upgrade-check --config-file /etc/placement/placement.conf",
-	}, upgradeCheckCommand(f, "upgrade-check"), upgrade)
+serve' with the same flags and environment, and print one line. 'berth status
+upgrade-check' prints each check. The commands only read.
+
+Exit codes: 0 ready, 1 ready with warnings, 2 not ready or the command line is invalid,
+255 a check cannot run because the database is unreachable.`,
+		Example: `  berth status
+  berth status upgrade-check --config-file /etc/placement/placement.conf`,
+		Args: cobra.NoArgs,
+	}
+	format := frame.OutputFlag(command)
+	config.AddFlags(command.Flags(), config.ForServer)
+	command.RunE = func(c *cobra.Command, _ []string) error {
+		return runChecks(f, c, *format, func(database string, checks []checked) error {
+			return printReadiness(f.Stdout, *format, database, checks)
+		})
+	}
+	command.AddCommand(upgradeCheckCommand(f, "upgrade-check"), upgrade)
+	return command
+}
+
+// readiness is the JSON of `berth status`. The member names are stable, because scripts read them.
+type readiness struct {
+	Ready    bool     `json:"ready"`
+	Database string   `json:"database"`
+	Checks   int      `json:"checks"`
+	Problems []string `json:"problems"`
+	Warnings []string `json:"warnings"`
+}
+
+// printReadiness prints whether all checks passed: one line, with the first problem or warning.
+func printReadiness(out io.Writer, format, database string, checks []checked) error {
+	told := readiness{Ready: true, Database: database, Checks: len(checks), Problems: []string{}, Warnings: []string{}}
+	for _, one := range checks {
+		switch one.Result {
+		case checkFailure:
+			told.Ready = false
+			told.Problems = append(told.Problems, one.Check+": "+*one.Details)
+		case checkWarning:
+			told.Warnings = append(told.Warnings, one.Check+": "+*one.Details)
+		}
+	}
+	if format == "json" {
+		return terminal.WriteJSON(out, told)
+	}
+	line := fmt.Sprintf("ready: all %d checks passed, on %s", told.Checks, database)
+	switch more := len(told.Problems) + len(told.Warnings) - 1; {
+	case !told.Ready:
+		line = "not ready: " + told.Problems[0] + seeAll(more)
+	case len(told.Warnings) > 0:
+		line = "ready, with a warning: " + told.Warnings[0] + seeAll(more)
+	}
+	_, err := fmt.Fprintln(out, line)
+	return err
+}
+
+// seeAll names the command that prints the other problems and warnings.
+func seeAll(more int) string {
+	if more == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more: berth status upgrade-check)", more)
 }
 
 func upgradeCheckCommand(f *frame.Frame, name string) *cobra.Command {
@@ -76,27 +135,34 @@ line is invalid, 255 a check cannot run because the database is unreachable.`,
 	format := frame.OutputFlag(command)
 	config.AddFlags(command.Flags(), config.ForServer)
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		if err := frame.CheckOutput(*format); err != nil {
-			return err
-		}
-		settings, warnings, err := config.Read(f, c.Flags(), config.ForServer)
-		checks, err := upgradeChecks(f, c, settings, warnings, err)
-		if err != nil {
-			return &frame.CodedError{Code: ExitUnexpected, Cause: err}
-		}
-		if err := printChecks(f.Stdout, checks, *asJSON || *format == "json"); err != nil {
-			return err
-		}
-		worst := checkOK
-		for _, one := range checks {
-			worst = max(worst, one.Result)
-		}
-		if worst == checkOK {
-			return nil
-		}
-		return &frame.CodedError{Code: int(worst)}
+		return runChecks(f, c, *format, func(_ string, checks []checked) error {
+			return printChecks(f.Stdout, checks, *asJSON || *format == "json")
+		})
 	}
 	return command
+}
+
+// runChecks runs all checks and prints them. The exit code is that of the worst one.
+func runChecks(f *frame.Frame, c *cobra.Command, format string, print func(database string, checks []checked) error) error {
+	if err := frame.CheckOutput(format); err != nil {
+		return err
+	}
+	settings, warnings, err := config.Read(f, c.Flags(), config.ForServer)
+	checks, err := upgradeChecks(f, c, settings, warnings, err)
+	if err != nil {
+		return &frame.CodedError{Code: ExitUnexpected, Cause: err}
+	}
+	if err := print(settings.Database(), checks); err != nil {
+		return err
+	}
+	worst := checkOK
+	for _, one := range checks {
+		worst = max(worst, one.Result)
+	}
+	if worst == checkOK {
+		return nil
+	}
+	return &frame.CodedError{Code: int(worst)}
 }
 
 // settingCheck checks the command line, the environment and the files. Options of the files

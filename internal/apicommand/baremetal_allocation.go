@@ -1,8 +1,10 @@
 package apicommand
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -14,14 +16,15 @@ import (
 func bmAllocationCommand(f *frame.Frame) *cobra.Command {
 	return frame.Family(&cobra.Command{
 		Use:   "allocation",
-		Short: "Create, list, explain, update and delete node allocations",
-		Long: `Create, list, explain, update and delete node allocations. A node allocation starts in
-the state "allocating" and changes to "active", with a node, or to "error", with the
-reason. In "error" it keeps its name until it is deleted.`,
+		Short: "Create, list, explain, retry, update and delete node allocations",
+		Long: `Create, list, explain, retry, update and delete node allocations. A node allocation
+starts in the state "allocating" and changes to "active", with a node, or to "error",
+with the reason. In "error" it keeps its name until it is deleted; 'berth baremetal
+allocation retry' tries it again.`,
 		Example: `  berth baremetal allocation create --name web --resource-class gold --wait
   berth baremetal allocation list --state active
   berth baremetal allocation delete web`,
-	}, bmAllocationCreateCommand(f), bmAllocationListCommand(f), bmAllocationShowCommand(f), bmAllocationExplainCommand(f),
+	}, bmAllocationCreateCommand(f), bmAllocationListCommand(f), bmAllocationShowCommand(f), bmAllocationExplainCommand(f), bmAllocationRetryCommand(f),
 		bmAllocationSetCommand(f), bmAllocationUnsetCommand(f), bmAllocationDeleteCommand(f))
 }
 
@@ -142,17 +145,7 @@ With --node the server assigns that node, which must be "active" already.`,
 		if request.Extra, err = readPairs("extra", *extra); err != nil {
 			return err
 		}
-		created, err := service.NodeAllocationCreate(ctx, request)
-		if err != nil {
-			return err
-		}
-		if *wait.enabled {
-			// By UUID, because another client may give the name to another node allocation.
-			if created, err = waitForAllocation(ctx, f, service, wait, created.UUID.String()); err != nil {
-				return err
-			}
-		}
-		return printAllocations(ctx, f, service, *format, created, created)
+		return createAllocation(ctx, f, service, *format, request, wait)
 	})
 	return command
 }
@@ -169,7 +162,7 @@ func waitForAllocation(ctx context.Context, f *frame.Frame, service *baremetal.C
 	})
 	var ended *baremetal.StateError
 	if errors.As(err, &ended) && ended.Reason != "" {
-		return found, errors.New(ended.Reason) // it names the node allocation
+		return found, fmt.Errorf("%s; %s", ended.Reason, retryOrDelete(cmp.Or(optionalText(found.Name), id))) // the reason names the node allocation
 	}
 	return found, err
 }

@@ -47,9 +47,9 @@ func bmNodeVerbCommand(f *frame.Frame, verb nodeVerb) *cobra.Command {
 	command := &cobra.Command{
 		Use:   verb.name + " NODE...",
 		Short: verb.short,
-		Long: verb.long + "\n\n" + frame.Wrap("The server responds before the transition ends. With --wait the command waits until the nodes "+
-			"are in a stable state; the exit code is 1 if that is another one. After an error the command continues with the other "+
-			"nodes; the exit code is then 1."),
+		Long: verb.long + "\n\n" + "The server responds before the transition ends. With --wait the command waits until the nodes " +
+			"are in a stable state; the exit code is 1 if that is another one. After an error the command continues with the other " +
+			"nodes; the exit code is then 1.",
 		Example: fmt.Sprintf("  berth baremetal node %[1]s rack-1\n  berth baremetal node %[1]s rack-1 rack-2 --wait --wait-timeout 10m", verb.name),
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -147,8 +147,8 @@ func bmPowerCommand(f *frame.Frame, name, target, softTarget, short string) *cob
 	command := &cobra.Command{
 		Use:   name + " NODE...",
 		Short: short,
-		Long: frame.Wrap(short + ". The server responds before the power state changes; --wait waits for the change. " +
-			"After an error the command continues with the other nodes; the exit code is then 1."),
+		Long: short + ". The server responds before the power state changes; --wait waits for the change. " +
+			"After an error the command continues with the other nodes; the exit code is then 1.",
 		Example: fmt.Sprintf("  berth baremetal node power %s rack-1 rack-2 --wait", name),
 		Args:    cobra.MinimumNArgs(1),
 	}

@@ -68,7 +68,7 @@ func bmTraitEditCommand(f *frame.Frame, verb, short, long string, edit func(*bar
 	command := &cobra.Command{
 		Use:     verb + " NODE TRAIT...",
 		Short:   short,
-		Long:    frame.Wrap(long + " The command prints the resulting traits as 'list' does."),
+		Long:    long + " The command prints the resulting traits as 'list' does.",
 		Example: "  berth baremetal node trait " + verb + " rack-1 CUSTOM_SSD",
 		Args:    cobra.MinimumNArgs(2),
 	}

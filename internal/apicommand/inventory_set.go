@@ -25,7 +25,8 @@ func inventorySetCommand(f *frame.Frame) *cobra.Command {
 		Use:   "set PROVIDER --resource CLASS=TOTAL...",
 		Short: "Set the inventories of a provider",
 		Long: `Replace all inventories of a provider, or with --amend the named ones. The command
-prints the inventories as 'berth inventory list' does.
+prints the inventories as 'berth inventory list' does. It warns if the capacity is then
+less than what is used.
 
 CLASS=TOTAL sets the total of a resource class. CLASS:FIELD=VALUE sets another field:
 reserved, min_unit, max_unit, step_size or allocation_ratio. Other fields get the
@@ -74,7 +75,7 @@ func setInventory(ctx context.Context, f *frame.Frame, service *client.Client, f
 		return err
 	}
 	var result client.Inventories
-	return write{f, service, *options.dryRun, format}.run(ctx, func(ctx context.Context) error {
+	err = write{f, service, *options.dryRun, format}.run(ctx, func(ctx context.Context) error {
 		result, err = edits.send(ctx, service, provider.UUID, expected, options.amend)
 		var wrong frame.InputErrors
 		if err == nil || errors.As(err, &wrong) {
@@ -82,6 +83,26 @@ func setInventory(ctx context.Context, f *frame.Frame, service *client.Client, f
 		}
 		return frame.About(provider.Name, err)
 	}, func() error { return printInventories(ctx, f, service, format, provider, result) })
+	if err != nil {
+		return err
+	}
+	return warnBelowUse(ctx, f, service, provider.Name, provider.UUID, result)
+}
+
+// warnBelowUse warns about inventories with less capacity than is used. The server accepts them, because hardware can
+// fail while consumers use it.
+func warnBelowUse(ctx context.Context, f *frame.Frame, service *client.Client, name string, id uuid.UUID, inventories client.Inventories) error {
+	used, _, err := service.ProviderUsageList(ctx, id)
+	if err != nil {
+		return frame.About(name, err)
+	}
+	for _, class := range sortedKeys(inventories) {
+		if now := documentOfInventory(class, inventories[class], used[class]); now.Used > now.Capacity {
+			fmt.Fprintf(f.Stderr, "berth: warning: %s of %s: %d used, more than the capacity of %d; consumers keep what they have, "+
+				"and the server rejects new claims until less is used\n", class, name, now.Used, now.Capacity)
+		}
+	}
+	return nil
 }
 
 // send writes the edits: with amend in one PATCH if the service has it, else it reads and replaces the inventories.

@@ -90,7 +90,7 @@ func (k providerSetCommands[T]) editCommand(f *frame.Frame, verb, short, long st
 	command := &cobra.Command{
 		Use:     fmt.Sprintf("%s PROVIDER %s...", verb, k.member),
 		Short:   short,
-		Long:    frame.Wrap(long+" The command prints the resulting "+k.plural+" as 'list' does.") + "\n\n" + dryRunHelp,
+		Long:    long + " The command prints the resulting " + k.plural + " as 'list' does." + "\n\n" + dryRunHelp,
 		Example: fmt.Sprintf("  berth %s %s compute-1 %s\n  berth %s %s compute-1 %s %s", k.path, verb, k.example[0], k.path, verb, k.example[0], k.example[1]),
 		Args:    cobra.MinimumNArgs(2),
 	}

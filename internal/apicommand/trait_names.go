@@ -43,8 +43,8 @@ func (v nameCommands) showCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show NAME",
 		Short: fmt.Sprintf("Check whether a %s exists", v.singular),
-		Long: frame.Wrap(fmt.Sprintf("Print the name of a %s if it exists; otherwise the exit code is 1. "+
-			"The JSON is an object with the member name.", v.singular)),
+		Long: fmt.Sprintf("Print the name of a %s if it exists; otherwise the exit code is 1. "+
+			"The JSON is an object with the member name.", v.singular),
 		Example: fmt.Sprintf("  berth %s show %s", v.command, v.example),
 		Args:    cobra.ExactArgs(1),
 	}
@@ -76,8 +76,8 @@ func (v nameCommands) createCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create NAME...",
 		Short: "Create custom " + v.plural,
-		Long: frame.Wrap(fmt.Sprintf("Create custom %s. A name begins with CUSTOM_ and consists of upper-case letters, digits and underscores. "+
-			"The command ignores %s that exist already.", v.plural, v.plural)) + "\n\n" + dryRunHelp,
+		Long: fmt.Sprintf("Create custom %s. A name begins with CUSTOM_ and consists of upper-case letters, digits and underscores. "+
+			"The command ignores %s that exist already.", v.plural, v.plural) + "\n\n" + dryRunHelp,
 		Example: fmt.Sprintf("  berth %s create %s", v.command, v.example),
 		Args:    cobra.MinimumNArgs(1),
 	}
@@ -90,8 +90,8 @@ func (v nameCommands) deleteCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "delete NAME...",
 		Short: "Delete custom " + v.plural,
-		Long: frame.Wrap(fmt.Sprintf("Delete custom %s. The server rejects the deletion of %s that a provider uses. "+
-			"The command continues with the other %s; the exit code is then 1.", v.plural, v.plural, v.plural)) + "\n\n" + dryRunHelp,
+		Long: fmt.Sprintf("Delete custom %s. The server rejects the deletion of %s that a provider uses. "+
+			"The command continues with the other %s; the exit code is then 1.", v.plural, v.plural, v.plural) + "\n\n" + dryRunHelp,
 		Example: fmt.Sprintf("  berth %s delete %s", v.command, v.example),
 		Args:    cobra.MinimumNArgs(1),
 	}

@@ -41,6 +41,8 @@ func TestCLI_ExitCodesAndMessages_MatchTable(t *testing.T) {
 		"unknown command":               {[]string{"serv"}, frame.ExitUsage, "berth: unknown command \"serv\" for \"berth\"\n\nDid you mean this?\n\tserve\n\nSee 'berth --help'.\n"},
 		"unknown subcommand":            {[]string{"db", "frob"}, frame.ExitUsage, "berth: unknown command \"frob\" for \"berth db\"\nSee 'berth db --help'.\n"},
 		"unknown flag":                  {[]string{"config", "--bogus"}, frame.ExitUsage, "berth: unknown flag: --bogus\nSee 'berth config --help'.\n"},
+		"similar flag":                  {[]string{"config", "--listn=x"}, frame.ExitUsage, "berth: unknown flag: --listn; did you mean --listen?\nSee 'berth config --help'.\n"},
+		"all flags":                     {[]string{"serve", "--bogus-is-not-read", "--help-all"}, frame.ExitUsage, "berth: unknown flag: --bogus-is-not-read\nSee 'berth serve --help'.\n"},
 		"unexpected argument":           {[]string{"version", "x"}, frame.ExitUsage, "berth: unknown command \"x\" for \"berth version\"\nSee 'berth version --help'.\n"},
 		"unknown format":                {[]string{"version", "-o", "xml"}, frame.ExitUsage, "berth: output: \"xml\" (flag --output) is not one of the choices; write table or json\n"},
 		"unknown microversion":          {[]string{"openapi", "--microversion=1.40"}, frame.ExitUsage, "berth: microversion: \"1.40\" (flag --microversion) is not a microversion of this service; write one from 1.0 to 1.39, or latest\n"},

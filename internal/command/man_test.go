@@ -78,11 +78,6 @@ func TestCLI_Commands_HaveHelpAndExamples(t *testing.T) {
 		if command.Short == "" || command.Long == "" || command.Example == "" {
 			t.Errorf("%s lacks Short, Long or Example", path)
 		}
-		for line := range strings.Lines(command.Long) {
-			if len([]rune(line)) > 96 && !strings.Contains(line, "://") {
-				t.Errorf("%s has a line of %d characters: %s", path, len([]rune(line)), line)
-			}
-		}
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
 			if flag.Usage == "" {
 				t.Errorf("%s: --%s has no help", path, flag.Name)

@@ -121,6 +121,32 @@ func TestCLI_UpgradeCheckUnusedOptions_ReportedAsSuccess(t *testing.T) {
 	}
 }
 
+func TestCLI_Status_SaysReadyOrNotInOneLine(t *testing.T) {
+	t.Parallel()
+	ready, empty := dbtest.New(t), dbtest.NewEmpty(t)
+	for name, test := range map[string]struct {
+		db        *dbtest.DB
+		arguments []string
+		code      int
+		begins    string
+		contains  string
+	}{
+		"ready":          {ready, nil, frame.ExitOK, "ready: all 9 checks passed, on postgres://", ""},
+		"no schema":      {empty, nil, 2, "not ready: Database Schema: the schema is at version 0", "run 'berth db sync'"},
+		"two problems":   {empty, []string{"--policy-file=/missing.yaml"}, 2, "not ready: ", "(and 1 more: berth status upgrade-check)"},
+		"as JSON":        {ready, []string{"-o", "json"}, frame.ExitOK, "{\n  \"ready\": true,", "\"problems\": []"},
+		"unknown format": {ready, []string{"-o", "xml"}, frame.ExitUsage, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := runCommand(t, []string{"BERTH_DATABASE_URL=" + test.db.URL}, append([]string{"status"}, test.arguments...)...)
+			if got.code != test.code || !strings.HasPrefix(got.stdout, test.begins) || !strings.Contains(got.stdout, test.contains) {
+				t.Errorf("exit code %d, %q, %s", got.code, got.stdout, got.stderr)
+			}
+		})
+	}
+}
+
 func TestCLI_UpgradeCheckImpossible_ExitsWithOwnCode(t *testing.T) {
 	t.Parallel()
 	got := runCommand(t, nil, "status", "upgrade-check", "--database-url=postgres://u@127.0.0.1:1/d?sslmode=disable")

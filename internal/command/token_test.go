@@ -34,7 +34,7 @@ func TestCLI_TokenCommands_CreateListRevoke(t *testing.T) {
 	first, token := createdToken(t, file, "--user=ada", "--project=lab", "--role=admin,service", "--description=laptop of Ada", "--expires=2099-01-31")
 	second, _ := createdToken(t, file, "--user=bob", "--system", "--role=reader", "--role=auditor", "--expires=never")
 	printed := runCommand(t, nil, "token", "create", "--tokens-file", file, "--user=eve", "--domain=d", "--role=reader")
-	table := regexp.MustCompile(`^ID +TOKEN +EXPIRES\n([0-9a-f]{12})  berth_[0-9a-f]{72}  20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$`).FindStringSubmatch(printed.stdout)
+	table := regexp.MustCompile(`^ *ID +TOKEN +EXPIRES\n([0-9a-f]{12})  berth_[0-9a-f]{72}  20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$`).FindStringSubmatch(printed.stdout)
 	if table == nil || printed.code != frame.ExitOK {
 		t.Fatalf("exit code %d: %s%s", printed.code, printed.stdout, printed.stderr)
 	}

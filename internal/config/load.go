@@ -15,7 +15,7 @@ import (
 	"github.com/berthd/berth/internal/setting"
 )
 
-// AddFlags adds the flags of all settings up to the scope widest.
+// AddFlags adds the flags of all settings up to the scope widest; those of the server have groups in the help.
 func AddFlags(flags *pflag.FlagSet, widest setting.Scope) {
 	flags.SortFlags = false
 	for _, row := range new(Settings).Table() {
@@ -30,6 +30,12 @@ func AddFlags(flags *pflag.FlagSet, widest setting.Scope) {
 		if row.Value.Kind == "bool" {
 			flag.NoOptDefVal = "true"
 		}
+		if widest == ForServer {
+			flag.Annotations = helpAnnotations(row.Name)
+		}
+	}
+	if widest == ForServer {
+		frame.AddHelpAll(flags, helpGroupTitles())
 	}
 }
 

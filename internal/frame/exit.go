@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes of all commands except 'berth db online-data-migrations' and 'berth status', which
@@ -37,6 +38,8 @@ func (f *Frame) Execute(ctx context.Context, root *cobra.Command, arguments []st
 	root.SetArgs(arguments)
 	root.SetOut(f.Stdout)
 	root.SetErr(f.Stderr)
+	root.SetHelpFunc(f.printHelp)
+	root.SetFlagErrorFunc(suggestFlag)
 	command, err := root.ExecuteContextC(ctx)
 	var wrong InputErrors
 	var coded *CodedError
@@ -58,6 +61,25 @@ func (f *Frame) Execute(ctx context.Context, root *cobra.Command, arguments []st
 		fmt.Fprintf(f.Stderr, "berth: %v\n", err)
 		return ExitFailed
 	}
+}
+
+// suggestFlag adds the most similar flag to the error of an unknown one.
+func suggestFlag(c *cobra.Command, err error) error {
+	unknown, is := errors.AsType[*pflag.NotExistError](err)
+	if !is || len(unknown.GetSpecifiedName()) < 2 {
+		return err
+	}
+	var names []string
+	c.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
+	typed := unknown.GetSpecifiedName()
+	if len(names) == 0 || Distance(typed, Nearest(typed, names)) > max(1, len(typed)/3) {
+		return err
+	}
+	return fmt.Errorf("%w; did you mean --%s?", err, Nearest(typed, names))
 }
 
 func (f *Frame) printMistakes(wrong InputErrors) {

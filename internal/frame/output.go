@@ -65,24 +65,6 @@ func LayOut(table [][]string) string {
 	return text.String()
 }
 
-// Wrap splits a text into lines for help.
-func Wrap(text string) string {
-	const width = 86
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case line == "":
-			line = word
-		case len(line)+1+len(word) > width:
-			lines, line = append(lines, line), word
-		default:
-			line += " " + word
-		}
-	}
-	return strings.Join(append(lines, line), "\n")
-}
-
 // CheckOutput returns an error for an unknown format. Commands call it before they do anything
 // else.
 func CheckOutput(format string) error {

@@ -49,7 +49,7 @@ PLAN is a YAML or JSON file with one document per host:
       to:                      # created below 'from' if missing
         compute-1_gpu0: {total: 2}
         compute-1_gpu1: {total: 2}
-      consumers:               # or all, spread (by free capacity), or a list of UUIDs
+      consumers:               # or all, spread (by capacity), a list of UUIDs
         6f0c1d8e-5a0b-4c6f-9d8a-3c1f6b0e7a21: {compute-1_gpu0: 1}
     - {class: VCPU, as: PCPU, consumers: all}     # another class, same provider
   providers:
