@@ -58,7 +58,7 @@ var packageRules = []packageRule{
 		"server/postgres", "server/store",
 	}},
 	{path: "internal/connect", purpose: "connections of commands to a server: URL, credentials, TLS", imports: []string{
-		"client", "internal/frame", "internal/setting", "internal/version",
+		"client", "internal/frame", "internal/setting", "internal/terminal", "internal/version",
 	}},
 	{path: "internal/open", purpose: "shared resources of commands: database, log, certificates, service manager", driver: true, imports: []string{
 		"internal/config", "internal/frame", "server/cluster", "server/migrate", "server/postgres",

@@ -137,7 +137,7 @@ func runImport(ctx context.Context, f *frame.Frame, d *open.Database, log *slog.
 }
 
 // prepareTarget migrates the schema and adds the standard names. A dry run does so only in an embedded PostgreSQL that
-// is new: it may belong to nobody else, and without the schema there is nothing to compare with.
+// is new: it has no data that others use, and an import reads the schema of its target.
 func prepareTarget(ctx context.Context, d *open.Database, log *slog.Logger, dryRun bool) error {
 	if dryRun {
 		status, err := migrate.GetStatus(ctx, d.Direct)

@@ -2,6 +2,7 @@ package apicommand
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/berthd/berth/client"
@@ -16,8 +17,8 @@ func TestCLI_AmountsWithColonOrEquals_AreEqual(t *testing.T) {
 		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("parseResources(%q) = %v, %v, want %v", text, got, err, want)
 		}
-		if got := queryAmounts(text); got != "VCPU:4,MEMORY_MB:512" {
-			t.Errorf("queryAmounts(%q) = %q", text, got)
+		if got, err := queryAmounts("resources", text); err != nil || got != "VCPU:4,MEMORY_MB:512" {
+			t.Errorf("queryAmounts(%q) = %q, %v", text, got, err)
 		}
 		group, err := parseGroup("_A:resources=" + text + ";in-tree=x")
 		if err != nil || group.Resources != "VCPU:4,MEMORY_MB:512" {
@@ -37,6 +38,24 @@ func TestCLI_AmountsWithColonOrEquals_AreEqual(t *testing.T) {
 	for _, text := range []string{"VCPU", "VCPU:", "VCPU:reserved", ":4", "=4", "VCPU:4=5"} {
 		if _, err := parseInventoryEdit(text); err == nil {
 			t.Errorf("parseInventoryEdit(%q) = nil error", text)
+		}
+	}
+}
+
+// TestCLI_InvalidValues_NameTheFlag parses values that the service would reject with its own words.
+func TestCLI_InvalidValues_NameTheFlag(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"VCPU", "VCPU=", "VCPU=0", "VCPU=-1", "VCPU=x", "=4", "VCPU=4,", "VCPU=4=5"} {
+		if _, err := queryAmounts("resources", text); err == nil || !strings.Contains(err.Error(), "(flag --resources) contains ") {
+			t.Errorf("queryAmounts(%q): %v", text, err)
+		}
+	}
+	const id = "0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8"
+	for text, valid := range map[string]bool{
+		id: true, "!" + id: true, "in:" + id + "," + id: true, "!in:" + id: true, "rack-1": false, "in:" + id + ",": false, "": false, "!": false,
+	} {
+		if err := checkAggregates("member-of", []string{id, text}); (err == nil) != valid {
+			t.Errorf("checkAggregates(%q): %v", text, err)
 		}
 	}
 }

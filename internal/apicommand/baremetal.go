@@ -72,7 +72,7 @@ func unknownNode(ctx context.Context, service *baremetal.Client, node string, er
 	if listErr != nil {
 		return errors.New(message)
 	}
-	if similar := similarNames(node, nodeNames(all)); len(similar) > 0 {
+	if similar := frame.Similar(node, nodeNames(all)); len(similar) > 0 {
 		message += "; similar names: " + terminal.Safe(strings.Join(similar, ", "))
 	}
 	return errors.New(message)

@@ -197,6 +197,7 @@ candidate_nodes, node_uuid, owner, last_error, extra, created_at and updated_at.
 		if err != nil {
 			return err
 		}
+		noteLimit(f, "node allocations", filter.Most, len(found))
 		return printAllocations(ctx, f, service, *format, found, found...)
 	})
 	return command

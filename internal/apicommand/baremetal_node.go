@@ -223,6 +223,7 @@ The JSON list has the objects of 'berth baremetal node show'.`,
 		if err != nil {
 			return err
 		}
+		noteLimit(f, "nodes", filter.Most, len(found))
 		return frame.PrintAs(f.Stdout, *format, found, nodeTable(found))
 	})
 	return command

@@ -80,6 +80,7 @@ amount, used, capacity and groups.`,
 		if len(documents) == 0 {
 			printNothingFits(f, found.explanation)
 		}
+		noteLimit(f, "candidates", options.Asked.Limit, len(documents))
 		return err
 	})
 	return command

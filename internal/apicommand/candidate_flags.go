@@ -87,7 +87,7 @@ func (w *CandidateRequest) list(ctx context.Context, service *client.Client) (fo
 		found, err := service.CandidateList(ctx, query)
 		return foundCandidates{Candidates: found}, unsupportedFlag(err)
 	}
-	return foundCandidates{explained.Candidates, explained.Explanation, true}, withSimilarNames(err)
+	return foundCandidates{explained.Candidates, explained.Explanation, true}, err
 }
 
 // printNothingFits prints that a query or a claim has no result, with the summary of the explanation if there is one.
@@ -119,7 +119,13 @@ func unsupportedFlag(err error) error {
 // query returns the query with the UUIDs of the providers and the parsed groups.
 func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (client.CandidateQuery, error) {
 	query := w.Asked
-	query.Resources = queryAmounts(query.Resources)
+	var err error
+	if query.Resources, err = queryAmounts("resources", query.Resources); err != nil {
+		return query, err
+	}
+	if err := errors.Join(checkAggregates("member-of", query.MemberOf), checkAggregates("root-member-of", query.RootMemberOf)); err != nil {
+		return query, err
+	}
 	if query.Resources == "" && len(w.groups) == 0 {
 		return query, frame.WrongFlag("resources", "", "is empty", "write --resources or --group")
 	}
@@ -134,7 +140,6 @@ func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (c
 	for _, suffixes := range w.isolated {
 		query.Isolate = append(query.Isolate, strings.Split(suffixes, ","))
 	}
-	var err error
 	if query.InTree, err = treeOf(ctx, service, w.inTree); err != nil {
 		return query, err
 	}
@@ -179,10 +184,16 @@ func parseGroup(text string) (client.GroupQuery, error) {
 		}
 		switch strings.ReplaceAll(name, "_", "-") {
 		case "resources":
-			group.Resources = queryAmounts(value)
+			var err error
+			if group.Resources, err = queryAmounts("group", value); err != nil {
+				return group, err
+			}
 		case "required":
 			group.Required = append(group.Required, value)
 		case "member-of":
+			if err := checkAggregates("group", []string{value}); err != nil {
+				return group, err
+			}
 			group.MemberOf = append(group.MemberOf, value)
 		case "in-tree":
 			group.InTree = value

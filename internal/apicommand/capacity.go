@@ -99,6 +99,9 @@ func (q *capacityFlags) query(ctx context.Context, service *client.Client) (clie
 
 // showCapacity prints the sums.
 func showCapacity(ctx context.Context, f *frame.Frame, service *client.Client, flags *capacityFlags) error {
+	if err := checkAggregates("member-of", flags.asked.MemberOf); err != nil {
+		return err
+	}
 	query, err := flags.query(ctx, service)
 	if err != nil {
 		return err

@@ -179,7 +179,7 @@ func showCapacityFits(ctx context.Context, f *frame.Frame, service *client.Clien
 	}
 	found, err := service.CapacityFit(ctx, asked)
 	if err != nil {
-		return withSimilarNames(capacityError(err))
+		return capacityError(err)
 	}
 	if *flags.format == "json" {
 		err = terminal.WriteJSON(f.Stdout, &found)

@@ -284,7 +284,7 @@ func (c *claimCall) failure(err error) error {
 		}
 		return fmt.Errorf("%s has allocations already; add --replace or --hand-over: %w", which, err)
 	}
-	return withSimilarNames(err)
+	return err
 }
 
 // refusalText returns why nothing fits: the summary of the service, and the reason of each candidate of a file.

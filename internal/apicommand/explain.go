@@ -192,35 +192,13 @@ func invalidQuery(failed *client.Error) error {
 	if unknown := unknownParameter.FindStringSubmatch(failed.Detail); unknown != nil {
 		return frame.WrongArgument("query", unknown[1], "is not a parameter of allocation candidates", "write parameters such as resources, required or member_of")
 	}
+	if strings.Contains(failed.Detail, "No such ") {
+		return failed // the caller names the flag
+	}
 	text, _, _ := strings.Cut(failed.Detail, "Failed validating")
 	text = strings.TrimSpace(strings.TrimPrefix(text, "Invalid query string parameters: "))
-	return &frame.CodedError{Code: frame.ExitUsage, Cause: fmt.Errorf("the service rejects the request: %s (%s)%s",
-		terminal.Safe(text), failed.RequestID, similarNamesText(failed.Explanation))}
-}
-
-// withSimilarNames adds the names that are similar to unknown ones to the error of a query.
-func withSimilarNames(err error) error {
-	var failed *client.Error
-	if errors.As(err, &failed) {
-		if text := similarNamesText(failed.Explanation); text != "" {
-			return fmt.Errorf("%w%s", err, text)
-		}
-	}
-	return err
-}
-
-// similarNamesText returns the names that an explanation has for unknown ones, or "".
-func similarNamesText(of *client.Explanation) string {
-	var similar []string
-	if of != nil {
-		for _, one := range of.Conflicts {
-			similar = append(similar, one.Similar...)
-		}
-	}
-	if len(similar) == 0 {
-		return ""
-	}
-	return "; similar names: " + terminal.Safe(strings.Join(similar, ", "))
+	return &frame.CodedError{Code: frame.ExitUsage, Cause: fmt.Errorf("the service rejects the request: %s (%s)",
+		terminal.Safe(text), failed.RequestID)}
 }
 
 // completeExplanations returns the ids of the newest requests that found nothing.
@@ -253,5 +231,6 @@ func explainList(ctx context.Context, f *frame.Frame, service *client.Client, fl
 			one.LastAskedAt.UTC().Format(time.DateTime), fmt.Sprint(one.Requests), one.Kind, one.Reason, frame.OrDash(id), frame.OrDash(summary),
 		})
 	}
+	noteLimit(f, "explanations", flags.filter.Limit, len(found))
 	return frame.PrintAs(f.Stdout, *flags.format, map[string]any{"explanations": found}, table)
 }

@@ -118,6 +118,12 @@ func (q *providerListFlags) needsPages() string {
 
 // listProviders prints the providers.
 func listProviders(ctx context.Context, f *frame.Frame, service *client.Client, flags *providerListFlags) (err error) {
+	if flags.filter.Resources, err = queryAmounts("resources", flags.filter.Resources); err != nil {
+		return err
+	}
+	if err := checkAggregates("member-of", flags.filter.MemberOf); err != nil {
+		return err
+	}
 	if flags.filter.InTree, err = treeOf(ctx, service, flags.inTree); err != nil {
 		return err
 	}
@@ -200,6 +206,13 @@ func firstOf[T any](list iter.Seq2[T, error], limit int) (items []T, hasMore boo
 		items = append(items, item)
 	}
 	return items, false, nil
+}
+
+// noteLimit states on standard error that a list has as many elements as --limit permits, so that there may be more.
+func noteLimit(f *frame.Frame, plural string, limit, listed int) {
+	if limit > 0 && listed == limit {
+		fmt.Fprintf(f.Stderr, "berth: stopped at --limit %d; there may be more %s, and --limit 0 lists all\n", limit, plural)
+	}
 }
 
 // noteEnd states on standard error that a list ended at --limit, or that it is empty.

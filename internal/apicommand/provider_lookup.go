@@ -1,11 +1,9 @@
 package apicommand
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -103,26 +101,10 @@ func unknownProvider(ctx context.Context, service *client.Client, reference stri
 	for _, provider := range all {
 		names = append(names, provider.Name)
 	}
-	if similar := similarNames(reference, names); len(similar) > 0 {
+	if similar := frame.Similar(reference, names); len(similar) > 0 {
 		message += "; similar names: " + terminal.Safe(strings.Join(similar, ", "))
 	}
 	return errors.New(message)
-}
-
-// similarNames returns at most three names similar to input, the most similar first. A name is
-// similar if it begins with the input, such as a host with its domain, or has a small edit distance.
-func similarNames(input string, names []string) []string {
-	lower := strings.ToLower(input)
-	rank := func(name string) int {
-		name = strings.ToLower(name)
-		if strings.HasPrefix(name, lower) {
-			return 0
-		}
-		return frame.Distance(lower, name)
-	}
-	similar := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return rank(name) > max(2, len(input)/4) })
-	slices.SortFunc(similar, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
-	return similar[:min(3, len(similar))]
 }
 
 // providerNames maps UUIDs of providers in responses to names. The name of a deleted provider is its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,19 @@ func parseName(singular string) func(string) (string, error) {
 	}
 }
 
+// parseCustomName returns a parser like parseName that also rejects names without CUSTOM_, which no caller can create.
+func parseCustomName(singular string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		custom := "CUSTOM_" + strings.Trim(notUpper.ReplaceAllString(strings.ToUpper(text), "_"), "_")
+		if text != custom && !strings.HasPrefix(text, "CUSTOM_") {
+			return text, frame.WrongArgument(singular, text, "does not begin with CUSTOM_, as all names that are not standard do", "write "+custom)
+		}
+		return parseName(singular)(text)
+	}
+}
+
+var notUpper = regexp.MustCompile(`[^A-Z0-9_]+`)
+
 func (v nameCommands) showCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "show NAME",
@@ -64,7 +78,7 @@ func (v nameCommands) showCommand(f *frame.Frame) *cobra.Command {
 				return frame.PrintAs(f.Stdout, *format, map[string]string{"name": name}, [][]string{{v.heading}, {name}})
 			}
 		}
-		if similar := similarNames(searched, all); len(similar) > 0 {
+		if similar := frame.Similar(searched, all); len(similar) > 0 {
 			return fmt.Errorf("%s %s not found; the most similar name is %s", v.singular, searched, similar[0])
 		}
 		return fmt.Errorf("%s %s not found", v.singular, searched)
@@ -82,7 +96,7 @@ func (v nameCommands) createCommand(f *frame.Frame) *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 	}
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	command.RunE = v.each(f, dryRunFlag(command), "%s %s exists", v.ensure)
+	command.RunE = v.each(f, dryRunFlag(command), "%s %s exists", parseCustomName(v.singular), v.ensure)
 	return command
 }
 
@@ -96,15 +110,15 @@ func (v nameCommands) deleteCommand(f *frame.Frame) *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 	}
 	command.ValidArgsFunction = completing(f, v.complete, anyNumber)
-	command.RunE = v.each(f, dryRunFlag(command), "deleted %s %s", v.remove)
+	command.RunE = v.each(f, dryRunFlag(command), "deleted %s %s", parseName(v.singular), v.remove)
 	return command
 }
 
 // each returns a command function that calls do for each name and prints done, a format with the
 // singular and the name.
-func (v nameCommands) each(f *frame.Frame, dryRun *bool, done string, do func(*client.Client, context.Context, string) error) func(*cobra.Command, []string) error {
+func (v nameCommands) each(f *frame.Frame, dryRun *bool, done string, parse func(string) (string, error), do func(*client.Client, context.Context, string) error) func(*cobra.Command, []string) error {
 	return connect.WithClient(f, nil, func(ctx context.Context, service *client.Client, arguments []string) error {
-		if _, err := parseAll(arguments, parseName(v.singular)); err != nil {
+		if _, err := parseAll(arguments, parse); err != nil {
 			return err
 		}
 		return write{f, service, *dryRun, ""}.each(ctx, arguments, func(ctx context.Context, name string) (string, error) {

@@ -334,10 +334,10 @@ func TestExplain_UnknownName_PrintsSimilarNames(t *testing.T) {
 		return true
 	}}
 	environ := []string{"BERTH_URL=" + proxy.listen(t, "http://127.0.0.1:1")}
-	const similar = "; similar names: CUSTOM_SSD, CUSTOM_HDD\n"
+	const similar = " is not a trait of this service; did you mean CUSTOM_SSD or CUSTOM_HDD?\n"
 	for line, want := range map[string]ran{
-		"explain resources=VCPU:1&required=CUSTOM_SDD":            {frame.ExitUsage, "", "berth: the service rejects the request: No such trait(s): CUSTOM_SDD. (req-1)" + similar},
-		"candidate list --resources VCPU:1 --required CUSTOM_SDD": {frame.ExitFailed, "", "berth: GET /allocation_candidates: 400 Bad Request: No such trait(s): CUSTOM_SDD. (req-1)" + similar},
+		"explain resources=VCPU:1&required=CUSTOM_SDD":            {frame.ExitUsage, "", `berth: trait: "CUSTOM_SDD" (argument)` + similar},
+		"candidate list --resources VCPU:1 --required CUSTOM_SDD": {frame.ExitUsage, "", `berth: required: "CUSTOM_SDD" (flag --required)` + similar},
 	} {
 		if got := runCommand(t, environ, strings.Fields(line)...); got != want {
 			t.Errorf("%s = %+v, want %+v", line, got, want)

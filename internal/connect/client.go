@@ -10,7 +10,7 @@ import (
 )
 
 // WithClient returns the RunE function of a command that needs a client. It checks the output
-// format before it sends a request.
+// format before it sends a request. Errors about unknown names name the flag or the argument that has them.
 func WithClient(f *frame.Frame, format *string, do func(ctx context.Context, service *client.Client, arguments []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, arguments []string) error {
 		if format != nil {
@@ -22,6 +22,6 @@ func WithClient(f *frame.Frame, format *string, do func(ctx context.Context, ser
 		if err != nil {
 			return err
 		}
-		return do(c.Context(), service, arguments)
+		return inOwnWords(c, service, do(c.Context(), service, arguments), arguments)
 	}
 }

@@ -1,6 +1,10 @@
 package frame
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Nearest returns the known name with the smallest Distance from name.
 func Nearest(name string, known []string) string {
@@ -32,4 +36,19 @@ func Distance(a, b string) int {
 		before, row = row, next
 	}
 	return row[len(b)]
+}
+
+// Similar returns up to three of the names, those that begin with the input or differ little from it first.
+func Similar(input string, names []string) []string {
+	lower := strings.ToLower(input)
+	rank := func(name string) int {
+		name = strings.ToLower(name)
+		if strings.HasPrefix(name, lower) {
+			return 0
+		}
+		return Distance(lower, name)
+	}
+	similar := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return rank(name) > max(2, len(input)/4) })
+	slices.SortFunc(similar, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
+	return similar[:min(3, len(similar))]
 }
