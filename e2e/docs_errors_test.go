@@ -134,7 +134,9 @@ func addStatuses(t *testing.T, document []byte, statuses map[string][]string) {
 		Codes []string `json:"x-error-codes"`
 	}
 	type operation struct{ Responses map[string]response }
-	var described struct{ Paths map[string]map[string]operation }
+	var described struct {
+		Paths map[string]map[string]operation
+	}
 	if err := json.Unmarshal(document, &described); err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,6 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
 			fault.CodeDryRunBusy,
 			fault.CodeTreeNotRoot, fault.CodeTreeElsewhere,
-			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
 			fault.CodeNothingFits, fault.CodeClaimContended,
 		)
 	}
