@@ -1,4 +1,4 @@
-// Shows the document of one microversion: the one in the address, else the newest.
+// Shows the document of one microversion of an API: the one in the address, else the newest of the Placement API.
 "use strict";
 
 const choice = document.getElementById("microversion");
@@ -26,16 +26,34 @@ function order(a, b) {
   return methods.indexOf(a.get("method")) - methods.indexOf(b.get("method"));
 }
 
-SwaggerUIBundle({
-  url: source,
-  dom_id: "#reference",
-  layout: "BaseLayout",
-  deepLinking: true,
-  docExpansion: "list",
-  operationsSorter: order,
-  defaultModelsExpandDepth: 0,
-  displayRequestDuration: true,
-  syntaxHighlight: { theme: "nord" },
-  // Nothing is sent anywhere to be validated.
-  validatorUrl: null,
-});
+// On a server without authentication, the page sends the token of an administrator.
+const token = document.getElementById("reference").dataset.token;
+
+function show(spec) {
+  document.title = "Berth · " + spec.info.title + " " + spec.info.version;
+  const shown = SwaggerUIBundle({
+    spec: withHarmlessExamples(spec),
+    dom_id: "#reference",
+    layout: "BaseLayout",
+    deepLinking: true,
+    docExpansion: "list",
+    operationsSorter: order,
+    defaultModelsExpandDepth: 0,
+    displayRequestDuration: true,
+    syntaxHighlight: { theme: "nord" },
+    // Nothing is sent anywhere to be validated.
+    validatorUrl: null,
+    onComplete: () => {
+      if (token) {
+        shown.preauthorizeApiKey("token", token);
+      }
+    },
+  });
+}
+
+fetch(source)
+  .then((response) => response.ok ? response.json() : Promise.reject(new Error(response.status + " " + response.statusText)))
+  .then(show)
+  .catch((error) => {
+    document.getElementById("reference").textContent = "Cannot load " + source + ": " + error.message;
+  });
