@@ -11,6 +11,7 @@ import (
 // Schema have them, and not among names: a property may be called "description".
 var prose = map[string]bool{
 	"description": true, "summary": true, "example": true, "examples": true, "externalDocs": true, "$comment": true,
+	"x-codeSamples": true,
 }
 
 // named are the keywords whose members have names of the API.

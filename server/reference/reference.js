@@ -29,10 +29,22 @@ function order(a, b) {
 // On a server without authentication, the page sends the token of an administrator.
 const token = document.getElementById("reference").dataset.token;
 
+// withSamples adds the samples of code to the descriptions of their operations.
+function withSamples(spec) {
+  for (const path of Object.values(spec.paths)) {
+    for (const operation of Object.values(path)) {
+      for (const sample of operation["x-codeSamples"] || []) {
+        operation.description += "\n\n<details><summary>" + sample.label + "</summary>\n\n```\n" + sample.source + "\n```\n\n</details>";
+      }
+    }
+  }
+  return spec;
+}
+
 function show(spec) {
   document.title = "Berth · " + spec.info.title + " " + spec.info.version;
   const shown = SwaggerUIBundle({
-    spec: withHarmlessExamples(spec),
+    spec: withSamples(withHarmlessExamples(spec)),
     dom_id: "#reference",
     layout: "BaseLayout",
     deepLinking: true,
