@@ -18,6 +18,9 @@ choice.addEventListener("change", () => {
 // By path, and on a path in the order of a resource's life.
 const methods = ["get", "post", "put", "patch", "delete"];
 
+// The address of the server in samples of code.
+const sampleAddress = /\bhttp:\/\/127\.0\.0\.1:8778\b/g;
+
 function order(a, b) {
   const [pathA, pathB] = [a.get("path"), b.get("path")];
   if (pathA !== pathB) {
@@ -29,12 +32,13 @@ function order(a, b) {
 // On a server without authentication, the page sends the token of an administrator.
 const token = document.getElementById("reference").dataset.token;
 
-// withSamples adds the samples of code to the descriptions of their operations.
+// withSamples adds the samples of code to the descriptions of their operations, with the address of this server.
 function withSamples(spec) {
+  const address = new URL(spec.servers[0].url, location.href).href.replace(/\/$/, "");
   for (const path of Object.values(spec.paths)) {
     for (const operation of Object.values(path)) {
       for (const sample of operation["x-codeSamples"] || []) {
-        operation.description += "\n\n<details><summary>" + sample.label + "</summary>\n\n```\n" + sample.source + "\n```\n\n</details>";
+        operation.description += "\n\n<details><summary>" + sample.label + "</summary>\n\n```\n" + sample.source.replace(sampleAddress, address) + "\n```\n\n</details>";
       }
     }
   }
