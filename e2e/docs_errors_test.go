@@ -16,7 +16,7 @@ import (
 )
 
 // undocumentedStatuses are the statuses of the codes that no operation of the OpenAPI documents lists: those of the
-// negotiation, which precedes the operations, and those of the 503 that all operations share.
+// negotiation, which precedes the operations, and those of the responses 413, 429 and 503 that operations share.
 var undocumentedStatuses = map[string][]string{
 	"placement.undefined_code":  {"any"},
 	"berth.version":             {"400"},
@@ -24,6 +24,15 @@ var undocumentedStatuses = map[string][]string{
 	"berth.idempotency.full":    {"503"},
 	"berth.dry_run.busy":        {"503"},
 	"berth.capacity.busy":       {"503"},
+
+	"berth.limit.requests":           {"429"},
+	"berth.limit.body":               {"413"},
+	"berth.limit.combinations":       {"400"},
+	"berth.overloaded":               {"503"},
+	"berth.timeout":                  {"503"},
+	"berth.database.unavailable":     {"503"},
+	"berth.database.outcome_unknown": {"503"},
+	"berth.audit.unavailable":        {"503"},
 }
 
 // errorRow matches a row of a table of codes: code, status, cause, remedy.

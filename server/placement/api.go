@@ -148,6 +148,12 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	if at >= readsExtension {
 		codes = append(codes, fault.CodeTooManyConsumers, fault.CodeCapacityBusy)
 	}
+	if at.HasOwnErrorCodes() {
+		codes = append(codes,
+			fault.CodeLimitRequests, fault.CodeLimitBody, fault.CodeLimitCombinations, fault.CodeOverloaded, fault.CodeTimeout,
+			fault.CodeDatabaseUnavailable, fault.CodeOutcomeUnknown, fault.CodeAuditUnavailable,
+		)
+	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]
 	item.Properties["code"] = &huma.Schema{
