@@ -5,6 +5,8 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,4 +71,55 @@ func generateClient(t *testing.T, document string) []byte {
 		t.Fatal(err)
 	}
 	return source
+}
+
+// TestOpenAPI_Document30_GeneratesGoClients generates Go clients of both APIs from the documents that a server has in
+// OpenAPI 3.0, with a generator that reads 3.0, and compiles them.
+func TestOpenAPI_Document30_GeneratesGoClients(t *testing.T) {
+	t.Parallel()
+	url := serve(t)
+	for _, name := range []string{"latest", "baremetal/latest", "berth/placement-latest", "berth/baremetal-latest"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			document := filepath.Join(t.TempDir(), "document.json")
+			fetchTo(t, url+"/openapi/"+name+".json?openapi=3.0", document)
+			generated, overlay := document+".go", document+".overlay"
+			if err := os.WriteFile(generated, generateClient(t, document), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			// Go finds the modules that the client imports from a folder of the repository.
+			place, err := filepath.Abs("testdata/generated/client.go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			replaced, err := json.Marshal(map[string]any{"Replace": map[string]string{place: generated}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(overlay, replaced, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, filepath.Dir(place))
+			if output, err := build.CombinedOutput(); err != nil {
+				t.Errorf("%v:\n%.2000s", err, output)
+			}
+		})
+	}
+}
+
+// fetchTo writes the body of a response to a file.
+func fetchTo(t *testing.T, url, file string) {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: status %d, %v", url, answer.StatusCode, err)
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,10 @@ import (
 // The documents that clients are generated from: the newest microversion, without and with the extensions.
 const (
 	newestDocument   = "openapi/placement/1.39.json"
-	newestExtensions = "openapi/berth/placement/1.4.json"
+	newestExtensions = "openapi/berth/placement/1.5.json"
+
+	newestBaremetal           = "openapi/baremetal/1.82.json"
+	newestBaremetalExtensions = "openapi/berth/baremetal/1.2.json"
 )
 
 // TestOpenAPI_TypeScriptClient_CompilesAndRuns holds the documents against a second generator: the
@@ -21,57 +25,89 @@ const (
 // must not compile, and runs against `berth serve`. It asserts its results itself.
 func TestOpenAPI_TypeScriptClient_CompilesAndRuns(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%v: install nodejs, 18.17 or newer, and npm", err)
-		}
-	}
-	folder := typescript(t)
-	run := func(program string, args ...string) string {
-		t.Helper()
-		command := exec.CommandContext(t.Context(), program, args...)
-		command.Dir = folder
-		command.Env = append(withoutSettings(os.Environ()), "npm_config_update_notifier=false", "NO_COLOR=1")
-		output, err := command.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, output)
-		}
-		return string(output)
-	}
-	run("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	run("npm", "run", "generate")
-	run("npm", "run", "check")
-	run("npm", "run", "build")
-	if said := run("npm", "run", "--silent", "start", "--", serve(t)); strings.TrimSpace(said) != "all results were as expected" {
+	project := typescriptProject(t, "e2e/typescript", newestDocument, newestExtensions)
+	project.run("npm", "run", "generate")
+	project.run("npm", "run", "check")
+	project.run("npm", "run", "build")
+	if said := project.run("npm", "run", "--silent", "start", "--", serve(t)); strings.TrimSpace(said) != "all results were as expected" {
 		t.Errorf("the program said %q", said)
 	}
 }
 
-// typescript copies the program and the document into a folder of the test's own,
-// as they stand to each other here, so that nothing is installed among the sources.
-func typescript(t *testing.T) string {
+// TestOpenAPI_ThreeGenerators_CallBothAPIs generates clients with openapi-typescript, @hey-api/openapi-ts and orval from
+// the documents of both APIs, with and without extensions. The compiler checks all of them, and a program sends
+// requests of both APIs with each, among them one with a request group.
+func TestOpenAPI_ThreeGenerators_CallBothAPIs(t *testing.T) {
+	t.Parallel()
+	project := typescriptProject(t, "e2e/generators", newestDocument, newestExtensions, newestBaremetal, newestBaremetalExtensions)
+	project.run("npm", "run", "generate")
+	project.run("npm", "run", "build")
+	const want = "openapiTypescript: both APIs responded as expected\n" +
+		"heyAPI: both APIs responded as expected\n" +
+		"orval: both APIs responded as expected\n"
+	if said := project.run("npm", "run", "--silent", "start", "--", serve(t)); said != want {
+		t.Errorf("the program printed\n%s\nwant\n%s", said, want)
+	}
+}
+
+// nodeProject is a copy of a project of npm with its packages installed.
+type nodeProject struct {
+	t      *testing.T
+	folder string
+}
+
+// run returns the output of a program in the folder of the project.
+func (p nodeProject) run(program string, args ...string) string {
+	p.t.Helper()
+	command := exec.CommandContext(p.t.Context(), program, args...)
+	command.Dir = p.folder
+	command.Env = append(withoutSettings(os.Environ()), "npm_config_update_notifier=false", "NO_COLOR=1")
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	output, err := command.Output()
+	if err != nil {
+		p.t.Fatalf("%s: %v\n%s%s", command, err, output, complaint.String())
+	}
+	return string(output)
+}
+
+// typescriptProject copies a project and the documents into a folder of the test's own, as they stand to each other
+// here, so that nothing is installed among the sources. It installs the packages of the lock file.
+func typescriptProject(t *testing.T, folder string, documents ...string) nodeProject {
 	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Fatalf("%v: install nodejs, 18.18 or newer, and npm", err)
+		}
+	}
 	root := t.TempDir()
-	copied := func(name string) {
-		t.Helper()
-		content, err := os.ReadFile(filepath.Join("..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		target := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(target, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	for _, document := range documents {
+		copyFile(t, root, document)
 	}
-	copied(newestDocument)
-	copied(newestExtensions)
-	for _, name := range []string{
-		".npmrc", "package.json", "package-lock.json", "tsconfig.json", "src/client.ts", "src/extensions.ts", "src/program.ts", "src/refused.ts",
-	} {
-		copied(filepath.Join("e2e/typescript", name))
+	listed, err := exec.CommandContext(t.Context(), "git", "-C", "..", "ls-files", "--cached", "--others", "--exclude-standard", folder).Output()
+	if err != nil {
+		t.Fatalf("list the files of %s: %v", folder, err)
 	}
-	return filepath.Join(root, "e2e/typescript")
+	for name := range strings.Lines(string(listed)) {
+		copyFile(t, root, strings.TrimSpace(name))
+	}
+	project := nodeProject{t, filepath.Join(root, folder)}
+	project.run("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	return project
+}
+
+// copyFile copies a file of the repository to the same place below root.
+func copyFile(t *testing.T, root, name string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(root, name)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(target, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

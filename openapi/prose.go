@@ -11,6 +11,7 @@ import (
 // Schema have them, and not among names: a property may be called "description".
 var prose = map[string]bool{
 	"description": true, "summary": true, "example": true, "examples": true, "externalDocs": true, "$comment": true,
+	"x-codeSamples": true,
 }
 
 // named are the keywords whose members have names of the API.
@@ -21,7 +22,7 @@ var named = map[string]bool{
 	"pathItems": true, "webhooks": true, "scopes": true, "variables": true, "encoding": true,
 }
 
-// unordered are the keywords whose lists have no order.
+// unordered are the keywords whose lists are sets: they have no order, and repeated items have no meaning.
 var unordered = map[string]bool{"required": true, "enum": true, "type": true, "tags": true, "x-error-codes": true}
 
 // verbatim are the keywords whose values are data.
@@ -61,12 +62,13 @@ func withoutProse(keyword string, value any) any {
 	return value
 }
 
-// inOrder sorts a list without order. A list with a single item becomes that item.
+// inOrder sorts a list without order and removes repeated items. A list with a single item becomes that item.
 func inOrder(keyword string, list []any) any {
 	if !unordered[keyword] {
 		return list
 	}
 	slices.SortFunc(list, func(a, b any) int { return bytes.Compare(encode(a), encode(b)) })
+	list = slices.CompactFunc(list, func(a, b any) bool { return bytes.Equal(encode(a), encode(b)) })
 	if len(list) == 1 {
 		return list[0]
 	}

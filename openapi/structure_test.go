@@ -38,6 +38,8 @@ func TestMicroversion_ProseChanged_KeepsStructure(t *testing.T) {
 		"the example of a response":     {`"example": {"traits": []}`, `"examples": {"one": {"value": {}}}`},
 		"the examples of a property":    {`"examples": ["old"]`, `"examples": ["new", "newer"]`},
 		"the order of required members": {`["traits", "description"]`, `["description", "traits"]`},
+		"samples of code":               {`"summary": "Old."`, `"x-codeSamples": [{"lang": "Go", "source": "package main"}]`},
+		"repeated required members":     {`["traits", "description"]`, `["traits", "description", "traits"]`},
 		"the order of types":            {`["object", "null"]`, `["null", "object"]`},
 		"the order of parameters": {
 			`{"in": "query", "name": "name", "schema": {"type": "string"}, "example": "a"},

@@ -62,7 +62,8 @@ func (a *answer) Fail(err error) {
 
 // noRoom returns the fault for a response that the spool rejected, with the cause for the log.
 func noRoom(err error) error {
-	told := fault.New(fault.Unavailable, "The server cannot buffer this response at the moment. Retry the request, or request fewer results.")
+	told := fault.New(fault.Unavailable, "The server cannot buffer this response at the moment. Retry the request, or request fewer results.").
+		WithOwn(fault.CodeOverloaded)
 	told.RetryAfter = time.Duration(1+rand.IntN(3)) * time.Second
 	return fmt.Errorf("%w; %w", told, err)
 }

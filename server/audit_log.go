@@ -54,7 +54,8 @@ func beginAudit(log *auditlog.Log) func(*http.Request) error {
 		describe(record, request.From(r.Context()))
 		if err := log.Begin(record); err != nil {
 			rejected := fault.New(fault.Unavailable,
-				"The audit log cannot be written, and the server makes no changes without it. Nothing was changed; retry the request.")
+				"The audit log cannot be written, and the server makes no changes without it. Nothing was changed; retry the request.").
+				WithOwn(fault.CodeAuditUnavailable)
 			rejected.RetryAfter = auditRetryAfter
 			return rejected
 		}

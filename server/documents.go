@@ -29,7 +29,7 @@ import (
 // documents serves the OpenAPI documents: /openapi/1.39.json and so on, those of the
 // Bare Metal API as /openapi/baremetal/1.82.json, and those with extensions as
 // /openapi/berth/placement-1.1.json. It builds each one from its route table
-// when a client first requests it.
+// when a client first requests it. With ?openapi=3.0 it converts the document for each request that is not cached.
 type documents struct {
 	// prefix is the path under which the API is mounted.
 	prefix string
@@ -54,10 +54,11 @@ type documentName struct {
 	version microversion.Version
 }
 
-// documentKey is a document with the path that it names as the path of the API.
+// documentKey is a document with the path that it names as the path of the API, in OpenAPI 3.1 or 3.0.
 type documentKey struct {
 	documentName
 	prefix string
+	is30   bool
 }
 
 const (
@@ -96,6 +97,9 @@ func (d *documents) add(directory string, table *route.Table) {
 
 // mounted sets the path of the API in a document.
 func mounted(document []byte, prefix string) []byte {
+	if prefix == "" {
+		return document
+	}
 	return bytes.Replace(document, []byte(`"url": "/"`), []byte(`"url": `+strconv.Quote(prefix)), 1)
 }
 
@@ -108,8 +112,13 @@ func (d *documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Every caller of the API may read its description, from any origin.
 	w.Header().Set("Access-Control-Allow-Origin", "*")
+	form := r.URL.Query().Get("openapi")
+	if form != "" && form != "3.0" && form != "3.1" {
+		apierr.Write(w, r, fault.New(fault.Invalid, "The parameter openapi must be 3.0 or 3.1. Got: %.20s", form))
+		return
+	}
 	// The prefix of a proxy may differ between requests.
-	found, err := d.file(r.Context(), documentKey{name, request.From(r.Context()).Outer + d.prefix})
+	found, err := d.file(r.Context(), documentKey{name, request.From(r.Context()).Outer + d.prefix, form == "3.0"})
 	if err != nil {
 		apierr.Write(w, r, err)
 		return
@@ -176,10 +185,18 @@ func (d *documents) build(key documentKey) (*file, error) {
 		made = newFile(mediaType, content)
 		d.built[key.documentName] = made.zipped.content
 	}
-	if key.prefix == "" {
+	if key.prefix == "" && !key.is30 {
 		return made, nil
 	}
-	return newFile(mediaType, mounted(made.plain.content, key.prefix)), nil
+	content := mounted(made.plain.content, key.prefix)
+	if key.is30 {
+		older, err := route.Downgrade(content)
+		if err != nil {
+			return nil, fmt.Errorf("convert the OpenAPI document of %s: %w", key.version.Label(), err)
+		}
+		content = older
+	}
+	return newFile(mediaType, content), nil
 }
 
 // file is a static response, constant for a version of the program.

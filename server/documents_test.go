@@ -98,3 +98,26 @@ func covers(versions string, minor int) bool {
 	}
 	return number(from) <= minor && minor <= number(to)
 }
+
+func TestOpenAPI_Parameter30_ServesOpenAPI30(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "/placement")
+	for _, path := range []string{"1.39", "latest", "baremetal/1.82", "berth/placement-latest", "berth/baremetal-latest"} {
+		for parameter, want := range map[string]string{"": "3.1.0", "?openapi=3.1": "3.1.0", "?openapi=3.0": "3.0.3"} {
+			answer := s.get("/placement/openapi/" + path + ".json" + parameter)
+			var document struct {
+				OpenAPI string
+				Servers []struct{ URL string }
+			}
+			if err := json.Unmarshal(answer.Body.Bytes(), &document); err != nil || document.OpenAPI != want {
+				t.Errorf("%s%s: %v: openapi = %s, want %s", path, parameter, err, document.OpenAPI, want)
+			}
+			if len(document.Servers) != 1 || document.Servers[0].URL != "/placement" {
+				t.Errorf("%s%s: servers = %v", path, parameter, document.Servers)
+			}
+		}
+	}
+	if answer := s.get("/placement/openapi/1.39.json?openapi=2.0"); answer.Code != 400 || !strings.Contains(answer.Body.String(), "3.0 or 3.1") {
+		t.Errorf("status %d: %s", answer.Code, answer.Body)
+	}
+}

@@ -207,7 +207,10 @@ func (l *limiter) refuse(reason string, kind fault.Kind, format string, args ...
 
 // retryLater returns a fault with a Retry-After of one to three seconds.
 func retryLater(kind fault.Kind, format string, args ...any) error {
-	refused := fault.New(kind, format, args...)
+	refused := fault.New(kind, format, args...).WithOwn(fault.CodeOverloaded)
+	if kind == fault.TooMany {
+		refused.Own = fault.CodeLimitRequests
+	}
 	refused.RetryAfter = time.Duration(1+rand.IntN(3)) * time.Second
 	return refused
 }

@@ -27,7 +27,7 @@ type openPath struct {
 }
 
 func newOpenPaths(options Options, metrics *metrics, documents *documents) *openPaths {
-	reference := newReference()
+	reference := newReference(options.Authenticate == nil)
 	made := &openPaths{
 		exact: map[string]*openPath{
 			"/livez": {name: "livez", handler: http.HandlerFunc(live)},

@@ -20,6 +20,7 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/servertest"
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/postgres"
 )
@@ -238,7 +239,7 @@ func TestDocs_APIReference_LoadsOnlyOwnFiles(t *testing.T) {
 			t.Errorf("%s: status %d", name[1], part.Code)
 		}
 	}
-	for _, own := range []string{"/docs", "/docs/reference.js", "/docs/reference.css"} {
+	for _, own := range []string{"/docs", "/docs/prefill.js", "/docs/reference.js", "/docs/reference.css"} {
 		if body := s.get(own).Body.String(); strings.Contains(body, "://") || strings.Contains(body, "<style") ||
 			strings.Contains(body, " style=") || strings.Contains(body, "<script>") {
 			t.Errorf("%s has content that the policy forbids", own)
@@ -256,6 +257,42 @@ func TestDocs_APIReference_ListsEveryMicroversion(t *testing.T) {
 			t.Errorf("%s is missing, or at the wrong position", version)
 		}
 		before = at
+	}
+}
+
+func TestDocs_APIReference_ListsBaremetalVersions(t *testing.T) {
+	t.Parallel()
+	s := newService(t, "")
+	page := s.get("/docs").Body.String()
+	_, group, _ := strings.Cut(page, `<optgroup label="Bare Metal API">`)
+	group, _, _ = strings.Cut(group, "</optgroup>")
+	for _, version := range server.BaremetalTable(server.Options{}).API().Versions() {
+		if !strings.Contains(group, `<option value="baremetal/`+version.String()+`">`) {
+			t.Errorf("version %s is missing", version)
+		}
+	}
+	if !strings.HasPrefix(strings.TrimSpace(group), `<option value="baremetal/1.82">`) {
+		t.Errorf("the newest version is not the first of %s", group)
+	}
+	var document struct{ Info struct{ Version string } }
+	if err := json.Unmarshal(s.get("/openapi/baremetal/1.82.json").Body.Bytes(), &document); err != nil || document.Info.Version != "1.82" {
+		t.Errorf("%v: the document is that of version %s", err, document.Info.Version)
+	}
+}
+
+func TestDocs_APIReference_PresetsTokenOnlyWithoutAuthentication(t *testing.T) {
+	t.Parallel()
+	for _, isTrusting := range []bool{true, false} {
+		made := servertest.New(t, servertest.Options{Server: func(options *server.Options) {
+			if !isTrusting {
+				options.Authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, nil }
+			}
+		}})
+		w := httptest.NewRecorder()
+		made.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/docs", nil))
+		if got := strings.Contains(w.Body.String(), `data-token="admin"`); got != isTrusting || w.Code != http.StatusOK {
+			t.Errorf("status %d; token preset = %t, want %t", w.Code, got, isTrusting)
+		}
 	}
 }
 

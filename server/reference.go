@@ -34,12 +34,15 @@ const (
 	styleType  = "text/css; charset=utf-8"
 )
 
-func newReference() *reference {
+// newReference returns the page of a server. isTrusting reports that the server trusts its callers, so that the page can
+// send a token.
+func newReference(isTrusting bool) *reference {
 	return &reference{
-		index: sync.OnceValues(referenceIndex),
+		index: sync.OnceValues(func() (*file, error) { return referenceIndex(isTrusting) }),
 		parts: map[string]part{
 			"reference.css":  ownPart("reference.css", styleType),
 			"reference.js":   ownPart("reference.js", scriptType),
+			"prefill.js":     ownPart("prefill.js", scriptType),
 			"icon.svg":       ownPart("icon.svg", "image/svg+xml"),
 			"swagger-ui.css": libraryPart("swagger-ui.css.gz", styleType),
 			"swagger-ui.js":  libraryPart("swagger-ui-bundle.js.gz", scriptType),
@@ -91,19 +94,33 @@ func (p *reference) serve(w http.ResponseWriter, r *http.Request, load part) {
 type listed struct {
 	// Versions are the microversions of the Placement API, newest first: the page shows the first by default.
 	Versions []microversion.Version
-	Extended []ExtensionDocument
+	// Baremetal are the microversions of the Bare Metal API that have a document, newest first.
+	Baremetal []microversion.Version
+	Extended  []ExtensionDocument
+	// Token is the token that the page sends; empty: the reader enters one.
+	Token string
 }
 
+// trustedToken is the token of an administrator on a server without authentication, as in the security scheme of the
+// documents.
+const trustedToken = "admin"
+
 // referenceIndex returns the page with the list of documents.
-func referenceIndex() (*file, error) {
-	versions := microversion.All()
-	slices.Reverse(versions)
+func referenceIndex(isTrusting bool) (*file, error) {
+	documents := listed{
+		Versions: microversion.All(), Baremetal: slices.Clone(BaremetalTable(Options{}).API().Versions()), Extended: ExtensionDocuments(),
+	}
+	slices.Reverse(documents.Versions)
+	slices.Reverse(documents.Baremetal)
+	if isTrusting {
+		documents.Token = trustedToken
+	}
 	index, err := template.ParseFS(referenceFiles, "reference/index.html")
 	if err != nil {
 		return nil, err
 	}
 	var page bytes.Buffer
-	if err := index.Execute(&page, listed{versions, ExtensionDocuments()}); err != nil {
+	if err := index.Execute(&page, documents); err != nil {
 		return nil, err
 	}
 	return newFile("text/html; charset=utf-8", page.Bytes()), nil

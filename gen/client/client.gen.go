@@ -772,7 +772,7 @@ type CandidateListParams struct {
 	// SameSubtree Suffixes of groups, separated by commas: one of the providers that serve them is an ancestor of all others, or is the only one. Each of repeated values applies on its own.
 	SameSubtree []string `form:"same_subtree,omitempty" json:"same_subtree,omitempty"`
 
-	// Groups Further request groups. One provider serves a group completely. Each member of this object is a separate query parameter; no parameter is called `groups`. Its name is that of a parameter without suffix, followed by the group's suffix, which is up to 64 letters, digits, `_` and `-`. Its value has the format of the parameter without suffix and applies to the provider itself. It can be repeated if the parameter without suffix can, which an object cannot express. A group without resources must be named in `same_subtree`.
+	// Groups Further request groups. One provider serves a group completely. Each member of this object is a separate query parameter; no parameter is called `groups`. Its name is that of a parameter without suffix, followed by the group's suffix, which is up to 64 letters, digits, `_` and `-`. Client generators that send `groups` itself need a setting (openapi-fetch, @hey-api/openapi-ts: `querySerializer: {object: {style: "form", explode: true}}`) or the members as parameters (orval: `{resources: "VCPU:1", ...groups}`). Its value has the format of the parameter without suffix and applies to the provider itself. It can be repeated if the parameter without suffix can, which an object cannot express. A group without resources must be named in `same_subtree`.
 	Groups map[string]string `form:"groups,omitempty" json:"groups,omitempty"`
 
 	// OpenStackAPIVersion The microversion that this document describes.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -198,6 +199,9 @@ func readAll(api, directory string, into map[string]openapi.Structure) error {
 		if err != nil {
 			return err
 		}
+		if document, err = withCurrentNames(document); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 		structure, err := openapi.Read(document)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -205,6 +209,33 @@ func readAll(api, directory string, into map[string]openapi.Structure) error {
 		into[key(api, strings.TrimSuffix(filepath.Base(name), ".json"))] = structure
 	}
 	return nil
+}
+
+// renamed are the schemas with another name in released documents. Names of schemas are in no request and in no
+// response (docs/decisions/0023-api-reference.md#released-documents).
+var renamed = map[string]string{"NodeMaintenance": "MaintenanceRequest"}
+
+// withCurrentNames replaces the names of renamed schemas and the references to them in a released document.
+func withCurrentNames(document []byte) ([]byte, error) {
+	const reference = `"#/components/schemas/%s"`
+	for before, now := range renamed {
+		document = bytes.ReplaceAll(document, fmt.Appendf(nil, reference, before), fmt.Appendf(nil, reference, now))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber() // keeps the last digits of bounds
+	var root map[string]any
+	if err := decoder.Decode(&root); err != nil {
+		return nil, err
+	}
+	components, _ := root["components"].(map[string]any)
+	schemas, _ := components["schemas"].(map[string]any)
+	for before, now := range renamed {
+		if schema, ok := schemas[before]; ok {
+			delete(schemas, before)
+			schemas[now] = schema
+		}
+	}
+	return json.Marshal(root)
 }
 
 // release matches tags of releases, not those of release candidates.

@@ -160,6 +160,19 @@ placement 1.1: the document is gone`+remedy,
 
 // TestMicroversion_ReleasedExtensionChanged_FailsWithDifferences has a release with documents of extensions after one
 // without them, whose program does not know the flag.
+func TestMicroversion_ReleasedSchemaRenamed_Passes(t *testing.T) {
+	t.Parallel()
+	const document = `{"openapi": "3.1.0", "paths": {"/maintenance": {"put": {"requestBody": {"content": {"application/json": {
+		"schema": {"$ref": "#/components/schemas/NodeMaintenance"}}}}}}}, "components": {"schemas": {
+		"NodeMaintenance": {"type": "object", "properties": {"NodeMaintenance": {"type": "string", "maxLength": 255}}}}}}`
+	now := strings.ReplaceAll(document, "schemas/NodeMaintenance", "schemas/MaintenanceRequest")
+	now = strings.Replace(now, `"NodeMaintenance": {"type": "object"`, `"MaintenanceRequest": {"type": "object"`, 1)
+	r := newRepository(t)
+	r.release("v0.10.0", of(t, "baremetal", "1.0", document))
+	r.expect("The hash of baremetal 1.0 differs from that of v0.10.0.\nBuilding the documents of v0.10.0 …\n"+unchanged(1, "v0.10.0"), "",
+		of(t, "baremetal", "1.0", now))
+}
+
 func TestMicroversion_ReleasedExtensionChanged_FailsWithDifferences(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)

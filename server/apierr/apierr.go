@@ -118,13 +118,22 @@ func From(ctx context.Context, err error) *Response {
 	version, negotiated := microversion.Lookup(ctx)
 	switch {
 	case isExtensionCode(found.Code), negotiated && version.HasErrorCode():
-		item.Code = cmp.Or(found.Code, fault.CodeUndefined)
+		item.Code = cmp.Or(found.Code, ownCode(version, found), fault.CodeUndefined)
 	}
 	var unsupported *microversion.UnsupportedError
 	if errors.As(err, &unsupported) {
 		item.MaxVersion, item.MinVersion = microversion.Max.String(), microversion.Min.String()
 	}
 	return &Response{Errors: []Item{item}, format: format(info), headers: headers(found)}
+}
+
+// ownCode returns the code of a limit or failure that only Berth has, or "" for other faults and at versions without own
+// codes.
+func ownCode(version microversion.Version, found *fault.Error) string {
+	if !version.HasOwnErrorCodes() {
+		return ""
+	}
+	return found.Own
 }
 
 // isExtensionCode reports whether an error code is one of the negotiation of extensions.
@@ -159,7 +168,7 @@ func classify(ctx context.Context, err error, info *request.Info) *fault.Error {
 	case errors.As(err, &unsupported):
 		return fault.New(fault.NotAcceptable, "%s", unsupported.Detail())
 	case ctx.Err() != nil:
-		return fault.New(fault.Unavailable, "The request was canceled or took longer than the server allows.")
+		return fault.New(fault.Unavailable, "The request was canceled or took longer than the server allows.").WithOwn(fault.CodeTimeout)
 	}
 	info.Log.ErrorContext(ctx, "request failed", "request_id", info.ID, "error", err.Error())
 	return &fault.Error{Kind: fault.Internal}

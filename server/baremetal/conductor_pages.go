@@ -8,6 +8,9 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
+// conductorFields are the fieldsArguments of conductors, which have no UUID.
+var conductorFields = []argument{{Name: "fields", Since: v(8), Doc: fieldsArguments[0].Doc, Example: "hostname,alive"}}
+
 // conductorPageArguments are the arguments of lists; the marker is a host name, because names identify conductors.
 var conductorPageArguments = []argument{
 	pageArguments[0],

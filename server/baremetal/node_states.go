@@ -36,8 +36,9 @@ type NodeProvision struct {
 	CleanSteps []map[string]any `json:"clean_steps,omitempty" doc:"Required with clean: cleaning steps. Berth's drivers ignore the contents."`
 }
 
-// NodeMaintenance is the request that puts a node into maintenance.
-type NodeMaintenance struct {
+// MaintenanceRequest is the request that puts a node into maintenance. It is not called NodeMaintenance: client
+// generators would make NodeMaintenanceReason of its member, which is also the maintenance_reason of a Node.
+type MaintenanceRequest struct {
 	Reason *string `json:"reason,omitempty" nullable:"true" doc:"Reason for the maintenance." example:"The power supply hums"`
 }
 
@@ -146,7 +147,7 @@ func statesAt(ctx context.Context, in *nodePath) *accepted {
 	return &accepted{Location: url(ctx, nodeAll+"/"+in.Node+"/states")}
 }
 
-func (o *operations) nodeMaintenanceSet(ctx context.Context, in *nodePath, body *NodeMaintenance) (*empty, error) {
+func (o *operations) nodeMaintenanceSet(ctx context.Context, in *nodePath, body *MaintenanceRequest) (*empty, error) {
 	return o.maintain(ctx, in, true, body.Reason)
 }
 

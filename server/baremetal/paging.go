@@ -30,6 +30,14 @@ var pageArguments = []argument{
 	{Name: "sort_dir", Since: v(1), Doc: "`asc` or `desc`.", Example: ascending},
 }
 
+// portPageArguments are pageArguments with a port as the example of the marker.
+var portPageArguments = []argument{
+	pageArguments[0],
+	{Name: "marker", Since: v(1), Doc: pageArguments[1].Doc, Example: "c0ffee00-5ca1-4b1e-8000-000000000011"},
+	pageArguments[2],
+	pageArguments[3],
+}
+
 // pageOf parses the arguments of a page. sortable are the members that can be sort keys.
 func pageOf(given args, sortable ...string) (store.Page, error) {
 	page, err := orderOf(given, sortable...)

@@ -54,7 +54,7 @@ func (o *operations) portOperations() []*route.Operation {
 		ID: "port-list", Method: http.MethodGet, Path: portAll, Tag: tagPorts, Rule: policy.PortsList, Authorize: onOwn(policy.PortsList, policy.PortsListOwn),
 		Summary: "List ports", Description: "Returns the main members unless `detail` or `fields` selects others.", Fails: filtered,
 		Variants: []route.Variant{route.From(v(1), o.portList,
-			query(portArguments, fieldsArguments, detailArgument, pageArguments), portsExample(portBrief...))},
+			query(portArguments, fieldsArguments, detailArgument, portPageArguments), portsExample(portBrief...))},
 	}, {
 		ID: "port-create", Method: http.MethodPost, Path: portAll, Tag: tagPorts, Rule: policy.PortsCreate, Authorize: onNewPort,
 		Summary: "Create a port", Checks: writes, Fails: portCreateFailures,
@@ -64,7 +64,7 @@ func (o *operations) portOperations() []*route.Operation {
 	}, {
 		ID: "port-detail", Method: http.MethodGet, Path: portAll + "/detail", Tag: tagPorts, Rule: policy.PortsList, Authorize: onOwn(policy.PortsList, policy.PortsListOwn),
 		Summary: "List ports with all their members", Fails: filtered,
-		Variants: []route.Variant{route.From(v(1), o.portDetail, query(portArguments, pageArguments), portsExample())},
+		Variants: []route.Variant{route.From(v(1), o.portDetail, query(portArguments, portPageArguments), portsExample())},
 	}, {
 		ID: "port-show", Method: http.MethodGet, Path: portOne, Tag: tagPorts, Rule: policy.PortsShow, Authorize: o.onPort(policy.PortsShow),
 		Summary: "Show a port", Fails: []route.Failure{noPortFails},
@@ -81,7 +81,7 @@ func (o *operations) portOperations() []*route.Operation {
 		ID: "node-port-list", Method: http.MethodGet, Path: nodeOne + "/ports", Tag: tagPorts, Rule: policy.PortsList, Authorize: o.onPortsOfNode,
 		Summary: "List a node's ports", Fails: []route.Failure{noNodeFails},
 		Variants: []route.Variant{route.From(v(1), o.nodePortList,
-			query(fieldsArguments, detailArgument, pageArguments), portsExample(portBrief...))},
+			query(fieldsArguments, detailArgument, portPageArguments), portsExample(portBrief...))},
 	}}
 }
 

@@ -19,7 +19,7 @@ func (s *candidateSearch) chargeBudget() error {
 		if s.spent += combine.StopInterval; s.spent > s.query.Budget {
 			return fault.New(fault.Invalid, "The search for allocation candidates was canceled: more than %d combinations of providers "+
 				"would have to be tried, which is the setting allocation-candidates-max-combinations. Add a limit, use fewer groups, or use "+
-				"traits, aggregates or in_tree that fewer providers meet.", s.query.Budget)
+				"traits, aggregates or in_tree that fewer providers meet.", s.query.Budget).WithOwn(fault.CodeLimitCombinations)
 		}
 	}
 	if err := s.checkTime(); err != nil {

@@ -93,11 +93,26 @@ const (
 	CodeCapacityBusy     = "berth.capacity.busy"
 )
 
+// These are the error codes of the limits and failures that only Berth has, from version 1.5 of its extensions on. Other
+// responses have CodeUndefined in their place.
+const (
+	CodeLimitRequests       = "berth.limit.requests"
+	CodeLimitBody           = "berth.limit.body"
+	CodeLimitCombinations   = "berth.limit.combinations"
+	CodeOverloaded          = "berth.overloaded"
+	CodeTimeout             = "berth.timeout"
+	CodeDatabaseUnavailable = "berth.database.unavailable"
+	CodeOutcomeUnknown      = "berth.database.outcome_unknown"
+	CodeAuditUnavailable    = "berth.audit.unavailable"
+)
+
 // Error is a violated rule with a text for the client.
 type Error struct {
 	Kind Kind
 	// Code is one of the Code constants; empty means CodeUndefined.
 	Code string
+	// Own is the code in place of CodeUndefined in responses of versions with own codes; empty: none.
+	Own string
 	// Detail is a sentence with the invalid value.
 	Detail string
 	// Allow lists the allowed methods of a MethodNotAllowed.
@@ -139,6 +154,13 @@ func New(kind Kind, format string, args ...any) *Error {
 func (e *Error) WithCode(code string) *Error {
 	changed := *e
 	changed.Code = code
+	return &changed
+}
+
+// WithOwn returns the fault with a code for versions with own codes.
+func (e *Error) WithOwn(code string) *Error {
+	changed := *e
+	changed.Own = code
 	return &changed
 }
 

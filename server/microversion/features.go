@@ -17,6 +17,9 @@ func (v Version) ForbidsTraits() bool { return v >= 22 }
 // HasAnyOfTraits reports whether required can contain any-of traits and be repeated (1.39).
 func (v Version) HasAnyOfTraits() bool { return v >= 39 }
 
+// HasOwnErrorCodes reports whether the limits and failures that only Berth has have error codes of their own (berth 1.5).
+func (v Version) HasOwnErrorCodes() bool { return v >= Berth(5) }
+
 // AllowsFullReservation reports whether an inventory can be completely reserved (1.26).
 func (v Version) AllowsFullReservation() bool { return v >= 26 }
 

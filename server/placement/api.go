@@ -142,12 +142,17 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
 			fault.CodeDryRunBusy,
 			fault.CodeTreeNotRoot, fault.CodeTreeElsewhere,
-			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
 			fault.CodeNothingFits, fault.CodeClaimContended,
 		)
 	}
 	if at >= readsExtension {
 		codes = append(codes, fault.CodeTooManyConsumers, fault.CodeCapacityBusy)
+	}
+	if at.HasOwnErrorCodes() {
+		codes = append(codes,
+			fault.CodeLimitRequests, fault.CodeLimitBody, fault.CodeLimitCombinations, fault.CodeOverloaded, fault.CodeTimeout,
+			fault.CodeDatabaseUnavailable, fault.CodeOutcomeUnknown, fault.CodeAuditUnavailable,
+		)
 	}
 	schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: codes}
 	code := item.Properties["code"]

@@ -190,6 +190,8 @@ func candidateGroupsDoc(at microversion.Version, pattern string) *huma.Param {
 	doc := "Further request groups. One provider serves a group completely. " +
 		"Each member of this object is a separate query parameter; no parameter is called `groups`. " +
 		"Its name is that of a parameter without suffix, followed by the group's suffix, which is " + suffix + ". " +
+		"Client generators that send `groups` itself need a setting (openapi-fetch, @hey-api/openapi-ts: `querySerializer: {object: {style: \"form\", explode: true}}`) " +
+		"or the members as parameters (orval: `{resources: \"VCPU:1\", ...groups}`). " +
 		"Its value has the format of the parameter without suffix and applies to the provider itself. " +
 		"It can be repeated if the parameter without suffix can, which an object cannot express."
 	switch {

@@ -155,12 +155,12 @@ func unavailable(words string, cause error) error {
 	if words != msgWriteOutcomeUnknown && isDiskFull(cause) {
 		words = wordsDiskFull
 	}
-	return &unavailableError{fault: fault.New(fault.Unavailable, "%s", words), cause: cause}
+	return &unavailableError{fault: fault.New(fault.Unavailable, "%s", words).WithOwn(fault.CodeDatabaseUnavailable), cause: cause}
 }
 
 // outcomeUnknownError returns the error of a write whose connection failed before its result arrived.
 func outcomeUnknownError(cause error) error {
-	made := fault.New(fault.Unavailable, "%s", msgWriteOutcomeUnknown)
+	made := fault.New(fault.Unavailable, "%s", msgWriteOutcomeUnknown).WithOwn(fault.CodeOutcomeUnknown)
 	made.OutcomeUnknown = true
 	return &unavailableError{fault: made, cause: cause}
 }

@@ -118,7 +118,8 @@ func (b bodyBounds) read(ctx context.Context, r *http.Request, hold *Hold) ([]by
 func (b bodyBounds) weigh(ctx context.Context, raw []byte, hold *Hold) (values int64, err error) {
 	values = int64(jsonbody.CountValues(raw))
 	if values > b.values {
-		return values, fault.New(fault.TooLarge, "The request's body has more than %d values, the limit for bodies of this operation.", b.values)
+		return values, fault.New(fault.TooLarge, "The request's body has more than %d values, the limit for bodies of this operation.", b.values).
+			WithOwn(fault.CodeLimitBody)
 	}
 	if len(raw) <= freeBytes && values <= freeValues {
 		return values, nil
@@ -133,11 +134,13 @@ func (b bodyBounds) grow(ctx context.Context, hold *Hold, by int64) error {
 		return err
 	}
 	// Jitter: clients with equal retry times would all retry at the same moment.
-	refused := fault.New(fault.Unavailable, "The bodies of other requests take as much memory as they may, which is the setting max-body-memory, and %s.", err)
+	refused := fault.New(fault.Unavailable, "The bodies of other requests take as much memory as they may, which is the setting max-body-memory, and %s.", err).
+		WithOwn(fault.CodeOverloaded)
 	refused.RetryAfter = time.Duration(1+rand.IntN(3)) * time.Second
 	return refused
 }
 
 func (b bodyBounds) tooLarge() error {
-	return fault.New(fault.TooLarge, "The request's body is larger than the limit of %d bytes, which is the setting %s.", b.bytes, b.setting)
+	return fault.New(fault.TooLarge, "The request's body is larger than the limit of %d bytes, which is the setting %s.", b.bytes, b.setting).
+		WithOwn(fault.CodeLimitBody)
 }

@@ -75,6 +75,7 @@ func (p *publisher) publish(_ *huma.OpenAPI, op *huma.Operation) {
 	p.publishFailures(drafted.row, op)
 	p.publishSuccess(drafted, op)
 	p.publishDryRun(drafted.row, op)
+	p.publishSamples(op)
 }
 
 // microversionSchema is a named schema, so that client generators make one type of it and not one for each operation.

@@ -72,9 +72,9 @@ func (p *publisher) sharedFailures() map[string]*huma.Response {
 		sharedFailed: p.failure("Internal error. The server's log contains the reason with the request ID.",
 			apierr.ResponseFor(get, &fault.Error{Kind: fault.Internal})),
 		sharedTooMany: p.retryable("The caller has reached its limit of concurrent requests. The server did not start this request.",
-			apierr.ResponseFor(get, &fault.Error{Kind: fault.TooMany})),
+			apierr.ResponseFor(get, &fault.Error{Kind: fault.TooMany, Own: fault.CodeLimitRequests})),
 		sharedUnavailable: p.retryable("The request reached the timeout of the server, or the server is overloaded or stopping.",
-			apierr.ResponseFor(get, &fault.Error{Kind: fault.Unavailable})),
+			apierr.ResponseFor(get, &fault.Error{Kind: fault.Unavailable, Own: fault.CodeOverloaded})),
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
-const version = MicroversionPlacement139Berth14
+const version = MicroversionPlacement139Berth15
 
 func main() {
 	log.SetFlags(0)
@@ -59,7 +59,7 @@ func search(berth *ClientWithResponses) Candidates {
 	})
 	check(err == nil && searched.JSON200 != nil, err, searched)
 	check(reflect.DeepEqual(listed.JSON200, searched.JSON200), "GET and POST differ:", string(listed.Body), string(searched.Body))
-	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.4"}),
+	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.5"}),
 		"header:", searched.HTTPResponse.Header)
 	return *searched.JSON200
 }

@@ -8,7 +8,7 @@ import type { components, paths } from "./extensions-types.js";
 
 type Search = components["schemas"]["CandidateSearch"];
 
-const params = { header: { "OpenStack-API-Version": "placement 1.39, berth 1.4" } } as const;
+const params = { header: { "OpenStack-API-Version": "placement 1.39, berth 1.5" } } as const;
 
 /** Sends one query with GET and with POST, and returns the providers of each group of its candidates. */
 export async function searchWithExtensions(baseUrl: string): Promise<Record<string, string[]>[]> {
@@ -33,7 +33,7 @@ export async function searchWithExtensions(baseUrl: string): Promise<Record<stri
     },
   });
   assert.deepEqual(got(searched), got(listed));
-  assert.match(searched.response.headers.get("openstack-api-version") ?? "", /berth 1\.4$/);
+  assert.match(searched.response.headers.get("openstack-api-version") ?? "", /berth 1\.5$/);
 
   const unknown = await berth.POST("/allocation_candidates", { params, body: { ...body, isolate: [["_NET", "_DISK"]] } });
   const code: components["schemas"]["ErrorCode"] | undefined = unknown.error && "errors" in unknown.error ? unknown.error.errors[0]?.code : undefined;

@@ -102,11 +102,17 @@ const Conductor = "conductor-1"
 // the conductor fails the test.
 func (s *Server) StartConductor(t testing.TB) {
 	t.Helper()
+	s.StartConductorAs(t, Conductor)
+}
+
+// StartConductorAs is StartConductor with another name of the conductor.
+func (s *Server) StartConductorAs(t testing.TB, hostname string) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
 	working := &conductor.Conductor{
 		Options: conductor.Options{
-			Hostname: Conductor, Workers: 2, HeartbeatInterval: time.Second, HeartbeatTimeout: time.Minute, CheckInterval: time.Second,
+			Hostname: hostname, Workers: 2, HeartbeatInterval: time.Second, HeartbeatTimeout: time.Minute, CheckInterval: time.Second,
 		},
 		Store: s.Store, Drivers: conductor.Drivers(), Log: slog.New(slog.DiscardHandler),
 	}

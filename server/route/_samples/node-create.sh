@@ -1,0 +1,3 @@
+curl --fail-with-body --silent http://127.0.0.1:8778/v1/nodes \
+  --header 'X-Auth-Token: admin' --header 'X-OpenStack-Ironic-API-Version: 1.82' \
+  --json '{"name": "rack-7", "driver": "fake-hardware", "resource_class": "gold"}'
