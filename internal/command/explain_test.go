@@ -334,7 +334,7 @@ func TestExplain_UnknownName_PrintsSimilarNames(t *testing.T) {
 		return true
 	}}
 	environ := []string{"BERTH_URL=" + proxy.listen(t, "http://127.0.0.1:1")}
-	const similar = " is not a trait of this service; did you mean CUSTOM_SSD or CUSTOM_HDD?\n"
+	const similar = " is not a trait of this service; did you mean CUSTOM_HDD or CUSTOM_SSD?\n"
 	for line, want := range map[string]ran{
 		"explain resources=VCPU:1&required=CUSTOM_SDD":            {frame.ExitUsage, "", `berth: trait: "CUSTOM_SDD" (argument)` + similar},
 		"candidate list --resources VCPU:1 --required CUSTOM_SDD": {frame.ExitUsage, "", `berth: required: "CUSTOM_SDD" (flag --required)` + similar},
