@@ -165,6 +165,8 @@ func TestImport_PythonPlacement_RoundTripsThroughBerth(t *testing.T) {
 			old := startPython(t, address, true)
 			fillPython(t, old.url)
 			ours := dbtest.NewEmpty(t)
+			// A new embedded PostgreSQL has no schema before the dry run.
+			berth(t, "import", address, "--dry-run", "--data-dir", filepath.Join(t.TempDir(), "new"))
 			berth(t, "import", address, "--database-url", ours.URL, "--strict")
 			again := berth(t, "import", address, "--database-url", ours.URL)
 			if !strings.Contains(again, "\nverified after ") {

@@ -35,6 +35,8 @@ type checked struct {
 	Check   string  `json:"check"`
 	Result  Result  `json:"result"`
 	Details *string `json:"details"`
+	// migrates is set if a migration of the schema is what the check asks for.
+	migrates bool
 }
 
 func passed(name string) checked { return checked{Check: name} }
@@ -64,12 +66,25 @@ Exit codes: 0 ready, 1 ready with warnings, 2 not ready or the command line is i
 	format := frame.OutputFlag(command)
 	config.AddFlags(command.Flags(), config.ForServer)
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		return runChecks(f, c, *format, func(database string, checks []checked) error {
-			return printReadiness(f.Stdout, *format, database, checks)
+		return runChecks(f, c, *format, func(settings *config.Settings, checks []checked) error {
+			if settings.Migrate {
+				expectMigration(checks)
+			}
+			return printReadiness(f.Stdout, *format, settings.Database(), checks)
 		})
 	}
 	command.AddCommand(upgradeCheckCommand(f, "upgrade-check"), upgrade)
 	return command
+}
+
+// expectMigration makes an outdated schema a warning: 'berth serve' migrates it on startup, unless --migrate is false.
+func expectMigration(checks []checked) {
+	for i := range checks {
+		if checks[i].migrates {
+			checks[i].Result = checkWarning
+			checks[i].Details = new("'berth serve' will migrate the schema; until then " + *checks[i].Details)
+		}
+	}
 }
 
 // readiness is the JSON of `berth status`. The member names are stable, because scripts read them.
@@ -135,15 +150,15 @@ line is invalid, 255 a check cannot run because the database is unreachable.`,
 	format := frame.OutputFlag(command)
 	config.AddFlags(command.Flags(), config.ForServer)
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		return runChecks(f, c, *format, func(_ string, checks []checked) error {
+		return runChecks(f, c, *format, func(_ *config.Settings, checks []checked) error {
 			return printChecks(f.Stdout, checks, *asJSON || *format == "json")
 		})
 	}
 	return command
 }
 
-// runChecks runs all checks and prints them. The exit code is that of the worst one.
-func runChecks(f *frame.Frame, c *cobra.Command, format string, print func(database string, checks []checked) error) error {
+// runChecks runs all checks and prints them; print may change them. The exit code is that of the worst one.
+func runChecks(f *frame.Frame, c *cobra.Command, format string, print func(settings *config.Settings, checks []checked) error) error {
 	if err := frame.CheckOutput(format); err != nil {
 		return err
 	}
@@ -152,7 +167,7 @@ func runChecks(f *frame.Frame, c *cobra.Command, format string, print func(datab
 	if err != nil {
 		return &frame.CodedError{Code: ExitUnexpected, Cause: err}
 	}
-	if err := print(settings.Database(), checks); err != nil {
+	if err := print(settings, checks); err != nil {
 		return err
 	}
 	worst := checkOK

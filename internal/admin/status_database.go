@@ -77,9 +77,11 @@ func schemaCheck(status migrate.Status) checked {
 	case migrate.StatePlacement:
 		return found(name, checkFailure, migrate.ErrForeign.Error())
 	case migrate.StateOutdated:
-		return found(name, checkFailure, fmt.Sprintf(
+		outdated := found(name, checkFailure, fmt.Sprintf(
 			"the schema is at version %d with SQL functions %d, this berth has version %d with functions %d: run 'berth db sync'",
 			status.Version, status.Installed.Number, status.Latest, status.Known.Number))
+		outdated.migrates = true
+		return outdated
 	case migrate.StateNewer:
 		return found(name, checkWarning, fmt.Sprintf(
 			"a newer berth has migrated the database: the schema is at version %d with SQL functions %d, this berth has version %d with functions %d. It can serve, as in a rolling upgrade",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -162,7 +163,7 @@ func waitForAllocation(ctx context.Context, f *frame.Frame, service *baremetal.C
 	})
 	var ended *baremetal.StateError
 	if errors.As(err, &ended) && ended.Reason != "" {
-		return found, fmt.Errorf("%s; %s", ended.Reason, retryOrDelete(cmp.Or(optionalText(found.Name), id))) // the reason names the node allocation
+		return found, fmt.Errorf("%s; %s", strings.TrimSuffix(ended.Reason, "."), retryOrDelete(cmp.Or(optionalText(found.Name), id))) // the reason names the node allocation
 	}
 	return found, err
 }

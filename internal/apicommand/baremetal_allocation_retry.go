@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -101,7 +102,7 @@ func withFailedNamesake(ctx context.Context, service *baremetal.Client, request 
 	if unread != nil || other.State != baremetal.Failed {
 		return err
 	}
-	return fmt.Errorf("node allocation %s exists and has failed: %s; %s", ident, optionalText(other.LastError), retryOrDelete(ident))
+	return fmt.Errorf("node allocation %s exists and has failed: %s; %s", ident, strings.TrimSuffix(optionalText(other.LastError), "."), retryOrDelete(ident))
 }
 
 // retryOrDelete is the remedy for a failed node allocation, which keeps its name.

@@ -132,8 +132,9 @@ func TestCLI_Status_SaysReadyOrNotInOneLine(t *testing.T) {
 		contains  string
 	}{
 		"ready":          {ready, nil, frame.ExitOK, "ready: all 9 checks passed, on postgres://", ""},
-		"no schema":      {empty, nil, 2, "not ready: Database Schema: the schema is at version 0", "run 'berth db sync'"},
-		"two problems":   {empty, []string{"--policy-file=/missing.yaml"}, 2, "not ready: ", "(and 1 more: berth status upgrade-check)"},
+		"new database":   {empty, nil, 1, "ready, with a warning: Database Schema: 'berth serve' will migrate the schema; until then the schema is at version 0", ""},
+		"no migration":   {empty, []string{"--migrate=false"}, 2, "not ready: Database Schema: the schema is at version 0", "run 'berth db sync'"},
+		"two problems":   {empty, []string{"--migrate=false", "--policy-file=/missing.yaml"}, 2, "not ready: ", "(and 1 more: berth status upgrade-check)"},
 		"as JSON":        {ready, []string{"-o", "json"}, frame.ExitOK, "{\n  \"ready\": true,", "\"problems\": []"},
 		"unknown format": {ready, []string{"-o", "xml"}, frame.ExitUsage, "", ""},
 	} {
