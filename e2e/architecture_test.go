@@ -82,7 +82,7 @@ var packageRules = []packageRule{
 	{path: "server", purpose: "assembles the middleware and mounts the APIs", imports: []string{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates", "server/claims",
 		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
-		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/request",
+		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/querystring", "server/request",
 		"server/requestlog", "server/route", "server/spool", "server/store",
 	}},
 	{path: "server/route", purpose: "the route table of an API: operations, variants, checks, documents", imports: []string{

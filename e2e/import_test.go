@@ -165,8 +165,12 @@ func TestImport_PythonPlacement_RoundTripsThroughBerth(t *testing.T) {
 			old := startPython(t, address, true)
 			fillPython(t, old.url)
 			ours := dbtest.NewEmpty(t)
-			// A new embedded PostgreSQL has no schema before the dry run.
-			berth(t, "import", address, "--dry-run", "--data-dir", filepath.Join(t.TempDir(), "new"))
+			// A new embedded PostgreSQL has no schema before the dry run. Its account may not be that of the test.
+			home := t.TempDir()
+			if err := os.Chmod(filepath.Dir(home), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			berth(t, "import", address, "--dry-run", "--data-dir", filepath.Join(home, "new"))
 			berth(t, "import", address, "--database-url", ours.URL, "--strict")
 			again := berth(t, "import", address, "--database-url", ours.URL)
 			if !strings.Contains(again, "\nverified after ") {

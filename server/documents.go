@@ -22,6 +22,7 @@ import (
 	"github.com/berthd/berth/server/apierr"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
+	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/request"
 	"github.com/berthd/berth/server/route"
 )
@@ -112,7 +113,12 @@ func (d *documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Every caller of the API may read its description, from any origin.
 	w.Header().Set("Access-Control-Allow-Origin", "*")
-	form := r.URL.Query().Get("openapi")
+	values, err := querystring.Parse(r.URL.RawQuery)
+	if err != nil {
+		apierr.Write(w, r, fault.New(fault.Invalid, "Invalid query string: %s", err))
+		return
+	}
+	form, _ := values.Last("openapi")
 	if form != "" && form != "3.0" && form != "3.1" {
 		apierr.Write(w, r, fault.New(fault.Invalid, "The parameter openapi must be 3.0 or 3.1. Got: %.20s", form))
 		return
