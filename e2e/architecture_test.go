@@ -43,8 +43,9 @@ var packageRules = []packageRule{
 		"server/migrate", "server/placementdb", "server/policy", "server/postgres", "server/route",
 		"server/store", "server/tokens",
 	}},
+	{path: "internal/demo", purpose: "a cloud of sample data", imports: []string{"client", "client/baremetal", "gen/client"}},
 	{path: "internal/apicommand", purpose: "commands that are clients of the APIs", imports: []string{
-		"client", "client/baremetal", "gen/client", "internal/connect", "internal/draw", "internal/frame",
+		"client", "client/baremetal", "gen/client", "internal/connect", "internal/demo", "internal/draw", "internal/frame",
 		"internal/terminal",
 	}},
 	{path: "internal/hostcommand", purpose: "commands that run on a host: the agent and reshapes", imports: []string{

@@ -16,6 +16,6 @@ func Commands(f *frame.Frame) []*cobra.Command {
 	return []*cobra.Command{
 		providerCommand(f), inventoryCommand(f), traitCommand(f), aggregateCommand(f),
 		classCommand(f), claimCommand(f), consumerCommand(f), allocationCommand(f), candidateCommand(f), explainCommand(f),
-		usageCommand(f), capacityCommand(f), baremetalCommand(f),
+		usageCommand(f), capacityCommand(f), baremetalCommand(f), demoCommand(f),
 	}
 }
