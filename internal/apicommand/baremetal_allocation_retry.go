@@ -42,10 +42,11 @@ so. The command prints the allocation as 'berth baremetal allocation show' does.
 		if err := service.NodeAllocationDelete(ctx, failed.UUID.String()); err != nil {
 			return err
 		}
-		if err := createAllocation(ctx, f, service, *format, sameAllocation(failed), wait); err != nil {
-			return frame.About(arguments[0], err)
+		created, err := service.NodeAllocationCreate(ctx, sameAllocation(failed))
+		if err != nil {
+			return fmt.Errorf("node allocation %s was deleted, but not created again: %w", arguments[0], err)
 		}
-		return nil
+		return finishAllocation(ctx, f, service, *format, created, wait)
 	})
 	return command
 }
@@ -70,12 +71,17 @@ func optionalText(text *string) string {
 	return *text
 }
 
-// createAllocation creates a node allocation, waits if wanted, and prints it.
+// createAllocation creates a node allocation and finishes it.
 func createAllocation(ctx context.Context, f *frame.Frame, service *baremetal.Client, format string, request baremetal.NewAllocation, wait waitOptions) error {
 	created, err := service.NodeAllocationCreate(ctx, request)
 	if err != nil {
 		return withFailedNamesake(ctx, service, request, err)
 	}
+	return finishAllocation(ctx, f, service, format, created, wait)
+}
+
+// finishAllocation waits for the result of a new node allocation if wanted, and prints it.
+func finishAllocation(ctx context.Context, f *frame.Frame, service *baremetal.Client, format string, created baremetal.Allocation, wait waitOptions) (err error) {
 	if *wait.enabled {
 		// By UUID, because another client may give the name to another node allocation.
 		if created, err = waitForAllocation(ctx, f, service, wait, created.UUID.String()); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -73,13 +74,15 @@ func rack(number int) []uuid.UUID {
 	return []uuid.UUID{id("aggregate", fmt.Sprintf("rack-%d", number%racks+1))}
 }
 
-// Trees returns the cloud for a number of hosts: pools of shared storage first, which hosts use, then the hosts.
+// trees returns the cloud for a number of hosts: pools of shared storage first, which hosts use, then the hosts.
 func trees(hosts int) []tree {
 	random := rand.New(rand.NewPCG(1, 2)) // a fixed seed: all clouds are equal
 	var all []tree
+	// The consumers of a host use less than 5,000 GB.
+	disk := max(400_000, int32(hosts/racks+1)*5_000)
 	for number := range racks {
 		var t tree
-		pool := t.provider(fmt.Sprintf("pool-%d", number+1), "", client.Inventories{"DISK_GB": amount(400_000, 4_000, 1)}, "MISC_SHARES_VIA_AGGREGATE")
+		pool := t.provider(fmt.Sprintf("pool-%d", number+1), "", client.Inventories{"DISK_GB": amount(disk, 4_000, 1)}, "MISC_SHARES_VIA_AGGREGATE")
 		pool.Aggregates = rack(number)
 		all = append(all, t)
 	}
@@ -163,22 +166,18 @@ func gpuHost(number int, random *rand.Rand) tree {
 	return t
 }
 
-// names returns the custom traits of trees, for their deletion.
-func names(of []tree) []string {
-	found := map[string]bool{}
+// customTraits returns the custom traits of trees, sorted.
+func customTraits(of []tree) []string {
+	var custom []string
 	for _, one := range of {
 		for _, provider := range one.Providers {
 			for _, trait := range provider.Traits {
-				found[trait] = len(trait) > 7 && trait[:7] == "CUSTOM_"
+				if strings.HasPrefix(trait, "CUSTOM_") {
+					custom = append(custom, trait)
+				}
 			}
 		}
 	}
-	var custom []string
-	for name, is := range found {
-		if is {
-			custom = append(custom, name)
-		}
-	}
 	slices.Sort(custom)
-	return custom
+	return slices.Compact(custom)
 }

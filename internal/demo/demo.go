@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -191,8 +192,11 @@ func Remove(ctx context.Context, service *client.Client, progress func(step stri
 	}); err != nil {
 		return 0, err
 	}
-	for _, trait := range names(trees(12)) {
-		if err := service.TraitDelete(ctx, trait); err != nil && ctx.Err() != nil {
+	for _, trait := range customTraits(trees(12)) {
+		var failed *client.Error
+		err := service.TraitDelete(ctx, trait)
+		inUse := errors.As(err, &failed) && failed.Status == http.StatusConflict
+		if err != nil && !inUse && !errors.Is(err, client.ErrNotFound) {
 			return len(roots), err
 		}
 	}
