@@ -158,8 +158,6 @@ placement 1.1: the document is gone`+remedy,
 		of(t, "placement", "1.0", longer), of(t, "baremetal", "1.82", longer))
 }
 
-// TestMicroversion_ReleasedExtensionChanged_FailsWithDifferences has a release with documents of extensions after one
-// without them, whose program does not know the flag.
 func TestMicroversion_ReleasedSchemaRenamed_Passes(t *testing.T) {
 	t.Parallel()
 	const document = `{"openapi": "3.1.0", "paths": {"/maintenance": {"put": {"requestBody": {"content": {"application/json": {
@@ -173,6 +171,8 @@ func TestMicroversion_ReleasedSchemaRenamed_Passes(t *testing.T) {
 		of(t, "baremetal", "1.0", now))
 }
 
+// TestMicroversion_ReleasedExtensionChanged_FailsWithDifferences has a release with documents of extensions after one
+// without them, whose program does not know the flag.
 func TestMicroversion_ReleasedExtensionChanged_FailsWithDifferences(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
