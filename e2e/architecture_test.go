@@ -33,7 +33,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
-		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/explainlog",
+		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/console", "server/explainlog",
 		"server/forwarded", "server/idempotency", "server/keystone", "server/migrate", "server/oidc", "server/placement", "server/policy", "server/postgres", "server/spool",
 		"server/store", "server/tokens", "server/tracing",
 	}},
@@ -55,7 +55,7 @@ var packageRules = []packageRule{
 		"server/inprocess",
 	}},
 	{path: "internal/plan", purpose: "plans of the statements that a request executes", driver: true, imports: []string{
-		"server", "server/baremetal", "server/inprocess", "server/microversion", "server/migrate",
+		"server", "server/baremetal", "server/inside", "server/microversion", "server/migrate",
 		"server/postgres", "server/store",
 	}},
 	{path: "internal/connect", purpose: "connections of commands to a server: URL, credentials, TLS", imports: []string{
@@ -82,7 +82,7 @@ var packageRules = []packageRule{
 	{path: "internal/terminal", purpose: "escaped text, width and colors of terminals"},
 	{path: "server", purpose: "assembles the middleware and mounts the APIs", imports: []string{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates", "server/claims",
-		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
+		"server/console", "server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
 		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/querystring", "server/request",
 		"server/requestlog", "server/route", "server/spool", "server/store",
 	}},
@@ -121,8 +121,12 @@ var packageRules = []packageRule{
 	{path: "server/explain", purpose: "explains what the search finds: what each condition leaves, nearest trees, changes that help; why a claim does not fit", imports: []string{
 		"gen/db", "server/candidates", "server/fault", "server/postgres", "server/store",
 	}},
+	{path: "server/inside", purpose: "answers requests of this process with a handler, as an HTTP transport"},
 	{path: "server/inprocess", purpose: "the server inside another process, as an HTTP transport", imports: []string{
-		"server", "server/migrate", "server/postgres", "server/store",
+		"server", "server/inside", "server/migrate", "server/postgres", "server/store",
+	}},
+	{path: "server/console", purpose: "the web console: pages made of calls to the API in the same process", imports: []string{
+		"client", "client/baremetal", "gen/client", "internal/demo", "internal/draw", "server/inside", "server/provision", "server/request",
 	}},
 	{path: "server/placementdb", purpose: "the database of OpenStack Placement: reads, validates and writes it", driver: true, imports: []string{
 		"gen/db", "server/uuidlike", "sql",

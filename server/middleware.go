@@ -15,6 +15,7 @@ import (
 	"github.com/berthd/berth/server/apierr"
 	"github.com/berthd/berth/server/auditlog"
 	"github.com/berthd/berth/server/auth"
+	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/loglimit"
@@ -49,6 +50,8 @@ type frontHandler struct {
 	proxies      *forwarded.Proxies
 	// authenticate is nil if callers are trusted.
 	authenticate auth.Authenticate
+	// console is nil without a console.
+	console *console.Console
 	// local is nil unless callers are trusted.
 	local *localGuard
 	// refusedLog and unavailableLog limit the rate of log lines about unauthenticated requests. Clients
@@ -136,6 +139,9 @@ func (f *frontHandler) logAbort(w *responseRecorder, r *http.Request, value any)
 // errors.
 func (f *frontHandler) serve(w http.ResponseWriter, r *http.Request) {
 	path, mounted := f.trimMountPrefix(r.URL.Path)
+	if f.console != nil && f.serveConsole(w, r, path) {
+		return
+	}
 	if f.baremetal != nil && isBaremetal(path) {
 		f.serveBaremetal(w, r, path, mounted)
 		return

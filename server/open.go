@@ -47,7 +47,7 @@ func newOpenPaths(options Options, metrics *metrics, documents *documents) *open
 }
 
 // openOperations lists the operation names of open paths.
-var openOperations = map[string]bool{"livez": true, "readyz": true, "metrics": true, "docs": true, "openapi": true}
+var openOperations = map[string]bool{"livez": true, "readyz": true, "metrics": true, "docs": true, "openapi": true, "console": true}
 
 // find returns nil for paths that are not open.
 func (o *openPaths) find(path string) *openPath {

@@ -19,6 +19,7 @@ import (
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/claims"
+	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
@@ -55,6 +56,8 @@ type Options struct {
 	Proxies *forwarded.Proxies
 	// Observability configures metrics, probes, traces and logs.
 	Observability Observability
+	// Console is the web console; nil: none. New sets its API, Prefix, Log and Identify.
+	Console *console.Options
 	// CORS lets pages of other origins call the APIs; the zero value does not.
 	CORS cors.Options
 	// AllowedHosts lists names or addresses without a port, or *, that the Host header may have on
@@ -95,16 +98,26 @@ func Defaults(on *store.Store, log *slog.Logger) Options {
 	}
 }
 
-// Handlers are the handlers of a server.
+// Handlers are the handlers of a server. Close ends the calls of the console.
 type Handlers struct {
 	// Public serves the APIs and what needs no token.
 	Public http.Handler
 	// Admin serves operators: probes, metrics and profiles. It requires no token, so its address must not be
 	// public.
 	Admin http.Handler
+
+	console *console.Console
 }
 
-// New returns the handlers of the whole service.
+// Close cancels the running calls of the console.
+func (h Handlers) Close() error {
+	if h.console == nil {
+		return nil
+	}
+	return h.console.Close()
+}
+
+// New returns the handlers of the whole service. It panics if Options.Console is invalid.
 func New(options Options) Handlers {
 	options.Prefix = strings.TrimSuffix(options.Prefix, "/")
 	if options.Spool == nil {
@@ -132,9 +145,11 @@ func New(options Options) Handlers {
 	if options.Baremetal != nil {
 		front.baremetal, front.extended = machines, extended
 	}
+	public := front.observe(cors.Wrap(recoverPanics(front.serve), options.CORS))
+	front.console = newConsole(options, public)
 	return Handlers{
-		Public: front.observe(cors.Wrap(recoverPanics(front.serve), options.CORS)),
-		Admin:  adminHandler(front.open, metrics, options.Observability.Profiles),
+		Public: public, console: front.console,
+		Admin: adminHandler(front.open, metrics, options.Observability.Profiles),
 	}
 }
 

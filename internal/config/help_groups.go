@@ -19,6 +19,7 @@ var helpGroups = []helpGroup{
 	{"Listen", []string{"listen", "base-path", "socket-", "tls-", "proxy-headers", "trusted-proxies", "cors-", "shutdown-delay", "drain-timeout"}},
 	{"Database", []string{"database-url", "database-url-file", "direct-database-url", "db-", "data-dir", "embedded-", "migrate", "migrate-", "instance", "replica-"}},
 	{"Authentication", []string{"auth", "allow-insecure-", "allowed-hosts", "tokens-", "keystone-", "oidc-"}},
+	{"Console", []string{"console", "console-"}},
 	{"Policy", []string{"policy-", "enforce-"}},
 	{"Limits", []string{"max-", "min-body-rate", "request-timeout", "queue-timeout", "write-", "spool-", "allocation-candidates-max-combinations"}},
 	{"Claims, candidates and explanations", []string{"allocation-", "randomize-", "explain-", "idempotency-", "incomplete-"}},
@@ -28,7 +29,7 @@ var helpGroups = []helpGroup{
 
 // firstSettings are those that a new user needs; --help describes them alone.
 var firstSettings = []string{
-	"config-file", "listen", "tls-cert", "tls-key", "auth", "keystone-auth-url", "policy-file", "database-url", "data-dir", "log-level",
+	"config-file", "listen", "tls-cert", "tls-key", "auth", "keystone-auth-url", "console", "policy-file", "database-url", "data-dir", "log-level",
 }
 
 func helpGroupTitles() []string {

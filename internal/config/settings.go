@@ -37,6 +37,7 @@ type Settings struct {
 	keystoneSettings
 	oidcSettings
 	PolicySettings
+	consoleSettings
 	listenerSettings
 	ObservabilitySettings
 	replicaSettings
@@ -124,6 +125,7 @@ func (s *Settings) Table() []setting.Setting {
 	rows = append(rows, s.serverTable()...)
 	rows = append(rows, s.listenerSettings.table()...)
 	rows = append(rows, s.AuthenticationSettings.table()...)
+	rows = append(rows, s.consoleSettings.table()...)
 	rows = append(rows, s.accessTable()...)
 	rows = append(rows, s.keystoneSettings.table()...)
 	rows = append(rows, s.oidcSettings.table()...)

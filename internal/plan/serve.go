@@ -13,7 +13,7 @@ import (
 
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/inprocess"
+	"github.com/berthd/berth/server/inside"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
@@ -36,7 +36,7 @@ func serve(ctx context.Context, options Options, request Request) (*Report, []Re
 	defer data.Close()
 	both := server.Defaults(data, options.Log)
 	both.Baremetal = &baremetal.Options{}
-	service := inprocess.Serve(server.New(both).Public, options.Log)
+	service := inside.Serve(server.New(both).Public, options.Log)
 	defer func() { _ = service.Close() }() // all responses are read
 	if _, err := send(ctx, service, request); err != nil {
 		return nil, nil, err
@@ -53,7 +53,7 @@ func serve(ctx context.Context, options Options, request Request) (*Report, []Re
 
 // send sends the request and reads the response.
 func send(ctx context.Context, service http.RoundTripper, request Request) (*Report, error) {
-	r, err := http.NewRequestWithContext(ctx, request.Method, inprocess.URL+request.Target, bytes.NewReader(request.Body))
+	r, err := http.NewRequestWithContext(ctx, request.Method, inside.URL+request.Target, bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, fmt.Errorf("invalid path %q: %w", request.Target, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auditlog"
 	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/idempotency"
@@ -53,6 +54,7 @@ type service struct {
 	// conductor is nil without the Bare Metal API.
 	conductor *conductorRun
 	http      *http.Server
+	handled   server.Handlers
 	// audit is nil without an audit log, traces if none are exported.
 	audit  *auditlog.Log
 	traces *tracing.Tracing
@@ -144,7 +146,11 @@ func (s *service) start(ctx context.Context) (err error) {
 	}
 	s.warnInsecure()
 	s.logConnections(application)
-	s.log.Info("serving", "address", s.urls(), "database", s.Settings.Database())
+	serving := []any{"address", s.urls(), "database", s.Settings.Database()}
+	if s.hasConsole() {
+		serving = append(serving, "console", strings.TrimSuffix(strings.Split(s.urls(), ",")[0], "/")+console.Root)
+	}
+	s.log.Info("serving", serving...)
 	return nil
 }
 
@@ -196,7 +202,9 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 	s.store.LimitIdempotencyKeys(s.Settings.Idempotency.Rows)
 	options.IdempotencyLifetime = s.Settings.Idempotency.Lifetime
 	s.keys = idempotency.Start(idempotency.Options{Store: s.store, Log: s.log})
-	return server.New(options), nil
+	options.Console = s.console()
+	s.handled = server.New(options)
+	return s.handled, nil
 }
 
 // baremetal returns the options of the Bare Metal API; nil if it is disabled.
@@ -279,6 +287,7 @@ func (s *service) reload() {
 // context ends: their requests are canceled already, and the database must still be closed.
 func (s *service) close(ctx context.Context) error {
 	s.stopConductor(ctx)
+	_ = s.handled.Close()
 	if s.keys != nil {
 		s.keys.Close(ctx)
 	}

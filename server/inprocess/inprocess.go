@@ -1,8 +1,6 @@
 // Package inprocess serves the API to this process alone: a Transport answers HTTP requests with the
 // handler of the server on a database, and opens no port. Schema checks, microversions, policy and
-// streaming are those of the server, because it is the same handler; only the network is missing. Requests
-// and responses pass through net/http as bytes, over an in-memory pipe, so that the behavior equals that
-// of a socket: headers, lengths, canceled requests, truncated responses.
+// streaming are those of the server, because it is the same handler; only the network is missing (package inside).
 //
 // It is for work on a database while no server runs, such as an offline reshape. It is not for serving
 // other processes, and not a way to write tables without the API.
@@ -10,7 +8,6 @@ package inprocess
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -18,14 +15,14 @@ import (
 	"sync"
 
 	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/inside"
 	"github.com/berthd/berth/server/migrate"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/store"
 )
 
-// URL is the address for a client of the Transport. The Transport ignores the host; the scheme must be
-// http.
-const URL = "http://berth"
+// URL is the address for a client of the Transport.
+const URL = inside.URL
 
 // Options selects the database.
 type Options struct {
@@ -77,14 +74,12 @@ func Open(ctx context.Context, options Options) (*Transport, error) {
 	service := server.Defaults(data, options.Log)
 	// The process sends requests only to itself, so a limit on bodies protects nothing.
 	service.Bodies.Max = math.MaxInt64 - 1
-	transport := Serve(server.New(service).Public, options.Log)
-	stop := transport.close
-	transport.close = sync.OnceValue(func() error {
-		err := stop()
+	served := inside.Serve(server.New(service).Public, options.Log)
+	return &Transport{RoundTripper: served, close: sync.OnceValue(func() error {
+		err := served.Close()
 		data.Close()
 		return err
-	})
-	return transport, nil
+	})}, nil
 }
 
 func prepareSchema(ctx context.Context, options Options) error {
@@ -106,39 +101,3 @@ func prepareSchema(ctx context.Context, options Options) error {
 // Close cancels the running requests and closes the database connections. Later requests fail. Further
 // calls have no effect.
 func (t *Transport) Close() error { return t.close() }
-
-// Serve returns a transport that answers requests with a handler, through net/http's own server and client.
-func Serve(handler http.Handler, log *slog.Logger) *Transport {
-	pipes := newPipes()
-	inner := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
-	ended := make(chan error, 1)
-	go func() { ended <- inner.Serve(pipes) }()
-	client := &http.Transport{
-		DialContext: pipes.dial,
-		// An idle pipe costs almost nothing; the default would keep two.
-		MaxIdleConnsPerHost: 64,
-		// The bytes stay in the process.
-		DisableCompression: true,
-	}
-	return &Transport{RoundTripper: plain{client}, close: func() error {
-		err := inner.Close()
-		client.CloseIdleConnections()
-		if failed := <-ended; !errors.Is(failed, http.ErrServerClosed) {
-			err = errors.Join(err, failed)
-		}
-		return err
-	}}
-}
-
-// plain rejects requests with https, which would need a certificate.
-type plain struct{ *http.Transport }
-
-func (p plain) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme == "http" {
-		return p.Transport.RoundTrip(r)
-	}
-	if r.Body != nil {
-		_ = r.Body.Close() // a RoundTripper must close the body
-	}
-	return nil, fmt.Errorf("invalid URL %q for an in-process server: want http://, such as %s", r.URL.Redacted(), URL)
-}

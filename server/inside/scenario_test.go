@@ -1,4 +1,4 @@
-package inprocess_test
+package inside_test
 
 import (
 	"io"
@@ -10,7 +10,7 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/scenario"
 	"github.com/berthd/berth/internal/test/servertest"
-	"github.com/berthd/berth/server/inprocess"
+	"github.com/berthd/berth/server/inside"
 )
 
 // TestInProcess_Scenarios_AllPass runs the scenarios of the server on a socket with responses from a
@@ -24,7 +24,7 @@ func TestInProcess_Scenarios_AllPass(t *testing.T) {
 	suite := scenario.Suite{Serve: func(t testing.TB, file *scenario.File) scenario.Server {
 		db := dbtest.NewWithInvariantTriggers(t)
 		made := servertest.ForScenario(t, file, db, quiet)
-		transport := inprocess.Serve(made.Handler, quiet)
+		transport := inside.Serve(made.Handler, quiet)
 		t.Cleanup(func() { _ = transport.Close() })
 		return scenario.Server{DB: db, Handler: handOn(transport)}
 	}}

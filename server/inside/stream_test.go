@@ -1,4 +1,4 @@
-package inprocess_test
+package inside_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthd/berth/server/inprocess"
+	"github.com/berthd/berth/server/inside"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -33,9 +33,9 @@ func wait(t *testing.T, what string, happens <-chan struct{}) {
 // ask sends a GET through a transport to a handler.
 func ask(ctx context.Context, t *testing.T, handler http.HandlerFunc) (*http.Response, error) {
 	t.Helper()
-	transport := inprocess.Serve(handler, quiet)
+	transport := inside.Serve(handler, quiet)
 	t.Cleanup(func() { _ = transport.Close() })
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, inprocess.URL, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, inside.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestInProcess_Request_EqualsSocketRequest(t *testing.T) {
 	t.Parallel()
 	var got *http.Request
 	var body string
-	transport := inprocess.Serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	transport := inside.Serve(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		got = r
 		text, _ := io.ReadAll(r.Body)
 		body = string(text)

@@ -1,0 +1,138 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/berthd/berth/client"
+)
+
+// calls bounds and records the calls of one visit. It is safe for concurrent use.
+type calls struct {
+	slots chan struct{}
+	mutex sync.Mutex
+	made  []string
+}
+
+func newCalls() *calls { return &calls{slots: make(chan struct{}, maxParallel)} }
+
+// errTooManyCalls is a mistake in a page.
+var errTooManyCalls = fmt.Errorf("the page makes more than %d calls of the API", maxCalls)
+
+// begin waits for a slot and records the call; the function that it returns frees the slot.
+func (c *calls) begin(ctx context.Context, call string) (func(), error) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	end := func() { <-c.slots }
+	if len(c.made) >= maxCalls {
+		end()
+		return nil, errTooManyCalls
+	}
+	c.made = append(c.made, call)
+	return end, nil
+}
+
+// caller is the transport of all calls: it sends the identity of the visit, and nothing without a visit.
+type caller struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (c caller) RoundTrip(r *http.Request) (*http.Response, error) {
+	v, ok := r.Context().Value(visitKey{}).(*visit)
+	if !ok || v.session == nil {
+		return nil, errors.New("a call of the console without a user")
+	}
+	r.Header.Del("X-Roles")
+	v.session.identify(r.Header)
+	if r.URL.Path == v.c.options.Prefix+"/" {
+		return c.next.RoundTrip(r) // the version of the service, which the client asks for once an hour
+	}
+	end, err := v.calls.begin(r.Context(), r.Method+" "+r.URL.RequestURI())
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return c.next.RoundTrip(r)
+}
+
+// problem sorts the error of a call for its card.
+func (v *visit) problem(err error) *Problem {
+	found := &Problem{Err: err, Kind: "error", Text: err.Error()}
+	var failed *client.Error
+	if errors.As(err, &failed) {
+		found.Request, found.RequestID = strings.TrimSpace(failed.Method+" "+failed.Path), failed.RequestID
+		if failed.Detail != "" {
+			found.Text = failed.Detail
+		}
+		if failed.Cause != nil {
+			found.Text = failed.Cause.Error()
+		}
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && v.only == "":
+		found.Kind, found.Text = "slow", "still counting"
+	case errors.Is(err, client.ErrForbidden):
+		found.Kind = "refused"
+	case errors.Is(err, client.ErrExtensions), failed != nil && failed.Status == http.StatusNotAcceptable:
+		found.Kind, found.Text = "missing", "This service does not tell."
+	}
+	return found
+}
+
+// fail sends the page of an error that concerns the whole page.
+func (v *visit) fail(err error) {
+	switch {
+	case errors.Is(err, client.ErrUnauthorized):
+		v.signIn("The session has ended. Sign in again.")
+		return
+	case errors.Is(err, client.ErrNotFound):
+		v.frame.Body = v.problem(err)
+		v.frame.Title = "Not found"
+		v.render(http.StatusNotFound, "error")
+		return
+	}
+	found, status := v.problem(err), http.StatusBadGateway
+	var failed *client.Error
+	if errors.As(err, &failed) && failed.Status >= http.StatusBadRequest {
+		status = failed.Status
+	}
+	var invalid *inputError
+	switch {
+	case errors.As(err, &invalid):
+		found.Kind, status = "invalid", http.StatusBadRequest
+		v.frame.Title = "Invalid input"
+	case found.Kind == "refused":
+		v.frame.Title = "Not allowed"
+	case errors.Is(err, client.ErrUnavailable):
+		v.frame.Title, status = "The service does not answer", http.StatusServiceUnavailable
+	default:
+		v.frame.Title = "The page has no answer"
+	}
+	found.Retry = v.with()
+	v.frame.Body = found
+	v.render(status, "error")
+}
+
+// notFound sends the page of an address that does not exist.
+func (v *visit) notFound() {
+	v.frame.Title = "Not found"
+	v.frame.Body = &Problem{Kind: "error", Text: "The console has no page at this address."}
+	v.render(http.StatusNotFound, "error")
+}
+
+// inputError is the error of a parameter or a field that a page cannot use.
+type inputError struct{ text string }
+
+// Error implements error.
+func (e *inputError) Error() string { return e.text }
+
+// invalid returns an inputError.
+func invalid(format string, values ...any) error { return &inputError{fmt.Sprintf(format, values...)} }

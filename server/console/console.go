@@ -1,0 +1,202 @@
+// Package console serves the web console below /console: pages of HTML that answer what is left and where, why a query
+// finds nothing, which consumer holds what, and whether a tree is right.
+//
+// The console is a client of the API in the same process. It sends the token of its user, so authentication, policy,
+// limits and logs are those of the API. It keeps nothing: a session is a sealed cookie, a page is the answers to at most
+// maxCalls calls. It writes nothing to the API except the sample data of an empty service.
+//
+// It is not for rules of the API, and reads neither the store nor PostgreSQL.
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"html/template"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/client/baremetal"
+	"github.com/berthd/berth/server/inside"
+	"github.com/berthd/berth/server/request"
+)
+
+// Root is the path of the console below the prefix of the API.
+const Root = "/console"
+
+// Bounds of a page: the calls of the API that it makes, those at a time, the time after which it is sent without the
+// cards that are not there yet, and the size of a form.
+const (
+	maxCalls    = 6
+	maxParallel = 4
+	cardWait    = 250 * time.Millisecond
+	pageTimeout = 30 * time.Second
+	maxForm     = 1 << 20
+)
+
+// Options configures a console. The zero value of a field disables what it is for.
+type Options struct {
+	// API is the handler of the service, to which the calls of the pages go.
+	API http.Handler
+	// Prefix is the path under which the API is mounted: "" or "/placement".
+	Prefix string
+	// Settings are the choices of the operator.
+	Settings Settings
+	// Identify returns the caller of a token, and when the token expires (zero: unknown). Nil with noauth2.
+	Identify func(r *http.Request) (Identity, error)
+	// Keystone requests tokens of users; nil with other methods.
+	Keystone Keystone
+	Log      *slog.Logger
+}
+
+// Console is an http.Handler of the pages. Close ends its calls.
+type Console struct {
+	options  Options
+	inside   *inside.Transport
+	api      *client.Client
+	machines *baremetal.Client
+	mux      *http.ServeMux
+	pages    map[string]*template.Template
+	origins  *http.CrossOriginProtection
+	sealer   *sealer
+}
+
+// New returns the console of a service. It fails if a setting is invalid.
+func New(options Options) (*Console, error) {
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	c := &Console{options: options, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
+	var err error
+	if c.pages, err = parsePages(); err != nil {
+		return nil, err
+	}
+	if c.sealer, err = newSealer(options.Settings.Key); err != nil {
+		return nil, err
+	}
+	if options.Settings.URL != "" {
+		if err := c.origins.AddTrustedOrigin(options.Settings.URL); err != nil {
+			return nil, err
+		}
+	}
+	c.inside = inside.Serve(options.API, options.Log)
+	c.api, err = client.New(inside.URL+options.Prefix, client.WithTransport(caller{c.inside}),
+		client.WithRetries(client.Retries{Attempts: 1}), client.WithUserAgent("berth-console"))
+	if err != nil {
+		return nil, err
+	}
+	c.machines = baremetal.New(c.api)
+	c.routes()
+	return c, nil
+}
+
+// Close cancels the running calls.
+func (c *Console) Close() error { return c.inside.Close() }
+
+// routes adds all pages. A page file adds its own in a function of its name.
+func (c *Console) routes() {
+	c.mux.HandleFunc("GET /assets/{hash}/{file}", c.asset)
+	c.signInRoutes()
+	c.overviewRoutes()
+}
+
+// page adds a page: the handler returns the frame of a template, or an error.
+func (c *Console) page(pattern, template string, build func(*visit) error) {
+	c.mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
+		v := visitOf(r)
+		if v.session == nil && c.needsSession(pattern) {
+			v.signIn("")
+			return
+		}
+		err := build(v)
+		switch {
+		case v.done:
+		case err != nil:
+			v.fail(err)
+		default:
+			v.render(http.StatusOK, template)
+		}
+	})
+}
+
+// Serve handles a request to the console. The path is that below the prefix of the API, and begins with Root.
+func (c *Console) Serve(w http.ResponseWriter, r *http.Request, path string) {
+	setHeaders(w.Header())
+	if err := c.check(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	rest := strings.TrimPrefix(path, Root)
+	info := request.From(r.Context())
+	base := info.Outer + strings.TrimSuffix(r.URL.Path, rest)
+	if rest == "" {
+		rest = "/"
+	}
+	if r.Method == http.MethodPost {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(pageTimeout))
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
+	defer cancel()
+	v := &visit{c: c, w: w, base: base, calls: newCalls(), requestID: info.ID}
+	inner := r.Clone(context.WithValue(ctx, visitKey{}, v))
+	inner.URL.Path, inner.URL.RawPath = rest, ""
+	v.r = inner
+	v.session = c.session(inner)
+	v.only = inner.URL.Query().Get("card")
+	if _, pattern := c.mux.Handler(inner); pattern == "" {
+		v.notFound()
+		return
+	}
+	c.mux.ServeHTTP(w, inner)
+}
+
+// Methods are those of the console, for the Allow header.
+const Methods = "GET, HEAD, POST"
+
+// setHeaders sets the headers of all responses. With the Referrer-Policy no-referrer browsers send the origin null with
+// forms, which the check of origins rejects.
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "+
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-store")
+	h.Add("Vary", "Cookie, HX-Request")
+}
+
+// errCrossSite is the error of a request that a page of another site sends.
+var errCrossSite = errors.New("The console does not answer requests of other sites, except links that open it as a page.") //nolint:staticcheck // ST1005: the text of a response
+
+// check returns an error for requests of pages of other sites. A link that opens the console as a page is allowed.
+// Browsers without Sec-Fetch-Site may read: reading changes nothing, and their pages cannot see the response.
+func (c *Console) check(r *http.Request) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if c.origins.Check(r) != nil {
+			return errCrossSite
+		}
+		return nil
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return nil
+	}
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
+		return nil
+	}
+	return errCrossSite
+}
+
+// send writes a rendered response.
+func send(w http.ResponseWriter, status int, contentType string, body *bytes.Buffer) {
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(status)
+	_, _ = io.Copy(w, body)
+}

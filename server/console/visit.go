@@ -1,0 +1,168 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/berthd/berth/client"
+)
+
+// visit is one request to the console: its user, its calls, and the page that it builds.
+type visit struct {
+	c *Console
+	w http.ResponseWriter
+	r *http.Request
+	// base is the address of the console: "/console" or "/placement/console".
+	base string
+	// session is nil without one.
+	session *session
+	// only is the card that the request asks for alone; empty: the whole page.
+	only      string
+	requestID string
+	calls     *calls
+	cards     []*Card
+	loading   sync.WaitGroup
+	frame     Frame
+	// done is set by a response that is not a page.
+	done bool
+}
+
+type visitKey struct{}
+
+// visitOf returns the visit of a request below Serve.
+func visitOf(r *http.Request) *visit { return r.Context().Value(visitKey{}).(*visit) }
+
+// extensions is the version of Berth's extensions that the console needs.
+const extensions = "1.4"
+
+// ctx returns the context of the calls of this visit, with the extensions and the id that ties them together.
+func (v *visit) ctx() context.Context {
+	ctx := client.WithGlobalRequestID(v.r.Context(), v.requestID)
+	return client.WithExtensions(ctx, extensions)
+}
+
+// query returns the parameter of the address.
+func (v *visit) query(name string) string { return v.r.URL.Query().Get(name) }
+
+// href returns an address below the console, with parameters as pairs of name and value; empty values are omitted.
+func (v *visit) href(path string, pairs ...string) string { return href(v.base+path, pairs...) }
+
+func href(path string, pairs ...string) string {
+	values := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			values.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
+// with returns the address of this page with changed parameters.
+func (v *visit) with(pairs ...string) string {
+	values := v.r.URL.Query()
+	values.Del("card")
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if values.Del(pairs[i]); pairs[i+1] != "" {
+			values.Set(pairs[i], pairs[i+1])
+		}
+	}
+	address := v.base + v.r.URL.Path
+	if v.r.URL.Path == "/" {
+		address = v.base
+	}
+	if len(values) == 0 {
+		return address
+	}
+	return address + "?" + values.Encode()
+}
+
+// redirect sends the browser to an address of the console.
+func (v *visit) redirect(address string) error {
+	v.done = true
+	http.Redirect(v.w, v.r, address, http.StatusSeeOther)
+	return nil
+}
+
+// card loads the data of a card at the same time as others; wait waits for all. A card that is not there after cardWait
+// asks for itself later. A request for one card loads that alone, and waits for it.
+func (v *visit) card(name, title string, ask func(ctx context.Context) (any, error)) *Card {
+	card := &Card{Name: name, Title: title, Base: v.base, Href: v.with("card", name), Page: v.with()}
+	v.cards = append(v.cards, card)
+	if v.only != "" && v.only != name {
+		return card
+	}
+	ctx, cancel := v.ctx(), func() {}
+	if v.only == "" {
+		ctx, cancel = context.WithTimeout(ctx, cardWait)
+	}
+	v.loading.Go(func() {
+		defer cancel()
+		data, err := ask(ctx)
+		card.AsOf = time.Now()
+		if card.Data = data; err != nil {
+			card.Problem = v.problem(err)
+		}
+	})
+	return card
+}
+
+// wait waits for the cards, and returns an error that concerns the whole page: the session has ended.
+func (v *visit) wait() error {
+	v.loading.Wait()
+	for _, card := range v.cards {
+		if card.Problem != nil && errors.Is(card.Problem.Err, client.ErrUnauthorized) {
+			return card.Problem.Err
+		}
+	}
+	return nil
+}
+
+// load runs one call that the whole page needs, in the time of the page.
+func load[T any](v *visit, ask func(ctx context.Context) (T, error)) (T, error) { return ask(v.ctx()) }
+
+// render sends the page, or the card that the request asks for.
+func (v *visit) render(status int, name string) {
+	v.complete()
+	var body bytes.Buffer
+	var err error
+	if card := v.onlyCard(); card != nil {
+		err = v.c.pages[name].ExecuteTemplate(&body, "card:"+card.Name, card)
+	} else {
+		err = v.c.pages[name].ExecuteTemplate(&body, "layout", v.frame)
+	}
+	if err != nil {
+		v.c.options.Log.Error("cannot render a page of the console", "page", name, "error", err.Error(), "request_id", v.requestID)
+		http.Error(v.w, "The page cannot be rendered; the log has the cause under "+v.requestID+".", http.StatusInternalServerError)
+		return
+	}
+	send(v.w, status, "text/html; charset=utf-8", &body)
+}
+
+func (v *visit) onlyCard() *Card {
+	for _, card := range v.cards {
+		if v.only == card.Name {
+			return card
+		}
+	}
+	return nil
+}
+
+// complete fills the parts of the frame that are the same on all pages.
+func (v *visit) complete() {
+	v.frame.Base, v.frame.Assets, v.frame.Theme = v.base, v.base+"/assets/"+assetHash(), v.theme()
+	v.frame.Who = v.who()
+	if v.c.options.Settings.Unprotected {
+		v.frame.Warning = "This service checks nobody, and other hosts can reach it: each caller has the role that it names."
+	}
+	if v.frame.AsOf.IsZero() {
+		v.frame.AsOf = time.Now()
+	}
+}
