@@ -136,6 +136,7 @@ var packageRules = []packageRule{
 	{path: "server/audit", purpose: "finds and repairs inconsistencies in a database", driver: true, imports: []string{
 		"sql",
 	}},
+	{path: "server/console", purpose: "the web console, a client of the API inside the server"},
 	{path: "server/spool", purpose: "buffers complete responses until clients have read them"},
 	{path: "server/apierr", purpose: "maps errors to HTTP responses", imports: []string{
 		"server/fault", "server/microversion", "server/policy", "server/request",
@@ -225,6 +226,7 @@ var packageRules = []packageRule{
 	{path: "internal/test/oidcprovider", purpose: "tests only: OpenID Connect provider"},
 	{path: "internal/test/authority", purpose: "tests only: certificate authority"},
 	{path: "internal/test/capture", purpose: "tests only: output of a process and its messages to the service manager"},
+	{path: "internal/test/browser", purpose: "tests only: Chromium, which opens pages and reports their faults"},
 	{path: "internal/test/testfile", purpose: "tests only: files and paths"},
 }
 
