@@ -135,6 +135,10 @@ func (v *visit) render(status int, name string) {
 	var body bytes.Buffer
 	var err error
 	if card := v.onlyCard(); card != nil {
+		if tag := card.Tag(); tag != "" && tag == v.r.Header.Get("HX-PTag") {
+			v.w.WriteHeader(http.StatusNotModified)
+			return
+		}
 		err = v.c.pages.renderPart(&body, name, "card:"+card.Name, card)
 	} else {
 		err = v.c.pages.render(&body, name, v.frame)
