@@ -136,7 +136,6 @@ var packageRules = []packageRule{
 	{path: "server/audit", purpose: "finds and repairs inconsistencies in a database", driver: true, imports: []string{
 		"sql",
 	}},
-	{path: "server/console", purpose: "the web console, a client of the API inside the server"},
 	{path: "server/spool", purpose: "buffers complete responses until clients have read them"},
 	{path: "server/apierr", purpose: "maps errors to HTTP responses", imports: []string{
 		"server/fault", "server/microversion", "server/policy", "server/request",

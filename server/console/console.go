@@ -158,6 +158,7 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, rest string) {
 	v.r = inner
 	v.session = c.session(inner)
 	v.only = inner.URL.Query().Get("card")
+	v.fragment = v.only != "" && inner.Header.Get("HX-Request") == "true"
 	if _, pattern := c.mux.Handler(inner); pattern == "" {
 		v.notFound()
 		return
