@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -32,16 +31,6 @@ func withReadExtensions(ctx context.Context) context.Context {
 func (c *Client) hasReadExtensions(ctx context.Context) bool {
 	has, err := c.HasExtensions(ctx, readExtensions)
 	return has && err == nil
-}
-
-// Get sends a GET of a path of the Placement API, such as "consumers", with berth 1.4 and decodes the response into the
-// value; a *json.RawMessage gets the response as it is. It is for programs that show one page of a list: the iterators
-// keep the marker of the next page to themselves.
-func (c *Client) Get(ctx context.Context, into any, path string, query url.Values) error {
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	return c.sendReading(ctx, into, http.MethodGet, path, nil)
 }
 
 // getReading sends a GET that needs berth 1.4. Parameters without a value are left out.

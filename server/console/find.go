@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,141 +27,121 @@ var (
 // find leads to the page of a text, or lists what it may mean.
 func (v *visit) find() error {
 	text := strings.TrimSpace(v.query("q"))
-	v.frame.Title, v.frame.Find = "Find", text
-	page := &listPage{Title: "Found", Table: &Table{Caption: "What was found", Heads: []Cell{{Link: Link{Text: "Name"}}, {Link: Link{Text: "Kind"}}}}}
-	page.Empty = Message{Text: "Nothing has this name. Find knows names and uuids of providers, consumers, nodes and aggregates, names of classes, traits and projects, and request ids (req-…)."}
-	v.frame.Body = page
 	if requestIDForm.MatchString(text) {
 		return v.redirect(v.base + "/explanations/" + text)
 	}
+	page := &listPage{Title: "Found", Table: &Table{Caption: "What was found", Heads: heads("Name", "Kind")}}
+	page.Empty.Text = "Nothing has this name. Find knows names and uuids of providers, consumers, nodes and aggregates, names of classes, traits and projects, and request ids (req-…)."
+	v.frame.Title, v.frame.Nav, v.frame.Find, v.frame.Body = "Find", "find", text, page
 	if text == "" {
 		return nil
 	}
 	hits, err := v.hits(text)
 	exact := slices.DeleteFunc(slices.Clone(hits), func(hit Link) bool { return hit.Text != text })
-	if len(exact) == 1 || len(hits) == 1 {
+	switch {
+	case len(exact) == 1 || len(hits) == 1:
 		return v.redirect(append(exact, hits...)[0].Href)
+	case len(hits) == 0:
+		return err
+	case !slices.ContainsFunc(hits, func(hit Link) bool { return hit.Count != "provider" }):
+		return v.redirect(v.href("/providers", "q", text))
 	}
 	for _, hit := range hits {
-		page.Table.Rows = append(page.Table.Rows, Row{First: Cell{Link: hit}, Cells: []Cell{{Link: Link{Text: hit.Count}}}})
+		page.Table.Rows = append(page.Table.Rows, Row{Cells: []Cell{{Link: hit}, cell(hit.Count)}})
 	}
-	page.Pager.Text = plural(len(hits), "hit")
-	if len(hits) > 0 {
-		return nil
-	}
-	return err
+	return nil
 }
 
-// hits asks up to four calls at once, and returns their hits by kind. The error is the first of those that matter.
+// ask is a call of find. Its links have the rest of the address after the path.
+type ask struct {
+	kind, path string
+	call       func(context.Context) ([]Link, error)
+}
+
+// hits sends up to four requests at once, and returns their hits by kind. It returns the first error besides "not found".
 func (v *visit) hits(text string) (hits []Link, err error) {
-	asks := v.nameAsks(text)
-	if id, notUUID := uuid.Parse(text); notUUID == nil {
-		asks = v.uuidAsks(id)
-	} else if capitalForm.MatchString(text) {
-		asks = append(v.capitalAsks(text), asks[0])
-	}
-	found, failed := make([][]Link, len(asks)), make([]error, len(asks))
+	asks := v.asks(text)
+	found, failed := make([]any, len(asks)), make([]error, len(asks))
 	var asking sync.WaitGroup
 	for i, ask := range asks {
 		asking.Go(func() {
-			if found[i], failed[i] = ask(v.ctx()); failed[i] != nil {
-				found[i] = nil
-			}
+			found[i], failed[i] = recovered(v.ctx(), func(ctx context.Context) (any, error) { return ask.call(ctx) })
 		})
 	}
 	asking.Wait()
-	for _, one := range failed {
-		if err == nil && one != nil && !errors.Is(one, client.ErrNotFound) {
-			err = one
+	for i, ask := range asks {
+		if failed[i] != nil {
+			if err == nil && !errors.Is(failed[i], client.ErrNotFound) {
+				err = failed[i]
+			}
+			continue
+		}
+		for _, hit := range found[i].([]Link) {
+			hits = append(hits, Link{Text: hit.Text, Href: v.base + ask.path + hit.Href, Count: ask.kind})
 		}
 	}
-	return slices.Concat(found...), err
+	return hits, err
 }
 
-// ask is one call of find; Count of its links is the kind.
-type ask func(context.Context) ([]Link, error)
-
-func (v *visit) hit(kind, text, path string) []Link {
-	return []Link{{Text: text, Href: v.base + path, Count: kind}}
-}
-
-func (v *visit) uuidAsks(id uuid.UUID) []ask {
-	text := id.String()
-	return []ask{
-		func(ctx context.Context) ([]Link, error) {
-			p, err := v.c.api.ProviderShow(ctx, id)
-			return v.hit("provider", p.Name, "/providers/"+text), err
-		},
-		func(ctx context.Context) ([]Link, error) {
-			_, err := v.c.api.ConsumerShow(ctx, id)
-			return v.hit("consumer", text, "/consumers/"+text), err
-		},
-		func(ctx context.Context) ([]Link, error) {
-			_, err := v.c.machines.NodeShow(ctx, text)
-			return v.hit("node", text, "/baremetal/nodes/"+text), err
-		},
-		func(ctx context.Context) (hits []Link, err error) {
-			for _, err := range v.c.api.Aggregates(ctx, client.AggregateQuery{UUIDs: []uuid.UUID{id}}) {
-				return v.hit("aggregate", text, "/aggregates/"+text), err
-			}
-			return nil, nil
-		},
+// asks returns the calls for the form of a text.
+func (v *visit) asks(text string) []ask {
+	api, one := v.c.api, func(name, id string) []Link { return []Link{{Text: name, Href: id}} }
+	providers := ask{"provider", "/providers/", func(ctx context.Context) ([]Link, error) {
+		return collect(api.Providers(ctx, client.ProviderQuery{Prefix: text, PageSize: maxFound}), func(p client.ListedProvider) Link { return Link{Text: p.Name, Href: p.UUID.String()} })
+	}}
+	node := ask{"node", "/baremetal/nodes/", func(ctx context.Context) ([]Link, error) {
+		node, err := v.c.machines.NodeShow(ctx, text)
+		return one(text, node.UUID.String()), err
+	}}
+	if id, err := uuid.Parse(text); err == nil {
+		text = id.String()
+		return []ask{node, {"provider", "/providers/", func(ctx context.Context) ([]Link, error) {
+			p, err := api.ProviderShow(ctx, id)
+			return one(p.Name, text), err
+		}}, {"consumer", "/consumers/", func(ctx context.Context) ([]Link, error) {
+			_, err := api.ConsumerShow(ctx, id)
+			return one(text, text), err
+		}}, {"aggregate", "/aggregates/", func(ctx context.Context) ([]Link, error) {
+			return collect(api.Aggregates(ctx, client.AggregateQuery{UUIDs: []uuid.UUID{id}}), func(client.ListedAggregate) Link { return Link{Text: text, Href: text} })
+		}}}
 	}
-}
-
-// nameAsks look for names of providers and nodes, and for projects or the beginnings of uuids.
-func (v *visit) nameAsks(text string) []ask {
-	return []ask{
-		func(ctx context.Context) (hits []Link, err error) {
-			for p, err := range v.c.api.Providers(ctx, client.ProviderQuery{Prefix: text, PageSize: maxFound}) {
-				if err != nil || len(hits) == maxFound {
-					return hits, err
-				}
-				hits = append(hits, v.hit("provider", p.Name, "/providers/"+p.UUID.String())...)
-			}
-			return hits, nil
-		},
-		func(ctx context.Context) (hits []Link, err error) {
-			filter := client.ConsumerFilter{ProjectID: text, PageSize: 1}
-			if hexForm.MatchString(text) {
-				filter = client.ConsumerFilter{Search: text, PageSize: maxFound}
-			}
-			for c, err := range v.c.api.Consumers(ctx, filter) {
-				switch {
-				case err != nil || len(hits) == maxFound:
-					return hits, err
-				case filter.ProjectID != "":
-					return v.hit("project", text, href("/consumers", "project", text)), nil
-				}
-				hits = append(hits, v.hit("consumer", c.UUID.String(), "/consumers/"+c.UUID.String())...)
-			}
-			return hits, nil
-		},
-		func(ctx context.Context) ([]Link, error) {
-			node, err := v.c.machines.NodeShow(ctx, text)
-			return v.hit("node", text, "/baremetal/nodes/"+node.UUID.String()), err
-		},
+	if capitalForm.MatchString(text) {
+		return []ask{providers, {"resource class", "/classes/", func(ctx context.Context) ([]Link, error) {
+			names, err := api.ResourceClassList(ctx)
+			return beginning(names, text), err
+		}}, {"trait", "/traits/", func(ctx context.Context) ([]Link, error) {
+			names, err := api.TraitList(ctx, client.TraitFilter{Name: "startswith:" + text})
+			return beginning(names, text), err
+		}}}
 	}
+	consumers := ask{"project", "/consumers", func(ctx context.Context) ([]Link, error) {
+		return collect(api.Consumers(ctx, client.ConsumerFilter{ProjectID: text, PageSize: maxFound}), func(client.ListedConsumer) Link { return Link{Text: text, Href: href("", "project", text)} })
+	}}
+	if hexForm.MatchString(text) {
+		consumers = ask{"consumer", "/consumers/", func(ctx context.Context) ([]Link, error) {
+			return collect(api.Consumers(ctx, client.ConsumerFilter{Search: text, PageSize: maxFound}), func(c client.ListedConsumer) Link { return Link{Text: c.UUID.String(), Href: c.UUID.String()} })
+		}}
+	}
+	return []ask{providers, consumers, node}
 }
 
-// capitalAsks look for resource classes and traits.
-func (v *visit) capitalAsks(text string) []ask {
-	begin := func(kind, path string, names []string) (hits []Link) {
-		for _, name := range names {
-			if strings.HasPrefix(name, text) && len(hits) < maxFound {
-				hits = append(hits, v.hit(kind, name, path+name)...)
-			}
+// collect returns the links of the first items of a list, without repetition.
+func collect[T any](items iter.Seq2[T, error], link func(T) Link) (links []Link, err error) {
+	for item, err := range items {
+		if err != nil || len(links) == maxFound {
+			return slices.Compact(links), err
 		}
-		return hits
+		links = append(links, link(item))
 	}
-	return []ask{
-		func(ctx context.Context) ([]Link, error) {
-			names, err := v.c.api.ResourceClassList(ctx)
-			return begin("resource class", "/classes/", names), err
-		},
-		func(ctx context.Context) ([]Link, error) {
-			names, err := v.c.api.TraitList(ctx, client.TraitFilter{Name: "startswith:" + text})
-			return begin("trait", "/traits/", names), err
-		},
+	return slices.Compact(links), nil
+}
+
+// beginning returns links of the names that begin with a text.
+func beginning(names []string, text string) (links []Link) {
+	for _, name := range names {
+		if strings.HasPrefix(name, text) && len(links) < maxFound {
+			links = append(links, Link{Text: name, Href: name})
+		}
 	}
+	return links
 }

@@ -2,41 +2,33 @@ package console
 
 import (
 	"bytes"
-	"encoding/csv"
-	"encoding/json"
-	"fmt"
+	"net/http"
 	"net/url"
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
 )
 
 // maxRows is the number of rows of a page of a list, and maxExported that of an export.
-const (
-	maxRows     = 100
-	maxExported = 1000
-)
+const maxRows, maxExported = 100, 1000
 
-// listPage is the body of a page with a list: a tree table, a plain table, or commands to copy.
+// listPage is the body of a page with a form of filters and a list: a tree table, a plain table, or commands to copy.
 type listPage struct {
-	Tabs     []Link
-	Action   string
-	Filters  []Input
-	Title    string
-	Tree     *Tree
-	Table    *Table
-	Commands []Link
-	Empty    Message
-	Pager    Pager
-	Exports  []Link
+	Title                   string
+	Tabs, Commands, Exports []Link
+	Filters                 []Input
+	Tree                    *Tree
+	Table                   *Table
+	Empty                   Message
+	Pager                   Pager
 }
 
-// Table is a plain table. The links of the first cells open the rows.
+// Table is a plain table. The first cell of a row is its head, with the link that opens it.
 type Table struct {
 	Caption string
 	Heads   []Cell
@@ -46,65 +38,44 @@ type Table struct {
 // Row is a row of a table; Mode is "mark" for a highlighted one.
 type Row struct {
 	Mode  string
-	First Cell
 	Cells []Cell
 }
 
-// apiPage is a page of the lists of the API that the console shows.
-type apiPage struct {
-	Providers     []client.ListedProvider `json:"resource_providers"`
-	Consumers     []client.ListedConsumer `json:"consumers"`
-	Sums          []client.CapacitySum    `json:"capacity"`
-	AsOf          time.Time               `json:"as_of"`
-	ProviderLinks []struct{ Href string } `json:"resource_providers_links"`
-	ConsumerLinks []struct{ Href string } `json:"consumers_links"`
-	CapacityLinks []struct{ Href string } `json:"capacity_links"`
-	Total         *struct {
-		Count int64
-		Exact bool
+func cell(text string) Cell       { return Cell{Link: Link{Text: text}} }
+func num(text string) Cell        { return Cell{Link: Link{Text: text}, Number: true} }
+func mono(text, href string) Cell { return Cell{Link: Link{Text: text, Href: href, Kind: "mono"}} }
+
+// heads returns the head cells of a table. Names that begin with # are those of numbers.
+func heads(names ...string) (cells []Cell) {
+	for _, name := range names {
+		text, isNumber := strings.CutPrefix(name, "#")
+		cells = append(cells, Cell{Link: Link{Text: text}, Number: isNumber})
 	}
-	// kind is that of an export: ".json" (already sent), ".csv", or empty.
-	kind string
+	return cells
 }
 
-// list requests the page of a list that the address selects. For an address that ends in .json it sends the response.
-func (v *visit) list(of string, query url.Values) (found apiPage, err error) {
-	found.kind = path.Ext(v.r.URL.Path)
-	for name, values := range query {
-		if values[0] == "" {
-			delete(query, name)
-		}
+// list requests the page of a list that the address selects, and sends it if the address ends in .json.
+func (v *visit) list(path string, query url.Values) (client.ListPage, error) {
+	limit := maxRows
+	if v.kind() != "" {
+		limit = maxExported
 	}
-	query.Set("limit", strconv.Itoa(maxRows))
-	if found.kind != "" {
-		query.Set("limit", strconv.Itoa(maxExported))
+	query["limit"], query["marker"] = []string{strconv.Itoa(limit)}, []string{v.query("marker")}
+	if v.kind() == ".json" {
+		return client.ListPage{}, v.exportJSON(path, query)
 	}
-	if marker := v.query("marker"); marker != "" {
-		query.Set("marker", marker)
-	}
-	var raw json.RawMessage
-	if err := v.c.api.Get(v.ctx(), &raw, of, query); err != nil {
-		return found, err
-	}
-	if found.kind == ".json" {
-		v.export("application/json", raw)
-	}
-	return found, json.Unmarshal(raw, &found)
+	return v.c.api.ListPage(v.ctx(), path, query)
 }
 
 // pager returns the line below a page of a list with a number of rows.
-func (v *visit) pager(p apiPage, rows int, what string) Pager {
-	pager := Pager{Text: number(int64(rows)) + " " + what}
-	if p.Total != nil {
-		pager.Text = number(int64(rows)) + " of " + number(p.Total.Count) + " " + what
-		if !p.Total.Exact {
-			pager.Text = number(int64(rows)) + " of " + number(p.Total.Count) + "+ " + what
-		}
+func (v *visit) pager(page client.ListPage, rows int, noun string) Pager {
+	pager := Pager{Text: plural(rows, noun)}
+	if page.Total != nil {
+		more := map[bool]string{false: "+"}[page.Total.Exact]
+		pager.Text = number(int64(rows)) + " of " + number(page.Total.Count) + more + " " + noun + "s"
 	}
-	for _, link := range append(append(p.ProviderLinks, p.ConsumerLinks...), p.CapacityLinks...) {
-		if next, err := url.Parse(link.Href); err == nil {
-			pager.Next = v.with("marker", next.Query().Get("marker"))
-		}
+	if page.Marker != "" {
+		pager.Next = v.with("marker", page.Marker)
 	}
 	if v.query("marker") != "" {
 		pager.First = v.with("marker", "")
@@ -112,47 +83,63 @@ func (v *visit) pager(p apiPage, rows int, what string) Pager {
 	return pager
 }
 
-// exports returns the links to the exports of the page at a path, with its parameters.
-func (v *visit) exports(path string, kinds ...string) []Link {
-	links := make([]Link, len(kinds))
-	for i, kind := range kinds {
-		links[i] = Link{Text: strings.ToUpper(kind), Href: v.base + path + "." + kind + strings.TrimPrefix(v.with(), v.base+v.r.URL.Path), Download: true}
+// filters returns text fields for parameters; the first, q, is for the beginnings that it names.
+func (v *visit) filters(beginnings string, names ...string) []Input {
+	inputs := []Input{{ID: "q", Name: "q", Type: "search", Value: v.query("q"), Placeholder: beginnings + " begins with…"}}
+	for _, name := range names {
+		inputs = append(inputs, Input{ID: name, Name: name, Value: v.query(name), Placeholder: name})
+	}
+	return inputs
+}
+
+// kind returns the kind of the export that the address asks for: ".json", ".csv", ".svg", or "" for the page.
+func (v *visit) kind() string { return path.Ext(v.r.URL.Path) }
+
+// exports returns the links to the exports of an address of the console.
+func exports(address string, kinds ...string) (links []Link) {
+	path, query, has := strings.Cut(address, "?")
+	for _, kind := range kinds {
+		links = append(links, Link{Text: strings.ToUpper(kind), Href: path + "." + kind + map[bool]string{true: "?"}[has] + query})
 	}
 	return links
 }
 
 // export sends a file to download.
-func (v *visit) export(contentType string, body []byte) {
+func (v *visit) export(contentType string, body []byte) error {
 	v.done = true
 	v.w.Header().Set("Content-Disposition", `attachment; filename="`+path.Base(v.r.URL.Path)+`"`)
-	send(v.w, 200, contentType, bytes.NewBuffer(body))
+	send(v.w, http.StatusOK, contentType, bytes.NewBuffer(body))
+	return nil
 }
 
-// exportCSV sends rows as CSV. Cells that a spreadsheet would execute begin with a quote.
+// exportJSON sends a response of the API.
+func (v *visit) exportJSON(path string, query url.Values) error {
+	raw, err := v.c.api.ListText(v.ctx(), path, query)
+	if err != nil {
+		return err
+	}
+	return v.export("application/json", raw)
+}
+
 func (v *visit) exportCSV(heads string, rows [][]any) error {
 	var body bytes.Buffer
-	out := csv.NewWriter(&body)
-	_ = out.Write(strings.Split(heads, ",")) // to memory
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, value := range row {
-			if cells[i] = fmt.Sprint(value); strings.ContainsAny(cells[i][:min(1, len(cells[i]))], "=+-@\t\r") {
-				cells[i] = "'" + cells[i]
-			}
-		}
-		_ = out.Write(cells)
-	}
-	out.Flush()
-	v.export("text/csv; charset=utf-8", body.Bytes())
-	return out.Error()
+	_ = draw.CSV(&body, heads, rows) // to memory
+	return v.export("text/csv; charset=utf-8", body.Bytes())
 }
 
-// idOf returns the UUID in the path, which may end in the kind of an export.
-func (v *visit) idOf() (uuid.UUID, error) {
-	text := v.r.PathValue("uuid")
-	id, err := uuid.Parse(strings.TrimSuffix(text, path.Ext(text)))
+// parseID returns the UUID of a text, or uuid.Nil if that is empty.
+func parseID(text string) (uuid.UUID, error) {
+	if text == "" {
+		return uuid.Nil, nil
+	}
+	id, err := uuid.Parse(text)
 	if err != nil {
 		return id, invalid("%q is not a UUID.", text)
 	}
 	return id, nil
+}
+
+// plural returns a number with a noun.
+func plural(n int, noun string) string {
+	return number(int64(n)) + " " + noun + map[bool]string{false: "s"}[n == 1]
 }

@@ -1,19 +1,22 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/draw"
 )
 
 func (c *Console) providerRoutes() {
-	c.page("GET /find", "list", (*visit).find)
 	for _, kind := range []string{"", ".json", ".csv"} {
 		c.page("GET /providers"+kind, "list", (*visit).providers)
 		c.page("GET /consumers"+kind, "list", (*visit).consumers)
 	}
+	c.page("GET /find", "list", (*visit).find)
 	c.page("GET /consumers/{uuid}", "consumer", (*visit).consumer)
 	c.page("GET /providers/{uuid}", "tree", (*visit).tree)
 	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers)
@@ -24,106 +27,90 @@ func (c *Console) providerRoutes() {
 // providers shows the sums of whole trees, or single providers in the order of their names.
 func (v *visit) providers() error {
 	isList := v.query("q") != "" || v.query("view") == "list"
-	page := v.providerFilters(isList)
 	query := url.Values{"required": {v.query("trait")}, "member_of": {v.aggregateID(v.query("aggregate"))}}
-	of, show := "capacity", v.treeSums
+	path, title, noun := "capacity", "Trees, oldest first", "tree"
 	if isList {
-		of, show = "resource_providers", v.providerRows
-		query["q"], query["sort"], query["total"] = []string{v.query("q")}, []string{"name"}, []string{"true"}
-		query["include"] = []string{"inventories,usages,traits"}
+		path, title, noun = "resource_providers", "Providers by name", "provider"
+		query["q"], query["sort"], query["total"], query["include"] = []string{v.query("q")}, []string{"name"}, []string{"true"}, []string{"inventories,usages,traits"}
 	} else {
 		query["group_by"], query["resource_class"] = []string{"tree"}, []string{v.query("class")}
 	}
-	found, err := v.list(of, query)
+	found, err := v.list(path, query)
 	if err != nil || v.done {
 		return err
 	}
-	if found.kind == ".csv" {
-		return v.exportCSV("uuid,name,resource_class,capacity,used", csvOf(found))
+	rows := usageRows(found)
+	if v.kind() == ".csv" {
+		var records [][]any
+		for _, row := range rows {
+			for _, class := range draw.Classes(row.Bars) {
+				bar := row.Bars[class]
+				records = append(records, []any{row.Provider.UUID, row.Provider.Name, class, bar.Capacity, bar.Pieces[0].Amount})
+			}
+		}
+		return v.exportCSV("uuid,name,resource_class,capacity,used", records)
 	}
-	page.Tree = show(found)
-	page.Pager = v.pager(found, len(page.Tree.Rows), map[bool]string{false: "trees", true: "providers"}[isList])
-	v.frame.Title, v.frame.Nav, v.frame.AsOf, v.frame.Body = "Providers", "providers", found.AsOf, page
-	return nil
-}
-
-// providerFilters returns the form above the list. Without the names of all classes, the class is a text field.
-func (v *visit) providerFilters(isList bool) *listPage {
-	class := Input{ID: "class", Name: "class", Options: []Link{{Text: "all classes"}}}
-	names, err := v.c.api.ResourceClassList(v.ctx())
-	for _, name := range names {
-		class.Options = append(class.Options, Link{Text: name, Href: name, Current: name == v.query("class")})
+	here := func(id uuid.UUID) string { return v.href("/providers/"+id.String(), "class", v.query("class")) }
+	v.frame.Title, v.frame.Nav, v.frame.AsOf = "Providers", "providers", found.AsOf
+	if isList {
+		v.frame.AsOf = time.Now()
 	}
-	if err != nil {
-		class.Options, class.Value = nil, v.query("class")
-	}
-	return &listPage{
-		Action: v.base + "/providers", Title: map[bool]string{false: "Trees, oldest first", true: "Providers by name"}[isList],
-		Filters: []Input{
-			{ID: "q", Name: "q", Type: "search", Value: v.query("q"), Placeholder: "begins with…"},
-			{ID: "trait", Name: "trait", Value: v.query("trait"), Placeholder: "HW_NUMA_ROOT, !CUSTOM_OLD"},
-			{ID: "aggregate", Name: "aggregate", Value: v.query("aggregate"), Placeholder: "uuid or name"}, class,
-		},
+	v.frame.Body = &listPage{
+		Title: title, Filters: v.providerFilters(), Tree: v.treeTable("What they have, and how much of it is used", rows, uuid.Nil, here),
 		Tabs: []Link{
 			{Text: "Trees", Href: v.with("view", "", "q", "", "marker", ""), Current: !isList},
 			{Text: "Providers", Href: v.with("view", "list", "marker", ""), Current: isList},
 		},
-		Empty: Message{
-			Text:    "No provider matches. Without a filter this page shows each host with its devices, and what is used of them.",
-			Command: "berth provider list",
-		},
-		Exports: v.exports("/providers", "csv", "json"),
+		Empty: Message{Text: "No provider matches. Without a filter each host is here with its devices. Load sample data with:", Command: "berth demo"},
+		Pager: v.pager(found, len(rows), noun), Exports: exports(v.with(), "csv", "json"),
 	}
+	return nil
 }
 
-// treeSums returns a row for each tree of sums by tree and class.
-func (v *visit) treeSums(found apiPage) *Tree {
-	rows, places := []treeLine{}, map[uuid.UUID]int{}
-	for _, sum := range found.Sums {
-		at, has := places[sum.Tree.UUID]
-		if !has {
-			at, places[sum.Tree.UUID] = len(rows), len(rows)
-			rows = append(rows, treeLine{TreeRow: v.treeRow(sum.Tree.UUID, sum.Tree.Name, ""), bars: map[string]Bar{}})
+// providerFilters returns the form above the list. Without the names of all classes, the class is a text field.
+func (v *visit) providerFilters() []Input {
+	inputs := v.filters("name or uuid", "trait", "aggregate", "class")
+	names, _ := v.c.api.ResourceClassList(v.ctx())
+	for i, name := range append([]string{""}, names...) {
+		if len(names) > 0 {
+			text := map[bool]string{true: "all classes", false: name}[i == 0]
+			inputs[3].Options = append(inputs[3].Options, Link{Text: text, Href: name, Current: name == v.query("class")})
 		}
-		rows[at].bars[sum.Class] = Bar{Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}}
 	}
-	return newTree("What the trees have, and how much of it is used", v.query("class"), rows)
+	return inputs
 }
 
-// providerRows returns a row for each provider.
-func (v *visit) providerRows(found apiPage) *Tree {
-	rows := []treeLine{}
+// usageRows returns a row for each tree of sums, or for each provider; providers are indented where they follow their root.
+func usageRows(found client.ListPage) (rows []draw.UsageRow) {
+	var root uuid.UUID
+	for _, sum := range found.Sums {
+		if sum.Tree.UUID != root {
+			root = sum.Tree.UUID
+			rows = append(rows, usageRow(root, sum.Tree.Name, nil))
+		}
+		rows[len(rows)-1].Bars[sum.Class] = Bar{Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}}
+	}
 	for _, p := range found.Providers {
-		line := treeLine{TreeRow: v.treeRow(p.UUID, p.Name, fewTraits(p.Traits)), bars: map[string]Bar{}}
+		row := usageRow(p.UUID, p.Name, p.Traits)
+		if row.Depth = 1; p.RootProviderUUID != root {
+			row.Depth, root = 0, p.UUID
+		}
 		for class, record := range p.Inventories {
-			line.bars[class] = barOf(record, p.Usages[class])
+			row.Bars[class] = draw.InventoryBar(record, p.Usages[class])
 		}
-		rows = append(rows, line)
-	}
-	return newTree("What the providers have, and how much of it is used", v.query("class"), rows)
-}
-
-func (v *visit) treeRow(id uuid.UUID, name, sub string) TreeRow {
-	return TreeRow{Link: Link{Text: name, Href: v.href("/providers/"+id.String(), "class", v.query("class"))}, Sub: sub}
-}
-
-// csvOf returns a row for each class of a tree or provider.
-func csvOf(found apiPage) (rows [][]any) {
-	for _, sum := range found.Sums {
-		rows = append(rows, []any{sum.Tree.UUID, sum.Tree.Name, sum.Class, sum.Capacity, sum.Used})
-	}
-	for _, p := range found.Providers {
-		for _, class := range classesOf(p.Inventories) {
-			rows = append(rows, []any{p.UUID, p.Name, class, barOf(p.Inventories[class], 0).Capacity, p.Usages[class]})
-		}
+		rows = append(rows, row)
 	}
 	return rows
+}
+
+func usageRow(id uuid.UUID, name string, traits []string) draw.UsageRow {
+	return draw.UsageRow{Provider: &client.ShownProvider{Node: client.Node{UUID: id, Name: name, Traits: traits}}, Bars: map[string]Bar{}}
 }
 
 // aggregateID returns the UUID of the name of an aggregate, and other text as it is.
 func (v *visit) aggregateID(text string) string {
 	for id, name := range v.c.options.Settings.AggregateNames {
-		if name == text && text != "" {
+		if name == text {
 			return id.String()
 		}
 	}
@@ -132,9 +119,5 @@ func (v *visit) aggregateID(text string) string {
 
 // aggregateLink returns the link to an aggregate, with its name if the settings have one.
 func (v *visit) aggregateLink(id uuid.UUID) Link {
-	text := short(id.String())
-	if name := v.c.options.Settings.AggregateNames[id]; name != "" {
-		text = name
-	}
-	return Link{Text: text, Href: v.base + "/aggregates/" + id.String()}
+	return Link{Text: cmp.Or(v.c.options.Settings.AggregateNames[id], short(id.String())), Href: v.base + "/aggregates/" + id.String()}
 }

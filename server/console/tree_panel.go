@@ -4,11 +4,13 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
 )
 
 // maxHolders is the number of consumers in the panel.
@@ -16,13 +18,11 @@ const maxHolders = 20
 
 // treePanel is the right side of the page of a tree: one provider.
 type treePanel struct {
-	Name, UUID  string
-	Inventories []panelInventory
-	Holders     *Table
-	More        Link
-	Traits      []Link
-	Place       []Field
-	Foot        []Link
+	Name, UUID   string
+	Inventories  []panelInventory
+	Holders      *Table
+	Traits, Foot []Link
+	Place        []Field
 }
 
 // panelInventory is the inventory of a class.
@@ -31,36 +31,39 @@ type panelInventory struct {
 	Fields []Field
 }
 
-func textField(name, text, strong string) Field {
-	return Field{Name: name, Values: []Link{{Text: text}}, Strong: strong}
-}
+func field(name, text string) Field { return Field{Name: name, Values: []Link{{Text: text}}} }
 
-// treePanel returns the panel of the provider that the address selects, or of the root.
-func (v *visit) treePanel(t *treeView, unknown *Notice) treePanel {
-	p := t.providers[t.at]
-	if p == nil {
-		p = &t.Providers[0]
-	}
-	panel := treePanel{Name: p.Name, UUID: p.UUID.String(), Place: v.place(t, p)}
-	classes := classesOf(p.Inventories)
+// treePanel returns the panel of a provider.
+func (v *visit) treePanel(t *draw.UsageTree, p *client.ShownProvider, chosen uuid.UUID, knowsHolders bool) treePanel {
+	panel := treePanel{Name: p.Name, UUID: p.UUID.String(), Foot: []Link{{Text: "All its consumers", Href: v.href("/consumers", "provider", p.UUID.String())}}}
+	classes := draw.Classes(p.Inventories)
 	for _, class := range classes {
 		panel.Inventories = append(panel.Inventories, panelInventory{Link{Text: class, Href: v.base + "/classes/" + class}, inventoryFields(class, p)})
 	}
-	if unknown == nil && len(classes) > 0 {
-		panel.Holders, panel.More = v.holders(t, p, classes)
+	if knowsHolders && len(classes) > 0 {
+		panel.Holders = v.holders(t, p, chosen, classes)
 	}
 	for _, trait := range p.Traits {
 		panel.Traits = append(panel.Traits, Link{Text: trait, Href: v.base + "/traits/" + trait})
 	}
-	panel.Foot = []Link{{Text: "Inventories as JSON", Href: v.base + "/providers/" + p.UUID.String() + "/api"}}
+	parent, aggregates := field("parent", "none: it is a root"), field("aggregates", "none of its own")
+	if above := t.ByID[p.Parent]; above != nil {
+		parent.Values = []Link{{Text: above.Name, Href: v.with("at", above.UUID.String())}}
+	}
+	for i, id := range p.Aggregates {
+		aggregates.Values = append(aggregates.Values[:i], v.aggregateLink(id))
+	}
+	if p.Root != t.Root {
+		panel.Foot = append(panel.Foot, Link{Text: "Its own tree", Href: v.base + "/providers/" + p.UUID.String()})
+	}
+	panel.Place = []Field{parent, aggregates, field("generation", number(*p.Generation))}
 	return panel
 }
 
 // inventoryFields returns the fields of an inventory in the words of the API.
 func inventoryFields(class string, p *client.ShownProvider) []Field {
 	record, used := p.Inventories[class], p.Usages[class]
-	capacity := int64(barOf(record, 0).Capacity)
-	largest := number(int64(*record.MaxUnit))
+	capacity, largest := int64(draw.InventoryBar(record, 0).Capacity), number(int64(*record.MaxUnit))
 	if *record.MaxUnit == math.MaxInt32 {
 		largest = "no limit"
 	}
@@ -69,97 +72,92 @@ func inventoryFields(class string, p *client.ShownProvider) []Field {
 		left = amount(class, used-capacity) + " over"
 	}
 	return []Field{
-		textField("total", number(int64(record.Total)), ""), textField("reserved", number(int64(*record.Reserved)), ""),
-		textField("allocation_ratio", strconv.FormatFloat(*record.AllocationRatio, 'f', -1, 64), ""),
-		textField("min_unit, max_unit", number(int64(*record.MinUnit))+", "+largest, ""), textField("step_size", number(int64(*record.StepSize)), ""),
-		textField("capacity", amount(class, capacity)+", of which", left),
+		field("total", number(int64(record.Total))), field("reserved", number(int64(*record.Reserved))),
+		field("allocation_ratio", strconv.FormatFloat(*record.AllocationRatio, 'f', -1, 64)),
+		field("min_unit, max_unit", number(int64(*record.MinUnit))+", "+largest), field("step_size", number(int64(*record.StepSize))),
+		{Name: "capacity", Values: []Link{{Text: amount(class, capacity) + ", of which"}}, Strong: left},
 	}
 }
 
-// place returns where a provider is.
-func (v *visit) place(t *treeView, p *client.ShownProvider) []Field {
-	parent := textField("parent", "none: it is a root", "")
-	if above := t.providers[p.Parent]; above != nil {
-		parent = Field{Name: "parent", Values: []Link{{Text: above.Name, Href: v.with("at", above.UUID.String())}}}
-	}
-	aggregates := textField("aggregates", "none of its own", "")
-	if len(p.Aggregates) > 0 {
-		aggregates.Values = nil
-	}
-	for _, id := range p.Aggregates {
-		aggregates.Values = append(aggregates.Values, v.aggregateLink(id))
-	}
-	fields := []Field{parent, aggregates, textField("generation", number(*p.Generation), "")}
-	if p.Root != t.Root {
-		fields = append(fields, Field{Name: "tree", Values: []Link{{Text: "its own", Href: v.base + "/providers/" + p.Root.String()}}})
-	}
-	return fields
-}
-
-// holders returns the table of the consumers of a provider, and a link to all of them. The consumer to highlight comes
-// first.
-func (v *visit) holders(t *treeView, p *client.ShownProvider, classes []string) (*Table, Link) {
-	table := &Table{Caption: "Consumers of " + p.Name, Heads: []Cell{{Link: Link{Text: "Consumer"}}}}
+// holders returns the table of the first consumers of a provider, before them the one to highlight.
+func (v *visit) holders(t *draw.UsageTree, p *client.ShownProvider, chosen uuid.UUID, classes []string) *Table {
+	table := &Table{Caption: "Consumers of " + p.Name, Heads: heads("Consumer")}
 	for _, class := range classes {
-		table.Heads = append(table.Heads, Cell{Link: Link{Text: class}, Number: true})
+		table.Heads = append(table.Heads, num(class))
 	}
-	table.Heads = append(table.Heads, Cell{Link: Link{Text: "Since"}, Number: true})
-	ids := slices.Clone(t.holders[p.UUID])
-	slices.SortStableFunc(ids, func(x, y uuid.UUID) int { return boolOrder(y == t.chosen) - boolOrder(x == t.chosen) })
+	table.Heads = append(table.Heads, num("Since"))
+	ids := slices.Clone(t.Holders[p.UUID])
+	if at := slices.Index(ids, chosen); at > 0 {
+		ids = slices.Insert(slices.Delete(ids, at, at+1), 0, chosen)
+	}
 	for _, id := range ids[:min(len(ids), maxHolders)] {
-		held := t.Consumers[id]
-		row := Row{First: Cell{Link: Link{Text: short(id.String()), Href: v.with("consumer", id.String()), Kind: "mono"}, Sub: &Link{Text: held.ProjectID}}}
-		if id == t.chosen {
+		held, row := t.Consumers[id], Row{Cells: []Cell{mono(short(id.String()), v.with("consumer", id.String()))}}
+		row.Cells[0].Sub = &Link{Text: held.ProjectID}
+		if id == chosen {
 			row.Mode = "mark"
 		}
 		for _, class := range classes {
-			row.Cells = append(row.Cells, Cell{Link: Link{Text: amount(class, held.Allocations[p.UUID][class])}, Number: true, Strong: true})
+			row.Cells = append(row.Cells, num(amount(class, held.Allocations[p.UUID][class])))
+			row.Cells[len(row.Cells)-1].Strong = true
 		}
-		row.Cells = append(row.Cells, Cell{Link: Link{Text: age(held.Places[p.UUID].CreatedAt, time.Now())}, Number: true})
+		row.Cells = append(row.Cells, num(age(held.Places[p.UUID].CreatedAt, time.Now())))
 		table.Rows = append(table.Rows, row)
 	}
-	if p.Root == t.Root && len(ids) <= maxHolders {
-		return table, Link{}
-	}
-	return table, Link{Text: "All consumers of its tree", Href: v.base + "/providers/" + p.Root.String() + "/consumers"}
+	return table
 }
 
-func boolOrder(first bool) int {
-	if first {
-		return 1
-	}
-	return 0
-}
-
-// heldText returns what a consumer has of a tree and its sharing providers.
-func (t *treeView) heldText(id uuid.UUID) string {
-	sums := map[string]int64{}
-	if held := t.Consumers[id]; held != nil {
-		for provider, resources := range held.Allocations {
-			for class, amount := range resources {
-				if t.providers[provider] != nil {
-					sums[class] += amount
-				}
+// treeTable returns a table with a column for each class of the rows, or for the one that the address selects.
+func (v *visit) treeTable(caption string, rows []draw.UsageRow, at uuid.UUID, address func(uuid.UUID) string) *Tree {
+	has, depths := map[string]bool{}, []int{}
+	for _, row := range rows {
+		depths = append(depths, row.Depth)
+		for class := range row.Bars {
+			if only := v.query("class"); only == "" || class == only {
+				has[class] = true
 			}
 		}
 	}
-	if len(sums) == 0 {
-		return "has nothing of this tree"
+	tree, lines := &Tree{Caption: caption, Classes: draw.Classes(has)}, treeLines(depths)
+	for i, row := range rows {
+		id := row.Provider.UUID
+		shown := TreeRow{Link: Link{Text: row.Provider.Name, Href: address(id)}, Lines: lines[i], Sub: fewTraits(row.Provider.Traits)}
+		if row.Shares != nil {
+			shown.Mode, shown.Sub = "shared", "shares by aggregate"
+			for _, aggregate := range row.Shares {
+				shown.Sub += " " + v.aggregateLink(aggregate).Text
+			}
+		}
+		if id == at {
+			shown.Mode = "at"
+		}
+		if row.Closed > 0 {
+			shown.Chips = []Link{{Text: "open " + strconv.Itoa(row.Closed), Href: v.with("open", id.String()), Kind: "dashed"}}
+		}
+		for _, class := range tree.Classes {
+			cell := Amount{Class: class}
+			if b, has := row.Bars[class]; has {
+				cell = amountOf(class, b)
+			}
+			shown.Amounts = append(shown.Amounts, cell)
+		}
+		tree.Rows = append(tree.Rows, shown)
 	}
-	return "is highlighted: " + heldText(sums)
+	return tree
 }
 
-// records returns a row of CSV for each inventory.
-func (t *treeView) records() (rows [][]any) {
-	for _, p := range slices.Concat(t.Providers, t.Sharing) {
-		parent := ""
-		if p.Parent != uuid.Nil {
-			parent = p.Parent.String()
-		}
-		for _, class := range classesOf(p.Inventories) {
-			record := p.Inventories[class]
-			rows = append(rows, []any{p.UUID, p.Name, parent, class, record.Total, *record.Reserved, *record.AllocationRatio, barOf(record, 0).Capacity, p.Usages[class]})
-		}
+// fewTraits returns the first traits of a provider, and how many more it has.
+func fewTraits(traits []string) string {
+	if len(traits) <= 2 {
+		return strings.Join(traits, " ")
 	}
-	return rows
+	return traits[0] + " " + traits[1] + " +" + strconv.Itoa(len(traits)-2)
+}
+
+// heldText returns amounts of classes as text, such as "VCPU 8, MEMORY_MB 16 GiB".
+func heldText(resources map[string]int64) string {
+	var texts []string
+	for _, class := range draw.Classes(resources) {
+		texts = append(texts, class+" "+amount(class, resources[class]))
+	}
+	return strings.Join(texts, ", ")
 }

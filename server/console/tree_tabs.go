@@ -2,7 +2,6 @@ package console
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -10,44 +9,67 @@ import (
 	"github.com/berthd/berth/internal/draw"
 )
 
+// treeFrame fills the head of the pages of a tree, and returns the tabs.
+func (v *visit) treeFrame(shown *client.ShownTree, current string) []Link {
+	root, traits := shown.Providers[0], map[string]bool{}
+	for _, p := range shown.Providers {
+		for _, trait := range p.Traits {
+			traits[trait] = true
+		}
+	}
+	here := v.base + "/providers/" + root.UUID.String()
+	v.frame.Title, v.frame.Nav, v.frame.AsOf = root.Name, "providers", time.Now()
+	v.frame.Crumbs = []Link{{Text: "Providers", Href: v.base + "/providers"}, {Text: root.Name}}
+	v.frame.Facts = []Fact{
+		{Link: Link{Text: root.UUID.String()}, Copy: true},
+		{Link: Link{Text: plural(len(shown.Providers), "provider")}}, {Link: Link{Text: "generation " + number(*root.Generation)}},
+	}
+	v.frame.Actions = []Link{{Text: "Find candidates here", Href: v.href("/candidates", "in_tree", root.UUID.String())}, {Text: "Compare…", Href: here + "/compare"}}
+	tabs := []Link{
+		{Text: "Tree", Href: here}, {Text: "Consumers", Href: here + "/consumers"},
+		{Text: "Traits", Href: here + "/traits", Count: number(int64(len(traits)))}, {Text: "API", Href: here + "/api"},
+	}
+	if len(shown.Consumers) > 0 {
+		tabs[1].Count = number(int64(len(shown.Consumers)))
+	}
+	for i := range tabs {
+		tabs[i].Current = tabs[i].Text == current
+	}
+	return tabs
+}
+
 // treeTab loads what the other tabs of a tree show: the traits of its providers.
-func (v *visit) treeTab(current string) (*client.ShownTree, []Link, error) {
-	id, err := v.idOf()
+func (v *visit) treeTab(current string) (shown *client.ShownTree, page *listPage, err error) {
+	id, err := parseID(v.r.PathValue("uuid"))
 	if err != nil {
 		return nil, nil, err
 	}
-	shown, err := v.c.api.TreeShow(v.ctx(), id, client.TreeTraits)
-	if err != nil {
+	if shown, err = v.c.api.TreeShow(v.ctx(), id, client.TreeTraits); err != nil {
 		return nil, nil, err
 	}
-	v.frame.AsOf = time.Now()
-	return shown, v.treeFrame(shown, current), nil
+	page = &listPage{Title: current, Tabs: v.treeFrame(shown, current)}
+	v.frame.Body = page
+	return shown, page, nil
 }
 
 // treeConsumers lists the consumers of a tree, the newest first.
 func (v *visit) treeConsumers() error {
-	shown, tabs, err := v.treeTab("Consumers")
+	shown, page, err := v.treeTab("Consumers")
 	if err != nil {
 		return err
 	}
-	found, page, err := v.consumerList(shown.Root.String(), "/consumers")
-	if err != nil {
-		return err
+	root := shown.Root.String()
+	found, err := v.consumerList(page, root)
+	if err == nil && found.Total != nil {
+		page.Tabs[1].Count = number(found.Total.Count)
 	}
-	if found.Total != nil {
-		tabs[1].Count = number(found.Total.Count)
-	}
-	page.Tabs, page.Empty = tabs, Message{Text: "No consumer has anything of this tree."}
-	for i, export := range page.Exports {
-		page.Exports[i].Href = v.href(strings.TrimPrefix(strings.Split(export.Href, "?")[0], v.base), "tree", shown.Root.String())
-	}
-	v.frame.Body = page
-	return nil
+	page.Exports = exports(v.href("/consumers", "tree", root), "csv", "json")
+	return err
 }
 
 // treeTraits lists the traits of the providers of a tree.
 func (v *visit) treeTraits() error {
-	shown, tabs, err := v.treeTab("Traits")
+	shown, page, err := v.treeTab("Traits")
 	if err != nil {
 		return err
 	}
@@ -57,46 +79,35 @@ func (v *visit) treeTraits() error {
 			having[trait] = append(having[trait], p.Name)
 		}
 	}
-	table := &Table{Caption: "Traits of the tree", Heads: []Cell{{Link: Link{Text: "Trait"}}, {Link: Link{Text: "Providers"}, Number: true}, {Link: Link{Text: "Which"}}}}
-	for _, trait := range classesOf(having) {
+	page.Table = &Table{Caption: "Traits of the tree", Heads: heads("Trait", "#Providers", "Which")}
+	for _, trait := range draw.Classes(having) {
 		names := having[trait]
 		slices.SortFunc(names, draw.CompareNames)
 		which := strings.Join(names[:min(len(names), 5)], ", ")
 		if len(names) > 5 {
-			which += " and " + strconv.Itoa(len(names)-5) + " more"
+			which += " and " + number(int64(len(names)-5)) + " more"
 		}
-		table.Rows = append(table.Rows, Row{
-			First: Cell{Link: Link{Text: trait, Href: v.base + "/traits/" + trait, Kind: "mono"}},
-			Cells: []Cell{{Link: Link{Text: number(int64(len(names)))}, Number: true}, {Link: Link{Text: which}}},
-		})
+		cells := []Cell{mono(trait, v.base+"/traits/"+trait), num(number(int64(len(names)))), cell(which)}
+		page.Table.Rows = append(page.Table.Rows, Row{Cells: cells})
 	}
-	page := &listPage{Tabs: tabs, Title: "Traits", Table: table, Empty: Message{Text: "No provider of this tree has a trait.", Command: "berth trait add --help"}}
-	page.Pager.Text = plural(len(having), "trait")
-	v.frame.Body = page
+	page.Empty.Text = "No provider of this tree has a trait."
 	return nil
 }
 
 // treeAPI shows the request of the page of the tree, to be sent in other ways.
 func (v *visit) treeAPI() error {
-	shown, tabs, err := v.treeTab("API")
+	shown, page, err := v.treeTab("API")
 	if err != nil {
 		return err
 	}
 	id, service := shown.Root.String(), requestBase(v.r)+v.c.options.Prefix
-	address := service + "/resource_providers/" + id + "/tree?include=inventories,usages,traits,aggregates,consumers"
-	v.frame.Body = &listPage{Tabs: tabs, Title: "The same, without the console", Commands: []Link{
-		{Text: "URL", Href: "GET " + address},
+	address := service + "/resource_providers/" + id + "/tree?include=" + treeInclude
+	page.Title = "The same, without the console"
+	page.Commands = []Link{
+		{Text: "URL", Href: address},
 		{Text: "curl", Href: "curl -H \"X-Auth-Token: $TOKEN\" -H 'OpenStack-API-Version: placement 1.39, berth " + extensions + "' \\\n  '" + address + "'"},
 		{Text: "berth", Href: "berth tree " + id + " --consumers --url " + service},
-		{Text: "Go", Href: "api, err := client.New(\"" + service + "\")\n…\ntree, err := api.TreeShow(ctx, uuid.MustParse(\"" + id + "\"),\n\tclient.TreeInventories, client.TreeUsages, client.TreeTraits, client.TreeAggregates, client.TreeConsumers)"},
-	}}
-	return nil
-}
-
-// plural returns a number with a noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+		{Text: "Go", Href: "tree, err := api.TreeShow(ctx, uuid.MustParse(\"" + id + "\"),\n\tclient.TreeInventories, client.TreeUsages, client.TreeTraits, client.TreeAggregates, client.TreeConsumers)"},
 	}
-	return number(int64(n)) + " " + noun + "s"
+	return nil
 }
