@@ -11,7 +11,15 @@ type Card struct {
 	Data    any
 	Problem *Problem
 	AsOf    time.Time
+	// Every is the number of seconds after which the card loads itself again; 0: never.
+	Every int
 }
+
+// Slow reports whether the card loads itself after the page.
+func (c *Card) Slow() bool { return c.Problem != nil && c.Problem.Kind == "slow" }
+
+// Head returns the head of the card, with a note and links.
+func (c *Card) Head() CardHead { return CardHead{ID: "head-" + c.Name, Title: c.Title} }
 
 // Problem is why a card or a page has no data. Its kind is "error", "refused" (policy), "missing" (the service has no such
 // call), "slow" (the card asks again by itself), or "invalid" (of the input).

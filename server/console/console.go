@@ -12,7 +12,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"html/template"
 	"io"
 	"log/slog"
 	"net/http"
@@ -61,7 +60,7 @@ type Console struct {
 	api      *client.Client
 	machines *baremetal.Client
 	mux      *http.ServeMux
-	pages    map[string]*template.Template
+	pages    pageSet
 	origins  *http.CrossOriginProtection
 	sealer   *sealer
 }
@@ -73,7 +72,7 @@ func New(options Options) (*Console, error) {
 	}
 	c := &Console{options: options, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
 	var err error
-	if c.pages, err = parsePages(); err != nil {
+	if c.pages, err = parsePages(templates); err != nil {
 		return nil, err
 	}
 	if c.sealer, err = newSealer(options.Settings.Key); err != nil {

@@ -206,7 +206,13 @@ func (v *visit) who() Who {
 	if v.session == nil {
 		return Who{}
 	}
-	return Who{SignedIn: true, User: v.session.User, Project: v.session.Project, Roles: strings.Join(v.session.Roles, ", "), CanChoose: v.c.trustsCallers()}
+	who := Who{
+		SignedIn: true, User: v.session.User, Project: v.session.Project, Roles: strings.Join(v.session.Roles, ", "), CanChoose: v.c.trustsCallers(),
+	}
+	for _, one := range personas {
+		who.Personas = append(who.Personas, Link{Text: one.Name, Href: one.Name, Current: one.User == v.session.User && slices.Equal(one.Roles, v.session.Roles)})
+	}
+	return who
 }
 
 // theme returns "light", "dark", or "" for that of the system.

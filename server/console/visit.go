@@ -109,6 +109,7 @@ func (v *visit) card(name, title string, ask func(ctx context.Context) (any, err
 		card.AsOf = time.Now()
 		if card.Data = data; err != nil {
 			card.Problem = v.problem(err)
+			card.Problem.Retry = card.Href
 		}
 	})
 	return card
@@ -134,9 +135,9 @@ func (v *visit) render(status int, name string) {
 	var body bytes.Buffer
 	var err error
 	if card := v.onlyCard(); card != nil {
-		err = v.c.pages[name].ExecuteTemplate(&body, "card:"+card.Name, card)
+		err = v.c.pages.renderPart(&body, name, "card:"+card.Name, card)
 	} else {
-		err = v.c.pages[name].ExecuteTemplate(&body, "layout", v.frame)
+		err = v.c.pages.render(&body, name, v.frame)
 	}
 	if err != nil {
 		v.c.options.Log.Error("cannot render a page of the console", "page", name, "error", err.Error(), "request_id", v.requestID)
@@ -158,11 +159,8 @@ func (v *visit) onlyCard() *Card {
 // complete fills the parts of the frame that are the same on all pages.
 func (v *visit) complete() {
 	v.frame.Base, v.frame.Assets, v.frame.Theme = v.base, v.base+"/assets/"+assetHash(), v.theme()
-	v.frame.Who = v.who()
+	v.frame.Who, v.frame.Path = v.who(), v.with()
 	if v.c.options.Settings.Unprotected {
 		v.frame.Warning = "This service checks nobody, and other hosts can reach it: each caller has the role that it names."
-	}
-	if v.frame.AsOf.IsZero() {
-		v.frame.AsOf = time.Now()
 	}
 }
