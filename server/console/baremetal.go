@@ -2,10 +2,13 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"errors"
+	"html/template"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
@@ -26,31 +29,31 @@ func (c *Console) baremetalRoutes() {
 
 // machinePage is the data of the three lists of bare metal.
 type machinePage struct {
-	Tabs        []Link
-	Filters     []Input
-	Nodes       []baremetal.Node
-	Allocations []baremetal.Allocation
-	Conductors  []baremetal.Conductor
-	// States counts the nodes of the page by state, the most frequent first.
-	States []stateCount
-	// List is which of the lists the page has; More is true if the service has more than the page.
-	List string
-	More bool
+	Tabs    []Link
+	Filters []Input
+	Table   Table
+	// States is a bar of the nodes of the page by state, with its legend.
+	States  template.HTML
+	Legend  []Swatch
+	Message Message
+	Foot    string
 }
 
-type stateCount struct {
-	State string
-	Nodes int
-}
-
-func (v *visit) machinePage(list string, page machinePage) error {
-	page.List = list
-	page.Tabs = []Link{
-		{Text: "Nodes", Href: v.href("/baremetal"), Current: list == "nodes"},
-		{Text: "Allocations", Href: v.href("/baremetal/allocations"), Current: list == "allocations"},
-		{Text: "Conductors", Href: v.href("/baremetal/conductors"), Current: list == "conductors"},
+// machinePage shows one of the lists: the filter selects from all, of which the page has the first maxNodes.
+func (v *visit) machinePage(path, noun string, found int, page machinePage) error {
+	for _, tab := range [][2]string{{"Nodes", "/baremetal"}, {"Allocations", "/baremetal/allocations"}, {"Conductors", "/baremetal/conductors"}} {
+		page.Tabs = append(page.Tabs, Link{Text: tab[0], Href: v.href(tab[1]), Current: tab[1] == path})
 	}
-	v.frame.Title, v.frame.Nav, v.frame.Body = "Bare metal", "baremetal", page
+	page.Table.Caption = "Bare metal: " + noun + "s"
+	switch page.Foot = counted(int64(found), noun); {
+	case found > maxNodes:
+		page.Foot = "The first " + counted(maxNodes, noun) + ". Narrow the list by the filters, or list all with the command line."
+	case found == 0 && v.r.URL.RawQuery != "":
+		page.Message = Message{Text: "No " + noun + " meets the filters.", Links: []Link{{Text: "All " + noun + "s", Href: v.href(path)}}}
+	case found == 0:
+		page.Message.Text = "There is no " + noun + "."
+	}
+	v.frame.Title, v.frame.Nav, v.frame.AsOf, v.frame.Body = "Bare metal", "baremetal", time.Now(), page
 	return nil
 }
 
@@ -62,44 +65,95 @@ func machineError(err error) error {
 	return err
 }
 
+// choices returns a list field with the values of a parameter of the address.
+func (v *visit) choices(name, label, all string, values ...string) Input {
+	field := Input{ID: name, Name: name, Label: label, Options: []Link{{Text: all}}}
+	for _, value := range values {
+		field.Options = append(field.Options, Link{Text: value, Href: value, Current: value == v.query(name)})
+	}
+	return field
+}
+
+// entry returns a text field with the value of a parameter of the address.
+func (v *visit) entry(name, label string) Input {
+	return Input{ID: name, Name: name, Label: label, Value: v.query(name)}
+}
+
 func (v *visit) nodes() error {
 	filter := baremetal.NodeFilter{
 		ProvisionState: v.query("state"), ResourceClass: v.query("class"), Conductor: v.query("conductor"), Most: maxNodes + 1,
 	}
-	if text := v.query("maintenance"); text != "" {
-		wanted := text == "true"
+	if wanted := v.query("maintenance") == "true"; v.query("maintenance") != "" {
 		filter.Maintenance = &wanted
 	}
 	found, err := v.c.machines.NodeList(v.ctx(), filter)
 	if err != nil {
 		return machineError(err)
 	}
-	page := machinePage{More: len(found) > maxNodes}
-	page.Nodes = found[:min(len(found), maxNodes)]
+	page := machinePage{
+		Table: Table{Heads: heads("Node", "Class", "State", "Power", "Conductor", "Instance", "Traits")},
+		Filters: []Input{
+			v.choices("state", "State", "any", provision.States()...), v.entry("class", "Class"), v.entry("conductor", "Conductor"),
+			v.choices("maintenance", "In maintenance", "either", "true", "false"),
+		},
+		Message: Message{Command: "berth baremetal node create --driver fake-hardware --resource-class gold --name rack-1"},
+	}
 	counts := map[string]int{}
-	for _, node := range page.Nodes {
+	for _, node := range found[:min(len(found), maxNodes)] {
 		counts[node.ProvisionState]++
+		page.Table.Rows = append(page.Table.Rows, v.nodeRow(node))
 	}
-	for state, nodes := range counts {
-		page.States = append(page.States, stateCount{state, nodes})
+	var pieces []draw.Piece
+	for _, state := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	}) {
+		pieces = append(pieces, draw.Piece{Amount: float64(counts[state]), Kind: stateKind(state)})
+		page.Legend = append(page.Legend, Swatch{swatch(stateKind(state)), state + " " + strconv.Itoa(counts[state])})
 	}
-	slices.SortFunc(page.States, func(a, b stateCount) int {
-		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.State, b.State))
-	})
-	states := []Link{{Text: "any state"}}
-	for _, state := range provision.States() {
-		states = append(states, Link{Text: state, Href: state, Current: state == filter.ProvisionState})
+	page.States = stackedBar(640, 10, pieces, "Nodes of this page by state")
+	return v.machinePage("/baremetal", "node", len(found), page)
+}
+
+func (v *visit) nodeRow(node baremetal.Node) []Cell {
+	state := plain(node.ProvisionState)
+	if node.Maintenance {
+		state.Sub = &Link{Text: "in maintenance"}
+	} else if node.TargetProvisionState != nil {
+		state.Sub = &Link{Text: "to " + *node.TargetProvisionState}
 	}
-	page.Filters = []Input{
-		{ID: "state", Name: "state", Label: "State", Options: states},
-		{ID: "class", Name: "class", Label: "Class", Value: filter.ResourceClass},
-		{ID: "conductor", Name: "conductor", Label: "Conductor", Value: filter.Conductor},
-		{ID: "maintenance", Name: "maintenance", Label: "Maintenance", Options: []Link{
-			{Text: "either"}, {Text: "in maintenance", Href: "true", Current: v.query("maintenance") == "true"},
-			{Text: "not", Href: "false", Current: v.query("maintenance") == "false"},
-		}},
+	row := []Cell{
+		{Link: Link{Text: nodeName(node), Href: v.href("/baremetal/nodes/" + node.UUID.String())}, Sub: &Link{Text: short(node.UUID.String())}},
+		plain(value(node.ResourceClass)), state, plain(value(node.PowerState)), plain(value(node.Conductor)), plain(none),
+		plain(cmp.Or(strings.Join(node.Traits, " "), none)),
 	}
-	return v.machinePage("nodes", page)
+	if id := node.InstanceUUID; id != nil {
+		row[5] = linked(short(id.String()), v.href("/consumers/"+id.String()))
+	}
+	return row
+}
+
+// stateKind is the color of a state: work is violet, errors are red.
+func stateKind(state string) string {
+	switch {
+	case state == provision.Active:
+		return draw.Used
+	case state == provision.Available:
+		return draw.Green
+	case provision.Transient(state):
+		return draw.Violet
+	case state == provision.Error || strings.HasSuffix(state, "failed"):
+		return draw.Red
+	default:
+		return draw.Gray
+	}
+}
+
+// value returns a text that may be missing.
+func value(text *string) string {
+	if text == nil || *text == "" {
+		return none
+	}
+	return *text
 }
 
 func (v *visit) nodeAllocations() error {
@@ -108,118 +162,46 @@ func (v *visit) nodeAllocations() error {
 	if err != nil {
 		return machineError(err)
 	}
-	states := []Link{{Text: "any state"}}
-	for _, state := range []string{"allocating", "active", "error"} {
-		states = append(states, Link{Text: state, Href: state, Current: state == filter.State})
+	page := machinePage{
+		Table:   Table{Heads: heads("Node allocation", "Class", "State", "Node", "Traits", "Created")},
+		Filters: []Input{v.choices("state", "State", "any", "allocating", "active", "error"), v.entry("class", "Class")},
+		Message: Message{Command: "berth baremetal allocation create --resource-class gold --name web"},
 	}
-	return v.machinePage("allocations", machinePage{
-		More: len(found) > maxNodes, Allocations: found[:min(len(found), maxNodes)],
-		Filters: []Input{
-			{ID: "state", Name: "state", Label: "State", Options: states},
-			{ID: "class", Name: "class", Label: "Class", Value: filter.ResourceClass},
-		},
-	})
+	for _, one := range found[:min(len(found), maxNodes)] {
+		id := one.UUID.String()
+		row := []Cell{
+			{Link: Link{Text: cmp.Or(strings.Trim(value(one.Name), none), short(id)), Href: v.href("/baremetal/allocations/" + id)}, Sub: &Link{Text: short(id)}},
+			plain(value(one.ResourceClass)), plain(one.State), plain(none), plain(cmp.Or(strings.Join(one.Traits, " "), none)), plain(moment(one.CreatedAt)),
+		}
+		if one.NodeUUID != nil {
+			row[3] = linked(short(one.NodeUUID.String()), v.href("/baremetal/nodes/"+one.NodeUUID.String()))
+		}
+		page.Table.Rows = append(page.Table.Rows, row)
+	}
+	return v.machinePage("/baremetal/allocations", "node allocation", len(found), page)
 }
+
+// moment returns a date and time of day, in UTC.
+func moment(at time.Time) string { return at.UTC().Format("2 Jan 2006 15:04") }
 
 func (v *visit) conductors() error {
 	found, err := v.c.machines.ConductorList(v.ctx())
 	if err != nil {
 		return machineError(err)
 	}
-	return v.machinePage("conductors", machinePage{More: len(found) > maxNodes, Conductors: found[:min(len(found), maxNodes)]})
-}
-
-// nodePage is the data of a node. Next are the verbs that its state permits, with the state to which each leads.
-type nodePage struct {
-	baremetal.Node
-	Next     []provision.Edge
-	Provider *Card
-}
-
-func (v *visit) node() error {
-	found, err := v.c.machines.NodeShow(v.ctx(), v.r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	page := nodePage{Node: found}
-	for _, verb := range nodeVerbs {
-		if edge, ok := provision.EdgeForVerb(found.ProvisionState, verb); ok {
-			page.Next = append(page.Next, edge)
+	page := machinePage{Table: Table{Heads: heads("Conductor", "Group", "State", "Drivers", "Heartbeat")}}
+	for _, one := range found[:min(len(found), maxNodes)] {
+		state, heartbeat := "no heartbeat", none
+		if one.Alive {
+			state = "alive"
 		}
-	}
-	// With the backend placement a node is a provider with the same UUID.
-	page.Provider = v.card("provider", "Resource provider", func(ctx context.Context) (any, error) {
-		provider, err := v.c.api.ProviderShow(ctx, found.UUID)
-		if errors.Is(err, client.ErrNotFound) {
-			return nil, nil
+		if one.UpdatedAt != nil {
+			heartbeat = moment(*one.UpdatedAt)
 		}
-		return provider, err
-	})
-	v.frame.Title, v.frame.Nav, v.frame.Body = nodeName(found), "baremetal", page
-	v.frame.Crumbs = []Link{{Text: "Bare metal", Href: v.href("/baremetal")}}
-	return v.wait()
-}
-
-// nodeVerbs are the verbs that clients request.
-var nodeVerbs = []string{
-	provision.Manage, provision.Provide, provision.Inspect, provision.Clean, provision.Adopt, provision.Activate, provision.Rebuild,
-	provision.Delete,
-}
-
-// nodeEdges returns all transitions of nodes.
-func nodeEdges() []draw.StateEdge {
-	var edges []draw.StateEdge
-	add := func(edge provision.Edge, ok bool) {
-		made := draw.StateEdge{From: edge.From, To: edge.To, Label: edge.Verb}
-		if ok && !slices.Contains(edges, made) {
-			edges = append(edges, made)
-		}
-	}
-	for _, state := range provision.States() {
-		for _, verb := range nodeVerbs {
-			add(provision.EdgeForVerb(state, verb))
-		}
-		for _, target := range []string{provision.Available, provision.Manageable} {
-			add(provision.EdgeOnSuccess(state, target))
-		}
-		add(provision.EdgeOnFailure(state, ""))
-	}
-	return edges
-}
-
-func nodeName(node baremetal.Node) string {
-	if node.Name != nil && *node.Name != "" {
-		return *node.Name
-	}
-	return node.UUID.String()
-}
-
-// allocationPage is the data of a node allocation, with the explanation of a failed one.
-type allocationPage struct {
-	baremetal.Allocation
-	Explanation *Card
-}
-
-func (v *visit) nodeAllocation() error {
-	found, err := v.c.machines.NodeAllocationShow(v.ctx(), v.r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	page := allocationPage{Allocation: found}
-	if found.State != "active" {
-		page.Explanation = v.card("why", "Which nodes fit", func(ctx context.Context) (any, error) {
-			return v.c.machines.NodeAllocationExplain(ctx, found.UUID.String())
+		page.Table.Rows = append(page.Table.Rows, []Cell{
+			linked(one.Hostname, v.href("/baremetal", "conductor", one.Hostname)), plain(cmp.Or(one.Group, none)), plain(state),
+			plain(strings.Join(one.Drivers, " ")), plain(heartbeat),
 		})
 	}
-	v.frame.Title, v.frame.Nav, v.frame.Body = cmp.Or(found.Name, found.UUID.String()), "baremetal", page
-	v.frame.Crumbs = []Link{{Text: "Bare metal", Href: v.href("/baremetal")}, {Text: "Allocations", Href: v.href("/baremetal/allocations")}}
-	return v.wait()
-}
-
-// counted returns a number with a noun.
-func counted(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.FormatInt(n, 10) + " " + noun + "s"
+	return v.machinePage("/baremetal/conductors", "conductor", len(found), page)
 }

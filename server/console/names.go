@@ -2,11 +2,13 @@ package console
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
 )
 
 // maxListed is the number of rows of a list.
@@ -66,7 +68,7 @@ func (v *visit) aggregate() error {
 func (v *visit) namePage(page namePage, query client.CapacityQuery) error {
 	page.Capacity = v.card("left", "What is left", func(ctx context.Context) (any, error) {
 		found, err := v.c.api.CapacityList(ctx, query)
-		return found.Sums, err
+		return v.sumTable(found.Sums), err
 	})
 	page.Places = v.card("places", "Where", func(ctx context.Context) (any, error) { return v.placesOf(ctx, query) })
 	page.Unanswered = v.card("unanswered", "Asked for in vain", func(ctx context.Context) (any, error) {
@@ -76,36 +78,77 @@ func (v *visit) namePage(page namePage, query client.CapacityQuery) error {
 	return v.wait()
 }
 
-// places are the sums of a class in the first trees that have it.
+// sumTable is the table of sums of classes, of the whole cloud or of trees.
+func (v *visit) sumTable(sums []client.CapacitySum) Table {
+	table := Table{Caption: "Sums of inventories", Heads: heads("Class", "Used, reserved, free", "#Used", "#Free", "#Largest piece")}
+	for _, sum := range sums {
+		first := linked(sum.Class, v.href("/classes/"+sum.Class))
+		if sum.Tree != nil {
+			first.Sub = &first.Link
+			first = Cell{Link: Link{Text: sum.Tree.Name, Href: v.href("/providers/" + sum.Tree.UUID.String())}, Sub: &Link{Text: sum.Class}}
+		}
+		largest := figure(amount(sum.Class, sum.Largest))
+		if sum.LargestAt != nil {
+			largest.Sub = &Link{Text: sum.LargestAt.Name, Href: v.href("/providers/" + sum.LargestAt.UUID.String())}
+		}
+		free := Cell{Link: Link{Text: amount(sum.Class, int64(sum.Free))}, Number: true, Strong: true,
+			Sub: &Link{Text: "of " + amount(sum.Class, int64(sum.Capacity))}}
+		table.Rows = append(table.Rows, []Cell{first, {Bar: bar(sumBar(sum))}, figure(share(sum.Used, sum.Capacity)), free, largest})
+	}
+	return table
+}
+
+// sumBar is the bar of a sum in a list.
+func sumBar(sum client.CapacitySum) Bar {
+	return Bar{
+		Width: 236, Height: 10, Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}},
+	}
+}
+
+// places are the sums in the first trees that have something.
 type places struct {
-	Rows []client.CapacitySum
+	Table
 	More bool
 }
 
 func (v *visit) placesOf(ctx context.Context, query client.CapacityQuery) (places, error) {
-	var found places
-	trees := map[uuid.UUID]bool{}
-	for sum, err := range v.c.api.CapacityTrees(ctx, query, maxListed) {
-		if err != nil {
-			return found, err
-		}
-		if trees[sum.Tree.UUID] = true; len(trees) > maxListed {
-			found.More = true
+	trees, more := map[uuid.UUID]bool{}, false
+	var sums []client.CapacitySum
+	for sum, err := range v.c.api.CapacityTrees(ctx, query, 0) {
+		if errors.Is(err, errTooManyCalls) {
+			more = true // of thousands of trees, few have it
 			break
 		}
-		found.Rows = append(found.Rows, sum)
+		if err != nil {
+			return places{}, err
+		}
+		if trees[sum.Tree.UUID] = true; len(trees) > maxListed {
+			more = true
+			break
+		}
+		sums = append(sums, sum)
 	}
+	found := places{v.sumTable(sums), more}
+	found.Caption, found.Heads[0].Text = "Trees", "Tree"
 	return found, nil
 }
 
 // unansweredWith returns the queries of the last day that name something and found nothing, the most frequent first.
-func (v *visit) unansweredWith(ctx context.Context, name string) ([]client.ListedExplanation, error) {
+func (v *visit) unansweredWith(ctx context.Context, name string) ([]Reason, error) {
 	all, err := v.c.api.ExplanationList(ctx, client.ExplanationFilter{Since: "24h", Sort: "-requests", Limit: 1000})
-	var found []client.ListedExplanation
+	var found []Reason
 	for _, one := range all {
-		if namesIn(one.Question, name) && len(found) < 10 {
-			found = append(found, one)
+		if !namesIn(one.Question, name) || len(found) == 10 || len(one.RequestIDs) == 0 {
+			continue
 		}
+		reason := Reason{
+			Link: Link{Text: one.Reason, Href: v.href("/explanations/" + one.RequestIDs[0])}, At: clock(one.LastAskedAt),
+			Times: "×" + number(one.Requests), Code: one.Question,
+		}
+		if one.Summary != nil {
+			reason.Text = *one.Summary
+		}
+		found = append(found, reason)
 	}
 	return found, err
 }
@@ -132,4 +175,12 @@ func isNameEnd(text string, at int) bool {
 	}
 	c := text[at]
 	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
+}
+
+// counted returns a number with a noun.
+func counted(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return number(n) + " " + noun + "s"
 }

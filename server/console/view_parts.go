@@ -1,6 +1,9 @@
 package console
 
-import "html/template"
+import (
+	"html/template"
+	"strings"
+)
 
 // CardHead is the head of a card. ID names the heading for aria-labelledby.
 type CardHead struct {
@@ -14,7 +17,30 @@ type Cell struct {
 	Number, Strong bool
 	Sub            *Link
 	Sort           string // "ascending", "descending" or empty
+	Bar            template.HTML
 }
+
+// Table is a list: a row for each object, which its first cell names.
+type Table struct {
+	Caption string
+	Heads   []Cell
+	Rows    [][]Cell
+}
+
+// heads returns head cells; those that begin with # are of numbers.
+func heads(names ...string) []Cell {
+	cells := make([]Cell, len(names))
+	for i, name := range names {
+		text, isNumber := strings.CutPrefix(name, "#")
+		cells[i] = Cell{Link: Link{Text: text}, Number: isNumber}
+	}
+	return cells
+}
+
+// plain returns a cell with a text, linked one with a link, and figure one with a number.
+func plain(value string) Cell        { return Cell{Link: Link{Text: value}} }
+func linked(value, href string) Cell { return Cell{Link: Link{Text: value, Href: href}} }
+func figure(value string) Cell       { return Cell{Link: Link{Text: value}, Number: true} }
 
 // Tree is the table of a provider tree: a row for each provider, a column for each class.
 type Tree struct {
