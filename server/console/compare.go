@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,7 @@ func (v *visit) compare() error {
 		}
 		page.fill(draw.Compare(pairable(mine, mine), pairable(other, mine)), namesOf(other, mine), v.base)
 		v.frame.Title = root.Name + " compared with " + other.Providers[0].Name
-		page.Compared = true
+		page.Compared, page.Summary = true, strings.Replace(page.Summary, " changed", " differ", 1)
 	}
 	v.frame.Body = page
 	return nil
@@ -168,7 +169,7 @@ func details(change draw.ProviderChange) []string {
 // fill translates changes to rows.
 func (p *comparePage) fill(changes *draw.Changes, names map[uuid.UUID]string, base string) {
 	for _, change := range changes.Providers {
-		row := changeRow{Mark: marks[change.Change], Name: change.Name, Details: details(change)}
+		row := changeRow{Mark: marks[change.Change], Name: cmp.Or(names[change.UUID], change.Name), Details: details(change)}
 		if change.Change != draw.Added || !p.Preview {
 			row.Href = base + "/providers/" + change.UUID.String()
 		}
