@@ -29,7 +29,7 @@ const (
 	actionTimeout = 30 * time.Second
 )
 
-// programs are the names of Chromium. Chrome has the same protocol, but other fonts settings and versions.
+// programs are the names of Chromium. A test may have changed PATH.
 var programs = []string{"chromium", "chromium-browser", "/usr/bin/chromium"}
 
 // Browser is a running Chromium. It is safe for concurrent use.
@@ -53,17 +53,18 @@ var shared = sync.OnceValues(func() (*Browser, error) {
 // BERTH_TEST_BROWSER=required the test fails instead.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	isRequired := false
-	switch value := os.Getenv(Variable); value {
-	case "":
-	case "required":
-		isRequired = true
-	default:
+	return start(t, os.Getenv(Variable), shared)
+}
+
+// start is Start with a value of the variable and the function that starts the browser.
+func start(t testing.TB, value string, launched func() (*Browser, error)) *Browser {
+	t.Helper()
+	if value != "" && value != "required" {
 		t.Fatalf("%s is %q, want \"required\" or nothing", Variable, value)
 	}
-	b, err := shared()
+	b, err := launched()
 	switch {
-	case errors.Is(err, exec.ErrNotFound) && !isRequired:
+	case errors.Is(err, exec.ErrNotFound) && value == "":
 		t.Skipf("%s is skipped: %v; install chromium", t.Name(), err)
 	case err != nil:
 		t.Fatalf("cannot start a browser: %v", err)
@@ -109,7 +110,7 @@ func deleteAtExit(directory string) error {
 	shell := exec.Command("sh", "-c", script, directory)
 	shell.Dir = filepath.Dir(directory)
 	detach(shell)
-	// The write end stays open as long as this process exists: the file has no finalizer while deleteOnClose refers to it.
+	// The pipe stays open as long as this process exists: the garbage collector would close one without references.
 	input, err := shell.StdinPipe()
 	if err != nil {
 		return err
