@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	protocol "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 )
 
@@ -25,8 +27,8 @@ const Variable = "BERTH_TEST_BROWSER"
 const (
 	// startTimeout is the maximum duration of the start of the process, and of the start of a page.
 	startTimeout = 60 * time.Second
-	// actionTimeout is the maximum duration of one action, such as a navigation or a click.
-	actionTimeout = 30 * time.Second
+	// actionTimeout is the default of Options.Timeout.
+	actionTimeout = 60 * time.Second
 )
 
 // programs are the names of Chromium. A test may have changed PATH.
@@ -100,6 +102,16 @@ func launch(program string) (*Browser, error) {
 		return nil, fmt.Errorf("%s: %w", program, err)
 	}
 	return &Browser{ctx: ctx, directory: directory}, nil
+}
+
+// Version returns the product and version of the browser, such as "Chrome/156.0.8078.108". Screenshots depend on it.
+func (b *Browser) Version(t testing.TB) string {
+	t.Helper()
+	version, err := chromedp.CallBrowser(b.ctx, protocol.GetVersion, cdp.Empty{})
+	if err != nil {
+		t.Fatalf("cannot read the version of the browser: %v", err)
+	}
+	return version.Product
 }
 
 // deleteAtExit starts a shell that deletes a directory when this process ends, also after SIGKILL. The shell is in its

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestConsole_ColorScheme_IsEmulated(t *testing.T) {
@@ -83,7 +85,7 @@ func TestConsole_Keys_ReachFocusedElement(t *testing.T) {
 
 func TestConsole_Boxes_AreRoundedAndOrdered(t *testing.T) {
 	t.Parallel()
-	p := Start(t).Open(t, serve(t, document("", `<svg class="bar" width="101" height="9" role="img" aria-label="Bar"></svg><p hidden>Hidden</p>`)), Options{})
+	p := Start(t).Open(t, serve(t, document("", `<svg class="bar" width="101" height="9" role="img" aria-label="Bar"></svg><p hidden>Hidden</p><div class="tall"></div>`)), Options{})
 	boxes := p.Boxes(t)
 	if len(boxes) != 2 || boxes[0].Element != "h1" || boxes[0].Text != "Test" || boxes[1].Element != "svg.bar" ||
 		boxes[1].Width != 100 || boxes[1].Height != 8 || boxes[1].X != 8 || boxes[1].Y <= boxes[0].Y {
@@ -91,14 +93,43 @@ func TestConsole_Boxes_AreRoundedAndOrdered(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "page.png")
 	p.Screenshot(t, file)
-	if size := pngSize(t, file); size.X != 1280 || size.Y < 900 {
-		t.Errorf("size of the screenshot = %v, want 1280x900 or higher", size)
+	if size := pngSize(t, file); size.X != 1280 || size.Y < 2000 {
+		t.Errorf("size of the screenshot = %v, want 1280x2000 or higher", size)
 	}
 	if value, found := p.Attribute(t, "svg", "role"); value != "img" || !found {
 		t.Errorf("role = %q, %t, want img", value, found)
 	}
 	if value, found := p.Attribute(t, "svg", "style"); found {
 		t.Errorf("style = %q, want none", value)
+	}
+}
+
+func TestConsole_ResponseMissing_ErrorNamesRequest(t *testing.T) {
+	t.Parallel()
+	address := serve(t, document(`<script src="/never.js" defer></script>`, ""))
+	recorder := &recorder{TB: t}
+	recorder.run(func() { Start(t).Open(recorder, address, Options{Timeout: 3 * time.Second}) })
+	want := "fail: cannot open " + address + ": context deadline exceeded\nrequest in flight: " + address + "/never.js"
+	if got := strings.Join(recorder.messages, "\n"); got != want {
+		t.Errorf("message = %q, want %q", got, want)
+	}
+}
+
+func TestConsole_ValueChosen_FormSendsIt(t *testing.T) {
+	t.Parallel()
+	b := Start(t)
+	p := b.Open(t, serve(t, document("", `<form action="/echo"><label>List <select name="q"><option value="a">A</option>`+
+		`<option value="b">B</option></select></label><button>Send</button></form>`)), Options{})
+	p.Choose(t, "select", "b")
+	p.Click(t, "button")
+	if got := p.Text(t, "#q"); got != "b" {
+		t.Errorf("field = %q, want b", got)
+	}
+	if got := p.Eval(t, "undefined"); got != nil {
+		t.Errorf("undefined = %v, want nil", got)
+	}
+	if got := b.Version(t); !strings.Contains(got, "Chrome/") {
+		t.Errorf("version = %q, want that of Chrome", got)
 	}
 }
 

@@ -31,7 +31,7 @@ func serve(t *testing.T, page string) string {
 	}
 	file("/{$}", "text/html; charset=utf-8", page)
 	file("/next", "text/html; charset=utf-8", document("", `<p id="next">Next</p>`))
-	file("/style.css", "text/css", "body { background: #fff; color: #000 } .wide { width: 2000px } .pale { color: #ccc }\n"+
+	file("/style.css", "text/css", "body { background: #fff; color: #000 } .wide { width: 2000px } .pale { color: #ccc } .tall { height: 2000px }\n"+
 		"@media (prefers-color-scheme: dark) { body { background: #000; color: #fff } }")
 	file("/icon.svg", "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16"/>`)
 	file("/error.js", "text/javascript", "console.error('planted', 1)")
@@ -44,6 +44,7 @@ func serve(t *testing.T, page string) string {
 	file("/write.js", "text/javascript", "document.querySelector('#by-script').textContent = 'JavaScript runs'")
 	file("/keys.js", "text/javascript", "addEventListener('keydown', e => document.querySelector('#keys').textContent += "+
 		"(e.shiftKey ? 'S-' : '') + (e.ctrlKey ? 'C-' : '') + e.key + ' ')")
+	mux.HandleFunc("GET /never.js", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("GET /echo", func(w http.ResponseWriter, r *http.Request) {
 		cookie, _ := r.Cookie("name")
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
