@@ -9,9 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -37,8 +37,10 @@ var programs = []string{"chromium", "chromium-browser", "/usr/bin/chromium"}
 // Browser is a running Chromium. It is safe for concurrent use.
 type Browser struct {
 	ctx context.Context
-	// directory has the profile and is the home directory of the process.
+	// directory has the profile and is the home directory of the process. A shell deletes it when reaper is closed,
+	// which the kernel does when this process ends.
 	directory string
+	reaper    io.Closer
 }
 
 // shared starts the browser of the test binary. The process ends with the test binary, because then the kernel closes
@@ -90,7 +92,8 @@ func launch(program string) (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := deleteAtExit(directory); err != nil {
+	reaper, err := startReaper(directory)
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(directory))
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), processOptions(program, directory)...)
@@ -99,9 +102,9 @@ func launch(program string) (*Browser, error) {
 	defer timer.Stop()
 	if err := chromedp.Do(ctx); err != nil {
 		cancel()
-		return nil, fmt.Errorf("%s: %w", program, err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", program, err), reaper.Close())
 	}
-	return &Browser{ctx: ctx, directory: directory}, nil
+	return &Browser{ctx: ctx, directory: directory, reaper: reaper}, nil
 }
 
 // Version returns the product and version of the browser, such as "Chrome/156.0.8078.108". Screenshots depend on it.
@@ -112,21 +115,4 @@ func (b *Browser) Version(t testing.TB) string {
 		t.Fatalf("cannot read the version of the browser: %v", err)
 	}
 	return version.Product
-}
-
-// deleteAtExit starts a shell that deletes a directory when this process ends, also after SIGKILL. The shell is in its
-// own process group, so Ctrl-C does not end it.
-func deleteAtExit(directory string) error {
-	// The browser can still write files for a moment.
-	const script = `read -r _; for pause in 0.1 0.3 1 3; do sleep "$pause"; rm -rf "$0"; done`
-	shell := exec.Command("sh", "-c", script, directory)
-	shell.Dir = filepath.Dir(directory)
-	detach(shell)
-	// The pipe stays open as long as this process exists: the garbage collector would close one without references.
-	input, err := shell.StdinPipe()
-	if err != nil {
-		return err
-	}
-	deleteOnClose = input
-	return shell.Start()
 }

@@ -117,8 +117,8 @@ func (r *recorder) run(f func()) {
 	<-done
 }
 
-func (r *recorder) Error(arguments ...any) {
-	r.messages = append(r.messages, "error: "+fmt.Sprint(arguments...))
+func (r *recorder) Errorf(format string, arguments ...any) {
+	r.messages = append(r.messages, "error: "+fmt.Sprintf(format, arguments...))
 }
 
 func (r *recorder) Fatalf(format string, arguments ...any) {
