@@ -11,12 +11,14 @@ type CardHead struct {
 	Links           []Link
 }
 
-// Cell is a cell or, with Sort, a head cell of a table. Sub is a second line. Numbers are right-aligned.
+// Cell is a cell or a head cell of a table. Sub is a second line. Numbers are right-aligned. Label is the name of the
+// column, for narrow windows, in which the rows of tables of class "blocks" are blocks.
 type Cell struct {
 	Link
+	Label          string
 	Number, Strong bool
 	Sub            *Link
-	Sort           string // "ascending", "descending" or empty
+	Sort           string // of a head cell: "ascending", "descending" or empty
 	Bar            template.HTML
 }
 
