@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -179,11 +180,11 @@ func exceptionText(details *runtime.ExceptionDetails) string {
 func argumentText(arguments []*runtime.RemoteObject) string {
 	var parts []string
 	for _, argument := range arguments {
-		if argument.Description != "" {
-			parts = append(parts, argument.Description)
-		} else {
-			parts = append(parts, string(argument.Value))
+		text := argument.Description
+		if text == "" && json.Unmarshal([]byte(argument.Value), &text) != nil {
+			text = string(argument.Value) // is no string
 		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, " ")
 }
