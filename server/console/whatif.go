@@ -1,0 +1,139 @@
+package console
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+)
+
+// fitAll is the number of members at which the search for all of them ends: the maximum of the API.
+const fitAll = 1_000_000
+
+// fitView is how often a shape fits, and what it uses.
+type fitView struct {
+	Now, Then, Asked string
+	EndsFirst, Next  string
+	Incomplete       bool
+	Trees            client.CapacityFitTrees
+	Rows             [][]Cell
+}
+
+// fit asks how often a shape fits, before and after changes. Nothing is written.
+func (v *visit) fit(ctx context.Context, shape asked, changes []client.CapacityChange) (fitView, error) {
+	found, err := v.c.api.CapacityFit(ctx, client.CapacityFitQuestion{Query: shape.Query, Count: fitAll, Changes: changes})
+	view := fitView{Now: fitText(found.CapacityFitCount), Trees: found.Trees, Incomplete: found.Stopped != "all"}
+	if found.Before != nil {
+		view.Now, view.Then = fitText(*found.Before), view.Now
+	}
+	if found.EndsFirst != nil {
+		view.EndsFirst = *found.EndsFirst
+	}
+	for _, class := range shape.Classes {
+		one := found.Resources[class]
+		row := []Cell{{Link: Link{Text: class, Href: v.href("/classes/" + class)}}, {Link: Link{Text: amount(class, one.Amount)}, Number: true}}
+		for _, value := range []*int64{one.Free, one.Stranded} {
+			row = append(row, Cell{Link: Link{Text: none}, Number: true})
+			if value != nil {
+				row[len(row)-1].Text = amount(class, *value)
+			}
+		}
+		row = append(row, Cell{Link: Link{Text: none}, Number: true})
+		if one.Limit != nil {
+			row[len(row)-1].Text = number(*one.Limit)
+		}
+		view.Rows = append(view.Rows, row)
+	}
+	return view, err
+}
+
+// whatIf shows how often a shape would fit with more hosts, or with other settings of a class.
+func (v *visit) whatIf() error {
+	shape, err := v.shape()
+	if err != nil {
+		return err
+	}
+	changes, err := v.changes()
+	if err != nil {
+		return err
+	}
+	if shape.Text != "" {
+		v.card("fits", shape.Text, func(ctx context.Context) (any, error) { return v.fit(ctx, shape, changes) })
+	}
+	if err := v.wait(); err != nil {
+		return err
+	}
+	v.frame.Title, v.frame.Nav = "What if", "capacity"
+	v.frame.Crumbs = []Link{{Text: "Capacity", Href: v.href("/capacity")}, {Text: "What if"}}
+	page := planPage{Cards: map[string]*Card{}, Shapes: v.c.names.Load().shapes}
+	for _, card := range v.cards {
+		page.Cards[card.Name] = card
+	}
+	for _, input := range []Input{
+		{Name: "shape", Label: "Shape", List: "shapes", Placeholder: "VCPU:4,MEMORY_MB:8192", Hint: "a shape with a name, resources, or a query of allocation candidates"},
+		{Name: "like", Label: "Hosts like", Placeholder: "name or uuid", Hint: "copies of the tree of this provider, with nothing used"},
+		{Name: "count", Label: "How many", Placeholder: "10"},
+		{Name: "class", Label: "Class", Placeholder: "VCPU", Hint: "for the settings below, on all providers with this class"},
+		{Name: "allocation_ratio", Label: "Allocation ratio", Placeholder: "4.0"},
+		{Name: "reserved", Label: "Reserved", Placeholder: "0"},
+	} {
+		input.ID, input.Value = input.Name, v.query(input.Name)
+		page.Choices = append(page.Choices, input)
+	}
+	v.frame.Body = page
+	return nil
+}
+
+// changes returns the changes of the address: more hosts, and other settings of a class.
+func (v *visit) changes() (changes []client.CapacityChange, err error) {
+	if like := v.query("like"); like != "" {
+		id, err := v.providerNamed(like)
+		if err != nil {
+			return nil, err
+		}
+		count, err := strconv.Atoi(v.query("count"))
+		if err != nil || count < 1 || count > 10_000 {
+			return nil, invalid("The number of hosts %q is not one from 1 to 10,000.", v.query("count"))
+		}
+		changes = append(changes, client.CapacityChange{Like: &id, Count: count})
+	}
+	change := client.CapacityChange{Class: v.query("class")}
+	if text := v.query("allocation_ratio"); text != "" {
+		ratio, err := strconv.ParseFloat(text, 64)
+		if err != nil || ratio <= 0 {
+			return nil, invalid("The allocation ratio %q is not a number above 0.", text)
+		}
+		change.AllocationRatio = &ratio
+	}
+	if text := v.query("reserved"); text != "" {
+		reserved, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || reserved < 0 {
+			return nil, invalid("The reserved amount %q is not a number from 0.", text)
+		}
+		change.Reserved = &reserved
+	}
+	if change.AllocationRatio == nil && change.Reserved == nil {
+		return changes, nil
+	}
+	if change.Class == "" {
+		return nil, invalid("Name the class whose allocation ratio or reserved amount changes.")
+	}
+	return append(changes, change), nil
+}
+
+// providerNamed returns the UUID of a provider by its UUID or name.
+func (v *visit) providerNamed(text string) (uuid.UUID, error) {
+	if id, err := uuid.Parse(text); err == nil {
+		return id, nil
+	}
+	found, err := v.c.api.ProviderList(v.ctx(), client.ProviderFilter{Name: text})
+	if err == nil && len(found) == 0 {
+		err = invalid("There is no provider %q.", text)
+	}
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return found[0].UUID, nil
+}
