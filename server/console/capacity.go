@@ -75,7 +75,7 @@ func (v *visit) capacity() error {
 		all, err := sums(ctx)
 		return v.classTable(slices.DeleteFunc(slices.Clone(all), func(s client.CapacitySum) bool { return s.Class != class }), shape), err
 	})
-	v.card("pieces", "In which pieces", func(ctx context.Context) (any, error) {
+	v.card("pieces", "Free "+class+" in pieces", func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
 		return pieces(all, class), err
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"html/template"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -48,7 +49,12 @@ func (v *visit) providerMap() error {
 	class := cmp.Or(v.query("class"), "VCPU")
 	card := v.card("map", class+" by tree", func(ctx context.Context) (any, error) { return v.mapOf(ctx, class, maxMapPages) })
 	v.frame.Title, v.frame.Nav, v.frame.Body = "Providers", "providers", map[string]any{"Map": card, "Class": class}
-	return v.wait()
+	if err := v.wait(); err != nil {
+		return err
+	}
+	v.done = true
+	v.render(http.StatusOK, "map")
+	return nil
 }
 
 // mapOf returns the map of a class from at most 2 + pages calls. With more trees it is one of aggregates.
@@ -148,7 +154,7 @@ func (v *visit) treeMap(view mapView, sums []client.CapacitySum, of map[uuid.UUI
 		view.Blocks, view.Trees = append(view.Blocks, *block), view.Trees+int64(len(block.squares))
 	}
 	view.sort()
-	view.Sentence += "One square is a tree with " + view.Class + "; the darker, the fuller."
+	view.Sentence += "One square is a tree with " + view.Class + ", shaded by its used part."
 	return view
 }
 

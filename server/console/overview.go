@@ -41,7 +41,7 @@ func (v *visit) planPage(class string, sums []client.CapacitySum, inputs ...Inpu
 		}
 	}
 	page.Choices = append([]Input{{ID: "class", Name: "class", Label: "Class", Options: classes}}, inputs...)
-	page.Choices = append(page.Choices, Input{ID: "shape", Name: "shape", Label: "Shape", List: "shapes", Value: v.query("shape"), Placeholder: "VCPU:4,MEMORY_MB:8192"})
+	page.Choices = append(page.Choices, Input{ID: "shape", Name: "shape", Label: "Shape", Type: "search", List: "shapes", Value: v.query("shape"), Placeholder: "VCPU:4,MEMORY_MB:8192"})
 	return page
 }
 
@@ -59,7 +59,7 @@ func (v *visit) overview() error {
 	})
 	v.card("unplaced", "Could not be placed", v.unplaced)
 	v.card("where", "Where "+class+" is used", func(ctx context.Context) (any, error) { return v.mapOf(ctx, class, 1) })
-	v.card("pieces", class+" in which pieces", func(ctx context.Context) (any, error) {
+	v.card("pieces", "Free "+class+" in pieces", func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
 		return pieces(all, class), err
 	})
@@ -111,11 +111,16 @@ func (v *visit) isEmpty() bool {
 
 // fitCard adds the card of how often a shape fits. The search has a request of its own.
 func (v *visit) fitCard(shape asked) {
-	v.card("fits", shape.Text, func(ctx context.Context) (any, error) {
+	v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (any, error) {
 		if v.only != "fits" {
 			return nil, context.DeadlineExceeded
 		}
-		return v.fit(ctx, shape, nil)
+		view, err := v.fit(ctx, shape, nil)
+		if v.r.URL.Path == "/" {
+			view.Rows = nil // in short
+		}
+		view.Change = v.href("/capacity/what-if", "shape", shape.Text)
+		return view, err
 	})
 }
 

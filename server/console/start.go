@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/berthd/berth/internal/demo"
 )
@@ -25,7 +26,7 @@ func (v *visit) startWith(problem string) error {
 	if err != nil {
 		return err
 	}
-	address := requestBase(v.r) + v.c.options.Prefix
+	address := requestBase(v.r) + strings.TrimSuffix(v.base, "/console")
 	page := startPage{Address: address, Problem: problem}
 	page.Nova = "openstack endpoint create --region RegionOne placement internal " + address
 	page.Agent = "berth agent --url " + address + " --dry-run"

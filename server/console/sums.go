@@ -123,7 +123,7 @@ func pieces(sums []client.CapacitySum, class string) Hist {
 			hist.Rows = append(hist.Rows, HistRow{Text: text, Count: number(providers), Bar: histBar(200, 10, float64(providers), float64(most), float64(most), draw.Used)})
 		}
 		if sum.Full > 0 {
-			row("less than the minimum", sum.Full)
+			row("none", sum.Full) // or less than min_unit
 		}
 		for _, size := range sum.Sizes {
 			from := whole(size.AtLeast)

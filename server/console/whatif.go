@@ -14,11 +14,11 @@ const fitAll = 1_000_000
 
 // fitView is how often a shape fits, and what it uses.
 type fitView struct {
-	Now, Then, Asked string
-	EndsFirst, Next  string
-	Incomplete       bool
-	Trees            client.CapacityFitTrees
-	Rows             [][]Cell
+	Now, Then, EndsFirst string
+	Change               string // the address of the page that changes something
+	Incomplete           bool
+	Trees                client.CapacityFitTrees
+	Rows                 [][]Cell
 }
 
 // fit asks how often a shape fits, before and after changes. Nothing is written.
@@ -60,7 +60,7 @@ func (v *visit) whatIf() error {
 		return err
 	}
 	if shape.Text != "" {
-		v.card("fits", shape.Text, func(ctx context.Context) (any, error) { return v.fit(ctx, shape, changes) })
+		v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (any, error) { return v.fit(ctx, shape, changes) })
 	}
 	if err := v.wait(); err != nil {
 		return err
