@@ -102,6 +102,10 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /assets/{hash}/{file}", c.asset)
 	c.signInRoutes()
 	c.overviewRoutes()
+	c.nameRoutes()
+	c.baremetalRoutes()
+	c.auditRoutes()
+	c.compareRoutes()
 	c.capacityRoutes()
 	c.startRoutes()
 }
