@@ -27,14 +27,14 @@ const capacityPage = 100
 // groupedSums are the sums of a class by aggregate or tree.
 type groupedSums struct {
 	client.CapacityPage
-	Table sumTable
+	Table Table
 	Pager Pager
 }
 
 // grouped returns the sums that the address asks for: of a class, and of those of the shape, by aggregate or tree.
-func (v *visit) grouped(ctx context.Context, class string, shape asked) (found groupedSums, err error) {
+func (v *visit) grouped(ctx context.Context, class, by string, shape asked) (found groupedSums, err error) {
 	query := client.CapacityQuery{Classes: slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(shape.Classes), class)))), Units: shape.Units}
-	if v.query("group_by") == "tree" {
+	if by == "tree" {
 		found.CapacityPage, err = v.c.api.CapacityTreePage(ctx, query, capacityPage, v.query("marker"))
 	} else {
 		var ids []uuid.UUID
@@ -47,14 +47,15 @@ func (v *visit) grouped(ctx context.Context, class string, shape asked) (found g
 			found.Pager.Text = "The oldest " + number(maxAggregates) + " aggregates."
 		}
 	}
-	found.Table = v.groupTable(found.Sums, class, shape)
+	found.Table = v.capacityTable(found.Sums, class, shape)
+	found.Table.Heads[0].Text = strings.ToUpper(by[:1]) + by[1:]
 	if found.Next != "" {
 		found.Pager.Next = v.with("marker", found.Next, "card", "")
 	}
 	if v.query("marker") != "" {
 		found.Pager.First = v.with("marker", "")
 	}
-	if v.query("group_by") == "tree" {
+	if by == "tree" {
 		found.Pager.Text = number(int64(len(found.Table.Rows))) + " trees with " + class + ", the oldest first."
 	}
 	return found, err
@@ -73,13 +74,13 @@ func (v *visit) capacity() error {
 	found, sums := v.sums(shape)
 	v.card("left", class, func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
-		return v.classTable(slices.DeleteFunc(slices.Clone(all), func(s client.CapacitySum) bool { return s.Class != class }), shape), err
+		return v.capacityTable(all, class, shape), err
 	})
 	v.card("pieces", "Free "+class+" in pieces", func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
 		return pieces(all, class), err
 	})
-	v.card("groups", class+" by "+by, func(ctx context.Context) (any, error) { return v.grouped(ctx, class, shape) })
+	v.card("groups", class+" by "+by, func(ctx context.Context) (any, error) { return v.grouped(ctx, class, by, shape) })
 	if shape.Text != "" {
 		v.fitCard(shape)
 	}
@@ -104,7 +105,7 @@ func (v *visit) capacityExport() error {
 	if err != nil {
 		return err
 	}
-	found, err := v.grouped(v.ctx(), cmp.Or(v.query("class"), "VCPU"), shape)
+	found, err := v.grouped(v.ctx(), cmp.Or(v.query("class"), "VCPU"), cmp.Or(v.query("group_by"), "aggregate"), shape)
 	if err != nil {
 		return err
 	}

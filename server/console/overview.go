@@ -55,7 +55,7 @@ func (v *visit) overview() error {
 	found, sums := v.sums(shape)
 	v.card("left", "What is left", func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
-		return v.classTable(all, shape), err
+		return v.capacityTable(all, "", shape), err
 	})
 	v.card("unplaced", "Could not be placed", v.unplaced)
 	v.card("where", "Where "+class+" is used", func(ctx context.Context) (any, error) { return v.mapOf(ctx, class, 1) })
@@ -117,7 +117,7 @@ func (v *visit) fitCard(shape asked) {
 		}
 		view, err := v.fit(ctx, shape, nil)
 		if v.r.URL.Path == "/" {
-			view.Rows = nil // in short
+			view.Table.Rows = nil // in short
 		}
 		view.Change = v.href("/capacity/what-if", "shape", shape.Text)
 		return view, err
@@ -184,43 +184,24 @@ type nodeStates struct {
 	Nodes  int
 	More   bool
 	Bar    template.HTML
-	States []nodeState
+	States []Link // Kind is the color
 }
-
-type nodeState struct {
-	Link
-	Color string
-	nodes int
-}
-
-// nodePage is the number of nodes whose states are counted.
-const nodePage = 200
-
-// stateColors are the colors of states; others have the color of transitions.
-var stateColors = map[string]string{"active": draw.Used, "available": draw.Green, "manageable": draw.UsedNow, "enroll": draw.Gray, "error": draw.Red}
 
 func (v *visit) nodeStates(ctx context.Context) (any, error) {
-	nodes, err := v.c.machines.NodeList(ctx, baremetal.NodeFilter{Most: nodePage + 1})
+	nodes, err := v.c.machines.NodeList(ctx, baremetal.NodeFilter{Most: maxNodes + 1})
 	if errors.Is(err, client.ErrNotFound) {
 		return nil, client.ErrExtensions // the service has no Bare Metal API
 	}
-	found := nodeStates{Nodes: min(len(nodes), nodePage), More: len(nodes) > nodePage}
+	found := nodeStates{Nodes: min(len(nodes), maxNodes), More: len(nodes) > maxNodes}
 	counts := map[string]int{}
 	for _, node := range nodes[:found.Nodes] {
 		counts[node.ProvisionState]++
 	}
-	for state, n := range counts {
-		color := cmp.Or(stateColors[state], draw.Amber)
-		if strings.HasSuffix(state, "failed") {
-			color = draw.Red
-		}
-		found.States = append(found.States, nodeState{Link{Text: state, Href: v.href("/baremetal", "state", state), Count: number(int64(n))}, color, n})
-	}
-	slices.SortFunc(found.States, func(a, b nodeState) int { return cmp.Or(b.nodes-a.nodes, cmp.Compare(a.Text, b.Text)) })
 	var parts []draw.Piece
-	for _, state := range found.States {
-		parts = append(parts, draw.Piece{Amount: float64(state.nodes), Kind: state.Color})
+	for _, state := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) }) {
+		parts = append(parts, draw.Piece{Amount: float64(counts[state]), Kind: stateKind(state)})
+		found.States = append(found.States, Link{Text: state, Href: v.href("/baremetal", "state", state), Count: number(int64(counts[state])), Kind: stateKind(state)})
 	}
-	found.Bar = stackedBar(400, 12, parts, "")
+	found.Bar = stackedBar(408, 12, parts, "")
 	return found, err
 }

@@ -1,110 +1,67 @@
 package console
 
 import (
-	"html/template"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/draw"
 )
 
-// sumTable is a table of sums: a row for each class, aggregate or tree. With a Shape it has columns for it; Fits: also how
-// often it fits.
-type sumTable struct {
-	Head, Shape string
-	Fits        bool
-	Rows        []sumRow
-}
-
-type sumRow struct {
-	Name  Link
-	Warn  string
-	Bar   template.HTML
-	Cells []Cell
-}
-
 // whole returns an amount as an integer. Ratios of inventories permit more than an integer can hold.
 func whole(amount float64) int64 { return int64(min(amount, 1<<62)) }
 
-// sumRow returns the row of a sum: used, free, the largest piece, and for a shape what is stranded.
-func (v *visit) sumRow(s client.CapacitySum, name Link, shape asked) sumRow {
-	cell := func(text, below, href string) Cell {
-		return Cell{Link: Link{Text: text}, Number: true, Sub: &Link{Text: below, Href: href}}
-	}
-	reserved := float64(s.Reserved)
-	if s.Total > s.Reserved { // as large in the bar as it is in the total
-		reserved *= s.Capacity / float64(s.Total-s.Reserved)
-	}
-	row := sumRow{Name: name, Bar: bar(Bar{Width: 236, Height: 10, Capacity: s.Capacity, Reserved: reserved, Pieces: []draw.Piece{{Amount: s.Used, Kind: draw.Used}}})}
-	if s.OverCapacity > 0 {
-		row.Warn = amount(s.Class, whole(s.OverCapacity)) + " over capacity"
-	}
-	of := "of " + amount(s.Class, whole(s.Capacity))
-	if s.Reserved > 0 {
-		of += ", " + amount(s.Class, s.Reserved) + " reserved"
-	}
-	free := cell(amount(s.Class, whole(s.Free)), of, "")
-	free.Strong = true
-	largest := cell(none, "", "")
-	if s.LargestAt != nil {
-		largest = cell(amount(s.Class, s.Largest), s.LargestAt.Name, v.href("/providers/"+s.LargestAt.UUID.String()))
-	}
-	row.Cells = []Cell{cell(share(s.Used, s.Capacity), amount(s.Class, whole(s.Used)), ""), free, largest}
-	if shape.Text != "" {
-		stranded := cell(none, "", "")
-		if s.Stranded != nil {
-			stranded = cell(amount(s.Class, whole(*s.Stranded)), share(*s.Stranded, s.Free), "")
-		}
-		row.Cells = append(row.Cells, stranded)
-	}
-	return row
-}
-
-// classTable returns the sums of each class.
-func (v *visit) classTable(sums []client.CapacitySum, shape asked) sumTable {
-	table := sumTable{Head: "Resource class", Shape: shape.Text}
+// capacityTable returns the sums of a class by aggregate or tree, or those of all classes if class is empty. With a shape it
+// has what is stranded, and how often the shape fits at most: as often as the amount of the scarcest class of the group.
+func (v *visit) capacityTable(sums []client.CapacitySum, class string, shape asked) Table {
+	fits := map[Link]float64{}
 	for _, sum := range sums {
-		table.Rows = append(table.Rows, v.sumRow(sum, Link{Text: sum.Class, Href: v.href("/classes/" + sum.Class)}, shape))
-	}
-	return table
-}
-
-// groupTable returns the sums of a class by aggregate or tree, and how often the shape fits at most: as often as the
-// amount of the scarcest class.
-func (v *visit) groupTable(sums []client.CapacitySum, class string, shape asked) sumTable {
-	table := sumTable{Head: "Tree", Shape: shape.Text, Fits: true}
-	fits := map[string]float64{}
-	for _, sum := range sums {
-		if key := v.groupOf(sum).Href; sum.Units != nil {
-			if known, ok := fits[key]; !ok || *sum.Units < known {
-				fits[key] = *sum.Units
+		if group := v.groupOf(sum); sum.Units != nil {
+			if known, ok := fits[group]; !ok || *sum.Units < known {
+				fits[group] = *sum.Units
 			}
 		}
 	}
-	for _, sum := range sums {
-		if sum.Class != class {
-			continue
+	sums = slices.DeleteFunc(slices.Clone(sums), func(sum client.CapacitySum) bool { return class != "" && sum.Class != class })
+	table := v.sumTable(sums)
+	if shape.Text != "" {
+		table.Heads = append(table.Heads, heads("#Stranded", "#Fits at most")...)
+	}
+	for i, sum := range sums {
+		row := table.Rows[i]
+		if row[0] = (Cell{Link: v.groupOf(sum)}); sum.OverCapacity > 0 {
+			row[0].Sub = &Link{Text: amount(sum.Class, whole(sum.OverCapacity)) + " over capacity"}
 		}
-		if sum.Aggregate != nil {
-			table.Head = "Aggregate"
+		drawn := sumBar(sum)
+		if sum.Total > sum.Reserved { // as large in the bar as it is in the total
+			drawn.Reserved = float64(sum.Reserved) * sum.Capacity / float64(sum.Total-sum.Reserved)
 		}
-		name := v.groupOf(sum)
-		row := v.sumRow(sum, name, shape)
-		if shape.Text != "" {
-			row.Cells = append(row.Cells, Cell{Link: Link{Text: number(whole(fits[name.Href]))}, Number: true, Strong: true})
+		row[1].Bar, row[2].Sub = bar(drawn), &Link{Text: amount(sum.Class, whole(sum.Used))}
+		row[3].Text, row[3].Sub.Text = amount(sum.Class, whole(sum.Free)), "of "+amount(sum.Class, whole(sum.Capacity))
+		if sum.Reserved > 0 {
+			row[3].Sub.Text += ", " + amount(sum.Class, sum.Reserved) + " reserved"
 		}
-		table.Rows = append(table.Rows, row)
+		if sum.Stranded != nil {
+			stranded := figure(amount(sum.Class, whole(*sum.Stranded)))
+			stranded.Sub = &Link{Text: share(*sum.Stranded, sum.Free)}
+			table.Rows[i] = append(row, stranded, figure(number(whole(fits[v.groupOf(sum)]))))
+		} else if shape.Text != "" {
+			table.Rows[i] = append(row, figure(none), figure(none))
+		}
 	}
 	return table
 }
 
-// groupOf returns the link of the tree or the aggregate of a sum.
+// groupOf returns the link of what a sum is of: a tree, an aggregate, or else its class.
 func (v *visit) groupOf(sum client.CapacitySum) Link {
-	if sum.Tree != nil {
+	switch {
+	case sum.Tree != nil:
 		return Link{Text: sum.Tree.Name, Href: v.href("/providers/" + sum.Tree.UUID.String())}
+	case sum.Aggregate != nil:
+		return Link{Text: v.aggregateName(*sum.Aggregate), Href: v.href("/aggregates/" + sum.Aggregate.String())}
 	}
-	return Link{Text: v.aggregateName(*sum.Aggregate), Href: v.href("/aggregates/" + sum.Aggregate.String())}
+	return Link{Text: sum.Class, Href: v.href("/classes/" + sum.Class)}
 }
 
 // pieces returns the providers of a class by the size of their free capacity.

@@ -18,7 +18,7 @@ type fitView struct {
 	Change               string // the address of the page that changes something
 	Incomplete           bool
 	Trees                client.CapacityFitTrees
-	Rows                 [][]Cell
+	Table                Table
 }
 
 // fit asks how often a shape fits, before and after changes. Nothing is written.
@@ -31,20 +31,18 @@ func (v *visit) fit(ctx context.Context, shape asked, changes []client.CapacityC
 	if found.EndsFirst != nil {
 		view.EndsFirst = *found.EndsFirst
 	}
+	known := func(class string, value *int64) Cell {
+		if value == nil {
+			return figure(none)
+		}
+		return figure(amount(class, *value))
+	}
+	view.Table = Table{Caption: "Classes of the shape", Heads: heads("Class", "#Each needs", "#Free", "#Left over", "#Enough for")}
 	for _, class := range shape.Classes {
 		one := found.Resources[class]
-		row := []Cell{{Link: Link{Text: class, Href: v.href("/classes/" + class)}}, {Link: Link{Text: amount(class, one.Amount)}, Number: true}}
-		for _, value := range []*int64{one.Free, one.Stranded} {
-			row = append(row, Cell{Link: Link{Text: none}, Number: true})
-			if value != nil {
-				row[len(row)-1].Text = amount(class, *value)
-			}
-		}
-		row = append(row, Cell{Link: Link{Text: none}, Number: true})
-		if one.Limit != nil {
-			row[len(row)-1].Text = number(*one.Limit)
-		}
-		view.Rows = append(view.Rows, row)
+		view.Table.Rows = append(view.Table.Rows, []Cell{
+			linked(class, v.href("/classes/"+class)), figure(amount(class, one.Amount)), known(class, one.Free), known(class, one.Stranded), known("", one.Limit),
+		})
 	}
 	return view, err
 }
