@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -93,9 +94,9 @@ func (v *visit) capacity() error {
 		v.frame.Actions = append(v.frame.Actions, Link{Text: strings.ToUpper(kind), Href: export, Download: true})
 	}
 	v.frame.Actions = append(v.frame.Actions, Link{Text: "What if…", Href: v.href("/capacity/what-if", "shape", shape.Text, "class", class)})
-	v.frame.Body = v.planPage(class, found.Sums, Input{ID: "by", Name: "group_by", Label: "by", Options: []Link{
+	v.frame.Body = v.planPage(v.classField(class, found.Sums), Input{ID: "by", Name: "group_by", Label: "by", Options: []Link{
 		{Text: "aggregate", Href: "aggregate", Current: by == "aggregate"}, {Text: "tree", Href: "tree", Current: by == "tree"},
-	}})
+	}}, v.shapeField())
 	return nil
 }
 
@@ -117,11 +118,11 @@ func (v *visit) capacityExport() error {
 	v.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	v.w.Header().Set("Content-Disposition", `attachment; filename="capacity.csv"`)
 	lines := csv.NewWriter(v.w)
-	_ = lines.Write([]string{"name", "resource_class", "resource_providers", "total", "reserved", "capacity", "used", "free", "over_capacity", "largest", "full"})
+	_ = lines.Write([]string{"name", "uuid", "resource_class", "resource_providers", "total", "reserved", "capacity", "used", "free", "over_capacity", "largest", "full"})
 	for _, s := range found.Sums {
 		_ = lines.Write([]string{
-			csvCell(v.groupOf(s).Text), s.Class, fmt.Sprint(s.Providers), fmt.Sprint(s.Total), fmt.Sprint(s.Reserved), fmt.Sprintf("%.0f", s.Capacity),
-			fmt.Sprintf("%.0f", s.Used), fmt.Sprintf("%.0f", s.Free), fmt.Sprintf("%.0f", s.OverCapacity), fmt.Sprint(s.Largest), fmt.Sprint(s.Full),
+			csvCell(v.groupOf(s).Text), path.Base(v.groupOf(s).Href), s.Class, fmt.Sprint(s.Providers), fmt.Sprint(s.Total), fmt.Sprint(s.Reserved), fmt.Sprint(whole(s.Capacity)),
+			fmt.Sprint(whole(s.Used)), fmt.Sprint(whole(s.Free)), fmt.Sprint(whole(s.OverCapacity)), fmt.Sprint(s.Largest), fmt.Sprint(s.Full),
 		})
 	}
 	lines.Flush()

@@ -170,11 +170,9 @@ func (v *visit) aggregateMap(ctx context.Context, view mapView, ids []uuid.UUID)
 	return view, err
 }
 
-// sort sorts the blocks by name. Trees without an aggregate, whose block has no address, are last.
+// sort sorts the blocks by name.
 func (m *mapView) sort() {
-	slices.SortFunc(m.Blocks, func(a, b mapBlock) int {
-		return cmp.Or(cmp.Compare(b.Name.Href[:min(1, len(b.Name.Href))], a.Name.Href[:min(1, len(a.Name.Href))]), cmp.Compare(a.Name.Text, b.Name.Text))
-	})
+	slices.SortFunc(m.Blocks, func(a, b mapBlock) int { return cmp.Compare(a.Name.Text, b.Name.Text) })
 }
 
 func uuidTexts(ids []uuid.UUID) []string {

@@ -125,7 +125,7 @@ func parameter(name string, member any) (values []string) {
 
 // Forms of the parameters of a query, and of the value of resources.
 var (
-	parameterForm = regexp.MustCompile(`^(resources|required|member_of|in_tree)[a-zA-Z0-9_-]{0,64}$|^root_(required|member_of)$|` +
+	parameterForm = regexp.MustCompile(`^(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{0,64})$|^root_(required|member_of)$|` +
 		`^(not_in_tree|isolate|same_subtree|can_split|group_policy|order|limit|limit_per_tree)$`)
 	resourcesForm = regexp.MustCompile(`^[A-Z0-9_]+:[1-9][0-9]{0,17}(,[A-Z0-9_]+:[1-9][0-9]{0,17})*$`)
 )

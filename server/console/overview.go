@@ -28,21 +28,28 @@ type planPage struct {
 	Shapes  []Shape
 }
 
-// planPage returns the page with the cards of the visit. The classes to choose from are those of the sums.
-func (v *visit) planPage(class string, sums []client.CapacitySum, inputs ...Input) planPage {
-	page := planPage{Cards: map[string]*Card{}, Shapes: v.c.names.Load().shapes}
+// planPage returns the page with the cards of the visit.
+func (v *visit) planPage(choices ...Input) planPage {
+	page := planPage{map[string]*Card{}, choices, v.c.names.Load().shapes}
 	for _, card := range v.cards {
 		page.Cards[card.Name] = card
 	}
-	classes := []Link{{Text: class, Href: class, Current: true}}
+	return page
+}
+
+// shapeField is the field of the shape; classField that of the class, with the classes of sums to choose from.
+func (v *visit) shapeField() Input {
+	return Input{ID: "shape", Name: "shape", Label: "Shape", Type: "search", List: "shapes", Value: v.query("shape"), Placeholder: "VCPU:4,MEMORY_MB:8192"}
+}
+
+func (v *visit) classField(class string, sums []client.CapacitySum) Input {
+	field := Input{ID: "class", Name: "class", Label: "Class", Options: []Link{{Text: class, Href: class, Current: true}}}
 	for _, sum := range sums {
 		if sum.Class != class {
-			classes = append(classes, Link{Text: sum.Class, Href: sum.Class})
+			field.Options = append(field.Options, Link{Text: sum.Class, Href: sum.Class})
 		}
 	}
-	page.Choices = append([]Input{{ID: "class", Name: "class", Label: "Class", Options: classes}}, inputs...)
-	page.Choices = append(page.Choices, Input{ID: "shape", Name: "shape", Label: "Shape", Type: "search", List: "shapes", Value: v.query("shape"), Placeholder: "VCPU:4,MEMORY_MB:8192"})
-	return page
+	return field
 }
 
 // overview builds the first page: what is left, and what failed. A service without providers has the first steps instead.
@@ -80,10 +87,10 @@ func (v *visit) overview() error {
 	if !found.AsOf.IsZero() && len(found.Sums) == 0 && v.only == "" && v.isEmpty() {
 		return v.redirect(v.href("/start"))
 	}
-	v.frame.Title, v.frame.AsOf, v.frame.Every, v.frame.Body = "Overview", found.AsOf, refreshEvery, v.planPage(class, found.Sums)
+	v.frame.Title, v.frame.AsOf, v.frame.Every, v.frame.Body = "Overview", found.AsOf, refreshEvery, v.planPage(v.classField(class, found.Sums), v.shapeField())
 	for _, sum := range found.Sums {
 		if sum.Class == class {
-			v.frame.Facts = append(v.frame.Facts, Fact{Link: Link{Text: number(sum.Providers) + " providers with " + class}})
+			v.frame.Facts = []Fact{{Link: Link{Text: counted(sum.Providers, "provider") + " with " + class}}}
 		}
 	}
 	return nil
@@ -147,18 +154,16 @@ func asks(question string) (amounts, traits string) {
 	if err != nil || checkQuery(values) != nil {
 		return "a claim", ""
 	}
-	var all, with []string
+	var with []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if strings.HasPrefix(name, "resources") {
-			for _, unit := range unitsOf(values.Get(name)) {
-				all = append(all, amount(unit.Class, unit.Amount)+" "+unit.Class)
-			}
+		for _, unit := range unitsOf(name, values.Get(name)) {
+			amounts += ", " + amount(unit.Class, unit.Amount) + " " + unit.Class
 		}
 		if strings.HasPrefix(name, "required") {
 			with = append(with, values[name]...)
 		}
 	}
-	return strings.Join(all, ", "), strings.Join(with, ", ")
+	return strings.TrimPrefix(amounts, ", "), strings.Join(with, ", ")
 }
 
 // worthALook returns the classes that are over capacity or used up.

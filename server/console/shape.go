@@ -1,6 +1,7 @@
 package console
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -42,27 +43,24 @@ func (v *visit) shape() (asked, error) {
 		return found, invalid("The shape %q is neither one with a name nor a query: %v.", found.Text, err)
 	}
 	found.Query = candidateQuery(values)
-	found.count(found.Query.Resources)
-	for _, group := range found.Query.Groups {
-		found.count(group.Resources)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		for _, unit := range unitsOf(name, values.Get(name)) {
+			if at := slices.Index(found.Classes, unit.Class); at >= 0 {
+				found.Units[at].Amount = max(found.Units[at].Amount, unit.Amount)
+				continue
+			}
+			found.Classes, found.Units = append(found.Classes, unit.Class), append(found.Units, unit)
+		}
 	}
 	return found, nil
 }
 
-// count adds the amounts of a group to Units.
-func (a *asked) count(resources string) {
-	for _, unit := range unitsOf(resources) {
-		if at := slices.Index(a.Classes, unit.Class); at >= 0 {
-			a.Units[at].Amount = max(a.Units[at].Amount, unit.Amount)
-			continue
+// unitsOf returns the amounts of a valid parameter of resources, and nothing for another parameter.
+func unitsOf(name, value string) (units []client.CapacityUnit) {
+	for _, element := range listed(value) {
+		if !strings.HasPrefix(name, "resources") {
+			break
 		}
-		a.Classes, a.Units = append(a.Classes, unit.Class), append(a.Units, unit)
-	}
-}
-
-// unitsOf returns the amounts of a valid list of resources.
-func unitsOf(resources string) (units []client.CapacityUnit) {
-	for _, element := range listed(resources) {
 		class, text, _ := strings.Cut(element, ":")
 		amount, _ := strconv.ParseInt(text, 10, 64) // at most 18 digits
 		units = append(units, client.CapacityUnit{Class: class, Amount: amount})
@@ -80,16 +78,13 @@ func candidateQuery(values url.Values) client.CandidateQuery {
 	for _, suffixes := range values["isolate"] {
 		query.Isolate = append(query.Isolate, listed(suffixes))
 	}
-	var suffixes []string
+	suffixes := map[string]bool{}
 	for name := range values {
-		for _, prefix := range []string{"resources", "required", "member_of", "in_tree"} {
-			if suffix, ok := strings.CutPrefix(name, prefix); ok && suffix != "" && !slices.Contains(suffixes, suffix) {
-				suffixes = append(suffixes, suffix)
-			}
+		if parts := parameterForm.FindStringSubmatch(name); parts[2] != "" {
+			suffixes[parts[2]] = true
 		}
 	}
-	slices.Sort(suffixes)
-	for _, suffix := range suffixes {
+	for _, suffix := range slices.Sorted(maps.Keys(suffixes)) {
 		query.Groups = append(query.Groups, client.GroupQuery{
 			Suffix: suffix, Resources: values.Get("resources" + suffix), InTree: values.Get("in_tree" + suffix),
 			Required: values["required"+suffix], MemberOf: values["member_of"+suffix],

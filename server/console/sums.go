@@ -1,9 +1,7 @@
 package console
 
 import (
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/draw"
@@ -64,38 +62,24 @@ func (v *visit) groupOf(sum client.CapacitySum) Link {
 	return Link{Text: sum.Class, Href: v.href("/classes/" + sum.Class)}
 }
 
-// pieces returns the providers of a class by the size of their free capacity.
+// pieces returns the number of providers with a class by the size of their free capacity.
 func pieces(sums []client.CapacitySum, class string) Hist {
 	hist := Hist{Label: "Providers by their free " + class + "."}
-	for _, sum := range sums {
-		if sum.Class != class {
-			continue
+	at := slices.IndexFunc(sums, func(sum client.CapacitySum) bool { return sum.Class == class })
+	if at < 0 {
+		return hist
+	}
+	sizes, most := append([]client.CapacitySize{{Providers: sums[at].Full}}, sums[at].Sizes...), int64(0)
+	for _, size := range sizes {
+		most = max(most, size.Providers)
+	}
+	for _, size := range sizes {
+		row := HistRow{Text: "from " + amount(class, whole(size.AtLeast)), Count: number(size.Providers)}
+		if size.AtLeast == 0 {
+			row.Text = "too little" // for min_unit
 		}
-		most := sum.Full
-		for _, size := range sum.Sizes {
-			most = max(most, size.Providers)
-		}
-		row := func(text string, providers int64) {
-			hist.Label += " " + text + ": " + number(providers) + "."
-			hist.Rows = append(hist.Rows, HistRow{Text: text, Count: number(providers), Bar: histBar(200, 10, float64(providers), float64(most), float64(most), draw.Used)})
-		}
-		if sum.Full > 0 {
-			row("none", sum.Full) // or less than min_unit
-		}
-		for _, size := range sum.Sizes {
-			from := whole(size.AtLeast)
-			to := from*2 - 1
-			if strings.HasSuffix(class, "_MB") || strings.HasSuffix(class, "_GB") {
-				to = from * 2
-			}
-			low, high := amounts(class, from, to)
-			if from == to {
-				low = high
-			} else {
-				low += "–" + high
-			}
-			row(low, size.Providers)
-		}
+		row.Bar = histBar(200, 10, float64(size.Providers), float64(most), float64(most), draw.Used)
+		hist.Rows, hist.Label = append(hist.Rows, row), hist.Label+" "+row.Text+": "+row.Count+"."
 	}
 	return hist
 }
@@ -104,16 +88,9 @@ func pieces(sums []client.CapacitySum, class string) Hist {
 func fitText(fit client.CapacityFitCount) string {
 	switch {
 	case fit.Exact:
-		return times(fit.Fit)
-	case fit.AtMost != nil && *fit.AtMost < math.MaxInt32:
-		return number(fit.Fit) + " to " + times(*fit.AtMost)
+		return number(fit.Fit) + " ×"
+	case fit.AtMost != nil:
+		return number(fit.Fit) + " to " + number(*fit.AtMost) + " ×"
 	}
-	return times(fit.Fit) + " or more"
-}
-
-func times(n int64) string {
-	if n == 1 {
-		return "once"
-	}
-	return number(n) + " times"
+	return number(fit.Fit) + " × or more"
 }

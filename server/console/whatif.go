@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -65,10 +66,7 @@ func (v *visit) whatIf() error {
 	}
 	v.frame.Title, v.frame.Nav = "What if", "capacity"
 	v.frame.Crumbs = []Link{{Text: "Capacity", Href: v.href("/capacity")}, {Text: "What if"}}
-	page := planPage{Cards: map[string]*Card{}, Shapes: v.c.names.Load().shapes}
-	for _, card := range v.cards {
-		page.Cards[card.Name] = card
-	}
+	var inputs []Input
 	for _, input := range []Input{
 		{Name: "shape", Label: "Shape", List: "shapes", Placeholder: "VCPU:4,MEMORY_MB:8192", Hint: "a shape with a name, resources, or a query of allocation candidates"},
 		{Name: "like", Label: "Hosts like", Placeholder: "name or uuid", Hint: "copies of the tree of this provider, with nothing used"},
@@ -78,47 +76,53 @@ func (v *visit) whatIf() error {
 		{Name: "reserved", Label: "Reserved", Placeholder: "0"},
 	} {
 		input.ID, input.Value = input.Name, v.query(input.Name)
-		page.Choices = append(page.Choices, input)
+		inputs = append(inputs, input)
 	}
-	v.frame.Body = page
+	v.frame.Body = v.planPage(inputs...)
 	return nil
 }
 
 // changes returns the changes of the address: more hosts, and other settings of a class.
 func (v *visit) changes() (changes []client.CapacityChange, err error) {
-	if like := v.query("like"); like != "" {
+	count, countErr := v.figure("count")
+	ratio, ratioErr := v.figure("allocation_ratio")
+	reserved, reservedErr := v.figure("reserved")
+	if err := cmp.Or(countErr, ratioErr, reservedErr); err != nil {
+		return nil, err
+	}
+	if like := v.query("like"); like != "" && count != nil {
 		id, err := v.providerNamed(like)
 		if err != nil {
 			return nil, err
 		}
-		count, err := strconv.Atoi(v.query("count"))
-		if err != nil || count < 1 || count > 10_000 {
-			return nil, invalid("The number of hosts %q is not one from 1 to 10,000.", v.query("count"))
-		}
-		changes = append(changes, client.CapacityChange{Like: &id, Count: count})
+		changes = append(changes, client.CapacityChange{Like: &id, Count: int(*count)})
+	} else if like != "" || count != nil {
+		return nil, invalid("More hosts need both a provider that they are like and their number.")
 	}
-	change := client.CapacityChange{Class: v.query("class")}
-	if text := v.query("allocation_ratio"); text != "" {
-		ratio, err := strconv.ParseFloat(text, 64)
-		if err != nil || ratio <= 0 {
-			return nil, invalid("The allocation ratio %q is not a number above 0.", text)
-		}
-		change.AllocationRatio = &ratio
-	}
-	if text := v.query("reserved"); text != "" {
-		reserved, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || reserved < 0 {
-			return nil, invalid("The reserved amount %q is not a number from 0.", text)
-		}
-		change.Reserved = &reserved
-	}
-	if change.AllocationRatio == nil && change.Reserved == nil {
+	if ratio == nil && reserved == nil {
 		return changes, nil
+	}
+	change := client.CapacityChange{Class: v.query("class"), AllocationRatio: ratio}
+	if reserved != nil {
+		change.Reserved = new(int64(*reserved))
 	}
 	if change.Class == "" {
 		return nil, invalid("Name the class whose allocation ratio or reserved amount changes.")
 	}
 	return append(changes, change), nil
+}
+
+// figure returns a parameter as a number; nil without one.
+func (v *visit) figure(name string) (*float64, error) {
+	text := v.query(name)
+	if text == "" {
+		return nil, nil //nolint:nilnil // no number
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(value >= 0 && value < 1e9) {
+		return nil, invalid("%q is not a number that %s can be.", text, name)
+	}
+	return &value, nil
 }
 
 // providerNamed returns the UUID of a provider by its UUID or name.
