@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/berthd/berth/client"
@@ -60,6 +61,7 @@ type Console struct {
 	pages    pageSet
 	origins  *http.CrossOriginProtection
 	sealer   *sealer
+	names    atomic.Pointer[names]
 }
 
 // New returns the console of a service. It fails if a setting is invalid.
@@ -87,6 +89,7 @@ func New(options Options) (*Console, error) {
 		return nil, err
 	}
 	c.machines = baremetal.New(c.api)
+	c.Reload(options.Settings.AggregateNames, options.Settings.Shapes)
 	c.routes()
 	return c, nil
 }
@@ -100,6 +103,12 @@ func (c *Console) routes() {
 	c.signInRoutes()
 	c.overviewRoutes()
 	c.providerRoutes()
+	c.nameRoutes()
+	c.baremetalRoutes()
+	c.auditRoutes()
+	c.compareRoutes()
+	c.capacityRoutes()
+	c.startRoutes()
 }
 
 // page adds a page: the handler returns the frame of a template, or an error.

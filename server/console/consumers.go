@@ -54,10 +54,10 @@ func (v *visit) consumerList(page *listPage, tree string) (client.ListPage, erro
 	page.Table = &Table{Caption: "Consumers", Heads: heads("Consumer", "Type", "Project, user", "Holds", "#Providers", "#Created")}
 	for _, c := range found.Consumers {
 		owner := Cell{Link: Link{Text: c.ProjectID}, Sub: &Link{Text: c.UserID}}
-		page.Table.Rows = append(page.Table.Rows, Row{Cells: []Cell{
-			mono(short(c.UUID.String()), v.base+"/consumers/"+c.UUID.String()), cell(c.Type), owner, cell(heldText(amountsOf(c.Resources))),
-			num(number(int64(c.ProviderCount))), num(age(c.CreatedAt, time.Now())),
-		}})
+		page.Table.Rows = append(page.Table.Rows, []Cell{
+			linked(short(c.UUID.String()), v.base+"/consumers/"+c.UUID.String()), plain(c.Type), owner, plain(heldText(amountsOf(c.Resources))),
+			figure(number(int64(c.ProviderCount))), figure(age(c.CreatedAt, time.Now())),
+		})
 	}
 	page.Pager = v.pager(found, len(found.Consumers), "consumer")
 	page.Empty = Message{Text: "No consumer matches. Instances, migrations and volumes are here once they hold something.", Command: "berth consumer list"}
@@ -109,7 +109,7 @@ func (v *visit) consumer() error {
 func (v *visit) nodeOf(named *client.NodeAllocationName) Field {
 	id := named.UUID.String()
 	made, err := v.c.machines.NodeAllocationShow(v.ctx(), id)
-	links := []Link{{Text: short(id), Href: v.base + "/baremetal/allocations"}}
+	links := []Link{{Text: short(id), Href: v.base + "/baremetal/allocations/" + id}}
 	if named.Name != nil {
 		links[0].Text = *named.Name
 	}
@@ -150,7 +150,7 @@ func (v *visit) treesOf(ctx context.Context, c client.ListedConsumer) (trees []c
 		})
 	}
 	if more := len(roots) - len(trees); more > 0 {
-		trees = append(trees, consumerTree{Root: Link{Text: plural(more, "more tree")}})
+		trees = append(trees, consumerTree{Root: Link{Text: counted(int64(more), "more tree")}})
 	}
 	return trees, nil
 }

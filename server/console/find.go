@@ -47,7 +47,7 @@ func (v *visit) find() error {
 		return v.redirect(v.href("/providers", "q", text))
 	}
 	for _, hit := range hits {
-		page.Table.Rows = append(page.Table.Rows, Row{Cells: []Cell{{Link: hit}, cell(hit.Count)}})
+		page.Table.Rows = append(page.Table.Rows, []Cell{{Link: hit}, plain(hit.Count)})
 	}
 	return nil
 }

@@ -28,32 +28,6 @@ type listPage struct {
 	Pager                   Pager
 }
 
-// Table is a plain table. The first cell of a row is its head, with the link that opens it.
-type Table struct {
-	Caption string
-	Heads   []Cell
-	Rows    []Row
-}
-
-// Row is a row of a table; Mode is "mark" for a highlighted one.
-type Row struct {
-	Mode  string
-	Cells []Cell
-}
-
-func cell(text string) Cell       { return Cell{Link: Link{Text: text}} }
-func num(text string) Cell        { return Cell{Link: Link{Text: text}, Number: true} }
-func mono(text, href string) Cell { return Cell{Link: Link{Text: text, Href: href, Kind: "mono"}} }
-
-// heads returns the head cells of a table. Names that begin with # are those of numbers.
-func heads(names ...string) (cells []Cell) {
-	for _, name := range names {
-		text, isNumber := strings.CutPrefix(name, "#")
-		cells = append(cells, Cell{Link: Link{Text: text}, Number: isNumber})
-	}
-	return cells
-}
-
 // list requests the page of a list that the address selects, and sends it if the address ends in .json.
 func (v *visit) list(path string, query url.Values) (client.ListPage, error) {
 	limit := maxRows
@@ -69,7 +43,7 @@ func (v *visit) list(path string, query url.Values) (client.ListPage, error) {
 
 // pager returns the line below a page of a list with a number of rows.
 func (v *visit) pager(page client.ListPage, rows int, noun string) Pager {
-	pager := Pager{Text: plural(rows, noun)}
+	pager := Pager{Text: counted(int64(rows), noun)}
 	if page.Total != nil {
 		more := map[bool]string{false: "+"}[page.Total.Exact]
 		pager.Text = number(int64(rows)) + " of " + number(page.Total.Count) + more + " " + noun + "s"
@@ -85,9 +59,9 @@ func (v *visit) pager(page client.ListPage, rows int, noun string) Pager {
 
 // filters returns text fields for parameters; the first, q, is for the beginnings that it names.
 func (v *visit) filters(beginnings string, names ...string) []Input {
-	inputs := []Input{{ID: "q", Name: "q", Type: "search", Value: v.query("q"), Placeholder: beginnings + " begins with…"}}
+	inputs := []Input{{ID: "q", Name: "q", Label: "begins with", Type: "search", Value: v.query("q"), Placeholder: beginnings}}
 	for _, name := range names {
-		inputs = append(inputs, Input{ID: name, Name: name, Value: v.query(name), Placeholder: name})
+		inputs = append(inputs, v.entry(name, name))
 	}
 	return inputs
 }
@@ -137,9 +111,4 @@ func parseID(text string) (uuid.UUID, error) {
 		return id, invalid("%q is not a UUID.", text)
 	}
 	return id, nil
-}
-
-// plural returns a number with a noun.
-func plural(n int, noun string) string {
-	return number(int64(n)) + " " + noun + map[bool]string{false: "s"}[n == 1]
 }

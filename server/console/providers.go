@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"net/url"
 	"time"
 
@@ -26,6 +25,9 @@ func (c *Console) providerRoutes() {
 
 // providers shows the sums of whole trees, or single providers in the order of their names.
 func (v *visit) providers() error {
+	if v.query("view") == "map" {
+		return v.providerMap()
+	}
 	isList := v.query("q") != "" || v.query("view") == "list"
 	query := url.Values{"required": {v.query("trait")}, "member_of": {v.aggregateID(v.query("aggregate"))}}
 	path, title, noun := "capacity", "Trees, oldest first", "tree"
@@ -60,6 +62,7 @@ func (v *visit) providers() error {
 		Tabs: []Link{
 			{Text: "Trees", Href: v.with("view", "", "q", "", "marker", ""), Current: !isList},
 			{Text: "Providers", Href: v.with("view", "list", "marker", ""), Current: isList},
+			{Text: "Map", Href: v.href("/providers", "view", "map", "class", v.query("class"))},
 		},
 		Empty: Message{Text: "No provider matches. Without a filter each host is here with its devices. Load sample data with:", Command: "berth demo"},
 		Pager: v.pager(found, len(rows), noun), Exports: exports(v.with(), "csv", "json"),
@@ -70,12 +73,8 @@ func (v *visit) providers() error {
 // providerFilters returns the form above the list. Without the names of all classes, the class is a text field.
 func (v *visit) providerFilters() []Input {
 	inputs := v.filters("name or uuid", "trait", "aggregate", "class")
-	names, _ := v.c.api.ResourceClassList(v.ctx())
-	for i, name := range append([]string{""}, names...) {
-		if len(names) > 0 {
-			text := map[bool]string{true: "all classes", false: name}[i == 0]
-			inputs[3].Options = append(inputs[3].Options, Link{Text: text, Href: name, Current: name == v.query("class")})
-		}
+	if names, err := v.c.api.ResourceClassList(v.ctx()); err == nil {
+		inputs[3] = v.choices("class", "class", "all", names...)
 	}
 	return inputs
 }
@@ -109,15 +108,10 @@ func usageRow(id uuid.UUID, name string, traits []string) draw.UsageRow {
 
 // aggregateID returns the UUID of the name of an aggregate, and other text as it is.
 func (v *visit) aggregateID(text string) string {
-	for id, name := range v.c.options.Settings.AggregateNames {
+	for id, name := range v.c.names.Load().aggregates {
 		if name == text {
 			return id.String()
 		}
 	}
 	return text
-}
-
-// aggregateLink returns the link to an aggregate, with its name if the settings have one.
-func (v *visit) aggregateLink(id uuid.UUID) Link {
-	return Link{Text: cmp.Or(v.c.options.Settings.AggregateNames[id], short(id.String())), Href: v.base + "/aggregates/" + id.String()}
 }

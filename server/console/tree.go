@@ -59,7 +59,7 @@ func (v *visit) tree() error {
 	rows := t.Rows(chosen, maxTreeRows, ids[3], t.ByID[at].Parent)
 	if all := len(rows); all > maxTreeRows {
 		rows = rows[:maxTreeRows]
-		page.Notice = &Notice{Kind: "s", Title: "A very large tree.", Text: "These are " + number(maxTreeRows) + " of " + plural(all, "row") + "; the CSV has all."}
+		page.Notice = &Notice{Kind: "s", Title: "A very large tree.", Text: "These are " + number(maxTreeRows) + " of " + counted(int64(all), "row") + "; the CSV has all."}
 	}
 	page.Tree = v.treeTable("Providers of the tree, and their usage by resource class", rows, at, func(id uuid.UUID) string { return v.with("at", id.String()) })
 	page.Legend = []Swatch{{swatch("cut"), "used, one piece for each consumer"}, {swatch("held"), "reserved"}}

@@ -51,7 +51,7 @@ func (v *visit) treePanel(t *draw.UsageTree, p *client.ShownProvider, chosen uui
 		parent.Values = []Link{{Text: above.Name, Href: v.with("at", above.UUID.String())}}
 	}
 	for i, id := range p.Aggregates {
-		aggregates.Values = append(aggregates.Values[:i], v.aggregateLink(id))
+		aggregates.Values = append(aggregates.Values[:i], Link{Text: v.aggregateName(id), Href: v.base + "/aggregates/" + id.String()})
 	}
 	if p.Root != t.Root {
 		panel.Foot = append(panel.Foot, Link{Text: "Its own tree", Href: v.base + "/providers/" + p.UUID.String()})
@@ -83,25 +83,23 @@ func inventoryFields(class string, p *client.ShownProvider) []Field {
 func (v *visit) holders(t *draw.UsageTree, p *client.ShownProvider, chosen uuid.UUID, classes []string) *Table {
 	table := &Table{Caption: "Consumers of " + p.Name, Heads: heads("Consumer")}
 	for _, class := range classes {
-		table.Heads = append(table.Heads, num(class))
+		table.Heads = append(table.Heads, figure(class))
 	}
-	table.Heads = append(table.Heads, num("Since"))
+	table.Heads = append(table.Heads, figure("Since"))
 	ids := slices.Clone(t.Holders[p.UUID])
 	if at := slices.Index(ids, chosen); at > 0 {
 		ids = slices.Insert(slices.Delete(ids, at, at+1), 0, chosen)
 	}
 	for _, id := range ids[:min(len(ids), maxHolders)] {
-		held, row := t.Consumers[id], Row{Cells: []Cell{mono(short(id.String()), v.with("consumer", id.String()))}}
-		row.Cells[0].Sub = &Link{Text: held.ProjectID}
-		if id == chosen {
-			row.Mode = "mark"
+		held, first := t.Consumers[id], linked(short(id.String()), v.with("consumer", id.String()))
+		if first.Sub = (&Link{Text: held.ProjectID}); id == chosen {
+			first.Kind = "mark"
 		}
+		row := []Cell{first}
 		for _, class := range classes {
-			row.Cells = append(row.Cells, num(amount(class, held.Allocations[p.UUID][class])))
-			row.Cells[len(row.Cells)-1].Strong = true
+			row = append(row, Cell{Link: Link{Text: amount(class, held.Allocations[p.UUID][class])}, Number: true, Strong: true})
 		}
-		row.Cells = append(row.Cells, num(age(held.Places[p.UUID].CreatedAt, time.Now())))
-		table.Rows = append(table.Rows, row)
+		table.Rows = append(table.Rows, append(row, figure(age(held.Places[p.UUID].CreatedAt, time.Now()))))
 	}
 	return table
 }
@@ -124,7 +122,7 @@ func (v *visit) treeTable(caption string, rows []draw.UsageRow, at uuid.UUID, ad
 		if row.Shares != nil {
 			shown.Mode, shown.Sub = "shared", "shares by aggregate"
 			for _, aggregate := range row.Shares {
-				shown.Sub += " " + v.aggregateLink(aggregate).Text
+				shown.Sub += " " + v.aggregateName(aggregate)
 			}
 		}
 		if id == at {

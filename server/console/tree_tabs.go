@@ -22,7 +22,7 @@ func (v *visit) treeFrame(shown *client.ShownTree, current string) []Link {
 	v.frame.Crumbs = []Link{{Text: "Providers", Href: v.base + "/providers"}, {Text: root.Name}}
 	v.frame.Facts = []Fact{
 		{Link: Link{Text: root.UUID.String()}, Copy: true},
-		{Link: Link{Text: plural(len(shown.Providers), "provider")}}, {Link: Link{Text: "generation " + number(*root.Generation)}},
+		{Link: Link{Text: counted(int64(len(shown.Providers)), "provider")}}, {Link: Link{Text: "generation " + number(*root.Generation)}},
 	}
 	v.frame.Actions = []Link{{Text: "Find candidates here", Href: v.href("/candidates", "in_tree", root.UUID.String())}, {Text: "Compare…", Href: here + "/compare"}}
 	tabs := []Link{
@@ -87,8 +87,8 @@ func (v *visit) treeTraits() error {
 		if len(names) > 5 {
 			which += " and " + number(int64(len(names)-5)) + " more"
 		}
-		cells := []Cell{mono(trait, v.base+"/traits/"+trait), num(number(int64(len(names)))), cell(which)}
-		page.Table.Rows = append(page.Table.Rows, Row{Cells: cells})
+		cells := []Cell{linked(trait, v.base+"/traits/"+trait), figure(number(int64(len(names)))), plain(which)}
+		page.Table.Rows = append(page.Table.Rows, cells)
 	}
 	page.Empty.Text = "No provider of this tree has a trait."
 	return nil
