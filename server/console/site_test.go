@@ -114,9 +114,14 @@ func (s *site) load(t testing.TB, hosts int) {
 	for id := range tree.Consumers {
 		s.Consumer = id.String()
 	}
-	asked, err := s.api.ExplanationList(ctx, client.ExplanationFilter{})
-	if err != nil || len(asked) == 0 {
-		t.Fatalf("explanations = %v, %v", asked, err)
+	var asked []client.ListedExplanation
+	for until := time.Now().Add(20 * time.Second); len(asked) == 0 && time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		if asked, err = s.api.ExplanationList(ctx, client.ExplanationFilter{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(asked) == 0 {
+		t.Fatal("the service records no explanation")
 	}
 	s.Request = asked[0].RequestIDs[0]
 	machines := baremetal.New(s.api)

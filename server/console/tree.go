@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -87,8 +88,16 @@ func (v *visit) loadTree(id uuid.UUID) (*client.ShownTree, *Notice, error) {
 		return nil, nil, err
 	}
 	parts[4] = client.TreeConsumers
-	held, err := v.c.api.TreeShow(v.ctx(), id, parts...)
+	ctx, cancel := v.ctx(), func() {}
+	if v.query("consumer")+v.query("wait") == "" {
+		ctx, cancel = context.WithTimeout(ctx, cardWait)
+	}
+	defer cancel()
+	held, err := v.c.api.TreeShow(ctx, id, parts...)
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && v.r.Context().Err() == nil:
+		wait := Link{Text: "Wait for them", Href: v.with("wait", "true")}
+		return shown, &Notice{Kind: "s", Title: "Many consumers.", Text: "Reading them takes longer than the page waits, so the bars are whole.", Links: []Link{wait}}, nil
 	case errors.Is(err, client.ErrTooManyConsumers):
 		pages := Link{Text: "Page through the consumers", Href: v.base + "/providers/" + shown.Root.String() + "/consumers"}
 		return shown, &Notice{Kind: "s", Title: "Over 10,000 consumers.", Text: "The bars are whole.", Links: []Link{pages}}, nil
