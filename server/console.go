@@ -9,7 +9,6 @@ import (
 	"github.com/berthd/berth/server/apierr"
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/console"
-	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/request"
 )
@@ -36,47 +35,57 @@ func identify(authenticate auth.Authenticate, r *http.Request) (console.Identity
 	caller, err := authenticate(r)
 	var (
 		refused *auth.UnauthenticatedError
+		denied  *auth.DeniedError
 		away    *auth.Unavailable
 	)
 	switch {
+	case err == nil:
+		return console.Identity{
+			User: caller.UserID, Project: caller.ProjectID, Roles: caller.Roles, System: caller.SystemScope != "", Expires: caller.Expires,
+		}, nil
 	case errors.As(err, &refused):
-		return console.Identity{}, errors.New("The service does not accept this token: it is wrong, or it has expired.") //nolint:staticcheck // ST1005: the text of a page
-	case errors.As(err, &away):
-		name := away.Service
-		if name == "" {
-			name = "Keystone service"
-		}
-		return console.Identity{}, errors.New("The " + name + " does not answer. Try again.") //nolint:staticcheck // ST1005: the text of a page
-	case err != nil:
-		return console.Identity{}, err
+		return console.Identity{}, console.InvalidCredentials("The service does not accept this token: it is wrong, has expired, or is for other requests only.")
+	case errors.As(err, &denied):
+		return console.Identity{}, console.InvalidCredentials(denied.Detail)
+	case errors.As(err, &away) && away.Service != "":
+		return console.Identity{}, console.Unavailable("The " + away.Service + " does not answer. Try again.")
 	}
-	return console.Identity{User: caller.UserID, Project: caller.ProjectID, Roles: caller.Roles}, nil
+	return console.Identity{}, console.Unavailable("The Keystone service does not answer. Try again.")
 }
 
-// serveConsole serves the console and the redirect to it, and reports whether the request was one of them. Callers that
-// are not authenticated at all get the same protection from pages of other sites as in the API.
-func (f *frontHandler) serveConsole(w http.ResponseWriter, r *http.Request, below string) bool {
-	isPage := below == console.Root || strings.HasPrefix(below, console.Root+"/")
-	if !isPage && !(auth.IsOpen(below) && isBrowser(r)) {
-		return false
-	}
+// withConsole serves the console and the redirect to it, and everything else by next. It is outside CORS: no page of another
+// origin may read the console, even if it may use the API.
+func (f *frontHandler) withConsole(next http.Handler) http.Handler {
+	pages := recoverPanics(f.serveConsole)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		below, _ := f.trimMountPrefix(r.URL.Path)
+		if f.console != nil && (isConsole(below) || auth.IsOpen(below) && isBrowser(r) && f.local.checkHost(r) == nil) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isConsole reports whether a path is the console's.
+func isConsole(below string) bool {
+	return below == console.Root || strings.HasPrefix(below, console.Root+"/")
+}
+
+// serveConsole serves the console, or redirects to it. Where callers are not authenticated at all, a page of another site
+// must not reach it by a name of its own (DNS rebinding); the console itself compares origins.
+func (f *frontHandler) serveConsole(w http.ResponseWriter, r *http.Request) {
 	request.From(r.Context()).Operation = consoleOperation
-	if err := f.local.check(r); err != nil {
+	if err := f.local.checkHost(r); err != nil {
 		apierr.Write(w, r, err)
-		return true
+		return
 	}
-	if !isPage {
+	below, _ := f.trimMountPrefix(r.URL.Path)
+	if !isConsole(below) {
 		redirectToConsole(w, r)
-		return true
-	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost {
-		refused := fault.New(fault.MethodNotAllowed, "")
-		refused.Allow = console.Methods
-		apierr.Write(w, r, refused)
-		return true
+		return
 	}
 	f.console.Serve(w, r, below)
-	return true
 }
 
 // consoleOperation is the name under which requests to the console are counted.

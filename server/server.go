@@ -145,7 +145,7 @@ func New(options Options) Handlers {
 	if options.Baremetal != nil {
 		front.baremetal, front.extended = machines, extended
 	}
-	public := front.observe(cors.Wrap(recoverPanics(front.serve), options.CORS))
+	public := front.observe(front.withConsole(cors.Wrap(recoverPanics(front.serve), options.CORS)))
 	front.console = newConsole(options, public)
 	return Handlers{
 		Public: public, console: front.console,

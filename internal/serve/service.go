@@ -16,7 +16,6 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auditlog"
 	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/idempotency"
@@ -147,8 +146,8 @@ func (s *service) start(ctx context.Context) (err error) {
 	s.warnInsecure()
 	s.logConnections(application)
 	serving := []any{"address", s.urls(), "database", s.Settings.Database()}
-	if s.hasConsole() {
-		serving = append(serving, "console", strings.TrimSuffix(strings.Split(s.urls(), ",")[0], "/")+console.Root)
+	if address := s.consoleAddress(); address != "" {
+		serving = append(serving, "console", address)
 	}
 	s.log.Info("serving", serving...)
 	return nil
@@ -176,7 +175,7 @@ func (s *service) prepareSchema(ctx context.Context) error {
 }
 
 // handlers returns the handlers of the server with the options of all settings.
-func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
+func (s *service) handlers(ctx context.Context) (_ server.Handlers, err error) {
 	options := server.Options{
 		Store: s.store, Log: s.log, AccessLog: s.Settings.AccessLog, AuditLog: s.audit,
 		AllowedHosts: s.Settings.AllowedHosts, CORS: s.Settings.CORS, Prefix: s.Settings.BasePath,
@@ -190,7 +189,7 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 		options.Proxies = &forwarded.Proxies{Trusted: s.Settings.TrustedProxies}
 	}
 	go s.policy.Watch(ctx, policyInterval, s.log)
-	if err := s.authenticate(ctx, &options); err != nil {
+	if err = s.authenticate(ctx, &options); err != nil {
 		return server.Handlers{}, err
 	}
 	s.explanations = explainlog.New(explainlog.Options{
@@ -202,7 +201,9 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 	s.store.LimitIdempotencyKeys(s.Settings.Idempotency.Rows)
 	options.IdempotencyLifetime = s.Settings.Idempotency.Lifetime
 	s.keys = idempotency.Start(idempotency.Options{Store: s.store, Log: s.log})
-	options.Console = s.console()
+	if options.Console, err = s.console(); err != nil {
+		return server.Handlers{}, err
+	}
 	s.handled = server.New(options)
 	return s.handled, nil
 }

@@ -20,5 +20,12 @@ type Problem struct {
 	Text string
 	// Request and RequestID are the call's; Retry is the address to ask again.
 	Request, RequestID, Retry string
-	Err                       error
+	// Rule is the rule that refused, and Command explains why.
+	Rule, Command string
+	Err           error
+}
+
+// Message returns the problem for the parts "error", "refused" and "missing".
+func (p *Problem) Message() Message {
+	return Message{Text: p.Text, Rule: p.Rule, Command: p.Command, Request: p.Request, RequestID: p.RequestID, Retry: p.Retry}
 }

@@ -10,12 +10,14 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
-	"html/template"
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,7 +63,7 @@ type Console struct {
 	api      *client.Client
 	machines *baremetal.Client
 	mux      *http.ServeMux
-	pages    map[string]*template.Template
+	pages    pageSet
 	origins  *http.CrossOriginProtection
 	sealer   *sealer
 }
@@ -73,7 +75,7 @@ func New(options Options) (*Console, error) {
 	}
 	c := &Console{options: options, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
 	var err error
-	if c.pages, err = parsePages(); err != nil {
+	if c.pages, err = parsePages(templates); err != nil {
 		return nil, err
 	}
 	if c.sealer, err = newSealer(options.Settings.Key); err != nil {
@@ -124,19 +126,22 @@ func (c *Console) page(pattern, template string, build func(*visit) error) {
 	})
 }
 
-// Serve handles a request to the console. The path is that below the prefix of the API, and begins with Root.
-func (c *Console) Serve(w http.ResponseWriter, r *http.Request, path string) {
+// Serve handles a request to the console. The address is the path below the prefix of the API, and begins with Root.
+func (c *Console) Serve(w http.ResponseWriter, r *http.Request, address string) {
 	setHeaders(w.Header())
 	if err := c.check(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	rest := strings.TrimPrefix(path, Root)
+	rest := cmp.Or(strings.TrimPrefix(address, Root), "/")
+	allowed := c.allowed(r, rest)
+	if len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		http.Error(w, "This address of the console takes "+strings.Join(allowed, ", ")+".", http.StatusMethodNotAllowed)
+		return
+	}
 	info := request.From(r.Context())
 	base := info.Outer + strings.TrimSuffix(r.URL.Path, rest)
-	if rest == "" {
-		rest = "/"
-	}
 	if r.Method == http.MethodPost {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(pageTimeout))
@@ -144,20 +149,37 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 	defer cancel()
 	v := &visit{c: c, w: w, base: base, calls: newCalls(), requestID: info.ID}
-	inner := r.Clone(context.WithValue(ctx, visitKey{}, v))
-	inner.URL.Path, inner.URL.RawPath = rest, ""
-	v.r = inner
-	v.session = c.session(inner)
-	v.only = inner.URL.Query().Get("card")
-	if _, pattern := c.mux.Handler(inner); pattern == "" {
+	v.r = below(r.WithContext(context.WithValue(ctx, visitKey{}, v)), rest)
+	v.session = c.session(v.r)
+	v.only = v.query("card")
+	if len(allowed) == 0 {
 		v.notFound()
 		return
 	}
-	c.mux.ServeHTTP(w, inner)
+	c.mux.ServeHTTP(w, v.r)
 }
 
-// Methods are those of the console, for the Allow header.
-const Methods = "GET, HEAD, POST"
+// below returns a request with the path below the console.
+func below(r *http.Request, path string) *http.Request {
+	inner := r.Clone(r.Context())
+	inner.URL.Path, inner.URL.RawPath = path, ""
+	return inner
+}
+
+// allowed returns the methods that a path takes; none: there is no page. The mux would redirect a path that is not clean,
+// such as "//" or "/a/..", to one outside the console.
+func (c *Console) allowed(r *http.Request, rest string) (methods []string) {
+	if path.Clean(rest) != rest {
+		return nil
+	}
+	inner := below(r, rest)
+	for _, inner.Method = range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		if _, pattern := c.mux.Handler(inner); pattern != "" {
+			methods = append(methods, inner.Method)
+		}
+	}
+	return methods
+}
 
 // setHeaders sets the headers of all responses. With the Referrer-Policy no-referrer browsers send the origin null with
 // forms, which the check of origins rejects.
@@ -166,6 +188,7 @@ func setHeaders(h http.Header) {
 		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cache-Control", "private, no-store")
 	h.Add("Vary", "Cookie, HX-Request")
@@ -177,13 +200,15 @@ var errCrossSite = errors.New("The console does not answer requests of other sit
 // check returns an error for requests of pages of other sites. A link that opens the console as a page is allowed.
 // Browsers without Sec-Fetch-Site may read: reading changes nothing, and their pages cannot see the response.
 func (c *Console) check(r *http.Request) error {
+	site := r.Header.Get("Sec-Fetch-Site")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		if c.origins.Check(r) != nil {
+		// A trusted proxy that changes Host reports the original one.
+		if c.origins.Check(r) != nil && (site != "" || r.Header.Get("Origin") != requestBase(r)) {
 			return errCrossSite
 		}
 		return nil
 	}
-	switch r.Header.Get("Sec-Fetch-Site") {
+	switch site {
 	case "", "same-origin", "none":
 		return nil
 	}

@@ -19,10 +19,10 @@ const (
 	themeCookie = "berth_theme"
 )
 
-// maxSession is the longest life of a session. maxToken is the largest token that fits into a cookie.
+// maxSession is the longest life of a session. maxCookie is the size of the name and the value that browsers keep.
 const (
 	maxSession = 8 * time.Hour
-	maxToken   = 3 << 10
+	maxCookie  = 4096
 )
 
 // session is the user of the console, as the cookie has it.
@@ -32,7 +32,8 @@ type session struct {
 	// User, Project and Roles name the caller. With noauth2 they are what the calls claim to be, else what the token says.
 	User    string   `json:"u"`
 	Project string   `json:"p,omitempty"`
-	Roles   []string `json:"r"`
+	Roles   []string `json:"r,omitempty"`
+	System  bool     `json:"s,omitempty"`
 	// Expires ends the session.
 	Expires time.Time `json:"e"`
 }
@@ -71,12 +72,10 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{aead}, err
 }
 
-func (s *sealer) seal(plain *session) (string, error) {
-	text, err := json.Marshal(plain)
-	if err != nil {
-		return "", err
-	}
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(cookieName))), nil
+// seal returns the text of a session for one purpose: the cookie, or the choice of a project.
+func (s *sealer) seal(purpose string, plain *session) string {
+	text, _ := json.Marshal(plain) // strings and a time always have a form
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(purpose)))
 }
 
 // These are errors of open: the cookie of another server or of nobody, and a session that has ended.
@@ -85,12 +84,12 @@ var (
 	errEnded         = errors.New("the session has ended")
 )
 
-func (s *sealer) open(text string, now time.Time) (*session, error) {
+func (s *sealer) open(purpose, text string, now time.Time) (*session, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil, errForeignCookie
 	}
-	plain, err := s.aead.Open(nil, nil, sealed, []byte(cookieName))
+	plain, err := s.aead.Open(nil, nil, sealed, []byte(purpose))
 	if err != nil {
 		return nil, errForeignCookie
 	}
@@ -107,7 +106,7 @@ func (s *sealer) open(text string, now time.Time) (*session, error) {
 // session returns the session of a request; nil without one. With noauth2 each request has one.
 func (c *Console) session(r *http.Request) *session {
 	if cookie, err := r.Cookie(cookieName); err == nil {
-		if found, err := c.sealer.open(cookie.Value, time.Now()); err == nil && c.trustsCallers() == (found.Token == "") {
+		if found, err := c.sealer.open(cookieName, cookie.Value, time.Now()); err == nil && c.trustsCallers() == (found.Token == "") {
 			return found
 		}
 	}
@@ -120,18 +119,32 @@ func (c *Console) session(r *http.Request) *session {
 // trustsCallers reports whether the service has no authentication.
 func (c *Console) trustsCallers() bool { return c.options.Identify == nil }
 
-// setSession sends the cookie of a session; nil deletes it.
+// setSession sends the cookie of a session; nil deletes it. The roles of a token are only shown, so they are left out
+// where they do not fit.
 func (v *visit) setSession(s *session) error {
-	cookie := &http.Cookie{
-		Name: cookieName, Path: v.base, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure(), MaxAge: -1,
-	}
+	cookie := v.cookie(cookieName)
+	cookie.MaxAge = -1
 	if s != nil {
-		text, err := v.c.sealer.seal(s)
-		if err != nil {
-			return err
+		cookie.Value, cookie.MaxAge = v.c.sealer.seal(cookieName, s), max(1, int(time.Until(s.Expires).Seconds()))
+		if s.Token != "" && len(cookieName+cookie.Value) > maxCookie {
+			s.Roles = nil
+			cookie.Value = v.c.sealer.seal(cookieName, s)
 		}
-		cookie.Value, cookie.MaxAge = text, int(time.Until(s.Expires).Seconds())
+	}
+	if size := len(cookieName + cookie.Value); size > maxCookie {
+		return invalid("This does not fit into a cookie: sealed it has %d bytes, and browsers keep %d. Use a shorter token, or shorter names.", size, maxCookie)
 	}
 	http.SetCookie(v.w, cookie)
 	return nil
+}
+
+// cookie returns a cookie of the console without a value.
+func (v *visit) cookie(name string) *http.Cookie {
+	return &http.Cookie{Name: name, Path: v.base, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()}
+}
+
+// secure reports whether the browser sees the console over TLS. Origin, whose host was compared, tells it of a form behind
+// a proxy that does not.
+func (v *visit) secure() bool {
+	return strings.HasPrefix(requestBase(v.r), "https:") || strings.HasPrefix(v.r.Header.Get("Origin"), "https:")
 }

@@ -1,61 +1,131 @@
 package console
 
 import (
+	"bytes"
+	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
 	"time"
+
+	"github.com/berthd/berth/internal/draw"
 )
 
-// Frame is the data of the layout.
+// Frame is the data of a page: what the layout shows around it, and the Body, which the page's template shows.
 type Frame struct {
-	Title, Nav, Base, Assets, Theme string
-	Who                             Who
-	Find                            string
-	Crumbs                          []Link
-	Actions                         []Link
-	AsOf                            time.Time
-	Warning                         string
-	Body                            any
+	Title string
+	Nav   string // the key of the current entry of the navigation: the path of its page
+	Base  string // "/console", or with a base path "/placement/console"
+	// Assets is the address of the assets, with their hash; Path is that of the page, with its query.
+	Assets, Path string
+	Theme        string // "light", "dark", or empty for the reader's setting
+	Who          Who
+	Find         string // the text in the find field
+	Crumbs       []Link
+	Facts        []Fact
+	Actions      []Link
+	AsOf         time.Time // zero: the page has no data of the API
+	Every        int       // seconds between refreshes; 0: none
+	Warning      string
+	Body         any
 }
 
-// Who is the caller in the top bar.
+// Who is the caller as whom the page was read.
 type Who struct {
 	SignedIn             bool
 	User, Project, Roles string
-	CanChoose            bool
+	CanChoose            bool   // the service does not authenticate, so the caller chooses a persona
+	Personas             []Link // Href is the value to post
 }
 
-// Link is a link.
+// Link is a text with an address. Without an address it is a text, and in a list of options Href is the value.
 type Link struct {
 	Text, Href string
 	Current    bool
-	Count      string
+	Count      string // the number beside a tab
+	Kind       string // the classes of a button or chip
+	Download   bool
 }
 
-func parsePages() (map[string]*template.Template, error) {
-	common, err := template.ParseFS(templates, "templates/layout.html")
+// Fact is a part of the line below the title. Copy adds a button that copies the text, for UUIDs.
+type Fact struct {
+	Link
+	Copy bool
+}
+
+// navigation has the entries of the top bar: the path of a page and its name.
+var navigation = [][2]string{
+	{"", "Overview"}, {"providers", "Providers"}, {"candidates", "Candidates"}, {"capacity", "Capacity"},
+	{"consumers", "Consumers"}, {"baremetal", "Bare metal"}, {"explanations", "Explanations"}, {"audit", "Audit"},
+}
+
+// Navigation returns the entries of the top bar.
+func (f Frame) Navigation() []Link {
+	links := make([]Link, len(navigation))
+	for i, entry := range navigation {
+		links[i] = Link{Text: entry[1], Href: strings.TrimSuffix(f.Base+"/"+entry[0], "/"), Current: f.Nav == entry[0]}
+	}
+	return links
+}
+
+// Themes returns the choices of a theme, with the values to post.
+func (f Frame) Themes() []Link {
+	return []Link{
+		{Text: "System", Href: "", Current: f.Theme == ""},
+		{Text: "Light", Href: "light", Current: f.Theme == "light"},
+		{Text: "Dark", Href: "dark", Current: f.Theme == "dark"},
+	}
+}
+
+// pageSet has the parsed template of each page, by its name.
+type pageSet map[string]*template.Template
+
+// parsePages parses the templates: layout.html and parts.html once, and a copy of them with each other file, which
+// defines "content" and may define parts of its own.
+func parsePages(files fs.FS) (pageSet, error) {
+	shared, err := template.New("console").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html")
 	if err != nil {
 		return nil, err
 	}
-	names, err := fs.Glob(templates, "templates/*.html")
+	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
 		return nil, err
 	}
-	made := map[string]*template.Template{}
+	pages := pageSet{}
 	for _, name := range names {
 		page := strings.TrimSuffix(path.Base(name), ".html")
 		if page == "layout" || page == "parts" {
 			continue
 		}
-		copied, err := common.Clone()
+		clone, err := shared.Clone()
 		if err != nil {
 			return nil, err
 		}
-		if made[page], err = copied.ParseFS(templates, name); err != nil {
+		if pages[page], err = clone.ParseFS(files, name); err != nil {
 			return nil, err
 		}
 	}
-	return made, nil
+	return pages, nil
+}
+
+// render writes a page. It writes nothing if the template fails.
+func (p pageSet) render(w io.Writer, page string, frame Frame) error {
+	return p.renderPart(w, page, "layout", frame)
+}
+
+// renderPart writes one template of a page, for example a card that fetches itself. Escape replaces control and
+// direction characters in the whole output, so that no template has to do it for each name from the network.
+func (p pageSet) renderPart(w io.Writer, page, part string, data any) error {
+	parsed, ok := p[page]
+	if !ok {
+		return fmt.Errorf("unknown page %q", page)
+	}
+	var out bytes.Buffer
+	if err := parsed.ExecuteTemplate(&out, part, data); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, draw.Escape(out.String()))
+	return err
 }

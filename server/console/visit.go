@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -105,6 +107,7 @@ func (v *visit) card(name, title string, ask func(ctx context.Context) (any, err
 	}
 	v.loading.Go(func() {
 		defer cancel()
+		defer v.recoverCard(card)
 		data, err := ask(ctx)
 		card.AsOf = time.Now()
 		if card.Data = data; err != nil {
@@ -112,6 +115,15 @@ func (v *visit) card(name, title string, ask func(ctx context.Context) (any, err
 		}
 	})
 	return card
+}
+
+// recoverCard makes a panic of a card its problem. Outside of the goroutine of the request it would end the process.
+func (v *visit) recoverCard(card *Card) {
+	if cause := recover(); cause != nil {
+		v.c.options.Log.Error("a card of the console failed", "card", card.Name, "request_id", v.requestID,
+			"error", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		card.Problem = &Problem{Kind: "error", Text: "The console failed here; the log has the cause under " + v.requestID + "."}
+	}
 }
 
 // wait waits for the cards, and returns an error that concerns the whole page: the session has ended.
@@ -134,9 +146,9 @@ func (v *visit) render(status int, name string) {
 	var body bytes.Buffer
 	var err error
 	if card := v.onlyCard(); card != nil {
-		err = v.c.pages[name].ExecuteTemplate(&body, "card:"+card.Name, card)
+		err = v.c.pages.renderPart(&body, name, "card:"+card.Name, card)
 	} else {
-		err = v.c.pages[name].ExecuteTemplate(&body, "layout", v.frame)
+		err = v.c.pages.render(&body, name, v.frame)
 	}
 	if err != nil {
 		v.c.options.Log.Error("cannot render a page of the console", "page", name, "error", err.Error(), "request_id", v.requestID)
@@ -158,11 +170,11 @@ func (v *visit) onlyCard() *Card {
 // complete fills the parts of the frame that are the same on all pages.
 func (v *visit) complete() {
 	v.frame.Base, v.frame.Assets, v.frame.Theme = v.base, v.base+"/assets/"+assetHash(), v.theme()
-	v.frame.Who = v.who()
+	v.frame.Who, v.frame.Path = v.who(), v.with()
 	if v.c.options.Settings.Unprotected {
 		v.frame.Warning = "This service checks nobody, and other hosts can reach it: each caller has the role that it names."
 	}
-	if v.frame.AsOf.IsZero() {
+	if v.frame.AsOf.IsZero() && len(v.calls.made) > 0 {
 		v.frame.AsOf = time.Now()
 	}
 }

@@ -1,0 +1,128 @@
+package console
+
+import "html/template"
+
+// CardHead is the head of a card. ID names the heading for aria-labelledby.
+type CardHead struct {
+	ID, Title, Note string
+	Links           []Link
+}
+
+// Cell is a cell or, with Sort, a head cell of a table. Sub is a second line. Numbers are right-aligned.
+type Cell struct {
+	Link
+	Number, Strong bool
+	Sub            *Link
+	Sort           string // "ascending", "descending" or empty
+}
+
+// Tree is the table of a provider tree: a row for each provider, a column for each class.
+type Tree struct {
+	Caption, Head string
+	Classes       []string
+	Rows          []TreeRow
+}
+
+// TreeRow is a provider. Amounts has an entry for each class of the tree, in the same order. Mode is "at" for the
+// selected row, "mark" for a highlighted one, "shared" for a sharing provider, or empty.
+type TreeRow struct {
+	Link
+	Sub     string
+	Chips   []Link
+	Lines   template.HTML // from treeLines
+	Mode    string
+	Amounts []Amount
+}
+
+// Amount is the usage of a class on a provider. Without a Capacity the cell is empty. Plus is the part of a candidate.
+type Amount struct {
+	Class, Used, Capacity string
+	Plus                  *Link
+	Over                  bool
+	Bar                   template.HTML
+}
+
+// Field is an entry of a field list. Strong follows the values.
+type Field struct {
+	Name   string
+	Values []Link
+	Strong string
+}
+
+// Input is a field of a form: a text field, with Rows a text area, with Options a list.
+type Input struct {
+	ID, Label, Name, Type, Value string
+	Class                        string // of "resource": the resource class, beside the amount in Value
+	Placeholder, List, Hint      string
+	Autocomplete, Kind           string
+	Rows                         int
+	Invalid                      bool
+	Options                      []Link
+	Tokens                       []Token
+}
+
+// Token is a chip of a token field, posted as Name.
+type Token struct{ Name, Text, Kind string }
+
+// Submit is a button that submits its form.
+type Submit struct {
+	Text, Kind, Name, Value string
+	Disabled                bool
+}
+
+// Swatch is an entry of a legend.
+type Swatch struct {
+	Swatch template.HTML
+	Text   string
+}
+
+// Notice is a paragraph on a colored ground. Kind is empty (amber), "r", "g" or "s".
+type Notice struct {
+	Kind, Title, Text string
+	Links             []Link
+}
+
+// Reason is an entry of a list of reasons. Link is its main line, Dot the color of a dot before it, Times is at the right.
+type Reason struct {
+	Link
+	At, Times, Code, Sub, Dot string
+	Chips                     []Link
+	More                      Link
+}
+
+// Badge is a number in a circle.
+type Badge struct {
+	Text string
+	On   bool
+}
+
+// QueryPart is a part of a request line. Key is shown in bold, followed by "=".
+type QueryPart struct{ Key, Text string }
+
+// Hist is a histogram or funnel: rows of a text, a number and a bar.
+type Hist struct {
+	Label string
+	Rows  []HistRow
+}
+
+// HistRow is a row of a histogram.
+type HistRow struct {
+	Text, Sub, Count string
+	Bar              template.HTML
+}
+
+// Message is the data of the parts "empty", "error", "refused" and "missing".
+type Message struct {
+	Title, Text        string
+	Command            string // a command to copy
+	Rule               string // of "refused"
+	Request, RequestID string // of "error"
+	Retry              string // an address
+	Links              []Link
+}
+
+// Slow is a card that fetches itself.
+type Slow struct{ Title, Href, Width string }
+
+// Pager is the line below a list: the count, and the addresses of the first and the next page.
+type Pager struct{ Text, First, Next string }

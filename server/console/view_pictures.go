@@ -1,0 +1,68 @@
+package console
+
+import (
+	"html/template"
+
+	"github.com/berthd/berth/internal/draw"
+)
+
+// Bar is a bar of the usage of an inventory.
+type Bar = draw.UsageBar
+
+// The functions below mark the output of package draw as HTML: it escapes its texts.
+
+func bar(b Bar) template.HTML { return template.HTML(b.Fragment()) }
+
+// treeLines returns the lines of the rows of a tree, in depth-first order, from their depths.
+func treeLines(depths []int) []template.HTML {
+	lines := make([]template.HTML, len(depths))
+	for i, position := range draw.TreePositions(depths) {
+		lines[i] = template.HTML(position.Fragment())
+	}
+	return lines
+}
+
+// amountOf returns the amount of a class with its bar.
+func amountOf(class string, b Bar) Amount {
+	used := 0.0
+	for _, piece := range b.Pieces {
+		used += piece.Amount
+	}
+	a := Amount{Class: class, Bar: bar(b), Over: used > b.Capacity}
+	a.Used, a.Capacity = amounts(class, int64(used), int64(b.Capacity))
+	return a
+}
+
+// takenOf returns the amount of a class on a provider of a candidate: what is used, and what the candidate adds, in the
+// color of its group.
+func takenOf(class string, b Bar, plus float64, kind string) Amount {
+	used := 0.0
+	for i, piece := range b.Pieces {
+		used += piece.Amount
+		b.Pieces[i].Kind = draw.UsedNow
+	}
+	b.Pieces = append(b.Pieces, draw.Piece{Amount: plus, Kind: kind})
+	a := Amount{Class: class, Bar: bar(b), Over: used+plus > b.Capacity}
+	texts, unit := scaled(class, int64(used), int64(plus), int64(b.Capacity))
+	a.Used, a.Plus, a.Capacity = texts[0], &Link{Text: "+" + texts[1], Kind: kind}, texts[2]
+	if unit != "" {
+		a.Capacity += " " + unit
+	}
+	return a
+}
+
+func histBar(width, height int, value, previous, whole float64, kind string) template.HTML {
+	return template.HTML(draw.HistogramBar(width, height, value, previous, whole, kind))
+}
+
+func stackedBar(width, height int, pieces []draw.Piece, label string) template.HTML {
+	return template.HTML(draw.Share(width, height, pieces, label))
+}
+
+func squareMap(squares []draw.Square, columns int, label string) template.HTML {
+	return template.HTML(draw.Map(squares, columns, label))
+}
+
+func mapKey(kind string) template.HTML { return template.HTML(draw.MapKey(kind)) }
+
+func swatch(kind string) template.HTML { return template.HTML(draw.Swatch(kind)) }
