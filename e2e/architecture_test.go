@@ -33,7 +33,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
-		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/console", "server/explainlog",
+		"server", "server/auditlog", "server/auth", "server/baremetal", "server/conductor", "server/console", "server/explainlog",
 		"server/forwarded", "server/idempotency", "server/keystone", "server/migrate", "server/oidc", "server/placement", "server/policy", "server/postgres", "server/spool",
 		"server/store", "server/tokens", "server/tracing",
 	}},
@@ -82,7 +82,7 @@ var packageRules = []packageRule{
 	{path: "internal/terminal", purpose: "escaped text, width and colors of terminals"},
 	{path: "server", purpose: "assembles the middleware and mounts the APIs", imports: []string{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates", "server/claims",
-		"server/console", "server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
+		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
 		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/querystring", "server/request",
 		"server/requestlog", "server/route", "server/spool", "server/store",
 	}},
@@ -225,6 +225,7 @@ var packageRules = []packageRule{
 	{path: "internal/test/oidcprovider", purpose: "tests only: OpenID Connect provider"},
 	{path: "internal/test/authority", purpose: "tests only: certificate authority"},
 	{path: "internal/test/capture", purpose: "tests only: output of a process and its messages to the service manager"},
+	{path: "internal/test/browser", purpose: "tests only: Chromium, which opens pages and reports their faults"},
 	{path: "internal/test/testfile", purpose: "tests only: files and paths"},
 }
 

@@ -34,11 +34,11 @@ var licenses = []struct{ name, text string }{
 }
 
 // acceptable lists the licenses that impose no conditions on the rest of the program.
-var acceptable = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "Unlicense"}
+var acceptable = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "OFL-1.1", "Unlicense"}
 
-// TestLicenses_LinkedModules_Listed compares the page with the linked modules, because a distributor of the program has
-// to distribute these license texts with it. `make licenses` writes the page.
-func TestLicenses_LinkedModules_Listed(t *testing.T) {
+// TestLicenses_LinkedCode_Listed compares the page with the linked modules and the embedded files of other projects,
+// because a distributor of the program has to distribute these license texts with it. `make licenses` writes the page.
+func TestLicenses_LinkedCode_Listed(t *testing.T) {
 	t.Parallel()
 	var rows []string
 	for _, module := range modules(t) {
@@ -51,27 +51,37 @@ func TestLicenses_LinkedModules_Listed(t *testing.T) {
 	if len(rows) < 10 {
 		t.Fatalf("linked modules = %d, want at least 10", len(rows))
 	}
+	files := strings.Join(vendoredFileRows(t), "\n")
 	want := `# Third-party licenses
 
 Berth itself is under the [Apache License 2.0](../LICENSE). ` + "`bin/berth`" + ` contains the standard library of Go
-(BSD-3-Clause) and these modules. Their licenses require that the program is distributed with the license texts;
+(BSD-3-Clause), these modules and [the files below](#files-of-npm-packages). Their licenses require that the program is distributed with the license texts;
 ` + "`go mod vendor`" + ` collects the modules with these texts. Swagger UI, which ` + "`/docs`" + ` shows, is part of
 ` + "`github.com/swaggest/swgui`" + ` and is under Apache-2.0 itself. MPL-2.0 also requires that
 the source of the module's files is available. Berth does not change them; the module path is their address.
 PostgreSQL is not part of the program.
 
-` + "`make licenses`" + ` writes this page, and a test compares it with the linked modules.
+` + "`make licenses`" + ` writes this page, and a test compares it with the linked modules and the files.
 
 | Module | License | File in the module |
 | --- | --- | --- |
-` + strings.Join(rows, "\n") + "\n"
+` + strings.Join(rows, "\n") + `
+
+## Files of npm packages
+
+The repository has unchanged copies of these files. ` + "`bin/berth`" + ` contains those below ` + "`server`" + ` and their license texts;
+the others are for tests only.
+
+| File | Package | License | License text |
+| --- | --- | --- | --- |
+` + files + "\n"
 	if *updateLicenses {
 		if err := os.WriteFile(licensesDocument, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got, err := os.ReadFile(licensesDocument); err != nil || string(got) != want {
-		t.Errorf("docs/third-party-licenses.md does not match the linked modules; run 'make licenses': %v", err)
+		t.Errorf("docs/third-party-licenses.md does not match the linked modules and embedded files; run 'make licenses': %v", err)
 	}
 }
 

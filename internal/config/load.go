@@ -190,7 +190,7 @@ func libpqVariables(variables map[string]string) []string {
 
 // testVariables are variables of the project's tests and tools, which share the prefix but are
 // not settings.
-var testVariables = []string{"BERTH_TEST_DATABASE_URL", "BERTH_TEST_POSTGRES_BINARIES", "BERTH_VET_DATABASE_URL", "BERTH_CONFORMANCE"}
+var testVariables = []string{"BERTH_TEST_BROWSER", "BERTH_TEST_DATABASE_URL", "BERTH_TEST_POSTGRES_BINARIES", "BERTH_VET_DATABASE_URL", "BERTH_CONFORMANCE"}
 
 // UnknownVariables returns a warning for each unknown variable that starts with BERTH_. Such
 // variables are not errors, because another version of Berth may know them.

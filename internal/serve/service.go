@@ -201,7 +201,7 @@ func (s *service) handlers(ctx context.Context) (_ server.Handlers, err error) {
 	s.store.LimitIdempotencyKeys(s.Settings.Idempotency.Rows)
 	options.IdempotencyLifetime = s.Settings.Idempotency.Lifetime
 	s.keys = idempotency.Start(idempotency.Options{Store: s.store, Log: s.log})
-	if options.Console, err = s.console(); err != nil {
+	if err = s.mountConsole(&options); err != nil {
 		return server.Handlers{}, err
 	}
 	s.handled = server.New(options)

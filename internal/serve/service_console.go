@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 
 	"github.com/berthd/berth/internal/config"
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/tokens"
 )
@@ -42,39 +46,65 @@ func (s *service) consoleAddress() string {
 		return ""
 	}
 	if s.Settings.ConsoleURL != "" {
-		return s.Settings.ConsoleURL + s.Settings.BasePath + console.Root
+		return s.Settings.ConsoleURL + s.Settings.BasePath + server.ConsolePath
 	}
 	for _, door := range s.doors {
 		if address := door.url(s.Settings.BasePath); !strings.HasPrefix(address, config.UnixPrefix) {
-			return strings.TrimSuffix(address, "/") + console.Root
+			return strings.TrimSuffix(address, "/") + server.ConsolePath
 		}
 	}
-	return console.Root
+	return server.ConsolePath
 }
 
-// console returns the options of the console; nil without one.
-func (s *service) console() (*console.Options, error) {
+// mountConsole sets the console of the server, unless it has none.
+func (s *service) mountConsole(options *server.Options) (err error) {
 	if !s.hasConsole() {
-		return nil, nil
+		return nil
 	}
 	settings := console.Settings{
 		URL: s.Settings.ConsoleURL, CheckResult: s.Settings.DBCheckResult,
 		Unprotected: s.Settings.Auth == config.AuthNoauth2 && s.isExposed(),
 	}
-	var err error
 	switch {
 	case s.Settings.ConsoleKeyFile != "":
 		if settings.Key, err = readConsoleKey(s.Settings.ConsoleKeyFile); err != nil {
-			return nil, err
+			return err
 		}
 	case s.Settings.Auth != config.AuthNoauth2:
 		s.log.Warn("the sessions of the console end with this process, and no other server knows them: set --console-key-file on all servers")
 	}
-	made := &console.Options{Settings: settings}
+	made := console.Options{Prefix: options.Prefix, Log: s.log, Settings: settings}
+	if authenticate := options.Authenticate; authenticate != nil {
+		made.Identify = func(r *http.Request) (console.Identity, error) { return identify(authenticate, r) }
+	}
 	if s.Settings.Auth == config.AuthKeystone {
 		made.Keystone, err = s.keystoneSignIn()
 	}
-	return made, err
+	options.Console = console.Mount(made)
+	return err
+}
+
+// identify returns the caller of a token for the console, with errors that its users can read.
+func identify(authenticate auth.Authenticate, r *http.Request) (console.Identity, error) {
+	caller, err := authenticate(r)
+	var (
+		refused *auth.UnauthenticatedError
+		denied  *auth.DeniedError
+		away    *auth.Unavailable
+	)
+	switch {
+	case err == nil:
+		return console.Identity{
+			User: caller.UserID, Project: caller.ProjectID, Roles: caller.Roles, System: caller.SystemScope != "", Expires: caller.Expires,
+		}, nil
+	case errors.As(err, &refused):
+		return console.Identity{}, console.InvalidCredentials("The service does not accept this token: it is wrong, has expired, or is for other requests only.")
+	case errors.As(err, &denied):
+		return console.Identity{}, console.InvalidCredentials(denied.Detail)
+	case errors.As(err, &away) && away.Service != "":
+		return console.Identity{}, console.Unavailable("The " + away.Service + " does not answer. Try again.")
+	}
+	return console.Identity{}, console.Unavailable("The Keystone service does not answer. Try again.")
 }
 
 // consoleKeySize is the size of a key in bytes, that of AES-256.

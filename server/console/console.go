@@ -28,9 +28,6 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// Root is the path of the console below the prefix of the API.
-const Root = "/console"
-
 // Bounds of a page: the calls of the API that it makes, those at a time, the time after which it is sent without the
 // cards that are not there yet, and the size of a form.
 const (
@@ -126,14 +123,27 @@ func (c *Console) page(pattern, template string, build func(*visit) error) {
 	})
 }
 
-// Serve handles a request to the console. The address is the path below the prefix of the API, and begins with Root.
-func (c *Console) Serve(w http.ResponseWriter, r *http.Request, address string) {
+// Mount returns a function that creates the console of a service, as server.Options.Console. It panics if an option is
+// invalid, which New returns as an error.
+func Mount(options Options) func(http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
+	return func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
+		options.API = service
+		made, err := New(options)
+		if err != nil {
+			panic(err)
+		}
+		return made.Serve, made.Close
+	}
+}
+
+// Serve handles a request to the console. The path is the part below the address of the console.
+func (c *Console) Serve(w http.ResponseWriter, r *http.Request, rest string) {
 	setHeaders(w.Header())
 	if err := c.check(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	rest := cmp.Or(strings.TrimPrefix(address, Root), "/")
+	rest = cmp.Or(rest, "/")
 	allowed := c.allowed(r, rest)
 	if len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -152,6 +162,7 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, address string) 
 	v.r = below(r.WithContext(context.WithValue(ctx, visitKey{}, v)), rest)
 	v.session = c.session(v.r)
 	v.only = v.query("card")
+	v.fragment = v.only != "" && r.Header.Get("HX-Request") == "true"
 	if len(allowed) == 0 {
 		v.notFound()
 		return

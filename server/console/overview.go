@@ -6,6 +6,6 @@ func (c *Console) overviewRoutes() {
 
 // overview builds the first page.
 func (v *visit) overview() error {
-	v.frame.Title, v.frame.Nav = "Overview", "overview"
+	v.frame.Title, v.frame.Nav = "Overview", ""
 	return nil
 }

@@ -63,7 +63,7 @@ func (v *visit) sendForm(status int, message string, form signInForm) {
 	if message != "" {
 		form.Notices = append(form.Notices, Notice{Kind: "r", Text: message})
 	}
-	v.session, v.only, v.done = nil, "", true
+	v.session, v.fragment, v.done = nil, false, true
 	v.frame.Title, v.frame.Body = "Sign in", form
 	v.render(status, "sign-in")
 }

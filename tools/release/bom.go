@@ -29,8 +29,12 @@ func (r *release) writeBOMs(context.Context) error {
 	if err != nil {
 		return err
 	}
+	packages, err := r.embeddedPackages()
+	if err != nil {
+		return err
+	}
 	for _, arch := range architectures {
-		bom, err := r.bom(r.program(arch), licenses)
+		bom, err := r.bom(r.program(arch), licenses, packages)
 		if err != nil {
 			return err
 		}
@@ -45,8 +49,8 @@ func (r *release) writeBOMs(context.Context) error {
 	return nil
 }
 
-// bom returns the SBOM of a program: the modules that Go recorded in it, and Go's standard library.
-func (r *release) bom(path string, licenses map[string]string) (*cdx.BOM, error) {
+// bom returns the SBOM of a program: the modules that Go recorded in it, Go's standard library and npm packages.
+func (r *release) bom(path string, licenses map[string]string, packages []embeddedPackage) (*cdx.BOM, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -67,6 +71,9 @@ func (r *release) bom(path string, licenses map[string]string) (*cdx.BOM, error)
 			return nil, fmt.Errorf("docs/third-party-licenses.md has no license of %s; run 'make licenses'", module.Path)
 		}
 		components = append(components, library(module, license))
+	}
+	for _, npm := range packages {
+		components = append(components, npm.component())
 	}
 	slices.SortFunc(components, func(a, b cdx.Component) int { return cmp.Compare(a.BOMRef, b.BOMRef) })
 	bom := cdx.NewBOM()

@@ -48,7 +48,7 @@ func (r *release) runnable(ctx context.Context) (string, error) {
 	return path, r.goBuild(ctx, runtime.GOOS, runtime.GOARCH, path)
 }
 
-// licensesFile returns the path of the license texts of Go and all linked modules.
+// licensesFile returns the path of the license texts of Go, all linked modules and embedded files of npm packages.
 func (r *release) licensesFile() string { return r.file("third-party-licenses.txt") }
 
 // writeLicenses writes the license texts that the licenses require to accompany the programs.
@@ -78,6 +78,17 @@ func (r *release) writeLicenses(ctx context.Context) error {
 		if err := appendLicenses(&text, path, directories[path]); err != nil {
 			return err
 		}
+	}
+	packages, err := r.embeddedPackages()
+	if err != nil {
+		return err
+	}
+	for _, npm := range packages {
+		content, err := os.ReadFile(filepath.Join(r.root, npm.text))
+		if err != nil {
+			return err
+		}
+		appendLicense(&text, npm.name, filepath.Base(npm.text), content)
 	}
 	return os.WriteFile(r.licensesFile(), text.Bytes(), 0o644)
 }
@@ -115,10 +126,14 @@ func appendLicenses(text *bytes.Buffer, path, directory string) error {
 			return err
 		}
 		found = true
-		fmt.Fprintf(text, "%s\n%s: %s\n\n%s\n\n", strings.Repeat("=", 80), path, entry.Name(), bytes.TrimSpace(content))
+		appendLicense(text, path, entry.Name(), content)
 	}
 	if !found {
 		return fmt.Errorf("%s: %s has no license file", path, directory)
 	}
 	return nil
+}
+
+func appendLicense(text *bytes.Buffer, path, name string, content []byte) {
+	fmt.Fprintf(text, "%s\n%s: %s\n\n%s\n\n", strings.Repeat("=", 80), path, name, bytes.TrimSpace(content))
 }
