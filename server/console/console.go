@@ -61,6 +61,7 @@ type Console struct {
 	machines *baremetal.Client
 	mux      *http.ServeMux
 	pages    pageSet
+	patterns []string // of the pages, for tests
 	origins  *http.CrossOriginProtection
 	sealer   *sealer
 }
@@ -106,6 +107,7 @@ func (c *Console) routes() {
 
 // page adds a page: the handler returns the frame of a template, or an error.
 func (c *Console) page(pattern, template string, build func(*visit) error) {
+	c.patterns = append(c.patterns, pattern)
 	c.mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
 		v := visitOf(r)
 		if v.session == nil && c.needsSession(pattern) {

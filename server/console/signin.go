@@ -22,7 +22,7 @@ func (c *Console) needsSession(pattern string) bool {
 	return !strings.HasSuffix(pattern, " /sign-in") && pattern != "POST /sign-out" && pattern != "POST /theme"
 }
 
-// The ways to sign in, which are also the values of the field "with".
+// The ways to sign in, which are also the values of the field "with"; withProject is the purpose of a sealed choice.
 const (
 	withPassword    = "password"
 	withToken       = "token"
@@ -86,7 +86,6 @@ func (v *visit) form(with string, entered url.Values) signInForm {
 	case withApplication:
 		text("application_id", "ID of the application credential", "")
 		secret("secret", "Secret", "off")
-	case withProject:
 	default:
 		made.With = withPassword
 		text("user", "User", "")
@@ -142,7 +141,7 @@ func (v *visit) signInSubmit() error {
 
 // chooseProject sends the form with the projects of a user. It carries the unscoped token sealed.
 func (v *visit) chooseProject(form url.Values, unscoped *session, projects []Project) {
-	made := v.form(withProject, form)
+	made := v.form(withPassword, form)
 	made.Choice = v.c.sealer.seal(withProject, unscoped)
 	list := Input{ID: "sign-in-project", Name: "project_id", Label: "Project"}
 	for _, project := range projects {
