@@ -5,10 +5,10 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -28,14 +28,34 @@ const (
 // session is the user of the console, as the cookie has it.
 type session struct {
 	// Token is sent as X-Auth-Token; empty with noauth2.
-	Token string `json:"t,omitempty"`
+	Token string
 	// User, Project and Roles name the caller. With noauth2 they are what the calls claim to be, else what the token says.
-	User    string   `json:"u"`
-	Project string   `json:"p,omitempty"`
-	Roles   []string `json:"r,omitempty"`
-	System  bool     `json:"s,omitempty"`
-	// Expires ends the session.
-	Expires time.Time `json:"e"`
+	User, Project string
+	Roles         []string
+	System        bool
+	// Expires ends the session, in seconds.
+	Expires time.Time
+}
+
+// separator is between the fields of a cookie. No token, id or role has it.
+const separator = "\x00"
+
+func (s *session) text() string {
+	fields := []string{strconv.FormatInt(s.Expires.Unix(), 36), strconv.FormatBool(s.System), s.Token, s.User, s.Project}
+	return strings.Join(append(fields, s.Roles...), separator)
+}
+
+// sessionOf returns the session of a text.
+func sessionOf(text string) (*session, error) {
+	fields := strings.Split(text, separator)
+	if len(fields) < 5 {
+		return nil, errForeignCookie
+	}
+	end, err := strconv.ParseInt(fields[0], 36, 64)
+	if err != nil {
+		return nil, errForeignCookie
+	}
+	return &session{Expires: time.Unix(end, 0), System: fields[1] == "true", Token: fields[2], User: fields[3], Project: fields[4], Roles: fields[5:]}, nil
 }
 
 // identify sets the headers of the caller.
@@ -74,8 +94,7 @@ func newSealer(key []byte) (*sealer, error) {
 
 // seal returns the text of a session for one purpose: the cookie, or the choice of a project.
 func (s *sealer) seal(purpose string, plain *session) string {
-	text, _ := json.Marshal(plain) // strings and a time always have a form
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(purpose)))
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, []byte(plain.text()), []byte(purpose)))
 }
 
 // These are errors of open: the cookie of another server or of nobody, and a session that has ended.
@@ -93,14 +112,11 @@ func (s *sealer) open(purpose, text string, now time.Time) (*session, error) {
 	if err != nil {
 		return nil, errForeignCookie
 	}
-	var found session
-	if err := json.Unmarshal(plain, &found); err != nil {
-		return nil, errForeignCookie
-	}
-	if !now.Before(found.Expires) {
+	found, err := sessionOf(string(plain))
+	if err == nil && !now.Before(found.Expires) {
 		return nil, errEnded
 	}
-	return &found, nil
+	return found, err
 }
 
 // session returns the session of a request; nil without one. With noauth2 each request has one.
