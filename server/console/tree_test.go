@@ -40,7 +40,7 @@ func (b *syncBuffer) take() string {
 var (
 	treeRow    = regexp.MustCompile(`(?s)<tr[^>]*><th scope="row" class="name">.*?</tr>`)
 	treeName   = regexp.MustCompile(`data-row[^>]*>([^<]*)</a>`)
-	treeAmount = regexp.MustCompile(`data-class="([A-Z_]+)"><b[^>]*>([0-9,]+)</b> / ([0-9,]+)`)
+	treeAmount = regexp.MustCompile(`data-label="([A-Z_]+)"><b[^>]*>([0-9,]+)</b> / ([0-9,]+)`)
 )
 
 // TestConsole_Tree_ShowsTheAnswerOfTheAPI compares the rows of a tree, and its marked pieces, with the API.
