@@ -138,7 +138,7 @@ func (v *visit) treesOf(ctx context.Context, c client.ListedConsumer) (trees []c
 		}
 	}
 	for _, root := range roots[:min(len(roots), maxPlaces)] {
-		shown, err := v.c.api.TreeShow(ctx, root, client.TreeInventories, client.TreeUsages)
+		shown, err := v.showTree(ctx, root, client.TreeInventories, client.TreeUsages)
 		if err != nil {
 			return nil, err
 		}
