@@ -15,11 +15,12 @@ import (
 // calls bounds and records the calls of one visit. It is safe for concurrent use.
 type calls struct {
 	slots chan struct{}
+	max   int
 	mutex sync.Mutex
 	made  []string
 }
 
-func newCalls() *calls { return &calls{slots: make(chan struct{}, maxParallel)} }
+func newCalls() *calls { return &calls{slots: make(chan struct{}, maxParallel), max: maxCalls} }
 
 // errTooManyCalls is a mistake in a page.
 var errTooManyCalls = fmt.Errorf("the page makes more than %d calls of the API", maxCalls)
@@ -34,7 +35,7 @@ func (c *calls) begin(ctx context.Context, call string) (func(), error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	end := func() { <-c.slots }
-	if len(c.made) >= maxCalls {
+	if len(c.made) >= c.max {
 		end()
 		return nil, errTooManyCalls
 	}

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/berthd/berth/client"
@@ -64,6 +65,7 @@ type Console struct {
 	patterns []string // of the pages, for tests
 	origins  *http.CrossOriginProtection
 	sealer   *sealer
+	names    atomic.Pointer[names]
 }
 
 // New returns the console of a service. It fails if a setting is invalid.
@@ -91,6 +93,7 @@ func New(options Options) (*Console, error) {
 		return nil, err
 	}
 	c.machines = baremetal.New(c.api)
+	c.Reload(options.Settings.AggregateNames, options.Settings.Shapes)
 	c.routes()
 	return c, nil
 }
@@ -103,6 +106,12 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /assets/{hash}/{file}", c.asset)
 	c.signInRoutes()
 	c.overviewRoutes()
+	c.nameRoutes()
+	c.baremetalRoutes()
+	c.auditRoutes()
+	c.compareRoutes()
+	c.capacityRoutes()
+	c.startRoutes()
 }
 
 // page adds a page: the handler returns the frame of a template, or an error.

@@ -2,6 +2,8 @@ package browser
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +24,7 @@ const settledScript = `document.documentElement.offsetHeight >= 0 && document.re
 // It fails the test after a timeout. Requests that a timer sends later do not count.
 func (p *Page) Settle(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, actionTimeout)
+	ctx, cancel := context.WithTimeout(p.ctx, p.options.Timeout)
 	defer cancel()
 	for {
 		// The evaluation fails while one document replaces another.
@@ -32,7 +34,7 @@ func (p *Page) Settle(t testing.TB) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("the page is not settled after %s: loaded %t, last error %v\n%s", actionTimeout, settled, err, p.log.state())
+			t.Fatalf("the page is not settled after %s: loaded %t, last error %v\n%s", p.options.Timeout, settled, err, p.log.state())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -54,4 +56,26 @@ func (p *Page) WaitFor(t testing.TB, expression string) {
 			}
 		}
 	})
+}
+
+// quietFor returns the time since the last request began or ended, and 0 while one is in flight.
+func (l *eventLog) quietFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.inFlight) > 0 {
+		return 0
+	}
+	return time.Since(l.changed)
+}
+
+// state describes the page for the message of a failed test.
+func (l *eventLog) state() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var lines []string
+	for _, event := range l.inFlight {
+		lines = append(lines, "request in flight: "+event.Request.URL)
+	}
+	slices.Sort(lines)
+	return strings.Join(append(lines, l.faults...), "\n")
 }
