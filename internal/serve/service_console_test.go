@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/berthd/berth/internal/config"
 	"github.com/berthd/berth/server/auth"
+	"github.com/berthd/berth/server/console"
 )
 
 func TestSettings_ConsoleKeyFile_ReadInThreeForms(t *testing.T) {
@@ -86,6 +88,40 @@ func TestSettings_ConsoleAuto_OnlyWhereNoOtherHostReaches(t *testing.T) {
 		if got := s.consoleAddress(); !s.hasConsole() || got != "https://berth.example/placement/console" {
 			t.Errorf("%s: the address is %q", name, got)
 		}
+	}
+}
+
+func TestSettings_ConsoleNames_ReadAndReloaded(t *testing.T) {
+	t.Parallel()
+	log := &bytes.Buffer{}
+	s := &service{Settings: &config.Settings{}, log: slog.New(slog.NewTextHandler(log, nil))}
+	if aggregates, shapes, err := s.consoleNames(); err != nil || aggregates != nil || shapes != nil {
+		t.Errorf("without files: %v, %v, %v", aggregates, shapes, err)
+	}
+	path := filepath.Join(t.TempDir(), "names.yaml")
+	s.Settings.AggregateNames = path
+	if _, _, err := s.consoleNames(); err == nil || !strings.Contains(err.Error(), "--aggregate-names: open "+path) {
+		t.Errorf("without the file: %v", err)
+	}
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a9900000-0000-4000-8000-000000000001: rack 1\n")
+	aggregates, _, err := s.consoleNames()
+	if err != nil || len(aggregates) != 1 {
+		t.Errorf("%v, %v", aggregates, err)
+	}
+	if s.console, err = console.New(console.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.console.Close()
+	s.reload()
+	write("\n\nrack: 1\n")
+	s.reload()
+	if !strings.Contains(log.String(), "keeping the previous ones") || !strings.Contains(log.String(), path+": line 3: ") {
+		t.Errorf("log: %s", log)
 	}
 }
 
