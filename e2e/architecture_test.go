@@ -33,7 +33,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
 		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
-		"server", "server/auditlog", "server/baremetal", "server/conductor", "server/console", "server/explainlog",
+		"server", "server/auditlog", "server/auth", "server/baremetal", "server/conductor", "server/console", "server/explainlog",
 		"server/forwarded", "server/idempotency", "server/keystone", "server/migrate", "server/oidc", "server/placement", "server/policy", "server/postgres", "server/spool",
 		"server/store", "server/tokens", "server/tracing",
 	}},
@@ -83,7 +83,7 @@ var packageRules = []packageRule{
 	{path: "internal/terminal", purpose: "escaped text, width and colors of terminals"},
 	{path: "server", purpose: "assembles the middleware and mounts the APIs", imports: []string{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates", "server/claims",
-		"server/console", "server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
+		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
 		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/querystring", "server/request",
 		"server/requestlog", "server/route", "server/spool", "server/store",
 	}},
@@ -137,7 +137,6 @@ var packageRules = []packageRule{
 	{path: "server/audit", purpose: "finds and repairs inconsistencies in a database", driver: true, imports: []string{
 		"sql",
 	}},
-	{path: "server/console", purpose: "the web console, a client of the API inside the server"},
 	{path: "server/spool", purpose: "buffers complete responses until clients have read them"},
 	{path: "server/apierr", purpose: "maps errors to HTTP responses", imports: []string{
 		"server/fault", "server/microversion", "server/policy", "server/request",

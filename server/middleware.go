@@ -15,7 +15,6 @@ import (
 	"github.com/berthd/berth/server/apierr"
 	"github.com/berthd/berth/server/auditlog"
 	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/loglimit"
@@ -51,7 +50,7 @@ type frontHandler struct {
 	// authenticate is nil if callers are trusted.
 	authenticate auth.Authenticate
 	// console is nil without a console.
-	console *console.Console
+	console func(w http.ResponseWriter, r *http.Request, path string)
 	// local is nil unless callers are trusted.
 	local *localGuard
 	// refusedLog and unavailableLog limit the rate of log lines about unauthenticated requests. Clients

@@ -19,7 +19,6 @@ import (
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/claims"
-	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/cors"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
@@ -56,8 +55,9 @@ type Options struct {
 	Proxies *forwarded.Proxies
 	// Observability configures metrics, probes, traces and logs.
 	Observability Observability
-	// Console is the web console; nil: none. New sets its API, Prefix, Log and Identify.
-	Console *console.Options
+	// Console returns the functions that serve the web console, which is a client of the service, and that end its calls;
+	// nil: there is no console. The path of a request is the part below ConsolePath.
+	Console func(service http.Handler) (serve func(w http.ResponseWriter, r *http.Request, path string), end func() error)
 	// CORS lets pages of other origins call the APIs; the zero value does not.
 	CORS cors.Options
 	// AllowedHosts lists names or addresses without a port, or *, that the Host header may have on
@@ -106,18 +106,18 @@ type Handlers struct {
 	// public.
 	Admin http.Handler
 
-	console *console.Console
+	endConsole func() error
 }
 
 // Close cancels the running calls of the console.
 func (h Handlers) Close() error {
-	if h.console == nil {
+	if h.endConsole == nil {
 		return nil
 	}
-	return h.console.Close()
+	return h.endConsole()
 }
 
-// New returns the handlers of the whole service. It panics if Options.Console is invalid.
+// New returns the handlers of the whole service.
 func New(options Options) Handlers {
 	options.Prefix = strings.TrimSuffix(options.Prefix, "/")
 	if options.Spool == nil {
@@ -146,11 +146,11 @@ func New(options Options) Handlers {
 		front.baremetal, front.extended = machines, extended
 	}
 	public := front.observe(cors.Wrap(recoverPanics(front.serve), options.CORS))
-	front.console = newConsole(options, public)
-	return Handlers{
-		Public: public, console: front.console,
-		Admin: adminHandler(front.open, metrics, options.Observability.Profiles),
+	made := Handlers{Public: public, Admin: adminHandler(front.open, metrics, options.Observability.Profiles)}
+	if options.Console != nil {
+		front.console, made.endConsole = options.Console(public)
 	}
+	return made
 }
 
 // Table returns the route table of the Placement API. It needs a store only to serve requests, not to

@@ -39,6 +39,9 @@ func newFragment(class string, width, height int, label string) *fragment {
 	if label != "" {
 		role = `role="img" aria-label="` + markup(label) + `"`
 	}
+	if class == "bar" {
+		role += ` preserveAspectRatio="none"` // bars stretch with their column
+	}
 	fmt.Fprintf(f, `<svg class="%s" width="%d" height="%d" viewBox="0 0 %d %d" %s>`, class, width, height, width, height, role)
 	return f
 }
@@ -192,7 +195,7 @@ func (f *fragment) over(from, to float64, height int) {
 // Swatch returns a rectangle for a legend: of a kind of piece, "track", "held" for reserved, "over", or "h0" to "h5" for
 // the shades of a map.
 func Swatch(kind string) string {
-	f := newFragment("bar", 20, 8, "")
+	f := newFragment("swatch", 20, 8, "")
 	switch {
 	case kind == "held":
 		f.rect("f-track", 0, 0, 20, 8, 2)
@@ -207,6 +210,13 @@ func Swatch(kind string) string {
 	default:
 		f.rect("f-"+html.EscapeString(kind), 0, 0, 20, 8, 2)
 	}
+	return f.end()
+}
+
+// Key returns a square for a list of colors, of a kind of piece.
+func Key(kind string) string {
+	f := newFragment("swatch", 10, 10, "")
+	f.rect("f-"+html.EscapeString(kind), 0, 0, 10, 10, 2)
 	return f.end()
 }
 

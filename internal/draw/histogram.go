@@ -1,14 +1,10 @@
 package draw
 
 // HistogramBar returns a horizontal bar of a histogram or funnel: value of whole, and the track up to the previous value,
-// so that each row of a funnel shows what its step removes. kind is that of a piece. The bar stretches with its page, and
-// is hidden from screen readers, because the number is beside it.
+// so that each row of a funnel shows what its step removes. kind is that of a piece. The bar is hidden from screen readers,
+// because the number is beside it.
 func HistogramBar(width, height int, value, previous, whole float64, kind string) string {
 	f := newFragment("bar", width, height, "")
-	stretch := len(`<svg class="bar"`)
-	text := f.String()
-	f.Reset()
-	f.WriteString(text[:stretch] + ` preserveAspectRatio="none"` + text[stretch:])
 	if whole > 0 {
 		scale := float64(width) / whole
 		if track := min(previous, whole) * scale; track > 0 {

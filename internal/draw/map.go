@@ -77,7 +77,7 @@ func MapKey(kind string) string {
 	case "none":
 		return Map([]Square{NoInventory}, 1, "")
 	}
-	f := newFragment("bar", mapShades*16, 8, "")
+	f := newFragment("swatch", mapShades*16, 8, "")
 	for i := range mapShades {
 		f.rect(fmt.Sprintf("h%d", i), float64(i*16), 0, 15, 8, 2)
 	}

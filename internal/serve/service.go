@@ -16,7 +16,6 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auditlog"
 	"github.com/berthd/berth/server/baremetal"
-	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/idempotency"
@@ -148,7 +147,7 @@ func (s *service) start(ctx context.Context) (err error) {
 	s.logConnections(application)
 	serving := []any{"address", s.urls(), "database", s.Settings.Database()}
 	if s.hasConsole() {
-		serving = append(serving, "console", strings.TrimSuffix(strings.Split(s.urls(), ",")[0], "/")+console.Root)
+		serving = append(serving, "console", strings.TrimSuffix(strings.Split(s.urls(), ",")[0], "/")+server.ConsolePath)
 	}
 	s.log.Info("serving", serving...)
 	return nil
@@ -202,7 +201,7 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 	s.store.LimitIdempotencyKeys(s.Settings.Idempotency.Rows)
 	options.IdempotencyLifetime = s.Settings.Idempotency.Lifetime
 	s.keys = idempotency.Start(idempotency.Options{Store: s.store, Log: s.log})
-	options.Console = s.console()
+	s.mountConsole(&options)
 	s.handled = server.New(options)
 	return s.handled, nil
 }

@@ -76,9 +76,11 @@ func (v *visit) problem(err error) *Problem {
 			found.Text = failed.Cause.Error()
 		}
 	}
+	if strings.HasPrefix(found.Text, "panic: ") {
+		v.c.options.Log.Error("panic in a page of the console", "cause", found.Text, "request_id", v.requestID)
+		found.Text = "The page has a mistake; the log has its cause under " + v.requestID + "."
+	}
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) && v.only == "":
-		found.Kind, found.Text = "slow", "still counting"
 	case errors.Is(err, client.ErrForbidden):
 		found.Kind = "refused"
 	case errors.Is(err, client.ErrExtensions), failed != nil && failed.Status == http.StatusNotAcceptable:

@@ -1,6 +1,11 @@
 package console
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+)
 
 // Card is a part of a page that is loaded on its own. Its template is "card:" and its name.
 type Card struct {
@@ -18,6 +23,16 @@ type Card struct {
 // Slow reports whether the card loads itself after the page.
 func (c *Card) Slow() bool { return c.Problem != nil && c.Problem.Kind == "slow" }
 
+// Tag returns a hash of what the card shows, so that a card that loads itself again gets a response only if it changed.
+func (c *Card) Tag() string {
+	text, err := json.Marshal([]any{c.Data, c.Problem})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
 // Head returns the head of the card, with a note and links.
 func (c *Card) Head() CardHead { return CardHead{ID: "head-" + c.Name, Title: c.Title} }
 
@@ -28,5 +43,5 @@ type Problem struct {
 	Text string
 	// Request and RequestID are the call's; Retry is the address to ask again.
 	Request, RequestID, Retry string
-	Err                       error
+	Err                       error `json:"-"`
 }

@@ -151,11 +151,11 @@ func sampleOverview() Frame {
 			squares[3], squares[4] = draw.NoInventory, draw.NoInventory
 		}
 		name := "rack-" + string(rune('a'+i))
-		maps = append(maps, group{name, share(mean, 1), squareMap(squares, 7, name+": VCPU of "+number(int64(len(squares)))+" trees")})
+		maps = append(maps, group{name, percent(mean, 1), squareMap(squares, 7, name+": VCPU of "+number(int64(len(squares)))+" trees")})
 	}
 	pieces := Hist{Label: "Free VGPU by size of the piece: 22 of 1, 11 of 2, 1 of 3, none of 4"}
 	for i, n := range []float64{22, 11, 1, 0} {
-		pieces.Rows = append(pieces.Rows, HistRow{Text: number(int64(i+1)) + " free", Count: number(int64(n)), Bar: histBar(236, 10, n, 22, 22, draw.Used)})
+		pieces.Rows = append(pieces.Rows, HistRow{Text: number(int64(i+1)) + " free", Count: number(int64(n)), Unit: "cards", Bar: histBar(200, 10, n, 22, 22, draw.Used)})
 	}
 	type state struct {
 		Swatch template.HTML
@@ -163,8 +163,8 @@ func sampleOverview() Frame {
 		Count  int
 	}
 	states := []state{
-		{swatch("used"), "active", 71}, {swatch("g"), "available", 16}, {swatch("used2"), "cleaning", 4},
-		{swatch("a"), "maintenance", 3}, {swatch("r"), "clean failed", 2},
+		{key("used"), "active", 71}, {key("g"), "available", 16}, {key("used2"), "cleaning", 4},
+		{key("a"), "maintenance", 3}, {key("r"), "clean failed", 2},
 	}
 	return Frame{
 		Title: "Overview", Nav: "", Facts: text("412 trees", "4,212 providers", "18,304 consumers"), AsOf: sampleTime, Every: 15,

@@ -1,9 +1,6 @@
 package console
 
 import (
-	"html/template"
-	"testing"
-
 	"github.com/berthd/berth/internal/draw"
 )
 
@@ -106,7 +103,7 @@ func sampleCandidates() Frame {
 		{"Trees", "", 412}, {"have 100 DISK_GB free", "", 398}, {"have a provider for _GPU", "with CUSTOM_A100", 64}, {"where 1 VGPU is free", "", 23},
 		{"have a provider for _CPU", "12 VCPU and 48 GiB free", 19}, {"same_subtree _CPU, _GPU", "", 2},
 	}
-	funnel := Hist{Label: "Trees that are left after each step: 412, 398, 64, 23, 19, 2"}
+	funnel := Hist{Funnel: true, Label: "Trees that are left after each step: 412, 398, 64, 23, 19, 2"}
 	previous := 412.0
 	for i, row := range rows {
 		kind := draw.Used
@@ -162,10 +159,4 @@ func sampleCandidates() Frame {
 			"Legend": []Swatch{{swatch("used2"), "used now"}, {swatch("g") + swatch("v") + swatch("a"), "taken by this candidate, by group"}},
 		},
 	}
-}
-
-func sampleComponents(t *testing.T, pages pageSet) Frame {
-	t.Helper()
-	_ = template.HTML("")
-	return Frame{Title: "Components", Body: map[string]any{"Slow": Slow{Title: "Slow", Href: "#", Width: "w6"}}}
 }

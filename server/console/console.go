@@ -25,9 +25,6 @@ import (
 	"github.com/berthd/berth/server/request"
 )
 
-// Root is the path of the console below the prefix of the API.
-const Root = "/console"
-
 // Bounds of a page: the calls of the API that it makes, those at a time, the time after which it is sent without the
 // cards that are not there yet, and the size of a form.
 const (
@@ -123,14 +120,26 @@ func (c *Console) page(pattern, template string, build func(*visit) error) {
 	})
 }
 
-// Serve handles a request to the console. The path is that below the prefix of the API, and begins with Root.
-func (c *Console) Serve(w http.ResponseWriter, r *http.Request, path string) {
+// Mount returns a function that creates the console of a service, as server.Options.Console. It panics if an option is
+// invalid, which New returns as an error.
+func Mount(options Options) func(http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
+	return func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
+		options.API = service
+		made, err := New(options)
+		if err != nil {
+			panic(err)
+		}
+		return made.Serve, made.Close
+	}
+}
+
+// Serve handles a request to the console. The path is the part below the address of the console.
+func (c *Console) Serve(w http.ResponseWriter, r *http.Request, rest string) {
 	setHeaders(w.Header())
 	if err := c.check(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	rest := strings.TrimPrefix(path, Root)
 	info := request.From(r.Context())
 	base := info.Outer + strings.TrimSuffix(r.URL.Path, rest)
 	if rest == "" {
@@ -148,15 +157,13 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	v.r = inner
 	v.session = c.session(inner)
 	v.only = inner.URL.Query().Get("card")
+	v.fragment = v.only != "" && inner.Header.Get("HX-Request") == "true"
 	if _, pattern := c.mux.Handler(inner); pattern == "" {
 		v.notFound()
 		return
 	}
 	c.mux.ServeHTTP(w, inner)
 }
-
-// Methods are those of the console, for the Allow header.
-const Methods = "GET, HEAD, POST"
 
 // setHeaders sets the headers of all responses. With the Referrer-Policy no-referrer browsers send the origin null with
 // forms, which the check of origins rejects.

@@ -63,7 +63,7 @@ func (v *visit) signInBody(form signInForm) {
 		_, err = v.c.sealer.open(cookie.Value, time.Now())
 		form.Foreign = err == errForeignCookie
 	}
-	v.only = ""
+	v.fragment = false
 	v.frame.Title, v.frame.Body = "Sign in", form
 }
 

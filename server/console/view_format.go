@@ -11,14 +11,16 @@ import (
 
 // funcs has the functions of the templates.
 var funcs = template.FuncMap{
-	"amount": amount,
-	"clock":  clock,
-	"mapKey": mapKey,
-	"number": number,
-	"share":  share,
-	"short":  short,
-	"stamp":  stamp,
-	"swatch": swatch,
+	"amount":  amount,
+	"clock":   clock,
+	"key":     key,
+	"percent": percent,
+	"mapKey":  mapKey,
+	"number":  number,
+	"share":   share,
+	"short":   short,
+	"stamp":   stamp,
+	"swatch":  swatch,
 }
 
 // none is shown for a value that does not exist.
@@ -59,7 +61,7 @@ func scaled(class string, values ...int64) (texts []string, unit string) {
 	texts = make([]string, len(values))
 	divisor := int64(1)
 	if at >= 0 {
-		for at < len(binaryUnits)-1 && shouldRaise(values, divisor) {
+		for at < len(binaryUnits)-1 && shouldRaise(values, divisor, at >= 2) {
 			divisor *= 1024
 			at++
 		}
@@ -71,15 +73,16 @@ func scaled(class string, values ...int64) (texts []string, unit string) {
 	return texts, unit
 }
 
-// shouldRaise reports whether the next unit suits the values better than the unit of the divisor.
-func shouldRaise(values []int64, divisor int64) bool {
+// shouldRaise reports whether the next unit suits the values better than the unit of the divisor. In large units, from
+// TiB, it is enough that a value has more than three digits.
+func shouldRaise(values []int64, divisor int64, isLarge bool) bool {
 	largest, whole, wholeNext := int64(0), true, true
 	for _, value := range values {
 		largest = max(largest, value/divisor, -value/divisor)
 		whole = whole && value%divisor == 0
 		wholeNext = wholeNext && value%(divisor*1024) == 0
 	}
-	return largest >= 1024 && (largest >= 10_000 || wholeNext || !whole)
+	return largest >= 1024 && (largest >= 10_000 || wholeNext || !whole || isLarge)
 }
 
 // rounded returns a number with three significant digits, and all digits before the decimal point.
@@ -100,6 +103,21 @@ func share(part, whole float64) string {
 		return none
 	}
 	return strconv.FormatFloat(part/whole*100, 'f', 1, 64) + " %"
+}
+
+// percent returns a fraction as a percentage without decimals. It returns 0 % and 100 % only for exact values.
+func percent(part, whole float64) string {
+	if whole <= 0 {
+		return none
+	}
+	value := math.Round(part / whole * 100)
+	switch {
+	case part > 0 && value == 0:
+		value = 1
+	case part < whole && value == 100:
+		value = 99
+	}
+	return strconv.Itoa(int(value)) + " %"
 }
 
 // short returns the first 8 characters of a UUID and an ellipsis.

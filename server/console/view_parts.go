@@ -99,16 +99,17 @@ type Badge struct {
 // QueryPart is a part of a request line. Key is shown in bold, followed by "=".
 type QueryPart struct{ Key, Text string }
 
-// Hist is a histogram or funnel: rows of a text, a number and a bar.
+// Hist is a histogram, or with Funnel a funnel: rows of a text, a number and a bar.
 type Hist struct {
-	Label string
-	Rows  []HistRow
+	Label  string
+	Funnel bool
+	Rows   []HistRow
 }
 
 // HistRow is a row of a histogram.
 type HistRow struct {
-	Text, Sub, Count string
-	Bar              template.HTML
+	Text, Sub, Count, Unit string
+	Bar                    template.HTML
 }
 
 // Message is the data of the parts "empty", "error", "refused" and "missing".

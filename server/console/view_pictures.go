@@ -2,8 +2,10 @@ package console
 
 import (
 	"html/template"
+	"slices"
 
 	"github.com/berthd/berth/internal/draw"
+	"github.com/berthd/berth/server/provision"
 )
 
 // Bar is a bar of the usage of an inventory.
@@ -66,3 +68,37 @@ func squareMap(squares []draw.Square, columns int, label string) template.HTML {
 func mapKey(kind string) template.HTML { return template.HTML(draw.MapKey(kind)) }
 
 func swatch(kind string) template.HTML { return template.HTML(draw.Swatch(kind)) }
+
+func key(kind string) template.HTML { return template.HTML(draw.Key(kind)) }
+
+// provisionVerbs are the verbs with edges of their own: not abort, and not the synonyms.
+var provisionVerbs = []string{
+	provision.Manage, provision.Provide, provision.Inspect, provision.Clean, provision.Adopt, provision.Activate, provision.Rebuild, provision.Delete,
+}
+
+// stateEdges returns the edges of the state machine of nodes. Cleaning ends in each of its two targets.
+func stateEdges() []draw.StateEdge {
+	var edges []draw.StateEdge
+	for _, state := range provision.States() {
+		for _, verb := range provisionVerbs {
+			if edge, ok := provision.EdgeForVerb(state, verb); ok {
+				edges = append(edges, draw.StateEdge{From: state, Verb: verb, To: edge.To})
+			}
+		}
+		for _, target := range []string{provision.Available, provision.Manageable} {
+			done, ok := provision.EdgeOnSuccess(state, target)
+			if next := (draw.StateEdge{From: state, To: done.To}); ok && !slices.Contains(edges, next) {
+				edges = append(edges, next)
+			}
+		}
+		if failed, ok := provision.EdgeOnFailure(state, ""); ok {
+			edges = append(edges, draw.StateEdge{From: state, To: failed.To, Failed: true})
+		}
+	}
+	return edges
+}
+
+// statePicture returns the diagram of provision states with the current one marked.
+func statePicture(current string) template.HTML {
+	return template.HTML(draw.States(provision.States(), stateEdges(), current))
+}

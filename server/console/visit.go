@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -21,8 +23,9 @@ type visit struct {
 	base string
 	// session is nil without one.
 	session *session
-	// only is the card that the request asks for alone; empty: the whole page.
+	// only is the card for which the request waits; empty: for none. fragment reports that the response is that card alone.
 	only      string
+	fragment  bool
 	requestID string
 	calls     *calls
 	cards     []*Card
@@ -96,23 +99,36 @@ func (v *visit) redirect(address string) error {
 func (v *visit) card(name, title string, ask func(ctx context.Context) (any, error)) *Card {
 	card := &Card{Name: name, Title: title, Base: v.base, Href: v.with("card", name), Page: v.with()}
 	v.cards = append(v.cards, card)
-	if v.only != "" && v.only != name {
+	if v.fragment && v.only != name {
 		return card
 	}
 	ctx, cancel := v.ctx(), func() {}
-	if v.only == "" {
+	if v.only != name {
 		ctx, cancel = context.WithTimeout(ctx, cardWait)
 	}
 	v.loading.Go(func() {
 		defer cancel()
-		data, err := ask(ctx)
+		data, err := recovered(ctx, ask)
 		card.AsOf = time.Now()
 		if card.Data = data; err != nil {
 			card.Problem = v.problem(err)
 			card.Problem.Retry = card.Href
+			if v.only != name && errors.Is(err, context.DeadlineExceeded) {
+				card.Problem.Kind = "slow"
+			}
 		}
 	})
 	return card
+}
+
+// recovered returns a panic of a card as an error, since it is in a goroutine of its own.
+func recovered(ctx context.Context, ask func(context.Context) (any, error)) (data any, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			data, err = nil, fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+		}
+	}()
+	return ask(ctx)
 }
 
 // wait waits for the cards, and returns an error that concerns the whole page: the session has ended.
@@ -134,7 +150,11 @@ func (v *visit) render(status int, name string) {
 	v.complete()
 	var body bytes.Buffer
 	var err error
-	if card := v.onlyCard(); card != nil {
+	if card := v.onlyCard(); card != nil && v.fragment {
+		if tag := card.Tag(); tag != "" && tag == v.r.Header.Get("HX-PTag") {
+			v.w.WriteHeader(http.StatusNotModified)
+			return
+		}
 		err = v.c.pages.renderPart(&body, name, "card:"+card.Name, card)
 	} else {
 		err = v.c.pages.render(&body, name, v.frame)
