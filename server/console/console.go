@@ -99,6 +99,7 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /assets/{hash}/{file}", c.asset)
 	c.signInRoutes()
 	c.overviewRoutes()
+	c.candidateRoutes()
 }
 
 // page adds a page: the handler returns the frame of a template, or an error.
