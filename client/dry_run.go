@@ -78,6 +78,17 @@ type ConsumerChange struct {
 	After  *ConsumerPart `json:"after"`
 }
 
+// Type returns the type of a consumer whose type changes, after the change; else an empty text.
+func (c ConsumerChange) Type() string {
+	kind := ""
+	for _, part := range []*ConsumerPart{c.Before, c.After} {
+		if part != nil && part.Type != nil {
+			kind = *part.Type
+		}
+	}
+	return kind
+}
+
 // ConsumerPart is what differs of a consumer. Nil fields are equal before and after.
 type ConsumerPart struct {
 	Generation  *int64                       `json:"consumer_generation,omitempty"`

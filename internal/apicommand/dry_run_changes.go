@@ -3,8 +3,6 @@ package apicommand
 import (
 	"context"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -20,37 +18,15 @@ func changesOf(ctx context.Context, service *client.Client, changed *client.Stat
 	if err != nil {
 		return nil, err
 	}
-	before, after := draw.Forest{}, draw.Forest{}
-	for id, provider := range trees {
-		if _, differs := changed.Providers[id]; !differs {
-			before.Nodes = append(before.Nodes, nodeOf(provider))
-		}
-	}
-	after.Nodes = slices.Clone(before.Nodes)
-	for id, change := range changed.Providers {
-		current := nodeOf(trees[id])
-		current.UUID = id
-		if change.Before != nil {
-			before.Nodes = append(before.Nodes, withPart(current, change.Before))
-			inheritPlace(&current, change)
-		}
-		if change.After != nil {
-			after.Nodes = append(after.Nodes, withPart(current, change.After))
-		}
-	}
-	if before.Allocations, after.Allocations, err = recordsOf(ctx, service, changed); err != nil {
+	types, err := typesOf(ctx, service, changed)
+	if err != nil {
 		return nil, err
 	}
-	changes := draw.Compare(before, after)
-	changes.Consumers, changes.Names = ownersOf(changed), namesOf(changed)
-	return changes, nil
-}
-
-// inheritPlace sets the parent that a provider has after the change.
-func inheritPlace(node *client.Node, change client.ProviderChange) {
-	if change.After != nil && change.Before.Parent != nil && change.After.Parent == nil {
-		node.Parent = uuid.Nil // it becomes a root
+	known := make(map[uuid.UUID]client.Node, len(trees))
+	for id, provider := range trees {
+		known[id] = nodeOf(provider)
 	}
+	return draw.CompareDryRun(changed, known, types), nil
 }
 
 func nodeOf(provider api.Provider) client.Node {
@@ -58,28 +34,6 @@ func nodeOf(provider api.Provider) client.Node {
 	if parent, err := provider.ParentProviderUUID.Get(); err == nil {
 		node.Parent = parent
 	}
-	return node
-}
-
-// withPart returns a node with the members that differ.
-func withPart(node client.Node, part *client.ProviderPart) client.Node {
-	if part.Name != nil {
-		node.Name = *part.Name
-	}
-	if part.Parent != nil {
-		node.Parent = *part.Parent
-	}
-	if part.Generation != nil {
-		node.Generation = part.Generation
-	}
-	node.Inventories = client.Inventories{}
-	for class, record := range part.Inventories {
-		node.Inventories[class] = client.InventoryRecord{
-			Total: record.Total, Reserved: &record.Reserved, MinUnit: &record.MinUnit, MaxUnit: &record.MaxUnit,
-			StepSize: &record.StepSize, AllocationRatio: &record.AllocationRatio,
-		}
-	}
-	node.Traits, node.Aggregates = part.Traits, part.Aggregates
 	return node
 }
 
@@ -124,77 +78,18 @@ func treesOf(ctx context.Context, service *client.Client, changed *client.StateC
 	return found, nil
 }
 
-// recordsOf returns the allocations of changed consumers, before and after.
-func recordsOf(ctx context.Context, service *client.Client, changed *client.StateChanges) (before, after client.Allocations, err error) {
-	before, after = client.Allocations{}, client.Allocations{}
+// typesOf returns the types of the changed consumers whose type does not change.
+func typesOf(ctx context.Context, service *client.Client, changed *client.StateChanges) (map[uuid.UUID]string, error) {
+	types := map[uuid.UUID]string{}
 	for id, change := range changed.Consumers {
-		kind := ""
-		for _, part := range []*client.ConsumerPart{change.Before, change.After} {
-			if part != nil && part.Type != nil {
-				kind = *part.Type
-			}
-		}
-		if kind == "" {
-			current, err := service.AllocationList(ctx, id)
-			if err != nil {
-				return nil, nil, err
-			}
-			kind = current.Type
-		}
-		if change.Before != nil {
-			before[id] = recordOf(change.Before, kind)
-		}
-		if change.After != nil {
-			after[id] = recordOf(change.After, kind)
-		}
-	}
-	return before, after, nil
-}
-
-func recordOf(part *client.ConsumerPart, kind string) *client.Consumer {
-	record := &client.Consumer{Allocations: map[uuid.UUID]client.Resources{}, Type: kind}
-	for provider, allocations := range part.Allocations {
-		record.Allocations[provider] = allocations.Resources
-	}
-	return record
-}
-
-// ownersOf returns the consumers whose project, user or type changes.
-func ownersOf(changed *client.StateChanges) []draw.ConsumerChange {
-	var changes []draw.ConsumerChange
-	for _, id := range sortedIDs(changed.Consumers) {
-		before, after := changed.Consumers[id].Before, changed.Consumers[id].After
-		if before == nil || after == nil {
+		if change.Type() != "" {
 			continue
 		}
-		var fields []draw.OwnerChange
-		for _, field := range []struct {
-			name     string
-			from, to *string
-		}{{"project", before.ProjectID, after.ProjectID}, {"user", before.UserID, after.UserID}, {"type", before.Type, after.Type}} {
-			if field.from != nil && field.to != nil {
-				fields = append(fields, draw.OwnerChange{Field: field.name, From: *field.from, To: *field.to})
-			}
+		current, err := service.AllocationList(ctx, id)
+		if err != nil {
+			return nil, err
 		}
-		if len(fields) > 0 {
-			changes = append(changes, draw.ConsumerChange{Consumer: id, Fields: fields})
-		}
+		types[id] = current.Type
 	}
-	return changes
-}
-
-// namesOf returns the added and removed resource classes and traits.
-func namesOf(changed *client.StateChanges) []draw.NameChange {
-	var changes []draw.NameChange
-	for kind, names := range map[string]map[string]client.NameChange{"resource class": changed.Classes, "trait": changed.Traits} {
-		for name, change := range names {
-			made := draw.NameChange{Change: draw.Added, Kind: kind, Name: name}
-			if change.After == nil {
-				made.Change = draw.Removed
-			}
-			changes = append(changes, made)
-		}
-	}
-	slices.SortFunc(changes, func(a, b draw.NameChange) int { return strings.Compare(a.Kind+" "+a.Name, b.Kind+" "+b.Name) })
-	return changes
+	return types, nil
 }

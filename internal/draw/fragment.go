@@ -2,7 +2,6 @@ package draw
 
 import (
 	"fmt"
-	"html"
 	"strconv"
 	"strings"
 
@@ -206,9 +205,9 @@ func Swatch(kind string) string {
 		f.rect("f-used", 0, 0, 19.5, 8, 2)
 		f.path("s-cut", "M10 0v8")
 	case len(kind) == 2 && kind[0] == 'h':
-		f.rect(html.EscapeString(kind), 0, 0, 20, 8, 2)
+		f.rect(markup(kind), 0, 0, 20, 8, 2)
 	default:
-		f.rect("f-"+html.EscapeString(kind), 0, 0, 20, 8, 2)
+		f.rect("f-"+markup(kind), 0, 0, 20, 8, 2)
 	}
 	return f.end()
 }
@@ -216,7 +215,7 @@ func Swatch(kind string) string {
 // Key returns a square for a list of colors, of a kind of piece.
 func Key(kind string) string {
 	f := newFragment("swatch", 10, 10, "")
-	f.rect("f-"+html.EscapeString(kind), 0, 0, 10, 10, 2)
+	f.rect("f-"+markup(kind), 0, 0, 10, 10, 2)
 	return f.end()
 }
 

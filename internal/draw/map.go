@@ -36,23 +36,22 @@ func Map(squares []Square, columns int, label string) string {
 		case square < 0:
 			fmt.Fprintf(&none, "M%d.5 %d.5h11v11h-11z", x, y)
 		case square > 1:
-			fmt.Fprintf(&over, roundedSquare, x+2, y)
+			fmt.Fprintf(&over, "M%d %dh8v8h-8z", x+2, y+2)
 			fmt.Fprintf(&crosses, "M%d %dl4 4m0-4l-4 4", x+4, y+4)
 		default:
-			fmt.Fprintf(&shades[shade(square)], roundedSquare, x+2, y)
+			fmt.Fprintf(&shades[shade(square)], "M%d %dh8v8h-8z", x+2, y+2)
 		}
 	}
+	f.WriteString(`<g class="sq">`) // its stroke of 4 pixels rounds the corners
 	for i := range shades {
 		f.pathOf(fmt.Sprintf("h%d", i), &shades[i])
 	}
 	f.pathOf("f-over", &over)
+	f.WriteString("</g>")
 	f.pathOf("s-cut", &crosses)
 	f.pathOf("s-none", &none)
 	return f.end()
 }
-
-// roundedSquare is the path of a square from the end of its upper left corner.
-const roundedSquare = "M%d %dh8q2 0 2 2v8q0 2-2 2h-8q-2 0-2-2v-8q0-2 2-2"
 
 // pathOf adds a path unless it is empty.
 func (f *fragment) pathOf(class string, steps *strings.Builder) {

@@ -122,23 +122,23 @@ func (f *fragment) stateEdge(edge StateEdge, opposite, marked bool) {
 	}
 	length := math.Hypot(x2-x1, y2-y1)
 	dx, dy := (x2-x1)/length, (y2-y1)/length
+	movedX, movedY := 0.0, 0.0
 	if opposite {
-		x1, y1, x2, y2 = x1-5*dy, y1+5*dx, x2-5*dy, y2+5*dx
+		movedX, movedY = -5*dy, 5*dx
 	}
-	start := borderDistance(dx, dy)
-	end := start + 1.5
-	x1, y1, x2, y2 = x1+dx*start, y1+dy*start, x2-dx*end, y2-dy*end
+	start, end := borderDistance(dx, dy, movedX, movedY), borderDistance(-dx, -dy, movedX, movedY)+1.5
+	x1, y1, x2, y2 = x1+movedX+dx*start, y1+movedY+dy*start, x2+movedX-dx*end, y2+movedY-dy*end
 	f.arrow(edge, marked, fmt.Sprintf("M%s %sL%s %s", decimal(x1), decimal(y1), decimal(x2), decimal(y2)), x2, y2, math.Atan2(dy, dx))
 }
 
-// borderDistance returns the distance from the center of a state to its border in a direction.
-func borderDistance(dx, dy float64) float64 {
+// borderDistance returns the distance to the border of a state in a direction, from a point near its center.
+func borderDistance(dx, dy, x, y float64) float64 {
 	distance := math.Inf(1)
 	if dx != 0 {
-		distance = stateWidth / 2 / math.Abs(dx)
+		distance = (stateWidth/2 - math.Copysign(x, x*dx)) / math.Abs(dx)
 	}
 	if dy != 0 {
-		distance = min(distance, stateHeight/2/math.Abs(dy))
+		distance = min(distance, (stateHeight/2-math.Copysign(y, y*dy))/math.Abs(dy))
 	}
 	return distance
 }

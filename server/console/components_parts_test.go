@@ -127,6 +127,14 @@ func sampleComponents(t *testing.T, pages pageSet) Frame {
 		}
 		cards = append(cards, card{sample.name, width, template.HTML(out.String())})
 	}
+	heads := []Cell{{Link: Link{Text: "Name", Href: "?sort=name:desc"}, Sort: "ascending"}, {Link: Link{Text: "VCPU"}}, {Link: Link{Text: "MEMORY_MB"}}}
+	list := treeOf([]string{"VCPU", "MEMORY_MB"}, []sampleRow{
+		{name: "cmp-001", sub: "9 providers", bars: map[string]Bar{"VCPU": usedBy(60, 4, 44), "MEMORY_MB": usedBy(248*1024, 0, 192*1024)}},
+		{name: "cmp-002", sub: "1 provider", mode: "at", bars: map[string]Bar{"VCPU": usedBy(60, 4, 66), "MEMORY_MB": usedBy(248*1024, 0)}},
+		{name: "ceph-ssd", sub: "1 provider", mode: "shared"},
+	})
 	return Frame{Title: "Components", Warning: "Nobody is checked here.", Crumbs: []Link{{Text: "Console", Href: "#"}, {Text: hostileName}}, Facts: text(hostileName),
-		Body: map[string]any{"Cards": cards, "Slow": Slow{Title: "Slow", Href: "#", Width: "w3"}}}
+		Body: map[string]any{"Cards": cards, "ListHeads": heads, "List": list.Rows, "Pager": Pager{"1 to 3 of 412", "", "?marker=x"},
+			"Filter": Input{ID: "class", Name: "class", Options: options("VCPU", "VGPU")},
+			"Slow":   Slow{Title: "Slow", Href: "#", Width: "w3"}}}
 }

@@ -52,8 +52,7 @@ func TestConsole_SamplePages_Render(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	frames := map[string]Frame{"overview": sampleOverview(), "tree": sampleTree(), "candidates": sampleCandidates()}
-	frames["components"] = sampleComponents(t, pages)
+	frames := sampleFrames(t, pages)
 	for _, name := range slices.Sorted(maps.Keys(frames)) {
 		for _, theme := range []string{"light", "dark"} {
 			frame := frames[name]
@@ -71,6 +70,13 @@ func TestConsole_SamplePages_Render(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+func sampleFrames(t *testing.T, pages pageSet) map[string]Frame {
+	t.Helper()
+	return map[string]Frame{
+		"overview": sampleOverview(), "tree": sampleTree(), "candidates": sampleCandidates(), "components": sampleComponents(t, pages),
 	}
 }
 
@@ -113,20 +119,20 @@ func sampleOverview() Frame {
 		{"SRIOV_NET_VF", "", 13184, 5020, 0, 64, "118 providers", "", ""},
 		{"CUSTOM_GOLD", "", 87, 71, 9, 1, "16 nodes", "", ""},
 	} {
-		free := Cell{Link: Link{Text: amount(r.class, r.total-r.used)}, Number: true, Strong: true, Sub: &Link{Text: "of " + amount(r.class, r.total)}}
+		free := Cell{Label: "Free", Link: Link{Text: amount(r.class, r.total-r.used)}, Number: true, Strong: true, Sub: &Link{Text: "of " + amount(r.class, r.total)}}
 		if r.reserved > 0 {
 			free.Sub.Text += ", " + amount(r.class, r.reserved) + " reserved"
 		}
-		stranded := Cell{Link: Link{Text: none}, Number: true}
+		stranded := Cell{Label: "Stranded", Link: Link{Text: none}, Number: true}
 		if r.stranded != "" {
-			stranded = Cell{Link: Link{Text: r.stranded}, Strong: true, Number: true, Sub: &Link{Text: r.strandedP}}
+			stranded = Cell{Label: "Stranded", Link: Link{Text: r.stranded}, Strong: true, Number: true, Sub: &Link{Text: r.strandedP}}
 		}
 		rows = append(rows, row{
 			Class: Link{Text: r.class, Href: "/console/classes/" + r.class}, Warn: r.warn,
 			Bar: bar(Bar{Width: 236, Height: 10, Capacity: float64(r.total), Reserved: float64(r.reserved), Pieces: []draw.Piece{{Amount: float64(r.used), Kind: draw.Used}}}),
 			Cells: []Cell{
-				{Link: Link{Text: share(float64(r.used), float64(r.total))}, Number: true}, free,
-				{Link: Link{Text: amount(r.class, r.largest)}, Number: true, Sub: &Link{Text: r.at, Href: "#"}}, stranded,
+				{Label: "Used", Link: Link{Text: share(float64(r.used), float64(r.total))}, Number: true}, free,
+				{Label: "Largest piece", Link: Link{Text: amount(r.class, r.largest)}, Number: true, Sub: &Link{Text: r.at, Href: "#"}}, stranded,
 			},
 		})
 	}

@@ -100,6 +100,10 @@ func (c *Console) routes() {
 	c.signInRoutes()
 	c.overviewRoutes()
 	c.candidateRoutes()
+	c.nameRoutes()
+	c.baremetalRoutes()
+	c.auditRoutes()
+	c.compareRoutes()
 }
 
 // page adds a page: the handler returns the frame of a template, or an error.

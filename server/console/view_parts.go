@@ -1,6 +1,9 @@
 package console
 
-import "html/template"
+import (
+	"html/template"
+	"strings"
+)
 
 // CardHead is the head of a card. ID names the heading for aria-labelledby.
 type CardHead struct {
@@ -8,13 +11,38 @@ type CardHead struct {
 	Links           []Link
 }
 
-// Cell is a cell or, with Sort, a head cell of a table. Sub is a second line. Numbers are right-aligned.
+// Cell is a cell or a head cell of a table. Sub is a second line. Numbers are right-aligned. Label is the name of the
+// column, for narrow windows, in which the rows of tables of class "blocks" are blocks.
 type Cell struct {
 	Link
+	Label          string
 	Number, Strong bool
 	Sub            *Link
-	Sort           string // "ascending", "descending" or empty
+	Sort           string // of a head cell: "ascending", "descending" or empty
+	Bar            template.HTML
 }
+
+// Table is a list: a row for each object, which its first cell names.
+type Table struct {
+	Caption string
+	Heads   []Cell
+	Rows    [][]Cell
+}
+
+// heads returns head cells; those that begin with # are of numbers.
+func heads(names ...string) []Cell {
+	cells := make([]Cell, len(names))
+	for i, name := range names {
+		text, isNumber := strings.CutPrefix(name, "#")
+		cells[i] = Cell{Link: Link{Text: text}, Number: isNumber}
+	}
+	return cells
+}
+
+// plain returns a cell with a text, linked one with a link, and figure one with a number.
+func plain(value string) Cell        { return Cell{Link: Link{Text: value}} }
+func linked(value, href string) Cell { return Cell{Link: Link{Text: value, Href: href}} }
+func figure(value string) Cell       { return Cell{Link: Link{Text: value}, Number: true} }
 
 // Tree is the table of a provider tree: a row for each provider, a column for each class.
 type Tree struct {

@@ -39,11 +39,10 @@ func amountOf(class string, b Bar) Amount {
 // color of its group.
 func takenOf(class string, b Bar, plus float64, kind string) Amount {
 	used := 0.0
-	for i, piece := range b.Pieces {
+	for _, piece := range b.Pieces {
 		used += piece.Amount
-		b.Pieces[i].Kind = draw.UsedNow
 	}
-	b.Pieces = append(b.Pieces, draw.Piece{Amount: plus, Kind: kind})
+	b.Pieces = []draw.Piece{{Amount: used, Kind: draw.UsedNow}, {Amount: plus, Kind: kind}}
 	a := Amount{Class: class, Bar: bar(b), Over: used+plus > b.Capacity}
 	texts, unit := scaled(class, int64(used), int64(plus), int64(b.Capacity))
 	a.Used, a.Plus, a.Capacity = texts[0], &Link{Text: "+" + texts[1], Kind: kind}, texts[2]

@@ -9,13 +9,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	protocol "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 )
 
@@ -25,18 +27,20 @@ const Variable = "BERTH_TEST_BROWSER"
 const (
 	// startTimeout is the maximum duration of the start of the process, and of the start of a page.
 	startTimeout = 60 * time.Second
-	// actionTimeout is the maximum duration of one action, such as a navigation or a click.
-	actionTimeout = 30 * time.Second
+	// actionTimeout is the default of Options.Timeout.
+	actionTimeout = 60 * time.Second
 )
 
-// programs are the names of Chromium. Chrome has the same protocol, but other fonts settings and versions.
+// programs are the names of Chromium. A test may have changed PATH.
 var programs = []string{"chromium", "chromium-browser", "/usr/bin/chromium"}
 
 // Browser is a running Chromium. It is safe for concurrent use.
 type Browser struct {
 	ctx context.Context
-	// directory has the profile and is the home directory of the process.
+	// directory has the profile and is the home directory of the process. A shell deletes it when reaper is closed,
+	// which the kernel does when this process ends.
 	directory string
+	reaper    io.Closer
 }
 
 // shared starts the browser of the test binary. The process ends with the test binary, because then the kernel closes
@@ -53,17 +57,18 @@ var shared = sync.OnceValues(func() (*Browser, error) {
 // BERTH_TEST_BROWSER=required the test fails instead.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	isRequired := false
-	switch value := os.Getenv(Variable); value {
-	case "":
-	case "required":
-		isRequired = true
-	default:
+	return start(t, os.Getenv(Variable), shared)
+}
+
+// start is Start with a value of the variable and the function that starts the browser.
+func start(t testing.TB, value string, launched func() (*Browser, error)) *Browser {
+	t.Helper()
+	if value != "" && value != "required" {
 		t.Fatalf("%s is %q, want \"required\" or nothing", Variable, value)
 	}
-	b, err := shared()
+	b, err := launched()
 	switch {
-	case errors.Is(err, exec.ErrNotFound) && !isRequired:
+	case errors.Is(err, exec.ErrNotFound) && value == "":
 		t.Skipf("%s is skipped: %v; install chromium", t.Name(), err)
 	case err != nil:
 		t.Fatalf("cannot start a browser: %v", err)
@@ -87,7 +92,8 @@ func launch(program string) (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := deleteAtExit(directory); err != nil {
+	reaper, err := startReaper(directory)
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(directory))
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), processOptions(program, directory)...)
@@ -96,24 +102,17 @@ func launch(program string) (*Browser, error) {
 	defer timer.Stop()
 	if err := chromedp.Do(ctx); err != nil {
 		cancel()
-		return nil, fmt.Errorf("%s: %w", program, err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", program, err), reaper.Close())
 	}
-	return &Browser{ctx: ctx, directory: directory}, nil
+	return &Browser{ctx: ctx, directory: directory, reaper: reaper}, nil
 }
 
-// deleteAtExit starts a shell that deletes a directory when this process ends, also after SIGKILL. The shell is in its
-// own process group, so Ctrl-C does not end it.
-func deleteAtExit(directory string) error {
-	// The browser can still write files for a moment.
-	const script = `read -r _; for pause in 0.1 0.3 1 3; do sleep "$pause"; rm -rf "$0"; done`
-	shell := exec.Command("sh", "-c", script, directory)
-	shell.Dir = filepath.Dir(directory)
-	detach(shell)
-	// The write end stays open as long as this process exists: the file has no finalizer while deleteOnClose refers to it.
-	input, err := shell.StdinPipe()
+// Version returns the product and version of the browser, such as "Chrome/156.0.8078.108". Screenshots depend on it.
+func (b *Browser) Version(t testing.TB) string {
+	t.Helper()
+	version, err := chromedp.CallBrowser(b.ctx, protocol.GetVersion, cdp.Empty{})
 	if err != nil {
-		return err
+		t.Fatalf("cannot read the version of the browser: %v", err)
 	}
-	deleteOnClose = input
-	return shell.Start()
+	return version.Product
 }

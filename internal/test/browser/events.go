@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -23,7 +25,7 @@ import (
 type eventLog struct {
 	mu       sync.Mutex
 	faults   []string
-	inFlight map[network.RequestID]string
+	inFlight map[network.RequestID]*network.EventRequestWillBeSent
 	// documents are the requests of documents. Their status is not a fault, because tests open pages of errors.
 	documents map[network.RequestID]bool
 	status    int
@@ -33,8 +35,8 @@ type eventLog struct {
 
 func newEventLog() *eventLog {
 	return &eventLog{
-		inFlight: map[network.RequestID]string{}, documents: map[network.RequestID]bool{}, changed: time.Now(),
-		dialogs: make(chan struct{}, 100),
+		inFlight: map[network.RequestID]*network.EventRequestWillBeSent{}, documents: map[network.RequestID]bool{}, changed: time.Now(),
+		dialogs: make(chan struct{}, 1),
 	}
 }
 
@@ -64,11 +66,16 @@ func (l *eventLog) receive(event any) {
 		case "error", "warning", "assert":
 			l.addFault("console."+string(event.Type), argumentText(event.Args), "")
 		}
-	case *page.EventFrameRequestedNavigation, *page.EventFrameStartedNavigating, *page.EventFrameNavigated:
+	case *page.EventFrameRequestedNavigation, *page.EventFrameStartedNavigating:
 		l.changed = time.Now()
+	case *page.EventFrameNavigated:
+		l.navigated(event.Frame)
 	case *page.EventJavascriptDialogOpening:
 		l.addFault("dialog", event.Message, event.URL)
-		l.dialogs <- struct{}{}
+		select {
+		case l.dialogs <- struct{}{}:
+		default: // a page has one dialog at a time, so the goroutine of dismissDialogs handles those before this one
+		}
 	case *inspector.EventTargetCrashed:
 		l.addFault("crash", "the process of the page has crashed", "")
 	}
@@ -83,7 +90,7 @@ func (l *eventLog) requestSent(event *network.EventRequestWillBeSent) {
 	if ip := net.ParseIP(address.Hostname()); address.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		l.addFault("request to another host", event.Request.URL, "")
 	}
-	l.inFlight[event.RequestID] = event.Request.URL
+	l.inFlight[event.RequestID] = event
 	if event.Type == network.ResourceTypeDocument {
 		l.documents[event.RequestID] = true
 	}
@@ -92,6 +99,16 @@ func (l *eventLog) requestSent(event *network.EventRequestWillBeSent) {
 func (l *eventLog) requestEnded(id network.RequestID) {
 	delete(l.inFlight, id)
 	l.changed = time.Now()
+}
+
+// navigated forgets the requests of the previous document, which the browser has canceled.
+func (l *eventLog) navigated(frame *cdp.Frame) {
+	l.changed = time.Now()
+	if frame.ParentID == "" {
+		maps.DeleteFunc(l.inFlight, func(_ network.RequestID, event *network.EventRequestWillBeSent) bool {
+			return event.LoaderID != frame.LoaderID
+		})
+	}
 }
 
 // entryAdded reports failed loads, violations of the Content-Security-Policy and warnings of the browser.
@@ -165,8 +182,8 @@ func (l *eventLog) state() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var lines []string
-	for _, address := range l.inFlight {
-		lines = append(lines, "request in flight: "+address)
+	for _, event := range l.inFlight {
+		lines = append(lines, "request in flight: "+event.Request.URL)
 	}
 	slices.Sort(lines)
 	return strings.Join(append(lines, l.faults...), "\n")

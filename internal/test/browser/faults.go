@@ -2,7 +2,6 @@ package browser
 
 import (
 	_ "embed"
-	"fmt"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -53,6 +52,6 @@ func (p *Page) Faults(t testing.TB) []string {
 func (p *Page) MustBeClean(t testing.TB) {
 	t.Helper()
 	for _, fault := range p.Faults(t) {
-		t.Error(fmt.Sprintf("%s: %s", p.URL(t), fault))
+		t.Errorf("%s: %s", p.URL(t), fault)
 	}
 }

@@ -43,6 +43,23 @@ func (p *Page) Type(t testing.TB, selector, text string) {
 	p.Settle(t)
 }
 
+// Choose selects the option with a value, as a user does by mouse, and waits as Settle does.
+func (p *Page) Choose(t testing.TB, selector, value string) {
+	t.Helper()
+	if !eval[bool](t, p, `(field => {
+		const found = field instanceof HTMLSelectElement && [...field.options].some(option => option.value === `+quote(value)+`);
+		if (found) {
+			field.value = `+quote(value)+`;
+			field.dispatchEvent(new Event("input", {bubbles: true}));
+			field.dispatchEvent(new Event("change", {bubbles: true}));
+		}
+		return found;
+	})(document.querySelector(`+quote(selector)+`))`) {
+		t.Fatalf("%q is not a list with the value %q", selector, value)
+	}
+	p.Settle(t)
+}
+
 // Press presses keys one after another, and waits as Settle does. A key is a character, or a name such as "Enter",
 // "Tab" or "ArrowDown", after modifiers as in "Shift+Tab" and "Control+Enter".
 func (p *Page) Press(t testing.TB, keys ...string) {

@@ -28,6 +28,8 @@ type Options struct {
 	Cookies map[string]string
 	// Header is sent with every request.
 	Header map[string]string
+	// Timeout is the maximum duration of one action, such as a navigation or a click; the default is a minute.
+	Timeout time.Duration
 }
 
 // Page is a page in its own browser context, which is closed when the test ends. It must not be used by several
@@ -41,7 +43,7 @@ type Page struct {
 // Open opens an address in a new browser context, and waits as Settle does.
 func (b *Browser) Open(t testing.TB, address string, o Options) *Page {
 	t.Helper()
-	o.Width, o.Height = cmp.Or(o.Width, 1280), cmp.Or(o.Height, 900)
+	o.Width, o.Height, o.Timeout = cmp.Or(o.Width, 1280), cmp.Or(o.Height, 900), cmp.Or(o.Timeout, actionTimeout)
 	p := &Page{options: o, log: newEventLog()}
 	var cancel context.CancelFunc
 	p.ctx, cancel = chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.log.receive))
@@ -130,7 +132,7 @@ func (p *Page) do(t testing.TB, what string, action chromedp.Action[chromedp.Voi
 // run runs an action and returns its value. It fails the test if the action fails or exceeds the timeout.
 func run[T any](t testing.TB, p *Page, what string, action chromedp.Action[T]) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, actionTimeout)
+	ctx, cancel := context.WithTimeout(p.ctx, p.options.Timeout)
 	defer cancel()
 	value, err := chromedp.Run(ctx, action)
 	if err != nil {

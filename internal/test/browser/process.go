@@ -4,17 +4,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/chromedp/chromedp"
 )
-
-// deleteOnClose is the standard input of the shell of deleteAtExit.
-var deleteOnClose io.Closer
-
-// detach puts a command into its own process group.
-func detach(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // processOptions returns the command line and the environment of a browser. The rendering does not depend on the
 // machine except for its system fonts, and the process connects to loopback addresses only.
@@ -42,4 +37,19 @@ func processOptions(program, directory string) []chromedp.ExecAllocatorOption {
 		options = append(options, chromedp.Flag(name, value))
 	}
 	return options
+}
+
+// startReaper starts a shell that deletes a directory when the returned pipe is closed, also by the end of this process.
+// The shell is in its own process group, so that Ctrl-C does not end it.
+func startReaper(directory string) (io.Closer, error) {
+	// Processes of the browser can still write files for a moment.
+	const script = `read -r _; for pause in 0.1 0.3 1 3; do sleep "$pause"; rm -rf "$0"; done`
+	shell := exec.Command("sh", "-c", script, directory)
+	shell.Dir = filepath.Dir(directory)
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	input, err := shell.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	return input, shell.Start()
 }

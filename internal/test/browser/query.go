@@ -14,10 +14,10 @@ func eval[T any](t testing.TB, p *Page, expression string) T {
 	return run(t, p, "evaluate "+expression, chromedp.Evaluate[T](expression))
 }
 
-// Eval returns the value of a JavaScript expression, as encoding/json decodes it.
+// Eval returns the value of a JavaScript expression as encoding/json decodes it, and nil for undefined.
 func (p *Page) Eval(t testing.TB, expression string) any {
 	t.Helper()
-	return *eval[*any](t, p, "("+expression+") ?? null")
+	return eval[any](t, p, "("+expression+") ?? null")
 }
 
 // URL returns the address of the page.

@@ -22,7 +22,7 @@ const settledScript = `document.documentElement.offsetHeight >= 0 && document.re
 // It fails the test after a timeout. Requests that a timer sends later do not count.
 func (p *Page) Settle(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, actionTimeout)
+	ctx, cancel := context.WithTimeout(p.ctx, p.options.Timeout)
 	defer cancel()
 	for {
 		// The evaluation fails while one document replaces another.
@@ -32,7 +32,7 @@ func (p *Page) Settle(t testing.TB) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("the page is not settled after %s: loaded %t, last error %v\n%s", actionTimeout, settled, err, p.log.state())
+			t.Fatalf("the page is not settled after %s: loaded %t, last error %v\n%s", p.options.Timeout, settled, err, p.log.state())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

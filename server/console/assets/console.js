@@ -106,16 +106,15 @@
       for (const name of ["name", "id", "for"]) if (element.hasAttribute(name)) element.setAttribute(name, element.getAttribute(name).replace("$n", "n" + added));
     added++;
     const first = $("input:not([type=hidden]), select", copied);
-    (button.closest("[data-adds]") || button.parentElement).before(copied);
+    (button.closest(".adds, .block") || button).before(copied);
     first?.focus();
   }
   function remove(button) {
     const item = button.closest("[data-token]") || button.closest("[data-item]") || button.closest("[data-items]");
-    const next = item.parentElement.querySelector("input:not([type=hidden])");
-    const form = item.closest("form");
+    const next = $("input:not([type=hidden])", item.parentElement);
+    item.parentElement.dispatchEvent(new Event("change", { bubbles: true }));
     item.remove();
     next?.focus();
-    form?.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
   // Refreshing: paused by the button, after 10 minutes, in a hidden tab, and while the focus is inside.
@@ -134,8 +133,7 @@
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("button");
-    const menu = $("details.who[open]");
-    if (menu && !menu.contains(event.target)) menu.open = false;
+    for (const menu of all("details.who[open]")) menu.open = menu.contains(event.target);
     if (!button) return;
     if ("copy" in button.dataset) copyButton(button);
     else if ("add" in button.dataset) add(button);

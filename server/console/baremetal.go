@@ -1,0 +1,207 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"html/template"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/client/baremetal"
+	"github.com/berthd/berth/internal/draw"
+	"github.com/berthd/berth/server/provision"
+)
+
+// maxNodes is the number of nodes, node allocations or conductors of a page.
+const maxNodes = 200
+
+func (c *Console) baremetalRoutes() {
+	c.page("GET /baremetal", "baremetal", (*visit).nodes)
+	c.page("GET /baremetal/allocations", "baremetal", (*visit).nodeAllocations)
+	c.page("GET /baremetal/conductors", "baremetal", (*visit).conductors)
+	c.page("GET /baremetal/nodes/{id}", "node", (*visit).node)
+	c.page("GET /baremetal/allocations/{id}", "node-allocation", (*visit).nodeAllocation)
+}
+
+// machinePage is the data of the three lists of bare metal.
+type machinePage struct {
+	Tabs    []Link
+	Filters []Input
+	Table   Table
+	// States is a bar of the nodes of the page by state, with its legend.
+	States  template.HTML
+	Legend  []Swatch
+	Message Message
+	Foot    string
+}
+
+// machinePage shows one of the lists: the filter selects from all, of which the page has the first maxNodes.
+func (v *visit) machinePage(path, noun string, found int, page machinePage) error {
+	for _, tab := range [][2]string{{"Nodes", "/baremetal"}, {"Allocations", "/baremetal/allocations"}, {"Conductors", "/baremetal/conductors"}} {
+		page.Tabs = append(page.Tabs, Link{Text: tab[0], Href: v.href(tab[1]), Current: tab[1] == path})
+	}
+	page.Table.Caption = "Bare metal: " + noun + "s"
+	switch page.Foot = counted(int64(found), noun); {
+	case found > maxNodes:
+		page.Foot = "The first " + counted(maxNodes, noun) + ". Narrow the list by the filters, or list all with the command line."
+	case found == 0 && v.r.URL.RawQuery != "":
+		page.Message = Message{Text: "No " + noun + " meets the filters.", Links: []Link{{Text: "All " + noun + "s", Href: v.href(path)}}}
+	case found == 0:
+		page.Message.Text = "There is no " + noun + "."
+	}
+	v.frame.Title, v.frame.Nav, v.frame.AsOf, v.frame.Body = "Bare metal", "baremetal", time.Now(), page
+	return nil
+}
+
+// machineError explains a service without the Bare Metal API.
+func machineError(err error) error {
+	if errors.Is(err, client.ErrNotFound) {
+		return invalid("This service has no Bare Metal API.")
+	}
+	return err
+}
+
+// choices returns a list field with the values of a parameter of the address.
+func (v *visit) choices(name, label, all string, values ...string) Input {
+	field := Input{ID: name, Name: name, Label: label, Options: []Link{{Text: all}}}
+	for _, value := range values {
+		field.Options = append(field.Options, Link{Text: value, Href: value, Current: value == v.query(name)})
+	}
+	return field
+}
+
+// entry returns a text field with the value of a parameter of the address.
+func (v *visit) entry(name, label string) Input {
+	return Input{ID: name, Name: name, Label: label, Value: v.query(name)}
+}
+
+func (v *visit) nodes() error {
+	filter := baremetal.NodeFilter{
+		ProvisionState: v.query("state"), ResourceClass: v.query("class"), Conductor: v.query("conductor"), Most: maxNodes + 1,
+	}
+	if wanted := v.query("maintenance") == "true"; v.query("maintenance") != "" {
+		filter.Maintenance = &wanted
+	}
+	found, err := v.c.machines.NodeList(v.ctx(), filter)
+	if err != nil {
+		return machineError(err)
+	}
+	page := machinePage{
+		Table: Table{Heads: heads("Node", "Class", "State", "Power", "Conductor", "Instance", "Traits")},
+		Filters: []Input{
+			v.choices("state", "State", "any", provision.States()...), v.entry("class", "Class"), v.entry("conductor", "Conductor"),
+			v.choices("maintenance", "In maintenance", "either", "true", "false"),
+		},
+		Message: Message{Command: "berth baremetal node create --driver fake-hardware --resource-class gold --name rack-1"},
+	}
+	counts := map[string]int{}
+	for _, node := range found[:min(len(found), maxNodes)] {
+		counts[node.ProvisionState]++
+		page.Table.Rows = append(page.Table.Rows, v.nodeRow(node))
+	}
+	var pieces []draw.Piece
+	for _, state := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	}) {
+		pieces = append(pieces, draw.Piece{Amount: float64(counts[state]), Kind: stateKind(state)})
+		page.Legend = append(page.Legend, Swatch{swatch(stateKind(state)), state + " " + strconv.Itoa(counts[state])})
+	}
+	page.States = stackedBar(640, 10, pieces, "Nodes of this page by state")
+	return v.machinePage("/baremetal", "node", len(found), page)
+}
+
+func (v *visit) nodeRow(node baremetal.Node) []Cell {
+	state := plain(node.ProvisionState)
+	if node.Maintenance {
+		state.Sub = &Link{Text: "in maintenance"}
+	} else if node.TargetProvisionState != nil {
+		state.Sub = &Link{Text: "to " + *node.TargetProvisionState}
+	}
+	row := []Cell{
+		{Link: Link{Text: nodeName(node), Href: v.href("/baremetal/nodes/" + node.UUID.String())}, Sub: &Link{Text: short(node.UUID.String())}},
+		plain(value(node.ResourceClass)), state, plain(value(node.PowerState)), plain(value(node.Conductor)), plain(none),
+		plain(cmp.Or(strings.Join(node.Traits, " "), none)),
+	}
+	if id := node.InstanceUUID; id != nil {
+		row[5] = linked(short(id.String()), v.href("/consumers/"+id.String()))
+	}
+	return row
+}
+
+// stateKind is the color of a state: work is violet, errors are red.
+func stateKind(state string) string {
+	switch {
+	case state == provision.Active:
+		return draw.Used
+	case state == provision.Available:
+		return draw.Green
+	case provision.Transient(state):
+		return draw.Violet
+	case state == provision.Error || strings.HasSuffix(state, "failed"):
+		return draw.Red
+	default:
+		return draw.Gray
+	}
+}
+
+// value returns a text that may be missing.
+func value(text *string) string {
+	if text == nil || *text == "" {
+		return none
+	}
+	return *text
+}
+
+func (v *visit) nodeAllocations() error {
+	filter := baremetal.AllocationFilter{State: v.query("state"), ResourceClass: v.query("class"), Most: maxNodes + 1}
+	found, err := v.c.machines.NodeAllocationList(v.ctx(), filter)
+	if err != nil {
+		return machineError(err)
+	}
+	page := machinePage{
+		Table:   Table{Heads: heads("Node allocation", "Class", "State", "Node", "Traits", "Created")},
+		Filters: []Input{v.choices("state", "State", "any", "allocating", "active", "error"), v.entry("class", "Class")},
+		Message: Message{Command: "berth baremetal allocation create --resource-class gold --name web"},
+	}
+	for _, one := range found[:min(len(found), maxNodes)] {
+		id := one.UUID.String()
+		row := []Cell{
+			{Link: Link{Text: cmp.Or(strings.Trim(value(one.Name), none), short(id)), Href: v.href("/baremetal/allocations/" + id)}, Sub: &Link{Text: short(id)}},
+			plain(value(one.ResourceClass)), plain(one.State), plain(none), plain(cmp.Or(strings.Join(one.Traits, " "), none)), plain(moment(one.CreatedAt)),
+		}
+		if one.NodeUUID != nil {
+			row[3] = linked(short(one.NodeUUID.String()), v.href("/baremetal/nodes/"+one.NodeUUID.String()))
+		}
+		page.Table.Rows = append(page.Table.Rows, row)
+	}
+	return v.machinePage("/baremetal/allocations", "node allocation", len(found), page)
+}
+
+// moment returns a date and time of day, in UTC.
+func moment(at time.Time) string { return at.UTC().Format("2 Jan 2006 15:04") }
+
+func (v *visit) conductors() error {
+	found, err := v.c.machines.ConductorList(v.ctx())
+	if err != nil {
+		return machineError(err)
+	}
+	page := machinePage{Table: Table{Heads: heads("Conductor", "Group", "State", "Drivers", "Heartbeat")}}
+	for _, one := range found[:min(len(found), maxNodes)] {
+		state, heartbeat := "no heartbeat", none
+		if one.Alive {
+			state = "alive"
+		}
+		if one.UpdatedAt != nil {
+			heartbeat = moment(*one.UpdatedAt)
+		}
+		page.Table.Rows = append(page.Table.Rows, []Cell{
+			linked(one.Hostname, v.href("/baremetal", "conductor", one.Hostname)), plain(cmp.Or(one.Group, none)), plain(state),
+			plain(strings.Join(one.Drivers, " ")), plain(heartbeat),
+		})
+	}
+	return v.machinePage("/baremetal/conductors", "conductor", len(found), page)
+}
