@@ -49,6 +49,8 @@ type explorer struct {
 type formGroup struct {
 	Chip             Link // the suffix in the color of the group
 	Resources, Lists []Input
+	Blank            Input  // a row to add
+	Adds             []Link // the texts and parameters of rows to add
 }
 
 // candidates shows the form of the query in the address, and its candidates. It redirects fields of the form, and texts to
@@ -85,12 +87,15 @@ func (v *visit) form(q *question.Question, added string) *explorer {
 		q.Suffixes = append(q.Suffixes, q.FreeSuffix())
 	}
 	for i, suffix := range q.Suffixes {
-		of, name := formGroup{Chip: Link{Text: suffix, Kind: draw.GroupKind(i)}}, "resources"+suffix
+		name := "resources" + suffix
+		of := formGroup{Chip: Link{Text: suffix, Kind: draw.GroupKind(i)}, Blank: Input{Name: name}, Adds: []Link{
+			{Text: "resource", Href: name}, {Text: "trait", Href: "required" + suffix}, {Text: "aggregate", Href: "member_of" + suffix}, {Text: "tree", Href: "in_tree" + suffix},
+		}}
 		for _, one := range q.Amounts(suffix) {
 			of.Resources = append(of.Resources, Input{Name: name, Class: one.Class, Value: one.Amount})
 		}
 		if added == name || of.Resources == nil {
-			of.Resources = append(of.Resources, Input{Name: name})
+			of.Resources = append(of.Resources, of.Blank)
 		}
 		for _, list := range question.GroupLists[1:] {
 			if name = list + suffix; q.Values[name] != nil || added == name {
@@ -126,7 +131,7 @@ func fieldOf(q *question.Question, name, label string) Input {
 	case question.IsSingle(label):
 		field.Value = cmp.Or(append(values, "")...)
 	default:
-		field.List = map[string]string{"required": "traits"}[label]
+		field.Kind, field.List = "tokens", map[string]string{"required": "traits"}[label]
 		for _, value := range values {
 			field.Tokens = append(field.Tokens, Token{Name: name, Text: value})
 		}

@@ -62,7 +62,14 @@ func (v *visit) find(page *explorer, q *question.Question, asked []question.Para
 	for _, one := range all {
 		trees[one.Root] = true
 	}
-	found.Title = fmt.Sprintf("%s in %s", counted(len(answer.AllocationRequests), "candidate"), counted(len(trees), "tree"))
+	first := ""
+	if limit := cmp.Or(append(q.Values["limit"], candidateLimit)...); limit == strconv.Itoa(len(answer.AllocationRequests)) {
+		first = "The first "
+	}
+	if len(all) == 0 {
+		found.Title = "No candidates"
+	}
+	found.Title = cmp.Or(found.Title, fmt.Sprintf("%s%s in %s", first, counted(int64(len(answer.AllocationRequests)), "candidate"), counted(int64(len(trees)), "tree")))
 	found.Note = fmt.Sprintf("%d ms", time.Since(start).Milliseconds())
 	from, _ := strconv.Atoi(v.query("from"))
 	from = min(max(from, 0), len(all))
@@ -76,13 +83,6 @@ func (v *visit) find(page *explorer, q *question.Question, asked []question.Para
 	}
 	page.Found = found
 	return nil
-}
-
-func counted(n int, name string) string {
-	if n == 1 {
-		return "1 " + name
-	}
-	return number(int64(n)) + " " + name + "s"
 }
 
 // named returns the first candidates, of as many trees as can be named, and the names of their providers: UUIDs if the
@@ -175,6 +175,9 @@ func usedAndTaken(q *question.Question, class string, use draw.CandidateUse) Amo
 		whole.Pieces = append(whole.Pieces, draw.Piece{Amount: float64(part.Amount), Kind: groupKind(q, part.Group)})
 	}
 	made.Bar = bar(whole)
+	if full := amount(class, use.Taken); !strings.HasSuffix(made.Capacity, full[strings.Index(full, " ")+1:]) && strings.Contains(full, " ") {
+		made.Plus.Text = "+" + full // in another unit than the capacity
+	}
 	return made
 }
 

@@ -20,8 +20,7 @@ import (
 type dryClaim struct {
 	Path, Body string
 	Notice     Notice
-	Heads      []Cell
-	Rows       [][]Cell
+	Left       Table
 }
 
 // claim shows what a claim of a candidate would do. It is always a dry run.
@@ -57,9 +56,7 @@ func (v *visit) claim() error {
 
 // left fills the table of what is free of each inventory, before and after the claim.
 func (v *visit) left(page *dryClaim, allocations map[uuid.UUID]client.Resources, granted bool) error {
-	for _, head := range []string{"Provider", "Class", "Claimed", "Free now", "Free after"} {
-		page.Heads = append(page.Heads, Cell{Link: Link{Text: head}, Number: len(page.Heads) > 1})
-	}
+	page.Left = Table{Caption: "What is left", Heads: heads("Provider", "Class", "#Claimed", "#Free now", "#Free after")}
 	known := map[uuid.UUID]client.ShownProvider{}
 	for id := range allocations {
 		if known[id].UUID == id {
@@ -86,7 +83,7 @@ func (v *visit) left(page *dryClaim, allocations map[uuid.UUID]client.Resources,
 				after.Text, after.Strong = amount(class, now-taken), true
 				after.Sub = map[bool]*Link{true: {Text: "no second one of this size"}}[now-taken < taken]
 			}
-			page.Rows = append(page.Rows, []Cell{
+			page.Left.Rows = append(page.Left.Rows, []Cell{
 				{Link: Link{Text: known[id].Name, Href: v.href("/providers/" + id.String())}}, {Link: Link{Text: class}},
 				{Link: Link{Text: amount(class, taken)}, Number: true}, {Link: Link{Text: amount(class, now)}, Number: true}, after,
 			})

@@ -1,9 +1,8 @@
 package console
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/berthd/berth/client"
@@ -31,15 +30,14 @@ func (v *visit) explanations() error {
 	}
 	v.frame.AsOf = time.Now()
 	page := &explanationList{Base: v.base, Pager: Pager{Text: fmt.Sprintf("%d queries and claims", len(listed))}}
-	page.Filters = []Input{
-		choice("reason", filter.Reason, "any reason", reasons...), choice("since", filter.Since, "any time", "1h", "2h", "24h"), choice("sort", filter.Sort, "newest first", "-requests"),
-	}
+	page.Filters = []Input{v.choices("reason", "Reason", "any", reasons...), v.choices("since", "Since", "any time", "1h", "2h", "24h"), v.choices("sort", "Order", "newest first", "-requests")}
+	page.Filters[2].Options[1].Text = "most frequent first"
 	page.Pager.Next = map[bool]string{true: v.with("marker", next)}[next != ""]
 	page.Pager.First = map[bool]string{true: v.with("marker", "")}[v.query("marker") != ""]
 	for _, one := range listed {
-		row := Reason{Link: Link{Text: "Not explained yet"}, At: stamp(one.LastAskedAt), Times: "×" + number(one.Requests), Chips: []Link{{Text: one.Reason}}, Sub: one.Question}
+		row := Reason{Link: Link{Text: "Not explained yet"}, At: moment(one.LastAskedAt), Times: "×" + number(one.Requests), Chips: []Link{{Text: one.Reason}}, Sub: one.Question}
 		if one.Summary != nil {
-			row.Text = *one.Summary
+			row.Text, _, _ = strings.Cut(*one.Summary, ". ")
 		}
 		if len(one.RequestIDs) > 0 {
 			row.Href = v.href("/explanations/" + one.RequestIDs[0])
@@ -51,18 +49,6 @@ func (v *visit) explanations() error {
 	}
 	v.frame.Body = page
 	return nil
-}
-
-// choice returns a list of values; the empty one has a text.
-func choice(name, value, all string, values ...string) Input {
-	field := Input{ID: name, Name: name, Kind: "small", Options: []Link{{Text: all}}}
-	if !slices.Contains(values, value) && value != "" {
-		values = append(values, value)
-	}
-	for _, one := range values {
-		field.Options = append(field.Options, Link{Text: cmp.Or(map[string]string{"-requests": "most frequent first"}[one], one), Href: one, Current: one == value})
-	}
-	return field
 }
 
 // again returns the query that asks a recorded request again; of a claim, its amounts.
@@ -88,17 +74,17 @@ func (v *visit) explanation() error {
 		of := &recorded[i]
 		field := func(name, text string) Field { return Field{Name: name, Values: []Link{{Text: text}}} }
 		page := explanationPage{Fields: []Field{
-			field("Asked", stamp(of.AskedAt)), field("Version", of.API+" "+of.Microversion),
-			field("Equal requests", number(of.SameQuestion.Requests)+" since "+stamp(of.SameQuestion.FirstAskedAt)),
+			field("Asked", moment(of.AskedAt)), field("Version", of.API+" "+of.Microversion),
+			field("Equal requests", number(of.SameQuestion.Requests)+" since "+moment(of.SameQuestion.FirstAskedAt)),
 		}}
 		if of.MadeAt != nil {
-			page.Fields = append(page.Fields, field("Explained", stamp(*of.MadeAt)))
+			page.Fields = append(page.Fields, field("Explained", age(of.AskedAt, *of.MadeAt)+" later"))
 		}
 		for j, one := range question.Parse(of.Question) {
 			page.Question = append(page.Question, QueryPart{Text: map[bool]string{false: "&"}[j == 0]}, QueryPart{one.Name, one.Value})
 		}
 		if of.Explanation != nil {
-			page.Explained = v.explain(of.Explanation)
+			page.Title, page.Explained = "Nothing fits: "+of.Explanation.Reason, v.explain(of.Explanation)
 		}
 		if query := again(of); query != "" {
 			v.frame.Actions = []Link{{Text: "Ask again now", Href: v.explorerAt(query)}}
@@ -112,6 +98,7 @@ func (v *visit) explanation() error {
 
 // explanationPage is a recorded request.
 type explanationPage struct {
+	Title     string
 	Fields    []Field
 	Question  []QueryPart
 	Explained *explained

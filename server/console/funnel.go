@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,21 +15,26 @@ import (
 // explained is an explanation, as the part of this name shows it.
 type explained struct {
 	*client.Explanation
-	Sample     string
-	Funnel     Hist
-	Parts      []Hist
-	Lost       *Notice
-	Near, Help []Reason
-	Refused    []Reason
+	Sample            string
+	Funnel            Hist
+	Parts             []explainedPart
+	Lost              *Notice
+	Near, Help, Items Table
+}
+
+// explainedPart is what one provider must meet.
+type explainedPart struct {
+	Name  string
+	Steps Hist
 }
 
 // funnel shows how many trees each step of a query leaves, in a request of its own, since it takes up to a second.
 func (v *visit) funnel() error {
-	v.frame.Title, v.frame.Nav = "Where trees are lost", "candidates"
+	v.frame.Title, v.frame.Nav = "Explanation", "candidates"
 	asked := question.Encode(v.asked())
 	v.frame.Crumbs = []Link{{Text: "Candidates", Href: v.explorerAt(asked)}, {Text: v.frame.Title}}
 	v.only = "funnel" // the page has nothing else to show
-	v.frame.Body = v.card("funnel", v.frame.Title, func(ctx context.Context) (any, error) {
+	v.frame.Body = v.card("funnel", "Where trees are lost", func(ctx context.Context) (any, error) {
 		found, err := v.c.api.QuestionExplain(ctx, asked)
 		if err != nil || found.Explanation == nil {
 			return nil, err
@@ -40,7 +46,11 @@ func (v *visit) funnel() error {
 
 // explain prepares an explanation.
 func (v *visit) explain(of *client.Explanation) *explained {
-	made := &explained{Explanation: of, Funnel: Hist{Label: "Trees that are left after each step", Funnel: true}}
+	made := &explained{
+		Explanation: of, Funnel: Hist{Label: "Trees that are left after each step", Funnel: true},
+		Near: Table{Caption: "Nearest trees", Heads: heads("Nearest trees", "What they lack")}, Help: Table{Caption: "What would help", Heads: heads("What would help", "#Candidates")},
+		Items: Table{Caption: "Allocations", Heads: heads("Provider", "Class", "Verdict", "#Claimed", "#Free", "#Used", "#Capacity")},
+	}
 	if sample := of.Sample; sample != nil && !sample.Exact {
 		made.Sample = fmt.Sprintf("Numbers of trees are estimates from %s of %s trees, ± %g %%.", number(sample.LookedAt), number(sample.Trees), sample.Margin)
 	}
@@ -53,38 +63,35 @@ func (v *visit) explain(of *client.Explanation) *explained {
 		for i := range near.Missing {
 			texts = append(texts, explaintext.Missing(&near.Missing[i]))
 		}
-		lacks := "lacks " + strings.Join(texts, " and ")
-		if len(texts) == 0 {
-			lacks = explaintext.FailedStage(near.Stage)
-		}
-		made.Near = append(made.Near, Reason{Link: v.explainedProvider(near.Tree), Sub: lacks})
+		made.Near.Rows = append(made.Near.Rows, []Cell{v.providerCell(near.Tree), plain(cmp.Or(strings.Join(texts, " and "), explaintext.FailedStage(near.Stage)))})
 	}
 	for i := range of.Relaxations {
-		made.Help = append(made.Help, v.help(explaintext.Change(&of.Relaxations[i]), &of.Relaxations[i].ExplainedCandidates))
+		made.help(v, explaintext.Change(&of.Relaxations[i]), &of.Relaxations[i].ExplainedCandidates)
 	}
 	if of.Elsewhere != nil {
-		made.Help = append(made.Help, v.help("the same amounts elsewhere", of.Elsewhere))
+		made.help(v, "the same amounts elsewhere", of.Elsewhere)
 	}
 	for _, one := range of.Items {
-		made.Refused = append(made.Refused, Reason{
-			Link: v.explainedProvider(one.Provider), Chips: []Link{{Text: one.Verdict, Kind: map[bool]string{true: "g", false: "r"}[one.Verdict == "fits"]}},
-			Sub: fmt.Sprintf("%s %s claimed, %s free: %s of %s used", amount(one.Class, one.Amount), one.Class, amount(one.Class, one.Free), amount(one.Class, one.Used), amount(one.Class, one.Capacity)),
-		})
+		row := []Cell{v.providerCell(one.Provider), plain(one.Class), plain(one.Verdict)}
+		for _, n := range []int64{one.Amount, one.Free, one.Used, one.Capacity} {
+			row = append(row, figure(amount(one.Class, n)))
+		}
+		made.Items.Rows = append(made.Items.Rows, row)
 	}
 	return made
 }
 
-func (v *visit) explainedProvider(of client.ExplainedProvider) Link {
-	return Link{Text: of.Name, Href: v.href("/providers/" + of.UUID.String())}
+func (v *visit) providerCell(of client.ExplainedProvider) Cell {
+	return linked(of.Name, v.href("/providers/"+of.UUID.String()))
 }
 
-// help returns a change of the query, as a link to the changed query.
-func (v *visit) help(text string, of *client.ExplainedCandidates) Reason {
-	found := counted(int(of.Candidates), "candidate")
+// help adds a change of the query, as a link to the changed query.
+func (e *explained) help(v *visit, text string, of *client.ExplainedCandidates) {
+	found := number(of.Candidates)
 	if of.More {
 		found += " or more"
 	}
-	return Reason{Link: Link{Text: strings.ToUpper(text[:1]) + text[1:], Href: v.explorerAt(of.Query)}, Sub: found}
+	e.Help.Rows = append(e.Help.Rows, []Cell{linked(strings.ToUpper(text[:1])+text[1:], v.explorerAt(of.Query)), figure(found)})
 }
 
 // funnel draws the steps of the whole query up to the first one without trees, and marks the one that loses most.
@@ -96,20 +103,20 @@ func (e *explained) funnel(of *client.Explanation) {
 		}
 	}
 	for i := range of.Funnel {
-		text, kind := explaintext.Stage(of, &of.Funnel[i]), draw.Used
+		text, note, kind := explaintext.Stage(of, &of.Funnel[i]), "", draw.Used
 		if i == worst {
-			kind, e.Lost = draw.Amber, &Notice{Title: fmt.Sprintf("%s lost at this step: %s.", counted(int(lost), "tree"), text)}
+			note, kind, e.Lost = "most are lost here", draw.Amber, &Notice{Title: fmt.Sprintf("%s lost at this step: %s.", counted(lost, "tree"), text)}
 		}
-		e.Funnel.step(text, "", of.Funnel[i].Trees, of.Funnel[max(i-1, 0)].Trees, of.Funnel[0].Trees, kind)
+		e.Funnel.step(text, note, of.Funnel[i].Trees, of.Funnel[max(i-1, 0)].Trees, of.Funnel[0].Trees, kind)
 	}
 }
 
 // part draws the steps of a part that loses trees: those that remove a provider.
 func (e *explained) part(of *client.ExplainedPart) {
-	made, last := Hist{Label: explaintext.Part(of), Funnel: true}, len(of.Steps)-1
+	made, last := explainedPart{explaintext.Part(of), Hist{Label: "Providers that are left after each step", Funnel: true}}, len(of.Steps)-1
 	for i, step := range of.Steps {
 		if before := of.Steps[max(i-1, 0)].Providers; i == 0 || step.Providers < before {
-			made.step(explaintext.Step(&step), "in "+counted(int(step.Trees), "tree"), step.Providers, before, of.Steps[0].Providers, draw.Used)
+			made.Steps.step(explaintext.Step(&step), "in "+counted(step.Trees, "tree"), step.Providers, before, of.Steps[0].Providers, draw.Used)
 		}
 	}
 	if last >= 0 && of.Steps[last].Trees < of.Steps[0].Trees {
