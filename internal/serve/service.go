@@ -146,8 +146,8 @@ func (s *service) start(ctx context.Context) (err error) {
 	s.warnInsecure()
 	s.logConnections(application)
 	serving := []any{"address", s.urls(), "database", s.Settings.Database()}
-	if s.hasConsole() {
-		serving = append(serving, "console", strings.TrimSuffix(strings.Split(s.urls(), ",")[0], "/")+server.ConsolePath)
+	if address := s.consoleAddress(); address != "" {
+		serving = append(serving, "console", address)
 	}
 	s.log.Info("serving", serving...)
 	return nil
@@ -175,7 +175,7 @@ func (s *service) prepareSchema(ctx context.Context) error {
 }
 
 // handlers returns the handlers of the server with the options of all settings.
-func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
+func (s *service) handlers(ctx context.Context) (_ server.Handlers, err error) {
 	options := server.Options{
 		Store: s.store, Log: s.log, AccessLog: s.Settings.AccessLog, AuditLog: s.audit,
 		AllowedHosts: s.Settings.AllowedHosts, CORS: s.Settings.CORS, Prefix: s.Settings.BasePath,
@@ -189,7 +189,7 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 		options.Proxies = &forwarded.Proxies{Trusted: s.Settings.TrustedProxies}
 	}
 	go s.policy.Watch(ctx, policyInterval, s.log)
-	if err := s.authenticate(ctx, &options); err != nil {
+	if err = s.authenticate(ctx, &options); err != nil {
 		return server.Handlers{}, err
 	}
 	s.explanations = explainlog.New(explainlog.Options{
@@ -201,7 +201,9 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 	s.store.LimitIdempotencyKeys(s.Settings.Idempotency.Rows)
 	options.IdempotencyLifetime = s.Settings.Idempotency.Lifetime
 	s.keys = idempotency.Start(idempotency.Options{Store: s.store, Log: s.log})
-	s.mountConsole(&options)
+	if err = s.mountConsole(&options); err != nil {
+		return server.Handlers{}, err
+	}
 	s.handled = server.New(options)
 	return s.handled, nil
 }

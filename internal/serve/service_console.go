@@ -1,14 +1,20 @@
 package serve
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/berthd/berth/internal/config"
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/console"
+	"github.com/berthd/berth/server/tokens"
 )
 
 // hasConsole reports whether the server has the console: with --console=auto only if no other host can reach it.
@@ -23,28 +29,59 @@ func (s *service) hasConsole() bool {
 	}
 }
 
-// isExposed reports whether the server listens on an address that other hosts can reach.
+// isExposed reports whether another host can reach the server: it listens on other addresses than loopback, on a Unix
+// socket, whose clients are proxies, or behind a proxy whose headers it reads.
 func (s *service) isExposed() bool {
 	for _, door := range s.doors {
-		if tcp, ok := door.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		if tcp, ok := door.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 			return true
 		}
 	}
-	return false
+	return s.Settings.ProxyHeaders
+}
+
+// consoleAddress returns the address of the console for people; empty without a console.
+func (s *service) consoleAddress() string {
+	if !s.hasConsole() {
+		return ""
+	}
+	if s.Settings.ConsoleURL != "" {
+		return s.Settings.ConsoleURL + s.Settings.BasePath + server.ConsolePath
+	}
+	for _, door := range s.doors {
+		if address := door.url(s.Settings.BasePath); !strings.HasPrefix(address, config.UnixPrefix) {
+			return strings.TrimSuffix(address, "/") + server.ConsolePath
+		}
+	}
+	return server.ConsolePath
 }
 
 // mountConsole sets the console of the server, unless it has none.
-func (s *service) mountConsole(options *server.Options) {
+func (s *service) mountConsole(options *server.Options) (err error) {
 	if !s.hasConsole() {
-		return
+		return nil
 	}
-	made := console.Options{Prefix: options.Prefix, Log: s.log, Settings: console.Settings{
+	settings := console.Settings{
+		URL: s.Settings.ConsoleURL, CheckResult: s.Settings.DBCheckResult,
 		Unprotected: s.Settings.Auth == config.AuthNoauth2 && s.isExposed(),
-	}}
+	}
+	switch {
+	case s.Settings.ConsoleKeyFile != "":
+		if settings.Key, err = readConsoleKey(s.Settings.ConsoleKeyFile); err != nil {
+			return err
+		}
+	case s.Settings.Auth != config.AuthNoauth2:
+		s.log.Warn("the sessions of the console end with this process, and no other server knows them: set --console-key-file on all servers")
+	}
+	made := console.Options{Prefix: options.Prefix, Log: s.log, Settings: settings}
 	if authenticate := options.Authenticate; authenticate != nil {
 		made.Identify = func(r *http.Request) (console.Identity, error) { return identify(authenticate, r) }
 	}
+	if s.Settings.Auth == config.AuthKeystone {
+		made.Keystone, err = s.keystoneSignIn()
+	}
 	options.Console = console.Mount(made)
+	return err
 }
 
 // identify returns the caller of a token for the console, with errors that its users can read.
@@ -52,19 +89,45 @@ func identify(authenticate auth.Authenticate, r *http.Request) (console.Identity
 	caller, err := authenticate(r)
 	var (
 		refused *auth.UnauthenticatedError
+		denied  *auth.DeniedError
 		away    *auth.Unavailable
 	)
 	switch {
+	case err == nil:
+		return console.Identity{
+			User: caller.UserID, Project: caller.ProjectID, Roles: caller.Roles, System: caller.SystemScope != "", Expires: caller.Expires,
+		}, nil
 	case errors.As(err, &refused):
-		return console.Identity{}, errors.New("The service does not accept this token: it is wrong, or it has expired.") //nolint:staticcheck // ST1005: the text of a page
-	case errors.As(err, &away):
-		name := away.Service
-		if name == "" {
-			name = "Keystone service"
-		}
-		return console.Identity{}, errors.New("The " + name + " does not answer. Try again.") //nolint:staticcheck // ST1005: the text of a page
-	case err != nil:
-		return console.Identity{}, err
+		return console.Identity{}, console.InvalidCredentials("The service does not accept this token: it is wrong, has expired, or is for other requests only.")
+	case errors.As(err, &denied):
+		return console.Identity{}, console.InvalidCredentials(denied.Detail)
+	case errors.As(err, &away) && away.Service != "":
+		return console.Identity{}, console.Unavailable("The " + away.Service + " does not answer. Try again.")
 	}
-	return console.Identity{User: caller.UserID, Project: caller.ProjectID, Roles: caller.Roles}, nil
+	return console.Identity{}, console.Unavailable("The Keystone service does not answer. Try again.")
+}
+
+// consoleKeySize is the size of a key in bytes, that of AES-256.
+const consoleKeySize = 32
+
+// readConsoleKey returns the key in a file: 32 bytes as they are, in base64 or in hex.
+func readConsoleKey(path string) ([]byte, error) {
+	text, err := tokens.ReadSecret("key file of the console", path)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) == consoleKeySize {
+		return text, nil
+	}
+	text = bytes.TrimSpace(text)
+	for _, decode := range []func(string) ([]byte, error){
+		hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString,
+		base64.URLEncoding.DecodeString, base64.RawURLEncoding.DecodeString,
+	} {
+		if key, err := decode(string(text)); err == nil && len(key) == consoleKeySize {
+			return key, nil
+		}
+	}
+	return nil, fmt.Errorf("the key file of the console %s has no key of %d bytes, in base64 or in hex; make one with: openssl rand -hex %d",
+		path, consoleKeySize, consoleKeySize)
 }

@@ -59,7 +59,7 @@ func (v *visit) candidates() error {
 	v.frame.Title, v.frame.Nav, v.frame.Facts = "Candidates", "candidates", []Fact{{Link: Link{Text: "Where would this fit, and if nowhere, why?"}}}
 	asked := v.asked()
 	q := question.New(asked)
-	page := v.form(q, v.query("add"))
+	page := v.questionForm(q, v.query("add"))
 	v.frame.Body = page
 	switch {
 	case strings.TrimSpace(v.query("start")) != "":
@@ -67,7 +67,8 @@ func (v *visit) candidates() error {
 	case v.query("form") != "":
 		return v.redirect(v.explorerAt(question.Encode(question.FromFields(question.Parse(v.r.URL.RawQuery, "form")))))
 	case len(asked) == 0:
-		page.Traits, _ = v.c.api.TraitList(v.ctx(), client.TraitFilter{Associated: new(true)}) // suggestions only
+		page.Classes, _ = v.c.api.ResourceClassList(v.ctx()) // suggestions only
+		page.Traits, _ = v.c.api.TraitList(v.ctx(), client.TraitFilter{Associated: new(true)})
 		return nil
 	}
 	page.Reorders = question.Encode(q.Ordered()) != question.Encode(asked)
@@ -80,8 +81,8 @@ func (v *visit) candidates() error {
 	return err
 }
 
-// form returns the form of a query, with an empty row of the parameter added.
-func (v *visit) form(q *question.Question, added string) *explorer {
+// questionForm returns the form of a query, with an empty row of the parameter added.
+func (v *visit) questionForm(q *question.Question, added string) *explorer {
 	page := &explorer{Base: v.base, Text: question.Encode(q.Text)}
 	if added == "group" {
 		q.Suffixes = append(q.Suffixes, q.FreeSuffix())
@@ -112,7 +113,7 @@ func (v *visit) form(q *question.Question, added string) *explorer {
 			page.More, page.IsOpen = append(page.More, fieldOf(q, name, name)), page.IsOpen || q.Values[name] != nil
 		}
 	}
-	for _, shape := range v.c.options.Settings.Shapes {
+	for _, shape := range v.c.names.Load().shapes {
 		page.Shapes = append(page.Shapes, Link{Text: shape.Name, Href: v.explorerAt(shape.Query), Kind: "small"})
 	}
 	return page

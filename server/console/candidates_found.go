@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,9 +82,16 @@ func (v *visit) find(page *explorer, q *question.Question, asked []question.Para
 	if next := from + len(shown); next < len(all) {
 		found.Next, found.More = v.with("from", strconv.Itoa(next), "show", ""), fmt.Sprintf("%d more", len(all)-next)
 	}
-	page.Found = found
+	for _, summary := range answer.ProviderSummaries {
+		page.Classes = append(page.Classes, slices.Collect(maps.Keys(summary.Resources))...)
+		page.Traits = append(page.Traits, summary.Traits...)
+	}
+	page.Found, page.Classes, page.Traits = found, unique(page.Classes), unique(page.Traits)
 	return nil
 }
+
+// unique returns different names in their order.
+func unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
 // named returns the first candidates, of as many trees as can be named, and the names of their providers: UUIDs if the
 // caller may not read trees.

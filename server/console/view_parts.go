@@ -118,7 +118,7 @@ type Reason struct {
 	More                      Link
 }
 
-// Badge is a number in a circle.
+// Badge is a number on a round ground.
 type Badge struct {
 	Text string
 	On   bool

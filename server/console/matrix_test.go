@@ -1,0 +1,142 @@
+package console_test
+
+import (
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berthd/berth/internal/test/browser"
+)
+
+var (
+	matrix = flag.Bool("matrix", false, "test the pages in all states, colors and widths")
+	looks  = flag.String("looks", "", "directory for a picture of each page in each state")
+	large  = flag.Int("large", 3700, "hosts of the large cloud: 3,700 have 10,000 providers")
+)
+
+// page is a row of the matrix: an address, in which {names} are those of the site.
+type page struct{ name, address string }
+
+// pages are all pages of the console that GET shows.
+var pages = []page{
+	{name: "overview", address: ""},
+	{name: "find", address: "/find?q=gpu-0"},
+	{name: "providers", address: "/providers"},
+	{name: "providers-map", address: "/providers?view=map&class=VCPU"},
+	{name: "tree", address: "/providers/{provider}"},
+	{name: "tree-consumer", address: "/providers/{provider}?consumer={consumer}&at={provider}"},
+	{name: "tree-consumers", address: "/providers/{provider}/consumers"},
+	{name: "tree-traits", address: "/providers/{provider}/traits"},
+	{name: "tree-api", address: "/providers/{provider}/api"},
+	{name: "compare", address: "/providers/{provider}/compare?with={neighbor}"},
+	{name: "consumers", address: "/consumers"},
+	{name: "consumer", address: "/consumers/{consumer}"},
+	{name: "candidates", address: "/candidates"},
+	{name: "candidates-found", address: "/candidates?resources=VCPU:4,MEMORY_MB:8192&resources_GPU=VGPU:1&group_policy=none&limit=20"},
+	{name: "candidates-none", address: "/candidates?resources=VGPU:1&required=CUSTOM_GPU_H100,CUSTOM_GPU_L40S&limit=20"},
+	{name: "funnel", address: "/candidates/funnel?resources=VGPU:1&required=CUSTOM_GPU_H100,CUSTOM_GPU_L40S"},
+	{name: "explanations", address: "/explanations"},
+	{name: "explanation", address: "/explanations/{request}"},
+	{name: "capacity", address: "/capacity?class=VCPU"},
+	{name: "what-if", address: "/capacity/what-if?shape=resources%3DVCPU%3A4"},
+	{name: "class", address: "/classes/VGPU"},
+	{name: "trait", address: "/traits/CUSTOM_GPU_H100"},
+	{name: "aggregate", address: "/aggregates/{aggregate}"},
+	{name: "baremetal", address: "/baremetal"},
+	{name: "baremetal-allocations", address: "/baremetal/allocations"},
+	{name: "baremetal-conductors", address: "/baremetal/conductors"},
+	{name: "node", address: "/baremetal/nodes/{node}"},
+	{name: "node-allocation", address: "/baremetal/allocations/{allocation}"},
+	{name: "audit", address: "/audit"},
+	{name: "start", address: "/start"},
+	{name: "who", address: "/who"},
+	{name: "not-found", address: "/nothing"},
+}
+
+// on returns the address of a page on a site.
+func (p page) on(s *site) string {
+	return s.url + "/console" + strings.NewReplacer("{provider}", s.Provider, "{neighbor}", s.Neighbor, "{consumer}", s.Consumer, "{request}", s.Request,
+		"{aggregate}", s.Aggregate, "{node}", s.Node, "{allocation}", s.NodeAllocation).Replace(p.address)
+}
+
+// window is a way to look at a page.
+type window struct {
+	name    string
+	options browser.Options
+}
+
+var windows = []window{
+	{"light", browser.Options{Width: 1440, Height: 900}},
+	{"390", browser.Options{Width: 390, Height: 844}},
+	{"dark", browser.Options{Width: 1440, Height: 900, Dark: true}},
+}
+
+// state is a state of the service and of its caller.
+type state struct {
+	name    string
+	options siteOptions
+	persona string
+}
+
+var states = []state{
+	{name: "full", options: siteOptions{hosts: 24}},
+	{name: "empty"},
+	{name: "refused", options: siteOptions{hosts: 12}, persona: "nobody"},
+	{name: "plain", options: siteOptions{hosts: 12, plain: true}},
+	{name: "large"},
+}
+
+// TestConsole_Pages_AreCleanInEachWindow opens each page: no violation of the policy, exception, failed load or error of the
+// browser's console, nothing that axe finds, and no page that is wider than its window. Without -matrix it looks at full
+// data, light and in a narrow window.
+func TestConsole_Pages_AreCleanInEachWindow(t *testing.T) {
+	chromium := browser.Start(t)
+	for _, state := range states {
+		if !*matrix && state.name != "full" {
+			continue
+		}
+		t.Run(state.name, func(t *testing.T) {
+			t.Parallel()
+			if state.name == "large" {
+				state.options.hosts = *large
+			}
+			s := newSite(t, state.options)
+			var cookies map[string]string
+			if state.persona != "" {
+				cookies = s.persona(t, state.persona)
+			}
+			for _, window := range windows {
+				if !*matrix && window.options.Dark {
+					continue
+				}
+				for _, page := range pages {
+					t.Run(page.name+"/"+window.name, func(t *testing.T) {
+						options := window.options
+						options.Cookies = cookies
+						look(t, chromium.Open(t, page.on(s), options), filepath.Join(state.name, page.name+"-"+window.name+".png"))
+					})
+				}
+			}
+		})
+	}
+}
+
+// look checks an open page, and writes its picture with -looks.
+func look(t *testing.T, page *browser.Page, file string) {
+	t.Helper()
+	if status := page.Status(); status >= http.StatusInternalServerError {
+		t.Errorf("status = %d", status)
+	}
+	page.MustBeClean(t)
+	if *looks == "" {
+		return
+	}
+	file = filepath.Join(*looks, file)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	page.Screenshot(t, file)
+}
