@@ -84,7 +84,7 @@ func (v *visit) overview() error {
 	if err := v.wait(); err != nil {
 		return err
 	}
-	if !found.AsOf.IsZero() && len(found.Sums) == 0 && v.only == "" && v.isEmpty() {
+	if len(found.Sums) == 0 && v.only == "" && v.isEmpty() {
 		return v.redirect(v.href("/start"))
 	}
 	v.frame.Title, v.frame.AsOf, v.frame.Every, v.frame.Body = "Overview", found.AsOf, refreshEvery, v.planPage(v.classField(class, found.Sums), v.shapeField())

@@ -288,7 +288,7 @@ func TestConsole_Prefixes_AreInEachAddress(t *testing.T) {
 		for _, target := range []string{"/placement/console", "/placement/console/", "/placement/console/who", "/placement/console/nowhere"} {
 			for _, as := range []string{"", cookie.String()} {
 				page := s.send(http.MethodGet, target, nil, append([]string{"Cookie", as}, headers...)...).Body.String()
-				for _, found := range regexp.MustCompile(`(?:href|src|action|data-base)="([^"#]*)`).FindAllStringSubmatch(page, -1) {
+				for _, found := range regexp.MustCompile(`(?:href|src|action|data-base)="([^"#?]*)`).FindAllStringSubmatch(page, -1) {
 					if found[1] != "" && found[1] != prefix+"/console" && !strings.HasPrefix(found[1], prefix+"/console/") {
 						t.Errorf("%s has the address %q, want it below %s", target, found[1], prefix)
 					}

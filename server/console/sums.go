@@ -88,9 +88,9 @@ func pieces(sums []client.CapacitySum, class string) Hist {
 func fitText(fit client.CapacityFitCount) string {
 	switch {
 	case fit.Exact:
-		return number(fit.Fit) + " ×"
+		return counted(fit.Fit, "time")
 	case fit.AtMost != nil:
-		return number(fit.Fit) + " to " + number(*fit.AtMost) + " ×"
+		return number(fit.Fit) + " to " + counted(*fit.AtMost, "time")
 	}
-	return number(fit.Fit) + " × or more"
+	return counted(fit.Fit, "time") + " or more"
 }
