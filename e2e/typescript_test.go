@@ -91,13 +91,13 @@ $`)
 // comparePacked compares the names of the files in the package, one a line.
 func comparePacked(t *testing.T, listed string) {
 	t.Helper()
-	want := []string{"package/LICENSE", "package/README.md", "package/package.json"}
+	want := []string{"LICENSE", "README.md", "package.json"}
 	for _, module := range []string{
-		"claim", "clients", "errors", "generated/baremetal", "generated/constants", "generated/placement", "index", "pages", "retry", "transport",
+		"claim", "clients", "errors", "gen/baremetal", "gen/constants", "gen/placement", "index", "pages", "retry", "transport",
 	} {
-		want = append(want, "package/dist/"+module+".d.ts", "package/dist/"+module+".js")
+		want = append(want, "dist/"+module+".d.ts", "dist/"+module+".js")
 	}
-	got := strings.Fields(listed)
+	got := strings.Fields(strings.ReplaceAll(listed, "package/", ""))
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

@@ -1,4 +1,4 @@
-// Writes src/generated: the types of both APIs and their versions, from the newest OpenAPI documents with the extensions,
+// Writes src/gen: the types of both APIs and their versions, from the newest OpenAPI documents with the extensions,
 // and the remedies of errors, from docs/errors.md. `npm run generate` runs it.
 
 import assert from "node:assert/strict";
@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import openapiTS, { astToString } from "openapi-typescript";
 
 const root = new URL("../../", import.meta.url);
-const generated = new URL("src/generated/", import.meta.url);
+const generated = new URL("src/gen/", import.meta.url);
 const versionHeader = "OpenStack-API-Version";
 
 /** Returns the only document of a directory. */

@@ -1,7 +1,7 @@
 import createClient, { type Client } from "openapi-fetch";
-import type { components as BaremetalComponents, paths as BaremetalPaths } from "./generated/baremetal.js";
-import { versions } from "./generated/constants.js";
-import type { components as PlacementComponents, paths as PlacementPaths } from "./generated/placement.js";
+import type { components as BaremetalComponents, paths as BaremetalPaths } from "./gen/baremetal.js";
+import { versions } from "./gen/constants.js";
+import type { components as PlacementComponents, paths as PlacementPaths } from "./gen/placement.js";
 import { createTransport, type TransportOptions } from "./transport.js";
 
 export type { BaremetalPaths, PlacementPaths };

@@ -1,5 +1,5 @@
-import { baremetalRemedies, codeRemedies, placementRemedies } from "./generated/constants.js";
-import type { components } from "./generated/placement.js";
+import { baremetalRemedies, codeRemedies, placementRemedies } from "./gen/constants.js";
+import type { components } from "./gen/placement.js";
 
 type PlacementError = components["schemas"]["Error"];
 

@@ -44,7 +44,7 @@ async function send(request: Request, options: TransportOptions): Promise<Respon
   const { token, globalRequestId, timeout = 60_000, fetch = globalThis.fetch } = options;
   const sentToken = typeof token === "function" ? await token() : token;
   request.signal.throwIfAborted();
-  // AbortSignal.any and AbortSignal.timeout are not used: Node.js 20 can collect them before they abort.
+  // AbortSignal.any and AbortSignal.timeout are not used: some releases of Node.js garbage-collect them before they abort.
   const controller = new AbortController();
   const abort = () => controller.abort(request.signal.reason);
   request.signal.addEventListener("abort", abort);
