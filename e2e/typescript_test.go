@@ -115,24 +115,25 @@ func copyTests(t *testing.T, from, to, url string) {
 	if err := os.CopyFS(filepath.Join(to, "test"), os.DirFS(filepath.Join(from, "test"))); err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(from, "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	read := func(name string) string {
+		content, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
 	}
 	var program strings.Builder
-	for _, block := range fencedTypeScript.FindAllSubmatch(page, -1) {
-		program.Write(block[1])
+	for _, block := range fencedTypeScript.FindAllStringSubmatch(read("README.md"), -1) {
+		program.WriteString(block[1])
 	}
 	for name, content := range map[string]string{
-		"test/readme.ts": strings.ReplaceAll(program.String(), sampleAddress, url), "package.json": `{"type": "module"}`,
+		"test/readme.ts": strings.ReplaceAll(program.String(), sampleAddress, url),
+		"package.json":   `{"type": "module"}`, // replaces that of npm install
+		"tsconfig.json":  read("tsconfig.json"),
 	} {
 		if err := os.WriteFile(filepath.Join(to, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	copyFile(t, to, "clients/typescript/tsconfig.json")
-	if err := os.Rename(filepath.Join(to, "clients/typescript/tsconfig.json"), filepath.Join(to, "tsconfig.json")); err != nil {
-		t.Fatal(err)
 	}
 }
 
