@@ -33,6 +33,10 @@ func TestDocs_ShellGuides_PrintDocumentedOutput(t *testing.T) {
 		typeGuide(t, page, "BERTH_DATABASE_URL="+dbtest.NewEmpty(t).URL, "BERTH_LISTEN="+address, "BERTH_URL="+proxy.url)
 		proxy.compare(t, page)
 	})
+	t.Run("tutorial-replace-placement", func(t *testing.T) {
+		t.Parallel()
+		typeReplaceTutorial(t)
+	})
 	t.Run("README", func(t *testing.T) {
 		t.Parallel()
 		typeGuide(t, "../README.md", "BERTH_URL="+serve(t))
