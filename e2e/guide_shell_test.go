@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/berthd/berth/internal/test/dbtest"
@@ -103,7 +104,11 @@ func typeGuideIn(t *testing.T, directory, guide string, env ...string) {
 	shell.Env = append(withoutSettings(os.Environ()), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
 	shell.Env = append(shell.Env, env...)
 	shell.Stdin = strings.NewReader(script.String())
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	output, err := shell.CombinedOutput()
+	if err != nil && shell.Process != nil {
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGTERM) // the server of a guide that ended early
+	}
 	printed := strings.Split(string(output), mark+"\n")
 	if err != nil || len(printed) != len(blocks)+1 {
 		t.Fatalf("shell: error = %v, output:\n%s", err, output)

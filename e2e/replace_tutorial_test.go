@@ -102,7 +102,7 @@ case "$1 $2" in
     until curl -s -o answer http://127.0.0.1:%[2]s; do sleep 0.1; done ;;
 'stop placement-api')
     uwsgi --stop pid
-    while kill -0 "$(cat pid)" 2>kill.log; do sleep 0.1; done ;;
+    while curl -s -o answer http://127.0.0.1:%[2]s; do sleep 0.1; done ;;
 *) exit 1 ;;
 esac
 `
