@@ -5,7 +5,9 @@ import (
 	"context"
 	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -67,11 +69,13 @@ func (v *visit) mapOf(ctx context.Context, class string, pages int) (mapView, er
 	var sums []client.CapacitySum
 	tooMany := members > int64(pages*mapPage)
 	for page, marker := 1, ""; !tooMany; page++ {
-		found, err := v.c.api.CapacityTreePage(ctx, client.CapacityQuery{Classes: []string{class}}, mapPage, marker)
+		found, err := v.c.api.ListPage(ctx, "capacity", url.Values{
+			"group_by": {"tree"}, "resource_class": {class}, "limit": {strconv.Itoa(mapPage)}, "marker": {marker},
+		})
 		if err != nil {
 			return view, err
 		}
-		sums, marker = append(sums, found.Sums...), found.Next
+		sums, marker = append(sums, found.Sums...), found.Marker
 		if marker == "" {
 			break
 		}
