@@ -50,7 +50,10 @@ func (b *mapBlock) add(square draw.LinkedSquare, sum client.CapacitySum) {
 func (v *visit) providerMap() error {
 	class := cmp.Or(v.query("class"), "VCPU")
 	card := v.card("map", class+" by tree", func(ctx context.Context) (any, error) { return v.mapOf(ctx, class, maxMapPages) })
-	v.frame.Title, v.frame.Nav, v.frame.Body = "Providers", "providers", map[string]any{"Map": card, "Class": class}
+	v.frame.Title, v.frame.Nav, v.frame.Body = "Providers", "providers", map[string]any{"Map": card, "Class": class, "Tabs": []Link{
+		{Text: "Trees", Href: v.href("/providers", "class", class)}, {Text: "Providers", Href: v.href("/providers", "view", "list")},
+		{Text: "Map", Href: v.with(), Current: true},
+	}}
 	if err := v.wait(); err != nil {
 		return err
 	}
