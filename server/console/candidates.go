@@ -72,7 +72,7 @@ func (v *visit) candidates() error {
 		return nil
 	}
 	page.Reorders = question.Encode(q.Ordered()) != question.Encode(asked)
-	err := v.find(page, q, asked)
+	err := v.findCandidates(page, q, asked)
 	var failed *client.Error
 	if errors.As(err, &failed) && failed.Status == http.StatusBadRequest { // the form stays, to be mended
 		page.Problem, v.done, err = v.problem(err), true, nil

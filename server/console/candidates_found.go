@@ -45,8 +45,8 @@ type candidateRow struct {
 	Tree               *Tree
 }
 
-// find asks for candidates.
-func (v *visit) find(page *explorer, q *question.Question, asked []question.Parameter) error {
+// findCandidates asks for candidates.
+func (v *visit) findCandidates(page *explorer, q *question.Question, asked []question.Parameter) error {
 	if q.Values["limit"] == nil {
 		asked = append(slices.Clone(asked), question.Parameter{Name: "limit", Value: candidateLimit})
 	}
