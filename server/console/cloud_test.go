@@ -115,6 +115,10 @@ func (s *site) load(t testing.TB, hosts int) {
 		s.Consumer = id.String()
 	}
 	asked, err := s.api.ExplanationList(ctx, client.ExplanationFilter{})
+	for deadline := time.Now().Add(10 * time.Second); err == nil && len(asked) == 0 && time.Now().Before(deadline); {
+		time.Sleep(100 * time.Millisecond) // they are written once a second
+		asked, err = s.api.ExplanationList(ctx, client.ExplanationFilter{})
+	}
 	if err != nil || len(asked) == 0 {
 		t.Fatalf("explanations = %v, %v", asked, err)
 	}
