@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,6 +53,9 @@ func (v *visit) find(page *explorer, q *question.Question, asked []question.Para
 	}
 	start := time.Now()
 	answer, err := v.c.api.QuestionList(v.ctx(), question.Encode(asked))
+	if errors.Is(err, client.ErrExtensions) { // a query of Placement's own parameters needs none
+		answer, err = v.c.api.QuestionList(client.WithExtensions(v.ctx(), ""), question.Encode(asked))
+	}
 	if err != nil {
 		return err
 	}
