@@ -74,7 +74,7 @@ func (v *visit) candidates() error {
 	page.Reorders = question.Encode(q.Ordered()) != question.Encode(asked)
 	err := v.find(page, q, asked)
 	var failed *client.Error
-	if errors.As(err, &failed) && failed.Status == http.StatusBadRequest { // the form stays, to be mended
+	if errors.As(err, &failed) && failed.Status == http.StatusBadRequest { // the form stays, for a correction
 		page.Problem, v.done, err = v.problem(err), true, nil
 		v.render(http.StatusBadRequest, "candidates")
 	}
