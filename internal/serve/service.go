@@ -16,6 +16,7 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auditlog"
 	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/idempotency"
@@ -54,6 +55,8 @@ type service struct {
 	conductor *conductorRun
 	http      *http.Server
 	handled   server.Handlers
+	// console is nil without one.
+	console *console.Console
 	// audit is nil without an audit log, traces if none are exported.
 	audit  *auditlog.Log
 	traces *tracing.Tracing
@@ -267,8 +270,8 @@ func (s *service) urls() string {
 	return strings.Join(urls, ",")
 }
 
-// reload reloads changed certificates and a changed tokens file, reopens the audit log and empties the
-// token cache.
+// reload reloads changed certificates, a changed tokens file and the names of the console, reopens the audit log and
+// empties the token cache.
 func (s *service) reload() {
 	if s.certificates != nil {
 		s.certificates.Refresh(time.Now())
@@ -281,6 +284,9 @@ func (s *service) reload() {
 	}
 	if s.audit != nil {
 		s.audit.Reopen()
+	}
+	if s.console != nil {
+		s.reloadConsole()
 	}
 }
 

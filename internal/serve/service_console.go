@@ -6,9 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/berthd/berth/internal/config"
 	"github.com/berthd/berth/server"
@@ -78,10 +82,60 @@ func (s *service) mountConsole(options *server.Options) (err error) {
 		made.Identify = func(r *http.Request) (console.Identity, error) { return identify(authenticate, r) }
 	}
 	if s.Settings.Auth == config.AuthKeystone {
-		made.Keystone, err = s.keystoneSignIn()
+		if made.Keystone, err = s.keystoneSignIn(); err != nil {
+			return err
+		}
 	}
-	options.Console = console.Mount(made)
-	return err
+	if made.Settings.AggregateNames, made.Settings.Shapes, err = s.consoleNames(); err != nil {
+		return err
+	}
+	options.Console = func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
+		made.API = service
+		pages, err := console.New(made)
+		if err != nil {
+			panic(err) // the settings are validated
+		}
+		s.console = pages
+		return pages.Serve, pages.Close
+	}
+	return nil
+}
+
+// consoleNames reads the files with names of aggregates and shapes.
+func (s *service) consoleNames() (aggregates map[uuid.UUID]string, shapes []console.Shape, err error) {
+	if aggregates, err = readNames("aggregate-names", s.Settings.AggregateNames, console.ReadAggregateNames); err == nil {
+		shapes, err = readNames("shapes", s.Settings.Shapes, console.ReadShapes)
+	}
+	return aggregates, shapes, err
+}
+
+// readNames reads the file of a setting; an empty path: nothing. Its error names the setting, the file and the line.
+func readNames[T any](setting, path string, read func(io.Reader) (T, error)) (found T, err error) {
+	if path == "" {
+		return found, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return found, fmt.Errorf("--%s: %w", setting, err)
+	}
+	defer file.Close()
+	if found, err = read(io.LimitReader(file, maxNames)); err != nil {
+		return found, fmt.Errorf("--%s: %s: %w", setting, path, err)
+	}
+	return found, nil
+}
+
+// maxNames bounds a file of names in bytes.
+const maxNames = 16 << 20
+
+// reloadConsole reads the files of names again. After an error the previous names remain.
+func (s *service) reloadConsole() {
+	aggregates, shapes, err := s.consoleNames()
+	if err != nil {
+		s.log.Warn("cannot reload the names of the console; keeping the previous ones", "cause", err.Error())
+		return
+	}
+	s.console.Reload(aggregates, shapes)
 }
 
 // identify returns the caller of a token for the console, with errors that its users can read.

@@ -43,11 +43,12 @@ func (v *visit) shapeField() Input {
 }
 
 func (v *visit) classField(class string, sums []client.CapacitySum) Input {
-	field := Input{ID: "class", Name: "class", Label: "Class", Options: []Link{{Text: class, Href: class, Current: true}}}
+	field := Input{ID: "class", Name: "class", Label: "Class", Type: "search", Value: class} // a text without sums
 	for _, sum := range sums {
-		if sum.Class != class {
-			field.Options = append(field.Options, Link{Text: sum.Class, Href: sum.Class})
-		}
+		field.Options = append(field.Options, Link{Text: sum.Class, Href: sum.Class, Current: sum.Class == class})
+	}
+	if at := slices.IndexFunc(field.Options, func(l Link) bool { return l.Current }); at < 0 && len(sums) > 0 {
+		field.Options = append(field.Options, Link{Text: class, Href: class, Current: true})
 	}
 	return field
 }

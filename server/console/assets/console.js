@@ -1,5 +1,4 @@
-// The script of the console: keys, copying, rows of forms, pausing. Every page works without it.
-"use strict";
+"use strict"; // The script of the console: keys, copying, rows of forms, pausing. Every page works without it.
 (() => {
   const $ = (selector, from = document) => from.querySelector(selector);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
