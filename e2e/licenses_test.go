@@ -55,8 +55,8 @@ func TestLicenses_LinkedCode_Listed(t *testing.T) {
 	want := `# Third-party licenses
 
 Berth itself is under the [Apache License 2.0](../LICENSE). ` + "`bin/berth`" + ` contains the standard library of Go
-(BSD-3-Clause), these modules and [the files below](#files-of-npm-packages). Their licenses require that the program is distributed with the license texts;
-` + "`go mod vendor`" + ` collects the modules with these texts. Swagger UI, which ` + "`/docs`" + ` shows, is part of
+(BSD-3-Clause), these modules and [the files below](#files-of-npm-packages). Their licenses require that the program is
+distributed with the license texts; ` + "`go mod vendor`" + ` collects the modules with these texts. Swagger UI, which ` + "`/docs`" + ` shows, is part of
 ` + "`github.com/swaggest/swgui`" + ` and is under Apache-2.0 itself. MPL-2.0 also requires that
 the source of the module's files is available. Berth does not change them; the module path is their address.
 PostgreSQL is not part of the program.

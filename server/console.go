@@ -7,42 +7,49 @@ import (
 
 	"github.com/berthd/berth/server/apierr"
 	"github.com/berthd/berth/server/auth"
-	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/request"
 )
 
-// ConsolePath is the path of the console below the prefix of the API, and consoleMethods are its methods.
-const (
-	ConsolePath    = "/console"
-	consoleMethods = "GET, HEAD, POST"
-)
+// ConsolePath is the path of the console below the prefix of the API.
+const ConsolePath = "/console"
 
-// serveConsole serves the console and the redirect to it, and reports whether the request was one of them. Callers that
-// are not authenticated at all get the same protection from pages of other sites as in the API.
-func (f *frontHandler) serveConsole(w http.ResponseWriter, r *http.Request, below string) bool {
-	rest, isPage := strings.CutPrefix(below, ConsolePath)
-	isPage = isPage && (rest == "" || rest[0] == '/')
-	if !isPage && !(auth.IsOpen(below) && isBrowser(r)) {
-		return false
-	}
+// withConsole serves the console and the redirect to it, and everything else by next. It is outside CORS: no page of another
+// origin may read the console, even if it may use the API.
+func (f *frontHandler) withConsole(next http.Handler) http.Handler {
+	pages := recoverPanics(f.serveConsole)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		below, _ := f.trimMountPrefix(r.URL.Path)
+		_, isPage := belowConsole(below)
+		if f.console != nil && (isPage || auth.IsOpen(below) && isBrowser(r) && f.local.checkHost(r) == nil) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// belowConsole returns the part of a path below the console, and whether it is one of the console.
+func belowConsole(path string) (string, bool) {
+	rest, isPage := strings.CutPrefix(path, ConsolePath)
+	return rest, isPage && (rest == "" || rest[0] == '/')
+}
+
+// serveConsole serves the console, or redirects to it. Where callers are not authenticated at all, a page of another site
+// must not reach it by a name of its own (DNS rebinding); the console itself compares origins.
+func (f *frontHandler) serveConsole(w http.ResponseWriter, r *http.Request) {
 	request.From(r.Context()).Operation = consoleOperation
-	if err := f.local.check(r); err != nil {
+	if err := f.local.checkHost(r); err != nil {
 		apierr.Write(w, r, err)
-		return true
+		return
 	}
+	below, _ := f.trimMountPrefix(r.URL.Path)
+	rest, isPage := belowConsole(below)
 	if !isPage {
 		redirectToConsole(w, r)
-		return true
-	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost {
-		refused := fault.New(fault.MethodNotAllowed, "")
-		refused.Allow = consoleMethods
-		apierr.Write(w, r, refused)
-		return true
+		return
 	}
 	f.console(w, r, rest)
-	return true
 }
 
 // consoleOperation is the name under which requests to the console are counted.

@@ -46,16 +46,21 @@ func newLocalGuard(options Options) *localGuard {
 
 // check returns the fault of a request that only a web page of another site sends.
 func (g *localGuard) check(r *http.Request) error {
-	if g == nil || !isLoopback(r) {
-		return nil
-	}
-	if !g.isAllowedHost(r.Host) {
-		return fault.New(fault.Forbidden, "The Host header names %.100q, which is neither a name of the loopback interface nor in the "+
-			"setting allowed-hosts. Without authentication the server answers no other names, since a web page could use them.", r.Host)
+	if err := g.checkHost(r); err != nil || g == nil || !isLoopback(r) {
+		return err
 	}
 	if g.origins != nil && g.origins.Check(r) != nil {
 		return fault.New(fault.Forbidden, "A web page of the origin %.100q may not write here, since the server does not authenticate "+
 			"its callers. The setting cors-allowed-origin names the origins that may.", r.Header.Get("Origin"))
+	}
+	return nil
+}
+
+// checkHost is the part of check about the Host header.
+func (g *localGuard) checkHost(r *http.Request) error {
+	if g != nil && isLoopback(r) && !g.isAllowedHost(r.Host) {
+		return fault.New(fault.Forbidden, "The Host header names %.100q, which is neither a name of the loopback interface nor in the "+
+			"setting allowed-hosts. Without authentication the server answers no other names, since a web page could use them.", r.Host)
 	}
 	return nil
 }

@@ -14,10 +14,15 @@ import (
 	"github.com/berthd/berth/server/postgres"
 )
 
+// arrivingContext is the context of a request to a server on an address.
+func (s *service) arrivingContext(at net.Addr) context.Context {
+	return context.WithValue(s.t.Context(), http.LocalAddrContextKey, at)
+}
+
 // arriving sends a request as a server on an address receives it.
 func (s *service) arriving(at net.Addr, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	s.t.Helper()
-	r := httptest.NewRequestWithContext(context.WithValue(s.t.Context(), http.LocalAddrContextKey, at), method, target, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(s.arrivingContext(at), method, target, strings.NewReader(body))
 	r.Header.Set("X-Auth-Token", "admin")
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

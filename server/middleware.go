@@ -138,9 +138,6 @@ func (f *frontHandler) logAbort(w *responseRecorder, r *http.Request, value any)
 // errors.
 func (f *frontHandler) serve(w http.ResponseWriter, r *http.Request) {
 	path, mounted := f.trimMountPrefix(r.URL.Path)
-	if f.console != nil && f.serveConsole(w, r, path) {
-		return
-	}
 	if f.baremetal != nil && isBaremetal(path) {
 		f.serveBaremetal(w, r, path, mounted)
 		return
@@ -264,7 +261,7 @@ func (w *responseRecorder) WriteHeader(status int) {
 		w.end(status)
 		// The API does not serve HEAD. The response has no body, and the Content-Type that OpenStack
 		// Placement sends.
-		if w.info.HTTP.Method == http.MethodHead && status >= http.StatusBadRequest {
+		if w.info.HTTP.Method == http.MethodHead && status >= http.StatusBadRequest && w.info.Operation != consoleOperation {
 			if w.info.Service != request.Baremetal {
 				w.Header().Set("Content-Type", apierr.FormatHTML)
 			}

@@ -44,6 +44,9 @@ func newServiceWith(t *testing.T, change func(*server.Options)) *service {
 	return &service{t: t, db: made.DB, handler: made.Handler}
 }
 
+// pathOfRequest is, in place of a header, the path of a request as it arrives: one that no URL has, such as the empty path.
+const pathOfRequest = "test-path"
+
 // get sends a GET without a token. headers are pairs of name and value.
 func (s *service) get(path string, headers ...string) *httptest.ResponseRecorder {
 	s.t.Helper()
@@ -54,6 +57,10 @@ func (s *service) send(method, path string, headers ...string) *httptest.Respons
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), method, path, http.NoBody)
 	for pair := range slices.Chunk(headers, 2) {
+		if pair[0] == pathOfRequest {
+			r.URL.Path = pair[1]
+			continue
+		}
 		r.Header.Set(pair[0], pair[1])
 	}
 	w := httptest.NewRecorder()

@@ -145,7 +145,7 @@ func New(options Options) Handlers {
 	if options.Baremetal != nil {
 		front.baremetal, front.extended = machines, extended
 	}
-	public := front.observe(cors.Wrap(recoverPanics(front.serve), options.CORS))
+	public := front.observe(front.withConsole(cors.Wrap(recoverPanics(front.serve), options.CORS)))
 	made := Handlers{Public: public, Admin: adminHandler(front.open, metrics, options.Observability.Profiles)}
 	if options.Console != nil {
 		front.console, made.endConsole = options.Console(public)

@@ -13,13 +13,13 @@ type helpGroup struct {
 	names []string
 }
 
-// helpGroups are all groups. A setting belongs to the first group that names it.
+// helpGroups are all groups. A setting belongs to the group that has its whole name, else to the first one that names it.
 var helpGroups = []helpGroup{
 	{"Configuration files", []string{"config-"}},
 	{"Listen", []string{"listen", "base-path", "socket-", "tls-", "proxy-headers", "trusted-proxies", "cors-", "shutdown-delay", "drain-timeout"}},
 	{"Database", []string{"database-url", "database-url-file", "direct-database-url", "db-", "data-dir", "embedded-", "migrate", "migrate-", "instance", "replica-"}},
 	{"Authentication", []string{"auth", "allow-insecure-", "allowed-hosts", "tokens-", "keystone-", "oidc-"}},
-	{"Console", []string{"console", "console-"}},
+	{"Console", []string{"console", "console-", "aggregate-names", "shapes", "db-check-result"}},
 	{"Policy", []string{"policy-", "enforce-"}},
 	{"Limits", []string{"max-", "min-body-rate", "request-timeout", "queue-timeout", "write-", "spool-", "allocation-candidates-max-combinations"}},
 	{"Claims, candidates and explanations", []string{"allocation-", "randomize-", "explain-", "idempotency-", "incomplete-"}},
@@ -43,8 +43,13 @@ func helpGroupTitles() []string {
 // groupOf returns the title of a setting's group.
 func groupOf(setting string) string {
 	for _, group := range helpGroups {
+		if slices.Contains(group.names, setting) {
+			return group.title
+		}
+	}
+	for _, group := range helpGroups {
 		for _, name := range group.names {
-			if name == setting || strings.HasSuffix(name, "-") && strings.HasPrefix(setting, name) {
+			if strings.HasSuffix(name, "-") && strings.HasPrefix(setting, name) {
 				return group.title
 			}
 		}

@@ -4,6 +4,9 @@
 // Names, traits and classes come from the network. The package escapes them, so that its output contains no control
 // characters, escape sequences or markup except its own.
 //
+// For the web console it writes SVG fragments: bars, lines of trees, maps and state diagrams with classes and without a
+// style element.
+//
 // It is not for reading from a server, nor for computing the changes of a reshape. Commands detect the terminal and its
 // width.
 //

@@ -160,9 +160,13 @@ func printStartup(f *frame.Frame, s *service) {
 	case config.AuthTokens, config.AuthOIDC:
 		token = `"Authorization: Bearer $BERTH_TOKEN"`
 	}
+	pages := ""
+	if address := s.consoleAddress(); address != "" {
+		pages = "Console:        " + address + "\n"
+	}
 	fmt.Fprintf(out, `Berth is listening on %[1]s
-API reference:  %[2]s/docs
+%[6]sAPI reference:  %[2]s/docs
 Try it:         curl %[3]s-H %[5]s %[2]s/resource_providers
 Database:       %[4]s
-`, strings.ReplaceAll(s.urls(), ",", ", "), at, through, s.Database.Description, token)
+`, strings.ReplaceAll(s.urls(), ",", ", "), at, through, s.Database.Description, token, pages)
 }

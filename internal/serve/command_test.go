@@ -28,5 +28,8 @@ func TestCLI_KeystoneBanner_SuggestsToken(t *testing.T) {
 		if !strings.Contains(printed.String(), "Try it:         "+want+"\n") {
 			t.Errorf("%s: printed %q, want %q", auth, printed.String(), want)
 		}
+		if console := "Console:        http://127.0.0.1:8778/console\n"; !strings.Contains(printed.String(), console) {
+			t.Errorf("%s: printed %q, want %q", auth, printed.String(), console)
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/berthd/berth/server"
 	"github.com/berthd/berth/server/auditlog"
 	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/idempotency"
@@ -54,6 +55,8 @@ type service struct {
 	conductor *conductorRun
 	http      *http.Server
 	handled   server.Handlers
+	// console is nil without one.
+	console *console.Console
 	// audit is nil without an audit log, traces if none are exported.
 	audit  *auditlog.Log
 	traces *tracing.Tracing
@@ -146,8 +149,8 @@ func (s *service) start(ctx context.Context) (err error) {
 	s.warnInsecure()
 	s.logConnections(application)
 	serving := []any{"address", s.urls(), "database", s.Settings.Database()}
-	if s.hasConsole() {
-		serving = append(serving, "console", strings.TrimSuffix(strings.Split(s.urls(), ",")[0], "/")+server.ConsolePath)
+	if address := s.consoleAddress(); address != "" {
+		serving = append(serving, "console", address)
 	}
 	s.log.Info("serving", serving...)
 	return nil
@@ -175,7 +178,7 @@ func (s *service) prepareSchema(ctx context.Context) error {
 }
 
 // handlers returns the handlers of the server with the options of all settings.
-func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
+func (s *service) handlers(ctx context.Context) (_ server.Handlers, err error) {
 	options := server.Options{
 		Store: s.store, Log: s.log, AccessLog: s.Settings.AccessLog, AuditLog: s.audit,
 		AllowedHosts: s.Settings.AllowedHosts, CORS: s.Settings.CORS, Prefix: s.Settings.BasePath,
@@ -189,7 +192,7 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 		options.Proxies = &forwarded.Proxies{Trusted: s.Settings.TrustedProxies}
 	}
 	go s.policy.Watch(ctx, policyInterval, s.log)
-	if err := s.authenticate(ctx, &options); err != nil {
+	if err = s.authenticate(ctx, &options); err != nil {
 		return server.Handlers{}, err
 	}
 	s.explanations = explainlog.New(explainlog.Options{
@@ -201,7 +204,9 @@ func (s *service) handlers(ctx context.Context) (server.Handlers, error) {
 	s.store.LimitIdempotencyKeys(s.Settings.Idempotency.Rows)
 	options.IdempotencyLifetime = s.Settings.Idempotency.Lifetime
 	s.keys = idempotency.Start(idempotency.Options{Store: s.store, Log: s.log})
-	s.mountConsole(&options)
+	if err = s.mountConsole(&options); err != nil {
+		return server.Handlers{}, err
+	}
 	s.handled = server.New(options)
 	return s.handled, nil
 }
@@ -265,8 +270,8 @@ func (s *service) urls() string {
 	return strings.Join(urls, ",")
 }
 
-// reload reloads changed certificates and a changed tokens file, reopens the audit log and empties the
-// token cache.
+// reload reloads changed certificates, a changed tokens file and the names of the console, reopens the audit log and
+// empties the token cache.
 func (s *service) reload() {
 	if s.certificates != nil {
 		s.certificates.Refresh(time.Now())
@@ -279,6 +284,9 @@ func (s *service) reload() {
 	}
 	if s.audit != nil {
 		s.audit.Reopen()
+	}
+	if s.console != nil {
+		s.reloadConsole()
 	}
 }
 

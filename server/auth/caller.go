@@ -1,6 +1,9 @@
 package auth
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Caller is the identity behind a request. The zero value is an anonymous caller without roles, so policy
 // rules deny it everything.
@@ -25,6 +28,8 @@ type Caller struct {
 	// TokenID identifies the token in logs, without being the token: with MethodTokens the id of its entry
 	// in the tokens file, with MethodOIDC the claim jti. It is empty for methods whose tokens have no id.
 	TokenID string
+	// Expires is when the token ends; zero if it does not, or with MethodNoauth2.
+	Expires time.Time
 	// Subject is the claim sub of a token of MethodOIDC, which may differ from UserID; empty for other
 	// methods.
 	Subject string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -14,11 +15,12 @@ import (
 // calls bounds and records the calls of one visit. It is safe for concurrent use.
 type calls struct {
 	slots chan struct{}
+	max   int
 	mutex sync.Mutex
 	made  []string
 }
 
-func newCalls() *calls { return &calls{slots: make(chan struct{}, maxParallel)} }
+func newCalls() *calls { return &calls{slots: make(chan struct{}, maxParallel), max: maxCalls} }
 
 // errTooManyCalls is a mistake in a page.
 var errTooManyCalls = fmt.Errorf("the page makes more than %d calls of the API", maxCalls)
@@ -33,7 +35,7 @@ func (c *calls) begin(ctx context.Context, call string) (func(), error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	end := func() { <-c.slots }
-	if len(c.made) >= maxCalls {
+	if len(c.made) >= c.max {
 		end()
 		return nil, errTooManyCalls
 	}
@@ -81,13 +83,39 @@ func (v *visit) problem(err error) *Problem {
 		found.Text = "The page has a mistake; the log has its cause under " + v.requestID + "."
 	}
 	switch {
-	case errors.Is(err, client.ErrForbidden):
-		found.Kind = "refused"
+	case failed != nil && errors.Is(err, client.ErrForbidden):
+		v.refused(found, failed)
 	case errors.Is(err, client.ErrExtensions), failed != nil && failed.Status == http.StatusNotAcceptable:
 		found.Kind, found.Text = "missing", "This service does not tell."
 	}
 	return found
 }
+
+// policyRule is the rule in the sentence of a 403.
+var policyRule = regexp.MustCompile(`[a-z_]+(:[a-z_]+)+`)
+
+// refused adds the rule that refused a call, and the command that explains it.
+func (v *visit) refused(found *Problem, failed *client.Error) {
+	found.Kind, found.Rule = "refused", policyRule.FindString(found.Text)
+	words := []string{"berth", "policy", "check", failed.Method, strings.TrimPrefix(failed.Path, v.c.options.Prefix)}
+	for _, flag := range [][2]string{{"--roles", strings.Join(v.session.Roles, ",")}, {"--user", v.session.User}, {"--project", v.session.Project}} {
+		if flag[1] != "" {
+			words = append(words, flag[0], flag[1])
+		}
+	}
+	if v.session.System {
+		words = append(words, "--system-scope", "all")
+	}
+	for i, word := range words {
+		if plainWord.FindString(word) == "" {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	found.Command = strings.Join(words, " ")
+}
+
+// plainWord is a word that a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:,@-]+$`)
 
 // fail sends the page of an error that concerns the whole page.
 func (v *visit) fail(err error) {

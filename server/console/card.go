@@ -43,5 +43,10 @@ type Problem struct {
 	Text string
 	// Request and RequestID are the call's; Retry is the address to ask again.
 	Request, RequestID, Retry string
-	Err                       error `json:"-"`
+	// Rule is the rule that refused, and Command explains why.
+	Rule, Command string
+	Err           error `json:"-"`
 }
+
+// Message returns the problem for the part "refused".
+func (p *Problem) Message() Message { return Message{Rule: p.Rule, Command: p.Command} }

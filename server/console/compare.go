@@ -53,7 +53,7 @@ func (v *visit) compare() error {
 		return invalid("%q is not a UUID", v.r.PathValue("uuid"))
 	}
 	page := comparePage{Provider: id.String(), With: v.query("with")}
-	mine, err := v.c.api.TreeShow(v.ctx(), id)
+	mine, err := v.treeOf(id)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,19 @@ func (v *visit) findTree(text string) (*client.ShownTree, error) {
 		}
 		id = found[0].UUID
 	}
-	return v.c.api.TreeShow(v.ctx(), id)
+	return v.treeOf(id)
+}
+
+// errNoRoot is the error of a response that no service of the API sends.
+var errNoRoot = errors.New("the service returned a tree without providers")
+
+// treeOf returns the tree of a provider, whose root is the first provider.
+func (v *visit) treeOf(id uuid.UUID) (*client.ShownTree, error) {
+	tree, err := v.c.api.TreeShow(v.ctx(), id)
+	if err == nil && len(tree.Providers) == 0 {
+		err = errNoRoot
+	}
+	return tree, err
 }
 
 // pairable returns the providers of a tree with the UUIDs of those of another tree that have the same place and name. The
@@ -225,15 +237,15 @@ func (v *visit) previewReshape() error {
 		page.Rejected = failed.Detail
 	}
 	for _, result := range results {
-		known := v.treeOf(result.Changes.Providers)
+		known := v.known(result.Changes.Providers)
 		page.fill(draw.CompareDryRun(&result.Changes, known, nil), nil, v.base)
 	}
 	v.frame.Body = page
 	return nil
 }
 
-// treeOf returns the providers of the tree of the first changed provider, for their names.
-func (v *visit) treeOf(changed map[uuid.UUID]client.ProviderChange) map[uuid.UUID]client.Node {
+// known returns the providers of the tree of the first changed provider, for their names.
+func (v *visit) known(changed map[uuid.UUID]client.ProviderChange) map[uuid.UUID]client.Node {
 	known := map[uuid.UUID]client.Node{}
 	for id, change := range changed {
 		if change.Before == nil {

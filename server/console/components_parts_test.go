@@ -95,7 +95,7 @@ func sampleParts() []struct {
 			{"hist", Hist{Label: "nothing", Rows: nil}},
 		}},
 		{"Table", []part{
-			{"table", []Cell{{Link: Link{Text: "Name", Href: "?sort=name"}, Sort: "ascending"}, {Link: Link{Text: "Free", Href: "?sort=free"}, Number: true}, {Link: Link{Text: "Plain"}}}},
+			{"sample-table", []Cell{{Link: Link{Text: "Name", Href: "?sort=name"}, Sort: "ascending"}, {Link: Link{Text: "Free", Href: "?sort=free"}, Number: true}, {Link: Link{Text: "Plain"}}}},
 		}},
 		{"Empty", []part{{"empty", Message{Text: "This tree has no consumers.", Command: "berth allocation set …", Links: []Link{link}}}, {"empty", Message{Text: "Nothing was found."}}}},
 		{"Error", []part{{"error", message}, {"error", Message{Title: "Failed.", Text: hostileName}}}},
@@ -133,7 +133,7 @@ func sampleComponents(t *testing.T, pages pageSet) Frame {
 		{name: "cmp-002", sub: "1 provider", mode: "at", bars: map[string]Bar{"VCPU": usedBy(60, 4, 66), "MEMORY_MB": usedBy(248*1024, 0)}},
 		{name: "ceph-ssd", sub: "1 provider", mode: "shared"},
 	})
-	return Frame{Title: "Components", Warning: "Nobody is checked here.", Crumbs: []Link{{Text: "Console", Href: "#"}, {Text: hostileName}}, Facts: text(hostileName),
+	return Frame{Title: "Components", Warning: "This service does not authenticate requests.", Crumbs: []Link{{Text: "Console", Href: "#"}, {Text: hostileName}}, Facts: text(hostileName),
 		Body: map[string]any{"Cards": cards, "ListHeads": heads, "List": list.Rows, "Pager": Pager{"1 to 3 of 412", "", "?marker=x"},
 			"Filter": Input{ID: "class", Name: "class", Options: options("VCPU", "VGPU")},
 			"Slow":   Slow{Title: "Slow", Href: "#", Width: "w3"}}}

@@ -60,7 +60,7 @@ func TestConsole_SamplePages_Render(t *testing.T) {
 			frame.Path = "/console/" + name
 			frame.Who = Who{
 				SignedIn: true, User: "ada", Roles: "admin, service", CanChoose: true,
-				Personas: []Link{{Text: "operator", Href: "operator", Current: true}, {Text: "administrator", Href: "admin"}, {Text: "reader", Href: "reader"}, {Text: "nobody", Href: "none"}},
+				Personas: []Link{{Text: "operator", Href: "operator", Current: true}, {Text: "administrator", Href: "admin"}, {Text: "reader", Href: "reader"}, {Text: "no role", Href: "none"}},
 			}
 			var out strings.Builder
 			if err := pages.render(&out, name, frame); err != nil {

@@ -10,13 +10,17 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/berthd/berth/client"
@@ -58,8 +62,10 @@ type Console struct {
 	machines *baremetal.Client
 	mux      *http.ServeMux
 	pages    pageSet
+	patterns []string // of the pages, for tests
 	origins  *http.CrossOriginProtection
 	sealer   *sealer
+	names    atomic.Pointer[names]
 }
 
 // New returns the console of a service. It fails if a setting is invalid.
@@ -87,6 +93,7 @@ func New(options Options) (*Console, error) {
 		return nil, err
 	}
 	c.machines = baremetal.New(c.api)
+	c.Reload(options.Settings.AggregateNames, options.Settings.Shapes)
 	c.routes()
 	return c, nil
 }
@@ -99,14 +106,19 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /assets/{hash}/{file}", c.asset)
 	c.signInRoutes()
 	c.overviewRoutes()
+	c.candidateRoutes()
+	c.providerRoutes()
 	c.nameRoutes()
 	c.baremetalRoutes()
 	c.auditRoutes()
 	c.compareRoutes()
+	c.capacityRoutes()
+	c.startRoutes()
 }
 
 // page adds a page: the handler returns the frame of a template, or an error.
 func (c *Console) page(pattern, template string, build func(*visit) error) {
+	c.patterns = append(c.patterns, pattern)
 	c.mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
 		v := visitOf(r)
 		if v.session == nil && c.needsSession(pattern) {
@@ -144,11 +156,15 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, rest string) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
+	rest = cmp.Or(rest, "/")
+	allowed := c.allowed(r, rest)
+	if len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		http.Error(w, "This address of the console takes "+strings.Join(allowed, ", ")+".", http.StatusMethodNotAllowed)
+		return
+	}
 	info := request.From(r.Context())
 	base := info.Outer + strings.TrimSuffix(r.URL.Path, rest)
-	if rest == "" {
-		rest = "/"
-	}
 	if r.Method == http.MethodPost {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(pageTimeout))
@@ -156,17 +172,37 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, rest string) {
 	ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 	defer cancel()
 	v := &visit{c: c, w: w, base: base, calls: newCalls(), requestID: info.ID}
-	inner := r.Clone(context.WithValue(ctx, visitKey{}, v))
-	inner.URL.Path, inner.URL.RawPath = rest, ""
-	v.r = inner
-	v.session = c.session(inner)
-	v.only = inner.URL.Query().Get("card")
-	v.fragment = v.only != "" && inner.Header.Get("HX-Request") == "true"
-	if _, pattern := c.mux.Handler(inner); pattern == "" {
+	v.r = below(r.WithContext(context.WithValue(ctx, visitKey{}, v)), rest)
+	v.session = c.session(v.r)
+	v.only = v.query("card")
+	v.fragment = v.only != "" && r.Header.Get("HX-Request") == "true"
+	if len(allowed) == 0 {
 		v.notFound()
 		return
 	}
-	c.mux.ServeHTTP(w, inner)
+	c.mux.ServeHTTP(w, v.r)
+}
+
+// below returns a request with the path below the console.
+func below(r *http.Request, path string) *http.Request {
+	inner := r.Clone(r.Context())
+	inner.URL.Path, inner.URL.RawPath = path, ""
+	return inner
+}
+
+// allowed returns the methods that a path takes; none: there is no page. The mux would redirect a path that is not clean,
+// such as "//" or "/a/..", to one outside the console.
+func (c *Console) allowed(r *http.Request, rest string) (methods []string) {
+	if path.Clean(rest) != rest {
+		return nil
+	}
+	inner := below(r, rest)
+	for _, inner.Method = range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		if _, pattern := c.mux.Handler(inner); pattern != "" {
+			methods = append(methods, inner.Method)
+		}
+	}
+	return methods
 }
 
 // setHeaders sets the headers of all responses. With the Referrer-Policy no-referrer browsers send the origin null with
@@ -176,6 +212,7 @@ func setHeaders(h http.Header) {
 		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cache-Control", "private, no-store")
 	h.Add("Vary", "Cookie, HX-Request")
@@ -187,13 +224,15 @@ var errCrossSite = errors.New("The console does not answer requests of other sit
 // check returns an error for requests of pages of other sites. A link that opens the console as a page is allowed.
 // Browsers without Sec-Fetch-Site may read: reading changes nothing, and their pages cannot see the response.
 func (c *Console) check(r *http.Request) error {
+	site := r.Header.Get("Sec-Fetch-Site")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		if c.origins.Check(r) != nil {
+		// A trusted proxy that changes Host reports the original one.
+		if c.origins.Check(r) != nil && (site != "" || r.Header.Get("Origin") != requestBase(r)) {
 			return errCrossSite
 		}
 		return nil
 	}
-	switch r.Header.Get("Sec-Fetch-Site") {
+	switch site {
 	case "", "same-origin", "none":
 		return nil
 	}

@@ -1,11 +1,213 @@
 package console
 
-func (c *Console) overviewRoutes() {
-	c.page("GET /{$}", "overview", (*visit).overview)
+import (
+	"cmp"
+	"context"
+	"errors"
+	"html/template"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/client/baremetal"
+	"github.com/berthd/berth/internal/draw"
+)
+
+func (c *Console) overviewRoutes() { c.page("GET /{$}", "overview", (*visit).overview) }
+
+// refreshEvery is the number of seconds between refreshes of the overview: the age that sums of the API can have.
+const refreshEvery = 15
+
+// planPage is the data of the overview and of the pages of capacity: the cards by their name, and the form.
+type planPage struct {
+	Cards   map[string]*Card
+	Choices []Input
+	Shapes  []Shape
 }
 
-// overview builds the first page.
+// planPage returns the page with the cards of the visit.
+func (v *visit) planPage(choices ...Input) planPage {
+	page := planPage{map[string]*Card{}, choices, v.c.names.Load().shapes}
+	for _, card := range v.cards {
+		page.Cards[card.Name] = card
+	}
+	return page
+}
+
+// shapeField is the field of the shape; classField that of the class, with the classes of sums to choose from.
+func (v *visit) shapeField() Input {
+	return Input{ID: "shape", Name: "shape", Label: "Shape", Type: "search", List: "shapes", Value: v.query("shape"), Placeholder: "VCPU:4,MEMORY_MB:8192"}
+}
+
+func (v *visit) classField(class string, sums []client.CapacitySum) Input {
+	field := Input{ID: "class", Name: "class", Label: "Class", Type: "search", Value: class} // a text without sums
+	for _, sum := range sums {
+		field.Options = append(field.Options, Link{Text: sum.Class, Href: sum.Class, Current: sum.Class == class})
+	}
+	if at := slices.IndexFunc(field.Options, func(l Link) bool { return l.Current }); at < 0 && len(sums) > 0 {
+		field.Options = append(field.Options, Link{Text: class, Href: class, Current: true})
+	}
+	return field
+}
+
+// overview builds the first page: what is left, and what failed. A service without providers has the first steps instead.
 func (v *visit) overview() error {
-	v.frame.Title, v.frame.Nav = "Overview", ""
+	shape, err := v.shape()
+	if err != nil {
+		return err
+	}
+	class := cmp.Or(v.query("class"), "VCPU")
+	found, sums := v.sums(shape)
+	v.card("left", "What is left", func(ctx context.Context) (any, error) {
+		all, err := sums(ctx)
+		return v.capacityTable(all, "", shape), err
+	})
+	v.card("unplaced", "Could not be placed", v.unplaced)
+	v.card("where", "Where "+class+" is used", func(ctx context.Context) (any, error) { return v.mapOf(ctx, class, 1) })
+	v.card("pieces", "Free "+class+" in pieces", func(ctx context.Context) (any, error) {
+		all, err := sums(ctx)
+		return pieces(all, class), err
+	})
+	v.card("look", "Worth a look", func(ctx context.Context) (any, error) {
+		all, err := sums(ctx)
+		return v.worthALook(all), err
+	})
+	v.card("metal", "Bare metal", v.nodeStates)
+	if shape.Text != "" {
+		v.fitCard(shape)
+	}
+	for _, card := range v.cards {
+		card.Every = refreshEvery
+	}
+	if err := v.wait(); err != nil {
+		return err
+	}
+	if len(found.Sums) == 0 && v.only == "" && v.isEmpty() {
+		return v.redirect(v.href("/start"))
+	}
+	v.frame.Title, v.frame.AsOf, v.frame.Every, v.frame.Body = "Overview", found.AsOf, refreshEvery, v.planPage(v.classField(class, found.Sums), v.shapeField())
+	for _, sum := range found.Sums {
+		if sum.Class == class {
+			v.frame.Facts = []Fact{{Link: Link{Text: counted(sum.Providers, "provider") + " with " + class}}}
+		}
+	}
 	return nil
+}
+
+// sums returns a function that several cards call for the sums of all classes, which makes one call of the API, and its
+// result, which is there after wait.
+func (v *visit) sums(shape asked) (*client.Capacity, func(ctx context.Context) ([]client.CapacitySum, error)) {
+	var once sync.Once
+	var found client.Capacity
+	var failed error
+	return &found, func(ctx context.Context) ([]client.CapacitySum, error) {
+		once.Do(func() { found, failed = v.c.api.CapacityList(ctx, client.CapacityQuery{Units: shape.Units}) })
+		return found.Sums, failed
+	}
+}
+
+// isEmpty reports whether the service has no providers. Sums can be of an earlier time.
+func (v *visit) isEmpty() bool {
+	for range v.c.api.Providers(v.ctx(), client.ProviderQuery{PageSize: 1}) {
+		return false // a provider, or an error
+	}
+	return true
+}
+
+// fitCard adds the card of how often a shape fits. The search has a request of its own.
+func (v *visit) fitCard(shape asked) {
+	v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (any, error) {
+		if v.only != "fits" {
+			return nil, context.DeadlineExceeded
+		}
+		view, err := v.fit(ctx, shape, nil)
+		if v.r.URL.Path == "/" {
+			view.Table.Rows = nil // in short
+		}
+		view.Change = v.href("/capacity/what-if", "shape", shape.Text)
+		return view, err
+	})
+}
+
+// unplaced returns the queries of the last two hours that found nothing, the most frequent first.
+func (v *visit) unplaced(ctx context.Context) (any, error) {
+	found, err := v.c.api.ExplanationList(ctx, client.ExplanationFilter{Since: "2h", Sort: "-requests", Limit: 5})
+	reasons := make([]Reason, len(found))
+	for i, one := range found {
+		reasons[i] = Reason{At: clock(one.LastAskedAt), Times: "×" + number(one.Requests)}
+		reasons[i].Text, reasons[i].Code = asks(one.Question)
+		if one.Summary != nil {
+			reasons[i].Sub, _, _ = strings.Cut(*one.Summary, ". ")
+		}
+		if len(one.RequestIDs) > 0 {
+			reasons[i].More = Link{Text: "explain", Href: v.href("/explanations/" + url.PathEscape(one.RequestIDs[0]))}
+		}
+	}
+	return reasons, err
+}
+
+// asks returns the amounts and the traits of a query as texts.
+func asks(question string) (amounts, traits string) {
+	values, err := url.ParseQuery(question)
+	if err != nil || checkQuery(values) != nil {
+		return "a claim", ""
+	}
+	var with []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		for _, unit := range unitsOf(name, values.Get(name)) {
+			amounts += ", " + amount(unit.Class, unit.Amount) + " " + unit.Class
+		}
+		if strings.HasPrefix(name, "required") {
+			with = append(with, values[name]...)
+		}
+	}
+	return strings.TrimPrefix(amounts, ", "), strings.Join(with, ", ")
+}
+
+// worthALook returns the classes that are over capacity or used up.
+func (v *visit) worthALook(sums []client.CapacitySum) []Reason {
+	var found []Reason
+	for _, sum := range sums {
+		one := Reason{Dot: "r", More: Link{Text: "where", Href: v.href("/providers", "view", "map", "class", sum.Class)}}
+		switch {
+		case sum.OverCapacity > 0:
+			one.Text = amount(sum.Class, whole(sum.OverCapacity)) + " of " + sum.Class + " is allocated over capacity"
+		case sum.Free == 0 && sum.Capacity > 0:
+			one.Dot, one.Text = "a", "No free "+sum.Class
+		default:
+			continue
+		}
+		found = append(found, one)
+	}
+	return found
+}
+
+// nodeStates are the states of the nodes of one page, the most frequent first. More is true if the service has more nodes.
+type nodeStates struct {
+	Nodes  int
+	More   bool
+	Bar    template.HTML
+	States []Link // Kind is the color
+}
+
+func (v *visit) nodeStates(ctx context.Context) (any, error) {
+	nodes, err := v.c.machines.NodeList(ctx, baremetal.NodeFilter{Most: maxNodes + 1})
+	if errors.Is(err, client.ErrNotFound) {
+		return nil, client.ErrExtensions // the service has no Bare Metal API
+	}
+	found := nodeStates{Nodes: min(len(nodes), maxNodes), More: len(nodes) > maxNodes}
+	counts := map[string]int{}
+	for _, node := range nodes[:found.Nodes] {
+		counts[node.ProvisionState]++
+	}
+	var parts []draw.Piece
+	for _, state := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) }) {
+		parts = append(parts, draw.Piece{Amount: float64(counts[state]), Kind: stateKind(state)})
+		found.States = append(found.States, Link{Text: state, Href: v.href("/baremetal", "state", state), Count: number(int64(counts[state])), Kind: stateKind(state)})
+	}
+	found.Bar = stackedBar(408, 12, parts, "")
+	return found, err
 }

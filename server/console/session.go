@@ -5,10 +5,10 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,22 +19,43 @@ const (
 	themeCookie = "berth_theme"
 )
 
-// maxSession is the longest life of a session. maxToken is the largest token that fits into a cookie.
+// maxSession is the longest life of a session. maxCookie is the size of the name and the value that browsers keep.
 const (
 	maxSession = 8 * time.Hour
-	maxToken   = 3 << 10
+	maxCookie  = 4096
 )
 
 // session is the user of the console, as the cookie has it.
 type session struct {
 	// Token is sent as X-Auth-Token; empty with noauth2.
-	Token string `json:"t,omitempty"`
+	Token string
 	// User, Project and Roles name the caller. With noauth2 they are what the calls claim to be, else what the token says.
-	User    string   `json:"u"`
-	Project string   `json:"p,omitempty"`
-	Roles   []string `json:"r"`
-	// Expires ends the session.
-	Expires time.Time `json:"e"`
+	User, Project string
+	Roles         []string
+	System        bool
+	// Expires ends the session, in seconds.
+	Expires time.Time
+}
+
+// separator is between the fields of a cookie. No token, id or role has it.
+const separator = "\x00"
+
+func (s *session) text() string {
+	fields := []string{strconv.FormatInt(s.Expires.Unix(), 36), strconv.FormatBool(s.System), s.Token, s.User, s.Project}
+	return strings.Join(append(fields, s.Roles...), separator)
+}
+
+// sessionOf returns the session of a text.
+func sessionOf(text string) (*session, error) {
+	fields := strings.Split(text, separator)
+	if len(fields) < 5 {
+		return nil, errForeignCookie
+	}
+	end, err := strconv.ParseInt(fields[0], 36, 64)
+	if err != nil {
+		return nil, errForeignCookie
+	}
+	return &session{Expires: time.Unix(end, 0), System: fields[1] == "true", Token: fields[2], User: fields[3], Project: fields[4], Roles: fields[5:]}, nil
 }
 
 // identify sets the headers of the caller.
@@ -71,12 +92,9 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{aead}, err
 }
 
-func (s *sealer) seal(plain *session) (string, error) {
-	text, err := json.Marshal(plain)
-	if err != nil {
-		return "", err
-	}
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, []byte(cookieName))), nil
+// seal returns the text of a session for one purpose: the cookie, or the choice of a project.
+func (s *sealer) seal(purpose string, plain *session) string {
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, []byte(plain.text()), []byte(purpose)))
 }
 
 // These are errors of open: the cookie of another server or of nobody, and a session that has ended.
@@ -85,29 +103,26 @@ var (
 	errEnded         = errors.New("the session has ended")
 )
 
-func (s *sealer) open(text string, now time.Time) (*session, error) {
+func (s *sealer) open(purpose, text string, now time.Time) (*session, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil, errForeignCookie
 	}
-	plain, err := s.aead.Open(nil, nil, sealed, []byte(cookieName))
+	plain, err := s.aead.Open(nil, nil, sealed, []byte(purpose))
 	if err != nil {
 		return nil, errForeignCookie
 	}
-	var found session
-	if err := json.Unmarshal(plain, &found); err != nil {
-		return nil, errForeignCookie
-	}
-	if !now.Before(found.Expires) {
+	found, err := sessionOf(string(plain))
+	if err == nil && !now.Before(found.Expires) {
 		return nil, errEnded
 	}
-	return &found, nil
+	return found, err
 }
 
 // session returns the session of a request; nil without one. With noauth2 each request has one.
 func (c *Console) session(r *http.Request) *session {
 	if cookie, err := r.Cookie(cookieName); err == nil {
-		if found, err := c.sealer.open(cookie.Value, time.Now()); err == nil && c.trustsCallers() == (found.Token == "") {
+		if found, err := c.sealer.open(cookieName, cookie.Value, time.Now()); err == nil && c.trustsCallers() == (found.Token == "") {
 			return found
 		}
 	}
@@ -120,18 +135,32 @@ func (c *Console) session(r *http.Request) *session {
 // trustsCallers reports whether the service has no authentication.
 func (c *Console) trustsCallers() bool { return c.options.Identify == nil }
 
-// setSession sends the cookie of a session; nil deletes it.
+// setSession sends the cookie of a session; nil deletes it. The roles of a token are only shown, so they are left out
+// where they do not fit.
 func (v *visit) setSession(s *session) error {
-	cookie := &http.Cookie{
-		Name: cookieName, Path: v.base, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure(), MaxAge: -1,
-	}
+	cookie := v.cookie(cookieName)
+	cookie.MaxAge = -1
 	if s != nil {
-		text, err := v.c.sealer.seal(s)
-		if err != nil {
-			return err
+		cookie.Value, cookie.MaxAge = v.c.sealer.seal(cookieName, s), max(1, int(time.Until(s.Expires).Seconds()))
+		if s.Token != "" && len(cookieName+cookie.Value) > maxCookie {
+			s.Roles = nil
+			cookie.Value = v.c.sealer.seal(cookieName, s)
 		}
-		cookie.Value, cookie.MaxAge = text, int(time.Until(s.Expires).Seconds())
+	}
+	if size := len(cookieName + cookie.Value); size > maxCookie {
+		return invalid("This does not fit into a cookie: sealed it has %d bytes, and browsers keep %d. Use a shorter token, or shorter names.", size, maxCookie)
 	}
 	http.SetCookie(v.w, cookie)
 	return nil
+}
+
+// cookie returns a cookie of the console without a value.
+func (v *visit) cookie(name string) *http.Cookie {
+	return &http.Cookie{Name: name, Path: v.base, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure()}
+}
+
+// secure reports whether the browser sees the console over TLS. Origin, whose host was compared, tells it of a form behind
+// a proxy that does not.
+func (v *visit) secure() bool {
+	return strings.HasPrefix(requestBase(v.r), "https:") || strings.HasPrefix(v.r.Header.Get("Origin"), "https:")
 }

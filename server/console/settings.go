@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,20 +30,44 @@ type Shape struct {
 	Query string
 }
 
-// Identity is the caller of a token.
+// Identity is the caller of a token. Expires is zero if the end of the token is not known.
 type Identity struct {
 	User, Project string
 	Roles         []string
+	System        bool // the token is for the whole deployment
+	Expires       time.Time
 }
 
-// Credentials are what a user signs in to Keystone with: either a name and a password, or an application credential.
+// Credentials are what a user signs in to Keystone with: a name and a password, an application credential, or the unscoped
+// token of a Grant with the id of a project.
 type Credentials struct {
 	User, Domain, Password, Project string
 	ApplicationID, Secret           string
+	Token, ProjectID                string
 }
 
-// Keystone requests a token with credentials. The error of wrong credentials is an *inputError made by InvalidCredentials.
-type Keystone func(ctx context.Context, given Credentials) (token string, expires time.Time, err error)
+// Grant is a token of Keystone. With Projects it is unscoped, and the user chooses one of them.
+type Grant struct {
+	Token    string
+	Expires  time.Time
+	Projects []Project
+}
+
+// Project is a project of a user in Keystone.
+type Project struct{ ID, Name string }
+
+// Keystone requests a token with credentials. Its error has a sentence for the user: InvalidCredentials, or Unavailable
+// if Keystone does not answer.
+type Keystone func(ctx context.Context, given Credentials) (Grant, error)
 
 // InvalidCredentials returns the error of credentials that Keystone rejects, with its sentence.
 func InvalidCredentials(sentence string) error { return invalid("%s", sentence) }
+
+// Unavailable is the error of an identity service that does not answer. Its text is for the user.
+type Unavailable string
+
+// Error implements error.
+func (u Unavailable) Error() string { return string(u) }
+
+// isUnavailable reports whether trying again may help.
+func isUnavailable(err error) bool { return errors.As(err, new(Unavailable)) }

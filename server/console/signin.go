@@ -1,77 +1,113 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
 
-// persona is a caller of a service without authentication.
-type persona struct {
-	Name  string
-	User  string
-	Roles []string
-}
-
-// personas are the callers to choose from with noauth2; the first is the default. They show what the policy does.
-var personas = []persona{
-	{"operator", "admin", []string{"admin", "service"}},
-	{"administrator", "admin", []string{"admin"}},
-	{"reader of a project", "reader", []string{"reader"}},
-	{"nobody", "nobody", nil},
-}
-
-func (p persona) session() *session {
-	return &session{User: p.User, Roles: p.Roles, Expires: time.Now().Add(maxSession)}
-}
-
 func (c *Console) signInRoutes() {
 	c.page("GET /sign-in", "sign-in", (*visit).signInPage)
 	c.page("POST /sign-in", "sign-in", (*visit).signInSubmit)
+	c.page("POST /sign-out", "sign-in", (*visit).signOut)
 	c.page("GET /who", "who", (*visit).whoPage)
 	c.page("POST /who", "who", (*visit).whoSubmit)
+	c.page("POST /theme", "who", (*visit).themeSubmit)
 }
 
 // needsSession reports whether a page needs a user.
-func (c *Console) needsSession(pattern string) bool { return !strings.HasSuffix(pattern, " /sign-in") }
+func (c *Console) needsSession(pattern string) bool {
+	return !strings.HasSuffix(pattern, " /sign-in") && pattern != "POST /sign-out" && pattern != "POST /theme"
+}
+
+// The ways to sign in, which are also the values of the field "with"; withProject is the purpose of a sealed choice.
+const (
+	withPassword    = "password"
+	withToken       = "token"
+	withApplication = "application credential"
+	withProject     = "project"
+)
 
 // signInForm is the data of the sign-in page.
 type signInForm struct {
-	Keystone      bool
-	Message, Next string
-	// Foreign reports a cookie of another server, which several servers without a common key cause.
-	Foreign bool
-	Given   Credentials
+	With, Back, Choice string
+	Tabs               []Link
+	Notices            []Notice
+	Fields             []Input
+	Submit             Submit
 }
 
-// signIn sends the sign-in page with status 401; it leads back to the page that was asked for.
+// signIn sends the sign-in page with status 401; it leads back to the page that was asked for. A card of an open page leads
+// the whole page there.
 func (v *visit) signIn(message string) {
-	next := v.with()
+	back := v.with()
 	if v.r.Method == http.MethodPost {
-		next = v.base
+		back = v.base
 	}
-	v.signInBody(signInForm{Message: message, Next: next})
-	v.render(http.StatusUnauthorized, "sign-in")
-	v.done = true
+	if v.r.Header.Get("HX-Request") != "" {
+		v.w.Header().Set("HX-Redirect", back)
+	}
+	v.sendForm(http.StatusUnauthorized, message, v.form("", url.Values{"back": {back}}))
 }
 
-func (v *visit) signInBody(form signInForm) {
-	form.Keystone = v.c.options.Keystone != nil
-	if cookie, err := v.r.Cookie(cookieName); err == nil {
-		_, err = v.c.sealer.open(cookie.Value, time.Now())
-		form.Foreign = err == errForeignCookie
+// sendForm sends the sign-in page, with a message and with the cause if another server sealed the cookie.
+func (v *visit) sendForm(status int, message string, form signInForm) {
+	if cookie, err := v.r.Cookie(cookieName); err == nil && message == "" {
+		if _, err = v.c.sealer.open(cookieName, cookie.Value, time.Now()); err == errForeignCookie {
+			form.Notices = append(form.Notices, Notice{Title: "Another server made your session, or this one before its restart.",
+				Text: "Several servers need the same key, in --console-key-file."})
+		}
 	}
-	v.fragment = false
+	if message != "" {
+		form.Notices = append(form.Notices, Notice{Kind: "r", Text: message})
+	}
+	v.session, v.fragment, v.done = nil, false, true
 	v.frame.Title, v.frame.Body = "Sign in", form
+	v.render(status, "sign-in")
+}
+
+// form returns the form of a way to sign in, with what was entered. Secrets are not shown again.
+func (v *visit) form(with string, entered url.Values) signInForm {
+	if v.c.options.Keystone == nil {
+		with = withToken
+	}
+	made := signInForm{With: cmp.Or(with, withPassword), Back: v.localAddress(entered.Get("back")), Submit: Submit{Text: "Sign in", Kind: "main"}}
+	text := func(name, label, hint string) {
+		made.Fields = append(made.Fields, Input{ID: "sign-in-" + name, Name: name, Label: label, Hint: hint, Value: entered.Get(name)})
+	}
+	secret := func(name, label, complete string) {
+		made.Fields = append(made.Fields, Input{ID: "sign-in-" + name, Name: name, Label: label, Type: "password", Autocomplete: complete})
+	}
+	switch made.With {
+	case withToken:
+		secret("token", "Token", "off")
+	case withApplication:
+		text("application_id", "ID of the application credential", "")
+		secret("secret", "Secret", "off")
+	default:
+		made.With = withPassword
+		text("user", "User", "")
+		made.Fields[0].Autocomplete = "username"
+		text("domain", "Domain", "Empty: Default")
+		secret("password", "Password", "current-password")
+		text("project", "Project", "Name or id. Empty: a list to choose from")
+	}
+	for _, each := range []string{withPassword, withToken, withApplication} {
+		if v.c.options.Keystone != nil {
+			href := v.href("/sign-in", "with", each, "back", made.Back)
+			made.Tabs = append(made.Tabs, Link{Text: strings.ToUpper(each[:1]) + each[1:], Href: href, Current: each == made.With})
+		}
+	}
+	return made
 }
 
 func (v *visit) signInPage() error {
 	if v.c.trustsCallers() {
 		return v.redirect(v.base)
 	}
-	v.signInBody(signInForm{Next: v.query("next")})
+	v.sendForm(http.StatusOK, "", v.form(v.query("with"), url.Values{"back": {v.query("back")}}))
 	return nil
 }
 
@@ -80,54 +116,112 @@ func (v *visit) signInSubmit() error {
 	if v.c.trustsCallers() {
 		return v.redirect(v.base)
 	}
-	if err := v.r.ParseForm(); err != nil {
-		return invalid("the form cannot be read: %v", err)
-	}
-	form := v.r.PostForm
-	made, err := v.newSession(form)
+	form, err := v.posted()
 	if err != nil {
-		given := Credentials{User: form.Get("user"), Domain: form.Get("domain"), Project: form.Get("project"), ApplicationID: form.Get("application_id")}
-		v.signInBody(signInForm{Message: err.Error(), Next: form.Get("next"), Given: given})
-		v.render(http.StatusUnauthorized, "sign-in")
-		v.done = true
-		return nil
-	}
-	if err := v.setSession(made); err != nil {
 		return err
 	}
-	return v.redirect(v.localAddress(form.Get("next")))
+	made, projects, err := v.newSession(form)
+	if err == nil && len(projects) > 0 {
+		v.chooseProject(form, made, projects)
+		return nil
+	}
+	if err == nil {
+		err = v.setSession(made)
+	}
+	if err != nil {
+		status := http.StatusUnauthorized
+		if isUnavailable(err) {
+			status = http.StatusServiceUnavailable
+		}
+		v.sendForm(status, err.Error(), v.form(form.Get("with"), form))
+		return nil
+	}
+	return v.redirect(v.localAddress(form.Get("back")))
 }
 
-// newSession returns the session of a token in the form, or of one that Keystone gives for the credentials.
-func (v *visit) newSession(form url.Values) (*session, error) {
+// chooseProject sends the form with the projects of a user. It carries the unscoped token sealed.
+func (v *visit) chooseProject(form url.Values, unscoped *session, projects []Project) {
+	made := v.form(withPassword, form)
+	made.Choice = v.c.sealer.seal(withProject, unscoped)
+	list := Input{ID: "sign-in-project", Name: "project_id", Label: "Project"}
+	for _, project := range projects {
+		list.Options = append(list.Options, Link{Text: project.Name, Href: project.ID})
+	}
+	made.Fields, made.Tabs = []Input{list}, nil
+	v.sendForm(http.StatusOK, "", made)
+}
+
+// choiceTime is how long a user may choose a project.
+const choiceTime = 10 * time.Minute
+
+// newSession returns the session of a token in the form, or of one that Keystone gives for the credentials. With projects
+// it is unscoped, and one of them must be chosen.
+func (v *visit) newSession(form url.Values) (*session, []Project, error) {
 	token, expires := strings.TrimSpace(form.Get("token")), time.Now().Add(maxSession)
 	if ask := v.c.options.Keystone; token == "" && ask != nil {
-		given, until, err := ask(v.r.Context(), Credentials{
+		given := Credentials{
 			User: form.Get("user"), Domain: form.Get("domain"), Password: form.Get("password"), Project: form.Get("project"),
-			ApplicationID: form.Get("application_id"), Secret: form.Get("secret"),
-		})
+			ApplicationID: form.Get("application_id"), Secret: form.Get("secret"), ProjectID: form.Get("project_id"),
+		}
+		if form.Has("choice") {
+			unscoped, err := v.c.sealer.open(withProject, form.Get("choice"), time.Now())
+			if err != nil {
+				return nil, nil, invalid("The choice of a project has expired. Sign in again.")
+			}
+			given = Credentials{Token: unscoped.Token, ProjectID: given.ProjectID}
+		}
+		grant, err := ask(v.r.Context(), given)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if token = given; until.Before(expires) && !until.IsZero() {
-			expires = until
+		if len(grant.Projects) > 0 {
+			return &session{Token: grant.Token, Expires: time.Now().Add(choiceTime)}, grant.Projects, nil
 		}
+		token, expires = grant.Token, earlier(expires, grant.Expires)
 	}
 	switch {
 	case token == "":
-		return nil, invalid("Enter a token.")
-	case len(token) > maxToken:
-		return nil, invalid("The token has %d bytes. A cookie has room for %d.", len(token), maxToken)
+		return nil, nil, invalid("Enter a token.")
+	case len(token) > maxCookie:
+		return nil, nil, invalid("The token has %d bytes. It does not fit into a cookie.", len(token))
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return nil, invalid("The token has characters that no token has. Copy it again.")
+		return nil, nil, invalid("The token has characters that no token has. Copy it again.")
 	}
-	probe := v.r.Clone(v.r.Context())
-	probe.Header = http.Header{"X-Auth-Token": {token}}
-	who, err := v.c.options.Identify(probe)
+	who, err := v.c.options.Identify(v.probe(token))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &session{Token: token, User: who.User, Project: who.Project, Roles: who.Roles, Expires: expires}, nil
+	return &session{Token: token, User: who.User, Project: who.Project, Roles: who.Roles, System: who.System, Expires: earlier(expires, who.Expires)}, nil, nil
+}
+
+// probe returns a read request with a token. Tokens may be restricted to paths.
+func (v *visit) probe(token string) *http.Request {
+	probe := below(v.r, v.c.options.Prefix+"/resource_providers")
+	probe.Method, probe.Header = http.MethodGet, http.Header{"X-Auth-Token": {token}}
+	return probe
+}
+
+// earlier returns the end of a session, which is not later than that of its token; zero: not known.
+func earlier(end, token time.Time) time.Time {
+	if !token.IsZero() && token.Before(end) {
+		return token
+	}
+	return end
+}
+
+func (v *visit) signOut() error {
+	if err := v.setSession(nil); err != nil {
+		return err
+	}
+	return v.redirect(v.base)
+}
+
+// posted returns the fields of a form.
+func (v *visit) posted() (url.Values, error) {
+	if err := v.r.ParseForm(); err != nil {
+		return nil, invalid("the form cannot be read: %v", err)
+	}
+	return v.r.PostForm, nil
 }
 
 // localAddress returns an address of the console, or its first page for any other.
@@ -139,89 +233,3 @@ func (v *visit) localAddress(address string) string {
 	}
 	return address
 }
-
-// whoData is the data of the page that chooses the caller, the theme and the keys.
-type whoData struct {
-	Personas []persona
-	Next     string
-}
-
-func (v *visit) whoPage() error {
-	v.frame.Title = "Who is asking"
-	v.frame.Body = whoData{personas, v.query("next")}
-	return nil
-}
-
-// whoSubmit changes the theme, signs out, or changes the caller of a service that checks nobody.
-func (v *visit) whoSubmit() error {
-	if err := v.r.ParseForm(); err != nil {
-		return invalid("the form cannot be read: %v", err)
-	}
-	form := v.r.PostForm
-	next := v.localAddress(form.Get("next"))
-	switch {
-	case form.Has("theme"):
-		theme := form.Get("theme")
-		cookie := &http.Cookie{Name: themeCookie, Value: theme, Path: v.base, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.secure(), MaxAge: 1 << 28}
-		if theme != "light" && theme != "dark" {
-			cookie.Value, cookie.MaxAge = "", -1
-		}
-		http.SetCookie(v.w, cookie)
-	case form.Has("sign-out"):
-		if err := v.setSession(nil); err != nil {
-			return err
-		}
-		next = v.base
-	case v.c.trustsCallers():
-		made, err := personaOf(form)
-		if err != nil {
-			return err
-		}
-		if err := v.setSession(made); err != nil {
-			return err
-		}
-	}
-	return v.redirect(next)
-}
-
-// personaOf returns the session of a named persona, or of the free fields.
-func personaOf(form url.Values) (*session, error) {
-	for _, known := range personas {
-		if known.Name == form.Get("persona") {
-			made := known.session()
-			made.Project = form.Get("project")
-			return made, nil
-		}
-	}
-	user, project := strings.TrimSpace(form.Get("user")), strings.TrimSpace(form.Get("project"))
-	if user == "" || strings.ContainsFunc(user+project+form.Get("roles"), func(r rune) bool { return r < ' ' || r > '~' }) || strings.Contains(user, ":") {
-		return nil, invalid("The user %q is not a name: write printable characters without a colon.", user)
-	}
-	roles := strings.FieldsFunc(form.Get("roles"), func(r rune) bool { return r == ',' || r == ' ' })
-	return &session{User: user, Project: project, Roles: slices.Clip(roles), Expires: time.Now().Add(maxSession)}, nil
-}
-
-// who returns the caller for the top bar.
-func (v *visit) who() Who {
-	if v.session == nil {
-		return Who{}
-	}
-	who := Who{
-		SignedIn: true, User: v.session.User, Project: v.session.Project, Roles: strings.Join(v.session.Roles, ", "), CanChoose: v.c.trustsCallers(),
-	}
-	for _, one := range personas {
-		who.Personas = append(who.Personas, Link{Text: one.Name, Href: one.Name, Current: one.User == v.session.User && slices.Equal(one.Roles, v.session.Roles)})
-	}
-	return who
-}
-
-// theme returns "light", "dark", or "" for that of the system.
-func (v *visit) theme() string {
-	if cookie, err := v.r.Cookie(themeCookie); err == nil && (cookie.Value == "light" || cookie.Value == "dark") {
-		return cookie.Value
-	}
-	return ""
-}
-
-// secure reports whether the browser sees the console over TLS.
-func (v *visit) secure() bool { return strings.HasPrefix(requestBase(v.r), "https:") }

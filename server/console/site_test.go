@@ -1,186 +1,178 @@
-package console_test
+package console
 
 import (
-	"context"
+	"bytes"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/berthd/berth/client"
-	"github.com/berthd/berth/client/baremetal"
-	"github.com/berthd/berth/internal/demo"
-	"github.com/berthd/berth/internal/test/servertest"
-	"github.com/berthd/berth/server"
-	"github.com/berthd/berth/server/console"
-	"github.com/berthd/berth/server/explainlog"
-	"github.com/berthd/berth/server/placement"
+	"github.com/berthd/berth/server/forwarded"
+	"github.com/berthd/berth/server/request"
 )
 
-// site is a service with a console, and names of its sample data.
+// site is a console in front of an API that a test writes, mounted as the server mounts it.
 type site struct {
-	url string
-	api *client.Client
-	// Provider is the root of a host with GPUs, Neighbor another one, and Consumer has allocations there. Request found
-	// nothing. They are unknown UUIDs without sample data.
-	Provider, Neighbor, Consumer, Aggregate, Request, Node, NodeAllocation string
+	t       testing.TB
+	c       *Console
+	prefix  string
+	proxies *forwarded.Proxies
+	log     *lines
 }
 
-// siteOptions describe a site.
-type siteOptions struct {
-	// hosts is the size of the sample data; 0: there is none.
-	hosts    int
-	settings console.Settings
-	// plain makes the service one without the extensions that the console needs.
-	plain bool
-	// log receives the log of the service; nil: nothing does.
-	log io.Writer
+// lines is a log.
+type lines struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
 }
 
-// newSite starts a site. It ends with the test.
-func newSite(t testing.TB, o siteOptions) *site {
+func (l *lines) Write(line []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lines) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.String()
+}
+
+// goodToken is the token that a site knows.
+const goodToken = "token-of-ada"
+
+var errBadToken = InvalidCredentials("The service does not accept this token.")
+
+// identifyAda knows one token.
+func identifyAda(r *http.Request) (Identity, error) {
+	switch r.Header.Get("X-Auth-Token") {
+	case goodToken:
+		return Identity{User: "ada", Project: "lab", Roles: []string{"member", "reader"}}, nil
+	case "away":
+		return Identity{}, Unavailable("Keystone does not answer. Try again.")
+	}
+	return Identity{}, errBadToken
+}
+
+// newSite returns a site. Its page /probe makes one call of the API, which the function answers; nil: 200.
+func newSite(t testing.TB, change func(*Options), api http.HandlerFunc) *site {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	if o.log != nil {
-		log = slog.New(slog.NewTextHandler(o.log, nil))
-	}
-	var plain atomic.Bool
-	made := servertest.New(t, servertest.Options{StandardNames: true, Server: func(options *server.Options) {
-		servertest.Baremetal(servertest.Conductor)(options)
-		explanations := explainlog.New(explainlog.Options{
-			Settings: explainlog.Settings{Keep: time.Hour, Rows: 1000, Timeout: 10 * time.Second}, Store: options.Store, Log: log,
-			Explain: placement.StoredExplainer(options.Store, options.Placement.Candidates, 10*time.Second),
-		})
-		explanations.Start()
-		t.Cleanup(func() { explanations.Close(context.Background()) })
-		options.Explanations, options.Log, options.AccessLog = explanations, log, o.log != nil
-		options.Bodies.Max = 64 << 20
-		options.Console = func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
-			return console.Mount(console.Options{Settings: o.settings, Log: log})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if version, _, extended := strings.Cut(r.Header.Get("OpenStack-API-Version"), ","); extended && plain.Load() {
-					r.Header.Set("OpenStack-API-Version", version)
-				}
-				service.ServeHTTP(w, r)
-			}))
+	made := &site{t: t, log: &lines{}}
+	options := Options{Log: slog.New(slog.NewTextHandler(made.log, nil)), Identify: identifyAda}
+	options.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Openstack-Api-Version", "placement 1.39, berth 1.4")
+		if api != nil {
+			api(w, r)
+			return
 		}
-	}})
-	made.StartConductor(t)
-	unknown := uuid.Must(uuid.NewV7()).String()
-	s := &site{
-		url: made.Listen(t).URL, Provider: unknown, Neighbor: unknown, Consumer: unknown, Aggregate: unknown,
-		Request: "req-" + unknown, Node: unknown, NodeAllocation: unknown,
+		_, _ = io.WriteString(w, `{"resource_provider_generation": 1, "usages": {}}`)
+	})
+	if change != nil {
+		change(&options)
 	}
+	made.prefix = options.Prefix
 	var err error
-	if s.api, err = client.New(s.url); err != nil {
+	if made.c, err = New(options); err != nil {
 		t.Fatal(err)
 	}
-	if o.hosts > 0 {
-		s.load(t, o.hosts)
-	}
-	plain.Store(o.plain)
-	return s
+	t.Cleanup(func() { _ = made.c.Close() })
+	made.c.page("GET /probe", "who", func(v *visit) error {
+		_, _, err := v.c.api.ProviderUsageList(v.ctx(), uuid.Nil)
+		v.frame.Body = whoData{}
+		return err
+	})
+	return made
 }
 
-// load loads the sample data and finds its names.
-func (s *site) load(t testing.TB, hosts int) {
-	t.Helper()
-	ctx := client.WithExtensions(t.Context(), "1.4")
-	if _, err := demo.Load(t.Context(), s.api, demo.Options{Hosts: hosts}); err != nil {
-		t.Fatal(err)
-	}
-	for provider, err := range s.api.Providers(ctx, client.ProviderQuery{Prefix: "gpu-0", Sort: "name", Include: []string{"aggregates"}}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch provider.Name {
-		case "gpu-01":
-			s.Provider, s.Aggregate = provider.UUID.String(), provider.Aggregates[0].String()
-		case "gpu-02":
-			s.Neighbor = provider.UUID.String()
-		}
-	}
-	tree, err := s.api.TreeShow(ctx, uuid.MustParse(s.Provider), "consumers")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for id := range tree.Consumers {
-		s.Consumer = id.String()
-	}
-	s.Request = s.recorded(t).RequestIDs[0]
-	machines := baremetal.New(s.api)
-	nodes, err := machines.NodeList(ctx, baremetal.NodeFilter{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Node = nodes[0].UUID.String()
-	failed, err := machines.NodeAllocationList(ctx, baremetal.AllocationFilter{State: "error"})
-	if err != nil || len(failed) == 0 {
-		t.Fatalf("failed node allocations = %v, %v", failed, err)
-	}
-	s.NodeAllocation = failed[0].UUID.String()
+// noauth2 changes a site to one without authentication.
+func noauth2(options *Options) { options.Identify = nil }
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	info := request.New(r, s.proxies.Read(r), s.prefix, slog.New(slog.DiscardHandler))
+	rest := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, s.prefix), "/console")
+	s.c.Serve(w, r.WithContext(request.With(r.Context(), info)), rest)
 }
 
-// recorded waits for the first recorded query of the sample data, which the service writes after its response.
-func (s *site) recorded(t testing.TB) client.ListedExplanation {
+// send sends a request with pairs of header names and values. A POST without other headers is of the console's own page.
+func (s *site) send(method, target string, form url.Values, headers ...string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	r := httptest.NewRequestWithContext(s.t.Context(), method, target, strings.NewReader(form.Encode()))
+	r.Host = "berth.example"
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if len(headers) == 0 {
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+		}
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+			continue
+		}
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// signIn returns the headers of a signed-in user.
+func (s *site) signIn() []string {
+	s.t.Helper()
+	w := s.send(http.MethodPost, s.prefix+"/console/sign-in", url.Values{"token": {goodToken}})
+	if w.Code != http.StatusSeeOther {
+		s.t.Fatalf("status = %d on signing in: %s", w.Code, w.Body)
+	}
+	return []string{"Cookie", cookieOf(s.t, w).String(), "Sec-Fetch-Site", "same-origin"}
+}
+
+// cookieOf returns the session cookie of a response.
+func cookieOf(t testing.TB, w *httptest.ResponseRecorder) *http.Cookie {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(client.WithExtensions(t.Context(), "1.4"), time.Minute)
-	defer cancel()
-	for {
-		asked, err := s.api.ExplanationList(ctx, client.ExplanationFilter{})
-		if err != nil {
-			t.Fatal(err)
+	for _, cookie := range w.Result().Cookies() {
+		if cookie.Name == cookieName {
+			return cookie
 		}
-		if len(asked) > 0 {
-			return asked[0]
-		}
-		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("no session cookie in %v", w.Header())
+	return nil
+}
+
+// wantStatus checks a status.
+func wantStatus(t testing.TB, w *httptest.ResponseRecorder, want int) {
+	t.Helper()
+	if w.Code != want {
+		t.Errorf("status = %d, want %d: %.300s", w.Code, want, w.Body)
 	}
 }
 
-// persona returns the cookies of a caller of the menu.
-func (s *site) persona(t testing.TB, name string) map[string]string {
+// wantText checks that a page has texts.
+func wantText(t testing.TB, w *httptest.ResponseRecorder, texts ...string) {
 	t.Helper()
-	jar, _ := cookiejar.New(nil)
-	user := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	answer, err := user.PostForm(s.url+"/console/who", url.Values{"persona": {name}})
-	if err != nil {
-		t.Fatal(err)
+	for _, text := range texts {
+		if !strings.Contains(w.Body.String(), text) {
+			t.Errorf("the page lacks %q: %s", text, mainOf(w))
+		}
 	}
-	_ = answer.Body.Close()
-	cookies := map[string]string{}
-	for _, cookie := range answer.Cookies() {
-		cookies[cookie.Name] = cookie.Value
-	}
-	if len(cookies) == 0 {
-		t.Fatalf("the persona %q has no cookie; status = %d", name, answer.StatusCode)
-	}
-	return cookies
 }
 
-// get returns the status and the body of a page.
-func (s *site) get(t testing.TB, path string, cookies map[string]string) (int, string) {
-	t.Helper()
-	r := httptest.NewRequest(http.MethodGet, s.url+path, nil)
-	r.RequestURI = ""
-	for name, value := range cookies {
-		r.AddCookie(&http.Cookie{Name: name, Value: value})
-	}
-	answer, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.StatusCode, string(body)
+// mainOf returns the part of a page below the top bar.
+func mainOf(w *httptest.ResponseRecorder) string {
+	_, rest, _ := strings.Cut(w.Body.String(), "<main")
+	part, _, _ := strings.Cut(rest, "</main>")
+	return part
 }
+
+var errSomething = errors.New("something")
+
+// soon is a time in the life of a session.
+func soon() time.Time { return time.Now().Add(time.Hour) }

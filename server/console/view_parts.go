@@ -22,7 +22,7 @@ type Cell struct {
 	Bar            template.HTML
 }
 
-// Table is a list: a row for each object, which its first cell names.
+// Table is a list: a row for each object, which its first cell names. The Kind of that cell is the class of the row.
 type Table struct {
 	Caption string
 	Heads   []Cell
@@ -118,7 +118,7 @@ type Reason struct {
 	More                      Link
 }
 
-// Badge is a number in a circle.
+// Badge is a number on a round ground.
 type Badge struct {
 	Text string
 	On   bool

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +83,35 @@ func TestConsole_HostileNames_AreEscaped(t *testing.T) {
 		if strings.Contains(out.String(), "<b>\"x\"") || strings.ContainsAny(out.String(), "\x1b\u202e") {
 			t.Errorf("%s has the markup or the control characters of a name", name)
 		}
+	}
+}
+
+func TestConsole_ZeroValues_Render(t *testing.T) {
+	t.Parallel()
+	pages, err := parsePages(samplePages(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := map[string]any{
+		"link": Link{}, "fact": Fact{}, "copy": "", "as-of": Frame{}, "tabs": []Link{}, "card-head": CardHead{}, "card-foot": []Link{}, "th": Cell{}, "td": Cell{},
+		"amount": Amount{}, "tree": Tree{}, "tree-row": TreeRow{}, "fields": []Field{{}}, "chip": Link{}, "chips": []Link{}, "button": Link{}, "submit": Submit{},
+		"form-row": Input{}, "input": Input{}, "described": Input{}, "resource": Input{}, "tokens": Input{}, "token": Token{}, "legend": []Swatch{}, "notice": Notice{},
+		"reasons": []Reason{{}}, "badge": Badge{}, "query": []QueryPart{{}}, "command": "", "hist": Hist{}, "empty": Message{}, "error": Message{}, "refused": Message{},
+		"missing": Message{}, "slow": Slow{}, "pager": Pager{}, "problem": Problem{}, "card-attributes": &Card{}, "table": Table{Heads: []Cell{{}}, Rows: [][]Cell{{{}}}},
+		"cell": Cell{}, "plan-form": map[string]any{}, "explained": map[string]any{}, "shapes": map[string]any{}, "sums": Table{}, "map": map[string]any{},
+	}
+	for _, match := range regexp.MustCompile(`\{\{define "([^":]*)"`).FindAllStringSubmatch(readFile(t, "templates/parts.html"), -1) {
+		data, ok := zero[match[1]]
+		if !ok {
+			t.Errorf("part %q has no zero value in this test", match[1])
+			continue
+		}
+		if err := pages.renderPart(io.Discard, "components", match[1], data); err != nil {
+			t.Errorf("%s: %v", match[1], err)
+		}
+	}
+	if err := pages.render(io.Discard, "components", Frame{}); err != nil {
+		t.Error(err)
 	}
 }
 

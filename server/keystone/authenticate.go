@@ -121,14 +121,14 @@ func New(options Options) (*Authenticator, error) {
 			where: gophercloud.EndpointOpts{
 				Type: "identity", Region: options.Region, Availability: gophercloud.Availability(options.Interface),
 			},
-			over: http.Client{Transport: options.Transport, Timeout: options.Timeout, CheckRedirect: sameHostRedirects},
+			over: http.Client{Transport: options.Transport, Timeout: options.Timeout, CheckRedirect: SameHostRedirects},
 		},
 	}, nil
 }
 
-// sameHostRedirects follows redirects to another path of the same host, and from http to https. It rejects
+// SameHostRedirects follows redirects to another path of the same host, and from http to https. It rejects
 // all others, because the request carries Berth's token and that of a client.
-func sameHostRedirects(next *http.Request, before []*http.Request) error {
+func SameHostRedirects(next *http.Request, before []*http.Request) error {
 	const most = 5
 	first := before[0].URL
 	if len(before) > most || next.URL.Hostname() != first.Hostname() || first.Scheme == "https" && next.URL.Scheme != "https" {
@@ -181,7 +181,7 @@ func (a *Authenticator) callerOf(r *http.Request) (auth.Caller, error) {
 		return auth.Caller{}, err
 	}
 	caller := found.caller
-	caller.Method, caller.Service = auth.MethodKeystone, forwarding
+	caller.Method, caller.Service, caller.Expires = auth.MethodKeystone, forwarding, found.expires
 	return caller, nil
 }
 

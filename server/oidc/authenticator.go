@@ -127,10 +127,11 @@ func (a *Authenticator) Authenticate(r *http.Request) (auth.Caller, error) {
 		a.stats.invalid.Add(1)
 		return auth.Caller{}, err
 	}
-	claims, err := a.verify(r.Context(), text)
+	claims, expires, err := a.verify(r.Context(), text)
 	if err == nil {
 		var caller auth.Caller
 		if caller, err = a.options.Claims.caller(claims); err == nil {
+			caller.Expires = expires
 			a.stats.valid.Add(1)
 			return caller, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	gooidc "github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
@@ -15,12 +16,12 @@ import (
 	"github.com/berthd/berth/server/auth"
 )
 
-// verify returns the claims of a token that is valid: of an accepted type and algorithm, signed by the
+// verify returns the claims and the expiry of a token that is valid: of an accepted type and algorithm, signed by the
 // issuer for an accepted audience, and neither expired nor from the future. Its error is an
 // *auth.UnauthenticatedError, or an *auth.Unavailable if the keys of the issuer cannot be fetched.
-func (a *Authenticator) verify(ctx context.Context, text string) (claimSet, error) {
+func (a *Authenticator) verify(ctx context.Context, text string) (claimSet, time.Time, error) {
 	if strings.Count(text, ".") != 2 {
-		return nil, auth.InvalidToken("the token is not a signed JSON Web Token of three parts")
+		return nil, time.Time{}, auth.InvalidToken("the token is not a signed JSON Web Token of three parts")
 	}
 	check := &signatureCheck{a: a}
 	// The issuer, the audience and the times are checked below, where leeway and several audiences are
@@ -32,22 +33,22 @@ func (a *Authenticator) verify(ctx context.Context, text string) (claimSet, erro
 	token, err := verifier.Verify(ctx, text)
 	switch {
 	case check.failure != nil:
-		return nil, check.failure
+		return nil, time.Time{}, check.failure
 	case err != nil:
-		return nil, auth.InvalidToken("the token is malformed, or its algorithm is not one of " + strings.Join(a.options.Algorithms, ", "))
+		return nil, time.Time{}, auth.InvalidToken("the token is malformed, or its algorithm is not one of " + strings.Join(a.options.Algorithms, ", "))
 	}
 	var registered jwt.Claims
 	if err := token.Claims(&registered); err != nil {
-		return nil, auth.InvalidToken("a registered claim of the token has a wrong type")
+		return nil, time.Time{}, auth.InvalidToken("a registered claim of the token has a wrong type")
 	}
 	if err := a.checkRegistered(registered); err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	var claims claimSet
 	if err := token.Claims(&claims); err != nil || claims == nil {
-		return nil, auth.InvalidToken("the claims of the token are not a JSON object")
+		return nil, time.Time{}, auth.InvalidToken("the claims of the token are not a JSON object")
 	}
-	return claims, checkPurpose(claims)
+	return claims, registered.Expiry.Time(), checkPurpose(claims)
 }
 
 // checkRegistered checks issuer, audience and times. The token is signed by the issuer, so its values may

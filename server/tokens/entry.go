@@ -64,7 +64,7 @@ func (e *Entry) IsExpired(now time.Time) bool { return !e.Expires.IsZero() && !n
 func (e *Entry) caller() auth.Caller {
 	caller := auth.Caller{
 		UserID: e.User, ProjectID: e.Project, DomainID: e.Domain, Roles: auth.Implied(e.Roles),
-		Method: auth.MethodTokens, TokenID: e.ID,
+		Method: auth.MethodTokens, TokenID: e.ID, Expires: e.Expires,
 	}
 	if e.System {
 		caller.SystemScope = "all"

@@ -33,16 +33,44 @@ func commandOwners() []int {
 	return serverOwners()
 }
 
-// check returns an error for a file that others could read or replace the content of.
-func check(path string, info fs.FileInfo, owners []int) error {
+// ReadSecret returns the content of a file with a secret of the server, under the same rules as the tokens file: only its
+// owner may read it. what names it in errors, such as "key file".
+func ReadSecret(what, path string) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the %s: %w", what, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil {
+		err = checkAccess(what, path, info, serverOwners())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(file, maxFile))
+}
+
+// checkAccess returns an error for a file that others could read or replace the content of.
+func checkAccess(what, path string, info fs.FileInfo, owners []int) error {
 	switch mode := info.Mode(); {
 	case !mode.IsRegular():
-		return fmt.Errorf("the tokens file %s is not a regular file", path)
+		return fmt.Errorf("the %s %s is not a regular file", what, path)
 	case mode.Perm()&^0o600 != 0 && !(mode.Perm() == secretMode && ownerOf(info) == superuser):
-		return fmt.Errorf("the tokens file %s has the mode %04o, but only its owner may read and write it; run: chmod 600 %s", path, mode.Perm(), path)
+		return fmt.Errorf("the %s %s has the mode %04o, but only its owner may read and write it; run: chmod 600 %s", what, path, mode.Perm(), path)
 	case owners != nil && !slices.Contains(owners, ownerOf(info)):
-		return fmt.Errorf("the tokens file %s belongs to the user ID %d, which is neither root nor the user of this process (%d); run: chown %d %s",
-			path, ownerOf(info), os.Geteuid(), os.Geteuid(), path)
+		return fmt.Errorf("the %s %s belongs to the user ID %d, which is neither root nor the user of this process (%d); run: chown %d %s",
+			what, path, ownerOf(info), os.Geteuid(), os.Geteuid(), path)
+	}
+	return nil
+}
+
+// check is checkAccess for the tokens file, whose size is bounded.
+func check(path string, info fs.FileInfo, owners []int) error {
+	err := checkAccess("tokens file", path, info, owners)
+	switch {
+	case err != nil:
+		return err
 	case info.Size() > maxFile:
 		return fmt.Errorf("the tokens file %s has %d bytes, more than %d; revoke tokens that are no longer used", path, info.Size(), maxFile)
 	}

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -167,28 +168,6 @@ func (l *eventLog) documentStatus() int {
 	return l.status
 }
 
-// quietFor returns the time since the last request began or ended, and 0 while one is in flight.
-func (l *eventLog) quietFor() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.inFlight) > 0 {
-		return 0
-	}
-	return time.Since(l.changed)
-}
-
-// state describes the page for the message of a failed test.
-func (l *eventLog) state() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var lines []string
-	for _, event := range l.inFlight {
-		lines = append(lines, "request in flight: "+event.Request.URL)
-	}
-	slices.Sort(lines)
-	return strings.Join(append(lines, l.faults...), "\n")
-}
-
 func exceptionText(details *runtime.ExceptionDetails) string {
 	text := details.Text
 	if details.Exception != nil && details.Exception.Description != "" {
@@ -201,11 +180,11 @@ func exceptionText(details *runtime.ExceptionDetails) string {
 func argumentText(arguments []*runtime.RemoteObject) string {
 	var parts []string
 	for _, argument := range arguments {
-		if argument.Description != "" {
-			parts = append(parts, argument.Description)
-		} else {
-			parts = append(parts, string(argument.Value))
+		text := argument.Description
+		if text == "" && json.Unmarshal([]byte(argument.Value), &text) != nil {
+			text = string(argument.Value) // is no string
 		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, " ")
 }

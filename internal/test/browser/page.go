@@ -40,7 +40,8 @@ type Page struct {
 	log     *eventLog
 }
 
-// Open opens an address in a new browser context, and waits as Settle does.
+// Open opens an address in a new browser context, and waits as Settle does. The page has the focus, and prefers reduced
+// motion, so that animations do not change what a test sees.
 func (b *Browser) Open(t testing.TB, address string, o Options) *Page {
 	t.Helper()
 	o.Width, o.Height, o.Timeout = cmp.Or(o.Width, 1280), cmp.Or(o.Height, 900), cmp.Or(o.Timeout, actionTimeout)

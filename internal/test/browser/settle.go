@@ -2,6 +2,8 @@ package browser
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,4 +56,26 @@ func (p *Page) WaitFor(t testing.TB, expression string) {
 			}
 		}
 	})
+}
+
+// quietFor returns the time since the last request began or ended, and 0 while one is in flight.
+func (l *eventLog) quietFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.inFlight) > 0 {
+		return 0
+	}
+	return time.Since(l.changed)
+}
+
+// state describes the page for the message of a failed test.
+func (l *eventLog) state() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var lines []string
+	for _, event := range l.inFlight {
+		lines = append(lines, "request in flight: "+event.Request.URL)
+	}
+	slices.Sort(lines)
+	return strings.Join(append(lines, l.faults...), "\n")
 }

@@ -1,0 +1,186 @@
+package console_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/client/baremetal"
+	"github.com/berthd/berth/internal/demo"
+	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/server"
+	"github.com/berthd/berth/server/console"
+	"github.com/berthd/berth/server/explainlog"
+	"github.com/berthd/berth/server/placement"
+)
+
+// site is a whole service with a console, and names of its sample data.
+type site struct {
+	url string
+	api *client.Client
+	// Provider is the root of a host with GPUs, Neighbor another one, and Consumer has allocations there. Request found
+	// nothing. They are unknown UUIDs without sample data.
+	Provider, Neighbor, Consumer, Aggregate, Request, Node, NodeAllocation string
+}
+
+// siteOptions describe a site.
+type siteOptions struct {
+	// hosts is the size of the sample data; 0: there is none.
+	hosts    int
+	settings console.Settings
+	// plain makes the service one without the extensions that the console needs.
+	plain bool
+	// log receives the log of the service; nil: nothing does.
+	log io.Writer
+}
+
+// newSite starts a site. It ends with the test.
+func newSite(t testing.TB, o siteOptions) *site {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	if o.log != nil {
+		log = slog.New(slog.NewTextHandler(o.log, nil))
+	}
+	var plain atomic.Bool
+	made := servertest.New(t, servertest.Options{StandardNames: true, Server: func(options *server.Options) {
+		servertest.Baremetal(servertest.Conductor)(options)
+		explanations := explainlog.New(explainlog.Options{
+			Settings: explainlog.Settings{Keep: time.Hour, Rows: 1000, Timeout: 10 * time.Second}, Store: options.Store, Log: log,
+			Explain: placement.StoredExplainer(options.Store, options.Placement.Candidates, 10*time.Second),
+		})
+		explanations.Start()
+		t.Cleanup(func() { explanations.Close(context.Background()) })
+		options.Explanations, options.Log, options.AccessLog = explanations, log, o.log != nil
+		options.Bodies.Max = 64 << 20
+		options.Console = func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
+			return console.Mount(console.Options{Settings: o.settings, Log: log})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if version, _, extended := strings.Cut(r.Header.Get("OpenStack-API-Version"), ","); extended && plain.Load() {
+					r.Header.Set("OpenStack-API-Version", version)
+				}
+				service.ServeHTTP(w, r)
+			}))
+		}
+	}})
+	made.StartConductor(t)
+	unknown := uuid.Must(uuid.NewV7()).String()
+	s := &site{
+		url: made.Listen(t).URL, Provider: unknown, Neighbor: unknown, Consumer: unknown, Aggregate: unknown,
+		Request: "req-" + unknown, Node: unknown, NodeAllocation: unknown,
+	}
+	var err error
+	if s.api, err = client.New(s.url); err != nil {
+		t.Fatal(err)
+	}
+	if o.hosts > 0 {
+		s.load(t, o.hosts)
+	}
+	plain.Store(o.plain)
+	return s
+}
+
+// load loads the sample data and finds its names.
+func (s *site) load(t testing.TB, hosts int) {
+	t.Helper()
+	ctx := client.WithExtensions(t.Context(), "1.4")
+	if _, err := demo.Load(t.Context(), s.api, demo.Options{Hosts: hosts}); err != nil {
+		t.Fatal(err)
+	}
+	for provider, err := range s.api.Providers(ctx, client.ProviderQuery{Prefix: "gpu-0", Sort: "name", Include: []string{"aggregates"}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch provider.Name {
+		case "gpu-01":
+			s.Provider, s.Aggregate = provider.UUID.String(), provider.Aggregates[0].String()
+		case "gpu-02":
+			s.Neighbor = provider.UUID.String()
+		}
+	}
+	tree, err := s.api.TreeShow(ctx, uuid.MustParse(s.Provider), "consumers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range tree.Consumers {
+		s.Consumer = id.String()
+	}
+	s.Request = s.recorded(t).RequestIDs[0]
+	machines := baremetal.New(s.api)
+	nodes, err := machines.NodeList(ctx, baremetal.NodeFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Node = nodes[0].UUID.String()
+	failed, err := machines.NodeAllocationList(ctx, baremetal.AllocationFilter{State: "error"})
+	if err != nil || len(failed) == 0 {
+		t.Fatalf("failed node allocations = %v, %v", failed, err)
+	}
+	s.NodeAllocation = failed[0].UUID.String()
+}
+
+// recorded waits for the first recorded query of the sample data, which the service writes after its response.
+func (s *site) recorded(t testing.TB) client.ListedExplanation {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(client.WithExtensions(t.Context(), "1.4"), time.Minute)
+	defer cancel()
+	for {
+		asked, err := s.api.ExplanationList(ctx, client.ExplanationFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(asked) > 0 {
+			return asked[0]
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// persona returns the cookies of a caller of the menu.
+func (s *site) persona(t testing.TB, name string) map[string]string {
+	t.Helper()
+	jar, _ := cookiejar.New(nil)
+	user := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := user.PostForm(s.url+"/console/who", url.Values{"persona": {name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	cookies := map[string]string{}
+	for _, cookie := range answer.Cookies() {
+		cookies[cookie.Name] = cookie.Value
+	}
+	if len(cookies) == 0 {
+		t.Fatalf("the persona %q has no cookie; status = %d", name, answer.StatusCode)
+	}
+	return cookies
+}
+
+// get returns the status and the body of a page.
+func (s *site) get(t testing.TB, path string, cookies map[string]string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, s.url+path, nil)
+	r.RequestURI = ""
+	for name, value := range cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}

@@ -1,0 +1,191 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
+)
+
+// Bounds of a map: the trees of a page of the API, the pages of a map, the members of aggregates that are read to group
+// trees, and the aggregates.
+const (
+	mapPage       = 1000
+	maxMapPages   = 4
+	maxAggregates = 200
+)
+
+// mapView is a map of a class. A block is an aggregate with a square for each tree, or with a bar alone if the trees are
+// too many.
+type mapView struct {
+	Class, Sentence string
+	Blocks          []mapBlock
+	Trees           int64 // the squares
+}
+
+type mapBlock struct {
+	Name    Link
+	Used    string
+	Picture template.HTML
+	squares []draw.LinkedSquare
+	used    float64
+	whole   float64
+}
+
+// add adds a tree to a block.
+func (b *mapBlock) add(square draw.LinkedSquare, sum client.CapacitySum) {
+	b.squares, b.used, b.whole = append(b.squares, square), b.used+sum.Used, b.whole+sum.Capacity
+}
+
+// providerMap is the list of providers as a map.
+func (v *visit) providerMap() error {
+	class := cmp.Or(v.query("class"), "VCPU")
+	card := v.card("map", class+" by tree", func(ctx context.Context) (any, error) { return v.mapOf(ctx, class, maxMapPages) })
+	v.frame.Title, v.frame.Nav, v.frame.Body = "Providers", "providers", map[string]any{"Map": card, "Class": class, "Tabs": []Link{
+		{Text: "Trees", Href: v.href("/providers", "class", class)}, {Text: "Providers", Href: v.href("/providers", "view", "list")},
+		{Text: "Map", Href: v.with(), Current: true},
+	}}
+	if err := v.wait(); err != nil {
+		return err
+	}
+	v.done = true
+	v.render(http.StatusOK, "map")
+	return nil
+}
+
+// mapOf returns the map of a class from at most 2 + pages calls. With more trees it is one of aggregates.
+func (v *visit) mapOf(ctx context.Context, class string, pages int) (mapView, error) {
+	view := mapView{Class: class}
+	ids, members, err := v.aggregates(ctx)
+	if err != nil {
+		return view, err
+	}
+	var sums []client.CapacitySum
+	tooMany := members > int64(pages*mapPage)
+	for page, marker := 1, ""; !tooMany; page++ {
+		found, err := v.c.api.ListPage(ctx, "capacity", url.Values{
+			"group_by": {"tree"}, "resource_class": {class}, "limit": {strconv.Itoa(mapPage)}, "marker": {marker},
+		})
+		if err != nil {
+			return view, err
+		}
+		sums, marker = append(sums, found.Sums...), found.Marker
+		if marker == "" {
+			break
+		}
+		tooMany = page == pages
+	}
+	if tooMany && len(ids) > 0 {
+		return v.aggregateMap(ctx, view, ids)
+	}
+	if tooMany {
+		view.Sentence = "There are more: these are of the oldest " + number(int64(pages*mapPage)) + " trees. "
+	}
+	of := map[uuid.UUID][]uuid.UUID{}
+	if members > 0 && members <= mapPage {
+		if of, err = v.memberships(ctx, ids); err != nil {
+			return view, err
+		}
+	}
+	return v.treeMap(view, sums, of), nil
+}
+
+// aggregates returns the first aggregates, and the number of providers in them.
+func (v *visit) aggregates(ctx context.Context) (ids []uuid.UUID, members int64, err error) {
+	for one, err := range v.c.api.Aggregates(ctx, client.AggregateQuery{PageSize: maxAggregates}) {
+		if err != nil {
+			return nil, 0, err
+		}
+		ids, members = append(ids, one.UUID), members+one.Providers
+		if len(ids) == maxAggregates {
+			break
+		}
+	}
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return cmp.Compare(v.aggregateName(a), v.aggregateName(b)) })
+	return ids, members, nil
+}
+
+// memberships returns the aggregates of the providers in them.
+func (v *visit) memberships(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]uuid.UUID, error) {
+	of := map[uuid.UUID][]uuid.UUID{}
+	query := client.ProviderQuery{Include: []string{"aggregates"}, PageSize: mapPage}
+	query.MemberOf = []string{"in:" + strings.Join(uuidTexts(ids), ",")}
+	for one, err := range v.c.api.Providers(ctx, query) {
+		if err != nil {
+			return nil, err
+		}
+		of[one.UUID] = one.Aggregates
+	}
+	return of, nil
+}
+
+// treeMap fills a map with a square for each tree, in a block for each aggregate. A tree that is in two aggregates is in
+// both blocks.
+func (v *visit) treeMap(view mapView, sums []client.CapacitySum, of map[uuid.UUID][]uuid.UUID) mapView {
+	blocks := map[uuid.UUID]*mapBlock{}
+	for _, sum := range sums {
+		square := draw.LinkedSquare{Square: draw.NoInventory, Href: v.href("/providers/" + sum.Tree.UUID.String()), Title: sum.Tree.Name + ": " + share(sum.Used, sum.Capacity)}
+		if sum.Capacity > 0 {
+			square.Square = draw.Square(sum.Used / sum.Capacity)
+		}
+		if sum.OverCapacity > 0 {
+			square.Square, square.Title = 2, square.Title+", over capacity"
+		}
+		within := of[sum.Tree.UUID]
+		if len(within) == 0 {
+			within = []uuid.UUID{uuid.Nil}
+		}
+		for _, id := range within {
+			if blocks[id] == nil {
+				blocks[id] = &mapBlock{Name: Link{Text: v.aggregateName(id), Href: v.href("/aggregates/" + id.String())}}
+			}
+			blocks[id].add(square, sum)
+		}
+	}
+	if other := blocks[uuid.Nil]; other != nil {
+		other.Name = Link{Text: "no aggregate"}
+	}
+	columns := max(7, 56/max(len(blocks), 1))
+	for _, block := range blocks {
+		block.Used = percent(block.used, block.whole)
+		block.Picture = template.HTML(draw.LinkedMap(block.squares, columns)) //nolint:gosec // draw escapes its texts
+		view.Blocks, view.Trees = append(view.Blocks, *block), view.Trees+int64(len(block.squares))
+	}
+	view.sort()
+	view.Sentence += "One square is a tree with " + view.Class + ", shaded by its used part."
+	return view
+}
+
+// aggregateMap fills a map with a bar for each aggregate.
+func (v *visit) aggregateMap(ctx context.Context, view mapView, ids []uuid.UUID) (mapView, error) {
+	found, err := v.c.api.CapacityList(ctx, client.CapacityQuery{Classes: []string{view.Class}, Aggregates: uuidTexts(ids)})
+	for _, sum := range found.Sums {
+		picture := bar(Bar{Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}})
+		view.Blocks = append(view.Blocks, mapBlock{Name: v.groupOf(sum), Used: percent(sum.Used, sum.Capacity), Picture: picture})
+	}
+	view.sort()
+	view.Sentence = "There are too many trees for a square each: one bar is an aggregate."
+	return view, err
+}
+
+// sort sorts the blocks by name.
+func (m *mapView) sort() {
+	slices.SortFunc(m.Blocks, func(a, b mapBlock) int { return cmp.Compare(a.Name.Text, b.Name.Text) })
+}
+
+func uuidTexts(ids []uuid.UUID) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return texts
+}

@@ -1,0 +1,51 @@
+package console
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/berthd/berth/internal/demo"
+)
+
+func (c *Console) startRoutes() {
+	c.page("GET /start", "start", (*visit).start)
+	c.page("POST /start", "start", (*visit).loadSample)
+}
+
+// maxSampleCalls is the maximum number of calls of the request that loads the sample data.
+const maxSampleCalls = 2000
+
+// startPage is the data of the first steps: the address of the API and commands that use it.
+type startPage struct{ Address, Versions, Problem, Nova, Agent string }
+
+// start shows what runs, and how to fill it.
+func (v *visit) start() error { return v.startWith("") }
+
+func (v *visit) startWith(problem string) error {
+	found, err := v.c.api.VersionList(v.ctx())
+	if err != nil {
+		return err
+	}
+	address := requestBase(v.r) + strings.TrimSuffix(v.base, "/console")
+	page := startPage{Address: address, Problem: problem}
+	page.Nova = "openstack endpoint create --region RegionOne placement internal " + address
+	page.Agent = "berth agent --url " + address + " --dry-run"
+	for _, one := range found {
+		page.Versions = one.MinVersion + " to " + one.MaxVersion
+	}
+	v.frame.Title, v.frame.Nav, v.frame.Body = "First steps", "", page
+	return nil
+}
+
+// loadSample loads the sample data with the identity of the caller. It never adds to providers of others.
+func (v *visit) loadSample() error {
+	v.calls.max = maxSampleCalls
+	_, err := demo.Load(v.ctx(), v.c.api, demo.Options{Hosts: demo.DefaultHosts})
+	switch {
+	case err == nil:
+		return v.redirect(v.base)
+	case errors.Is(err, demo.ErrForeign), errors.Is(err, demo.ErrLoaded):
+		return v.startWith(err.Error() + ". Nothing was changed.")
+	}
+	return err
+}

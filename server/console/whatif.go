@@ -1,0 +1,141 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+)
+
+// fitAll is the number of members at which the search for all of them ends: the maximum of the API.
+const fitAll = 1_000_000
+
+// fitView is how often a shape fits, and what it uses.
+type fitView struct {
+	Now, Then, EndsFirst string
+	Change               string // the address of the page that changes something
+	Incomplete           bool
+	Trees                client.CapacityFitTrees
+	Table                Table
+}
+
+// fit asks how often a shape fits, before and after changes. Nothing is written.
+func (v *visit) fit(ctx context.Context, shape asked, changes []client.CapacityChange) (fitView, error) {
+	found, err := v.c.api.CapacityFit(ctx, client.CapacityFitQuestion{Query: shape.Query, Count: fitAll, Changes: changes})
+	view := fitView{Now: fitText(found.CapacityFitCount), Trees: found.Trees, Incomplete: found.Stopped != "all"}
+	if found.Before != nil {
+		view.Now, view.Then = fitText(*found.Before), view.Now
+	}
+	if found.EndsFirst != nil {
+		view.EndsFirst = *found.EndsFirst
+	}
+	known := func(class string, value *int64) Cell {
+		if value == nil {
+			return figure(none)
+		}
+		return figure(amount(class, *value))
+	}
+	view.Table = Table{Caption: "Classes of the shape", Heads: heads("Class", "#Each needs", "#Free", "#Left over", "#Enough for")}
+	for _, class := range shape.Classes {
+		one := found.Resources[class]
+		view.Table.Rows = append(view.Table.Rows, []Cell{
+			linked(class, v.href("/classes/"+class)), figure(amount(class, one.Amount)), known(class, one.Free), known(class, one.Stranded), known("", one.Limit),
+		})
+	}
+	return view, err
+}
+
+// whatIf shows how often a shape would fit with more hosts, or with other settings of a class.
+func (v *visit) whatIf() error {
+	shape, err := v.shape()
+	if err != nil {
+		return err
+	}
+	changes, err := v.changes()
+	if err != nil {
+		return err
+	}
+	if shape.Text != "" {
+		v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (any, error) { return v.fit(ctx, shape, changes) })
+	}
+	if err := v.wait(); err != nil {
+		return err
+	}
+	v.frame.Title, v.frame.Nav = "What if", "capacity"
+	v.frame.Crumbs = []Link{{Text: "Capacity", Href: v.href("/capacity")}, {Text: "What if"}}
+	var inputs []Input
+	for _, input := range []Input{
+		{Name: "shape", Label: "Shape", List: "shapes", Placeholder: "VCPU:4,MEMORY_MB:8192", Hint: "a shape with a name, resources, or a query of allocation candidates"},
+		{Name: "like", Label: "Hosts like", Placeholder: "name or uuid", Hint: "copies of the tree of this provider, with nothing used"},
+		{Name: "count", Label: "How many", Placeholder: "10"},
+		{Name: "class", Label: "Class", Placeholder: "VCPU", Hint: "for the settings below, on all providers with this class"},
+		{Name: "allocation_ratio", Label: "Allocation ratio", Placeholder: "4.0"},
+		{Name: "reserved", Label: "Reserved", Placeholder: "0"},
+	} {
+		input.ID, input.Value = input.Name, v.query(input.Name)
+		inputs = append(inputs, input)
+	}
+	v.frame.Body = v.planPage(inputs...)
+	return nil
+}
+
+// changes returns the changes of the address: more hosts, and other settings of a class.
+func (v *visit) changes() (changes []client.CapacityChange, err error) {
+	count, countErr := v.figure("count")
+	ratio, ratioErr := v.figure("allocation_ratio")
+	reserved, reservedErr := v.figure("reserved")
+	if err := cmp.Or(countErr, ratioErr, reservedErr); err != nil {
+		return nil, err
+	}
+	if like := v.query("like"); like != "" && count != nil {
+		id, err := v.providerNamed(like)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, client.CapacityChange{Like: &id, Count: int(*count)})
+	} else if like != "" || count != nil {
+		return nil, invalid("More hosts need both a provider that they are like and their number.")
+	}
+	if ratio == nil && reserved == nil {
+		return changes, nil
+	}
+	change := client.CapacityChange{Class: v.query("class"), AllocationRatio: ratio}
+	if reserved != nil {
+		change.Reserved = new(int64(*reserved))
+	}
+	if change.Class == "" {
+		return nil, invalid("Name the class whose allocation ratio or reserved amount changes.")
+	}
+	return append(changes, change), nil
+}
+
+// figure returns a parameter as a number; nil without one.
+func (v *visit) figure(name string) (*float64, error) {
+	text := v.query(name)
+	if text == "" {
+		return nil, nil //nolint:nilnil // no number
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(value >= 0 && value < 1e9) {
+		return nil, invalid("%q is not a number that %s can be.", text, name)
+	}
+	return &value, nil
+}
+
+// providerNamed returns the UUID of a provider by its UUID or name.
+func (v *visit) providerNamed(text string) (uuid.UUID, error) {
+	if id, err := uuid.Parse(text); err == nil {
+		return id, nil
+	}
+	found, err := v.c.api.ProviderList(v.ctx(), client.ProviderFilter{Name: text})
+	if err == nil && len(found) == 0 {
+		err = invalid("There is no provider %q.", text)
+	}
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return found[0].UUID, nil
+}
