@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -22,10 +21,14 @@ func (c *Console) capacityRoutes() {
 
 // groupQuery returns the parameters of the sums of a class, and of the classes of a shape, by aggregate or tree.
 func (v *visit) groupQuery(ctx context.Context, class, by string, shape asked) (url.Values, error) {
-	query := url.Values{"group_by": {by}, "resource_class": {"in:" + strings.Join(slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(shape.Classes), class)))), ",")}}
+	classes, units := []string{class}, []string{}
 	for _, unit := range shape.Units {
-		query["unit"] = []string{strings.TrimPrefix(query.Get("unit")+","+unit.Class+":"+strconv.FormatInt(unit.Amount, 10), ",")}
+		units = append(units, unit.Class+":"+strconv.FormatInt(unit.Amount, 10))
+		if unit.Class != class {
+			classes = append(classes, unit.Class)
+		}
 	}
+	query := url.Values{"group_by": {by}, "resource_class": {"in:" + strings.Join(classes, ",")}, "unit": {strings.Join(units, ",")}}
 	if by == "tree" {
 		query["limit"], query["marker"] = []string{strconv.Itoa(maxRows)}, []string{v.query("marker")}
 		return query, nil
