@@ -35,7 +35,10 @@ func (v *visit) consumers() error {
 		}
 		return v.exportCSV("uuid,consumer_type,project_id,user_id,consumer_generation,created_at,updated_at,resource_class,amount", rows)
 	}
-	page.Filters = v.filters("uuid", "project", "type", "class", "tree", "provider")
+	page.Filters = v.filters("uuid", "project", "type", "class", "tree")
+	if v.query("provider") != "" {
+		page.Filters = append(page.Filters, v.entry("provider", "provider"))
+	}
 	page.Exports = exports(v.with(), "csv", "json")
 	v.frame.Title, v.frame.Nav, v.frame.AsOf, v.frame.Body = "Consumers", "consumers", time.Now(), page
 	return nil
@@ -135,7 +138,7 @@ func (v *visit) treesOf(ctx context.Context, c client.ListedConsumer) (trees []c
 		}
 	}
 	for _, root := range roots[:min(len(roots), maxPlaces)] {
-		shown, err := v.c.api.TreeShow(ctx, root, client.TreeInventories, client.TreeUsages)
+		shown, err := v.showTree(ctx, root, client.TreeInventories, client.TreeUsages)
 		if err != nil {
 			return nil, err
 		}

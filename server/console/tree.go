@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -82,13 +83,21 @@ const treeInclude = "inventories,usages,traits,aggregates,consumers"
 // add all consumers of the sharing providers. The notice is why the consumers are unknown.
 func (v *visit) loadTree(id uuid.UUID) (*client.ShownTree, *Notice, error) {
 	parts := []client.TreePart{client.TreeInventories, client.TreeUsages, client.TreeTraits, client.TreeAggregates, client.TreeSharing}
-	shown, err := v.c.api.TreeShow(v.ctx(), id, parts...)
+	shown, err := v.showTree(v.ctx(), id, parts...)
 	if err != nil {
 		return nil, nil, err
 	}
 	parts[4] = client.TreeConsumers
-	held, err := v.c.api.TreeShow(v.ctx(), id, parts...)
+	ctx, cancel := v.ctx(), func() {}
+	if v.query("consumer")+v.query("wait") == "" {
+		ctx, cancel = context.WithTimeout(ctx, cardWait)
+	}
+	defer cancel()
+	held, err := v.showTree(ctx, id, parts...)
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && v.r.Context().Err() == nil:
+		wait := Link{Text: "Wait for them", Href: v.with("wait", "true")}
+		return shown, &Notice{Kind: "s", Title: "Many consumers.", Text: "Reading them takes longer than the page waits, so the bars are whole.", Links: []Link{wait}}, nil
 	case errors.Is(err, client.ErrTooManyConsumers):
 		pages := Link{Text: "Page through the consumers", Href: v.base + "/providers/" + shown.Root.String() + "/consumers"}
 		return shown, &Notice{Kind: "s", Title: "Over 10,000 consumers.", Text: "The bars are whole.", Links: []Link{pages}}, nil
@@ -99,6 +108,15 @@ func (v *visit) loadTree(id uuid.UUID) (*client.ShownTree, *Notice, error) {
 	}
 	held.Sharing = shown.Sharing
 	return held, nil, nil
+}
+
+// showTree requests a tree. A response without providers is an error.
+func (v *visit) showTree(ctx context.Context, id uuid.UUID, parts ...client.TreePart) (*client.ShownTree, error) {
+	shown, err := v.c.api.TreeShow(ctx, id, parts...)
+	if err == nil && len(shown.Providers) == 0 {
+		err = errors.New("the service returned a tree without providers")
+	}
+	return shown, err
 }
 
 // exportSVG sends the picture of a tree, with a style for light and dark windows.

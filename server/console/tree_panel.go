@@ -110,7 +110,7 @@ func (v *visit) treeTable(caption string, rows []draw.UsageRow, at uuid.UUID, ad
 	for _, row := range rows {
 		depths = append(depths, row.Depth)
 		for class := range row.Bars {
-			if only := v.query("class"); only == "" || class == only {
+			if chosen := v.query("class"); chosen == "" || class == chosen {
 				has[class] = true
 			}
 		}

@@ -44,7 +44,7 @@ func (v *visit) treeTab(current string) (shown *client.ShownTree, page *listPage
 	if err != nil {
 		return nil, nil, err
 	}
-	if shown, err = v.c.api.TreeShow(v.ctx(), id, client.TreeTraits); err != nil {
+	if shown, err = v.showTree(v.ctx(), id, client.TreeTraits); err != nil {
 		return nil, nil, err
 	}
 	page = &listPage{Title: current, Tabs: v.treeFrame(shown, current)}
