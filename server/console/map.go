@@ -36,14 +36,6 @@ type mapBlock struct {
 	Name    Link
 	Used    string
 	Picture template.HTML
-	squares []draw.LinkedSquare
-	used    float64
-	whole   float64
-}
-
-// add adds a tree to a block.
-func (b *mapBlock) add(square draw.LinkedSquare, sum client.CapacitySum) {
-	b.squares, b.used, b.whole = append(b.squares, square), b.used+sum.Used, b.whole+sum.Capacity
 }
 
 // providerMap is the list of providers as a map.
@@ -128,37 +120,17 @@ func (v *visit) memberships(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID
 	return of, nil
 }
 
-// treeMap fills a map with a square for each tree, in a block for each aggregate. A tree that is in two aggregates is in
-// both blocks.
+// treeMap fills a map with a square for each tree, in a block for each aggregate.
 func (v *visit) treeMap(view mapView, sums []client.CapacitySum, of map[uuid.UUID][]uuid.UUID) mapView {
-	blocks := map[uuid.UUID]*mapBlock{}
-	for _, sum := range sums {
-		square := draw.LinkedSquare{Square: draw.NoInventory, Href: v.href("/providers/" + sum.Tree.UUID.String()), Title: sum.Tree.Name + ": " + share(sum.Used, sum.Capacity)}
-		if sum.Capacity > 0 {
-			square.Square = draw.Square(sum.Used / sum.Capacity)
+	groups := draw.MapGroups(sums, of, func(root uuid.UUID) string { return v.href("/providers/" + root.String()) })
+	columns := max(7, 56/max(len(groups), 1))
+	for _, group := range groups {
+		block := mapBlock{Name: Link{Text: "no aggregate"}, Used: percent(group.Used, group.Capacity)}
+		if group.ID != uuid.Nil {
+			block.Name = Link{Text: v.aggregateName(group.ID), Href: v.href("/aggregates/" + group.ID.String())}
 		}
-		if sum.OverCapacity > 0 {
-			square.Square, square.Title = 2, square.Title+", over capacity"
-		}
-		within := of[sum.Tree.UUID]
-		if len(within) == 0 {
-			within = []uuid.UUID{uuid.Nil}
-		}
-		for _, id := range within {
-			if blocks[id] == nil {
-				blocks[id] = &mapBlock{Name: Link{Text: v.aggregateName(id), Href: v.href("/aggregates/" + id.String())}}
-			}
-			blocks[id].add(square, sum)
-		}
-	}
-	if other := blocks[uuid.Nil]; other != nil {
-		other.Name = Link{Text: "no aggregate"}
-	}
-	columns := max(7, 56/max(len(blocks), 1))
-	for _, block := range blocks {
-		block.Used = percent(block.used, block.whole)
-		block.Picture = template.HTML(draw.LinkedMap(block.squares, columns)) //nolint:gosec // draw escapes its texts
-		view.Blocks, view.Trees = append(view.Blocks, *block), view.Trees+int64(len(block.squares))
+		block.Picture = template.HTML(draw.LinkedMap(group.Squares, columns))
+		view.Blocks, view.Trees = append(view.Blocks, block), view.Trees+int64(len(group.Squares))
 	}
 	view.sort()
 	view.Sentence += "One square is a tree with " + view.Class + ", shaded by its used part."
