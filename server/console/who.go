@@ -56,7 +56,7 @@ func (v *visit) whoPage() error {
 		}
 		data.Fields[2].Hint = "Separated by commas; empty: none"
 	}
-	v.frame.Title, v.frame.Body = "Who is asking", data
+	v.frame.Title, v.frame.Nav, v.frame.Body = "Who is asking", "who", data
 	return nil
 }
 
