@@ -56,6 +56,11 @@ verify: generate ## rebuild and fail when anything differs from what is committe
 	if [ -n "$$untracked" ]; then echo "generated and not committed:"; echo "$$untracked"; exit 1; fi
 	$(GO) run ./openapi/record -released
 
+.PHONY: typescript
+typescript: ## build, pack and test the TypeScript package; writes the package to bin; needs Node.js and npm
+	mkdir -p bin
+	cd clients/typescript && npm ci --no-audit --no-fund --ignore-scripts && npm pack --pack-destination ../../bin && npm test
+
 .PHONY: documents
 documents: ## write the OpenAPI document of every microversion below bin/openapi, for a release archive
 	$(GO) run ./cmd/berth openapi --all bin/openapi/placement

@@ -126,19 +126,45 @@ func (c *Client) CandidateExplain(ctx context.Context, query CandidateQuery, whe
 // not. It is otherwise as CandidateExplain. The service rejects invalid parameters.
 func (c *Client) QuestionExplain(ctx context.Context, question string) (CandidateExplanation, error) {
 	var answer CandidateExplanation
-	params := []param{{"explain", string(ExplainAlways)}}
+	params, err := questionParams(question)
+	if err != nil {
+		return answer, err
+	}
+	params = append([]param{{"explain", string(ExplainAlways)}}, params...)
+	return answer, c.getExplanation(ctx, &answer, "allocation_candidates", encode(params))
+}
+
+// QuestionList returns the allocation candidates of a query string, whose parameters need the extensions that the context
+// selects. The service rejects invalid parameters.
+func (c *Client) QuestionList(ctx context.Context, question string) (api.Candidates, error) {
+	var answer api.Candidates
+	params, err := questionParams(question)
+	if err != nil {
+		return answer, err
+	}
+	return answer, c.send(ctx, &answer, func(ctx context.Context, wire *api.Client) (*http.Response, error) {
+		return wire.CandidateList(ctx, &api.CandidateListParams{OpenStackAPIVersion: newest}, func(_ context.Context, request *http.Request) error {
+			request.URL.RawQuery = encode(params)
+			return nil
+		})
+	})
+}
+
+// questionParams returns the parameters of a query string, without that of explanations.
+func questionParams(question string) ([]param, error) {
+	var params []param
 	for pair := range strings.SplitSeq(question, "&") {
 		name, text, _ := strings.Cut(pair, "=")
 		name, nameErr := url.QueryUnescape(name)
 		text, err := url.QueryUnescape(text)
 		if err := errors.Join(nameErr, err); err != nil {
-			return answer, fmt.Errorf("invalid query string: %w", err)
+			return nil, fmt.Errorf("invalid query string: %w", err)
 		}
 		if name != "" && name != "explain" {
 			params = append(params, param{name, text})
 		}
 	}
-	return answer, c.getExplanation(ctx, &answer, "allocation_candidates", encode(params))
+	return params, nil
 }
 
 // ExplanationShow returns the recorded requests with a request id, or else those with it as their global request id, oldest
@@ -159,18 +185,26 @@ func (c *Client) ExplanationList(ctx context.Context, filter ExplanationFilter) 
 		if filter.Limit > 0 {
 			size = min(size, filter.Limit-len(all))
 		}
-		var page struct {
-			Explanations []ListedExplanation `json:"explanations"`
-			Links        []api.Link          `json:"explanations_links"`
-		}
-		if err := c.getExplanation(ctx, &page, "explanations", encode(filter.params(size, marker))); err != nil {
+		page, next, err := c.ExplanationPage(ctx, filter, size, marker)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, page.Explanations...)
-		if marker = nextMarker(page.Links); marker == "" || filter.Limit > 0 && len(all) >= filter.Limit {
+		all = append(all, page...)
+		if marker = next; marker == "" || filter.Limit > 0 && len(all) >= filter.Limit {
 			return all, nil
 		}
 	}
+}
+
+// ExplanationPage returns a page of at most size elements of the list of explanations, and the marker of the next page;
+// "" for the first and after the last one. It needs berth 1.2.
+func (c *Client) ExplanationPage(ctx context.Context, filter ExplanationFilter, size int, marker string) (page []ListedExplanation, next string, err error) {
+	var answer struct {
+		Explanations []ListedExplanation `json:"explanations"`
+		Links        []api.Link          `json:"explanations_links"`
+	}
+	err = c.getExplanation(ctx, &answer, "explanations", encode(filter.params(size, marker)))
+	return answer.Explanations, nextMarker(answer.Links), err
 }
 
 // params returns the query parameters of a page.

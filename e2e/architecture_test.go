@@ -45,7 +45,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/demo", purpose: "a cloud of sample data", imports: []string{"client", "client/baremetal", "gen/client"}},
 	{path: "internal/apicommand", purpose: "commands that are clients of the APIs", imports: []string{
-		"client", "client/baremetal", "gen/client", "internal/connect", "internal/demo", "internal/draw", "internal/frame",
+		"client", "client/baremetal", "gen/client", "internal/connect", "internal/demo", "internal/draw", "internal/explaintext", "internal/frame",
 		"internal/terminal",
 	}},
 	{path: "internal/hostcommand", purpose: "commands that run on a host: the agent and reshapes", imports: []string{
@@ -73,8 +73,10 @@ var packageRules = []packageRule{
 	{path: "internal/setting", purpose: "definition and parsing of a setting", imports: []string{"internal/frame"}},
 	{path: "internal/osloconf", purpose: "parser of `placement.conf`"},
 	{path: "internal/draw", purpose: "diagrams of provider trees and of their changes", imports: []string{
-		"client", "internal/terminal",
+		"client", "gen/client", "internal/terminal",
 	}},
+	{path: "internal/question", purpose: "candidate queries as text: addresses, forms, flavors"},
+	{path: "internal/explaintext", purpose: "texts of explanations for people", imports: []string{"client"}},
 	{path: "internal/version", purpose: "version and revision of the binary", imports: []string{"internal/frame", "server/microversion"}},
 	{path: "internal/frame", purpose: "the frame of all commands: streams, exit codes, errors, output formats", imports: []string{
 		"internal/terminal",
@@ -126,7 +128,7 @@ var packageRules = []packageRule{
 		"server", "server/inside", "server/migrate", "server/postgres", "server/store",
 	}},
 	{path: "server/console", purpose: "the web console: pages made of calls to the API in the same process", imports: []string{
-		"client", "client/baremetal", "gen/client", "internal/demo", "internal/draw", "server/inside", "server/provision", "server/request",
+		"client", "client/baremetal", "gen/client", "internal/demo", "internal/draw", "internal/explaintext", "internal/question", "server/inside", "server/provision", "server/request",
 	}},
 	{path: "server/placementdb", purpose: "the database of OpenStack Placement: reads, validates and writes it", driver: true, imports: []string{
 		"gen/db", "server/uuidlike", "sql",

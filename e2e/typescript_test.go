@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,6 +49,91 @@ func TestOpenAPI_ThreeGenerators_CallBothAPIs(t *testing.T) {
 		"orval: both APIs responded as expected\n"
 	if said := project.run("npm", "run", "--silent", "start", "--", serve(t)); said != want {
 		t.Errorf("the program printed\n%s\nwant\n%s", said, want)
+	}
+}
+
+// TestClient_TypeScriptPackage_BuildsPacksAndClaims builds and packs clients/typescript, installs the file in another
+// project, and compiles and runs there, against the installed package: the tests of retries and errors, the program
+// test/server.ts, and the code of the README as one program.
+func TestClient_TypeScriptPackage_BuildsPacksAndClaims(t *testing.T) {
+	t.Parallel()
+	project := typescriptProject(t, "clients/typescript", newestExtensions, newestBaremetalExtensions, "docs/errors.md", "LICENSE")
+	packed := strings.TrimSpace(project.run("npm", "pack", "--silent"))
+	if !strings.HasSuffix(packed, ".tgz") {
+		t.Fatalf("npm pack printed %q", packed)
+	}
+	comparePacked(t, project.run("tar", "-tzf", packed))
+
+	user := nodeProject{t, t.TempDir()}
+	user.run("npm", "install", "--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts", filepath.Join(project.folder, packed))
+	url := serve(t)
+	copyTests(t, project.folder, user.folder, url)
+	user.run(filepath.Join(project.folder, "node_modules/.bin/tsc"), "--project", "test",
+		"--typeRoots", filepath.Join(project.folder, "node_modules/@types"))
+	user.run("node", "--test", "build/retries.test.js")
+	if printed := user.run("node", "build/server.js", url); printed != "all results were as expected\n" {
+		t.Errorf("the program printed %q", printed)
+	}
+	// The host and the nodes are those of the program.
+	if printed := user.run("node", "build/readme.js"); !readmeOutput.MatchString(printed) {
+		t.Errorf("the README's code printed\n%s\nwant a match of\n%s", printed, readmeOutput)
+	}
+}
+
+// readmeOutput is what the code in the README of clients/typescript prints.
+var readmeOutput = regexp.MustCompile(`^claimed \{"c0ffee00-[^\n]+
+claimed on c0ffee00-[^\n]+
+400 placement.undefined_code [^\n]*CUSTOM_NO_SUCH_CLASS[^\n]* correct the value that detail names req-[^\n]+
+\d+ traits
+(?:[0-9a-f-]{36} (?:mercury|web)\n){4}web-1 active [0-9a-f-]{36}
+$`)
+
+// comparePacked compares the names of the files in the package, one a line.
+func comparePacked(t *testing.T, listed string) {
+	t.Helper()
+	want := []string{"LICENSE", "README.md", "package.json"}
+	for _, module := range []string{
+		"claim", "clients", "errors", "gen/baremetal", "gen/constants", "gen/placement", "index", "pages", "retry", "transport",
+	} {
+		want = append(want, "dist/"+module+".d.ts", "dist/"+module+".js")
+	}
+	got := strings.Fields(strings.ReplaceAll(listed, "package/", ""))
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("files of the package = %q, want %q", got, want)
+	}
+}
+
+// fencedTypeScript is a block of code in a Markdown page.
+var fencedTypeScript = regexp.MustCompile("(?ms)^```ts\n(.*?)^```$")
+
+// copyTests copies the tests of the package to another project, and writes the blocks of the README, joined and with the
+// address of the server, beside them.
+func copyTests(t *testing.T, from, to, url string) {
+	t.Helper()
+	if err := os.CopyFS(filepath.Join(to, "test"), os.DirFS(filepath.Join(from, "test"))); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		content, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	var program strings.Builder
+	for _, block := range fencedTypeScript.FindAllStringSubmatch(read("README.md"), -1) {
+		program.WriteString(block[1])
+	}
+	for name, content := range map[string]string{
+		"test/readme.ts": strings.ReplaceAll(program.String(), sampleAddress, url),
+		"package.json":   `{"type": "module"}`, // replaces that of npm install
+		"tsconfig.json":  read("tsconfig.json"),
+	} {
+		if err := os.WriteFile(filepath.Join(to, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

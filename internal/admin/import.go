@@ -72,7 +72,8 @@ command line or a setting is invalid.`,
 		}
 		return open.OnDatabase(f, false, func(ctx context.Context, d *open.Database, log *slog.Logger) error {
 			return runImport(ctx, f, d, log, flags, placementdb.ImportOptions{
-				Source: source, Target: d.Direct, Owners: owners, DryRun: flags.dryRun, Strict: flags.strict,
+				Source: source, Target: d.Direct, InsertNames: store.InsertStandardNames,
+				Owners: owners, DryRun: flags.dryRun, Strict: flags.strict,
 			})
 		})(c, nil)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/explaintext"
 	"github.com/berthd/berth/internal/frame"
 )
 
@@ -48,28 +49,11 @@ func (e *explanationText) changes(of *client.Explanation) {
 	e.section("WOULD FIT")
 	for i := range of.Relaxations {
 		one := &of.Relaxations[i]
-		e.wrap(fmt.Sprintf("%8s  ", found(&one.ExplainedCandidates)), changeText(one))
+		e.wrap(fmt.Sprintf("%8s  ", found(&one.ExplainedCandidates)), explaintext.Change(one))
 	}
 	if isCut {
 		e.addf("          The service had no time to try all changes.")
 	}
-}
-
-// changeText names a change of the query.
-func changeText(of *client.ExplainedChange) string {
-	text := "without " + of.Value
-	switch of.Change {
-	case "amount":
-		text = fmt.Sprintf("with %d %s instead of %d", of.To, of.Class, of.From)
-	case "can_split":
-		text = "with can_split=" + of.Class
-	case "replace":
-		text = "with " + of.Value
-	}
-	if of.Needs != "" {
-		text += ", which needs " + of.Needs
-	}
-	return text
 }
 
 // items adds the allocations of a rejected claim. Several consumers have a column.

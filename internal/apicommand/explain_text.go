@@ -3,11 +3,11 @@ package apicommand
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/explaintext"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/terminal"
 )
@@ -186,7 +186,7 @@ func (e *explanationText) trees(of *client.Explanation) {
 		}
 	}
 	for i, number := range numbers {
-		e.wrap(fmt.Sprintf("%*s  ", width, number), stageText(of, &of.Funnel[i]))
+		e.wrap(fmt.Sprintf("%*s  ", width, number), explaintext.Stage(of, &of.Funnel[i]))
 	}
 }
 
@@ -196,64 +196,4 @@ func count(of int64, exact bool) string {
 		return fmt.Sprint(of)
 	}
 	return fmt.Sprintf("about %d", of)
-}
-
-// stageText says which trees are left after a stage.
-func stageText(of *client.Explanation, stage *client.ExplainedStage) string {
-	switch stage.Stage {
-	case "all":
-		return "all"
-	case "group":
-		return "with " + groupText(of, stage)
-	case "in_tree":
-		return "that every in_tree permits"
-	case "not_in_tree":
-		return "that not_in_tree permits"
-	case "traits":
-		return "with all required traits together"
-	case "one_per_tree":
-		return "with one provider of each tree"
-	case "sums":
-		return "with enough for all groups at once"
-	case "isolate":
-		return "with the isolated groups apart"
-	case "same_subtree":
-		return "with every same_subtree"
-	case "candidates":
-		return "with a candidate"
-	}
-	text := "with " + stage.Stage
-	if stage.Value != "" {
-		text += "=" + stage.Value
-	}
-	return text
-}
-
-// groupText names the group of a stage: that without a suffix by its amounts.
-func groupText(of *client.Explanation, stage *client.ExplainedStage) string {
-	if stage.Group == nil {
-		return "a group"
-	}
-	if *stage.Group != "" {
-		return "group " + *stage.Group
-	}
-	var amounts []string
-	for i := range of.Parts {
-		if part := &of.Parts[i]; slices.Contains(part.Groups, "") {
-			amounts = append(amounts, amountTexts(part)...)
-		}
-	}
-	if len(amounts) == 0 {
-		return "the group without a suffix"
-	}
-	return join(amounts)
-}
-
-// join joins a list with commas and "and".
-func join(all []string) string {
-	last := len(all) - 1
-	if last < 1 {
-		return strings.Join(all, "")
-	}
-	return strings.Join(all[:last], ", ") + " and " + all[last]
 }

@@ -114,11 +114,7 @@ func (s *site) load(t testing.TB, hosts int) {
 	for id := range tree.Consumers {
 		s.Consumer = id.String()
 	}
-	asked, err := s.api.ExplanationList(ctx, client.ExplanationFilter{})
-	if err != nil || len(asked) == 0 {
-		t.Fatalf("explanations = %v, %v", asked, err)
-	}
-	s.Request = asked[0].RequestIDs[0]
+	s.Request = s.recorded(t).RequestIDs[0]
 	machines := baremetal.New(s.api)
 	nodes, err := machines.NodeList(ctx, baremetal.NodeFilter{})
 	if err != nil {
@@ -130,6 +126,23 @@ func (s *site) load(t testing.TB, hosts int) {
 		t.Fatalf("failed node allocations = %v, %v", failed, err)
 	}
 	s.NodeAllocation = failed[0].UUID.String()
+}
+
+// recorded waits for the first recorded query of the sample data, which the service writes after its response.
+func (s *site) recorded(t testing.TB) client.ListedExplanation {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(client.WithExtensions(t.Context(), "1.4"), time.Minute)
+	defer cancel()
+	for {
+		asked, err := s.api.ExplanationList(ctx, client.ExplanationFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(asked) > 0 {
+			return asked[0]
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // persona returns the cookies of a caller of the menu.

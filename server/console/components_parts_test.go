@@ -95,7 +95,7 @@ func sampleParts() []struct {
 			{"hist", Hist{Label: "nothing", Rows: nil}},
 		}},
 		{"Table", []part{
-			{"table", []Cell{{Link: Link{Text: "Name", Href: "?sort=name"}, Sort: "ascending"}, {Link: Link{Text: "Free", Href: "?sort=free"}, Number: true}, {Link: Link{Text: "Plain"}}}},
+			{"sample-table", []Cell{{Link: Link{Text: "Name", Href: "?sort=name"}, Sort: "ascending"}, {Link: Link{Text: "Free", Href: "?sort=free"}, Number: true}, {Link: Link{Text: "Plain"}}}},
 		}},
 		{"Empty", []part{{"empty", Message{Text: "This tree has no consumers.", Command: "berth allocation set …", Links: []Link{link}}}, {"empty", Message{Text: "Nothing was found."}}}},
 		{"Error", []part{{"error", message}, {"error", Message{Title: "Failed.", Text: hostileName}}}},

@@ -106,6 +106,7 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /assets/{hash}/{file}", c.asset)
 	c.signInRoutes()
 	c.overviewRoutes()
+	c.candidateRoutes()
 	c.nameRoutes()
 	c.baremetalRoutes()
 	c.auditRoutes()

@@ -98,7 +98,7 @@ func TestConsole_ZeroValues_Render(t *testing.T) {
 		"form-row": Input{}, "input": Input{}, "described": Input{}, "resource": Input{}, "tokens": Input{}, "token": Token{}, "legend": []Swatch{}, "notice": Notice{},
 		"reasons": []Reason{{}}, "badge": Badge{}, "query": []QueryPart{{}}, "command": "", "hist": Hist{}, "empty": Message{}, "error": Message{}, "refused": Message{},
 		"missing": Message{}, "slow": Slow{}, "pager": Pager{}, "problem": Problem{}, "card-attributes": &Card{}, "table": Table{Heads: []Cell{{}}, Rows: [][]Cell{{{}}}},
-		"cell": Cell{}, "plan-form": map[string]any{}, "shapes": map[string]any{}, "sums": Table{}, "map": map[string]any{},
+		"cell": Cell{}, "plan-form": map[string]any{}, "explained": map[string]any{}, "shapes": map[string]any{}, "sums": Table{}, "map": map[string]any{},
 	}
 	for _, match := range regexp.MustCompile(`\{\{define "([^":]*)"`).FindAllStringSubmatch(readFile(t, "templates/parts.html"), -1) {
 		data, ok := zero[match[1]]

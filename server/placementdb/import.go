@@ -19,6 +19,9 @@ type ImportOptions struct {
 	Source Address
 	// Target is the connection string of Berth's database, which is migrated and has its standard names.
 	Target string
+	// InsertNames, unless nil, inserts missing standard names in the transaction of a dry run, which is rolled back: the
+	// target of a dry run may lack them.
+	InsertNames func(ctx context.Context, to db.DBTX) error
 	// Owners are the project and user of consumers without owner.
 	Owners Owners
 	// DryRun validates everything and writes nothing.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/placementdb"
+	"github.com/berthd/berth/server/store"
 )
 
 func refusedWith(t *testing.T, err error, words string) {
@@ -110,6 +111,23 @@ func TestImport_DryRun_WritesNothing(t *testing.T) {
 		if table.Table == "allocations" && (table.Rows != 3 || table.Expected != 3 || table.Hash != "") {
 			t.Errorf("allocations: %+v", table)
 		}
+	}
+	if changes := before.Diff(dbtest.Snapshot(t, target)); changes != nil {
+		t.Errorf("changes: %q", changes)
+	}
+}
+
+// TestImport_DryRunWithoutStandardNames_ReportsOnlyUnknownNames: 'berth db migrate' makes a database without standard names.
+func TestImport_DryRunWithoutStandardNames_ReportsOnlyUnknownNames(t *testing.T) {
+	t.Parallel()
+	target := dbtest.New(t)
+	execute(t, target, "DELETE FROM traits", "DELETE FROM resource_classes")
+	before := dbtest.Snapshot(t, target)
+	dry := options(makeSource(t, plain), target)
+	dry.DryRun, dry.InsertNames = true, store.InsertStandardNames
+	report, err := placementdb.Import(t.Context(), dry)
+	if err != nil || len(report.Anomalies) != 0 {
+		t.Errorf("%v: %+v", err, report)
 	}
 	if changes := before.Diff(dbtest.Snapshot(t, target)); changes != nil {
 		t.Errorf("changes: %q", changes)

@@ -22,6 +22,11 @@ func (i *importRun) runDry(ctx context.Context) error {
 		if _, err := i.mayReplace(ctx, tx); err != nil {
 			return err
 		}
+		if i.InsertNames != nil {
+			if err := i.InsertNames(ctx, tx); err != nil {
+				return err
+			}
+		}
 		if err := createStaging(ctx, tx); err != nil {
 			return err
 		}

@@ -23,6 +23,11 @@ var standardClasses []byte
 // SyncStandardNames inserts the standard traits and resource classes that the database lacks. It never deletes or
 // renames any.
 func (s *Store) SyncStandardNames(ctx context.Context) error {
+	return s.write(ctx, writeTargets{}, func(to db.DBTX) error { return InsertStandardNames(ctx, to) })
+}
+
+// InsertStandardNames is SyncStandardNames in a transaction of the caller.
+func InsertStandardNames(ctx context.Context, to db.DBTX) error {
 	var traits, classes []string
 	if err := json.Unmarshal(standardTraits, &traits); err != nil {
 		return fmt.Errorf("embedded traits: %w", err)
@@ -30,13 +35,12 @@ func (s *Store) SyncStandardNames(ctx context.Context) error {
 	if err := json.Unmarshal(standardClasses, &classes); err != nil {
 		return fmt.Errorf("embedded resource classes: %w", err)
 	}
-	return s.write(ctx, writeTargets{}, func(to db.DBTX) error {
-		if _, err := s.queries.TraitSync(ctx, to, traits); err != nil {
-			return err
-		}
-		_, err := s.queries.ResourceClassSync(ctx, to, classes)
+	queries := db.New()
+	if _, err := queries.TraitSync(ctx, to, traits); err != nil {
 		return err
-	})
+	}
+	_, err := queries.ResourceClassSync(ctx, to, classes)
+	return err
 }
 
 // StandardNamesHash returns a hash of the standard names: a database that was prepared with another hash may lack some.

@@ -1,5 +1,4 @@
-// The script of the console: keys, copying, rows of forms, pausing. Every page works without it.
-"use strict";
+"use strict"; // The script of the console: keys, copying, rows of forms, pausing. Every page works without it.
 (() => {
   const $ = (selector, from = document) => from.querySelector(selector);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
@@ -98,9 +97,10 @@
   // Rows of forms: a button with data-add copies <template data-template="NAME"> to the list before its own row. "$n" in
   // names and ids becomes a new number.
   let added = 0;
-  function add(button) {
+  function add(button, event) {
     const template = $(`template[data-template="${button.dataset.add}"]`);
     if (!template) return;
+    event.preventDefault();
     const copied = template.content.cloneNode(true);
     for (const element of all("[name*='$n'], [id*='$n'], [for*='$n']", copied))
       for (const name of ["name", "id", "for"]) if (element.hasAttribute(name)) element.setAttribute(name, element.getAttribute(name).replace("$n", "n" + added));
@@ -136,7 +136,7 @@
     for (const menu of all("details.who[open]")) menu.open = menu.contains(event.target);
     if (!button) return;
     if ("copy" in button.dataset) copyButton(button);
-    else if ("add" in button.dataset) add(button);
+    else if ("add" in button.dataset) add(button, event);
     else if ("remove" in button.dataset) remove(button);
     else if ("pause" in button.dataset) pause(!paused);
     else if ("keysOpen" in button.dataset) showKeys();

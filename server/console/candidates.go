@@ -1,0 +1,167 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
+	"github.com/berthd/berth/internal/question"
+)
+
+func (c *Console) candidateRoutes() {
+	c.page("GET /candidates", "candidates", (*visit).candidates)
+	c.page("GET /candidates/funnel", "funnel", (*visit).funnel)
+	c.page("POST /candidates/claim", "claim", (*visit).claim)
+	c.page("GET /explanations", "explanations", (*visit).explanations)
+	c.page("GET /explanations/{request}", "explanation", (*visit).explanation)
+}
+
+// explorerParameters are those of the explorer beside the query of the API.
+var explorerParameters = []string{"show", "from", "add", "card", "start", "form"}
+
+// asked returns the query in the address.
+func (v *visit) asked() []question.Parameter {
+	return question.Parse(v.r.URL.RawQuery, explorerParameters...)
+}
+
+func (v *visit) explorerAt(query string) string { return v.base + "/candidates?" + query }
+
+// explorer is the page that asks for candidates. Reorders reports that the form writes the query in another order.
+type explorer struct {
+	Base, Text       string
+	Groups           []formGroup
+	Together, More   []Input
+	IsOpen, Reorders bool
+	Shapes           []Link
+	Classes, Traits  []string
+	Found            *foundCandidates
+	Problem          *Problem
+}
+
+// formGroup is a request group in the form.
+type formGroup struct {
+	Chip             Link // the suffix in the color of the group
+	Resources, Lists []Input
+	Blank            Input  // a row to add
+	Adds             []Link // the texts and parameters of rows to add
+}
+
+// candidates shows the form of the query in the address, and its candidates. It redirects fields of the form, and texts to
+// start from, to the query that they mean.
+func (v *visit) candidates() error {
+	v.frame.Title, v.frame.Nav, v.frame.Facts = "Candidates", "candidates", []Fact{{Link: Link{Text: "Where would this fit, and if nowhere, why?"}}}
+	asked := v.asked()
+	q := question.New(asked)
+	page := v.questionForm(q, v.query("add"))
+	v.frame.Body = page
+	switch {
+	case strings.TrimSpace(v.query("start")) != "":
+		return v.startFrom(strings.TrimSpace(v.query("start")))
+	case v.query("form") != "":
+		return v.redirect(v.explorerAt(question.Encode(question.FromFields(question.Parse(v.r.URL.RawQuery, "form")))))
+	case len(asked) == 0:
+		page.Classes, _ = v.c.api.ResourceClassList(v.ctx()) // suggestions only
+		page.Traits, _ = v.c.api.TraitList(v.ctx(), client.TraitFilter{Associated: new(true)})
+		return nil
+	}
+	page.Reorders = question.Encode(q.Ordered()) != question.Encode(asked)
+	err := v.find(page, q, asked)
+	var failed *client.Error
+	if errors.As(err, &failed) && failed.Status == http.StatusBadRequest { // the form stays, to be mended
+		page.Problem, v.done, err = v.problem(err), true, nil
+		v.render(http.StatusBadRequest, "candidates")
+	}
+	return err
+}
+
+// questionForm returns the form of a query, with an empty row of the parameter added.
+func (v *visit) questionForm(q *question.Question, added string) *explorer {
+	page := &explorer{Base: v.base, Text: question.Encode(q.Text)}
+	if added == "group" {
+		q.Suffixes = append(q.Suffixes, q.FreeSuffix())
+	}
+	for i, suffix := range q.Suffixes {
+		name := "resources" + suffix
+		of := formGroup{Chip: Link{Text: suffix, Kind: draw.GroupKind(i)}, Blank: Input{Name: name}, Adds: []Link{
+			{Text: "resource", Href: name}, {Text: "trait", Href: "required" + suffix}, {Text: "aggregate", Href: "member_of" + suffix}, {Text: "tree", Href: "in_tree" + suffix},
+		}}
+		for _, one := range q.Amounts(suffix) {
+			of.Resources = append(of.Resources, Input{Name: name, Class: one.Class, Value: one.Amount})
+		}
+		if added == name || of.Resources == nil {
+			of.Resources = append(of.Resources, of.Blank)
+		}
+		for _, list := range question.GroupLists[1:] {
+			if name = list + suffix; q.Values[name] != nil || added == name {
+				of.Lists = append(of.Lists, fieldOf(q, name, list))
+			}
+		}
+		page.Groups = append(page.Groups, of)
+	}
+	for _, name := range question.Together {
+		switch name {
+		case "same_subtree", "group_policy", "limit":
+			page.Together = append(page.Together, fieldOf(q, name, name))
+		default:
+			page.More, page.IsOpen = append(page.More, fieldOf(q, name, name)), page.IsOpen || q.Values[name] != nil
+		}
+	}
+	for _, shape := range v.c.names.Load().shapes {
+		page.Shapes = append(page.Shapes, Link{Text: shape.Name, Href: v.explorerAt(shape.Query), Kind: "small"})
+	}
+	return page
+}
+
+// fieldOf returns the field of a parameter: a token for each value, or a text if a query has one at most.
+func fieldOf(q *question.Question, name, label string) Input {
+	values := q.Values[name]
+	field := Input{ID: "field-" + name, Label: label, Name: name, Placeholder: map[string]string{"limit": candidateLimit}[name]}
+	switch {
+	case name == "group_policy":
+		chosen := cmp.Or(append(values, "")...)
+		for _, option := range slices.Compact([]string{"", "none", "isolate", cmp.Or(chosen, "isolate")}) {
+			field.Options = append(field.Options, Link{Text: cmp.Or(option, "default: none"), Href: option, Current: option == chosen})
+		}
+	case question.IsSingle(label):
+		field.Value = cmp.Or(append(values, "")...)
+	default:
+		field.Kind, field.List = "tokens", map[string]string{"required": "traits"}[label]
+		for _, value := range values {
+			field.Tokens = append(field.Tokens, Token{Name: name, Text: value})
+		}
+	}
+	return field
+}
+
+// startFrom redirects to the query that a text means: the id of a request, a consumer, or what package question reads.
+func (v *visit) startFrom(text string) error {
+	query := ""
+	if id, err := uuid.Parse(text); err == nil {
+		consumer, err := v.c.api.ConsumerShow(v.ctx(), id)
+		if err != nil {
+			return err
+		}
+		var amounts []string
+		for _, one := range consumer.Resources {
+			amounts = append(amounts, fmt.Sprint(one.Class, ":", one.Amount))
+		}
+		query = "resources=" + strings.Join(amounts, ",")
+	} else if strings.HasPrefix(text, "req-") {
+		recorded, err := v.c.api.ExplanationShow(v.ctx(), text)
+		if err != nil || len(recorded) == 0 {
+			return err
+		}
+		query = again(&recorded[len(recorded)-1])
+	}
+	if query = cmp.Or(query, question.FromText(text)); query == "" {
+		return invalid("%q is none of these: the id of a request, the UUID of a consumer, an address or command line with a query, lines of a flavor such as resources:VCPU=4.", text)
+	}
+	return v.redirect(v.explorerAt(query))
+}

@@ -1,0 +1,207 @@
+package console
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
+	"github.com/berthd/berth/internal/question"
+)
+
+// Bounds of the explorer: the candidates of a query without a limit, and those on a page. Each tree is one call, for names.
+const (
+	candidateLimit = "100"
+	maxCandidates  = 20
+	maxNamedTrees  = maxCalls - 1
+)
+
+// foundCandidates are the candidates of a query. Funnel is the page that explains them, which few load by themselves.
+type foundCandidates struct {
+	Title, Note, Funnel string
+	IsFew               bool
+	Query               []QueryPart
+	Commands            []Link // the text is a name, the address a command
+	Rows                []candidateRow
+	Next, More          string
+}
+
+// candidateRow is a candidate; Same are the others that differ by a sharing provider only. The open one has a tree, and
+// what a claim sends.
+type candidateRow struct {
+	Badge              Badge
+	Name               Link
+	Where, Show, Claim string
+	Chips, Same        []Link
+	Tree               *Tree
+}
+
+// find asks for candidates.
+func (v *visit) find(page *explorer, q *question.Question, asked []question.Parameter) error {
+	if q.Values["limit"] == nil {
+		asked = append(slices.Clone(asked), question.Parameter{Name: "limit", Value: candidateLimit})
+	}
+	start := time.Now()
+	answer, err := v.c.api.QuestionList(v.ctx(), question.Encode(asked))
+	if err != nil {
+		return err
+	}
+	v.frame.AsOf = time.Now()
+	found := &foundCandidates{IsFew: len(answer.AllocationRequests) < 5, Funnel: v.href("/candidates/funnel") + "?" + question.Encode(v.asked())}
+	found.commands(v, asked)
+	trees := map[uuid.UUID]bool{}
+	all := draw.Candidates(answer, v.query("show"))
+	for _, one := range all {
+		trees[one.Root] = true
+	}
+	first := ""
+	if limit := cmp.Or(append(q.Values["limit"], candidateLimit)...); limit == strconv.Itoa(len(answer.AllocationRequests)) {
+		first = "The first "
+	}
+	if len(all) == 0 {
+		found.Title = "No candidates"
+	}
+	found.Title = cmp.Or(found.Title, fmt.Sprintf("%s%s in %s", first, counted(int64(len(answer.AllocationRequests)), "candidate"), counted(int64(len(trees)), "tree")))
+	found.Note = fmt.Sprintf("%d ms", time.Since(start).Milliseconds())
+	from, _ := strconv.Atoi(v.query("from"))
+	from = min(max(from, 0), len(all))
+	shown, names := v.named(all[from:])
+	open := max(slices.IndexFunc(shown, func(one *draw.Candidate) bool { return one.Key == v.query("show") }), 0)
+	for i, one := range shown {
+		found.Rows = append(found.Rows, v.candidateRow(q, one, Badge{strconv.Itoa(from + i + 1), i == open}, names))
+	}
+	if next := from + len(shown); next < len(all) {
+		found.Next, found.More = v.with("from", strconv.Itoa(next), "show", ""), fmt.Sprintf("%d more", len(all)-next)
+	}
+	for _, summary := range answer.ProviderSummaries {
+		page.Classes = append(page.Classes, slices.Collect(maps.Keys(summary.Resources))...)
+		page.Traits = append(page.Traits, summary.Traits...)
+	}
+	page.Found, page.Classes, page.Traits = found, unique(page.Classes), unique(page.Traits)
+	return nil
+}
+
+// unique returns different names in their order.
+func unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
+// named returns the first candidates, of as many trees as can be named, and the names of their providers: UUIDs if the
+// caller may not read trees.
+func (v *visit) named(all []*draw.Candidate) ([]*draw.Candidate, func(uuid.UUID) string) {
+	var mutex sync.Mutex
+	var loading sync.WaitGroup
+	names, roots, n := map[uuid.UUID]string{}, map[uuid.UUID]bool{}, 0
+	for ; n < min(len(all), maxCandidates) && (roots[all[n].Root] || len(roots) < maxNamedTrees); n++ {
+		root := all[n].Root
+		if roots[root] {
+			continue
+		}
+		roots[root] = true
+		loading.Go(func() {
+			tree, err := v.c.api.TreeShow(v.ctx(), root, client.TreeSharing)
+			if err != nil {
+				return
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			for _, provider := range slices.Concat(tree.Providers, tree.Sharing) {
+				names[provider.UUID] = provider.Name
+			}
+		})
+	}
+	loading.Wait()
+	return all[:n], func(id uuid.UUID) string { return cmp.Or(names[id], short(id.String())) }
+}
+
+// candidateRow draws a candidate: what is used on its providers, and what it takes, in the colors of the groups.
+func (v *visit) candidateRow(q *question.Question, of *draw.Candidate, badge Badge, name func(uuid.UUID) string) candidateRow {
+	made := candidateRow{Badge: badge, Name: v.provider(of.Root, name), Show: v.with("show", of.Key)}
+	amounts, classes := q.ByGroup()
+	tree := &Tree{Caption: "Providers of the candidate", Head: "Provider and group", Classes: classes}
+	var depths []int
+	var where []string
+	for _, one := range of.Rows(q.Suffixes, amounts, name) {
+		row := TreeRow{Link: v.provider(one.UUID, name), Mode: map[bool]string{true: "shared"}[of.IsShared(one.UUID)]}
+		for _, suffix := range one.Groups {
+			row.Chips = append(row.Chips, Link{Text: cmp.Or(suffix, "no group"), Kind: groupKind(q, suffix)})
+		}
+		if len(one.Uses) > 0 && one.UUID != of.Root {
+			where = append(where, strings.TrimLeft(strings.TrimPrefix(row.Text, made.Name.Text), "_-. "))
+		}
+		for _, class := range classes {
+			use, ok := one.Uses[class]
+			if !ok {
+				row.Amounts = append(row.Amounts, Amount{Class: class})
+				continue
+			}
+			row.Amounts = append(row.Amounts, usedAndTaken(q, class, use))
+			if use.Used+use.Taken == use.Capacity {
+				made.Chips = append(made.Chips, Link{Text: "uses up " + class + " of " + row.Text})
+			}
+		}
+		tree.Rows, depths = append(tree.Rows, row), append(depths, one.Depth)
+	}
+	for i, lines := range treeLines(depths) {
+		tree.Rows[i].Lines = lines
+	}
+	made.Where = strings.Join(where, ", ")
+	for _, other := range of.Same {
+		for _, id := range other.Used() {
+			if other.IsShared(id) {
+				made.Same = append(made.Same, Link{Text: name(id), Href: v.with("show", other.Key)})
+			}
+		}
+	}
+	if badge.On {
+		text, _ := json.Marshal(of.Candidate) // of strings and numbers
+		made.Tree, made.Claim = tree, string(text)
+	}
+	return made
+}
+
+func (v *visit) provider(id uuid.UUID, name func(uuid.UUID) string) Link {
+	return Link{Text: name(id), Href: v.href("/providers/" + id.String())}
+}
+
+func groupKind(q *question.Question, suffix string) string {
+	return draw.GroupKind(slices.Index(q.Suffixes, suffix))
+}
+
+// usedAndTaken returns the amount of a class on a provider, with a piece for each group.
+func usedAndTaken(q *question.Question, class string, use draw.CandidateUse) Amount {
+	whole := Bar{Width: 132, Height: 8, Capacity: float64(use.Capacity), Pieces: []draw.Piece{{Amount: float64(use.Used), Kind: draw.UsedNow}}}
+	made := takenOf(class, Bar{Capacity: whole.Capacity, Pieces: slices.Clone(whole.Pieces)}, float64(use.Taken), groupKind(q, use.Parts[0].Group))
+	for _, part := range use.Parts {
+		whole.Pieces = append(whole.Pieces, draw.Piece{Amount: float64(part.Amount), Kind: groupKind(q, part.Group)})
+	}
+	made.Bar = bar(whole)
+	if full := amount(class, use.Taken); !strings.HasSuffix(made.Capacity, full[strings.Index(full, " ")+1:]) && strings.Contains(full, " ") {
+		made.Plus.Text = "+" + full // in another unit than the capacity
+	}
+	return made
+}
+
+// commands fills the request of the candidates as a URL, and as commands.
+func (f *foundCandidates) commands(v *visit, asked []question.Parameter) {
+	f.Query = []QueryPart{{Text: "GET /allocation_candidates"}}
+	for i, one := range asked {
+		name, value, _ := strings.Cut(one.String(), "=")
+		f.Query = append(f.Query, QueryPart{Text: map[bool]string{true: "?", false: "&"}[i == 0]}, QueryPart{name, value})
+	}
+	query := strings.ReplaceAll(question.Encode(asked), "'", "%27")
+	address := requestBase(v.r) + strings.TrimSuffix(v.base, "/console") + "/allocation_candidates?" + query
+	f.Commands = []Link{
+		{Text: "URL", Href: address},
+		{Text: "curl", Href: `curl -H "X-Auth-Token: $TOKEN" -H "OpenStack-API-Version: placement 1.39, berth ` + extensions + `" '` + address + "'"},
+		{Text: "berth", Href: "berth explain '" + query + "'"},
+		{Text: "Go", Href: "service.QuestionList(client.WithExtensions(ctx, " + strconv.Quote(extensions) + "), " + strconv.Quote(query) + ")"},
+	}
+}
