@@ -27,7 +27,7 @@ func (p persona) session() *session {
 	return &session{User: p.User, Roles: p.Roles, Expires: time.Now().Add(maxSession)}
 }
 
-// whoData is the data of the page that shows the caller, and chooses it where the service checks nobody.
+// whoData is the data of the page that shows the caller, and chooses it where the service does not authenticate callers.
 type whoData struct {
 	Back   string
 	Facts  []Field
@@ -60,7 +60,7 @@ func (v *visit) whoPage() error {
 	return nil
 }
 
-// whoSubmit changes the caller of a service that checks nobody.
+// whoSubmit changes the caller of a service that does not authenticate callers.
 func (v *visit) whoSubmit() error {
 	form, err := v.posted()
 	if err != nil {
