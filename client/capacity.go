@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,40 +105,19 @@ func (c *Client) CapacityTrees(ctx context.Context, query CapacityQuery, limit i
 	if limit == 0 {
 		limit = maxCapacityPage
 	}
+	params := append(query.params(), param{"group_by", "tree"}, param{"limit", sizeText(limit)})
 	return pages(func(marker string) ([]CapacitySum, []api.Link, error) {
 		var page struct {
 			Sums  []CapacitySum `json:"capacity"`
 			Links []api.Link    `json:"capacity_links"`
 		}
-		err := c.getReading(ctx, &page, "capacity", query.treeParams(limit, marker))
+		err := c.getReading(ctx, &page, "capacity", append(slices.Clip(params), param{"marker", marker}))
 		return page.Sums, page.Links, err
 	})
 }
 
-// CapacityPage is the sums of a page of trees. Next is the marker of the page after it; empty: there is none.
-type CapacityPage struct {
-	Capacity
-	Next string
-}
-
-// CapacityTreePage returns one page of CapacityTrees, of at most 1000 trees; a marker of "" is the first page. Trees without
-// selected inventories count, so that a page may have fewer sums than trees.
-func (c *Client) CapacityTreePage(ctx context.Context, query CapacityQuery, limit int, marker string) (CapacityPage, error) {
-	var page struct {
-		Capacity
-		Links []api.Link `json:"capacity_links"`
-	}
-	err := c.getReading(ctx, &page, "capacity", query.treeParams(limit, marker))
-	return CapacityPage{page.Capacity, nextMarker(page.Links)}, err
-}
-
 // maxCapacityPage is the maximum number of trees of a page of the service.
 const maxCapacityPage = 1000
-
-// treeParams returns the query parameters of a page of trees.
-func (q CapacityQuery) treeParams(limit int, marker string) []param {
-	return append(q.params(), param{"group_by", "tree"}, param{"limit", sizeText(limit)}, param{"marker", marker})
-}
 
 // params returns the query parameters that all requests for capacities have.
 func (q CapacityQuery) params() []param {

@@ -110,6 +110,25 @@ func TestClient_QuestionExplain_SendsQueryString(t *testing.T) {
 	}
 }
 
+func TestClient_QuestionList_SendsQueryStringWithSelectedExtensions(t *testing.T) {
+	t.Parallel()
+	wire := &faultyTransport{}
+	client := newClient(t, WithTransport(wire))
+	smallHost(t, client)
+	wire.Requests()
+	found := must(client.QuestionList(WithExtensions(t.Context(), "1.4"), "limit=10&&explain=always&resources=VCPU:2&order=id"))(t)
+	version := wire.Headers()[0].Get(versionHeader)
+	if got := wire.Requests(); !slices.Equal(got, []string{"GET /allocation_candidates?limit=10&resources=VCPU%3A2&order=id"}) || len(found.AllocationRequests) != 1 {
+		t.Errorf("requests = %q, found = %+v", got, found)
+	}
+	if version != "placement 1.39, berth 1.4" {
+		t.Errorf("version = %q", version)
+	}
+	if _, err := client.QuestionList(t.Context(), "resources=%zz"); err == nil || len(wire.Requests()) != 0 {
+		t.Errorf("error = %v, want one without a request", err)
+	}
+}
+
 func TestClient_ExplanationShowAndList_ReturnRecordedRequests(t *testing.T) {
 	t.Parallel()
 	wire := &faultyTransport{}
@@ -136,6 +155,9 @@ func TestClient_ExplanationShowAndList_ReturnRecordedRequests(t *testing.T) {
 	listed := must(client.ExplanationList(t.Context(), ExplanationFilter{Kind: "candidates", Since: "1h", Sort: "-requests"}))(t)
 	if len(listed) != 2 || listed[0].Question != "resources=VCPU:9" || listed[0].Requests != 2 || len(listed[0].RequestIDs) != 2 {
 		t.Errorf("listed = %+v, want the more frequent query first", listed)
+	}
+	if page, next, err := client.ExplanationPage(t.Context(), ExplanationFilter{}, 1, ""); err != nil || len(page) != 1 {
+		t.Errorf("page = %+v, next = %q, %v", page, next, err)
 	}
 	if one := must(client.ExplanationList(t.Context(), ExplanationFilter{Limit: 1}))(t); len(one) != 1 {
 		t.Errorf("listed = %+v, want 1", one)

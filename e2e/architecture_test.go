@@ -75,7 +75,7 @@ var packageRules = []packageRule{
 	{path: "internal/draw", purpose: "diagrams of provider trees and of their changes", imports: []string{
 		"client", "gen/client", "internal/terminal",
 	}},
-	{path: "internal/question", purpose: "candidate queries as text: addresses, forms, flavors"},
+	{path: "internal/question", purpose: "candidate queries as text: addresses, forms, flavors, files of shapes", imports: []string{"client"}},
 	{path: "internal/explaintext", purpose: "texts of explanations for people", imports: []string{"client"}},
 	{path: "internal/version", purpose: "version and revision of the binary", imports: []string{"internal/frame", "server/microversion"}},
 	{path: "internal/frame", purpose: "the frame of all commands: streams, exit codes, errors, output formats", imports: []string{

@@ -36,15 +36,17 @@ func Candidates(found api.Candidates, first string) (all []*Candidate) {
 				c.Root = c.of[id.String()].RootProviderUUID
 			}
 		}
-		whole, use := fnv.New32a(), c.Root.String()
+		whole, parts := fnv.New32a(), []string{}
 		for _, id := range c.Used() {
 			amounts := fmt.Sprint(one.Allocations[id.String()].Resources)
 			fmt.Fprint(whole, id, amounts)
 			if !c.IsShared(id) {
 				amounts += id.String()
 			}
-			use += amounts
+			parts = append(parts, amounts)
 		}
+		slices.Sort(parts)
+		use := c.Root.String() + strings.Join(parts, " ")
 		c.Key = fmt.Sprintf("%08x", whole.Sum32())
 		at, known := byUse[use]
 		switch {

@@ -98,20 +98,16 @@ func (v *visit) nodes() error {
 		},
 		Message: Message{Command: "berth baremetal node create --driver fake-hardware --resource-class gold --name rack-1"},
 	}
-	counts := map[string]int{}
-	for _, node := range found[:min(len(found), maxNodes)] {
-		counts[node.ProvisionState]++
+	found, listed := found[:min(len(found), maxNodes)], len(found)
+	for _, node := range found {
 		page.Table.Rows = append(page.Table.Rows, v.nodeRow(node))
 	}
-	var pieces []draw.Piece
-	for _, state := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	}) {
-		pieces = append(pieces, draw.Piece{Amount: float64(counts[state]), Kind: stateKind(state)})
-		page.Legend = append(page.Legend, Swatch{swatch(stateKind(state)), state + " " + strconv.Itoa(counts[state])})
+	var states []Link
+	page.States, states = stateShares(found, 640, "Nodes of this page by state")
+	for _, state := range states {
+		page.Legend = append(page.Legend, Swatch{swatch(state.Kind), state.Text + " " + state.Count})
 	}
-	page.States = stackedBar(640, 10, pieces, "Nodes of this page by state")
-	return v.machinePage("/baremetal", "node", len(found), page)
+	return v.machinePage("/baremetal", "node", listed, page)
 }
 
 func (v *visit) nodeRow(node baremetal.Node) []Cell {
@@ -130,6 +126,23 @@ func (v *visit) nodeRow(node baremetal.Node) []Cell {
 		row[5] = linked(short(id.String()), v.href("/consumers/"+id.String()))
 	}
 	return row
+}
+
+// stateShares returns a bar of nodes by state and the states, the most frequent first, with their color as the kind.
+func stateShares(nodes []baremetal.Node, width int, label string) (template.HTML, []Link) {
+	counts := map[string]int{}
+	for _, node := range nodes {
+		counts[node.ProvisionState]++
+	}
+	var parts []draw.Piece
+	var states []Link
+	for _, state := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	}) {
+		parts = append(parts, draw.Piece{Amount: float64(counts[state]), Kind: stateKind(state)})
+		states = append(states, Link{Text: state, Count: strconv.Itoa(counts[state]), Kind: stateKind(state)})
+	}
+	return stackedBar(width, 10, parts, label), states
 }
 
 // stateKind is the color of a state: work is violet, errors are red.

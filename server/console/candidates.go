@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -22,6 +23,13 @@ func (c *Console) candidateRoutes() {
 	c.page("GET /explanations", "explanations", (*visit).explanations)
 	c.page("GET /explanations/{request}", "explanation", (*visit).explanation)
 }
+
+// Bounds of the explorer: the candidates of a query without a limit, and those on a page. Each tree is one call, for names.
+const (
+	candidateLimit = "100"
+	maxCandidates  = 20
+	maxNamedTrees  = maxCalls - 1
+)
 
 // explorerParameters are those of the explorer beside the query of the API.
 var explorerParameters = []string{"show", "from", "add", "card", "start", "form"}
@@ -72,9 +80,9 @@ func (v *visit) candidates() error {
 		return nil
 	}
 	page.Reorders = question.Encode(q.Ordered()) != question.Encode(asked)
-	err := v.find(page, q, asked)
+	err := v.findCandidates(page, q, asked)
 	var failed *client.Error
-	if errors.As(err, &failed) && failed.Status == http.StatusBadRequest { // the form stays, to be mended
+	if errors.As(err, &failed) && failed.Status == http.StatusBadRequest { // the form stays, for a correction
 		page.Problem, v.done, err = v.problem(err), true, nil
 		v.render(http.StatusBadRequest, "candidates")
 	}
@@ -164,4 +172,21 @@ func (v *visit) startFrom(text string) error {
 		return invalid("%q is none of these: the id of a request, the UUID of a consumer, an address or command line with a query, lines of a flavor such as resources:VCPU=4.", text)
 	}
 	return v.redirect(v.explorerAt(query))
+}
+
+// commands fills the request of the candidates as a URL, and as commands.
+func (f *foundCandidates) commands(v *visit, asked []question.Parameter) {
+	f.Query = []QueryPart{{Text: "GET /allocation_candidates"}}
+	for i, one := range asked {
+		name, value, _ := strings.Cut(one.String(), "=")
+		f.Query = append(f.Query, QueryPart{Text: map[bool]string{true: "?", false: "&"}[i == 0]}, QueryPart{name, value})
+	}
+	query := strings.ReplaceAll(question.Encode(asked), "'", "%27")
+	address := requestBase(v.r) + strings.TrimSuffix(v.base, "/console") + "/allocation_candidates?" + query
+	f.Commands = []Link{
+		{Text: "URL", Href: address},
+		{Text: "curl", Href: `curl -H "X-Auth-Token: $TOKEN" -H "OpenStack-API-Version: placement 1.39, berth ` + extensions + `" '` + address + "'"},
+		{Text: "berth", Href: "berth explain '" + query + "'"},
+		{Text: "Go", Href: "service.QuestionList(client.WithExtensions(ctx, " + strconv.Quote(extensions) + "), " + strconv.Quote(query) + ")"},
+	}
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,15 +15,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	api "github.com/berthd/berth/gen/client"
 	"github.com/berthd/berth/internal/draw"
 	"github.com/berthd/berth/internal/question"
-)
-
-// Bounds of the explorer: the candidates of a query without a limit, and those on a page. Each tree is one call, for names.
-const (
-	candidateLimit = "100"
-	maxCandidates  = 20
-	maxNamedTrees  = maxCalls - 1
 )
 
 // foundCandidates are the candidates of a query. Funnel is the page that explains them, which few load by themselves.
@@ -45,17 +40,32 @@ type candidateRow struct {
 	Tree               *Tree
 }
 
-// find asks for candidates.
-func (v *visit) find(page *explorer, q *question.Question, asked []question.Parameter) error {
+// findCandidates asks for candidates.
+func (v *visit) findCandidates(page *explorer, q *question.Question, asked []question.Parameter) error {
 	if q.Values["limit"] == nil {
 		asked = append(slices.Clone(asked), question.Parameter{Name: "limit", Value: candidateLimit})
 	}
 	start := time.Now()
 	answer, err := v.c.api.QuestionList(v.ctx(), question.Encode(asked))
+	if errors.Is(err, client.ErrExtensions) { // a query of Placement's own parameters needs none
+		answer, err = v.c.api.QuestionList(client.WithExtensions(v.ctx(), ""), question.Encode(asked))
+	}
 	if err != nil {
 		return err
 	}
 	v.frame.AsOf = time.Now()
+	page.Found = v.found(q, asked, answer)
+	page.Found.Note = fmt.Sprintf("%d ms", v.frame.AsOf.Sub(start).Milliseconds())
+	for _, summary := range answer.ProviderSummaries {
+		page.Classes = append(page.Classes, slices.Collect(maps.Keys(summary.Resources))...)
+		page.Traits = append(page.Traits, summary.Traits...)
+	}
+	page.Classes, page.Traits = unique(page.Classes), unique(page.Traits)
+	return nil
+}
+
+// found returns the candidates of an answer from the number in the address on, with one of them open.
+func (v *visit) found(q *question.Question, asked []question.Parameter, answer api.Candidates) *foundCandidates {
 	found := &foundCandidates{IsFew: len(answer.AllocationRequests) < 5, Funnel: v.href("/candidates/funnel") + "?" + question.Encode(v.asked())}
 	found.commands(v, asked)
 	trees := map[uuid.UUID]bool{}
@@ -71,7 +81,6 @@ func (v *visit) find(page *explorer, q *question.Question, asked []question.Para
 		found.Title = "No candidates"
 	}
 	found.Title = cmp.Or(found.Title, fmt.Sprintf("%s%s in %s", first, counted(int64(len(answer.AllocationRequests)), "candidate"), counted(int64(len(trees)), "tree")))
-	found.Note = fmt.Sprintf("%d ms", time.Since(start).Milliseconds())
 	from, _ := strconv.Atoi(v.query("from"))
 	from = min(max(from, 0), len(all))
 	shown, names := v.named(all[from:])
@@ -82,12 +91,7 @@ func (v *visit) find(page *explorer, q *question.Question, asked []question.Para
 	if next := from + len(shown); next < len(all) {
 		found.Next, found.More = v.with("from", strconv.Itoa(next), "show", ""), fmt.Sprintf("%d more", len(all)-next)
 	}
-	for _, summary := range answer.ProviderSummaries {
-		page.Classes = append(page.Classes, slices.Collect(maps.Keys(summary.Resources))...)
-		page.Traits = append(page.Traits, summary.Traits...)
-	}
-	page.Found, page.Classes, page.Traits = found, unique(page.Classes), unique(page.Traits)
-	return nil
+	return found
 }
 
 // unique returns different names in their order.
@@ -130,23 +134,10 @@ func (v *visit) candidateRow(q *question.Question, of *draw.Candidate, badge Bad
 	var where []string
 	for _, one := range of.Rows(q.Suffixes, amounts, name) {
 		row := TreeRow{Link: v.provider(one.UUID, name), Mode: map[bool]string{true: "shared"}[of.IsShared(one.UUID)]}
-		for _, suffix := range one.Groups {
-			row.Chips = append(row.Chips, Link{Text: cmp.Or(suffix, "no group"), Kind: groupKind(q, suffix)})
-		}
 		if len(one.Uses) > 0 && one.UUID != of.Root {
 			where = append(where, strings.TrimLeft(strings.TrimPrefix(row.Text, made.Name.Text), "_-. "))
 		}
-		for _, class := range classes {
-			use, ok := one.Uses[class]
-			if !ok {
-				row.Amounts = append(row.Amounts, Amount{Class: class})
-				continue
-			}
-			row.Amounts = append(row.Amounts, usedAndTaken(q, class, use))
-			if use.Used+use.Taken == use.Capacity {
-				made.Chips = append(made.Chips, Link{Text: "uses up " + class + " of " + row.Text})
-			}
-		}
+		made.Chips = append(made.Chips, row.take(q, classes, one)...)
 		tree.Rows, depths = append(tree.Rows, row), append(depths, one.Depth)
 	}
 	for i, lines := range treeLines(depths) {
@@ -165,6 +156,25 @@ func (v *visit) candidateRow(q *question.Question, of *draw.Candidate, badge Bad
 		made.Tree, made.Claim = tree, string(text)
 	}
 	return made
+}
+
+// take fills the row of a provider: the groups that it serves, and the amounts. It returns what the candidate uses up.
+func (r *TreeRow) take(q *question.Question, classes []string, of draw.CandidateRow) (usedUp []Link) {
+	for _, suffix := range of.Groups {
+		r.Chips = append(r.Chips, Link{Text: cmp.Or(suffix, "no group"), Kind: groupKind(q, suffix)})
+	}
+	for _, class := range classes {
+		use, ok := of.Uses[class]
+		if !ok {
+			r.Amounts = append(r.Amounts, Amount{Class: class})
+			continue
+		}
+		r.Amounts = append(r.Amounts, usedAndTaken(q, class, use))
+		if use.Used+use.Taken == use.Capacity {
+			usedUp = append(usedUp, Link{Text: "uses up " + class + " of " + r.Text})
+		}
+	}
+	return usedUp
 }
 
 func (v *visit) provider(id uuid.UUID, name func(uuid.UUID) string) Link {
@@ -187,21 +197,4 @@ func usedAndTaken(q *question.Question, class string, use draw.CandidateUse) Amo
 		made.Plus.Text = "+" + full // in another unit than the capacity
 	}
 	return made
-}
-
-// commands fills the request of the candidates as a URL, and as commands.
-func (f *foundCandidates) commands(v *visit, asked []question.Parameter) {
-	f.Query = []QueryPart{{Text: "GET /allocation_candidates"}}
-	for i, one := range asked {
-		name, value, _ := strings.Cut(one.String(), "=")
-		f.Query = append(f.Query, QueryPart{Text: map[bool]string{true: "?", false: "&"}[i == 0]}, QueryPart{name, value})
-	}
-	query := strings.ReplaceAll(question.Encode(asked), "'", "%27")
-	address := requestBase(v.r) + strings.TrimSuffix(v.base, "/console") + "/allocation_candidates?" + query
-	f.Commands = []Link{
-		{Text: "URL", Href: address},
-		{Text: "curl", Href: `curl -H "X-Auth-Token: $TOKEN" -H "OpenStack-API-Version: placement 1.39, berth ` + extensions + `" '` + address + "'"},
-		{Text: "berth", Href: "berth explain '" + query + "'"},
-		{Text: "Go", Href: "service.QuestionList(client.WithExtensions(ctx, " + strconv.Quote(extensions) + "), " + strconv.Quote(query) + ")"},
-	}
 }

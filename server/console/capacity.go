@@ -3,61 +3,61 @@ package console
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
+	"net/url"
 	"path"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
-
-	"github.com/berthd/berth/client"
 )
 
 func (c *Console) capacityRoutes() {
-	c.page("GET /capacity", "capacity", (*visit).capacity)
-	c.page("GET /capacity.json", "capacity", (*visit).capacityExport)
-	c.page("GET /capacity.csv", "capacity", (*visit).capacityExport)
+	for _, kind := range []string{"", ".json", ".csv"} {
+		c.page("GET /capacity"+kind, "capacity", (*visit).capacity)
+	}
 	c.page("GET /capacity/what-if", "what-if", (*visit).whatIf)
 }
 
-// capacityPage is the number of trees of a page.
-const capacityPage = 100
+// groupQuery returns the parameters of the sums of a class, and of the classes of a shape, by aggregate or tree.
+func (v *visit) groupQuery(ctx context.Context, class, by string, shape asked) (url.Values, error) {
+	classes, units := []string{class}, []string{}
+	for _, unit := range shape.Units {
+		units = append(units, unit.Class+":"+strconv.FormatInt(unit.Amount, 10))
+		if unit.Class != class {
+			classes = append(classes, unit.Class)
+		}
+	}
+	query := url.Values{"group_by": {by}, "resource_class": {"in:" + strings.Join(classes, ",")}, "unit": {strings.Join(units, ",")}}
+	if by == "tree" {
+		query["limit"], query["marker"] = []string{strconv.Itoa(maxRows)}, []string{v.query("marker")}
+		return query, nil
+	}
+	ids, _, err := v.aggregates(ctx)
+	if len(ids) == 0 {
+		ids = []uuid.UUID{uuid.Nil} // an unknown one has no sums
+	}
+	query.Set("aggregate", "in:"+strings.Join(uuidTexts(ids), ","))
+	return query, err
+}
 
 // groupedSums are the sums of a class by aggregate or tree.
 type groupedSums struct {
-	client.CapacityPage
 	Table Table
 	Pager Pager
 }
 
-// grouped returns the sums that the address asks for: of a class, and of those of the shape, by aggregate or tree.
-func (v *visit) grouped(ctx context.Context, class, by string, shape asked) (found groupedSums, err error) {
-	query := client.CapacityQuery{Classes: slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(shape.Classes), class)))), Units: shape.Units}
-	if by == "tree" {
-		found.CapacityPage, err = v.c.api.CapacityTreePage(ctx, query, capacityPage, v.query("marker"))
-	} else {
-		var ids []uuid.UUID
-		if ids, _, err = v.aggregates(ctx); err != nil || len(ids) == 0 {
-			return found, err
-		}
-		query.Aggregates = uuidTexts(ids)
-		found.Capacity, err = v.c.api.CapacityList(ctx, query)
-		if len(ids) == maxAggregates {
-			found.Pager.Text = "The oldest " + number(maxAggregates) + " aggregates."
-		}
+func (v *visit) groupedSums(ctx context.Context, class, by string, shape asked) (found groupedSums, err error) {
+	query, err := v.groupQuery(ctx, class, by, shape)
+	if err != nil {
+		return found, err
 	}
-	found.Table = v.capacityTable(found.Sums, class, shape)
+	page, err := v.c.api.ListPage(ctx, "capacity", query)
+	found.Table = v.capacityTable(page.Sums, class, shape)
 	found.Table.Heads[0].Text = strings.ToUpper(by[:1]) + by[1:]
-	if found.Next != "" {
-		found.Pager.Next = v.with("marker", found.Next, "card", "")
-	}
-	if v.query("marker") != "" {
-		found.Pager.First = v.with("marker", "")
-	}
-	if by == "tree" {
-		found.Pager.Text = number(int64(len(found.Table.Rows))) + " trees with " + class + ", the oldest first."
+	found.Pager = v.pager(page, len(found.Table.Rows), by)
+	if len(found.Table.Rows) == maxAggregates {
+		found.Pager.Text += ", the oldest ones"
 	}
 	return found, err
 }
@@ -72,6 +72,9 @@ func (v *visit) capacity() error {
 	if by != "aggregate" && by != "tree" {
 		return invalid("The capacity is by aggregate or by tree, not by %q.", by)
 	}
+	if v.kind() != "" {
+		return v.exportSums(class, by, shape)
+	}
 	found, sums := v.sums(shape)
 	v.card("left", class, func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
@@ -81,7 +84,7 @@ func (v *visit) capacity() error {
 		all, err := sums(ctx)
 		return pieces(all, class), err
 	})
-	v.card("groups", class+" by "+by, func(ctx context.Context) (any, error) { return v.grouped(ctx, class, by, shape) })
+	v.card("groups", class+" by "+by, func(ctx context.Context) (any, error) { return v.groupedSums(ctx, class, by, shape) })
 	if shape.Text != "" {
 		v.fitCard(shape)
 	}
@@ -89,42 +92,31 @@ func (v *visit) capacity() error {
 		return err
 	}
 	v.frame.Title, v.frame.Nav, v.frame.AsOf = "Capacity", "capacity", found.AsOf
-	for _, kind := range []string{"json", "csv"} {
-		export := strings.Replace(v.with("card", ""), "/capacity", "/capacity."+kind, 1)
-		v.frame.Actions = append(v.frame.Actions, Link{Text: strings.ToUpper(kind), Href: export, Download: true})
-	}
-	v.frame.Actions = append(v.frame.Actions, Link{Text: "What if…", Href: v.href("/capacity/what-if", "shape", shape.Text, "class", class)})
-	v.frame.Body = v.planPage(v.classField(class, found.Sums), Input{ID: "by", Name: "group_by", Label: "by", Options: []Link{
-		{Text: "aggregate", Href: "aggregate", Current: by == "aggregate"}, {Text: "tree", Href: "tree", Current: by == "tree"},
-	}}, v.shapeField())
+	v.frame.Actions = append(exports(v.with(), "csv", "json"), Link{Text: "What if…", Href: v.href("/capacity/what-if", "shape", shape.Text)})
+	v.frame.Body = v.planPage(v.classField(class, found.Sums), v.choices("group_by", "by", "aggregate", "tree"), v.shapeField())
 	return nil
 }
 
-// capacityExport sends the sums of a page of the list as JSON of the API or as CSV.
-func (v *visit) capacityExport() error {
-	shape, err := v.shape()
+// exportSums sends the sums of a page of the list.
+func (v *visit) exportSums(class, by string, shape asked) error {
+	query, err := v.groupQuery(v.ctx(), class, by, shape)
 	if err != nil {
 		return err
 	}
-	found, err := v.grouped(v.ctx(), cmp.Or(v.query("class"), "VCPU"), cmp.Or(v.query("group_by"), "aggregate"), shape)
+	if v.kind() == ".json" {
+		return v.exportJSON("capacity", query)
+	}
+	page, err := v.c.api.ListPage(v.ctx(), "capacity", query)
 	if err != nil {
 		return err
 	}
-	v.done = true
-	if strings.HasSuffix(v.r.URL.Path, ".json") {
-		v.w.Header().Set("Content-Type", "application/json")
-		return json.NewEncoder(v.w).Encode(found.Capacity)
-	}
-	v.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	v.w.Header().Set("Content-Disposition", `attachment; filename="capacity.csv"`)
-	lines := csv.NewWriter(v.w)
-	_ = lines.Write([]string{"name", "uuid", "resource_class", "resource_providers", "total", "reserved", "capacity", "used", "free", "over_capacity", "largest", "full"})
-	for _, s := range found.Sums {
-		_ = lines.Write([]string{
-			csvCell(v.groupOf(s).Text), path.Base(v.groupOf(s).Href), s.Class, fmt.Sprint(s.Providers), fmt.Sprint(s.Total), fmt.Sprint(s.Reserved), fmt.Sprint(whole(s.Capacity)),
-			fmt.Sprint(whole(s.Used)), fmt.Sprint(whole(s.Free)), fmt.Sprint(whole(s.OverCapacity)), fmt.Sprint(s.Largest), fmt.Sprint(s.Full),
+	var rows [][]any
+	for _, s := range page.Sums {
+		group := v.groupOf(s)
+		rows = append(rows, []any{
+			group.Text, path.Base(group.Href), s.Class, s.Providers, s.Total, s.Reserved, fmt.Sprintf("%.0f", s.Capacity), fmt.Sprintf("%.0f", s.Used),
+			fmt.Sprintf("%.0f", s.Free), fmt.Sprintf("%.0f", max(s.OverCapacity, 0)), s.Largest, s.Full,
 		})
 	}
-	lines.Flush()
-	return lines.Error()
+	return v.exportCSV("name,uuid,resource_class,resource_providers,total,reserved,capacity,used,free,over_capacity,largest,full", rows)
 }

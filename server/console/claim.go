@@ -78,14 +78,13 @@ func (v *visit) left(page *dryClaim, allocations map[uuid.UUID]client.Resources,
 				continue // it is gone
 			}
 			now := int64(float64(has.Total-*has.Reserved)**has.AllocationRatio) - known[id].Usages[class]
-			after := Cell{Link: Link{Text: none}, Number: true}
+			after := figure(none)
 			if granted {
-				after.Text, after.Strong = amount(class, now-taken), true
+				after.Text, after.Strong = number(now-taken), true
 				after.Sub = map[bool]*Link{true: {Text: "no second one of this size"}}[now-taken < taken]
 			}
 			page.Left.Rows = append(page.Left.Rows, []Cell{
-				{Link: Link{Text: known[id].Name, Href: v.href("/providers/" + id.String())}}, {Link: Link{Text: class}},
-				{Link: Link{Text: amount(class, taken)}, Number: true}, {Link: Link{Text: amount(class, now)}, Number: true}, after,
+				linked(known[id].Name, v.href("/providers/"+id.String())), plain(class), figure(number(taken)), figure(number(now)), after,
 			})
 		}
 	}

@@ -107,6 +107,7 @@ func (c *Console) routes() {
 	c.signInRoutes()
 	c.overviewRoutes()
 	c.candidateRoutes()
+	c.providerRoutes()
 	c.nameRoutes()
 	c.baremetalRoutes()
 	c.auditRoutes()

@@ -5,7 +5,9 @@ import (
 	"context"
 	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -48,7 +50,10 @@ func (b *mapBlock) add(square draw.LinkedSquare, sum client.CapacitySum) {
 func (v *visit) providerMap() error {
 	class := cmp.Or(v.query("class"), "VCPU")
 	card := v.card("map", class+" by tree", func(ctx context.Context) (any, error) { return v.mapOf(ctx, class, maxMapPages) })
-	v.frame.Title, v.frame.Nav, v.frame.Body = "Providers", "providers", map[string]any{"Map": card, "Class": class}
+	v.frame.Title, v.frame.Nav, v.frame.Body = "Providers", "providers", map[string]any{"Map": card, "Class": class, "Tabs": []Link{
+		{Text: "Trees", Href: v.href("/providers", "class", class)}, {Text: "Providers", Href: v.href("/providers", "view", "list")},
+		{Text: "Map", Href: v.with(), Current: true},
+	}}
 	if err := v.wait(); err != nil {
 		return err
 	}
@@ -67,11 +72,13 @@ func (v *visit) mapOf(ctx context.Context, class string, pages int) (mapView, er
 	var sums []client.CapacitySum
 	tooMany := members > int64(pages*mapPage)
 	for page, marker := 1, ""; !tooMany; page++ {
-		found, err := v.c.api.CapacityTreePage(ctx, client.CapacityQuery{Classes: []string{class}}, mapPage, marker)
+		found, err := v.c.api.ListPage(ctx, "capacity", url.Values{
+			"group_by": {"tree"}, "resource_class": {class}, "limit": {strconv.Itoa(mapPage)}, "marker": {marker},
+		})
 		if err != nil {
 			return view, err
 		}
-		sums, marker = append(sums, found.Sums...), found.Next
+		sums, marker = append(sums, found.Sums...), found.Marker
 		if marker == "" {
 			break
 		}

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/question"
 )
 
 // names are the names that the API does not have.
@@ -48,103 +47,39 @@ func ReadAggregateNames(from io.Reader) (map[uuid.UUID]string, error) {
 	return found, nil
 }
 
-// ReadShapes reads the file of --shapes: a list in YAML whose elements have a name and a query, which is either a query
-// string of GET /allocation_candidates or a body of POST. Its errors name the line.
-func ReadShapes(from io.Reader) ([]Shape, error) {
-	var elements []struct {
-		Name  string
-		Query yaml.Node
-	}
-	decoder := yaml.NewDecoder(from)
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&elements); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	var found []Shape
-	for _, one := range elements {
-		query, err := shapeQuery(&one.Query)
-		switch {
-		case one.Name == "":
-			err = errors.New("it has no name")
-		case slices.ContainsFunc(found, func(s Shape) bool { return s.Name == one.Name }):
-			err = errors.New("another shape has its name")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: invalid shape %q: %w", one.Query.Line, one.Name, err)
-		}
-		found = append(found, Shape{one.Name, query.Encode()})
-	}
-	return found, nil
+// Shape is a query for allocation candidates with a name, such as m1.large.
+type Shape = question.Shape
+
+// ReadShapes reads the file of --shapes. Its errors name the line.
+func ReadShapes(from io.Reader) ([]Shape, error) { return question.ReadShapes(from) }
+
+// asked is the shape of a page: what the user chose, its query, and the amounts that it needs from one provider. The zero
+// value is no shape.
+type asked struct {
+	Text  string
+	Query client.CandidateQuery
+	Units []client.CapacityUnit
 }
 
-// shapeQuery returns the parameters of a query string or a body.
-func shapeQuery(node *yaml.Node) (values url.Values, err error) {
-	if node.Kind == yaml.ScalarNode {
-		values, err = url.ParseQuery(strings.TrimPrefix(node.Value, "?"))
-		return values, cmp.Or(err, checkQuery(values))
-	}
-	body := struct {
-		Groups map[string]map[string]any
-		Others map[string]any `yaml:",inline"`
-	}{}
-	if err := node.Decode(&body); err != nil {
-		return nil, err
-	}
-	values = url.Values{}
-	for name, value := range body.Others {
-		values[name] = parameter(name, value)
-	}
-	for suffix, group := range body.Groups {
-		for name, value := range group {
-			values[name+suffix] = parameter(name, value)
+// shape returns the shape that the address names: one of the file of shapes, resources such as "VCPU:4,MEMORY_MB:8192", or
+// a query string.
+func (v *visit) shape() (asked, error) {
+	text := strings.TrimSpace(v.query("shape"))
+	query := strings.TrimPrefix(text, "?")
+	for _, known := range v.c.names.Load().shapes {
+		if known.Name == text {
+			query = known.Query
 		}
 	}
-	return values, checkQuery(values)
-}
-
-// parameter returns the values of a parameter from a member of a body. Lists are a value for each element, except those
-// of traits of the root, of classes and of trees.
-func parameter(name string, member any) (values []string) {
-	switch member := member.(type) {
-	case map[string]any:
-		for _, class := range slices.Sorted(maps.Keys(member)) {
-			values = append(values, fmt.Sprint(class, ":", member[class]))
-		}
-	case []any:
-		for _, element := range member {
-			values = append(values, strings.Join(parameter("", element), ","))
-		}
-		if !slices.Contains([]string{"root_required", "can_split", "not_in_tree", ""}, name) {
-			return values
-		}
-	default:
-		return []string{fmt.Sprint(member)}
+	switch {
+	case text == "":
+		return asked{}, nil
+	case !strings.Contains(query, "="):
+		query = "resources=" + query
 	}
-	return []string{strings.Join(values, ",")}
-}
-
-// Forms of the parameters of a query, and of the value of resources.
-var (
-	parameterForm = regexp.MustCompile(`^(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{0,64})$|^root_(required|member_of)$|` +
-		`^(not_in_tree|isolate|same_subtree|can_split|group_policy|order|limit|limit_per_tree)$`)
-	resourcesForm = regexp.MustCompile(`^[A-Z0-9_]+:[1-9][0-9]{0,17}(,[A-Z0-9_]+:[1-9][0-9]{0,17})*$`)
-)
-
-// checkQuery returns an error for parameters that no query has, and for a query without resources.
-func checkQuery(values url.Values) error {
-	asks := false
-	for name, all := range values {
-		if !parameterForm.MatchString(name) {
-			return fmt.Errorf("a query has no parameter %q", name)
-		}
-		if strings.HasPrefix(name, "resources") {
-			if asks = true; !resourcesForm.MatchString(all[0]) {
-				return fmt.Errorf("%q is not a list of resources such as VCPU:4,MEMORY_MB:8192", all[0])
-			}
-		}
+	found := question.New(question.Parse(query))
+	if err := found.Check(); err != nil {
+		return asked{}, invalid("The shape %q is neither one with a name nor a query: %v.", text, err)
 	}
-	if !asks {
-		return errors.New("it asks for no resources")
-	}
-	return nil
+	return asked{text, found.Candidates(), found.Units()}, nil
 }

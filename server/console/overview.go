@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"html/template"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
-	"github.com/berthd/berth/internal/draw"
+	"github.com/berthd/berth/internal/question"
 )
 
 func (c *Console) overviewRoutes() { c.page("GET /{$}", "overview", (*visit).overview) }
@@ -43,11 +42,12 @@ func (v *visit) shapeField() Input {
 }
 
 func (v *visit) classField(class string, sums []client.CapacitySum) Input {
-	field := Input{ID: "class", Name: "class", Label: "Class", Options: []Link{{Text: class, Href: class, Current: true}}}
+	field := Input{ID: "class", Name: "class", Label: "Class", Type: "search", Value: class} // a text without sums
 	for _, sum := range sums {
-		if sum.Class != class {
-			field.Options = append(field.Options, Link{Text: sum.Class, Href: sum.Class})
-		}
+		field.Options = append(field.Options, Link{Text: sum.Class, Href: sum.Class, Current: sum.Class == class})
+	}
+	if at := slices.IndexFunc(field.Options, func(l Link) bool { return l.Current }); at < 0 && len(sums) > 0 {
+		field.Options = append(field.Options, Link{Text: class, Href: class, Current: true})
 	}
 	return field
 }
@@ -137,7 +137,7 @@ func (v *visit) unplaced(ctx context.Context) (any, error) {
 	reasons := make([]Reason, len(found))
 	for i, one := range found {
 		reasons[i] = Reason{At: clock(one.LastAskedAt), Times: "×" + number(one.Requests)}
-		reasons[i].Text, reasons[i].Code = asks(one.Question)
+		reasons[i].Text, reasons[i].Code = askedFor(one.Question)
 		if one.Summary != nil {
 			reasons[i].Sub, _, _ = strings.Cut(*one.Summary, ". ")
 		}
@@ -148,22 +148,20 @@ func (v *visit) unplaced(ctx context.Context) (any, error) {
 	return reasons, err
 }
 
-// asks returns the amounts and the traits of a query as texts.
-func asks(question string) (amounts, traits string) {
-	values, err := url.ParseQuery(question)
-	if err != nil || checkQuery(values) != nil {
+// askedFor returns the amounts and the traits of a query as texts.
+func askedFor(query string) (amounts, traits string) {
+	of := question.New(question.Parse(query))
+	if of.Check() != nil {
 		return "a claim", ""
 	}
-	var with []string
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		for _, unit := range unitsOf(name, values.Get(name)) {
-			amounts += ", " + amount(unit.Class, unit.Amount) + " " + unit.Class
-		}
-		if strings.HasPrefix(name, "required") {
-			with = append(with, values[name]...)
-		}
+	var all, with []string
+	for _, unit := range of.Units() {
+		all = append(all, amount(unit.Class, unit.Amount)+" "+unit.Class)
 	}
-	return strings.TrimPrefix(amounts, ", "), strings.Join(with, ", ")
+	for _, suffix := range of.Suffixes {
+		with = append(with, of.Values["required"+suffix]...)
+	}
+	return strings.Join(all, ", "), strings.Join(with, ", ")
 }
 
 // worthALook returns the classes that are over capacity or used up.
@@ -198,15 +196,9 @@ func (v *visit) nodeStates(ctx context.Context) (any, error) {
 		return nil, client.ErrExtensions // the service has no Bare Metal API
 	}
 	found := nodeStates{Nodes: min(len(nodes), maxNodes), More: len(nodes) > maxNodes}
-	counts := map[string]int{}
-	for _, node := range nodes[:found.Nodes] {
-		counts[node.ProvisionState]++
+	found.Bar, found.States = stateShares(nodes[:found.Nodes], 408, "")
+	for i, state := range found.States {
+		found.States[i].Href = v.href("/baremetal", "state", state.Text)
 	}
-	var parts []draw.Piece
-	for _, state := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) }) {
-		parts = append(parts, draw.Piece{Amount: float64(counts[state]), Kind: stateKind(state)})
-		found.States = append(found.States, Link{Text: state, Href: v.href("/baremetal", "state", state), Count: number(int64(counts[state])), Kind: stateKind(state)})
-	}
-	found.Bar = stackedBar(408, 12, parts, "")
 	return found, err
 }

@@ -106,6 +106,11 @@ func TestConsole_PlanPages_ShowNumbersOfAPI(t *testing.T) {
 			mustHave(t, where, sum.Tree.Name+": ")
 		}
 		mustHave(t, where, "rack <a>", thousands(float64(squares))+" squares")
+		_, all := s.get(t, "/console/providers?view=map&card=map&class=VGPU", nil)
+		mustHave(t, all, "gpu-01: ")
+		if !strings.Contains(all, `<a href="/console/providers/`+s.Provider+`" tabindex="-1">`) {
+			t.Error("the square of a tree is no link")
+		}
 		_, fits := s.get(t, "/console?card=fits&shape=m1.large", nil)
 		mustHave(t, fits, "m1.large", thousands(float64(fit.Fit))+" times", *fit.EndsFirst+" ends first")
 		_, failed := s.get(t, "/console?card=unplaced", nil)
@@ -127,8 +132,8 @@ func TestConsole_PlanPages_ShowNumbersOfAPI(t *testing.T) {
 			t.Fatal("no next page of trees")
 		}
 		_, second := s.get(t, html.UnescapeString(next[1]), nil)
-		mustHave(t, first, "cmp-001", "trees with VCPU")
-		mustHave(t, second, "First page", "trees with VCPU")
+		mustHave(t, first, "cmp-001", " trees")
+		mustHave(t, second, "First page", " trees")
 		if strings.Contains(text(second), "cmp-001 ") {
 			t.Error("the second page has trees of the first one")
 		}
@@ -262,7 +267,7 @@ func TestConsole_PlanPagesWithHostileNames_EscapeThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{"", "?card=where", "?card=left", "/capacity?group_by=tree&shape=%22%3E%3Cscript%3E", "/capacity?card=groups&group_by=tree"} {
+	for _, path := range []string{"", "?card=where", "?card=left", "/capacity?group_by=tree&shape=%22%3E%3Cscript%3E", "/capacity?card=groups&group_by=tree", "/providers?view=map&card=map"} {
 		status, page := s.get(t, "/console"+path, nil)
 		if status != http.StatusOK || strings.Contains(page, "<script>") || strings.Contains(page, "\u202e") || strings.Contains(page, "' onload") {
 			t.Errorf("%s: status = %d, page = %s", path, status, page)

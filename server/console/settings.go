@@ -24,12 +24,6 @@ type Settings struct {
 	CheckResult string
 }
 
-// Shape is a query for allocation candidates with a name, such as m1.large.
-type Shape struct {
-	Name  string
-	Query string
-}
-
 // Identity is the caller of a token. Expires is zero if the end of the token is not known.
 type Identity struct {
 	User, Project string

@@ -22,7 +22,7 @@ type Cell struct {
 	Bar            template.HTML
 }
 
-// Table is a list: a row for each object, which its first cell names.
+// Table is a list: a row for each object, which its first cell names. The Kind of that cell is the class of the row.
 type Table struct {
 	Caption string
 	Heads   []Cell

@@ -39,8 +39,8 @@ func (v *visit) fit(ctx context.Context, shape asked, changes []client.CapacityC
 		return figure(amount(class, *value))
 	}
 	view.Table = Table{Caption: "Classes of the shape", Heads: heads("Class", "#Each needs", "#Free", "#Left over", "#Enough for")}
-	for _, class := range shape.Classes {
-		one := found.Resources[class]
+	for _, unit := range shape.Units {
+		class, one := unit.Class, found.Resources[unit.Class]
 		view.Table.Rows = append(view.Table.Rows, []Cell{
 			linked(class, v.href("/classes/"+class)), figure(amount(class, one.Amount)), known(class, one.Free), known(class, one.Stranded), known("", one.Limit),
 		})

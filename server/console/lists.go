@@ -1,0 +1,114 @@
+package console
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
+)
+
+// maxRows is the number of rows of a page of a list, and maxExported that of an export.
+const maxRows, maxExported = 100, 1000
+
+// listPage is the body of a page with a form of filters and a list: a tree table, a plain table, or commands to copy.
+type listPage struct {
+	Title                   string
+	Tabs, Commands, Exports []Link
+	Filters                 []Input
+	Tree                    *Tree
+	Table                   *Table
+	Empty                   Message
+	Pager                   Pager
+}
+
+// list requests the page of a list that the address selects, and sends it if the address ends in .json.
+func (v *visit) list(path string, query url.Values) (client.ListPage, error) {
+	limit := maxRows
+	if v.kind() != "" {
+		limit = maxExported
+	}
+	query["limit"], query["marker"] = []string{strconv.Itoa(limit)}, []string{v.query("marker")}
+	if v.kind() == ".json" {
+		return client.ListPage{}, v.exportJSON(path, query)
+	}
+	return v.c.api.ListPage(v.ctx(), path, query)
+}
+
+// pager returns the line below a page of a list with a number of rows.
+func (v *visit) pager(page client.ListPage, rows int, noun string) Pager {
+	pager := Pager{Text: counted(int64(rows), noun)}
+	if page.Total != nil {
+		more := map[bool]string{false: "+"}[page.Total.Exact]
+		pager.Text = number(int64(rows)) + " of " + number(page.Total.Count) + more + " " + noun + "s"
+	}
+	if page.Marker != "" {
+		pager.Next = v.with("marker", page.Marker)
+	}
+	if v.query("marker") != "" {
+		pager.First = v.with("marker", "")
+	}
+	return pager
+}
+
+// filters returns text fields for parameters; the first, q, is for the beginnings that it names.
+func (v *visit) filters(beginnings string, names ...string) []Input {
+	inputs := []Input{{ID: "q", Name: "q", Label: "begins with", Type: "search", Value: v.query("q"), Placeholder: beginnings}}
+	for _, name := range names {
+		inputs = append(inputs, v.entry(name, name))
+	}
+	return inputs
+}
+
+// kind returns the kind of the export that the address asks for: ".json", ".csv", ".svg", or "" for the page.
+func (v *visit) kind() string { return path.Ext(v.r.URL.Path) }
+
+// exports returns the links to the exports of an address of the console.
+func exports(address string, kinds ...string) (links []Link) {
+	path, query, has := strings.Cut(address, "?")
+	for _, kind := range kinds {
+		links = append(links, Link{Text: strings.ToUpper(kind), Href: path + "." + kind + map[bool]string{true: "?"}[has] + query})
+	}
+	return links
+}
+
+// export sends a file to download.
+func (v *visit) export(contentType string, body []byte) error {
+	v.done = true
+	v.w.Header().Set("Content-Disposition", `attachment; filename="`+path.Base(v.r.URL.Path)+`"`)
+	send(v.w, http.StatusOK, contentType, bytes.NewBuffer(body))
+	return nil
+}
+
+// exportJSON sends a response of the API.
+func (v *visit) exportJSON(path string, query url.Values) error {
+	raw, err := v.c.api.ListText(v.ctx(), path, query)
+	if err != nil {
+		return err
+	}
+	return v.export("application/json", raw)
+}
+
+func (v *visit) exportCSV(heads string, rows [][]any) error {
+	var body bytes.Buffer
+	_ = draw.CSV(&body, heads, rows) // to memory
+	return v.export("text/csv; charset=utf-8", body.Bytes())
+}
+
+// parseID returns the UUID of a text, or uuid.Nil if that is empty.
+func parseID(text string) (uuid.UUID, error) {
+	if text == "" {
+		return uuid.Nil, nil
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return id, invalid("%q is not a UUID.", text)
+	}
+	return id, nil
+}

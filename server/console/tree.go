@@ -1,0 +1,133 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
+)
+
+// maxTreeRows is the number of rows of a tree table. Of a larger tree only two levels are open.
+const maxTreeRows = 300
+
+// treePage is the body of the page of a tree.
+type treePage struct {
+	Tabs, Exports []Link
+	Notice        *Notice
+	Chosen, Clear Link
+	Held          string
+	Tree          *Tree
+	Legend        []Swatch
+	Panel         treePanel
+}
+
+// tree shows the tree around a provider, or exports it.
+func (v *visit) tree() error {
+	var ids [4]uuid.UUID // the provider, the one of the panel, the consumer to highlight, the provider to open
+	for i, text := range []string{strings.TrimSuffix(v.r.PathValue("uuid"), v.kind()), v.query("at"), v.query("consumer"), v.query("open")} {
+		var err error
+		if ids[i], err = parseID(text); err != nil {
+			return err
+		}
+	}
+	if v.kind() == ".json" {
+		return v.exportJSON("resource_providers/"+ids[0].String()+"/tree", url.Values{"include": {treeInclude}})
+	}
+	shown, notice, err := v.loadTree(ids[0])
+	if err != nil {
+		return err
+	}
+	t, at, chosen := draw.NewUsageTree(shown), ids[1], ids[2]
+	if t.ByID[at] == nil {
+		at = ids[0]
+	}
+	switch v.kind() {
+	case ".csv":
+		return v.exportCSV(draw.InventoryHeads, t.Inventories())
+	case ".svg":
+		return v.exportSVG(shown)
+	}
+	page := &treePage{Tabs: v.treeFrame(shown, "Tree"), Notice: notice, Panel: v.treePanel(t, t.ByID[at], chosen, notice == nil)}
+	page.Exports = exports(v.base+"/providers/"+shown.Root.String(), "svg", "csv", "json")
+	rows := t.Rows(chosen, maxTreeRows, ids[3], t.ByID[at].Parent)
+	if all := len(rows); all > maxTreeRows {
+		rows = rows[:maxTreeRows]
+		page.Notice = &Notice{Kind: "s", Title: "A very large tree.", Text: "These are " + number(maxTreeRows) + " of " + counted(int64(all), "row") + "; the CSV has all."}
+	}
+	page.Tree = v.treeTable("Providers of the tree, and their usage by resource class", rows, at, func(id uuid.UUID) string { return v.with("at", id.String()) })
+	page.Legend = []Swatch{{swatch("cut"), "used, one piece for each consumer"}, {swatch("held"), "reserved"}}
+	if chosen != uuid.Nil {
+		page.Legend = slices.Insert(page.Legend, 1, Swatch{swatch("mark"), "the highlighted consumer"})
+		page.Chosen = Link{Text: chosen.String()[:8], Href: v.base + "/consumers/" + chosen.String(), Kind: "a"}
+		page.Clear = Link{Text: "Clear", Href: v.with("consumer", ""), Kind: "small"}
+		if page.Held = "is highlighted: " + heldText(t.Held(chosen)); len(t.Held(chosen)) == 0 {
+			page.Held = "has nothing of this tree"
+		}
+	}
+	v.frame.AsOf, v.frame.Body = time.Now(), page
+	return nil
+}
+
+// treeInclude are the parts of the request that the page of a tree shows.
+const treeInclude = "inventories,usages,traits,aggregates,consumers"
+
+// loadTree requests a tree with its consumers, and its sharing providers in a request of its own: together they would
+// add all consumers of the sharing providers. The notice is why the consumers are unknown.
+func (v *visit) loadTree(id uuid.UUID) (*client.ShownTree, *Notice, error) {
+	parts := []client.TreePart{client.TreeInventories, client.TreeUsages, client.TreeTraits, client.TreeAggregates, client.TreeSharing}
+	shown, err := v.showTree(v.ctx(), id, parts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts[4] = client.TreeConsumers
+	ctx, cancel := v.ctx(), func() {}
+	if v.query("consumer")+v.query("wait") == "" {
+		ctx, cancel = context.WithTimeout(ctx, cardWait)
+	}
+	defer cancel()
+	held, err := v.showTree(ctx, id, parts...)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && v.r.Context().Err() == nil:
+		wait := Link{Text: "Wait for them", Href: v.with("wait", "true")}
+		return shown, &Notice{Kind: "s", Title: "Many consumers.", Text: "Reading them takes longer than the page waits, so the bars are whole.", Links: []Link{wait}}, nil
+	case errors.Is(err, client.ErrTooManyConsumers):
+		pages := Link{Text: "Page through the consumers", Href: v.base + "/providers/" + shown.Root.String() + "/consumers"}
+		return shown, &Notice{Kind: "s", Title: "Over 10,000 consumers.", Text: "The bars are whole.", Links: []Link{pages}}, nil
+	case errors.Is(err, client.ErrForbidden):
+		return shown, &Notice{Kind: "s", Title: "The consumers are not shown.", Text: v.problem(err).Text}, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	held.Sharing = shown.Sharing
+	return held, nil, nil
+}
+
+// showTree requests a tree. A response without providers is an error.
+func (v *visit) showTree(ctx context.Context, id uuid.UUID, parts ...client.TreePart) (*client.ShownTree, error) {
+	shown, err := v.c.api.TreeShow(ctx, id, parts...)
+	if err == nil && len(shown.Providers) == 0 {
+		err = errors.New("the service returned a tree without providers")
+	}
+	return shown, err
+}
+
+// exportSVG sends the picture of a tree, with a style for light and dark windows.
+func (v *visit) exportSVG(shown *client.ShownTree) error {
+	forest := draw.Forest{Usages: map[uuid.UUID]client.Resources{}}
+	for _, p := range slices.Concat(shown.Providers, shown.Sharing) {
+		forest.Nodes, forest.Usages[p.UUID] = append(forest.Nodes, p.Node), p.Usages
+	}
+	var body bytes.Buffer
+	if err := draw.SVG(&body, forest); err != nil {
+		return err
+	}
+	return v.export("image/svg+xml", body.Bytes())
+}
