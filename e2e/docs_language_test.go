@@ -43,9 +43,9 @@ var (
 var languageTypes = []string{".go", ".sql", ".md", ".sh", ".yaml", ".yml", ".py", ".ts", ".service", ".conf"}
 
 // languageAllowed are texts that may contain forbidden words, by file: quotations, the system account and the persona of
-// the console nobody, and data of other programs. A path without text stands for the whole file, and "*" for every file.
+// and data of other programs. A path without text stands for the whole file, and "*" for every file.
 var languageAllowed = map[string][]string{
-	"*":                         {"<circle ", "inverse_obstacle", "The marker does not belong to this list. Begin again without it.", `"nobody"`, "`nobody`"},
+	"*":                         {"<circle ", "inverse_obstacle", "The marker does not belong to this list. Begin again without it."},
 	"docs/language.md":          {},
 	"e2e/docs_language_test.go": {},
 	"server/cluster/home.go":    {`{"postgres", "nobody"}`, "an account postgres nor nobody"},

@@ -123,7 +123,7 @@ func TestConsole_InvalidInput_HasItsStatus(t *testing.T) {
 func TestConsole_RefusedCaller_SeesNoNames(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, siteOptions{hosts: 12})
-	refused := s.persona(t, "nobody")
+	refused := s.persona(t, "no role")
 	for _, address := range []string{
 		"/providers", "/providers?view=list", "/providers.csv", "/consumers", "/consumers.json", "/providers/" + s.Provider, "/providers/" + s.Provider + ".svg",
 		"/providers/" + s.Provider + "/traits", "/consumers/" + s.Consumer, "/find?q=gpu-0",

@@ -264,7 +264,7 @@ func TestAuth_ConsolePersonas_AreSentAsTheyClaim(t *testing.T) {
 	}{
 		{url.Values{"persona": {"administrator"}}, "admin", "admin"},
 		{url.Values{"persona": {"reader of a project"}, "project": {"lab"}}, "reader:lab", "reader"},
-		{url.Values{"persona": {"nobody"}}, "nobody", ""},
+		{url.Values{"persona": {"no role"}}, "guest", ""},
 		{url.Values{"user": {"ada"}, "project": {"lab"}, "roles": {"member, reader"}}, "ada:lab", "member,reader"},
 	} {
 		w := s.send(http.MethodPost, "/console/who", c.form)

@@ -20,7 +20,7 @@ var personas = []persona{
 	{"operator", "admin", []string{"admin", "service"}},
 	{"administrator", "admin", []string{"admin"}},
 	{"reader of a project", "reader", []string{"reader"}},
-	{"nobody", "nobody", nil},
+	{"no role", "guest", nil},
 }
 
 func (p persona) session() *session {
