@@ -118,6 +118,7 @@ func TestConsole_Pages_AreCleanInEachWindow(t *testing.T) {
 				}
 				for _, page := range pages {
 					t.Run(page.name+"/"+window.name, func(t *testing.T) {
+						t.Parallel()
 						options := window.options
 						options.Cookies = cookies
 						look(t, chromium.Open(t, page.on(s), options), filepath.Join(state.name, page.name+"-"+window.name+".png"))

@@ -142,8 +142,8 @@ func (v *visit) unansweredWith(ctx context.Context, name string) ([]Reason, erro
 			continue
 		}
 		reason := Reason{
-			Link: Link{Text: one.Reason, Href: v.href("/explanations/" + one.RequestIDs[0])}, At: clock(one.LastAskedAt),
-			Times: "×" + number(one.Requests), Code: one.Question,
+			Link: Link{Text: one.Reason}, At: clock(one.LastAskedAt), Times: "×" + number(one.Requests), Code: one.Question,
+			More: Link{Text: "explain", Href: v.href("/explanations/" + one.RequestIDs[0])},
 		}
 		if one.Summary != nil {
 			reason.Text = *one.Summary
