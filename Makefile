@@ -9,7 +9,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 GENERATED := gen openapi sql/schema.sql sql/functions/VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint lint-sql generate verify bench bench-candidates bench-baremetal bench-hotspots soak db psql run serve plans postgresql
+.PHONY: console-matrix console-pictures help build test lint lint-sql generate verify bench bench-candidates bench-baremetal bench-hotspots soak db psql run serve plans postgresql
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,13 @@ fuzz: ## run every fuzz test for FUZZTIME (10s)
 
 badinput: postgresql ## send 100,000 malformed and borderline requests; FLAGS='-badinput.seed 7' for others
 	$(GO) test -count=1 -timeout 60m ./internal/test/badinput -run '^TestErrors_InvalidInput_' -v -badinput.requests 100000 $(FLAGS)
+
+console-matrix: postgresql ## open each page of the console in all states, colors and widths; LOOKS=dir keeps pictures
+	BERTH_TEST_BROWSER=required $(GO) test -count=1 -timeout 90m ./server/console -run '^TestConsole_Pages_' -matrix $(if $(LOOKS),-looks $(abspath $(LOOKS)))
+	$(GO) test -count=1 -timeout 30m ./server/console -run '^$$' -bench '^BenchmarkConsole_' -benchtime 1x
+
+console-pictures: postgresql ## draw the pictures of docs/console.md
+	BERTH_TEST_BROWSER=required $(GO) test -count=1 ./server/console -run '^TestConsole_Documentation_' -pictures $(CURDIR)/docs/console
 
 vulncheck: ## look for known vulnerabilities in what the program is built from
 	@GO='$(GO)' tools/vulncheck.sh

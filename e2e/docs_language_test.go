@@ -42,8 +42,8 @@ var (
 // languageTypes are the types of files with text for people. Generated files repeat the text of their sources.
 var languageTypes = []string{".go", ".sql", ".md", ".sh", ".yaml", ".yml", ".py", ".ts", ".service", ".conf"}
 
-// languageAllowed are texts that may contain forbidden words, by file: quotations, the system account nobody, and data
-// of other programs. A path without text stands for the whole file, and "*" for every file.
+// languageAllowed are texts that may contain forbidden words, by file: quotations, the system account and the persona of
+// and data of other programs. A path without text stands for the whole file, and "*" for every file.
 var languageAllowed = map[string][]string{
 	"*":                         {"<circle ", "inverse_obstacle", "The marker does not belong to this list. Begin again without it."},
 	"docs/language.md":          {},

@@ -106,6 +106,7 @@ func TestKeystone_RealService_IdentifiesCallers(t *testing.T) {
 		"may what their roles say": func(t *testing.T) { callersMay(t, identity, serving.url, project) },
 		"need a token":             func(t *testing.T) { callersNeedAToken(t, identity, serving.url) },
 		"may have a credential":    func(t *testing.T) { callersMayHaveACredential(t, identity, serving.url) },
+		"open the console":         func(t *testing.T) { callersOpenTheConsole(t, identity, serving.url) },
 		"find the service":         func(t *testing.T) { callersFindTheService(t, identity, serving.url) },
 	} {
 		if !t.Run(name, test) {

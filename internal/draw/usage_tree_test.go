@@ -46,7 +46,7 @@ func described(rows []UsageRow) (texts []string) {
 	return texts
 }
 
-func TestUsageTree_Rows_AreInDepthFirstOrder(t *testing.T) {
+func TestConsole_TreeRows_AreInDepthFirstOrder(t *testing.T) {
 	t.Parallel()
 	tree := NewUsageTree(shownHost())
 	for name, c := range map[string]struct {
@@ -64,7 +64,7 @@ func TestUsageTree_Rows_AreInDepthFirstOrder(t *testing.T) {
 	}
 }
 
-func TestUsageTree_Bars_HaveAPieceForEachConsumer(t *testing.T) {
+func TestConsole_TreeBars_HaveAPieceForEachConsumer(t *testing.T) {
 	t.Parallel()
 	tree := NewUsageTree(shownHost())
 	rows := tree.Rows(id(21), 100)
@@ -87,7 +87,7 @@ func TestUsageTree_Bars_HaveAPieceForEachConsumer(t *testing.T) {
 	}
 }
 
-func TestClasses_OfHosts_ComeFirst(t *testing.T) {
+func TestConsole_ClassesOfHosts_ComeFirst(t *testing.T) {
 	t.Parallel()
 	got := Classes(map[string]bool{"CUSTOM_A10": true, "CUSTOM_A2": true, "DISK_GB": true, "VGPU": true, "VCPU": true, "PCPU": true, "MEMORY_MB": true})
 	if want := "VCPU PCPU MEMORY_MB DISK_GB CUSTOM_A2 CUSTOM_A10 VGPU"; strings.Join(got, " ") != want {
@@ -95,7 +95,7 @@ func TestClasses_OfHosts_ComeFirst(t *testing.T) {
 	}
 }
 
-func TestCSV_Formulas_AreQuoted(t *testing.T) {
+func TestConsole_CSVFormulas_AreQuoted(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	if err := CSV(&out, "name,amount", [][]any{{"=1+1", -5}, {"@x", 1.5}, {`a,"b"`, id(1)}, {"", "-"}}); err != nil {

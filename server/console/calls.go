@@ -153,7 +153,7 @@ func (v *visit) fail(err error) {
 
 // notFound sends the page of an address that does not exist.
 func (v *visit) notFound() {
-	v.frame.Title = "Not found"
+	v.frame.Title, v.frame.Nav = "Not found", "none"
 	v.frame.Body = &Problem{Kind: "error", Text: "The console has no page at this address."}
 	v.render(http.StatusNotFound, "error")
 }

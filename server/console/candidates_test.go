@@ -188,7 +188,7 @@ func TestConsole_CandidatesInvalid_KeepForm(t *testing.T) {
 	if status, body = s.get(t, "/console/candidates?start=hello", nil); status != http.StatusBadRequest {
 		t.Errorf("status = %d: %s", status, textOf(body))
 	}
-	if status, _ = s.get(t, "/console/candidates?resources=VCPU:4", s.persona(t, "nobody")); status != http.StatusForbidden {
+	if status, _ = s.get(t, "/console/candidates?resources=VCPU:4", s.persona(t, "no role")); status != http.StatusForbidden {
 		t.Errorf("status of a caller without roles = %d", status)
 	}
 }
@@ -296,7 +296,7 @@ func TestConsole_Explanations_ListAndShow(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/explanations", "/explanations/" + s.Request} {
-		if status, _ := s.get(t, "/console"+path, s.persona(t, "nobody")); status != http.StatusForbidden {
+		if status, _ := s.get(t, "/console"+path, s.persona(t, "no role")); status != http.StatusForbidden {
 			t.Errorf("%s: status of a caller without roles = %d", path, status)
 		}
 	}

@@ -72,7 +72,7 @@ func TestConsole_KeyboardOnly_LeadsToCandidates(t *testing.T) {
 	page.Settle(t)
 	pressUntil(t, page, "Tab", `"gpu-01"`)
 	page.Press(t, "ArrowDown")
-	if got := page.Focused(t); !strings.Contains(got, `"gpu-02"`) {
+	if got := page.Focused(t); !strings.Contains(got, `"gpu-01_gpu0"`) {
 		t.Errorf("ArrowDown focuses %s", got)
 	}
 	page.Press(t, "ArrowUp", "Enter")

@@ -123,12 +123,12 @@ func TestConsole_InvalidInput_HasItsStatus(t *testing.T) {
 func TestConsole_RefusedCaller_SeesNoNames(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, siteOptions{hosts: 12})
-	nobody := s.persona(t, "nobody")
+	refused := s.persona(t, "no role")
 	for _, address := range []string{
 		"/providers", "/providers?view=list", "/providers.csv", "/consumers", "/consumers.json", "/providers/" + s.Provider, "/providers/" + s.Provider + ".svg",
 		"/providers/" + s.Provider + "/traits", "/consumers/" + s.Consumer, "/find?q=gpu-0",
 	} {
-		status, body := s.get(t, "/console"+address, nobody)
+		status, body := s.get(t, "/console"+address, refused)
 		if status != http.StatusForbidden || strings.Contains(body, "gpu-01") || strings.Contains(body, "atlas") {
 			t.Errorf("%s: status = %d, want 403 without names", address, status)
 		}

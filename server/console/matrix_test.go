@@ -5,15 +5,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/berthd/berth/internal/demo"
 	"github.com/berthd/berth/internal/test/browser"
 )
 
 var (
 	matrix = flag.Bool("matrix", false, "test the pages in all states, colors and widths")
 	looks  = flag.String("looks", "", "directory for a picture of each page in each state")
+	shown  = flag.String("pictures", "", "directory for the pictures of docs/console.md, such as ../../docs/console")
 	large  = flag.Int("large", 3700, "hosts of the large cloud: 3,700 have 10,000 providers")
 )
 
@@ -23,8 +26,9 @@ type page struct{ name, address string }
 // pages are all pages of the console that GET shows.
 var pages = []page{
 	{name: "overview", address: ""},
-	{name: "find", address: "/find?q=gpu-0"},
+	{name: "find", address: "/find?q=HW_CPU_X86_"},
 	{name: "providers", address: "/providers"},
+	{name: "providers-names", address: "/providers?view=list&q=gpu-0"},
 	{name: "providers-map", address: "/providers?view=map&class=VCPU"},
 	{name: "tree", address: "/providers/{provider}"},
 	{name: "tree-consumer", address: "/providers/{provider}?consumer={consumer}&at={provider}"},
@@ -84,7 +88,7 @@ type state struct {
 var states = []state{
 	{name: "full", options: siteOptions{hosts: 24}},
 	{name: "empty"},
-	{name: "refused", options: siteOptions{hosts: 12}, persona: "nobody"},
+	{name: "refused", options: siteOptions{hosts: 12}, persona: "no role"},
 	{name: "plain", options: siteOptions{hosts: 12, plain: true}},
 	{name: "large"},
 }
@@ -139,4 +143,39 @@ func look(t *testing.T, page *browser.Page, file string) {
 		t.Fatal(err)
 	}
 	page.Screenshot(t, file)
+}
+
+// documented are the pages whose pictures docs/console.md has.
+var documented = []string{"overview", "tree-consumer", "providers-map", "candidates-found", "explanation", "capacity", "compare", "baremetal", "node"}
+
+// TestConsole_Documentation_HasPicturesOfItsPages draws the pictures of the documentation with -pictures, and else checks
+// that each of them exists and that the documentation shows it.
+func TestConsole_Documentation_HasPicturesOfItsPages(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/console.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *site
+	if *shown != "" {
+		s = newSite(t, siteOptions{hosts: demo.DefaultHosts})
+	}
+	for _, page := range pages {
+		if !slices.Contains(documented, page.name) {
+			continue
+		}
+		for _, suffix := range []string{"", "-dark"} {
+			file := page.name + suffix + ".png"
+			if s != nil {
+				open := browser.Start(t).Open(t, page.on(s), browser.Options{Width: 1280, Height: 800, Dark: suffix != ""})
+				open.Screenshot(t, filepath.Join(*shown, file))
+			}
+			if !strings.Contains(string(text), "console/"+file) {
+				t.Errorf("docs/console.md does not show console/%s", file)
+			}
+			if _, err := os.Stat(filepath.Join("../../docs/console", file)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

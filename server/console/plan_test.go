@@ -188,9 +188,9 @@ func TestConsole_PlanPagesWithInvalidParameters_Return400(t *testing.T) {
 func TestConsole_PlanPagesOfRefusedCaller_KeepThePage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, siteOptions{hosts: 12})
-	nobody := s.persona(t, "nobody")
+	withoutRoles := s.persona(t, "no role")
 	for _, path := range []string{"", "/capacity", "/capacity/what-if?shape=VCPU:1"} {
-		status, page := s.get(t, "/console"+path, nobody)
+		status, page := s.get(t, "/console"+path, withoutRoles)
 		if status != http.StatusOK {
 			t.Errorf("%s: status = %d, want 200", path, status)
 		}

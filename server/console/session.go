@@ -97,7 +97,7 @@ func (s *sealer) seal(purpose string, plain *session) string {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, []byte(plain.text()), []byte(purpose)))
 }
 
-// These are errors of open: the cookie of another server or of nobody, and a session that has ended.
+// These are errors of open: a cookie that another server or no server sealed, and a session that has ended.
 var (
 	errForeignCookie = errors.New("another server sealed the cookie")
 	errEnded         = errors.New("the session has ended")

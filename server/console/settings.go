@@ -14,7 +14,7 @@ type Settings struct {
 	Key []byte
 	// URL is the origin of the console from the view of browsers, for proxies that change the Host header; empty: none.
 	URL string
-	// Unprotected reports that the service authenticates nobody and that other hosts can reach it.
+	// Unprotected reports that the service authenticates no caller and that other hosts can reach it.
 	Unprotected bool
 	// AggregateNames are names of aggregates, which the API does not have.
 	AggregateNames map[uuid.UUID]string

@@ -84,7 +84,7 @@ func (v *visit) form(with string, entered url.Values) signInForm {
 	case withToken:
 		secret("token", "Token", "off")
 	case withApplication:
-		text("application_id", "ID of the application credential", "")
+		text("application_id", "Credential ID", "")
 		secret("secret", "Secret", "off")
 	default:
 		made.With = withPassword

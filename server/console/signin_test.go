@@ -264,7 +264,7 @@ func TestAuth_ConsolePersonas_AreSentAsTheyClaim(t *testing.T) {
 	}{
 		{url.Values{"persona": {"administrator"}}, "admin", "admin"},
 		{url.Values{"persona": {"reader of a project"}, "project": {"lab"}}, "reader:lab", "reader"},
-		{url.Values{"persona": {"nobody"}}, "nobody", ""},
+		{url.Values{"persona": {"no role"}}, "guest", ""},
 		{url.Values{"user": {"ada"}, "project": {"lab"}, "roles": {"member, reader"}}, "ada:lab", "member,reader"},
 	} {
 		w := s.send(http.MethodPost, "/console/who", c.form)
@@ -288,7 +288,7 @@ func TestAuth_ConsolePersonas_AreSentAsTheyClaim(t *testing.T) {
 			t.Errorf("%s: a cookie was set", name)
 		}
 	}
-	wantText(t, s.send(http.MethodGet, "/console/who", nil), "this service checks nobody", `name="persona" value="reader of a project"`)
+	wantText(t, s.send(http.MethodGet, "/console/who", nil), "this service does not authenticate its callers", `name="persona" value="reader of a project"`)
 }
 
 func TestAuth_ConsolePersonaMenu_NotWithAuthentication(t *testing.T) {
@@ -309,9 +309,9 @@ func TestAuth_ConsoleUnprotected_WarnsOnEachPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(options *Options) { noauth2(options); options.Settings.Unprotected = true }, nil)
 	for _, path := range []string{"/console/probe", "/console/who", "/console/nowhere"} {
-		wantText(t, s.send(http.MethodGet, path, nil), `<p class="warning" role="alert">This service checks nobody, and other hosts can reach it`)
+		wantText(t, s.send(http.MethodGet, path, nil), `<p class="warning" role="alert">This service does not authenticate its callers, and other hosts can reach it`)
 	}
-	if strings.Contains(newSite(t, noauth2, nil).send(http.MethodGet, "/console/probe", nil).Body.String(), "checks nobody, and other") {
+	if strings.Contains(newSite(t, noauth2, nil).send(http.MethodGet, "/console/probe", nil).Body.String(), "and other hosts can reach it") {
 		t.Error("a page on loopback warns")
 	}
 }

@@ -181,6 +181,6 @@ func (v *visit) complete() {
 	v.frame.Base, v.frame.Assets, v.frame.Theme = v.base, v.base+"/assets/"+assetHash(), v.theme()
 	v.frame.Who, v.frame.Path = v.who(), v.with()
 	if v.c.options.Settings.Unprotected {
-		v.frame.Warning = "This service checks nobody, and other hosts can reach it: each caller has the role that it names."
+		v.frame.Warning = "This service does not authenticate its callers, and other hosts can reach it: each caller has the roles that it names."
 	}
 }

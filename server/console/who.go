@@ -20,14 +20,14 @@ var personas = []persona{
 	{"operator", "admin", []string{"admin", "service"}},
 	{"administrator", "admin", []string{"admin"}},
 	{"reader of a project", "reader", []string{"reader"}},
-	{"nobody", "nobody", nil},
+	{"no role", "guest", nil},
 }
 
 func (p persona) session() *session {
 	return &session{User: p.User, Roles: p.Roles, Expires: time.Now().Add(maxSession)}
 }
 
-// whoData is the data of the page that shows the caller, and chooses it where the service checks nobody.
+// whoData is the data of the page that shows the caller, and chooses it where the service does not authenticate callers.
 type whoData struct {
 	Back   string
 	Facts  []Field
@@ -56,11 +56,11 @@ func (v *visit) whoPage() error {
 		}
 		data.Fields[2].Hint = "Separated by commas; empty: none"
 	}
-	v.frame.Title, v.frame.Body = "Who is asking", data
+	v.frame.Title, v.frame.Nav, v.frame.Body = "Who is asking", "who", data
 	return nil
 }
 
-// whoSubmit changes the caller of a service that checks nobody.
+// whoSubmit changes the caller of a service that does not authenticate callers.
 func (v *visit) whoSubmit() error {
 	form, err := v.posted()
 	if err != nil {

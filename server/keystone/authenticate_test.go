@@ -64,6 +64,10 @@ func TestKeystone_Token_YieldsCaller(t *testing.T) {
 	} {
 		keystone.know("t", time.Hour, []string{"admin", "reader"}, c.rest)
 		got, err := ask(t, keystone.authenticator(t), "X-Auth-Token", " t ")
+		if left := time.Until(got.Expires); left < 50*time.Minute || left > time.Hour {
+			t.Errorf("%s: expires in %v, want an hour", name, left)
+		}
+		c.want.Expires = got.Expires
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, c.want)
 		}

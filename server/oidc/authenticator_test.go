@@ -112,6 +112,10 @@ func TestAuth_OIDCToken_YieldsCaller(t *testing.T) {
 			UserID: "ada", Subject: "ada", TokenID: "id-of-ada", ProjectID: "lab", Method: auth.MethodOIDC,
 			Roles: []string{"admin", "manager", "member", "reader"},
 		}
+		if left := time.Until(caller.Expires); left <= 0 || left > 24*time.Hour {
+			t.Errorf("%s: expires in %v", algorithm, left)
+		}
+		want.Expires = caller.Expires
 		if err != nil || !reflect.DeepEqual(caller, want) {
 			t.Errorf("%s: caller = %+v, error %v; want %+v", algorithm, caller, err, want)
 		}

@@ -71,7 +71,7 @@ func TestAuth_TokensOfEachScope_YieldCaller(t *testing.T) {
 		entry Entry
 		want  auth.Caller
 	}{
-		{Entry{User: "ada", Project: "lab", Roles: []string{"member", "service"}},
+		{Entry{User: "ada", Project: "lab", Roles: []string{"member", "service"}, Expires: time.Now().Add(time.Hour)},
 			auth.Caller{UserID: "ada", ProjectID: "lab", Roles: []string{"member", "service", "reader"}}},
 		{Entry{User: "ada", System: true, Roles: []string{"Admin"}},
 			auth.Caller{UserID: "ada", SystemScope: "all", Roles: []string{"Admin", "manager", "member", "reader"}}},
@@ -79,7 +79,7 @@ func TestAuth_TokensOfEachScope_YieldCaller(t *testing.T) {
 			auth.Caller{UserID: "ada", DomainID: "d", Roles: []string{"reader"}}},
 	} {
 		entry, token := added(t, path, c.entry)
-		c.want.Method, c.want.TokenID = auth.MethodTokens, entry.ID
+		c.want.Method, c.want.TokenID, c.want.Expires = auth.MethodTokens, entry.ID, entry.Expires
 		if got, err := asked(opened(t, path), token); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("caller = %+v, %v; want %+v", got, err, c.want)
 		}

@@ -1,10 +1,13 @@
 package browser
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -81,7 +84,27 @@ func (p *Page) Press(t testing.TB, keys ...string) {
 		case !isNamed:
 			code = name
 		}
-		p.do(t, "press "+key, chromedp.KeyEvent(code, chromedp.KeyModifiers(held)))
+		p.do(t, "press "+key, pressKey(code, held))
 	}
 	p.Settle(t)
+}
+
+// pressKey presses one key as a keyboard does: the text is a part of the event keydown, so that a page that prevents the
+// event keeps the text out of a field to which it moves the focus. chromedp.KeyEvent sends the text in an event of its own.
+func pressKey(key string, held chromedp.Modifier) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		r, _ := utf8.DecodeRuneInString(key)
+		events := kb.Encode(r)
+		down, up := *events[0], *events[len(events)-1]
+		if char := events[1]; char.Type == kb.KeyChar && held&^chromedp.ModifierShift == 0 {
+			down.Text, down.UnmodifiedText = char.Text, char.UnmodifiedText
+		}
+		for _, event := range []input.DispatchKeyEventParams{down, up} {
+			event.Modifiers |= int64(held)
+			if _, err := cdp.Call(ctx, target, input.DispatchKeyEvent, event); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
