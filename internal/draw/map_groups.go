@@ -38,6 +38,18 @@ func MapGroups(sums []client.CapacitySum, aggregates map[uuid.UUID][]uuid.UUID, 
 	return all
 }
 
+// Fragment returns the squares as an SVG fragment, as links or, for many trees, as pictures alone.
+func (g *MapGroup) Fragment(columns int, linked bool) string {
+	if linked {
+		return LinkedMap(g.Squares, columns)
+	}
+	plain := make([]Square, len(g.Squares))
+	for i, square := range g.Squares {
+		plain[i] = square.Square
+	}
+	return Map(plain, columns, "")
+}
+
 // squareOf returns the square of the sum of a tree. A tree with a provider over its capacity is over capacity.
 func squareOf(sum client.CapacitySum, href string) LinkedSquare {
 	square := LinkedSquare{Square: NoInventory, Href: href, Title: sum.Tree.Name + ": no capacity"}

@@ -24,7 +24,10 @@ func TestCLI_MapGroups_HaveTreesByAggregate(t *testing.T) {
 	if squares := groups[0].Squares; squares[0].Square != 0.25 || squares[1].Square <= 1 || groups[1].Squares[0].Square != NoInventory {
 		t.Errorf("squares = %+v", squares)
 	}
-	picture := LinkedMap(groups[0].Squares, 7)
+	if plain := groups[0].Fragment(7, false); strings.Contains(plain, "<a") || !strings.Contains(plain, "f-over") {
+		t.Errorf("map without links = %s", plain)
+	}
+	picture := groups[0].Fragment(7, true)
 	for _, want := range []string{`aria-hidden="true"`, `<a href="/` + first.UUID.String() + `" tabindex="-1"><title>cn&lt;1&gt;: 25.0 %</title>`, "150.0 %, over capacity"} {
 		if !strings.Contains(picture, want) {
 			t.Errorf("the map has no %q: %s", want, picture)

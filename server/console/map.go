@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -30,6 +31,7 @@ type mapView struct {
 	Class, Sentence string
 	Blocks          []mapBlock
 	Trees           int64 // the squares
+	asOf            time.Time
 }
 
 type mapBlock struct {
@@ -48,6 +50,9 @@ func (v *visit) providerMap() error {
 	}}
 	if err := v.wait(); err != nil {
 		return err
+	}
+	if view, ok := card.Data.(mapView); ok {
+		v.frame.AsOf = view.asOf
 	}
 	v.done = true
 	v.render(http.StatusOK, "map")
@@ -70,7 +75,7 @@ func (v *visit) mapOf(ctx context.Context, class string, pages int) (mapView, er
 		if err != nil {
 			return view, err
 		}
-		sums, marker = append(sums, found.Sums...), found.Marker
+		sums, marker, view.asOf = append(sums, found.Sums...), found.Marker, found.AsOf
 		if marker == "" {
 			break
 		}
@@ -129,7 +134,7 @@ func (v *visit) treeMap(view mapView, sums []client.CapacitySum, of map[uuid.UUI
 		if group.ID != uuid.Nil {
 			block.Name = Link{Text: v.aggregateName(group.ID), Href: v.href("/aggregates/" + group.ID.String())}
 		}
-		block.Picture = template.HTML(draw.LinkedMap(group.Squares, columns))
+		block.Picture = template.HTML(group.Fragment(columns, len(sums) <= mapPage))
 		view.Blocks, view.Trees = append(view.Blocks, block), view.Trees+int64(len(group.Squares))
 	}
 	view.sort()
@@ -145,6 +150,7 @@ func (v *visit) aggregateMap(ctx context.Context, view mapView, ids []uuid.UUID)
 		view.Blocks = append(view.Blocks, mapBlock{Name: v.groupOf(sum), Used: percent(sum.Used, sum.Capacity), Picture: picture})
 	}
 	view.sort()
+	view.asOf = found.AsOf
 	view.Sentence = "There are too many trees for a square each: one bar is an aggregate."
 	return view, err
 }

@@ -1,8 +1,10 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/berthd/berth/internal/demo"
 )
@@ -37,10 +39,16 @@ func (v *visit) startWith(problem string) error {
 	return nil
 }
 
-// loadSample loads the sample data with the identity of the caller. It never adds to providers of others.
+// sampleTimeout is the time for the sample data, which takes some seconds.
+const sampleTimeout = 2 * time.Minute
+
+// loadSample loads the sample data with the identity of the caller, to its end even if the browser leaves. It never adds to
+// providers of others.
 func (v *visit) loadSample() error {
 	v.calls.max = maxSampleCalls
-	_, err := demo.Load(v.ctx(), v.c.api, demo.Options{Hosts: demo.DefaultHosts})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx()), sampleTimeout)
+	defer cancel()
+	_, err := demo.Load(ctx, v.c.api, demo.Options{Hosts: demo.DefaultHosts})
 	switch {
 	case err == nil:
 		return v.redirect(v.base)

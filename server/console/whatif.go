@@ -59,10 +59,11 @@ func (v *visit) whatIf() error {
 		return err
 	}
 	if shape.Text != "" {
-		v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (any, error) { return v.fit(ctx, shape, changes) })
-	}
-	if err := v.wait(); err != nil {
-		return err
+		card := v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (any, error) { return v.fit(ctx, shape, changes) })
+		if err := v.wait(); err != nil {
+			return err
+		}
+		v.frame.AsOf = card.AsOf
 	}
 	v.frame.Title, v.frame.Nav = "What if", "capacity"
 	v.frame.Crumbs = []Link{{Text: "Capacity", Href: v.href("/capacity")}, {Text: "What if"}}
