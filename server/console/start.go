@@ -39,7 +39,7 @@ func (v *visit) startWith(problem string) error {
 
 // loadSample loads the sample data with the identity of the caller. It never adds to providers of others.
 func (v *visit) loadSample() error {
-	v.calls.max = maxSampleCalls
+	v.calls.max, v.calls.writes = maxSampleCalls, true
 	_, err := demo.Load(v.ctx(), v.c.api, demo.Options{Hosts: demo.DefaultHosts})
 	switch {
 	case err == nil:
