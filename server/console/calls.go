@@ -16,8 +16,10 @@ import (
 type calls struct {
 	slots chan struct{}
 	max   int
-	mutex sync.Mutex
-	made  []string
+	// writes permits calls that change something.
+	writes bool
+	mutex  sync.Mutex
+	made   []string
 }
 
 func newCalls() *calls { return &calls{slots: make(chan struct{}, maxParallel), max: maxCalls} }
@@ -57,12 +59,25 @@ func (c caller) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == v.c.options.Prefix+"/" {
 		return c.next.RoundTrip(r) // the version of the service, which the client asks for once an hour
 	}
+	if !v.calls.writes && !isRead(r, v.c.options.Prefix) {
+		return nil, fmt.Errorf("the console does not send %s %s: it would change something", r.Method, r.URL.Path)
+	}
 	end, err := v.calls.begin(r.Context(), r.Method+" "+r.URL.RequestURI())
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	return c.next.RoundTrip(r)
+}
+
+// isRead reports whether a call changes nothing. A dry run is one only in a version of the extensions.
+func isRead(r *http.Request, prefix string) bool {
+	switch path := strings.TrimPrefix(r.URL.Path, prefix); {
+	case r.Method == http.MethodGet || r.Method == http.MethodHead, r.Method == http.MethodPost && (path == "/capacity" || path == "/allocation_candidates"):
+		return true
+	default:
+		return r.URL.Query().Get("dry_run") == "true" && strings.Contains(strings.Join(r.Header.Values("OpenStack-API-Version"), ","), "berth 1.")
+	}
 }
 
 // problem sorts the error of a call for its card.

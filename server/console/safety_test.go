@@ -369,3 +369,39 @@ func FuzzConsoleAddress(f *testing.F) {
 		}
 	})
 }
+
+// Whatever a page has for a mistake, its calls change nothing.
+func TestConsole_CallsThatWrite_AreNotSent(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"", "/placement"} {
+		for _, c := range []struct {
+			request, version string
+			sent             bool
+		}{
+			{"GET /resource_providers", "placement 1.39", true},
+			{"HEAD /resource_providers", "", true},
+			{"POST /capacity", "placement 1.39, berth 1.4", true},
+			{"POST /allocation_candidates?explain=always", "placement 1.39, berth 1.4", true},
+			{"POST /reshaper", "placement 1.39, berth 1.4", false},
+			{"POST /reshaper?dry_run=true", "placement 1.39", false},
+			{"POST /reshaper?dry_run=true", "placement 1.39, berth 1.3", true},
+			{"PUT /allocations/x?dry_run=false", "placement 1.39, berth 1.4", false},
+			{"PUT /allocations/x?dry_run=false&dry_run=true", "placement 1.39, berth 1.4", false},
+			{"DELETE /allocations/x", "placement 1.39, berth 1.4", false},
+			{"POST /allocations/capacity", "placement 1.39, berth 1.4", false},
+			{"PATCH /v1/nodes/x", "", false},
+		} {
+			method, target, _ := strings.Cut(c.request, " ")
+			r := httptest.NewRequestWithContext(t.Context(), method, prefix+target, nil)
+			r.Header.Set("OpenStack-API-Version", c.version)
+			if got := isRead(r, prefix); got != c.sent {
+				t.Errorf("%s with %q: sent %v, want %v", c.request, c.version, got, c.sent)
+			}
+		}
+	}
+	s := newSite(t, noauth2, func(http.ResponseWriter, *http.Request) { t.Error("the call was sent") })
+	s.c.page("GET /write", "who", func(v *visit) error { return v.c.api.AllocationDelete(v.ctx(), uuid.Nil) })
+	if w := s.send(http.MethodGet, "/console/write", nil); w.Code < http.StatusInternalServerError {
+		t.Errorf("status = %d", w.Code)
+	}
+}

@@ -45,7 +45,7 @@ const sampleTimeout = 2 * time.Minute
 // loadSample loads the sample data with the identity of the caller, to its end even if the browser leaves. It never adds to
 // providers of others.
 func (v *visit) loadSample() error {
-	v.calls.max = maxSampleCalls
+	v.calls.max, v.calls.writes = maxSampleCalls, true
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx()), sampleTimeout)
 	defer cancel()
 	_, err := demo.Load(ctx, v.c.api, demo.Options{Hosts: demo.DefaultHosts})
