@@ -119,6 +119,7 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:,@-]+$`)
 
 // fail sends the page of an error that concerns the whole page.
 func (v *visit) fail(err error) {
+	v.frame.Nav, _, _ = strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
 	switch {
 	case errors.Is(err, client.ErrUnauthorized):
 		v.signIn("The session has ended. Sign in again.")
@@ -134,10 +135,11 @@ func (v *visit) fail(err error) {
 	if errors.As(err, &failed) && failed.Status >= http.StatusBadRequest {
 		status = failed.Status
 	}
+	found.Retry = v.with()
 	var invalid *inputError
 	switch {
-	case errors.As(err, &invalid):
-		found.Kind, status = "invalid", http.StatusBadRequest
+	case errors.As(err, &invalid), status == http.StatusBadRequest:
+		found.Kind, found.Retry, status = "invalid", v.base+v.r.URL.Path, http.StatusBadRequest
 		v.frame.Title = "Invalid input"
 	case found.Kind == "refused":
 		v.frame.Title = "Not allowed"
@@ -146,7 +148,6 @@ func (v *visit) fail(err error) {
 	default:
 		v.frame.Title = "The page has no answer"
 	}
-	found.Retry = v.with()
 	v.frame.Body = found
 	v.render(status, "error")
 }

@@ -18,7 +18,7 @@ type explained struct {
 	Sample            string
 	Funnel            Hist
 	Parts             []explainedPart
-	Lost              *Notice
+	Summary           string // without the sentences that tables have
 	Near, Help, Items Table
 }
 
@@ -54,6 +54,7 @@ func (v *visit) explain(of *client.Explanation) *explained {
 	if sample := of.Sample; sample != nil && !sample.Exact {
 		made.Sample = fmt.Sprintf("Numbers of trees are estimates from %s of %s trees, ± %g %%.", number(sample.LookedAt), number(sample.Trees), sample.Margin)
 	}
+	made.Summary, _, _ = strings.Cut(of.Summary, " Nearest: ")
 	made.funnel(of)
 	for i := range of.Parts {
 		made.part(&of.Parts[i])
@@ -105,7 +106,7 @@ func (e *explained) funnel(of *client.Explanation) {
 	for i := range of.Funnel {
 		text, note, kind := explaintext.Stage(of, &of.Funnel[i]), "", draw.Used
 		if i == worst {
-			note, kind, e.Lost = "most are lost here", draw.Amber, &Notice{Title: fmt.Sprintf("%s lost at this step: %s.", counted(lost, "tree"), text)}
+			note, kind = counted(lost, "tree")+" lost here", draw.Amber
 		}
 		e.Funnel.step(text, note, of.Funnel[i].Trees, of.Funnel[max(i-1, 0)].Trees, of.Funnel[0].Trees, kind)
 	}
