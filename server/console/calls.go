@@ -125,8 +125,7 @@ func (v *visit) fail(err error) {
 		v.signIn("The session has ended. Sign in again.")
 		return
 	case errors.Is(err, client.ErrNotFound):
-		v.frame.Body = v.problem(err)
-		v.frame.Title = "Not found"
+		v.frame.Body, v.frame.Title = v.problem(err), "Not found"
 		v.render(http.StatusNotFound, "error")
 		return
 	}

@@ -30,10 +30,9 @@ type explainedPart struct {
 
 // funnel shows how many trees each step of a query leaves, in a request of its own, since it takes up to a second.
 func (v *visit) funnel() error {
-	v.frame.Title, v.frame.Nav = "Explanation", "candidates"
+	v.frame.Title, v.frame.Nav, v.only = "Explanation", "candidates", "funnel" // the page has no other card
 	asked := question.Encode(v.asked())
 	v.frame.Crumbs = []Link{{Text: "Candidates", Href: v.explorerAt(asked)}, {Text: v.frame.Title}}
-	v.only = "funnel" // the page has nothing else to show
 	v.frame.Body = v.card("funnel", "Where trees are lost", func(ctx context.Context) (any, error) {
 		found, err := v.c.api.QuestionExplain(ctx, asked)
 		if err != nil || found.Explanation == nil {
