@@ -134,13 +134,13 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:,@-]+$`)
 
 // fail sends the page of an error that concerns the whole page.
 func (v *visit) fail(err error) {
+	v.frame.Nav, _, _ = strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
 	switch {
 	case errors.Is(err, client.ErrUnauthorized):
 		v.signIn("The session has ended. Sign in again.")
 		return
 	case errors.Is(err, client.ErrNotFound):
-		v.frame.Body = v.problem(err)
-		v.frame.Title = "Not found"
+		v.frame.Body, v.frame.Title = v.problem(err), "Not found"
 		v.render(http.StatusNotFound, "error")
 		return
 	}
@@ -149,10 +149,11 @@ func (v *visit) fail(err error) {
 	if errors.As(err, &failed) && failed.Status >= http.StatusBadRequest {
 		status = failed.Status
 	}
+	found.Retry = v.with()
 	var invalid *inputError
 	switch {
-	case errors.As(err, &invalid):
-		found.Kind, status = "invalid", http.StatusBadRequest
+	case errors.As(err, &invalid), status == http.StatusBadRequest:
+		found.Kind, found.Retry, status = "invalid", v.base+v.r.URL.Path, http.StatusBadRequest
 		v.frame.Title = "Invalid input"
 	case found.Kind == "refused":
 		v.frame.Title = "Not allowed"
@@ -161,7 +162,6 @@ func (v *visit) fail(err error) {
 	default:
 		v.frame.Title = "The page has no answer"
 	}
-	found.Retry = v.with()
 	v.frame.Body = found
 	v.render(status, "error")
 }

@@ -31,7 +31,7 @@ func (v *visit) find() error {
 		return v.redirect(v.base + "/explanations/" + text)
 	}
 	page := &listPage{Title: "Found", Table: &Table{Caption: "What was found", Heads: heads("Name", "Kind")}}
-	page.Empty.Text = "Nothing has this name. Find knows names and uuids of providers, consumers, nodes and aggregates, names of classes, traits and projects, and request ids (req-…)."
+	page.Empty.Text = "Nothing has this name. Find searches names and uuids of providers, consumers, nodes and aggregates, names of classes, traits and projects, and request ids (req-…)."
 	v.frame.Title, v.frame.Nav, v.frame.Find, v.frame.Body = "Find", "find", text, page
 	if text == "" {
 		return nil

@@ -18,7 +18,7 @@ type explained struct {
 	Sample            string
 	Funnel            Hist
 	Parts             []explainedPart
-	Lost              *Notice
+	Summary           string // without the sentences that tables have
 	Near, Help, Items Table
 }
 
@@ -30,10 +30,9 @@ type explainedPart struct {
 
 // funnel shows how many trees each step of a query leaves, in a request of its own, since it takes up to a second.
 func (v *visit) funnel() error {
-	v.frame.Title, v.frame.Nav = "Explanation", "candidates"
+	v.frame.Title, v.frame.Nav, v.only = "Explanation", "candidates", "funnel" // the page has no other card
 	asked := question.Encode(v.asked())
 	v.frame.Crumbs = []Link{{Text: "Candidates", Href: v.explorerAt(asked)}, {Text: v.frame.Title}}
-	v.only = "funnel" // the page has nothing else to show
 	v.frame.Body = v.card("funnel", "Where trees are lost", func(ctx context.Context) (any, error) {
 		found, err := v.c.api.QuestionExplain(ctx, asked)
 		if err != nil || found.Explanation == nil {
@@ -54,6 +53,7 @@ func (v *visit) explain(of *client.Explanation) *explained {
 	if sample := of.Sample; sample != nil && !sample.Exact {
 		made.Sample = fmt.Sprintf("Numbers of trees are estimates from %s of %s trees, ± %g %%.", number(sample.LookedAt), number(sample.Trees), sample.Margin)
 	}
+	made.Summary, _, _ = strings.Cut(of.Summary, " Nearest: ")
 	made.funnel(of)
 	for i := range of.Parts {
 		made.part(&of.Parts[i])
@@ -105,7 +105,7 @@ func (e *explained) funnel(of *client.Explanation) {
 	for i := range of.Funnel {
 		text, note, kind := explaintext.Stage(of, &of.Funnel[i]), "", draw.Used
 		if i == worst {
-			note, kind, e.Lost = "most are lost here", draw.Amber, &Notice{Title: fmt.Sprintf("%s lost at this step: %s.", counted(lost, "tree"), text)}
+			note, kind = counted(lost, "tree")+" lost here", draw.Amber
 		}
 		e.Funnel.step(text, note, of.Funnel[i].Trees, of.Funnel[max(i-1, 0)].Trees, of.Funnel[0].Trees, kind)
 	}

@@ -64,7 +64,7 @@ func (v *visit) providers() error {
 			{Text: "Providers", Href: v.with("view", "list", "marker", ""), Current: isList},
 			{Text: "Map", Href: v.href("/providers", "view", "map", "class", v.query("class"))},
 		},
-		Empty: Message{Text: "No provider matches. Without a filter each host is here with its devices. Load sample data with:", Command: "berth demo"},
+		Empty: Message{Text: "No provider matches the filter, or none exists yet.", Links: []Link{{Text: "Show all providers", Href: v.href("/providers")}, {Text: "First steps", Href: v.href("/start")}}},
 		Pager: v.pager(found, len(rows), noun), Exports: exports(v.with(), "csv", "json"),
 	}
 	return nil

@@ -69,7 +69,7 @@ func (v *visit) tree() error {
 		page.Chosen = Link{Text: chosen.String()[:8], Href: v.base + "/consumers/" + chosen.String(), Kind: "a"}
 		page.Clear = Link{Text: "Clear", Href: v.with("consumer", ""), Kind: "small"}
 		if page.Held = "is highlighted: " + heldText(t.Held(chosen)); len(t.Held(chosen)) == 0 {
-			page.Held = "has nothing of this tree"
+			page.Held = "holds nothing in this tree"
 		}
 	}
 	v.frame.AsOf, v.frame.Body = time.Now(), page
