@@ -141,7 +141,7 @@ func (v *visit) fail(err error) {
 		v.frame.Title = "Invalid input"
 	case found.Kind == "refused":
 		v.frame.Title = "Not allowed"
-	case errors.Is(err, client.ErrUnavailable):
+	case errors.Is(err, client.ErrUnavailable), v.r.Context().Err() != nil: // also of a browser that has left, as in the API
 		v.frame.Title, status = "The service does not answer", http.StatusServiceUnavailable
 	default:
 		v.frame.Title = "The page has no answer"

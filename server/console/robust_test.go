@@ -121,3 +121,16 @@ func TestConsole_BrowserLeavesDuringSampleData_LoadsAllOfIt(t *testing.T) {
 		t.Error("the calls end with the request of the browser")
 	}
 }
+
+// Users who go to another page before this one is there must not count as errors of the server.
+func TestConsole_BrowserLeavesDuringPage_CountsAsUnavailable(t *testing.T) {
+	t.Parallel()
+	left, leave := context.WithCancel(t.Context())
+	s := newSite(t, noauth2, func(_ http.ResponseWriter, r *http.Request) {
+		leave()
+		<-r.Context().Done()
+	})
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequestWithContext(left, http.MethodGet, "/console/probe", nil))
+	wantStatus(t, w, http.StatusServiceUnavailable)
+}
