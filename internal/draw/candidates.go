@@ -139,7 +139,7 @@ func (c *Candidate) row(id uuid.UUID, depth int, suffixes []string, amounts map[
 	}
 	for class, taken := range c.Allocations[id.String()].Resources {
 		has := c.of[id.String()].Resources[class]
-		use := CandidateUse{Used: has.Used, Capacity: int64(has.Capacity), Taken: taken}
+		use := CandidateUse{Used: has.Used, Capacity: int64(min(has.Capacity, 1<<62)), Taken: taken}
 		for _, suffix := range made.Groups {
 			if part := min(amounts[suffix][class], taken); suffix != "" && part > 0 {
 				use.Parts = append(use.Parts, GroupPart{suffix, part})

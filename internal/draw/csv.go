@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +16,9 @@ func CSV(w io.Writer, heads string, rows [][]any) error {
 		cells := make([]string, len(row))
 		for i, value := range row {
 			cells[i] = fmt.Sprint(value)
+			if number, isNumber := value.(float64); isNumber {
+				cells[i] = strconv.FormatFloat(number, 'f', -1, 64) // without an exponent
+			}
 			if text, isText := value.(string); isText && text != "" && strings.Contains("=+-@\t\r", text[:1]) {
 				cells[i] = "'" + text
 			}

@@ -108,3 +108,14 @@ func checkQuotes(t *testing.T, text string) {
 		}
 	}
 }
+
+func TestCSV_LargeAmount_HasNoExponent(t *testing.T) {
+	t.Parallel()
+	var file strings.Builder
+	if err := CSV(&file, "capacity,used", [][]any{{1_572_864.0, 0.5}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "capacity,used\n1572864,0.5\n"; file.String() != want {
+		t.Errorf("file = %q, want %q", file.String(), want)
+	}
+}

@@ -157,7 +157,9 @@ func (v *visit) fail(err error) {
 		v.frame.Title = "Invalid input"
 	case found.Kind == "refused":
 		v.frame.Title = "Not allowed"
-	case errors.Is(err, client.ErrUnavailable):
+	case found.Kind == "missing":
+		v.frame.Title, status = "This service does not tell", http.StatusNotFound
+	case errors.Is(err, client.ErrUnavailable), v.r.Context().Err() != nil: // also of a browser that has left, as in the API
 		v.frame.Title, status = "The service does not answer", http.StatusServiceUnavailable
 	default:
 		v.frame.Title = "The page has no answer"

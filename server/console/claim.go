@@ -14,6 +14,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	api "github.com/berthd/berth/gen/client"
+	"github.com/berthd/berth/internal/draw"
 )
 
 // dryClaim is the result of the dry run of a claim.
@@ -74,10 +75,10 @@ func (v *visit) left(page *dryClaim, allocations map[uuid.UUID]client.Resources,
 	for _, id := range slices.SortedFunc(maps.Keys(allocations), byName) {
 		for _, class := range slices.Sorted(maps.Keys(allocations[id])) {
 			taken, has := allocations[id][class], known[id].Inventories[class]
-			if has.Reserved == nil || has.AllocationRatio == nil {
+			if has.AllocationRatio == nil {
 				continue // it is gone
 			}
-			now := int64(float64(has.Total-*has.Reserved)**has.AllocationRatio) - known[id].Usages[class]
+			now := whole(draw.InventoryBar(has, 0).Capacity) - known[id].Usages[class]
 			after := figure(none)
 			if granted {
 				after.Text, after.Strong = number(now-taken), true

@@ -107,7 +107,7 @@ func parseID(text string) (uuid.UUID, error) {
 		return uuid.Nil, nil
 	}
 	id, err := uuid.Parse(text)
-	if err != nil {
+	if err != nil || len(text) > len(id.String()) { // in braces, for which uuid takes any character, or a URN
 		return id, invalid("%q is not a UUID.", text)
 	}
 	return id, nil

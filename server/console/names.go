@@ -91,8 +91,8 @@ func (v *visit) sumTable(sums []client.CapacitySum) Table {
 		if sum.LargestAt != nil {
 			largest.Sub = &Link{Text: sum.LargestAt.Name, Href: v.href("/providers/" + sum.LargestAt.UUID.String())}
 		}
-		free := Cell{Link: Link{Text: amount(sum.Class, int64(sum.Free))}, Number: true, Strong: true,
-			Sub: &Link{Text: "of " + amount(sum.Class, int64(sum.Capacity))}}
+		free := Cell{Link: Link{Text: amount(sum.Class, whole(sum.Free))}, Number: true, Strong: true,
+			Sub: &Link{Text: "of " + amount(sum.Class, whole(sum.Capacity))}}
 		table.Rows = append(table.Rows, []Cell{first, {Bar: bar(sumBar(sum))}, figure(share(sum.Used, sum.Capacity)), free, largest})
 	}
 	return table

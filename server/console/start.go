@@ -14,8 +14,11 @@ func (c *Console) startRoutes() {
 	c.page("POST /start", "start", (*visit).loadSample)
 }
 
-// maxSampleCalls is the maximum number of calls of the request that loads the sample data.
-const maxSampleCalls = 2000
+// maxSampleCalls and sampleTimeout bound the request that loads the sample data.
+const (
+	maxSampleCalls = 2000
+	sampleTimeout  = 5 * time.Minute
+)
 
 // startPage is the data of the first steps: the address of the API and commands that use it.
 type startPage struct{ Address, Versions, Problem, Nova, Agent string }
@@ -39,11 +42,8 @@ func (v *visit) startWith(problem string) error {
 	return nil
 }
 
-// sampleTimeout is the time for the sample data, which takes some seconds.
-const sampleTimeout = 2 * time.Minute
-
-// loadSample loads the sample data with the identity of the caller, to its end even if the browser leaves. It never adds to
-// providers of others.
+// loadSample loads the sample data with the identity of the caller. It never adds to providers of others. It ends neither
+// with the time of a page nor with the connection of the browser, which would leave a part of the data.
 func (v *visit) loadSample() error {
 	v.calls.max, v.calls.writes = maxSampleCalls, true
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx()), sampleTimeout)

@@ -63,7 +63,7 @@ func (v *visit) treePanel(t *draw.UsageTree, p *client.ShownProvider, chosen uui
 // inventoryFields returns the fields of an inventory in the words of the API.
 func inventoryFields(class string, p *client.ShownProvider) []Field {
 	record, used := p.Inventories[class], p.Usages[class]
-	capacity, largest := int64(draw.InventoryBar(record, 0).Capacity), number(int64(*record.MaxUnit))
+	capacity, largest := whole(draw.InventoryBar(record, 0).Capacity), number(int64(*record.MaxUnit))
 	if *record.MaxUnit == math.MaxInt32 {
 		largest = "no limit"
 	}

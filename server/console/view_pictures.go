@@ -31,7 +31,7 @@ func amountOf(class string, b Bar) Amount {
 		used += piece.Amount
 	}
 	a := Amount{Class: class, Bar: bar(b), Over: used > b.Capacity}
-	a.Used, a.Capacity = amounts(class, int64(used), int64(b.Capacity))
+	a.Used, a.Capacity = amounts(class, int64(used), whole(b.Capacity))
 	return a
 }
 
@@ -44,7 +44,7 @@ func takenOf(class string, b Bar, plus float64, kind string) Amount {
 	}
 	b.Pieces = []draw.Piece{{Amount: used, Kind: draw.UsedNow}, {Amount: plus, Kind: kind}}
 	a := Amount{Class: class, Bar: bar(b), Over: used+plus > b.Capacity}
-	texts, unit := scaled(class, int64(used), int64(plus), int64(b.Capacity))
+	texts, unit := scaled(class, int64(used), int64(plus), whole(b.Capacity))
 	a.Used, a.Plus, a.Capacity = texts[0], &Link{Text: "+" + texts[1], Kind: kind}, texts[2]
 	if unit != "" {
 		a.Capacity += " " + unit

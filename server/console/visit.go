@@ -77,7 +77,7 @@ func (v *visit) with(pairs ...string) string {
 			values.Set(pairs[i], pairs[i+1])
 		}
 	}
-	address := v.base + v.r.URL.Path
+	address := v.base + v.r.URL.EscapedPath()
 	if v.r.URL.Path == "/" {
 		address = v.base
 	}
@@ -95,7 +95,8 @@ func (v *visit) redirect(address string) error {
 }
 
 // card loads the data of a card at the same time as others; wait waits for all. A card that is not there after cardWait
-// asks for itself later. A request for one card loads that alone, and waits for it.
+// asks for itself later. A request of a script for one card loads that alone. Without a script it is for the page, which
+// waits for all cards then, since some share a call.
 func (v *visit) card(name, title string, ask func(ctx context.Context) (any, error)) *Card {
 	card := &Card{Name: name, Title: title, Base: v.base, Href: v.with("card", name), Page: v.with()}
 	v.cards = append(v.cards, card)
@@ -103,7 +104,7 @@ func (v *visit) card(name, title string, ask func(ctx context.Context) (any, err
 		return card
 	}
 	ctx, cancel := v.ctx(), func() {}
-	if v.only != name {
+	if v.only == "" {
 		ctx, cancel = context.WithTimeout(ctx, cardWait)
 	}
 	v.loading.Go(func() {
@@ -131,9 +132,13 @@ func recovered(ctx context.Context, ask func(context.Context) (any, error)) (dat
 	return ask(ctx)
 }
 
-// wait waits for the cards, and returns an error that concerns the whole page: the session has ended.
+// wait waits for the cards, and returns an error that concerns the whole page: the session has ended, or the page has no
+// such card.
 func (v *visit) wait() error {
 	v.loading.Wait()
+	if v.fragment && v.onlyCard() == nil {
+		return invalid("The page has no card %q.", v.only)
+	}
 	for _, card := range v.cards {
 		if card.Problem != nil && errors.Is(card.Problem.Err, client.ErrUnauthorized) {
 			return card.Problem.Err

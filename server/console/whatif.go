@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"math"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -120,7 +121,7 @@ func (v *visit) figure(name string) (*float64, error) {
 		return nil, nil //nolint:nilnil // no number
 	}
 	value, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(value >= 0 && value < 1e9) {
+	if err != nil || !(value >= 0 && value < 1e9) || name != "allocation_ratio" && value != math.Trunc(value) {
 		return nil, invalid("%q is not a number that %s can be.", text, name)
 	}
 	return &value, nil
