@@ -29,7 +29,7 @@ var helpGroups = []helpGroup{
 
 // firstSettings are those that a new user needs; --help describes them alone.
 var firstSettings = []string{
-	"config-file", "listen", "tls-cert", "tls-key", "auth", "keystone-auth-url", "console", "policy-file", "database-url", "data-dir", "log-level",
+	"config-file", "listen", "tls-cert", "tls-key", "auth", "keystone-auth-url", "policy-file", "database-url", "data-dir", "log-level",
 }
 
 func helpGroupTitles() []string {
