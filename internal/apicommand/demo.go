@@ -38,6 +38,7 @@ queries_without_candidates; with --remove only trees.`,
   berth demo --remove`,
 		Args: cobra.NoArgs,
 	}
+	connect.Flags(f, command)
 	format := frame.OutputFlag(command)
 	flags := command.Flags()
 	hosts := flags.Int("hosts", demo.DefaultHosts, "`number` of hosts, from 12 to 5000")

@@ -23,7 +23,8 @@ func contents(t *testing.T, environ []string) string {
 
 func TestCLI_Demo_LoadsRefusesAndRemoves(t *testing.T) {
 	t.Parallel()
-	environ := []string{"BERTH_URL=" + startBaremetal(t)}
+	url := startBaremetal(t)
+	environ := []string{"BERTH_URL=" + url}
 	demo := func(code int, stdout, stderr string, flags ...string) {
 		t.Helper()
 		got := runCommand(t, environ, append([]string{"demo"}, flags...)...)
@@ -42,7 +43,7 @@ func TestCLI_Demo_LoadsRefusesAndRemoves(t *testing.T) {
 `
 	empty := contents(t, environ)
 	demo(frame.ExitUsage, "", "is not from 12 to 5000", "--hosts=1")
-	demo(frame.ExitOK, "removed 0 trees\n", "", "--remove")
+	demo(frame.ExitOK, "removed 0 trees\n", "", "--remove", "--url="+url)
 	demo(frame.ExitOK, summary, "", "--hosts=12", "-o", "json")
 	loaded := contents(t, environ)
 	demo(frame.ExitFailed, "", "the server has the sample data, or a part of it: 36 providers; nothing was changed", "--force")
