@@ -49,11 +49,11 @@ func setupServe(t *testing.T, arguments ...string) servedBundle {
 		printed.Close()
 	}()
 	lines := bufio.NewScanner(stdout)
-	for len(b.greeted) < 4 && lines.Scan() {
+	for len(b.greeted) < 5 && lines.Scan() {
 		b.greeted = append(b.greeted, lines.Text())
 	}
 	go io.Copy(io.Discard, stdout)
-	if len(b.greeted) < 4 {
+	if len(b.greeted) < 5 {
 		t.Fatalf("exit code %d before the server listened: %s", <-b.exit, b.stderr)
 	}
 	b.url = strings.TrimPrefix(b.greeted[0], "Berth is listening on ")
@@ -75,8 +75,8 @@ func TestServer_EmptyDataDir_StartsAndServes(t *testing.T) {
 	t.Parallel()
 	dataDir := privateDirectory(t)
 	b := setupServe(t, "--data-dir", dataDir)
-	if want := "Try it:         curl -H 'X-Auth-Token: admin' " + b.url + "/resource_providers"; b.greeted[2] != want {
-		t.Errorf("printed %q, want %q", b.greeted[2], want)
+	if want := "Try it:         curl -H 'X-Auth-Token: admin' " + b.url + "/resource_providers"; b.greeted[3] != want {
+		t.Errorf("printed %q, want %q", b.greeted[3], want)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/resource_providers", nil)
 	if err != nil {

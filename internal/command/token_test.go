@@ -142,8 +142,8 @@ func TestAuth_ServeWithTokens_RevokedTokenReturns401(t *testing.T) {
 	id, token := createdToken(t, file, "--user=ada", "--project=lab", "--role=admin,service")
 	system, operator := createdToken(t, file, "--user=op", "--system", "--role=admin")
 	b := setupServe(t, "--auth=tokens", "--tokens-file", file, "--audit-log", audit, "--database-url", dbtest.New(t).URL)
-	if want := `Try it:         curl -H "Authorization: Bearer $BERTH_TOKEN" ` + b.url + "/resource_providers"; b.greeted[2] != want {
-		t.Errorf("printed %q, want %q", b.greeted[2], want)
+	if want := `Try it:         curl -H "Authorization: Bearer $BERTH_TOKEN" ` + b.url + "/resource_providers"; b.greeted[3] != want {
+		t.Errorf("printed %q, want %q", b.greeted[3], want)
 	}
 	for name, login := range map[string]client.Option{"X-Auth-Token": client.WithToken(token), "Authorization": client.WithBearerToken(token)} {
 		api, err := client.New(b.url, login)

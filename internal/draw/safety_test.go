@@ -109,7 +109,7 @@ func checkQuotes(t *testing.T, text string) {
 	}
 }
 
-func TestCSV_LargeAmount_HasNoExponent(t *testing.T) {
+func TestCLI_CSVLargeAmount_HasNoExponent(t *testing.T) {
 	t.Parallel()
 	var file strings.Builder
 	if err := CSV(&file, "capacity,used", [][]any{{1_572_864.0, 0.5}}); err != nil {
