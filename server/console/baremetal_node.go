@@ -30,7 +30,7 @@ func (v *visit) node() error {
 		return err
 	}
 	page := nodePage{
-		States: template.HTML(draw.States(provision.States(), nodeEdges(), found.ProvisionState)), //nolint:gosec // G203: package draw escapes
+		States: template.HTML(draw.States(provision.States(), nodeEdges(), found.ProvisionState)),
 		Fields: v.nodeFields(found),
 	}
 	for _, verb := range nodeVerbs {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"net/http"
 	"path"
 )
@@ -20,7 +19,7 @@ func setHeaders(h http.Header) {
 }
 
 // errCrossSite is the error of a request that a page of another site sends.
-var errCrossSite = errors.New("The console does not answer requests of other sites, except links that open it as a page.") //nolint:staticcheck // ST1005: the text of a response
+var errCrossSite = invalid("The console does not answer requests of other sites, except links that open it as a page.")
 
 // check returns an error for requests of pages of other sites. A link that opens the console as a page is allowed.
 // Browsers without Sec-Fetch-Site may read: reading changes nothing, and their pages cannot see the response.

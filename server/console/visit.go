@@ -147,9 +147,6 @@ func (v *visit) wait() error {
 	return nil
 }
 
-// load runs one call that the whole page needs, in the time of the page.
-func load[T any](v *visit, ask func(ctx context.Context) (T, error)) (T, error) { return ask(v.ctx()) }
-
 // render sends the page, or the card that the request asks for.
 func (v *visit) render(status int, name string) {
 	v.complete()

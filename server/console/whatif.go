@@ -118,7 +118,7 @@ func (v *visit) changes() (changes []client.CapacityChange, err error) {
 func (v *visit) figure(name string) (*float64, error) {
 	text := v.query(name)
 	if text == "" {
-		return nil, nil //nolint:nilnil // no number
+		return nil, nil // no number
 	}
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(value >= 0 && value < 1e9) || name != "allocation_ratio" && value != math.Trunc(value) {
