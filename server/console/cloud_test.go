@@ -64,7 +64,7 @@ func newSite(t testing.TB, o siteOptions) *site {
 		options.Explanations, options.Log, options.AccessLog = explanations, log, o.log != nil
 		options.Bodies.Max = 64 << 20
 		options.Console = func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
-			return console.Mount(console.Options{Settings: o.settings, Log: log})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			return console.Mount(console.Options{Settings: o.settings, Log: log, CardWait: time.Minute})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if version, _, extended := strings.Cut(r.Header.Get("OpenStack-API-Version"), ","); extended && plain.Load() {
 					r.Header.Set("OpenStack-API-Version", version)
 				}

@@ -43,6 +43,8 @@ type Options struct {
 	API http.Handler
 	// Prefix is the path under which the API is mounted: "" or "/placement".
 	Prefix string
+	// CardWait is the time after which a page is sent without the cards that are not there yet; 0: 250 ms.
+	CardWait time.Duration
 	// Settings are the choices of the operator.
 	Settings Settings
 	// Identify returns the caller of a token, and when the token expires (zero: unknown). Nil with noauth2.
@@ -71,6 +73,7 @@ func New(options Options) (*Console, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
+	options.CardWait = cmp.Or(options.CardWait, cardWait)
 	c := &Console{options: options, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
 	var err error
 	if c.pages, err = parsePages(templates); err != nil {

@@ -90,7 +90,7 @@ func (v *visit) loadTree(id uuid.UUID) (*client.ShownTree, *Notice, error) {
 	parts[4] = client.TreeConsumers
 	ctx, cancel := v.ctx(), func() {}
 	if v.query("consumer")+v.query("wait") == "" {
-		ctx, cancel = context.WithTimeout(ctx, cardWait)
+		ctx, cancel = context.WithTimeout(ctx, v.c.options.CardWait)
 	}
 	defer cancel()
 	held, err := v.showTree(ctx, id, parts...)

@@ -94,7 +94,7 @@ func (v *visit) redirect(address string) error {
 	return nil
 }
 
-// card loads the data of a card at the same time as others; wait waits for all. A card that is not there after cardWait
+// card loads the data of a card at the same time as others; wait waits for all. A card that is not there after CardWait
 // asks for itself later. A request of a script for one card loads that alone. Without a script it is for the page, which
 // waits for all cards then, since some share a call.
 func (v *visit) card(name, title string, ask func(ctx context.Context) (any, error)) *Card {
@@ -105,7 +105,7 @@ func (v *visit) card(name, title string, ask func(ctx context.Context) (any, err
 	}
 	ctx, cancel := v.ctx(), func() {}
 	if v.only == "" {
-		ctx, cancel = context.WithTimeout(ctx, cardWait)
+		ctx, cancel = context.WithTimeout(ctx, v.c.options.CardWait)
 	}
 	v.loading.Go(func() {
 		defer cancel()
