@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/server/querystring"
 )
 
 // calls bounds and records the calls of one visit. It is safe for concurrent use.
@@ -76,7 +77,9 @@ func isRead(r *http.Request, prefix string) bool {
 	case r.Method == http.MethodGet || r.Method == http.MethodHead, r.Method == http.MethodPost && (path == "/capacity" || path == "/allocation_candidates"):
 		return true
 	default:
-		return r.URL.Query().Get("dry_run") == "true" && strings.Contains(strings.Join(r.Header.Values("OpenStack-API-Version"), ","), "berth 1.")
+		values, err := querystring.Parse(r.URL.RawQuery)
+		dry, _ := values.First("dry_run")
+		return err == nil && dry == "true" && strings.Contains(strings.Join(r.Header.Values("OpenStack-API-Version"), ","), "berth 1.")
 	}
 }
 

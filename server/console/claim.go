@@ -26,8 +26,12 @@ type dryClaim struct {
 
 // claim shows what a claim of a candidate would do. It is always a dry run.
 func (v *visit) claim() error {
+	form, err := v.posted()
+	if err != nil {
+		return err
+	}
 	var candidate api.Candidate
-	if err := json.Unmarshal([]byte(v.r.PostFormValue("candidate")), &candidate); err != nil || len(candidate.Allocations) == 0 {
+	if err := json.Unmarshal([]byte(form.Get("candidate")), &candidate); err != nil || len(candidate.Allocations) == 0 {
 		return invalid("The form has no candidate.")
 	}
 	wanted, err := client.ClaimOf(candidate, cmp.Or(v.session.Project, "dry-run"), cmp.Or(v.session.User, "dry-run"), "INSTANCE")
@@ -51,7 +55,7 @@ func (v *visit) claim() error {
 		page.Notice = Notice{Kind: "r", Title: "It would be refused.", Text: fmt.Sprintf("%d: %s", failed.Status, failed.Detail)}
 	}
 	v.frame.Title, v.frame.Nav, v.frame.Body, v.frame.AsOf = "Dry-run claim", "candidates", page, time.Now()
-	v.frame.Crumbs = []Link{{Text: "Candidates", Href: v.localAddress(v.r.PostFormValue("back"))}, {Text: "Dry-run claim"}}
+	v.frame.Crumbs = []Link{{Text: "Candidates", Href: v.localAddress(form.Get("back"))}, {Text: "Dry-run claim"}}
 	return cmp.Or(err, v.left(page, wanted.Allocations, refused == nil))
 }
 

@@ -207,10 +207,11 @@ func (p *comparePage) fill(changes *draw.Changes, names map[uuid.UUID]string, ba
 
 // previewReshape shows what the body of a reshape would change. The service executes it as a dry run, and writes nothing.
 func (v *visit) previewReshape() error {
-	if err := v.r.ParseForm(); err != nil {
-		return invalid("the form cannot be read, or is larger than 1 MiB: %v", err)
+	form, err := v.posted()
+	if err != nil {
+		return err
 	}
-	page := comparePage{Body: v.r.PostForm.Get("body"), Method: v.r.PostForm.Get("method"), Preview: true}
+	page := comparePage{Body: form.Get("body"), Method: form.Get("method"), Preview: true}
 	v.frame.Title, v.frame.Nav = "Preview of a reshape", "providers"
 	if page.Method != http.MethodPatch {
 		page.Method = http.MethodPost
@@ -219,7 +220,7 @@ func (v *visit) previewReshape() error {
 		return invalid("The body is not JSON: paste that of %s /reshaper.", page.Method)
 	}
 	ctx, runs := client.WithDryRun(v.ctx())
-	err := v.c.api.Exchange(ctx, nil, nil, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
+	err = v.c.api.Exchange(ctx, nil, nil, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
 		request, err := http.NewRequestWithContext(ctx, page.Method, address+"reshaper", strings.NewReader(page.Body))
 		if err != nil {
 			return nil, err

@@ -24,6 +24,7 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
 	"github.com/berthd/berth/server/inside"
+	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/request"
 )
 
@@ -175,6 +176,11 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, rest string) {
 	v := &visit{c: c, w: w, base: base, calls: newCalls(), requestID: info.ID}
 	v.r = below(r.WithContext(context.WithValue(ctx, visitKey{}, v)), rest)
 	v.session = c.session(v.r)
+	var err error
+	if v.address, err = querystring.Parse(r.URL.RawQuery); err != nil {
+		v.fail(invalid("The address cannot be read: %v.", err))
+		return
+	}
 	v.only = v.query("card")
 	v.fragment = v.only != "" && r.Header.Get("HX-Request") == "true"
 	if len(allowed) == 0 {

@@ -1,10 +1,13 @@
 package console
 
 import (
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/berthd/berth/server/querystring"
 )
 
 func (c *Console) signInRoutes() {
@@ -137,10 +140,19 @@ func (v *visit) signOut() error {
 
 // posted returns the fields of a form.
 func (v *visit) posted() (url.Values, error) {
-	if err := v.r.ParseForm(); err != nil {
-		return nil, invalid("the form cannot be read: %v", err)
+	body, err := io.ReadAll(v.r.Body)
+	if err != nil {
+		return nil, invalid("The form cannot be read, or is larger than 1 MiB: %v.", err)
 	}
-	return v.r.PostForm, nil
+	fields, err := querystring.Parse(string(body))
+	if err != nil {
+		return nil, invalid("The form cannot be read: %v.", err)
+	}
+	form := url.Values{}
+	for _, field := range fields.Pairs() {
+		form.Add(field.Name, field.Value)
+	}
+	return form, nil
 }
 
 // localAddress returns an address of the console, or its first page for any other.

@@ -193,7 +193,7 @@ func TestKeystone_ConsoleSignIn_ByPasswordProjectAndCredential(t *testing.T) {
 	s := newSite(t, func(options *Options) { options.Keystone = fakeKeystone(&given) }, nil)
 	w := s.send(http.MethodGet, "/console/sign-in?back=%2Fconsole%2Fprobe", nil)
 	wantStatus(t, w, http.StatusOK)
-	wantText(t, w, `name="user"`, `name="password" type="password"`, "?back=%2Fconsole%2Fprobe&amp;with=application&#43;credential")
+	wantText(t, w, `name="user"`, `name="password" type="password"`, "?with=application%20credential&amp;back=/console/probe")
 	wantText(t, s.send(http.MethodGet, "/console/sign-in?with=token", nil), `name="token"`)
 	wantText(t, s.send(http.MethodGet, "/console/sign-in?with=application+credential", nil), `name="application_id"`, `name="secret" type="password"`)
 

@@ -123,7 +123,7 @@ func TestConsole_Tabs_ShowTheTree(t *testing.T) {
 		here + "/consumers":                s.Consumer,
 		here + "/traits":                   "COMPUTE_NODE",
 		here + "/api":                      "/resource_providers/" + s.Provider + "/tree?include=",
-		"/console/consumers/" + s.Consumer: here + "?at=" + s.Provider + "&amp;consumer=" + s.Consumer,
+		"/console/consumers/" + s.Consumer: here + "?consumer=" + s.Consumer + "&amp;at=" + s.Provider,
 	} {
 		log.take()
 		status, body := s.get(t, address, nil)

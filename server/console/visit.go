@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/server/querystring"
 )
 
 // visit is one request to the console: its user, its calls, and the page that it builds.
@@ -19,6 +20,8 @@ type visit struct {
 	c *Console
 	w http.ResponseWriter
 	r *http.Request
+	// address has the parameters of the address in their order.
+	address querystring.Values
 	// base is the address of the console: "/console" or "/placement/console".
 	base string
 	// session is nil without one.
@@ -50,41 +53,39 @@ func (v *visit) ctx() context.Context {
 }
 
 // query returns the parameter of the address.
-func (v *visit) query(name string) string { return v.r.URL.Query().Get(name) }
+func (v *visit) query(name string) string {
+	value, _ := v.address.First(name)
+	return value
+}
 
 // href returns an address below the console, with parameters as pairs of name and value; empty values are omitted.
 func (v *visit) href(path string, pairs ...string) string { return href(v.base+path, pairs...) }
 
 func href(path string, pairs ...string) string {
-	values := url.Values{}
+	var values querystring.Values
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			values.Set(pairs[i], pairs[i+1])
+			values = values.With(pairs[i], pairs[i+1])
 		}
 	}
-	if len(values) == 0 {
-		return path
-	}
-	return path + "?" + values.Encode()
+	return strings.TrimSuffix(path+"?"+values.Encode(), "?")
 }
 
 // with returns the address of this page with changed parameters.
 func (v *visit) with(pairs ...string) string {
-	values := v.r.URL.Query()
-	values.Del("card")
+	values := v.address.Without("card")
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if values.Del(pairs[i]); pairs[i+1] != "" {
-			values.Set(pairs[i], pairs[i+1])
+		if pairs[i+1] == "" {
+			values = values.Without(pairs[i])
+		} else {
+			values = values.With(pairs[i], pairs[i+1])
 		}
 	}
 	address := v.base + v.r.URL.EscapedPath()
 	if v.r.URL.Path == "/" {
 		address = v.base
 	}
-	if len(values) == 0 {
-		return address
-	}
-	return address + "?" + values.Encode()
+	return strings.TrimSuffix(address+"?"+values.Encode(), "?")
 }
 
 // redirect sends the browser to an address of the console.

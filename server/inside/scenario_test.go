@@ -10,8 +10,11 @@ import (
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/scenario"
 	"github.com/berthd/berth/internal/test/servertest"
+	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server/inside"
 )
+
+func TestMain(m *testing.M) { storetest.Main(m) }
 
 // TestInProcess_Scenarios_AllPass runs the scenarios of the server on a socket with responses from a
 // transport.

@@ -183,6 +183,15 @@ func (v Values) Without(name string) Values {
 	return Values{slices.DeleteFunc(slices.Clone(v.pairs), func(pair Pair) bool { return pair.Name == name })}
 }
 
+// With returns the values with one occurrence of a parameter: in the place of its first one, or at the end.
+func (v Values) With(name, value string) Values {
+	at := slices.IndexFunc(v.pairs, func(pair Pair) bool { return pair.Name == name })
+	if at < 0 {
+		at = len(v.pairs)
+	}
+	return Values{slices.Insert(slices.Clone(v.Without(name).pairs), at, Pair{name, value})}
+}
+
 // Size returns the number of bytes of all names and values.
 func (v Values) Size() int {
 	size := 0

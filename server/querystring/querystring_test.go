@@ -135,3 +135,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestQuery_With_ReplacesInPlace(t *testing.T) {
+	t.Parallel()
+	values, err := querystring.Parse("b=1&a=2&b=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range [][3]string{{"b", "x:y", "b=x:y&a=2"}, {"a", "", "b=1&a=&b=3"}, {"c", "4", "b=1&a=2&b=3&c=4"}} {
+		if got := values.With(test[0], test[1]).Encode(); got != test[2] {
+			t.Errorf("with %s=%s: %s, want %s", test[0], test[1], got, test[2])
+		}
+	}
+	if got := values.Encode(); got != "b=1&a=2&b=3" {
+		t.Errorf("the original is %s now", got)
+	}
+}
