@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -13,19 +14,19 @@ type StateEdge struct {
 	Failed         bool
 }
 
-// statePlaces has the column and row of each provision state. The middle row is the way from enroll to active; failed
-// states and side branches are above and below it.
+// statePlaces has the column and row of each provision state. No edge crosses another one or a state.
 var statePlaces = map[string][2]int{
-	"inspect failed": {1, 0}, "inspecting": {2, 0}, "clean failed": {3, 0}, "deploy failed": {4, 0},
-	"enroll": {0, 1}, "verifying": {1, 1}, "manageable": {2, 1}, "cleaning": {3, 1}, "available": {4, 1}, "deploying": {5, 1}, "active": {6, 1},
-	"adopt failed": {2, 2}, "adopting": {3, 2}, "deleting": {5, 2}, "error": {6, 2},
+	"enroll": {0, 0}, "verifying": {1, 0}, "adopt failed": {2, 0}, "adopting": {3, 0},
+	"inspecting": {1, 1}, "manageable": {2, 1}, "available": {4, 1}, "deploying": {5, 1},
+	"inspect failed": {1, 2}, "clean failed": {2, 2}, "cleaning": {3, 2}, "deploy failed": {4, 2}, "error": {5, 2}, "active": {6, 2},
+	"deleting": {5, 3},
 }
 
 // Dimensions of the picture of states in pixels.
 const (
 	stateWidth, stateHeight  = 96, 26
 	stateColumn, stateRow    = 128, 62
-	stateColumns, stateRows  = 7, 3
+	stateColumns, stateRows  = 7, 4
 	stateMargin              = 4
 	arrowLength, arrowSpread = 7.0, 3.5
 )
@@ -76,7 +77,7 @@ func statesLabel(edges []StateEdge, current string) string {
 	var next []string
 	for _, edge := range edges {
 		if edge.From == current {
-			next = append(next, edge.To+" ("+firstOf(edge.Verb, outcome(edge.Failed))+")")
+			next = append(next, edge.To+" ("+cmp.Or(edge.Verb, outcome(edge.Failed))+")")
 		}
 	}
 	if len(next) > 0 {
@@ -92,19 +93,12 @@ func outcome(failed bool) string {
 	return "success"
 }
 
-func firstOf(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
-}
-
 func stateCenter(place [2]int) (x, y float64) {
 	return stateMargin + stateWidth/2 + float64(place[0]*stateColumn), stateMargin + stateHeight/2 + float64(place[1]*stateRow)
 }
 
 // stateEdge draws an edge with an arrowhead between the borders of two states. An edge with an opposite one is moved to
-// its right-hand side. In the middle row, an edge across other states is curved.
+// its right-hand side. An edge to a distant column goes along its row, and then down.
 func (f *fragment) stateEdge(edge StateEdge, opposite, marked bool) {
 	from, ok := statePlaces[edge.From]
 	to, known := statePlaces[edge.To]
@@ -113,11 +107,10 @@ func (f *fragment) stateEdge(edge StateEdge, opposite, marked bool) {
 	}
 	x1, y1 := stateCenter(from)
 	x2, y2 := stateCenter(to)
-	if from[1] == to[1] && max(from[0]-to[0], to[0]-from[0]) > 1 {
-		y1, y2 = y1-stateHeight/2, y2-stateHeight/2-1
-		top := y1 - 34
-		f.arrow(edge, marked, fmt.Sprintf("M%s %sC%s %s %s %s %s %s", decimal(x1), decimal(y1), decimal(x1-20), decimal(top),
-			decimal(x2+20), decimal(top), decimal(x2), decimal(y2)), x2, y2, math.Atan2(34, -20))
+	if to[0]-from[0] > 2 && to[1] > from[1] {
+		y2 -= stateHeight/2 + 1.5
+		f.arrow(edge, marked, fmt.Sprintf("M%s %sH%sQ%s %s %s %sV%s", decimal(x1+stateWidth/2), decimal(y1), decimal(x2-12),
+			decimal(x2), decimal(y1), decimal(x2), decimal(y1+12), decimal(y2)), x2, y2, math.Pi/2)
 		return
 	}
 	length := math.Hypot(x2-x1, y2-y1)

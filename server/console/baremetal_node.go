@@ -30,10 +30,10 @@ func (v *visit) node() error {
 		return err
 	}
 	page := nodePage{
-		States: template.HTML(draw.States(provision.States(), nodeEdges(), found.ProvisionState)),
+		States: statePicture(found.ProvisionState),
 		Fields: v.nodeFields(found),
 	}
-	for _, verb := range nodeVerbs {
+	for _, verb := range provisionVerbs {
 		if edge, ok := provision.EdgeForVerb(found.ProvisionState, verb); ok {
 			page.Next = append(page.Next, verb+" (to "+cmp.Or(edge.Target, edge.To)+")")
 		}
@@ -81,36 +81,6 @@ func (v *visit) nodeFields(node baremetal.Node) []Field {
 	}
 	slices.SortStableFunc(fields[5:], func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
 	return append(fields, field("created", moment(node.CreatedAt)))
-}
-
-// nodeVerbs are the verbs that clients request.
-var nodeVerbs = []string{
-	provision.Manage, provision.Provide, provision.Inspect, provision.Clean, provision.Adopt, provision.Activate, provision.Rebuild,
-	provision.Delete,
-}
-
-// nodeEdges returns all transitions of nodes.
-func nodeEdges() []draw.StateEdge {
-	var edges []draw.StateEdge
-	add := func(edge provision.Edge, ok, failed bool) {
-		made := draw.StateEdge{From: edge.From, To: edge.To, Verb: edge.Verb, Failed: failed}
-		if ok && !slices.Contains(edges, made) {
-			edges = append(edges, made)
-		}
-	}
-	for _, state := range provision.States() {
-		for _, verb := range nodeVerbs {
-			edge, ok := provision.EdgeForVerb(state, verb)
-			add(edge, ok, false)
-		}
-		for _, target := range []string{provision.Available, provision.Manageable} {
-			edge, ok := provision.EdgeOnSuccess(state, target)
-			add(edge, ok, false)
-		}
-		edge, ok := provision.EdgeOnFailure(state, "")
-		add(edge, ok, true)
-	}
-	return edges
 }
 
 func nodeName(node baremetal.Node) string {
