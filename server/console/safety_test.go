@@ -242,6 +242,34 @@ func TestConsole_Theme_IsACookie(t *testing.T) {
 	}
 }
 
+func TestConsole_Menu_FormsLeadBack(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`<form method="post" action="([^"]*)">(?:<input type="hidden" name="back" value="([^"]*)">)?(.*?)</form>`)
+	button := regexp.MustCompile(`<button class="btn small"(?: name="([^"]*)" value="([^"]*)")?`)
+	for name, change := range map[string]func(*Options){"noauth2": noauth2, "token": nil} {
+		s := newSite(t, change, nil)
+		user := []string{"Sec-Fetch-Site", "same-origin"}
+		if change == nil {
+			user = s.signIn()
+		}
+		w := s.send(http.MethodGet, "/console/probe?x=1", nil, user...)
+		_, menu, _ := strings.Cut(strings.ReplaceAll(w.Body.String(), "\n", ""), `<div class="menu">`)
+		menu, _, _ = strings.Cut(menu, "</details>")
+		forms := form.FindAllStringSubmatch(menu, -1)
+		if len(forms) != 2 {
+			t.Errorf("%s: forms = %q, want 2", name, forms)
+		}
+		for _, form := range forms {
+			for _, button := range button.FindAllStringSubmatch(form[3], -1) {
+				w := s.send(http.MethodPost, form[1], url.Values{"back": {form[2]}, button[1]: {button[2]}}, user...)
+				if w.Code != http.StatusSeeOther || form[1] != "/console/sign-out" && w.Header().Get("Location") != "/console/probe?x=1" {
+					t.Errorf("%s: %q: status = %d, Location = %q", name, button, w.Code, w.Header().Get("Location"))
+				}
+			}
+		}
+	}
+}
+
 // hostile are addresses that lead elsewhere in some browser.
 var hostile = []string{
 	"https://evil.example/", "//evil.example", "//evil.example/console", "///evil.example", "/\\evil.example", "\\\\evil.example", "/console\\..\\evil",
