@@ -99,10 +99,33 @@ func (q *Question) Ordered() (all []Parameter) {
 	}
 	for _, name := range append(names, Together...) {
 		for _, value := range q.Values[name] {
-			all = append(all, Parameter{name, value})
+			all = add(all, Parameter{name, value})
 		}
 	}
 	return append(all, q.Text...)
+}
+
+// isList reports whether a parameter is a list of traits, of which a candidate needs all: "A,!B", but not "in:A,B".
+func isList(name, value string) bool {
+	return strings.HasPrefix(name, "required") && groupPattern.MatchString(name) && !strings.HasPrefix(value, "in:") && !strings.Contains(","+value+",", ",,")
+}
+
+// Elements returns the conditions in a value of a parameter: each trait of a list, else the value.
+func Elements(name, value string) []string {
+	if isList(name, value) {
+		return strings.Split(value, ",")
+	}
+	return []string{value}
+}
+
+// add appends a parameter. Traits of which a candidate needs all become one list.
+func add(all []Parameter, one Parameter) []Parameter {
+	at := slices.IndexFunc(all, func(known Parameter) bool { return known.Name == one.Name && isList(known.Name, known.Value) })
+	if at < 0 || !isList(one.Name, one.Value) {
+		return append(all, one)
+	}
+	all[at].Value += "," + one.Value
+	return all
 }
 
 // Amount is an amount of a resource class, as it is written.
@@ -163,7 +186,7 @@ func FromFields(fields []Parameter) (all []Parameter) {
 		case one.Name == "text":
 			all = append(all, Parse(value)...)
 		case value != "" && !isAmount:
-			all = append(all, Parameter{name, value})
+			all = add(all, Parameter{name, value})
 		}
 	}
 	return all

@@ -11,6 +11,8 @@ func TestCandidates_QuestionOrdered_KeepsEachParameter(t *testing.T) {
 		"resources=VCPU:1&limit=2": "resources=VCPU:1&limit=2",
 		"limit=2&resources=VCPU:1": "resources=VCPU:1&limit=2",
 		"resources_A=VCPU:1&resources=DISK_GB:2&required_A=X&required_A=in:Y,Z": "resources=DISK_GB:2&resources_A=VCPU:1&required_A=X&required_A=in:Y,Z",
+		"required=A&resources=VCPU:1&required=in:X,Y&required=!B,C":             "resources=VCPU:1&required=A,!B,C&required=in:X,Y",
+		"resources=VCPU:1&required=A,,B&required=C":                             "resources=VCPU:1&required=A,,B&required=C",
 		"limit=1&limit=2&resources=VCPU&color=red&in_tree=":                     "limit=1&limit=2&resources=VCPU&color=red&in_tree=",
 		"resources=VCPU%3A1&&=x&same_subtree=_A%2C%21_B&explain=%zz":            "resources=VCPU:1&same_subtree=_A,!_B",
 	} {
@@ -36,6 +38,14 @@ func TestCandidates_QuestionFromFields_JoinsAmounts(t *testing.T) {
 	fields := Parse("resources-class=VCPU&resources-amount=4&resources-class=&resources-amount=9&resources-class=DISK_GB&resources-amount=&required=&required=X&text=color%3Dred%26limit%3D2&add=group")
 	if got := Encode(FromFields(fields)); got != "resources=VCPU:4,DISK_GB:1&required=X&color=red&limit=2&add=group" {
 		t.Errorf("query = %s", got)
+	}
+	for value, want := range map[string]int{"A,!B": 2, "in:A,B": 1, "A,,B": 1, "A": 1} {
+		if got := Elements("required_GPU", value); len(got) != want {
+			t.Errorf("elements of %s = %q, want %d", value, got, want)
+		}
+	}
+	if got := Elements("same_subtree", "_A,_B"); len(got) != 1 {
+		t.Errorf("elements of a set of groups = %q, want 1", got)
 	}
 }
 

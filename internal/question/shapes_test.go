@@ -28,7 +28,7 @@ func TestCandidates_ShapesFile_ReadsQueryStringsAndBodies(t *testing.T) {
 	}
 	for i, want := range []Shape{
 		{"m1.large", "resources=VCPU:4,MEMORY_MB:16384&required=CUSTOM_SSD"},
-		{"gpu", "resources=DISK_GB:20&resources_GPU=VGPU:1&required_GPU=CUSTOM_A100&required_GPU=!CUSTOM_OLD&member_of_GPU=in:U1,U2&in_tree_GPU=U3" +
+		{"gpu", "resources=DISK_GB:20&resources_GPU=VGPU:1&required_GPU=CUSTOM_A100,!CUSTOM_OLD&member_of_GPU=in:U1,U2&in_tree_GPU=U3" +
 			"&same_subtree=_GPU,_CPU&group_policy=none&root_required=CUSTOM_T1,!CUSTOM_T2&can_split=DISK_GB"},
 	} {
 		if found[i] != want {
