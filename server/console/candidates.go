@@ -44,6 +44,7 @@ func (v *visit) explorerAt(query string) string { return v.base + "/candidates?"
 // explorer is the page that asks for candidates. Reorders reports that the form writes the query in another order.
 type explorer struct {
 	Base, Text       string
+	Start            string // the text to start from
 	Groups           []formGroup
 	Together, More   []Input
 	IsOpen, Reorders bool
@@ -70,8 +71,8 @@ func (v *visit) candidates() error {
 	page := v.questionForm(q, v.query("add"))
 	v.frame.Body = page
 	switch {
-	case strings.TrimSpace(v.query("start")) != "":
-		return v.startFrom(strings.TrimSpace(v.query("start")))
+	case page.Start != "":
+		return v.keepForm(page, v.startFrom(page.Start))
 	case v.query("form") != "":
 		return v.redirect(v.explorerAt(question.Encode(question.FromFields(question.Parse(v.r.URL.RawQuery, "form")))))
 	case len(asked) == 0:
@@ -80,9 +81,13 @@ func (v *visit) candidates() error {
 		return nil
 	}
 	page.Reorders = question.Encode(q.Ordered()) != question.Encode(asked)
-	err := v.findCandidates(page, q, asked)
+	return v.keepForm(page, v.findCandidates(page, q, asked))
+}
+
+// keepForm sends the page with an error of its input, for a correction. It returns other errors.
+func (v *visit) keepForm(page *explorer, err error) error {
 	var failed *client.Error
-	if errors.As(err, &failed) && failed.Status == http.StatusBadRequest { // the form stays, for a correction
+	if errors.As(err, new(*inputError)) || errors.As(err, &failed) && failed.Status == http.StatusBadRequest {
 		page.Problem, v.done, err = v.problem(err), true, nil
 		v.render(http.StatusBadRequest, "candidates")
 	}
@@ -91,7 +96,7 @@ func (v *visit) candidates() error {
 
 // questionForm returns the form of a query, with an empty row of the parameter added.
 func (v *visit) questionForm(q *question.Question, added string) *explorer {
-	page := &explorer{Base: v.base, Text: question.Encode(q.Text)}
+	page := &explorer{Base: v.base, Text: question.Encode(q.Text), Start: strings.TrimSpace(v.query("start"))}
 	if added == "group" {
 		q.Suffixes = append(q.Suffixes, q.FreeSuffix())
 	}
@@ -142,7 +147,9 @@ func fieldOf(q *question.Question, name, label string) Input {
 	default:
 		field.Kind, field.List = "tokens", map[string]string{"required": "traits"}[label]
 		for _, value := range values {
-			field.Tokens = append(field.Tokens, Token{Name: name, Text: value})
+			for _, text := range question.Elements(name, value) {
+				field.Tokens = append(field.Tokens, Token{Name: name, Text: text})
+			}
 		}
 	}
 	return field
