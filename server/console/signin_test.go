@@ -147,7 +147,7 @@ func TestAuth_ConsoleCallRefused_IsExplained(t *testing.T) {
 	w = s.send(http.MethodGet, "/placement/console/probe", nil, as...)
 	wantStatus(t, w, http.StatusForbidden)
 	wantText(t, w, "Not allowed", "<code>placement:resource_providers:usages</code>", `aria-label="Main"`,
-		"berth policy check GET /resource_providers/00000000-0000-0000-0000-000000000000/usages --roles member,reader --user ada --project lab</pre>")
+		`data-copy="berth policy check GET /resource_providers/00000000-0000-0000-0000-000000000000/usages --roles member,reader --user ada --project lab"`)
 
 	status, detail = http.StatusServiceUnavailable, "The Keystone service is temporarily unavailable."
 	w = s.send(http.MethodGet, "/placement/console/probe?x=1", nil, as...)
@@ -166,7 +166,7 @@ func TestConsole_PolicyCommand_IsQuoted(t *testing.T) {
 		_, _ = io.WriteString(w, `{"errors": [{"status": 403, "title": "Forbidden", "detail": "placement:usages"}]}`)
 	})
 	w := s.send(http.MethodGet, "/console/probe", nil, s.signIn()...)
-	wantText(t, w, `--roles &#39;$(id)&#39; --user &#39;a&#39;\&#39;&#39;; rm -rf ~&#39; --system-scope all</pre>`)
+	wantText(t, w, `--roles &#39;$(id)&#39; --user &#39;a&#39;\&#39;&#39;; rm -rf ~&#39; --system-scope all"`)
 }
 
 // fakeKeystone is the sign-in of a user with two projects.

@@ -3,6 +3,7 @@ package console
 import (
 	"html/template"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,14 @@ var funcs = template.FuncMap{
 	"short":   short,
 	"stamp":   stamp,
 	"swatch":  swatch,
+	"words":   words,
+}
+
+var hyphenated = regexp.MustCompile(`\S*-\S*`)
+
+// words returns a command whose words with hyphens, such as "--user", break at their ends first.
+func words(text string) template.HTML {
+	return template.HTML(hyphenated.ReplaceAllString(template.HTMLEscapeString(text), "<span>$0</span>"))
 }
 
 // none is shown for a value that does not exist.

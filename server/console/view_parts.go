@@ -20,6 +20,7 @@ type Cell struct {
 	Sub            *Link
 	Sort           string // of a head cell: "ascending", "descending" or empty
 	Bar            template.HTML
+	Lines          []string // a line each
 }
 
 // Table is a list: a row for each object, which its first cell names. The Kind of that cell is the class of the row.
