@@ -74,10 +74,17 @@ func (v *visit) choices(name, label, all string, values ...string) Input {
 	return field
 }
 
-// entry returns a text field with the value of a parameter of the address.
-func (v *visit) entry(name, label string) Input {
-	return Input{ID: name, Name: name, Label: label, Value: v.query(name)}
+// input completes a text field with the value of the parameter of its name, and with its fault.
+func (v *visit) input(field Input) Input {
+	field.ID, field.Value = field.Name, v.query(field.Name)
+	if text, ok := v.faults[field.Name]; ok {
+		field.Invalid, field.Hint = true, text
+	}
+	return field
 }
+
+// entry returns a text field.
+func (v *visit) entry(name, label string) Input { return v.input(Input{Name: name, Label: label}) }
 
 func (v *visit) nodes() error {
 	filter := baremetal.NodeFilter{

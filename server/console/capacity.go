@@ -43,7 +43,7 @@ func (v *visit) groupQuery(ctx context.Context, class, by string, shape asked) (
 
 // groupedSums are the sums of a class by aggregate or tree.
 type groupedSums struct {
-	Table Table
+	Table
 	Pager Pager
 }
 
@@ -64,11 +64,7 @@ func (v *visit) groupedSums(ctx context.Context, class, by string, shape asked) 
 
 // capacity shows the sums of a class by aggregate or tree, and its pieces.
 func (v *visit) capacity() error {
-	shape, err := v.shape()
-	if err != nil {
-		return err
-	}
-	class, by := cmp.Or(v.query("class"), "VCPU"), cmp.Or(v.query("group_by"), "aggregate")
+	shape, class, by := v.shape(), cmp.Or(v.query("class"), "VCPU"), cmp.Or(v.query("group_by"), "aggregate")
 	if by != "aggregate" && by != "tree" {
 		return invalid("The capacity is by aggregate or by tree, not by %q.", by)
 	}
@@ -78,7 +74,7 @@ func (v *visit) capacity() error {
 	found, sums := v.sums(shape)
 	v.card("left", class, func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
-		return v.capacityTable(all, class, shape), err
+		return groupedSums{Table: v.capacityTable(all, class, shape)}, err
 	})
 	v.card("pieces", "Free "+class+" in pieces", func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
@@ -99,6 +95,9 @@ func (v *visit) capacity() error {
 
 // exportSums sends the sums of a page of the list.
 func (v *visit) exportSums(class, by string, shape asked) error {
+	if text := v.faults["shape"]; text != "" {
+		return invalid("%s", text)
+	}
 	query, err := v.groupQuery(v.ctx(), class, by, shape)
 	if err != nil {
 		return err

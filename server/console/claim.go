@@ -31,12 +31,15 @@ func (v *visit) claim() error {
 		return err
 	}
 	var candidate api.Candidate
-	if err := json.Unmarshal([]byte(form.Get("candidate")), &candidate); err != nil || len(candidate.Allocations) == 0 {
-		return invalid("The form has no candidate.")
+	err = json.Unmarshal([]byte(form.Get("candidate")), &candidate)
+	wanted, wantedErr := client.ClaimOf(candidate, cmp.Or(v.session.Project, "dry-run"), cmp.Or(v.session.User, "dry-run"), "INSTANCE")
+	for _, resources := range wanted.Allocations {
+		if len(resources) == 0 { // the client leaves it out, and the API rejects it
+			err = errors.New("a provider without resources")
+		}
 	}
-	wanted, err := client.ClaimOf(candidate, cmp.Or(v.session.Project, "dry-run"), cmp.Or(v.session.User, "dry-run"), "INSTANCE")
-	if err != nil {
-		return invalid("%v", err)
+	if err = cmp.Or(err, wantedErr); err != nil || len(wanted.Allocations) == 0 {
+		return invalid("The form has no valid candidate.")
 	}
 	consumer := uuid.New()
 	ctx, runs := client.WithDryRun(v.ctx())

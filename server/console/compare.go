@@ -21,84 +21,45 @@ func (c *Console) compareRoutes() {
 	c.page("POST /compare", "compare", (*visit).previewReshape)
 }
 
-// comparePage is the difference of two trees, or what a reshape would change.
+// comparePage is the difference of two trees, or what a reshape would change. Summary counts the changes; Rejected is why
+// the reshape would fail.
 type comparePage struct {
-	// Provider and With are what the user compares; Body is the body of a reshape.
-	Provider, With, Body, Method string
-	Others                       []Link
-	Rows                         []changeRow
-	Moves                        []moveRow
-	// Summary counts the changes. Rejected is why the reshape would fail; Preview reports a reshape.
-	Summary, Rejected string
-	Compared, Preview bool
-}
-
-// changeRow is a provider with its changes.
-type changeRow struct {
-	Mark, Name, Href string
-	Details          []string
-}
-
-// moveRow is an amount that a consumer would hold elsewhere.
-type moveRow struct {
-	Consumer, Href, Class, From, To string
-	Amount                          int64
+	With, Reshape                  []Input
+	Changes, Moves                 Table
+	Summary, Note, Empty, Rejected string
 }
 
 // compare shows in what the trees around two providers differ. Providers are paired by their names without the name of
 // their root, so that a host can be compared with its neighbor.
 func (v *visit) compare() error {
-	id, err := uuid.Parse(v.r.PathValue("uuid"))
+	id, err := parseID(v.r.PathValue("uuid"))
 	if err != nil {
-		return invalid("%q is not a UUID", v.r.PathValue("uuid"))
+		return err
 	}
-	page := comparePage{Provider: id.String(), With: v.query("with")}
-	mine, err := v.treeOf(id)
+	mine, err := v.showTree(v.ctx(), id)
 	if err != nil {
 		return err
 	}
 	root := mine.Providers[0]
 	v.frame.Title, v.frame.Nav = "Compare "+root.Name, "providers"
 	v.frame.Crumbs = []Link{{Text: "Providers", Href: v.href("/providers")}, {Text: root.Name, Href: v.href("/providers/" + root.UUID.String())}}
-	if page.With != "" {
-		other, err := v.findTree(page.With)
-		if err != nil {
-			return err
-		}
-		page.fill(draw.Compare(pairable(mine, mine), pairable(other, mine)), namesOf(other, mine), v.base)
-		v.frame.Title = root.Name + " compared with " + other.Providers[0].Name
-		page.Compared, page.Summary = true, strings.Replace(page.Summary, " changed", " differ", 1)
-	}
+	page := &comparePage{Empty: "The trees have the same providers, inventories, traits and aggregates."}
 	v.frame.Body = page
-	return nil
-}
-
-// findTree returns the tree of a provider by its UUID or name.
-func (v *visit) findTree(text string) (*client.ShownTree, error) {
-	id, err := uuid.Parse(text)
-	if err != nil {
-		found, err := v.c.api.ProviderList(v.ctx(), client.ProviderFilter{Name: text})
-		if err != nil {
-			return nil, err
+	with, err := v.providerNamed("with")
+	if err == nil && with != uuid.Nil {
+		var other *client.ShownTree
+		if other, err = v.showTree(v.ctx(), with); errors.Is(err, client.ErrNotFound) {
+			v.fault("with", "No provider has the UUID %s.", with)
+			err = nil
+		} else if err == nil {
+			v.fill(page, draw.Compare(pairable(mine, mine), pairable(other, mine)), namesOf(other, mine))
+			v.frame.Title = root.Name + " compared with " + other.Providers[0].Name
+			page.Summary = strings.Replace(page.Summary, " changed", " differ", 1)
 		}
-		if len(found) == 0 {
-			return nil, invalid("No provider has the name %q.", text)
-		}
-		id = found[0].UUID
 	}
-	return v.treeOf(id)
-}
-
-// errNoRoot is the error of a response that no service of the API sends.
-var errNoRoot = errors.New("the service returned a tree without providers")
-
-// treeOf returns the tree of a provider, whose root is the first provider.
-func (v *visit) treeOf(id uuid.UUID) (*client.ShownTree, error) {
-	tree, err := v.c.api.TreeShow(v.ctx(), id)
-	if err == nil && len(tree.Providers) == 0 {
-		err = errNoRoot
-	}
-	return tree, err
+	page.With = []Input{v.input(Input{Name: "with", Label: "Against", Type: "search", Placeholder: "name or UUID of a provider"})}
+	page.Reshape = v.reshapeFields("", "")
+	return err
 }
 
 // pairable returns the providers of a tree with the UUIDs of those of another tree that have the same place and name. The
@@ -178,31 +139,41 @@ func details(change draw.ProviderChange) []string {
 	return found
 }
 
-// fill translates changes to rows.
-func (p *comparePage) fill(changes *draw.Changes, names map[uuid.UUID]string, base string) {
+// fill translates changes to the rows of a page.
+func (v *visit) fill(page *comparePage, changes *draw.Changes, names map[uuid.UUID]string) {
+	page.Changes = Table{Caption: "Changed providers", Heads: heads("Provider", "Difference")}
+	page.Moves = Table{Caption: "Moved allocations", Heads: heads("Consumer", "#Amount", "Class", "From", "To")}
 	for _, change := range changes.Providers {
-		row := changeRow{Mark: marks[change.Change], Name: cmp.Or(names[change.UUID], change.Name), Details: details(change)}
-		if change.Change != draw.Added || !p.Preview {
-			row.Href = base + "/providers/" + change.UUID.String()
+		first := linked(cmp.Or(names[change.UUID], change.Name), v.href("/providers/"+change.UUID.String()))
+		if first.Sub = (&Link{Text: change.Change}); change.Change == draw.Added && v.r.Method == http.MethodPost {
+			first.Href = "" // it does not exist
 		}
-		p.Rows = append(p.Rows, row)
+		page.Changes.Rows = append(page.Changes.Rows, []Cell{first, {Lines: details(change)}})
 	}
-	name := func(id *uuid.UUID) string {
+	name := func(id *uuid.UUID) Cell {
 		if id == nil {
-			return none
+			return plain(none)
 		}
-		if known, ok := names[*id]; ok {
-			return known
-		}
-		return id.String()
+		return plain(cmp.Or(names[*id], id.String()))
 	}
 	for _, move := range changes.Moves {
-		p.Moves = append(p.Moves, moveRow{
-			Consumer: move.Consumer.String(), Href: base + "/consumers/" + move.Consumer.String(), Class: move.Class, Amount: move.Amount,
-			From: name(move.From), To: name(move.To),
+		page.Moves.Rows = append(page.Moves.Rows, []Cell{
+			linked(short(move.Consumer.String()), v.href("/consumers/"+move.Consumer.String())), figure(number(move.Amount)), plain(move.Class),
+			name(move.From), name(move.To),
 		})
 	}
-	p.Summary = changes.Summary()
+	page.Summary = changes.Summary()
+}
+
+// reshapeFields are the fields of the form that previews a reshape.
+func (v *visit) reshapeFields(method, body string) []Input {
+	return []Input{
+		{ID: "method", Name: "method", Label: "Method", Options: []Link{
+			{Text: "POST /reshaper: whole inventories and allocations", Href: http.MethodPost},
+			{Text: "PATCH /reshaper: only what changes", Href: http.MethodPatch, Current: method == http.MethodPatch},
+		}},
+		{ID: "body", Name: "body", Label: "Body", Rows: 10, Value: body, Placeholder: `{"inventories": {…}, "allocations": {…}}`, Hint: v.faults["body"], Invalid: v.faults["body"] != ""},
+	}
 }
 
 // previewReshape shows what the body of a reshape would change. The service executes it as a dry run, and writes nothing.
@@ -211,17 +182,26 @@ func (v *visit) previewReshape() error {
 	if err != nil {
 		return err
 	}
-	page := comparePage{Body: form.Get("body"), Method: form.Get("method"), Preview: true}
-	v.frame.Title, v.frame.Nav = "Preview of a reshape", "providers"
-	if page.Method != http.MethodPatch {
-		page.Method = http.MethodPost
+	method, body := http.MethodPost, form.Get("body")
+	if form.Get("method") == http.MethodPatch {
+		method = http.MethodPatch
 	}
-	if !json.Valid([]byte(page.Body)) {
-		return invalid("The body is not JSON: paste that of %s /reshaper.", page.Method)
+	page := &comparePage{Empty: "The reshape changes no provider.", Note: "a dry run: nothing was changed"}
+	v.frame.Title, v.frame.Nav, v.frame.Body = "Preview of a reshape", "providers", page
+	if !json.Valid([]byte(body)) {
+		v.fault("body", "The body is not JSON: paste that of %s /reshaper.", method)
+	} else if err = v.dryReshape(page, method, body); err != nil {
+		return err
 	}
+	page.Reshape = v.reshapeFields(method, body)
+	return nil
+}
+
+// dryReshape sends a reshape as a dry run, and fills a page with its result.
+func (v *visit) dryReshape(page *comparePage, method, body string) error {
 	ctx, runs := client.WithDryRun(v.ctx())
-	err = v.c.api.Exchange(ctx, nil, nil, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, page.Method, address+"reshaper", strings.NewReader(page.Body))
+	err := v.c.api.Exchange(ctx, nil, nil, func(ctx context.Context, address string, over *http.Client) (*http.Response, error) {
+		request, err := http.NewRequestWithContext(ctx, method, address+"reshaper", strings.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
@@ -230,19 +210,14 @@ func (v *visit) previewReshape() error {
 		return over.Do(request)
 	})
 	var failed *client.Error
-	results := runs.Results()
-	switch {
-	case err != nil && (len(results) == 0 || !errors.As(err, &failed)):
-		return err
-	case err != nil:
-		page.Rejected = failed.Detail
-	}
-	for _, result := range results {
+	for _, result := range runs.Results() {
 		known := v.known(result.Changes.Providers)
-		page.fill(draw.CompareDryRun(&result.Changes, known, nil), nil, v.base)
+		v.fill(page, draw.CompareDryRun(&result.Changes, known, nil), nil)
+		if errors.As(err, &failed) {
+			page.Summary, page.Rejected, err = "Would be rejected", failed.Detail, nil
+		}
 	}
-	v.frame.Body = page
-	return nil
+	return err
 }
 
 // known returns the providers of the tree of the first changed provider, for their names.

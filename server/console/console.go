@@ -132,6 +132,8 @@ func (c *Console) page(pattern, template string, build func(*visit) error) {
 		case v.done:
 		case err != nil:
 			v.fail(err)
+		case len(v.faults) > 0 && !v.fragment:
+			v.render(http.StatusBadRequest, template)
 		default:
 			v.render(http.StatusOK, template)
 		}

@@ -24,6 +24,10 @@ var (
 	hexForm       = regexp.MustCompile(`^[0-9a-f][0-9a-f-]{3,}$`)
 )
 
+// findHelp is what find takes.
+const findHelp = "Find takes the beginning of the name or UUID of a provider, of the UUID of a consumer, or of the name of a class or trait; " +
+	"a whole UUID of a node or aggregate; the name of a node or project; and a request ID (req-…)."
+
 // find leads to the page of a text, or lists what it may mean.
 func (v *visit) find() error {
 	text := strings.TrimSpace(v.query("q"))
@@ -31,9 +35,10 @@ func (v *visit) find() error {
 		return v.redirect(v.base + "/explanations/" + text)
 	}
 	page := &listPage{Title: "Found", Table: &Table{Caption: "What was found", Heads: heads("Name", "Kind")}}
-	page.Empty.Text = "Nothing has this name. Find searches names and uuids of providers, consumers, nodes and aggregates, names of classes, traits and projects, and request ids (req-…)."
+	page.Empty.Text = "Nothing has this name. " + findHelp
 	v.frame.Title, v.frame.Nav, v.frame.Find, v.frame.Body = "Find", "find", text, page
 	if text == "" {
+		page.Title, page.Empty.Text = "What to enter", findHelp
 		return nil
 	}
 	hits, err := v.hits(text)

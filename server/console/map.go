@@ -31,6 +31,7 @@ type mapView struct {
 	Class, Sentence string
 	Blocks          []mapBlock
 	Trees           int64 // the squares
+	Larger          Link
 	asOf            time.Time
 }
 
@@ -81,10 +82,10 @@ func (v *visit) mapOf(ctx context.Context, class string, pages int) (mapView, er
 		}
 		tooMany = page == pages
 	}
-	if tooMany && len(ids) > 0 {
+	switch {
+	case len(sums) == 0 && tooMany:
 		return v.aggregateMap(ctx, view, ids)
-	}
-	if tooMany {
+	case tooMany: // most are in no aggregate
 		view.Sentence = "There are more: these are of the oldest " + number(int64(pages*mapPage)) + " trees. "
 	}
 	of := map[uuid.UUID][]uuid.UUID{}
@@ -151,7 +152,7 @@ func (v *visit) aggregateMap(ctx context.Context, view mapView, ids []uuid.UUID)
 	}
 	view.sort()
 	view.asOf = found.AsOf
-	view.Sentence = "There are too many trees for a square each: one bar is an aggregate."
+	view.Sentence = "There are too many trees for a square each: one bar is an aggregate. Trees in no aggregate are not shown."
 	return view, err
 }
 

@@ -68,7 +68,7 @@ func (v *visit) aggregate() error {
 func (v *visit) namePage(page namePage, query client.CapacityQuery) error {
 	page.Capacity = v.card("left", "What is left", func(ctx context.Context) (any, error) {
 		found, err := v.c.api.CapacityList(ctx, query)
-		return v.sumTable(found.Sums), err
+		return v.classSums(found.Sums, asked{}), err
 	})
 	page.Places = v.card("places", "Where", func(ctx context.Context) (any, error) { return v.placesOf(ctx, query) })
 	page.Unanswered = v.card("unanswered", "Asked for in vain", func(ctx context.Context) (any, error) {
@@ -122,7 +122,7 @@ func (v *visit) placesOf(ctx context.Context, query client.CapacityQuery) (place
 		if err != nil {
 			return places{}, err
 		}
-		if trees[sum.Tree.UUID] = true; len(trees) > maxListed {
+		if trees[sum.Tree.UUID] = true; len(trees) > maxListed || len(sums) == 2*maxListed {
 			more = true
 			break
 		}
@@ -135,7 +135,7 @@ func (v *visit) placesOf(ctx context.Context, query client.CapacityQuery) (place
 
 // unansweredWith returns the queries of the last day that name something and found nothing, the most frequent first.
 func (v *visit) unansweredWith(ctx context.Context, name string) ([]Reason, error) {
-	all, err := v.c.api.ExplanationList(ctx, client.ExplanationFilter{Since: "24h", Sort: "-requests", Limit: 1000})
+	all, err := v.unanswered(ctx, "24h")
 	var found []Reason
 	for _, one := range all {
 		if !namesIn(one.Question, name) || len(found) == 10 || len(one.RequestIDs) == 0 {

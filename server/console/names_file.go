@@ -62,8 +62,8 @@ type asked struct {
 }
 
 // shape returns the shape that the address names: one of the file of shapes, resources such as "VCPU:4,MEMORY_MB:8192", or
-// a query string.
-func (v *visit) shape() (asked, error) {
+// a query string. Another text is a fault of the field.
+func (v *visit) shape() asked {
 	text := strings.TrimSpace(v.query("shape"))
 	query := strings.TrimPrefix(text, "?")
 	for _, known := range v.c.names.Load().shapes {
@@ -73,13 +73,14 @@ func (v *visit) shape() (asked, error) {
 	}
 	switch {
 	case text == "":
-		return asked{}, nil
+		return asked{}
 	case !strings.Contains(query, "="):
 		query = "resources=" + query
 	}
 	found := question.New(question.Parse(query))
 	if err := found.Check(); err != nil {
-		return asked{}, invalid("The shape %q is neither one with a name nor a query: %v.", text, err)
+		v.fault("shape", "The shape %q is neither one with a name nor a query: %v.", text, err)
+		return asked{}
 	}
-	return asked{text, found.Candidates(), found.Units()}, nil
+	return asked{text, found.Candidates(), found.Units()}
 }

@@ -38,11 +38,14 @@ func (v *visit) planPage(choices ...Input) planPage {
 
 // shapeField is the field of the shape; classField that of the class, with the classes of sums to choose from.
 func (v *visit) shapeField() Input {
-	return Input{ID: "shape", Name: "shape", Label: "Shape", Type: "search", List: "shapes", Value: v.query("shape"), Placeholder: "VCPU:4,MEMORY_MB:8192"}
+	return v.input(Input{Name: "shape", Label: "Shape", Type: "search", List: "shapes", Placeholder: "VCPU:4,MEMORY_MB:8192"})
 }
 
 func (v *visit) classField(class string, sums []client.CapacitySum) Input {
 	field := Input{ID: "class", Name: "class", Label: "Class", Type: "search", Value: class} // a text without sums
+	if len(sums) > maxRows {
+		return field
+	}
 	for _, sum := range sums {
 		field.Options = append(field.Options, Link{Text: sum.Class, Href: sum.Class, Current: sum.Class == class})
 	}
@@ -54,18 +57,18 @@ func (v *visit) classField(class string, sums []client.CapacitySum) Input {
 
 // overview builds the first page: what is left, and what failed. A service without providers has the first steps instead.
 func (v *visit) overview() error {
-	shape, err := v.shape()
-	if err != nil {
-		return err
-	}
-	class := cmp.Or(v.query("class"), "VCPU")
+	shape, class := v.shape(), cmp.Or(v.query("class"), "VCPU")
 	found, sums := v.sums(shape)
 	v.card("left", "What is left", func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
-		return v.capacityTable(all, "", shape), err
+		return v.classSums(all, shape), err
 	})
 	v.card("unplaced", "Could not be placed", v.unplaced)
-	v.card("where", "Where "+class+" is used", func(ctx context.Context) (any, error) { return v.mapOf(ctx, class, 1) })
+	v.card("where", "Where "+class+" is used", func(ctx context.Context) (any, error) {
+		view, err := v.mapOf(ctx, class, 1)
+		view.Larger = Link{Text: "The map alone", Href: v.href("/providers", "view", "map", "class", class)}
+		return view, err
+	})
 	v.card("pieces", "Free "+class+" in pieces", func(ctx context.Context) (any, error) {
 		all, err := sums(ctx)
 		return pieces(all, class), err
@@ -131,11 +134,35 @@ func (v *visit) fitCard(shape asked) {
 	})
 }
 
-// unplaced returns the queries of the last two hours that found nothing, the most frequent first.
+// unanswered returns the queries and claims since a time that found nothing, the most frequent first. The service records
+// equal requests of each five minutes; here they are one, with the newest reason, whatever their limit was.
+func (v *visit) unanswered(ctx context.Context, since string) (found []client.ListedExplanation, err error) {
+	all, err := v.c.api.ExplanationList(ctx, client.ExplanationFilter{Since: since, Sort: "-requests", Limit: 1000})
+	places := map[[2]string]int{}
+	for _, one := range all {
+		key := [2]string{one.Kind, question.Encode(question.Parse(one.Question, "limit"))}
+		at, known := places[key]
+		if !known {
+			places[key], found = len(found), append(found, one)
+			continue
+		}
+		one.Requests += found[at].Requests
+		if newest := &found[at]; one.LastAskedAt.After(newest.LastAskedAt) {
+			*newest = one
+		} else {
+			newest.Requests = one.Requests
+		}
+	}
+	slices.SortStableFunc(found, func(a, b client.ListedExplanation) int { return cmp.Compare(b.Requests, a.Requests) })
+	return found, err
+}
+
+// unplaced returns the queries of the last two hours that found nothing.
 func (v *visit) unplaced(ctx context.Context) (any, error) {
-	found, err := v.c.api.ExplanationList(ctx, client.ExplanationFilter{Since: "2h", Sort: "-requests", Limit: 5})
-	reasons := make([]Reason, len(found))
-	for i, one := range found {
+	found, err := v.unanswered(ctx, "2h")
+	reasons := make([]Reason, min(len(found), 5))
+	for i := range reasons {
+		one := found[i]
 		reasons[i] = Reason{At: clock(one.LastAskedAt), Times: "×" + number(one.Requests)}
 		reasons[i].Text, reasons[i].Code = askedFor(one.Question)
 		if one.Summary != nil {
@@ -148,9 +175,9 @@ func (v *visit) unplaced(ctx context.Context) (any, error) {
 	return reasons, err
 }
 
-// askedFor returns the amounts and the traits of a query as texts.
-func askedFor(query string) (amounts, traits string) {
-	of := question.New(question.Parse(query))
+// askedFor returns the amounts and the conditions of a query as texts.
+func askedFor(query string) (amounts, conditions string) {
+	of := question.New(question.Parse(query, "limit"))
 	if of.Check() != nil {
 		return "a claim", ""
 	}
@@ -158,11 +185,19 @@ func askedFor(query string) (amounts, traits string) {
 	for _, unit := range of.Units() {
 		all = append(all, amount(unit.Class, unit.Amount)+" "+unit.Class)
 	}
-	for _, suffix := range of.Suffixes {
-		with = append(with, of.Values["required"+suffix]...)
+	for _, one := range of.Ordered() {
+		switch {
+		case strings.HasPrefix(one.Name, "required"):
+			with = append(with, one.Value)
+		case !strings.HasPrefix(one.Name, "resources"):
+			with = append(with, one.String())
+		}
 	}
-	return strings.Join(all, ", "), strings.Join(with, ", ")
+	return strings.Join(all, ", "), strings.Join(with, " ")
 }
+
+// maxLooks is the number of classes that are worth a look on a page.
+const maxLooks = 20
 
 // worthALook returns the classes that are over capacity or used up.
 func (v *visit) worthALook(sums []client.CapacitySum) []Reason {
@@ -178,6 +213,9 @@ func (v *visit) worthALook(sums []client.CapacitySum) []Reason {
 			continue
 		}
 		found = append(found, one)
+	}
+	if more := len(found) - maxLooks; more > 0 {
+		found = append(found[:maxLooks], Reason{Dot: "s", Link: Link{Text: number(int64(more)) + " more classes"}})
 	}
 	return found
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // startPage is the data of the first steps: the address of the API and commands that use it.
-type startPage struct{ Address, Versions, Problem, Nova, Agent string }
+type startPage struct{ Address, Versions, Problem, Nova, Agent, Remove string }
 
 // start shows what runs, and how to fill it.
 func (v *visit) start() error { return v.startWith("") }
@@ -34,6 +34,7 @@ func (v *visit) startWith(problem string) error {
 	address := requestBase(v.r) + strings.TrimSuffix(v.base, "/console")
 	page := startPage{Address: address, Problem: problem}
 	page.Nova = "openstack endpoint create --region RegionOne placement internal " + address
+	page.Remove = "berth demo --remove --url " + address
 	page.Agent = "berth agent --url " + address + " --dry-run"
 	for _, one := range found {
 		page.Versions = one.MinVersion + " to " + one.MaxVersion

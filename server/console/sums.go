@@ -1,7 +1,10 @@
 package console
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/draw"
@@ -49,6 +52,24 @@ func (v *visit) capacityTable(sums []client.CapacitySum, class string, shape ask
 		}
 	}
 	return table
+}
+
+// classSums returns the sums of all classes. Of very many, a page has those with the largest used part.
+func (v *visit) classSums(all []client.CapacitySum, shape asked) (found groupedSums) {
+	if len(all) > maxRows {
+		all = slices.SortedStableFunc(slices.Values(all), func(a, b client.CapacitySum) int {
+			return cmp.Compare(b.Used/max(b.Capacity, 1), a.Used/max(a.Capacity, 1))
+		})
+		from, _ := strconv.Atoi(v.query("from"))
+		from = min(max(from, 0), len(all))
+		end := min(from+maxRows, len(all))
+		found.Pager.Text = fmt.Sprintf("%s to %s of %s classes, by their used part", number(int64(from+1)), number(int64(end)), number(int64(len(all))))
+		found.Pager.First = map[bool]string{true: v.with("from", "")}[from > 0]
+		found.Pager.Next = map[bool]string{true: v.with("from", strconv.Itoa(end))}[end < len(all)]
+		all = all[from:end]
+	}
+	found.Table = v.capacityTable(all, "", shape)
+	return found
 }
 
 // groupOf returns the link of what a sum is of: a tree, an aggregate, or else its class.

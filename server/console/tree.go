@@ -16,7 +16,7 @@ import (
 )
 
 // maxTreeRows is the number of rows of a tree table. Of a larger tree only two levels are open.
-const maxTreeRows = 300
+const maxTreeRows = 200
 
 // treePage is the body of the page of a tree.
 type treePage struct {
@@ -54,6 +54,9 @@ func (v *visit) tree() error {
 		return v.exportCSV(draw.InventoryHeads, t.Inventories())
 	case ".svg":
 		return v.exportSVG(shown)
+	}
+	if first := slices.IndexFunc(shown.Providers, func(p client.ShownProvider) bool { return len(p.Inventories) > 0 }); at == shown.Root && ids[1] != at && first > 0 {
+		at = shown.Providers[first].UUID // more to see than of a root without inventories
 	}
 	page := &treePage{Tabs: v.treeFrame(shown, "Tree"), Notice: notice, Panel: v.treePanel(t, t.ByID[at], chosen, notice == nil)}
 	page.Exports = exports(v.base+"/providers/"+shown.Root.String(), "svg", "csv", "json")
@@ -110,11 +113,14 @@ func (v *visit) loadTree(id uuid.UUID) (*client.ShownTree, *Notice, error) {
 	return held, nil, nil
 }
 
-// showTree requests a tree. A response without providers is an error.
+// errNoRoot is the error of a response that no service of the API sends.
+var errNoRoot = errors.New("the service returned a tree without providers")
+
+// showTree requests a tree, whose root is the first provider.
 func (v *visit) showTree(ctx context.Context, id uuid.UUID, parts ...client.TreePart) (*client.ShownTree, error) {
 	shown, err := v.c.api.TreeShow(ctx, id, parts...)
 	if err == nil && len(shown.Providers) == 0 {
-		err = errors.New("the service returned a tree without providers")
+		err = errNoRoot
 	}
 	return shown, err
 }

@@ -34,6 +34,8 @@ type visit struct {
 	cards     []*Card
 	loading   sync.WaitGroup
 	frame     Frame
+	// faults are the sentences about fields of the page that have an invalid value, by the name of the field.
+	faults map[string]string
 	// done is set by a response that is not a page.
 	done bool
 }
@@ -86,6 +88,14 @@ func (v *visit) with(pairs ...string) string {
 		address = v.base
 	}
 	return strings.TrimSuffix(address+"?"+values.Encode(), "?")
+}
+
+// fault marks a field of the page as invalid. The page stays, with status 400.
+func (v *visit) fault(name, format string, values ...any) {
+	if v.faults == nil {
+		v.faults = map[string]string{}
+	}
+	v.faults[name] = fmt.Sprintf(format, values...)
 }
 
 // redirect sends the browser to an address of the console.

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"strconv"
@@ -51,15 +50,12 @@ func (v *visit) fit(ctx context.Context, shape asked, changes []client.CapacityC
 
 // whatIf shows how often a shape would fit with more hosts, or with other settings of a class.
 func (v *visit) whatIf() error {
-	shape, err := v.shape()
-	if err != nil {
-		return err
-	}
+	shape := v.shape()
 	changes, err := v.changes()
 	if err != nil {
 		return err
 	}
-	if shape.Text != "" {
+	if shape.Text != "" && len(v.faults) == 0 {
 		card := v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (any, error) { return v.fit(ctx, shape, changes) })
 		if err := v.wait(); err != nil {
 			return err
@@ -77,8 +73,7 @@ func (v *visit) whatIf() error {
 		{Name: "allocation_ratio", Label: "Allocation ratio", Placeholder: "4.0"},
 		{Name: "reserved", Label: "Reserved", Placeholder: "0"},
 	} {
-		input.ID, input.Value = input.Name, v.query(input.Name)
-		inputs = append(inputs, input)
+		inputs = append(inputs, v.input(input))
 	}
 	v.frame.Body = v.planPage(inputs...)
 	return nil
@@ -86,20 +81,17 @@ func (v *visit) whatIf() error {
 
 // changes returns the changes of the address: more hosts, and other settings of a class.
 func (v *visit) changes() (changes []client.CapacityChange, err error) {
-	count, countErr := v.figure("count")
-	ratio, ratioErr := v.figure("allocation_ratio")
-	reserved, reservedErr := v.figure("reserved")
-	if err := cmp.Or(countErr, ratioErr, reservedErr); err != nil {
+	count, ratio, reserved := v.figure("count"), v.figure("allocation_ratio"), v.figure("reserved")
+	like, err := v.providerNamed("like")
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if like := v.query("like"); like != "" && count != nil {
-		id, err := v.providerNamed(like)
-		if err != nil {
-			return nil, err
-		}
-		changes = append(changes, client.CapacityChange{Like: &id, Count: int(*count)})
-	} else if like != "" || count != nil {
-		return nil, invalid("More hosts need both a provider that they are like and their number.")
+	case like != uuid.Nil && count != nil:
+		changes = append(changes, client.CapacityChange{Like: &like, Count: int(*count)})
+	case v.query("like") != "" && v.query("count") == "":
+		v.fault("count", "More hosts need their number, too.")
+	case v.query("like") == "" && count != nil:
+		v.fault("like", "More hosts need a provider that they are like, too.")
 	}
 	if ratio == nil && reserved == nil {
 		return changes, nil
@@ -109,34 +101,35 @@ func (v *visit) changes() (changes []client.CapacityChange, err error) {
 		change.Reserved = new(int64(*reserved))
 	}
 	if change.Class == "" {
-		return nil, invalid("Name the class whose allocation ratio or reserved amount changes.")
+		v.fault("class", "Name the class whose allocation ratio or reserved amount changes.")
 	}
 	return append(changes, change), nil
 }
 
 // figure returns a parameter as a number; nil without one.
-func (v *visit) figure(name string) (*float64, error) {
+func (v *visit) figure(name string) *float64 {
 	text := v.query(name)
 	if text == "" {
-		return nil, nil // no number
+		return nil
 	}
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(value >= 0 && value < 1e9) || name != "allocation_ratio" && value != math.Trunc(value) {
-		return nil, invalid("%q is not a number that %s can be.", text, name)
+		v.fault(name, "%q is not a number that %s can be.", text, name)
+		return nil
 	}
-	return &value, nil
+	return &value
 }
 
-// providerNamed returns the UUID of a provider by its UUID or name.
-func (v *visit) providerNamed(text string) (uuid.UUID, error) {
-	if id, err := uuid.Parse(text); err == nil {
+// providerNamed returns the UUID of the provider that a parameter names, by its UUID or name. It is uuid.Nil without one,
+// or with an unknown name, which is a fault of the field.
+func (v *visit) providerNamed(name string) (uuid.UUID, error) {
+	text := v.query(name)
+	if id, err := uuid.Parse(text); err == nil || text == "" {
 		return id, nil
 	}
 	found, err := v.c.api.ProviderList(v.ctx(), client.ProviderFilter{Name: text})
-	if err == nil && len(found) == 0 {
-		err = invalid("There is no provider %q.", text)
-	}
-	if err != nil {
+	if err != nil || len(found) == 0 {
+		v.fault(name, "No provider has the name %q.", text)
 		return uuid.Nil, err
 	}
 	return found[0].UUID, nil
