@@ -9,37 +9,12 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
 )
-
-// pageLog is the log of a service, in which the calls of a page are counted.
-type pageLog struct {
-	mutex sync.Mutex
-	text  strings.Builder
-}
-
-func (l *pageLog) Write(line []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.Write(line)
-}
-
-// calls returns the most calls of the API with the same global request id.
-func (l *pageLog) calls() (most int) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	counts := map[string]int{}
-	for _, found := range regexp.MustCompile(`global_request_id=(req-\S+).* path=/\w`).FindAllStringSubmatch(l.text.String(), -1) {
-		counts[found[1]]++
-		most = max(most, counts[found[1]])
-	}
-	return most
-}
 
 // hostileName is the name of a provider that a page must not take for markup.
 var hostileName = `<script>"'&` + "\u202e" + strings.Repeat("x", 180)
@@ -92,26 +67,11 @@ func smallCloud(t *testing.T, s *site, hosts int) (ids map[string]uuid.UUID) {
 	return ids
 }
 
-// textOf returns the texts of a page, with single blanks.
-func textOf(body string) string {
-	_, body, _ = strings.Cut(body, "<main")
-	return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, " "))), " ")
-}
-
-func wantTexts(t *testing.T, body string, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(textOf(body), text) {
-			t.Errorf("the page lacks %q: %s", text, textOf(body))
-		}
-	}
-}
-
 const gpuQuery = "resources=DISK_GB:100&resources_CPU=VCPU:4,MEMORY_MB:8192&resources_GPU=VGPU:1&same_subtree=_CPU,_GPU"
 
 func TestConsole_Candidates_ShowTheAnswer(t *testing.T) {
 	t.Parallel()
-	log := &pageLog{}
+	log := &syncBuffer{}
 	s := newSite(t, siteOptions{log: log})
 	ids := smallCloud(t, s, 8)
 	consumer := uuid.New()
@@ -132,8 +92,10 @@ func TestConsole_Candidates_ShowTheAnswer(t *testing.T) {
 	if strings.Contains(body, "<script>\"") || strings.Contains(body, "\u202e") {
 		t.Error("the hostile name is not escaped")
 	}
-	if got := log.calls(); got != 6 {
-		t.Errorf("calls of the page = %d, want 6", got)
+	for _, calls := range log.calls() {
+		if len(calls) != 6 {
+			t.Errorf("calls of the page = %q, want 6", calls)
+		}
 	}
 	next := regexp.MustCompile(`href="([^"]*)" rel="next"`).FindStringSubmatch(body)
 	_, body = s.get(t, html.UnescapeString(next[1]), nil)
@@ -152,7 +114,7 @@ func TestConsole_Candidates_FormAndAddressSayTheSame(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, siteOptions{})
 	smallCloud(t, s, 1)
-	_, body := s.get(t, "/console/candidates?"+gpuQuery+"&required_GPU=!CUSTOM_A&limit=7&order=id", nil)
+	_, body := s.get(t, "/console/candidates?"+gpuQuery+"&required_GPU=!CUSTOM_A,HW_B&limit=7&order=id", nil)
 	fields := url.Values{}
 	form, _, _ := strings.Cut(body[strings.Index(body, "data-explorer"):], "</form>")
 	var query []string
@@ -166,7 +128,7 @@ func TestConsole_Candidates_FormAndAddressSayTheSame(t *testing.T) {
 		t.Fatalf("fields = %v", fields)
 	}
 	status, redirect := s.get(t, "/console/candidates?"+strings.Join(query, "&")+"&add=group", nil)
-	want := "/console/candidates?resources=DISK_GB:100&resources_CPU=VCPU:4,MEMORY_MB:8192&resources_GPU=VGPU:1&required_GPU=!CUSTOM_A&same_subtree=_CPU,_GPU"
+	want := "/console/candidates?resources=DISK_GB:100&resources_CPU=VCPU:4,MEMORY_MB:8192&resources_GPU=VGPU:1&required_GPU=!CUSTOM_A,HW_B&same_subtree=_CPU,_GPU"
 	if status != http.StatusSeeOther || !strings.Contains(html.UnescapeString(redirect), want) || !strings.Contains(redirect, "add=group") {
 		t.Errorf("status = %d, redirect to %s", status, redirect)
 	}
@@ -185,7 +147,7 @@ func TestConsole_CandidatesInvalid_KeepForm(t *testing.T) {
 	if status != http.StatusBadRequest || !strings.Contains(body, ">color=red</textarea>") {
 		t.Errorf("status = %d: %s", status, textOf(body))
 	}
-	if status, body = s.get(t, "/console/candidates?start=hello", nil); status != http.StatusBadRequest {
+	if status, body = s.get(t, "/console/candidates?start=hello", nil); status != http.StatusBadRequest || !strings.Contains(body, ">hello</textarea>") {
 		t.Errorf("status = %d: %s", status, textOf(body))
 	}
 	if status, _ = s.get(t, "/console/candidates?resources=VCPU:4", s.persona(t, "no role")); status != http.StatusForbidden {
@@ -246,9 +208,11 @@ func TestConsole_Claim_IsDryRun(t *testing.T) {
 	if status != http.StatusOK {
 		t.Errorf("status = %d", status)
 	}
-	candidate = []byte("{}")
-	if status, body = try(); status != http.StatusBadRequest {
-		t.Errorf("status without a candidate = %d: %s", status, textOf(body))
+	for _, text := range []string{"{}", `{"allocations": {"` + ids["host-00_gpu"].String() + `": {"resources": {}}}}`} {
+		candidate = []byte(text)
+		if status, body = try(); status != http.StatusBadRequest {
+			t.Errorf("%s: status = %d: %s", text, status, textOf(body))
+		}
 	}
 }
 
@@ -272,7 +236,7 @@ func TestConsole_Funnel_ShowsStepsAndChanges(t *testing.T) {
 
 func TestConsole_Explanations_ListAndShow(t *testing.T) {
 	t.Parallel()
-	log := &pageLog{}
+	log := &syncBuffer{}
 	s := newSite(t, siteOptions{hosts: 12, log: log})
 	all := must(s.api.ExplanationList(t.Context(), client.ExplanationFilter{}))(t)
 	status, body := s.get(t, "/console/explanations", nil)

@@ -2,13 +2,16 @@ package console_test
 
 import (
 	"context"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -183,4 +186,59 @@ func (s *site) get(t testing.TB, path string, cookies map[string]string) (int, s
 		t.Fatal(err)
 	}
 	return answer.StatusCode, string(body)
+}
+
+// syncBuffer is the log of a site. It is safe for concurrent use.
+type syncBuffer struct {
+	mutex sync.Mutex
+	text  strings.Builder
+}
+
+func (b *syncBuffer) Write(text []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.Write(text)
+}
+
+// take returns the log since the last call.
+func (b *syncBuffer) take() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	defer b.text.Reset()
+	return b.text.String()
+}
+
+// calls returns the calls of the API of each page, by the request id of the page.
+func (b *syncBuffer) calls() map[string][]string {
+	found := map[string][]string{}
+	for _, call := range regexp.MustCompile(`global_request_id=(req-\S+) .*? path=(/\w\S*)`).FindAllStringSubmatch(b.take(), -1) {
+		found[call[1]] = append(found[call[1]], call[2])
+	}
+	return found
+}
+
+// text returns the text of a page: without elements, one space between words. textOf is that of its main part.
+func text(page string) string {
+	return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " "))), " ")
+}
+
+func textOf(body string) string {
+	_, body, _ = strings.Cut(body, "<main")
+	return text(body)
+}
+
+// mustHave checks that the text of a page has texts, and wantTexts that its main part has them.
+func mustHave(t *testing.T, page string, wanted ...string) {
+	t.Helper()
+	for _, want := range wanted {
+		if !strings.Contains(text(page), want) {
+			t.Errorf("the page has no %q: %s", want, text(page))
+		}
+	}
+}
+
+func wantTexts(t *testing.T, body string, texts ...string) {
+	t.Helper()
+	_, main, _ := strings.Cut(body, "<main")
+	mustHave(t, main, texts...)
 }

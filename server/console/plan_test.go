@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -17,29 +16,6 @@ import (
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/server/console"
 )
-
-// record is a log that keeps what is written.
-type record struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (r *record) Write(line []byte) (int, error) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.text.Write(line)
-}
-
-// calls returns the paths of the calls of each page, by the request id of the page.
-func (r *record) calls() map[string][]string {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	found := map[string][]string{}
-	for _, call := range regexp.MustCompile(`global_request_id=(req-\S+) .*? path=(\S+)`).FindAllStringSubmatch(r.text.String(), -1) {
-		found[call[1]] = append(found[call[1]], call[2])
-	}
-	return found
-}
 
 // thousands returns a whole number as pages show it.
 func thousands(amount float64) string {
@@ -50,25 +26,10 @@ func thousands(amount float64) string {
 	return string(text)
 }
 
-// text returns the text of a page: without elements, one space between words.
-func text(page string) string {
-	return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " "))), " ")
-}
-
-// mustHave checks that the text of a page has texts.
-func mustHave(t *testing.T, page string, wanted ...string) {
-	t.Helper()
-	for _, want := range wanted {
-		if !strings.Contains(text(page), want) {
-			t.Errorf("the page has no %q: %s", want, text(page))
-		}
-	}
-}
-
 func TestConsole_PlanPages_ShowNumbersOfAPI(t *testing.T) {
 	t.Parallel()
 	rack := uuid.NewSHA1(uuid.MustParse("5eed0000-de30-4c10-8d00-000000000001"), []byte("aggregate/rack-1")) // of the sample data
-	log := &record{}
+	log := &syncBuffer{}
 	s := newSite(t, siteOptions{hosts: 120, log: log, settings: console.Settings{
 		AggregateNames: map[uuid.UUID]string{rack: "rack <a>"}, Shapes: []console.Shape{{Name: "m1.large", Query: "resources=VCPU%3A4%2CMEMORY_MB%3A8192"}},
 	}})
@@ -160,10 +121,11 @@ func TestConsole_PlanPages_ShowNumbersOfAPI(t *testing.T) {
 		_, page := s.get(t, "/console/capacity/what-if?card=fits&shape=m1.large&like=gpu-01&count=3&class=MEMORY_MB&allocation_ratio=4&reserved=1024", nil)
 		mustHave(t, page, "Now "+thousands(float64(want.Before.Fit))+" times", "with the change "+thousands(float64(want.Fit))+" times")
 	})
-	if len(log.calls()) < 5 {
-		t.Errorf("calls = %v", log.calls())
+	pages := log.calls()
+	if len(pages) < 5 {
+		t.Errorf("calls = %v", pages)
 	}
-	for id, calls := range log.calls() {
+	for id, calls := range pages {
 		if len(calls) > 6 {
 			t.Errorf("the page %s makes %d calls: %v", id, len(calls), calls)
 		}
@@ -179,8 +141,12 @@ func TestConsole_PlanPagesWithInvalidParameters_Return400(t *testing.T) {
 		"/capacity/what-if?allocation_ratio=many&class=VCPU", "/capacity/what-if?allocation_ratio=NaN&class=VCPU", "/capacity/what-if?reserved=1",
 		"/capacity.json?class=NONE", "/capacity.json?group_by=tree&marker=x",
 	} {
-		if status, page := s.get(t, "/console"+path, nil); status != http.StatusBadRequest {
+		status, page := s.get(t, "/console"+path, nil)
+		if status != http.StatusBadRequest {
 			t.Errorf("%s: status = %d, want 400: %s", path, status, text(page))
+		}
+		if !strings.Contains(path, ".") && !strings.Contains(path, "group_by") && !strings.Contains(page, `-hint" aria-invalid="true"`) {
+			t.Errorf("%s marks no field: %s", path, text(page))
 		}
 	}
 }

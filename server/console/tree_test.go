@@ -8,33 +8,12 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
 )
-
-// syncBuffer is the log of a site. It is safe for concurrent use.
-type syncBuffer struct {
-	mutex sync.Mutex
-	text  strings.Builder
-}
-
-func (b *syncBuffer) Write(text []byte) (int, error) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.Write(text)
-}
-
-// take returns the log since the last call.
-func (b *syncBuffer) take() string {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	defer b.text.Reset()
-	return b.text.String()
-}
 
 // treeRow is a row of a tree table, and treeAmount an amount in it.
 var (
