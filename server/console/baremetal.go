@@ -19,14 +19,6 @@ import (
 // maxNodes is the number of nodes, node allocations or conductors of a page.
 const maxNodes = 200
 
-func (c *Console) baremetalRoutes() {
-	c.page("GET /baremetal", "baremetal", (*visit).nodes)
-	c.page("GET /baremetal/allocations", "baremetal", (*visit).nodeAllocations)
-	c.page("GET /baremetal/conductors", "baremetal", (*visit).conductors)
-	c.page("GET /baremetal/nodes/{id}", "node", (*visit).node)
-	c.page("GET /baremetal/allocations/{id}", "node-allocation", (*visit).nodeAllocation)
-}
-
 // machinePage is the data of the three lists of bare metal.
 type machinePage struct {
 	Tabs    []Link

@@ -16,14 +16,6 @@ import (
 	"github.com/berthd/berth/internal/question"
 )
 
-func (c *Console) candidateRoutes() {
-	c.page("GET /candidates", "candidates", (*visit).candidates)
-	c.page("GET /candidates/funnel", "funnel", (*visit).funnel)
-	c.page("POST /candidates/claim", "claim", (*visit).claim)
-	c.page("GET /explanations", "explanations", (*visit).explanations)
-	c.page("GET /explanations/{request}", "explanation", (*visit).explanation)
-}
-
 // Bounds of the explorer: the candidates of a query without a limit, and those on a page. Each tree is one call, for names.
 const (
 	candidateLimit = "100"

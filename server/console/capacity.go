@@ -6,18 +6,15 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
-)
 
-func (c *Console) capacityRoutes() {
-	for _, kind := range []string{"", ".json", ".csv"} {
-		c.page("GET /capacity"+kind, "capacity", (*visit).capacity)
-	}
-	c.page("GET /capacity/what-if", "what-if", (*visit).whatIf)
-}
+	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
+)
 
 // groupQuery returns the parameters of the sums of a class, and of the classes of a shape, by aggregate or tree.
 func (v *visit) groupQuery(ctx context.Context, class, by string, shape asked) (url.Values, error) {
@@ -118,4 +115,110 @@ func (v *visit) exportSums(class, by string, shape asked) error {
 		})
 	}
 	return v.exportCSV("name,uuid,resource_class,resource_providers,total,reserved,capacity,used,free,over_capacity,largest,full", rows)
+}
+
+// whole returns an amount as an integer. Ratios of inventories permit more than an integer can hold.
+func whole(amount float64) int64 { return int64(min(amount, 1<<62)) }
+
+// capacityTable returns the sums of a class by aggregate or tree, or those of all classes if class is empty. With a shape it
+// has what is stranded, and how often the shape fits at most: as often as the amount of the scarcest class of the group.
+func (v *visit) capacityTable(sums []client.CapacitySum, class string, shape asked) Table {
+	fits := map[Link]float64{}
+	for _, sum := range sums {
+		if group := v.groupOf(sum); sum.Units != nil {
+			if known, ok := fits[group]; !ok || *sum.Units < known {
+				fits[group] = *sum.Units
+			}
+		}
+	}
+	sums = slices.DeleteFunc(slices.Clone(sums), func(sum client.CapacitySum) bool { return class != "" && sum.Class != class })
+	table := v.sumTable(sums)
+	if shape.Text != "" {
+		table.Heads = append(table.Heads, heads("#Stranded", "#Fits at most")...)
+	}
+	for i, sum := range sums {
+		row := table.Rows[i]
+		if row[0] = (Cell{Link: v.groupOf(sum)}); sum.OverCapacity > 0 {
+			row[0].Sub = &Link{Text: amount(sum.Class, whole(sum.OverCapacity)) + " over capacity"}
+		}
+		drawn := sumBar(sum)
+		if sum.Total > sum.Reserved { // as large in the bar as it is in the total
+			drawn.Reserved = float64(sum.Reserved) * sum.Capacity / float64(sum.Total-sum.Reserved)
+		}
+		row[1].Bar, row[2].Sub = bar(drawn), &Link{Text: amount(sum.Class, whole(sum.Used))}
+		row[3].Text, row[3].Sub.Text = amount(sum.Class, whole(sum.Free)), "of "+amount(sum.Class, whole(sum.Capacity))
+		if sum.Reserved > 0 {
+			row[3].Sub.Text += ", " + amount(sum.Class, sum.Reserved) + " reserved"
+		}
+		if sum.Stranded != nil {
+			stranded := figure(amount(sum.Class, whole(*sum.Stranded)))
+			stranded.Sub = &Link{Text: share(*sum.Stranded, sum.Free)}
+			table.Rows[i] = append(row, stranded, figure(number(whole(fits[v.groupOf(sum)]))))
+		} else if shape.Text != "" {
+			table.Rows[i] = append(row, figure(none), figure(none))
+		}
+	}
+	return table
+}
+
+// classSums returns the sums of all classes. Of very many, a page has those with the largest used part.
+func (v *visit) classSums(all []client.CapacitySum, shape asked) (found groupedSums) {
+	if len(all) > maxRows {
+		all = slices.SortedStableFunc(slices.Values(all), func(a, b client.CapacitySum) int {
+			return cmp.Compare(b.Used/max(b.Capacity, 1), a.Used/max(a.Capacity, 1))
+		})
+		from, _ := strconv.Atoi(v.query("from"))
+		from = min(max(from, 0), len(all))
+		end := min(from+maxRows, len(all))
+		found.Pager.Text = fmt.Sprintf("%s to %s of %s classes, by their used part", number(int64(from+1)), number(int64(end)), number(int64(len(all))))
+		found.Pager.First = map[bool]string{true: v.with("from", "")}[from > 0]
+		found.Pager.Next = map[bool]string{true: v.with("from", strconv.Itoa(end))}[end < len(all)]
+		all = all[from:end]
+	}
+	found.Table = v.capacityTable(all, "", shape)
+	return found
+}
+
+// groupOf returns the link of what a sum is of: a tree, an aggregate, or else its class.
+func (v *visit) groupOf(sum client.CapacitySum) Link {
+	switch {
+	case sum.Tree != nil:
+		return Link{Text: sum.Tree.Name, Href: v.href("/providers/" + sum.Tree.UUID.String())}
+	case sum.Aggregate != nil:
+		return Link{Text: v.aggregateName(*sum.Aggregate), Href: v.href("/aggregates/" + sum.Aggregate.String())}
+	}
+	return Link{Text: sum.Class, Href: v.href("/classes/" + sum.Class)}
+}
+
+// pieces returns the number of providers with a class by the size of their free capacity.
+func pieces(sums []client.CapacitySum, class string) Hist {
+	hist := Hist{Label: "Providers by their free " + class + "."}
+	at := slices.IndexFunc(sums, func(sum client.CapacitySum) bool { return sum.Class == class })
+	if at < 0 {
+		return hist
+	}
+	sizes, most := append([]client.CapacitySize{{Providers: sums[at].Full}}, sums[at].Sizes...), int64(0)
+	for _, size := range sizes {
+		most = max(most, size.Providers)
+	}
+	for _, size := range sizes {
+		row := HistRow{Text: "from " + amount(class, whole(size.AtLeast)), Count: number(size.Providers)}
+		if size.AtLeast == 0 {
+			row.Text = "too little" // for min_unit
+		}
+		row.Bar = histBar(200, 10, float64(size.Providers), float64(most), float64(most), draw.Used)
+		hist.Rows, hist.Label = append(hist.Rows, row), hist.Label+" "+row.Text+": "+row.Count+"."
+	}
+	return hist
+}
+
+// fitText returns how often a shape fits.
+func fitText(fit client.CapacityFitCount) string {
+	switch {
+	case fit.Exact:
+		return counted(fit.Fit, "time")
+	case fit.AtMost != nil:
+		return number(fit.Fit) + " to " + counted(*fit.AtMost, "time")
+	}
+	return counted(fit.Fit, "time") + " or more"
 }

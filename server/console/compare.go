@@ -16,11 +16,6 @@ import (
 	"github.com/berthd/berth/internal/draw"
 )
 
-func (c *Console) compareRoutes() {
-	c.page("GET /providers/{uuid}/compare", "compare", (*visit).compare)
-	c.page("POST /compare", "compare", (*visit).previewReshape)
-}
-
 // comparePage is the difference of two trees, or what a reshape would change. Summary counts the changes; Rejected is why
 // the reshape would fail.
 type comparePage struct {

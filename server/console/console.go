@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,19 +104,46 @@ func New(options Options) (*Console, error) {
 // Close cancels the running calls.
 func (c *Console) Close() error { return c.inside.Close() }
 
-// routes adds all pages. A page file adds its own in a function of its name.
+// routes adds all pages.
 func (c *Console) routes() {
 	c.mux.HandleFunc("GET /assets/{hash}/{file}", c.asset)
-	c.signInRoutes()
-	c.overviewRoutes()
-	c.candidateRoutes()
-	c.providerRoutes()
-	c.nameRoutes()
-	c.baremetalRoutes()
-	c.auditRoutes()
-	c.compareRoutes()
-	c.capacityRoutes()
-	c.startRoutes()
+	c.page("GET /{$}", "overview", (*visit).overview)
+	c.page("GET /find", "list", (*visit).find)
+	for _, kind := range []string{"", ".json", ".csv"} {
+		c.page("GET /providers"+kind, "list", (*visit).providers)
+		c.page("GET /consumers"+kind, "list", (*visit).consumers)
+		c.page("GET /capacity"+kind, "capacity", (*visit).capacity)
+	}
+	c.page("GET /providers/{uuid}", "tree", (*visit).tree)
+	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers)
+	c.page("GET /providers/{uuid}/traits", "list", (*visit).treeTraits)
+	c.page("GET /providers/{uuid}/api", "list", (*visit).treeAPI)
+	c.page("GET /providers/{uuid}/compare", "compare", (*visit).compare)
+	c.page("POST /compare", "compare", (*visit).previewReshape)
+	c.page("GET /consumers/{uuid}", "consumer", (*visit).consumer)
+	c.page("GET /classes/{name}", "name", (*visit).className)
+	c.page("GET /traits/{name}", "name", (*visit).traitName)
+	c.page("GET /aggregates/{uuid}", "name", (*visit).aggregate)
+	c.page("GET /candidates", "candidates", (*visit).candidates)
+	c.page("GET /candidates/funnel", "funnel", (*visit).funnel)
+	c.page("POST /candidates/claim", "claim", (*visit).claim)
+	c.page("GET /explanations", "explanations", (*visit).explanations)
+	c.page("GET /explanations/{request}", "explanation", (*visit).explanation)
+	c.page("GET /capacity/what-if", "what-if", (*visit).whatIf)
+	c.page("GET /baremetal", "baremetal", (*visit).nodes)
+	c.page("GET /baremetal/allocations", "baremetal", (*visit).nodeAllocations)
+	c.page("GET /baremetal/conductors", "baremetal", (*visit).conductors)
+	c.page("GET /baremetal/nodes/{id}", "node", (*visit).node)
+	c.page("GET /baremetal/allocations/{id}", "node-allocation", (*visit).nodeAllocation)
+	c.page("GET /audit", "audit", (*visit).audit)
+	c.page("GET /start", "start", (*visit).start)
+	c.page("POST /start", "start", (*visit).loadSample)
+	c.page("GET /sign-in", "sign-in", (*visit).signInPage)
+	c.page("POST /sign-in", "sign-in", (*visit).signInSubmit)
+	c.page("POST /sign-out", "sign-in", (*visit).signOut)
+	c.page("GET /who", "who", (*visit).whoPage)
+	c.page("POST /who", "who", (*visit).whoSubmit)
+	c.page("POST /theme", "who", (*visit).themeSubmit)
 }
 
 // page adds a page: the handler returns the frame of a template, or an error.
@@ -199,3 +227,65 @@ func send(w http.ResponseWriter, status int, contentType string, body *bytes.Buf
 	w.WriteHeader(status)
 	_, _ = io.Copy(w, body)
 }
+
+// setHeaders sets the headers of all responses. With the Referrer-Policy no-referrer browsers send the origin null with
+// forms, which the check of origins rejects.
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "+
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-store")
+	h.Add("Vary", "Cookie, HX-Request")
+}
+
+// errCrossSite is the error of a request that a page of another site sends.
+var errCrossSite = invalid("The console does not answer requests of other sites, except links that open it as a page.")
+
+// check returns an error for requests of pages of other sites. A link that opens the console as a page is allowed.
+// Browsers without Sec-Fetch-Site may read: reading changes nothing, and their pages cannot see the response.
+func (c *Console) check(r *http.Request) error {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		// A trusted proxy that changes Host reports the original one.
+		if c.origins.Check(r) != nil && (site != "" || r.Header.Get("Origin") != requestBase(r)) {
+			return errCrossSite
+		}
+		return nil
+	}
+	switch site {
+	case "", "same-origin", "none":
+		return nil
+	}
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
+		return nil
+	}
+	return errCrossSite
+}
+
+// below returns a request with the path below the console.
+func below(r *http.Request, path string) *http.Request {
+	inner := r.Clone(r.Context())
+	inner.URL.Path, inner.URL.RawPath = path, ""
+	return inner
+}
+
+// allowed returns the methods that a path takes; none: there is no page. The mux would redirect a path that is not clean,
+// such as "//" or "/a/..", to one outside the console.
+func (c *Console) allowed(r *http.Request, rest string) (methods []string) {
+	if path.Clean(rest) != rest {
+		return nil
+	}
+	inner := below(r, rest)
+	for _, inner.Method = range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		if _, pattern := c.mux.Handler(inner); pattern != "" {
+			methods = append(methods, inner.Method)
+		}
+	}
+	return methods
+}
+
+// requestBase returns the scheme and host of a request from the view of the browser.
+func requestBase(r *http.Request) string { return request.From(r.Context()).Base }

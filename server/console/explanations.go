@@ -1,11 +1,15 @@
 package console
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/draw"
+	"github.com/berthd/berth/internal/explaintext"
 	"github.com/berthd/berth/internal/question"
 )
 
@@ -102,4 +106,122 @@ type explanationPage struct {
 	Fields    []Field
 	Question  []QueryPart
 	Explained *explained
+}
+
+// explained is an explanation, as the part of this name shows it.
+type explained struct {
+	*client.Explanation
+	Sample            string
+	Funnel            Hist
+	Parts             []explainedPart
+	Summary           string // without the sentences that tables have
+	Near, Help, Items Table
+}
+
+// explainedPart is what one provider must meet.
+type explainedPart struct {
+	Name  string
+	Steps Hist
+}
+
+// funnel shows how many trees each step of a query leaves, in a request of its own, since it takes up to a second.
+func (v *visit) funnel() error {
+	v.frame.Title, v.frame.Nav, v.only = "Explanation", "candidates", "funnel" // the page has no other card
+	asked := question.Encode(v.asked())
+	v.frame.Crumbs = []Link{{Text: "Candidates", Href: v.explorerAt(asked)}, {Text: v.frame.Title}}
+	v.frame.Body = v.card("funnel", "Where trees are lost", func(ctx context.Context) (any, error) {
+		found, err := v.c.api.QuestionExplain(ctx, asked)
+		if err != nil || found.Explanation == nil {
+			return nil, err
+		}
+		return v.explain(found.Explanation), nil
+	})
+	return v.wait()
+}
+
+// explain prepares an explanation.
+func (v *visit) explain(of *client.Explanation) *explained {
+	made := &explained{
+		Explanation: of, Funnel: Hist{Label: "Trees that are left after each step", Funnel: true},
+		Near: Table{Caption: "Nearest trees", Heads: heads("Nearest trees", "What they lack")}, Help: Table{Caption: "What would help", Heads: heads("What would help", "#Candidates")},
+		Items: Table{Caption: "Allocations", Heads: heads("Provider", "Class", "Verdict", "#Claimed", "#Free", "#Used", "#Capacity")},
+	}
+	if sample := of.Sample; sample != nil && !sample.Exact {
+		made.Sample = fmt.Sprintf("Numbers of trees are estimates from %s of %s trees, ± %g %%.", number(sample.LookedAt), number(sample.Trees), sample.Margin)
+	}
+	made.Summary, _, _ = strings.Cut(of.Summary, " Nearest: ")
+	made.funnel(of)
+	for i := range of.Parts {
+		made.part(&of.Parts[i])
+	}
+	for _, near := range of.Nearest {
+		texts := []string{}
+		for i := range near.Missing {
+			texts = append(texts, explaintext.Missing(&near.Missing[i]))
+		}
+		made.Near.Rows = append(made.Near.Rows, []Cell{v.providerCell(near.Tree), plain(cmp.Or(strings.Join(texts, " and "), explaintext.FailedStage(near.Stage)))})
+	}
+	for i := range of.Relaxations {
+		made.help(v, explaintext.Change(&of.Relaxations[i]), &of.Relaxations[i].ExplainedCandidates)
+	}
+	if of.Elsewhere != nil {
+		made.help(v, "the same amounts elsewhere", of.Elsewhere)
+	}
+	for _, one := range of.Items {
+		row := []Cell{v.providerCell(one.Provider), plain(one.Class), plain(one.Verdict)}
+		for _, n := range []int64{one.Amount, one.Free, one.Used, one.Capacity} {
+			row = append(row, figure(amount(one.Class, n)))
+		}
+		made.Items.Rows = append(made.Items.Rows, row)
+	}
+	return made
+}
+
+func (v *visit) providerCell(of client.ExplainedProvider) Cell {
+	return linked(of.Name, v.href("/providers/"+of.UUID.String()))
+}
+
+// help adds a change of the query, as a link to the changed query.
+func (e *explained) help(v *visit, text string, of *client.ExplainedCandidates) {
+	found := number(of.Candidates)
+	if of.More {
+		found += " or more"
+	}
+	e.Help.Rows = append(e.Help.Rows, []Cell{linked(strings.ToUpper(text[:1])+text[1:], v.explorerAt(of.Query)), figure(found)})
+}
+
+// funnel draws the steps of the whole query up to the first one without trees, and marks the one that loses most.
+func (e *explained) funnel(of *client.Explanation) {
+	worst, lost := -1, int64(0)
+	for i := 1; i < len(of.Funnel); i++ {
+		if n := of.Funnel[i-1].Trees - of.Funnel[i].Trees; n > lost {
+			worst, lost = i, n
+		}
+	}
+	for i := range of.Funnel {
+		text, note, kind := explaintext.Stage(of, &of.Funnel[i]), "", draw.Used
+		if i == worst {
+			note, kind = counted(lost, "tree")+" lost here", draw.Amber
+		}
+		e.Funnel.step(text, note, of.Funnel[i].Trees, of.Funnel[max(i-1, 0)].Trees, of.Funnel[0].Trees, kind)
+	}
+}
+
+// part draws the steps of a part that loses trees: those that remove a provider.
+func (e *explained) part(of *client.ExplainedPart) {
+	made, last := explainedPart{explaintext.Part(of), Hist{Label: "Providers that are left after each step", Funnel: true}}, len(of.Steps)-1
+	for i, step := range of.Steps {
+		if before := of.Steps[max(i-1, 0)].Providers; i == 0 || step.Providers < before {
+			made.Steps.step(explaintext.Step(&step), "in "+counted(step.Trees, "tree"), step.Providers, before, of.Steps[0].Providers, draw.Used)
+		}
+	}
+	if last >= 0 && of.Steps[last].Trees < of.Steps[0].Trees {
+		e.Parts = append(e.Parts, made)
+	}
+}
+
+// step adds a row to a funnel, and to its sentence.
+func (h *Hist) step(text, sub string, value, previous, whole int64, kind string) {
+	h.Rows = append(h.Rows, HistRow{Text: text, Sub: sub, Count: number(value), Bar: histBar(448, 10, float64(value), float64(previous), float64(whole), kind)})
+	h.Label += map[bool]string{true: ": ", false: ", "}[len(h.Rows) == 1] + number(value) + " " + text
 }

@@ -14,12 +14,6 @@ import (
 // maxListed is the number of rows of a list.
 const maxListed = 100
 
-func (c *Console) nameRoutes() {
-	c.page("GET /classes/{name}", "name", (*visit).className)
-	c.page("GET /traits/{name}", "name", (*visit).traitName)
-	c.page("GET /aggregates/{uuid}", "name", (*visit).aggregate)
-}
-
 // namePage is what the pages of a class, a trait and an aggregate have in common.
 type namePage struct {
 	Kind, Name, Note             string

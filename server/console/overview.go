@@ -15,8 +15,6 @@ import (
 	"github.com/berthd/berth/internal/question"
 )
 
-func (c *Console) overviewRoutes() { c.page("GET /{$}", "overview", (*visit).overview) }
-
 // refreshEvery is the number of seconds between refreshes of the overview: the age that sums of the API can have.
 const refreshEvery = 15
 

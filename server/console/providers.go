@@ -10,19 +10,6 @@ import (
 	"github.com/berthd/berth/internal/draw"
 )
 
-func (c *Console) providerRoutes() {
-	for _, kind := range []string{"", ".json", ".csv"} {
-		c.page("GET /providers"+kind, "list", (*visit).providers)
-		c.page("GET /consumers"+kind, "list", (*visit).consumers)
-	}
-	c.page("GET /find", "list", (*visit).find)
-	c.page("GET /consumers/{uuid}", "consumer", (*visit).consumer)
-	c.page("GET /providers/{uuid}", "tree", (*visit).tree)
-	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers)
-	c.page("GET /providers/{uuid}/traits", "list", (*visit).treeTraits)
-	c.page("GET /providers/{uuid}/api", "list", (*visit).treeAPI)
-}
-
 // providers shows the sums of whole trees, or single providers in the order of their names.
 func (v *visit) providers() error {
 	if v.query("view") == "map" {
