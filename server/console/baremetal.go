@@ -19,33 +19,23 @@ import (
 // maxNodes is the number of nodes, node allocations or conductors of a page.
 const maxNodes = 200
 
-// machinePage is the data of the three lists of bare metal.
-type machinePage struct {
-	Tabs    []Link
-	Filters []Input
-	Table   Table
-	// States is a bar of the nodes of the page by state, with its legend.
-	States  template.HTML
-	Legend  []Swatch
-	Message Message
-	Foot    string
-}
-
-// machinePage shows one of the lists: the filter selects from all, of which the page has the first maxNodes.
-func (v *visit) machinePage(path, noun string, found int, page machinePage) error {
+// machinePage shows one of the lists of bare metal: the filters select from all, of which the page has the first maxNodes.
+func (v *visit) machinePage(path, noun string, found int, page *listPage) error {
 	for _, tab := range [][2]string{{"Nodes", "/baremetal"}, {"Allocations", "/baremetal/allocations"}, {"Conductors", "/baremetal/conductors"}} {
 		page.Tabs = append(page.Tabs, Link{Text: tab[0], Href: v.href(tab[1]), Current: tab[1] == path})
 	}
-	page.Table.Caption = "Bare metal: " + noun + "s"
-	switch page.Foot = counted(int64(found), noun); {
+	page.Title = strings.ToUpper(noun[:1]) + noun[1:] + "s"
+	page.Table.Caption = page.Title
+	switch page.Pager.Text = counted(int64(found), noun); {
 	case found > maxNodes:
-		page.Foot = "The first " + counted(maxNodes, noun) + ". Narrow the list by the filters, or list all with the command line."
+		page.Pager.Text = "The first " + counted(maxNodes, noun) + ". Narrow the list by the filters, or list all with the command line."
 	case found == 0 && v.r.URL.RawQuery != "":
-		page.Message = Message{Text: "No " + noun + " meets the filters.", Links: []Link{{Text: "All " + noun + "s", Href: v.href(path)}}}
+		page.Empty = Message{Text: "No " + noun + " meets the filters.", Links: []Link{{Text: "All " + noun + "s", Href: v.href(path)}}}
 	case found == 0:
-		page.Message.Text = "There is no " + noun + "."
+		page.Empty.Text = "There is no " + noun + "."
 	}
-	v.frame.Title, v.frame.Nav, v.frame.AsOf, v.frame.Body = "Bare metal", "baremetal", time.Now(), page
+	v.head("Bare metal", "baremetal", page)
+	v.frame.AsOf = time.Now()
 	return nil
 }
 
@@ -56,27 +46,6 @@ func machineError(err error) error {
 	}
 	return err
 }
-
-// choices returns a list field with the values of a parameter of the address.
-func (v *visit) choices(name, label, all string, values ...string) Input {
-	field := Input{ID: name, Name: name, Label: label, Options: []Link{{Text: all}}}
-	for _, value := range values {
-		field.Options = append(field.Options, Link{Text: value, Href: value, Current: value == v.query(name)})
-	}
-	return field
-}
-
-// input completes a text field with the value of the parameter of its name, and with its fault.
-func (v *visit) input(field Input) Input {
-	field.ID, field.Value = field.Name, v.query(field.Name)
-	if text, ok := v.faults[field.Name]; ok {
-		field.Invalid, field.Hint = true, text
-	}
-	return field
-}
-
-// entry returns a text field.
-func (v *visit) entry(name, label string) Input { return v.input(Input{Name: name, Label: label}) }
 
 func (v *visit) nodes() error {
 	filter := baremetal.NodeFilter{
@@ -89,20 +58,20 @@ func (v *visit) nodes() error {
 	if err != nil {
 		return machineError(err)
 	}
-	page := machinePage{
-		Table: Table{Heads: heads("Node", "Class", "State", "Power", "Conductor", "Instance", "Traits")},
+	page := &listPage{
+		Table: &Table{Heads: heads("Node", "Class", "State", "Power", "Conductor", "Instance", "Traits")},
 		Filters: []Input{
 			v.choices("state", "State", "any", provision.States()...), v.entry("class", "Class"), v.entry("conductor", "Conductor"),
 			v.choices("maintenance", "In maintenance", "either", "true", "false"),
 		},
-		Message: Message{Command: "berth baremetal node create --driver fake-hardware --resource-class gold --name rack-1"},
+		Empty: Message{Command: "berth baremetal node create --driver fake-hardware --resource-class gold --name rack-1"},
 	}
 	found, listed := found[:min(len(found), maxNodes)], len(found)
 	for _, node := range found {
 		page.Table.Rows = append(page.Table.Rows, v.nodeRow(node))
 	}
 	var states []Link
-	page.States, states = stateShares(found, 640, "Nodes of this page by state")
+	page.Bar, states = stateShares(found, 640, "Nodes of this page by state")
 	for _, state := range states {
 		page.Legend = append(page.Legend, Swatch{swatch(state.Kind), state.Text + " " + state.Count})
 	}
@@ -174,10 +143,10 @@ func (v *visit) nodeAllocations() error {
 	if err != nil {
 		return machineError(err)
 	}
-	page := machinePage{
-		Table:   Table{Heads: heads("Node allocation", "Class", "State", "Node", "Traits", "Created")},
+	page := &listPage{
+		Table:   &Table{Heads: heads("Node allocation", "Class", "State", "Node", "Traits", "Created")},
 		Filters: []Input{v.choices("state", "State", "any", "allocating", "active", "error"), v.entry("class", "Class")},
-		Message: Message{Command: "berth baremetal allocation create --resource-class gold --name web"},
+		Empty:   Message{Command: "berth baremetal allocation create --resource-class gold --name web"},
 	}
 	for _, one := range found[:min(len(found), maxNodes)] {
 		id := one.UUID.String()
@@ -201,7 +170,7 @@ func (v *visit) conductors() error {
 	if err != nil {
 		return machineError(err)
 	}
-	page := machinePage{Table: Table{Heads: heads("Conductor", "Group", "State", "Drivers", "Heartbeat")}}
+	page := &listPage{Table: &Table{Heads: heads("Conductor", "Group", "State", "Drivers", "Heartbeat")}}
 	for _, one := range found[:min(len(found), maxNodes)] {
 		state, heartbeat := "no heartbeat", none
 		if one.Alive {

@@ -14,14 +14,26 @@ import (
 	"github.com/berthd/berth/server/provision"
 )
 
-// nodePage is the data of a node: its place among the states, the verbs that its state permits, and its fields.
-type nodePage struct {
-	States   template.HTML
-	Next     []string
-	Error    Notice
-	Fields   []Field
-	Traits   []Link
-	Provider *Card
+// record is the data of the page of one object: its fields and traits, and cards. A node also has its place among the
+// states, and the verbs that its state permits.
+type record struct {
+	Note, Title string
+	Error       Notice
+	States      template.HTML
+	Next        []string
+	Fields      []Field
+	Traits      []Link
+	Cards       []*Card
+}
+
+// describe adds what nodes and node allocations have in common.
+func (v *visit) describe(page *record, traits []string, failed *string) {
+	for _, trait := range traits {
+		page.Traits = append(page.Traits, Link{Text: trait, Href: v.href("/traits/" + trait)})
+	}
+	if failed != nil {
+		page.Error = Notice{Kind: "r", Title: "Last error.", Text: *failed}
+	}
 }
 
 func (v *visit) node() error {
@@ -29,38 +41,29 @@ func (v *visit) node() error {
 	if err != nil {
 		return err
 	}
-	page := nodePage{
-		States: statePicture(found.ProvisionState),
-		Fields: v.nodeFields(found),
-	}
+	page := &record{Title: "Node", States: statePicture(found.ProvisionState), Fields: v.nodeFields(found)}
 	for _, verb := range provisionVerbs {
 		if edge, ok := provision.EdgeForVerb(found.ProvisionState, verb); ok {
 			page.Next = append(page.Next, verb+" (to "+cmp.Or(edge.Target, edge.To)+")")
 		}
 	}
-	if found.LastError != nil {
-		page.Error = Notice{Kind: "r", Title: "Last error.", Text: *found.LastError}
-	}
-	for _, trait := range found.Traits {
-		page.Traits = append(page.Traits, Link{Text: trait, Href: v.href("/traits/" + trait)})
-	}
+	v.describe(page, found.Traits, found.LastError)
 	// With the backend placement a node is a provider with the same UUID.
-	page.Provider = v.card("provider", "Resource provider", func(ctx context.Context) (any, error) {
+	v.card("provider", "Resource provider", func(ctx context.Context) (*content, error) {
 		provider, err := v.c.api.ProviderShow(ctx, found.UUID)
 		if errors.Is(err, client.ErrNotFound) {
-			return nil, nil
+			return &content{Empty: "The node is no resource provider: the server runs without --baremetal-backend placement."}, nil
 		}
-		return Link{Text: provider.Name, Href: v.href("/providers/" + found.UUID.String())}, err
+		return &content{Reasons: []Reason{{Link: Link{Text: provider.Name, Href: v.href("/providers/" + found.UUID.String())}}}}, err
 	})
-	v.frame.Title, v.frame.Nav, v.frame.Body = nodeName(found), "baremetal", page
-	v.frame.Crumbs = []Link{{Text: "Bare metal", Href: v.href("/baremetal")}}
-	v.frame.Facts = []Fact{{Link: Link{Text: found.UUID.String()}, Copy: true}, {Link: Link{Text: found.ProvisionState}}}
+	page.Cards = v.cards
+	v.head(nodeName(found), "baremetal", page, Link{Text: "Bare metal", Href: v.href("/baremetal")})
+	v.frame.Facts = append(uuidFact(found.UUID), Fact{Link: Link{Text: found.ProvisionState}})
 	return v.wait()
 }
 
 // nodeFields are the fields of a node that say where it is and who uses it.
 func (v *visit) nodeFields(node baremetal.Node) []Field {
-	field := func(name, text string) Field { return Field{Name: name, Values: []Link{{Text: text}}} }
 	fields := []Field{
 		field("class", value(node.ResourceClass)), field("driver", node.Driver), field("power", value(node.PowerState)),
 		field("conductor", value(node.Conductor)), field("maintenance", strconv.FormatBool(node.Maintenance)),
@@ -90,65 +93,40 @@ func nodeName(node baremetal.Node) string {
 	return node.UUID.String()
 }
 
-// allocationPage is the data of a node allocation, with the explanation of one that has no node.
-type allocationPage struct {
-	Fields []Field
-	Error  Notice
-	Why    *Card
-}
-
 func (v *visit) nodeAllocation() error {
 	found, err := v.c.machines.NodeAllocationShow(v.ctx(), v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	field := func(name, text string) Field { return Field{Name: name, Values: []Link{{Text: text}}} }
-	page := allocationPage{Fields: []Field{
+	page := &record{Title: "Node allocation", Fields: []Field{
 		field("state", found.State), field("class", value(found.ResourceClass)), field("owner", value(found.Owner)), field("created", moment(found.CreatedAt)),
 	}}
 	if id := found.NodeUUID; id != nil {
 		page.Fields = append(page.Fields, Field{Name: "node", Values: []Link{{Text: id.String(), Href: v.href("/baremetal/nodes/" + id.String())}}})
 	}
-	for _, trait := range found.Traits {
-		page.Fields = append(page.Fields, Field{Name: "trait", Values: []Link{{Text: trait, Href: v.href("/traits/" + trait)}}})
-	}
-	if found.LastError != nil {
-		page.Error = Notice{Kind: "r", Title: "Error.", Text: *found.LastError}
-	}
+	v.describe(page, found.Traits, found.LastError)
 	if found.State != "active" {
-		page.Why = v.card("why", "Which nodes fit", func(ctx context.Context) (any, error) { return v.nodesThatFit(ctx, found.UUID.String()) })
+		v.card("why", "Which nodes fit", func(ctx context.Context) (*content, error) { return v.nodesThatFit(ctx, found.UUID.String()) })
 	}
-	v.frame.Title, v.frame.Nav, v.frame.Body = found.UUID.String(), "baremetal", page
+	page.Cards = v.cards
+	v.head(found.UUID.String(), "baremetal", page, Link{Text: "Bare metal", Href: v.href("/baremetal")}, Link{Text: "Allocations", Href: v.href("/baremetal/allocations")})
 	if found.Name != nil {
 		v.frame.Title = *found.Name
 	}
-	v.frame.Facts = []Fact{{Link: Link{Text: found.UUID.String()}, Copy: true}}
-	v.frame.Crumbs = []Link{{Text: "Bare metal", Href: v.href("/baremetal")}, {Text: "Allocations", Href: v.href("/baremetal/allocations")}}
+	v.frame.Facts = uuidFact(found.UUID)
 	return v.wait()
 }
 
-// fitting is which nodes pass each condition of a node allocation.
-type fitting struct {
-	Summary string
-	Funnel  Hist
-}
-
-func (v *visit) nodesThatFit(ctx context.Context, id string) (any, error) {
+// nodesThatFit shows which nodes pass each condition of a node allocation.
+func (v *visit) nodesThatFit(ctx context.Context, id string) (*content, error) {
 	found, err := v.c.machines.NodeAllocationExplain(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	shown := fitting{Summary: found.Summary, Funnel: Hist{Label: found.Summary}}
-	previous, whole := 0.0, 0.0
+	shown := &content{Text: found.Summary, Hist: Hist{Label: found.Summary}, Empty: found.Summary}
 	for i, stage := range found.Funnel {
-		nodes := float64(stage.Nodes)
-		if i == 0 {
-			previous, whole = nodes, nodes
-		}
-		shown.Funnel.Rows = append(shown.Funnel.Rows, HistRow{
-			Text: stage.Stage, Sub: stage.Value, Count: number(stage.Nodes), Bar: histBar(236, 10, nodes, previous, whole, draw.Used),
-		})
-		previous = nodes
+		bar := histBar(236, 10, float64(stage.Nodes), float64(found.Funnel[max(i-1, 0)].Nodes), float64(found.Funnel[0].Nodes), draw.Used)
+		shown.Hist.Rows = append(shown.Hist.Rows, HistRow{Text: stage.Stage, Sub: stage.Value, Count: number(stage.Nodes), Bar: bar})
 	}
 	return shown, nil
 }

@@ -39,21 +39,16 @@ func (v *visit) groupQuery(ctx context.Context, class, by string, shape asked) (
 }
 
 // groupedSums are the sums of a class by aggregate or tree.
-type groupedSums struct {
-	Table
-	Pager Pager
-}
-
-func (v *visit) groupedSums(ctx context.Context, class, by string, shape asked) (found groupedSums, err error) {
+func (v *visit) groupedSums(ctx context.Context, class, by string, shape asked) (*content, error) {
 	query, err := v.groupQuery(ctx, class, by, shape)
 	if err != nil {
-		return found, err
+		return nil, err
 	}
 	page, err := v.c.api.ListPage(ctx, "capacity", query)
-	found.Table = v.capacityTable(page.Sums, class, shape)
-	found.Table.Heads[0].Text = strings.ToUpper(by[:1]) + by[1:]
-	found.Pager = v.pager(page, len(found.Table.Rows), by)
-	if len(found.Table.Rows) == maxAggregates {
+	found := &content{Sums: v.capacityTable(page.Sums, class, shape), Empty: "Nothing here has inventory of this class."}
+	found.Sums.Heads[0].Text = strings.ToUpper(by[:1]) + by[1:]
+	found.Pager = v.pager(page, len(found.Sums.Rows), by)
+	if len(found.Sums.Rows) == maxAggregates {
 		found.Pager.Text += ", the oldest ones"
 	}
 	return found, err
@@ -68,25 +63,19 @@ func (v *visit) capacity() error {
 	if v.kind() != "" {
 		return v.exportSums(class, by, shape)
 	}
-	found, sums := v.sums(shape)
-	v.card("left", class, func(ctx context.Context) (any, error) {
-		all, err := sums(ctx)
-		return groupedSums{Table: v.capacityTable(all, class, shape)}, err
-	})
-	v.card("pieces", "Free "+class+" in pieces", func(ctx context.Context) (any, error) {
-		all, err := sums(ctx)
-		return pieces(all, class), err
-	})
-	v.card("groups", class+" by "+by, func(ctx context.Context) (any, error) { return v.groupedSums(ctx, class, by, shape) })
-	if shape.Text != "" {
-		v.fitCard(shape)
-	}
+	found, of := v.sums(shape)
+	v.fitCard(shape)
+	v.card("left", class, of(func(all []client.CapacitySum) *content {
+		return &content{Sums: v.capacityTable(all, class, shape), Empty: noInventory}
+	})).Kind = "w8"
+	v.card("pieces", "Free "+class+" in pieces", of(func(all []client.CapacitySum) *content { return pieces(all, class) })).Kind = "w4"
+	v.card("groups", class+" by "+by, func(ctx context.Context) (*content, error) { return v.groupedSums(ctx, class, by, shape) })
 	if err := v.wait(); err != nil {
 		return err
 	}
-	v.frame.Title, v.frame.Nav, v.frame.AsOf = "Capacity", "capacity", found.AsOf
+	v.head("Capacity", "capacity", v.planPage(v.classField(class, found.Sums), v.choices("group_by", "by", "aggregate", "tree"), v.shapeField()))
+	v.frame.AsOf = found.AsOf
 	v.frame.Actions = append(exports(v.with(), "csv", "json"), Link{Text: "What if…", Href: v.href("/capacity/what-if", "shape", shape.Text)})
-	v.frame.Body = v.planPage(v.classField(class, found.Sums), v.choices("group_by", "by", "aggregate", "tree"), v.shapeField())
 	return nil
 }
 
@@ -161,8 +150,12 @@ func (v *visit) capacityTable(sums []client.CapacitySum, class string, shape ask
 	return table
 }
 
+// noInventory is shown where no class has a sum.
+const noInventory = "No provider has inventory. What was added within the last 15 s may be missing."
+
 // classSums returns the sums of all classes. Of very many, a page has those with the largest used part.
-func (v *visit) classSums(all []client.CapacitySum, shape asked) (found groupedSums) {
+func (v *visit) classSums(all []client.CapacitySum, shape asked) *content {
+	found := &content{Empty: noInventory}
 	if len(all) > maxRows {
 		all = slices.SortedStableFunc(slices.Values(all), func(a, b client.CapacitySum) int {
 			return cmp.Compare(b.Used/max(b.Capacity, 1), a.Used/max(a.Capacity, 1))
@@ -175,7 +168,7 @@ func (v *visit) classSums(all []client.CapacitySum, shape asked) (found groupedS
 		found.Pager.Next = map[bool]string{true: v.with("from", strconv.Itoa(end))}[end < len(all)]
 		all = all[from:end]
 	}
-	found.Table = v.capacityTable(all, "", shape)
+	found.Sums = v.capacityTable(all, "", shape)
 	return found
 }
 
@@ -191,11 +184,11 @@ func (v *visit) groupOf(sum client.CapacitySum) Link {
 }
 
 // pieces returns the number of providers with a class by the size of their free capacity.
-func pieces(sums []client.CapacitySum, class string) Hist {
+func pieces(sums []client.CapacitySum, class string) *content {
 	hist := Hist{Label: "Providers by their free " + class + "."}
 	at := slices.IndexFunc(sums, func(sum client.CapacitySum) bool { return sum.Class == class })
 	if at < 0 {
-		return hist
+		return &content{Empty: "No provider has inventory of this class."}
 	}
 	sizes, most := append([]client.CapacitySize{{Providers: sums[at].Full}}, sums[at].Sizes...), int64(0)
 	for _, size := range sizes {
@@ -209,7 +202,7 @@ func pieces(sums []client.CapacitySum, class string) Hist {
 		row.Bar = histBar(200, 10, float64(size.Providers), float64(most), float64(most), draw.Used)
 		hist.Rows, hist.Label = append(hist.Rows, row), hist.Label+" "+row.Text+": "+row.Count+"."
 	}
-	return hist
+	return &content{Hist: hist, Note: "Providers by the free amount on each. An allocation is from one provider."}
 }
 
 // fitText returns how often a shape fits.

@@ -101,10 +101,13 @@ func (v *visit) consumer() error {
 	if found.NodeAllocation != nil {
 		page.Fields = append(page.Fields, v.nodeOf(found.NodeAllocation))
 	}
-	page.Trees = v.card("trees", "Where it is", func(ctx context.Context) (any, error) { return v.treesOf(ctx, found) })
-	v.frame.Title, v.frame.Nav, v.frame.AsOf, v.frame.Body = "Consumer "+short(id.String()), "consumers", time.Now(), page
-	v.frame.Crumbs = []Link{{Text: "Consumers", Href: v.base + "/consumers"}, {Text: short(id.String())}}
-	v.frame.Facts = []Fact{{Link: Link{Text: id.String()}, Copy: true}}
+	page.Trees = v.card("trees", "Where it is", func(ctx context.Context) (*content, error) {
+		trees, err := v.treesOf(ctx, found)
+		return &content{Trees: trees, Empty: "It holds nothing."}, err
+	})
+	page.Trees.Kind = "w9"
+	v.head("Consumer "+short(id.String()), "consumers", page, Link{Text: "Consumers", Href: v.base + "/consumers"}, Link{Text: short(id.String())})
+	v.frame.AsOf, v.frame.Facts = time.Now(), uuidFact(id)
 	return v.wait()
 }
 

@@ -13,45 +13,35 @@ import (
 	"github.com/berthd/berth/internal/question"
 )
 
-// explanationList is the page of what found nothing.
-type explanationList struct {
-	Base    string
-	Filters []Input
-	Rows    []Reason
-	Pager   Pager
-}
-
 // reasons are those of the API: of queries, then of claims.
 var reasons = []string{"in_tree", "root", "amount", "trait", "aggregate", "no_tree", "together", "inventory", "units", "capacity"}
 
 // explanations lists the queries and claims that found nothing.
 func (v *visit) explanations() error {
-	v.frame.Title, v.frame.Nav, v.frame.Facts = "Explanations", "explanations", []Fact{{Link: Link{Text: "What could not be placed, and why"}}}
 	filter := client.ExplanationFilter{Kind: v.query("kind"), Reason: v.query("reason"), Since: v.query("since"), Sort: v.query("sort")}
 	listed, next, err := v.c.api.ExplanationPage(v.ctx(), filter, 100, v.query("marker"))
 	if err != nil {
 		return err
 	}
-	v.frame.AsOf = time.Now()
-	page := &explanationList{Base: v.base, Pager: Pager{Text: fmt.Sprintf("%d queries and claims", len(listed))}}
+	page := &listPage{Title: "What could not be placed, and why", Pager: Pager{Text: fmt.Sprintf("%d queries and claims", len(listed))}}
 	page.Filters = []Input{v.choices("reason", "Reason", "any", reasons...), v.choices("since", "Since", "any time", "1h", "2h", "24h"), v.choices("sort", "Order", "newest first", "-requests")}
 	page.Filters[2].Options[1].Text = "most frequent first"
 	page.Pager.Next = map[bool]string{true: v.with("marker", next)}[next != ""]
 	page.Pager.First = map[bool]string{true: v.with("marker", "")}[v.query("marker") != ""]
+	page.Empty = Message{Text: "Nothing is recorded: each query found candidates, and each claim fitted. This command explains a query now.", Command: "berth explain 'resources=VCPU:4'"}
 	for _, one := range listed {
-		row := Reason{Link: Link{Text: "Not explained yet"}, At: moment(one.LastAskedAt), Times: "×" + number(one.Requests), Chips: []Link{{Text: one.Reason}}, Sub: one.Question}
-		if one.Summary != nil {
-			row.Text, _, _ = strings.Cut(*one.Summary, ". ")
-		}
-		if len(one.RequestIDs) > 0 {
-			row.Href = v.href("/explanations/" + one.RequestIDs[0])
+		row := v.reason(one)
+		row.At, row.Chips, row.Sub, row.Href, row.More = moment(one.LastAskedAt), []Link{{Text: one.Reason}}, one.Question, row.More.Href, Link{}
+		if row.Text, _, _ = strings.Cut(row.Text, ". "); one.Summary == nil {
+			row.Text = "Not explained yet"
 		}
 		if one.Kind == "candidates" {
 			row.More = Link{Text: "ask again", Href: v.explorerAt(one.Question)}
 		}
-		page.Rows = append(page.Rows, row)
+		page.Reasons = append(page.Reasons, row)
 	}
-	v.frame.Body = page
+	v.head("Explanations", "explanations", page)
+	v.frame.AsOf = time.Now()
 	return nil
 }
 
@@ -76,7 +66,6 @@ func (v *visit) explanation() error {
 	pages := []explanationPage{}
 	for i := range recorded {
 		of := &recorded[i]
-		field := func(name, text string) Field { return Field{Name: name, Values: []Link{{Text: text}}} }
 		page := explanationPage{Fields: []Field{
 			field("Asked", moment(of.AskedAt)), field("Version", of.API+" "+of.Microversion),
 			field("Equal requests", number(of.SameQuestion.Requests)+" since "+moment(of.SameQuestion.FirstAskedAt)),
@@ -95,8 +84,8 @@ func (v *visit) explanation() error {
 		}
 		pages = append(pages, page)
 	}
-	v.frame.Title, v.frame.Nav, v.frame.Body = "Explanation", "explanations", pages
-	v.frame.Crumbs, v.frame.Facts = []Link{{Text: "Explanations", Href: v.href("/explanations")}, {Text: id}}, []Fact{{Link: Link{Text: id}, Copy: true}}
+	v.head("Explanation", "explanations", pages, Link{Text: "Explanations", Href: v.href("/explanations")}, Link{Text: id})
+	v.frame.Facts = []Fact{{Link: Link{Text: id}, Copy: true}}
 	return nil
 }
 
@@ -126,16 +115,16 @@ type explainedPart struct {
 
 // funnel shows how many trees each step of a query leaves, in a request of its own, since it takes up to a second.
 func (v *visit) funnel() error {
-	v.frame.Title, v.frame.Nav, v.only = "Explanation", "candidates", "funnel" // the page has no other card
 	asked := question.Encode(v.asked())
-	v.frame.Crumbs = []Link{{Text: "Candidates", Href: v.explorerAt(asked)}, {Text: v.frame.Title}}
-	v.frame.Body = v.card("funnel", "Where trees are lost", func(ctx context.Context) (any, error) {
+	v.only = "funnel" // the page has no other card
+	v.card("funnel", "Where trees are lost", func(ctx context.Context) (*content, error) {
 		found, err := v.c.api.QuestionExplain(ctx, asked)
 		if err != nil || found.Explanation == nil {
-			return nil, err
+			return &content{Empty: "The service has no explanation."}, err
 		}
-		return v.explain(found.Explanation), nil
+		return &content{Explained: v.explain(found.Explanation)}, nil
 	})
+	v.head("Explanation", "candidates", record{Cards: v.cards}, Link{Text: "Candidates", Href: v.explorerAt(asked)}, Link{Text: "Explanation"})
 	return v.wait()
 }
 

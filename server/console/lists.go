@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"html/template"
 	"net/http"
 	"net/url"
 	"path"
@@ -17,13 +18,18 @@ import (
 // maxRows is the number of rows of a page of a list, and maxExported that of an export.
 const maxRows, maxExported = 100, 1000
 
-// listPage is the body of a page with a form of filters and a list: a tree table, a plain table, or commands to copy.
+// listPage is the body of a page with a form of filters and a list: a tree table, a plain table, reasons, or commands to
+// copy; or with a card. Bar and Legend are above the list.
 type listPage struct {
 	Title                   string
 	Tabs, Commands, Exports []Link
 	Filters                 []Input
+	Card                    *Card
+	Bar                     template.HTML
+	Legend                  []Swatch
 	Tree                    *Tree
 	Table                   *Table
+	Reasons                 []Reason
 	Empty                   Message
 	Pager                   Pager
 }
@@ -56,6 +62,27 @@ func (v *visit) pager(page client.ListPage, rows int, noun string) Pager {
 	}
 	return pager
 }
+
+// choices returns a list field with the values of a parameter of the address.
+func (v *visit) choices(name, label, all string, values ...string) Input {
+	field := Input{ID: name, Name: name, Label: label, Options: []Link{{Text: all}}}
+	for _, value := range values {
+		field.Options = append(field.Options, Link{Text: value, Href: value, Current: value == v.query(name)})
+	}
+	return field
+}
+
+// input completes a text field with the value of the parameter of its name, and with its fault.
+func (v *visit) input(field Input) Input {
+	field.ID, field.Value = field.Name, v.query(field.Name)
+	if text, ok := v.faults[field.Name]; ok {
+		field.Invalid, field.Hint = true, text
+	}
+	return field
+}
+
+// entry returns a text field.
+func (v *visit) entry(name, label string) Input { return v.input(Input{Name: name, Label: label}) }
 
 // filters returns text fields for parameters; the first, q, is for the beginnings that it names.
 func (v *visit) filters(beginnings string, names ...string) []Input {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"html/template"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -44,20 +43,30 @@ type mapBlock struct {
 // providerMap is the list of providers as a map.
 func (v *visit) providerMap() error {
 	class := cmp.Or(v.query("class"), "VCPU")
-	card := v.card("map", class+" by tree", func(ctx context.Context) (any, error) { return v.mapOf(ctx, class, maxMapPages) })
-	v.frame.Title, v.frame.Nav, v.frame.Body = "Providers", "providers", map[string]any{"Map": card, "Class": class, "Tabs": []Link{
-		{Text: "Trees", Href: v.href("/providers", "class", class)}, {Text: "Providers", Href: v.href("/providers", "view", "list")},
-		{Text: "Map", Href: v.with(), Current: true},
-	}}
-	if err := v.wait(); err != nil {
-		return err
+	card := v.card("map", class+" by tree", func(ctx context.Context) (*content, error) {
+		view, err := v.mapOf(ctx, class, maxMapPages)
+		return &content{Map: &view}, err
+	})
+	v.head("Providers", "providers", &listPage{Card: card, Tabs: v.providerTabs("Map"), Filters: []Input{
+		{ID: "class", Name: "class", Label: "Class", Type: "search", Value: class}, {Name: "view", Type: "hidden", Value: "map"},
+	}})
+	err := v.wait()
+	if card.Data != nil {
+		v.frame.AsOf = card.Data.Map.asOf
 	}
-	if view, ok := card.Data.(mapView); ok {
-		v.frame.AsOf = view.asOf
+	return err
+}
+
+// providerTabs returns the tabs of the lists of providers.
+func (v *visit) providerTabs(current string) []Link {
+	tabs := []Link{
+		{Text: "Trees", Href: v.with("view", "", "q", "", "marker", "")}, {Text: "Providers", Href: v.with("view", "list", "marker", "")},
+		{Text: "Map", Href: v.href("/providers", "view", "map", "class", v.query("class"))},
 	}
-	v.done = true
-	v.render(http.StatusOK, "map")
-	return nil
+	for i := range tabs {
+		tabs[i].Current = tabs[i].Text == current
+	}
+	return tabs
 }
 
 // mapOf returns the map of a class from at most 2 + pages calls. With more trees it is one of aggregates.

@@ -14,19 +14,13 @@ import (
 // maxListed is the number of rows of a list.
 const maxListed = 100
 
-// namePage is what the pages of a class, a trait and an aggregate have in common.
-type namePage struct {
-	Kind, Name, Note             string
-	Capacity, Places, Unanswered *Card
-}
-
 // className shows a resource class: what is left of it, and the trees that have it.
 func (v *visit) className() error {
 	name := v.r.PathValue("name")
 	if _, err := v.c.api.ResourceClassShow(v.ctx(), name); err != nil {
 		return err
 	}
-	return v.namePage(namePage{Kind: "class", Name: name}, client.CapacityQuery{Classes: []string{name}})
+	return v.namePage(name, "", client.CapacityQuery{Classes: []string{name}})
 }
 
 // traitName shows a trait: the capacity of the trees that have it, and those trees.
@@ -35,40 +29,35 @@ func (v *visit) traitName() error {
 	if err := v.c.api.TraitShow(v.ctx(), name); err != nil {
 		return err
 	}
-	return v.namePage(namePage{Kind: "trait", Name: name, Note: "In trees whose root has the trait, or on providers that have it."},
-		client.CapacityQuery{Required: []string{name}})
+	return v.namePage(name, "In trees whose root has the trait, or on providers that have it.", client.CapacityQuery{Required: []string{name}})
 }
 
 // aggregate shows an aggregate by its UUID.
 func (v *visit) aggregate() error {
-	id, err := uuid.Parse(v.r.PathValue("uuid"))
+	id, err := parseID(v.r.PathValue("uuid"))
 	if err != nil {
-		return invalid("%q is not a UUID", v.r.PathValue("uuid"))
+		return err
 	}
-	page := namePage{Kind: "aggregate", Name: id.String()}
+	note := "No provider is in this aggregate."
 	for found, err := range v.c.api.Aggregates(v.ctx(), client.AggregateQuery{UUIDs: []uuid.UUID{id}}) {
 		if err != nil {
 			return err
 		}
-		page.Note = counted(found.Providers, "provider") + ", " + counted(found.SharingProviders, "sharing provider")
+		note = counted(found.Providers, "provider") + ", " + counted(found.SharingProviders, "sharing provider")
 	}
-	if page.Note == "" {
-		page.Note = "No provider is in this aggregate."
-	}
-	return v.namePage(page, client.CapacityQuery{MemberOf: []string{id.String()}})
+	return v.namePage(id.String(), note, client.CapacityQuery{MemberOf: []string{id.String()}})
 }
 
-// namePage builds the page: sums, trees, and the queries with this name that found nothing.
-func (v *visit) namePage(page namePage, query client.CapacityQuery) error {
-	page.Capacity = v.card("left", "What is left", func(ctx context.Context) (any, error) {
+// namePage builds the page of a class, a trait or an aggregate: sums, trees, and the queries with this name that found
+// nothing.
+func (v *visit) namePage(name, note string, query client.CapacityQuery) error {
+	v.card("left", "What is left", func(ctx context.Context) (*content, error) {
 		found, err := v.c.api.CapacityList(ctx, query)
 		return v.classSums(found.Sums, asked{}), err
 	})
-	page.Places = v.card("places", "Where", func(ctx context.Context) (any, error) { return v.placesOf(ctx, query) })
-	page.Unanswered = v.card("unanswered", "Asked for in vain", func(ctx context.Context) (any, error) {
-		return v.unansweredWith(ctx, page.Name)
-	})
-	v.frame.Title, v.frame.Nav, v.frame.Body = page.Name, "providers", page
+	v.card("places", "Where", func(ctx context.Context) (*content, error) { return v.placesOf(ctx, query) })
+	v.card("unanswered", "Asked for in vain", func(ctx context.Context) (*content, error) { return v.unansweredWith(ctx, name) })
+	v.head(name, "providers", record{Note: note, Cards: v.cards})
 	return v.wait()
 }
 
@@ -99,50 +88,37 @@ func sumBar(sum client.CapacitySum) Bar {
 	}
 }
 
-// places are the sums in the first trees that have something.
-type places struct {
-	Table
-	More bool
-}
-
-func (v *visit) placesOf(ctx context.Context, query client.CapacityQuery) (places, error) {
-	trees, more := map[uuid.UUID]bool{}, false
+// placesOf returns the sums in the first trees that have something.
+func (v *visit) placesOf(ctx context.Context, query client.CapacityQuery) (*content, error) {
+	found := &content{Empty: "No tree has it. A query that requires it finds nothing."}
+	trees := map[uuid.UUID]bool{}
 	var sums []client.CapacitySum
 	for sum, err := range v.c.api.CapacityTrees(ctx, query, 0) {
-		if errors.Is(err, errTooManyCalls) {
-			more = true // of thousands of trees, few have it
+		if err != nil && !errors.Is(err, errTooManyCalls) {
+			return nil, err
+		}
+		// Of thousands of trees, few may have it: the calls end before the rows.
+		if err != nil || len(trees) == maxListed && !trees[sum.Tree.UUID] || len(sums) == 2*maxListed {
+			found.Foot = []Link{{Text: "There are more trees; these are the oldest. The command 'berth capacity --by-tree' lists all."}}
 			break
 		}
-		if err != nil {
-			return places{}, err
-		}
-		if trees[sum.Tree.UUID] = true; len(trees) > maxListed || len(sums) == 2*maxListed {
-			more = true
-			break
-		}
-		sums = append(sums, sum)
+		trees[sum.Tree.UUID], sums = true, append(sums, sum)
 	}
-	found := places{v.sumTable(sums), more}
-	found.Caption, found.Heads[0].Text = "Trees", "Tree"
+	found.Table = v.sumTable(sums)
+	found.Table.Caption, found.Table.Heads[0].Text = "Trees", "Tree"
 	return found, nil
 }
 
-// unansweredWith returns the queries of the last day that name something and found nothing, the most frequent first.
-func (v *visit) unansweredWith(ctx context.Context, name string) ([]Reason, error) {
+// unansweredWith returns the queries of the last day that name something and found nothing.
+func (v *visit) unansweredWith(ctx context.Context, name string) (*content, error) {
 	all, err := v.unanswered(ctx, "24h")
-	var found []Reason
+	found := &content{Empty: "No query of the last 24 hours with this name found nothing."}
 	for _, one := range all {
-		if !namesIn(one.Question, name) || len(found) == 10 || len(one.RequestIDs) == 0 {
-			continue
+		if namesIn(one.Question, name) && len(found.Reasons) < 10 && len(one.RequestIDs) > 0 {
+			reason := v.reason(one)
+			reason.Code = one.Question
+			found.Reasons = append(found.Reasons, reason)
 		}
-		reason := Reason{
-			Link: Link{Text: one.Reason}, At: clock(one.LastAskedAt), Times: "×" + number(one.Requests), Code: one.Question,
-			More: Link{Text: "explain", Href: v.href("/explanations/" + one.RequestIDs[0])},
-		}
-		if one.Summary != nil {
-			reason.Text = *one.Summary
-		}
-		found = append(found, reason)
 	}
 	return found, err
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"html/template"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -18,20 +16,15 @@ import (
 // refreshEvery is the number of seconds between refreshes of the overview: the age that sums of the API can have.
 const refreshEvery = 15
 
-// planPage is the data of the overview and of the pages of capacity: the cards by their name, and the form.
+// planPage is the data of the overview and of the pages of capacity: the form, and the cards.
 type planPage struct {
-	Cards   map[string]*Card
 	Choices []Input
 	Shapes  []Shape
+	Cards   []*Card
 }
 
-// planPage returns the page with the cards of the visit.
 func (v *visit) planPage(choices ...Input) planPage {
-	page := planPage{map[string]*Card{}, choices, v.c.names.Load().shapes}
-	for _, card := range v.cards {
-		page.Cards[card.Name] = card
-	}
-	return page
+	return planPage{choices, v.c.names.Load().shapes, v.cards}
 }
 
 // shapeField is the field of the shape; classField that of the class, with the classes of sums to choose from.
@@ -40,15 +33,16 @@ func (v *visit) shapeField() Input {
 }
 
 func (v *visit) classField(class string, sums []client.CapacitySum) Input {
-	field := Input{ID: "class", Name: "class", Label: "Class", Type: "search", Value: class} // a text without sums
-	if len(sums) > maxRows {
-		return field
+	field := Input{ID: "class", Name: "class", Label: "Class", Type: "search", Value: class}
+	if len(sums) == 0 || len(sums) > maxRows {
+		return field // a text
 	}
+	field.Options = []Link{{Text: class, Href: class, Current: true}}
 	for _, sum := range sums {
 		field.Options = append(field.Options, Link{Text: sum.Class, Href: sum.Class, Current: sum.Class == class})
 	}
-	if at := slices.IndexFunc(field.Options, func(l Link) bool { return l.Current }); at < 0 && len(sums) > 0 {
-		field.Options = append(field.Options, Link{Text: class, Href: class, Current: true})
+	if slices.ContainsFunc(field.Options[1:], func(l Link) bool { return l.Current }) {
+		field.Options = field.Options[1:]
 	}
 	return field
 }
@@ -56,29 +50,18 @@ func (v *visit) classField(class string, sums []client.CapacitySum) Input {
 // overview builds the first page: what is left, and what failed. A service without providers has the first steps instead.
 func (v *visit) overview() error {
 	shape, class := v.shape(), cmp.Or(v.query("class"), "VCPU")
-	found, sums := v.sums(shape)
-	v.card("left", "What is left", func(ctx context.Context) (any, error) {
-		all, err := sums(ctx)
-		return v.classSums(all, shape), err
-	})
-	v.card("unplaced", "Could not be placed", v.unplaced)
-	v.card("where", "Where "+class+" is used", func(ctx context.Context) (any, error) {
+	found, of := v.sums(shape)
+	v.fitCard(shape)
+	v.card("left", "What is left", of(func(all []client.CapacitySum) *content { return v.classSums(all, shape) })).Kind = "w8"
+	v.card("unplaced", "Could not be placed", v.unplaced).Kind = "w4"
+	v.card("where", "Where "+class+" is used", func(ctx context.Context) (*content, error) {
 		view, err := v.mapOf(ctx, class, 1)
 		view.Larger = Link{Text: "The map alone", Href: v.href("/providers", "view", "map", "class", class)}
-		return view, err
-	})
-	v.card("pieces", "Free "+class+" in pieces", func(ctx context.Context) (any, error) {
-		all, err := sums(ctx)
-		return pieces(all, class), err
-	})
-	v.card("look", "Worth a look", func(ctx context.Context) (any, error) {
-		all, err := sums(ctx)
-		return v.worthALook(all), err
-	})
-	v.card("metal", "Bare metal", v.nodeStates)
-	if shape.Text != "" {
-		v.fitCard(shape)
-	}
+		return &content{Map: &view}, err
+	}).Kind = "w8"
+	v.card("pieces", "Free "+class+" in pieces", of(func(all []client.CapacitySum) *content { return pieces(all, class) })).Kind = "w4"
+	v.card("look", "Worth a look", of(v.worthALook)).Kind = "w8"
+	v.card("metal", "Bare metal", v.nodeStates).Kind = "w4"
 	for _, card := range v.cards {
 		card.Every = refreshEvery
 	}
@@ -88,7 +71,8 @@ func (v *visit) overview() error {
 	if len(found.Sums) == 0 && v.only == "" && v.isEmpty() {
 		return v.redirect(v.href("/start"))
 	}
-	v.frame.Title, v.frame.AsOf, v.frame.Every, v.frame.Body = "Overview", found.AsOf, refreshEvery, v.planPage(v.classField(class, found.Sums), v.shapeField())
+	v.head("Overview", "", v.planPage(v.classField(class, found.Sums), v.shapeField()))
+	v.frame.AsOf, v.frame.Every = found.AsOf, refreshEvery
 	for _, sum := range found.Sums {
 		if sum.Class == class {
 			v.frame.Facts = []Fact{{Link: Link{Text: counted(sum.Providers, "provider") + " with " + class}}}
@@ -97,15 +81,17 @@ func (v *visit) overview() error {
 	return nil
 }
 
-// sums returns a function that several cards call for the sums of all classes, which makes one call of the API, and its
-// result, which is there after wait.
-func (v *visit) sums(shape asked) (*client.Capacity, func(ctx context.Context) ([]client.CapacitySum, error)) {
+// sums returns a function that makes cards of the sums of all classes, which make one call of the API, and its result,
+// which is there after wait.
+func (v *visit) sums(shape asked) (*client.Capacity, func(show func([]client.CapacitySum) *content) func(context.Context) (*content, error)) {
 	var once sync.Once
 	var found client.Capacity
 	var failed error
-	return &found, func(ctx context.Context) ([]client.CapacitySum, error) {
-		once.Do(func() { found, failed = v.c.api.CapacityList(ctx, client.CapacityQuery{Units: shape.Units}) })
-		return found.Sums, failed
+	return &found, func(show func([]client.CapacitySum) *content) func(context.Context) (*content, error) {
+		return func(ctx context.Context) (*content, error) {
+			once.Do(func() { found, failed = v.c.api.CapacityList(ctx, client.CapacityQuery{Units: shape.Units}) })
+			return show(found.Sums), failed
+		}
 	}
 }
 
@@ -117,9 +103,12 @@ func (v *visit) isEmpty() bool {
 	return true
 }
 
-// fitCard adds the card of how often a shape fits. The search has a request of its own.
+// fitCard adds the card of how often a shape fits, if there is one. The search has a request of its own.
 func (v *visit) fitCard(shape asked) {
-	v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (any, error) {
+	if shape.Text == "" {
+		return
+	}
+	v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (*content, error) {
 		if v.only != "fits" {
 			return nil, context.DeadlineExceeded
 		}
@@ -128,7 +117,7 @@ func (v *visit) fitCard(shape asked) {
 			view.Table.Rows = nil // in short
 		}
 		view.Change = v.href("/capacity/what-if", "shape", shape.Text)
-		return view, err
+		return &content{Fit: &view}, err
 	})
 }
 
@@ -156,21 +145,30 @@ func (v *visit) unanswered(ctx context.Context, since string) (found []client.Li
 }
 
 // unplaced returns the queries of the last two hours that found nothing.
-func (v *visit) unplaced(ctx context.Context) (any, error) {
+func (v *visit) unplaced(ctx context.Context) (*content, error) {
 	found, err := v.unanswered(ctx, "2h")
-	reasons := make([]Reason, min(len(found), 5))
-	for i := range reasons {
-		one := found[i]
-		reasons[i] = Reason{At: clock(one.LastAskedAt), Times: "×" + number(one.Requests)}
-		reasons[i].Text, reasons[i].Code = askedFor(one.Question)
-		if one.Summary != nil {
-			reasons[i].Sub, _, _ = strings.Cut(*one.Summary, ". ")
-		}
-		if len(one.RequestIDs) > 0 {
-			reasons[i].More = Link{Text: "explain", Href: v.href("/explanations/" + url.PathEscape(one.RequestIDs[0]))}
-		}
+	shown := &content{Empty: "Each query of the last 2 hours found candidates.", Foot: []Link{
+		{Text: "of the last 2 hours, by count"}, {Text: "All of them", Href: v.href("/explanations")},
+	}}
+	for _, one := range found[:min(len(found), 5)] {
+		reason := v.reason(one)
+		reason.Sub, _, _ = strings.Cut(reason.Text, ". ")
+		reason.Text, reason.Code = askedFor(one.Question)
+		shown.Reasons = append(shown.Reasons, reason)
 	}
-	return reasons, err
+	return shown, err
+}
+
+// reason returns an entry of a list of what found nothing.
+func (v *visit) reason(one client.ListedExplanation) Reason {
+	reason := Reason{Link: Link{Text: one.Reason}, At: clock(one.LastAskedAt), Times: "×" + number(one.Requests)}
+	if one.Summary != nil {
+		reason.Text = *one.Summary
+	}
+	if len(one.RequestIDs) > 0 {
+		reason.More = Link{Text: "explain", Href: v.href("/explanations/" + one.RequestIDs[0])}
+	}
+	return reason
 }
 
 // askedFor returns the amounts and the conditions of a query as texts.
@@ -198,7 +196,7 @@ func askedFor(query string) (amounts, conditions string) {
 const maxLooks = 20
 
 // worthALook returns the classes that are over capacity or used up.
-func (v *visit) worthALook(sums []client.CapacitySum) []Reason {
+func (v *visit) worthALook(sums []client.CapacitySum) *content {
 	var found []Reason
 	for _, sum := range sums {
 		one := Reason{Dot: "r", More: Link{Text: "where", Href: v.href("/providers", "view", "map", "class", sum.Class)}}
@@ -215,26 +213,24 @@ func (v *visit) worthALook(sums []client.CapacitySum) []Reason {
 	if more := len(found) - maxLooks; more > 0 {
 		found = append(found[:maxLooks], Reason{Dot: "s", Link: Link{Text: number(int64(more)) + " more classes"}})
 	}
-	return found
+	return &content{Reasons: found, Empty: "No class is over capacity or used up."}
 }
 
-// nodeStates are the states of the nodes of one page, the most frequent first. More is true if the service has more nodes.
-type nodeStates struct {
-	Nodes  int
-	More   bool
-	Bar    template.HTML
-	States []Link // Kind is the color
-}
-
-func (v *visit) nodeStates(ctx context.Context) (any, error) {
+// nodeStates are the states of the nodes of one page, the most frequent first.
+func (v *visit) nodeStates(ctx context.Context) (*content, error) {
 	nodes, err := v.c.machines.NodeList(ctx, baremetal.NodeFilter{Most: maxNodes + 1})
 	if errors.Is(err, client.ErrNotFound) {
 		return nil, client.ErrExtensions // the service has no Bare Metal API
 	}
-	found := nodeStates{Nodes: min(len(nodes), maxNodes), More: len(nodes) > maxNodes}
-	found.Bar, found.States = stateShares(nodes[:found.Nodes], 408, "")
-	for i, state := range found.States {
-		found.States[i].Href = v.href("/baremetal", "state", state.Text)
+	shown := &content{Empty: "The service has no nodes."}
+	if len(nodes) > maxNodes {
+		nodes, shown.Foot = nodes[:maxNodes], []Link{{Text: "Of the oldest " + number(maxNodes) + " nodes; there are more."}}
+	} else if len(nodes) > 0 {
+		shown.Foot = []Link{{Text: counted(int64(len(nodes)), "node") + "."}}
 	}
-	return found, err
+	shown.Bar, shown.Shares = stateShares(nodes, 408, "")
+	for i, state := range shown.Shares {
+		shown.Shares[i].Href = v.href("/baremetal", "state", state.Text)
+	}
+	return shown, err
 }

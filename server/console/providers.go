@@ -17,9 +17,9 @@ func (v *visit) providers() error {
 	}
 	isList := v.query("q") != "" || v.query("view") == "list"
 	query := url.Values{"required": {v.query("trait")}, "member_of": {v.aggregateID(v.query("aggregate"))}}
-	path, title, noun := "capacity", "Trees, oldest first", "tree"
+	path, tab, title, noun := "capacity", "Trees", "Trees, oldest first", "tree"
 	if isList {
-		path, title, noun = "resource_providers", "Providers by name", "provider"
+		path, tab, title, noun = "resource_providers", "Providers", "Providers by name", "provider"
 		query["q"], query["sort"], query["total"], query["include"] = []string{v.query("q")}, []string{"name"}, []string{"true"}, []string{"inventories,usages,traits"}
 	} else {
 		query["group_by"], query["resource_class"] = []string{"tree"}, []string{v.query("class")}
@@ -46,11 +46,7 @@ func (v *visit) providers() error {
 	}
 	v.frame.Body = &listPage{
 		Title: title, Filters: v.providerFilters(), Tree: v.treeTable("What they have, and how much of it is used", rows, uuid.Nil, here),
-		Tabs: []Link{
-			{Text: "Trees", Href: v.with("view", "", "q", "", "marker", ""), Current: !isList},
-			{Text: "Providers", Href: v.with("view", "list", "marker", ""), Current: isList},
-			{Text: "Map", Href: v.href("/providers", "view", "map", "class", v.query("class"))},
-		},
+		Tabs:  v.providerTabs(tab),
 		Empty: Message{Text: "No provider matches the filter, or none exists yet.", Links: []Link{{Text: "Show all providers", Href: v.href("/providers")}, {Text: "First steps", Href: v.href("/start")}}},
 		Pager: v.pager(found, len(rows), noun), Exports: exports(v.with(), "csv", "json"),
 	}

@@ -330,7 +330,7 @@ func TestConsole_PanicOfACard_IsTheCardsProblem(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, noauth2, nil)
 	s.c.page("GET /panic", "who", func(v *visit) error {
-		card := v.card("a", "A", func(context.Context) (any, error) { panic(errSomething) })
+		card := v.card("a", "A", func(context.Context) (*content, error) { panic(errSomething) })
 		_ = v.wait()
 		v.frame.Body = whoData{Back: card.Problem.Text}
 		v.frame.Title = card.Problem.Text

@@ -99,6 +99,7 @@ func TestConsole_ZeroValues_Render(t *testing.T) {
 		"reasons": []Reason{{}}, "badge": Badge{}, "query": []QueryPart{{}}, "command": "", "hist": Hist{}, "empty": Message{}, "error": Message{}, "refused": Message{},
 		"missing": Message{}, "slow": Slow{}, "pager": Pager{}, "problem": Problem{}, "card-attributes": &Card{}, "table": Table{Heads: []Cell{{}}, Rows: [][]Cell{{{}}}},
 		"cell": Cell{}, "plan-form": map[string]any{}, "explained": map[string]any{}, "shapes": map[string]any{}, "sums": Table{}, "map": map[string]any{},
+		"card": &Card{Data: &content{}}, "fit": fitView{},
 	}
 	for _, match := range regexp.MustCompile(`\{\{define "([^":]*)"`).FindAllStringSubmatch(readFile(t, "templates/parts.html"), -1) {
 		data, ok := zero[match[1]]

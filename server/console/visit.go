@@ -8,11 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/server/querystring"
@@ -93,6 +96,14 @@ func (v *visit) with(pairs ...string) string {
 	return strings.TrimSuffix(address+"?"+values.Encode(), "?")
 }
 
+// head sets the title of the page, the current entry of the navigation, what the page shows, and the way to it.
+func (v *visit) head(title, nav string, body any, crumbs ...Link) {
+	v.frame.Title, v.frame.Nav, v.frame.Body, v.frame.Crumbs = title, nav, body, crumbs
+}
+
+// uuidFact is the line below the title with a UUID to copy.
+func uuidFact(id uuid.UUID) []Fact { return []Fact{{Link: Link{Text: id.String()}, Copy: true}} }
+
 // fault marks a field of the page as invalid. The page stays, with status 400.
 func (v *visit) fault(name, format string, values ...any) {
 	if v.faults == nil {
@@ -111,7 +122,7 @@ func (v *visit) redirect(address string) error {
 // card loads the data of a card at the same time as others; wait waits for all. A card that is not there after CardWait
 // asks for itself later. A request of a script for one card loads that alone. Without a script it is for the page, which
 // waits for all cards then, since some share a call.
-func (v *visit) card(name, title string, ask func(ctx context.Context) (any, error)) *Card {
+func (v *visit) card(name, title string, ask func(ctx context.Context) (*content, error)) *Card {
 	card := &Card{Name: name, Title: title, Base: v.base, Href: v.with("card", name), Page: v.with()}
 	v.cards = append(v.cards, card)
 	if v.fragment && v.only != name {
@@ -137,10 +148,10 @@ func (v *visit) card(name, title string, ask func(ctx context.Context) (any, err
 }
 
 // recovered returns a panic of a card as an error, since it is in a goroutine of its own.
-func recovered(ctx context.Context, ask func(context.Context) (any, error)) (data any, err error) {
+func recovered[T any](ctx context.Context, ask func(context.Context) (T, error)) (data T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			data, err = nil, fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
 		}
 	}()
 	return ask(ctx)
@@ -171,7 +182,7 @@ func (v *visit) render(status int, name string) {
 			v.w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		err = v.c.pages.renderPart(&body, name, "card:"+card.Name, card)
+		err = v.c.pages.renderPart(&body, name, "card", card)
 	} else {
 		err = v.c.pages.render(&body, name, v.frame)
 	}
@@ -201,17 +212,34 @@ func (v *visit) complete() {
 	}
 }
 
-// Card is a part of a page that is loaded on its own. Its template is "card:" and its name.
+// Card is a part of a page that is loaded on its own. Kind is its class.
 type Card struct {
-	Name, Title string
+	Name, Title, Kind string
 	// Base is the address of the console, Href that of the card alone, Page that of the page.
 	Base, Href, Page string
-	// Data is what the template shows; Problem is why there is none.
-	Data    any
+	// Data is what the card shows; Problem is why there is none.
+	Data    *content
 	Problem *Problem
 	AsOf    time.Time
 	// Every is the number of seconds after which the card loads itself again; 0: never.
 	Every int
+}
+
+// content is what a card shows: the first of these that has something, or else the sentence Empty.
+type content struct {
+	Sums, Table Table
+	Hist        Hist // with a text before and a note after it
+	Text, Note  string
+	Bar         template.HTML
+	Shares      []Link // below the bar; Kind is the color
+	Reasons     []Reason
+	Map         *mapView
+	Fit         *fitView
+	Explained   *explained
+	Trees       []consumerTree
+	Empty       string
+	Foot        []Link
+	Pager       Pager
 }
 
 // Slow reports whether the card loads itself after the page.

@@ -56,14 +56,15 @@ func (v *visit) whatIf() error {
 		return err
 	}
 	if shape.Text != "" && len(v.faults) == 0 {
-		card := v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (any, error) { return v.fit(ctx, shape, changes) })
+		card := v.card("fits", "How often "+shape.Text+" fits", func(ctx context.Context) (*content, error) {
+			view, err := v.fit(ctx, shape, changes)
+			return &content{Fit: &view}, err
+		})
 		if err := v.wait(); err != nil {
 			return err
 		}
 		v.frame.AsOf = card.AsOf
 	}
-	v.frame.Title, v.frame.Nav = "What if", "capacity"
-	v.frame.Crumbs = []Link{{Text: "Capacity", Href: v.href("/capacity")}, {Text: "What if"}}
 	var inputs []Input
 	for _, input := range []Input{
 		{Name: "shape", Label: "Shape", List: "shapes", Placeholder: "VCPU:4,MEMORY_MB:8192", Hint: "a shape with a name, resources, or a query of allocation candidates"},
@@ -75,7 +76,7 @@ func (v *visit) whatIf() error {
 	} {
 		inputs = append(inputs, v.input(input))
 	}
-	v.frame.Body = v.planPage(inputs...)
+	v.head("What if", "capacity", v.planPage(inputs...), Link{Text: "Capacity", Href: v.href("/capacity")}, Link{Text: "What if"})
 	return nil
 }
 
