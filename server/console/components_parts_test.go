@@ -28,7 +28,7 @@ func sampleParts() []struct {
 		change(&i)
 		return part{"form-row", i}
 	}
-	message := Message{Title: "The service did not answer.", Text: "context deadline exceeded", Request: "GET /capacity?group_by=tree", RequestID: "req-4be1c1f0-7a3a-4c86-8f6a-1f0e7c1d90c2", Retry: "#"}
+	failed := Problem{Text: "context deadline exceeded", Request: "GET /capacity?group_by=tree", RequestID: "req-4be1c1f0-7a3a-4c86-8f6a-1f0e7c1d90c2", Retry: "#"}
 	kinds := []string{"", "dashed", "a", "v", "g", "r", "s"}
 	var chips []Link
 	for _, kind := range kinds {
@@ -98,9 +98,9 @@ func sampleParts() []struct {
 			{"sample-table", []Cell{{Link: Link{Text: "Name", Href: "?sort=name"}, Sort: "ascending"}, {Link: Link{Text: "Free", Href: "?sort=free"}, Number: true}, {Link: Link{Text: "Plain"}}}},
 		}},
 		{"Empty", []part{{"empty", Message{Text: "This tree has no consumers.", Command: "berth allocation set …", Links: []Link{link}}}, {"empty", Message{Text: "Nothing was found."}}}},
-		{"Error", []part{{"error", message}, {"error", Message{Title: "Failed.", Text: hostileName}}}},
-		{"Refused", []part{{"refused", Message{Rule: "placement:resource_providers:list", Command: "berth policy check placement:resource_providers:list"}}}},
-		{"Missing call", []part{{"missing", Message{Text: "It is older than the extensions.", Command: "berth explain …"}}}},
+		{"Error", []part{{"problem", failed}, {"problem", Problem{Kind: "invalid", Text: hostileName, Retry: "#"}}, {"problem", Problem{Kind: "slow", Retry: "#"}}}},
+		{"Refused", []part{{"problem", Problem{Kind: "refused", Rule: "placement:resource_providers:list", Command: "berth policy check placement:resource_providers:list"}}, {"problem", Problem{Kind: "refused", Text: "Not by this user."}}}},
+		{"Missing call", []part{{"problem", Problem{Kind: "missing", Text: "This service does not tell."}}}},
 		{"Pager", []part{{"pager", Pager{"1 to 100 of 10,000+", "", "?marker=x"}}, {"pager", Pager{"101 to 110 of 110", "?", ""}}, {"card-foot", []Link{link, {Text: "as it was"}}}, {"card-head", CardHead{"id", "A head", "with a note", []Link{{Text: "Clear", Href: "#", Kind: "small"}}}}}},
 		{"Empty tree", []part{{"tree", Tree{Caption: "empty", Classes: []string{"VCPU"}, Rows: []TreeRow{{Link: Link{Text: hostileName}, Sub: hostileName, Lines: treeLines([]int{0})[0], Amounts: []Amount{{Class: "VCPU"}}}}}}}},
 		{"Provision states", []part{{"html", statePicture("active")}, {"html", statePicture("")}}},
@@ -136,5 +136,5 @@ func sampleComponents(t *testing.T, pages pageSet) Frame {
 	return Frame{Title: "Components", Warning: "This service does not authenticate requests.", Crumbs: []Link{{Text: "Console", Href: "#"}, {Text: hostileName}}, Facts: text(hostileName),
 		Body: map[string]any{"Cards": cards, "ListHeads": heads, "List": list.Rows, "Pager": Pager{"1 to 3 of 412", "", "?marker=x"},
 			"Filter": Input{ID: "class", Name: "class", Options: options("VCPU", "VGPU")},
-			"Slow":   Slow{Title: "Slow", Href: "#", Width: "w3"}}}
+		}}
 }

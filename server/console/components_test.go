@@ -202,7 +202,7 @@ func sampleOverview() Frame {
 			},
 			"Metal":    CardHead{ID: "metal", Title: "Bare metal", Note: "the first 96 nodes, 2 conductors"},
 			"StateBar": stackedBar(414, 12, []draw.Piece{{Amount: 71, Kind: "used"}, {Amount: 16, Kind: "g"}, {Amount: 4, Kind: "used2"}, {Amount: 3, Kind: "a"}, {Amount: 2, Kind: "r"}}, "Nodes by state: 71 active, 16 available, 4 cleaning, 3 in maintenance, 2 clean failed"),
-			"States":   states, "Slow": Slow{Title: "Fits", Href: "/console/capacity/fits", Width: "w4"},
+			"States":   states,
 		},
 	}
 }

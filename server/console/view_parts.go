@@ -141,18 +141,11 @@ type HistRow struct {
 	Bar                    template.HTML
 }
 
-// Message is the data of the parts "empty", "error", "refused" and "missing".
+// Message is shown in place of an empty list, with a command to copy.
 type Message struct {
-	Title, Text        string
-	Command            string // a command to copy
-	Rule               string // of "refused"
-	Request, RequestID string // of "error"
-	Retry              string // an address
-	Links              []Link
+	Text, Command string
+	Links         []Link
 }
-
-// Slow is a card that fetches itself.
-type Slow struct{ Title, Href, Width string }
 
 // Pager is the line below a list: the count, and the addresses of the first and the next page.
 type Pager struct{ Text, First, Next string }

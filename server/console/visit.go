@@ -269,6 +269,3 @@ type Problem struct {
 	Rule, Command string
 	Err           error `json:"-"`
 }
-
-// Message returns the problem for the part "refused".
-func (p *Problem) Message() Message { return Message{Rule: p.Rule, Command: p.Command} }
