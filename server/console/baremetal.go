@@ -35,7 +35,6 @@ func (v *visit) machinePage(path, noun string, found int, page *listPage) error 
 		page.Empty.Text = "There is no " + noun + "."
 	}
 	v.head("Bare metal", "baremetal", page)
-	v.frame.AsOf = time.Now()
 	return nil
 }
 

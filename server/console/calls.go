@@ -137,45 +137,39 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:,@-]+$`)
 
 // fail sends the page of an error that concerns the whole page.
 func (v *visit) fail(err error) {
-	v.frame.Nav, _, _ = strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
-	switch {
-	case errors.Is(err, client.ErrUnauthorized):
-		v.signIn("The session has ended. Sign in again.")
-		return
-	case errors.Is(err, client.ErrNotFound):
-		v.frame.Body, v.frame.Title = v.problem(err), "Not found"
-		v.render(http.StatusNotFound, "error")
-		return
-	}
-	found, status := v.problem(err), http.StatusBadGateway
+	found, status, title := v.problem(err), http.StatusBadGateway, "The page has no answer"
 	var failed *client.Error
 	if errors.As(err, &failed) && failed.Status >= http.StatusBadRequest {
 		status = failed.Status
 	}
 	found.Retry = v.with()
-	var invalid *inputError
 	switch {
-	case errors.As(err, &invalid), status == http.StatusBadRequest:
-		found.Kind, found.Retry, status = "invalid", v.base+v.r.URL.Path, http.StatusBadRequest
-		v.frame.Title = "Invalid input"
+	case errors.Is(err, client.ErrUnauthorized):
+		v.signIn("The session has ended. Sign in again.")
+		return
+	case errors.Is(err, client.ErrNotFound):
+		title, status, found.Retry = "Not found", http.StatusNotFound, ""
+	case errors.As(err, new(*inputError)), status == http.StatusBadRequest:
+		title, status, found.Kind, found.Retry = "Invalid input", http.StatusBadRequest, "invalid", v.base+v.r.URL.Path
 	case found.Kind == "refused":
-		v.frame.Title = "Not allowed"
+		title = "Not allowed"
 	case found.Kind == "missing":
-		v.frame.Title, status = "This service does not tell", http.StatusNotFound
+		title, status = "This service does not tell", http.StatusNotFound
 	case errors.Is(err, client.ErrUnavailable), v.r.Context().Err() != nil: // also of a browser that has left, as in the API
-		v.frame.Title, status = "The service does not answer", http.StatusServiceUnavailable
-	default:
-		v.frame.Title = "The page has no answer"
+		title, status = "The service does not answer", http.StatusServiceUnavailable
 	}
-	v.frame.Body = found
+	v.failWith(status, title, found)
+}
+
+func (v *visit) failWith(status int, title string, problem *Problem) {
+	v.frame = Frame{Title: title, Body: problem}
+	v.frame.Nav, _, _ = strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
 	v.render(status, "error")
 }
 
 // notFound sends the page of an address that does not exist.
 func (v *visit) notFound() {
-	v.frame.Title, v.frame.Nav = "Not found", "none"
-	v.frame.Body = &Problem{Kind: "error", Text: "The console has no page at this address."}
-	v.render(http.StatusNotFound, "error")
+	v.failWith(http.StatusNotFound, "Not found", &Problem{Kind: "error", Text: "The console has no page at this address."})
 }
 
 // inputError is the error of a parameter or a field that a page cannot use.

@@ -57,11 +57,11 @@ type formGroup struct {
 // candidates shows the form of the query in the address, and its candidates. It redirects fields of the form, and texts to
 // start from, to the query that they mean.
 func (v *visit) candidates() error {
-	v.frame.Title, v.frame.Nav, v.frame.Facts = "Candidates", "candidates", []Fact{{Link: Link{Text: "Where would this fit, and if nowhere, why?"}}}
 	asked := v.asked()
 	q := question.New(asked)
 	page := v.questionForm(q, v.query("add"))
-	v.frame.Body = page
+	v.head("Candidates", "candidates", page)
+	v.frame.Facts = []Fact{{Link: Link{Text: "Where would this fit, and if nowhere, why?"}}}
 	switch {
 	case page.Start != "":
 		return v.keepForm(page, v.startFrom(page.Start))

@@ -53,9 +53,9 @@ func (v *visit) findCandidates(page *explorer, q *question.Question, asked []que
 	if err != nil {
 		return err
 	}
-	v.frame.AsOf = time.Now()
+	took := time.Since(start)
 	page.Found = v.found(q, asked, answer)
-	page.Found.Note = fmt.Sprintf("%d ms", v.frame.AsOf.Sub(start).Milliseconds())
+	page.Found.Note = fmt.Sprintf("%d ms", took.Milliseconds())
 	for _, summary := range answer.ProviderSummaries {
 		page.Classes = append(page.Classes, slices.Collect(maps.Keys(summary.Resources))...)
 		page.Traits = append(page.Traits, summary.Traits...)
@@ -239,8 +239,7 @@ func (v *visit) claim() error {
 	if errors.As(refused, &failed) {
 		page.Notice = Notice{Kind: "r", Title: "It would be refused.", Text: fmt.Sprintf("%d: %s", failed.Status, failed.Detail)}
 	}
-	v.frame.Title, v.frame.Nav, v.frame.Body, v.frame.AsOf = "Dry-run claim", "candidates", page, time.Now()
-	v.frame.Crumbs = []Link{{Text: "Candidates", Href: v.localAddress(form.Get("back"))}, {Text: "Dry-run claim"}}
+	v.head("Dry-run claim", "candidates", page, Link{Text: "Candidates", Href: v.localAddress(form.Get("back"))}, Link{Text: "Dry-run claim"})
 	return cmp.Or(err, v.left(page, wanted.Allocations, refused == nil))
 }
 

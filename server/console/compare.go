@@ -36,10 +36,8 @@ func (v *visit) compare() error {
 		return err
 	}
 	root := mine.Providers[0]
-	v.frame.Title, v.frame.Nav = "Compare "+root.Name, "providers"
-	v.frame.Crumbs = []Link{{Text: "Providers", Href: v.href("/providers")}, {Text: root.Name, Href: v.href("/providers/" + root.UUID.String())}}
 	page := &comparePage{Empty: "The trees have the same providers, inventories, traits and aggregates."}
-	v.frame.Body = page
+	v.head("Compare "+root.Name, "providers", page, Link{Text: "Providers", Href: v.href("/providers")}, v.provider(root.UUID, func(uuid.UUID) string { return root.Name }))
 	with, err := v.providerNamed("with")
 	if err == nil && with != uuid.Nil {
 		var other *client.ShownTree
@@ -120,13 +118,11 @@ func details(change draw.ProviderChange) []string {
 		}
 		found = append(found, text)
 	}
-	for _, set := range []struct {
-		mark  string
-		names []string
-	}{{"+", change.Traits.Added}, {"-", change.Traits.Removed}} {
-		for _, name := range set.names {
-			found = append(found, set.mark+" "+name)
-		}
+	for _, name := range change.Traits.Added {
+		found = append(found, "+ "+name)
+	}
+	for _, name := range change.Traits.Removed {
+		found = append(found, "- "+name)
 	}
 	if added, removed := len(change.Aggregates.Added), len(change.Aggregates.Removed); added+removed > 0 {
 		found = append(found, fmt.Sprintf("aggregates: %d added, %d removed", added, removed))
@@ -182,7 +178,7 @@ func (v *visit) previewReshape() error {
 		method = http.MethodPatch
 	}
 	page := &comparePage{Empty: "The reshape changes no provider.", Note: "a dry run: nothing was changed"}
-	v.frame.Title, v.frame.Nav, v.frame.Body = "Preview of a reshape", "providers", page
+	v.head("Preview of a reshape", "providers", page)
 	if !json.Valid([]byte(body)) {
 		v.fault("body", "The body is not JSON: paste that of %s /reshaper.", method)
 	} else if err = v.dryReshape(page, method, body); err != nil {

@@ -40,7 +40,7 @@ func (v *visit) consumers() error {
 		page.Filters = append(page.Filters, v.entry("provider", "provider"))
 	}
 	page.Exports = exports(v.with(), "csv", "json")
-	v.frame.Title, v.frame.Nav, v.frame.AsOf, v.frame.Body = "Consumers", "consumers", time.Now(), page
+	v.head("Consumers", "consumers", page)
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (v *visit) consumer() error {
 	})
 	page.Trees.Kind = "w9"
 	v.head("Consumer "+short(id.String()), "consumers", page, Link{Text: "Consumers", Href: v.base + "/consumers"}, Link{Text: short(id.String())})
-	v.frame.AsOf, v.frame.Facts = time.Now(), uuidFact(id)
+	v.frame.Facts = uuidFact(id)
 	return v.wait()
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/draw"
@@ -41,7 +40,6 @@ func (v *visit) explanations() error {
 		page.Reasons = append(page.Reasons, row)
 	}
 	v.head("Explanations", "explanations", page)
-	v.frame.AsOf = time.Now()
 	return nil
 }
 

@@ -36,7 +36,8 @@ func (v *visit) find() error {
 	}
 	page := &listPage{Title: "Found", Table: &Table{Caption: "What was found", Heads: heads("Name", "Kind")}}
 	page.Empty.Text = "Nothing has this name. " + findHelp
-	v.frame.Title, v.frame.Nav, v.frame.Find, v.frame.Body = "Find", "find", text, page
+	v.head("Find", "find", page)
+	v.frame.Find = text
 	if text == "" {
 		page.Title, page.Empty.Text = "What to enter", findHelp
 		return nil

@@ -3,7 +3,7 @@ package console
 import (
 	"context"
 	"errors"
-	"strings"
+	"regexp"
 
 	"github.com/google/uuid"
 
@@ -83,9 +83,7 @@ func (v *visit) sumTable(sums []client.CapacitySum) Table {
 
 // sumBar is the bar of a sum in a list.
 func sumBar(sum client.CapacitySum) Bar {
-	return Bar{
-		Width: 236, Height: 10, Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}},
-	}
+	return Bar{Width: 236, Height: 10, Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}}
 }
 
 // placesOf returns the sums in the first trees that have something.
@@ -113,38 +111,15 @@ func (v *visit) placesOf(ctx context.Context, query client.CapacityQuery) (*cont
 func (v *visit) unansweredWith(ctx context.Context, name string) (*content, error) {
 	all, err := v.unanswered(ctx, "24h")
 	found := &content{Empty: "No query of the last 24 hours with this name found nothing."}
+	whole := regexp.MustCompile(`(^|[^A-Z0-9_])` + regexp.QuoteMeta(name) + `($|[^A-Z0-9_])`)
 	for _, one := range all {
-		if namesIn(one.Question, name) && len(found.Reasons) < 10 && len(one.RequestIDs) > 0 {
+		if whole.MatchString(one.Question) && len(found.Reasons) < 10 && len(one.RequestIDs) > 0 {
 			reason := v.reason(one)
 			reason.Code = one.Question
 			found.Reasons = append(found.Reasons, reason)
 		}
 	}
 	return found, err
-}
-
-// namesIn reports whether a query contains a name as a whole word.
-func namesIn(question, name string) bool {
-	for rest := question; ; {
-		at := strings.Index(rest, name)
-		if at < 0 {
-			return false
-		}
-		before, after := rest[:at], rest[at+len(name):]
-		if !isNameEnd(before, len(before)-1) && !isNameEnd(after, 0) {
-			return true
-		}
-		rest = after
-	}
-}
-
-// isNameEnd reports whether the character at a position continues a name.
-func isNameEnd(text string, at int) bool {
-	if at < 0 || at >= len(text) {
-		return false
-	}
-	c := text[at]
-	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }
 
 // counted returns a number with a noun.

@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/url"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -40,15 +39,14 @@ func (v *visit) providers() error {
 		return v.exportCSV("uuid,name,resource_class,capacity,used", records)
 	}
 	here := func(id uuid.UUID) string { return v.href("/providers/"+id.String(), "class", v.query("class")) }
-	v.frame.Title, v.frame.Nav, v.frame.AsOf = "Providers", "providers", found.AsOf
-	if isList {
-		v.frame.AsOf = time.Now()
-	}
-	v.frame.Body = &listPage{
+	v.head("Providers", "providers", &listPage{
 		Title: title, Filters: v.providerFilters(), Tree: v.treeTable("What they have, and how much of it is used", rows, uuid.Nil, here),
 		Tabs:  v.providerTabs(tab),
 		Empty: Message{Text: "No provider matches the filter, or none exists yet.", Links: []Link{{Text: "Show all providers", Href: v.href("/providers")}, {Text: "First steps", Href: v.href("/start")}}},
 		Pager: v.pager(found, len(rows), noun), Exports: exports(v.with(), "csv", "json"),
+	})
+	if !isList {
+		v.frame.AsOf = found.AsOf
 	}
 	return nil
 }

@@ -33,7 +33,6 @@ const maxCheckResult = 16 << 20
 
 // audit shows the result of the last consistency check that a timer stored.
 func (v *visit) audit() error {
-	v.frame.Title, v.frame.Nav = "Audit", "audit"
 	// The file has rows of all projects. Its readers are the callers who may list all providers.
 	for _, err := range v.c.api.Providers(v.ctx(), client.ProviderQuery{PageSize: 1}) {
 		if err != nil {
@@ -42,7 +41,8 @@ func (v *visit) audit() error {
 		break
 	}
 	result, err := readCheckResult(v.c.options.Settings.CheckResult)
-	v.frame.AsOf, v.frame.Body = result.At, result
+	v.head("Audit", "audit", result)
+	v.frame.AsOf = result.At
 	return err
 }
 
@@ -94,7 +94,7 @@ func (v *visit) startWith(problem string) error {
 	for _, one := range found {
 		page.Versions = one.MinVersion + " to " + one.MaxVersion
 	}
-	v.frame.Title, v.frame.Nav, v.frame.Body = "First steps", "", page
+	v.head("First steps", "", page)
 	return nil
 }
 

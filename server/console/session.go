@@ -197,25 +197,19 @@ type whoData struct {
 func (v *visit) whoPage() error {
 	s := v.session
 	data := whoData{Back: v.localAddress(v.query("back")), Submit: Submit{Text: "Read as this user", Kind: "main"}}
-	fact := func(name, value string) {
-		if value != "" {
-			data.Facts = append(data.Facts, Field{Name: name, Values: []Link{{Text: value}}})
+	scope := map[bool]string{true: "system"}[s.System]
+	for _, fact := range [][2]string{{"User", s.User}, {"Project", s.Project}, {"Roles", strings.Join(s.Roles, ", ")}, {"Scope", scope}, {"Session until", stamp(s.Expires)}} {
+		if fact[1] != "" {
+			data.Facts = append(data.Facts, field(fact[0], fact[1]))
 		}
 	}
-	fact("User", s.User)
-	fact("Project", s.Project)
-	fact("Roles", strings.Join(s.Roles, ", "))
-	if s.System {
-		fact("Scope", "system")
-	}
-	fact("Session until", stamp(s.Expires))
 	if v.c.trustsCallers() {
 		for _, field := range [][3]string{{"user", "User", s.User}, {"project", "Project", s.Project}, {"roles", "Roles", strings.Join(s.Roles, ", ")}} {
 			data.Fields = append(data.Fields, Input{ID: "who-" + field[0], Name: field[0], Label: field[1], Value: field[2]})
 		}
 		data.Fields[2].Hint = "Separated by commas; empty: none"
 	}
-	v.frame.Title, v.frame.Nav, v.frame.Body = "Who is asking", "who", data
+	v.head("Who is asking", "who", data)
 	return nil
 }
 

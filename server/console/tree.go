@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -75,7 +74,7 @@ func (v *visit) tree() error {
 			page.Held = "holds nothing in this tree"
 		}
 	}
-	v.frame.AsOf, v.frame.Body = time.Now(), page
+	v.frame.Body = page
 	return nil
 }
 
@@ -147,12 +146,8 @@ func (v *visit) treeFrame(shown *client.ShownTree, current string) []Link {
 		}
 	}
 	here := v.base + "/providers/" + root.UUID.String()
-	v.frame.Title, v.frame.Nav, v.frame.AsOf = root.Name, "providers", time.Now()
-	v.frame.Crumbs = []Link{{Text: "Providers", Href: v.base + "/providers"}, {Text: root.Name}}
-	v.frame.Facts = []Fact{
-		{Link: Link{Text: root.UUID.String()}, Copy: true},
-		{Link: Link{Text: counted(int64(len(shown.Providers)), "provider")}}, {Link: Link{Text: "generation " + number(*root.Generation)}},
-	}
+	v.head(root.Name, "providers", nil, Link{Text: "Providers", Href: v.base + "/providers"}, Link{Text: root.Name})
+	v.frame.Facts = append(uuidFact(root.UUID), Fact{Link: Link{Text: counted(int64(len(shown.Providers)), "provider")}}, Fact{Link: Link{Text: "generation " + number(*root.Generation)}})
 	v.frame.Actions = []Link{{Text: "Find candidates here", Href: v.href("/candidates", "in_tree", root.UUID.String())}, {Text: "Compare…", Href: here + "/compare"}}
 	tabs := []Link{
 		{Text: "Tree", Href: here}, {Text: "Consumers", Href: here + "/consumers"},

@@ -78,11 +78,7 @@ func (f Frame) Navigation() []Link {
 
 // Themes returns the choices of a theme, with the values to post.
 func (f Frame) Themes() []Link {
-	return []Link{
-		{Text: "System", Href: "", Current: f.Theme == ""},
-		{Text: "Light", Href: "light", Current: f.Theme == "light"},
-		{Text: "Dark", Href: "dark", Current: f.Theme == "dark"},
-	}
+	return []Link{{Text: "System", Current: f.Theme == ""}, {Text: "Light", Href: "light", Current: f.Theme == "light"}, {Text: "Dark", Href: "dark", Current: f.Theme == "dark"}}
 }
 
 // pageSet has the parsed template of each page, by its name.

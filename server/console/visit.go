@@ -96,9 +96,9 @@ func (v *visit) with(pairs ...string) string {
 	return strings.TrimSuffix(address+"?"+values.Encode(), "?")
 }
 
-// head sets the title of the page, the current entry of the navigation, what the page shows, and the way to it.
+// head sets the title of the page, the current entry of the navigation, what the page shows as of now, and the way to it.
 func (v *visit) head(title, nav string, body any, crumbs ...Link) {
-	v.frame.Title, v.frame.Nav, v.frame.Body, v.frame.Crumbs = title, nav, body, crumbs
+	v.frame.Title, v.frame.Nav, v.frame.Body, v.frame.Crumbs, v.frame.AsOf = title, nav, body, crumbs, time.Now()
 }
 
 // uuidFact is the line below the title with a UUID to copy.
