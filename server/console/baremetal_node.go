@@ -26,14 +26,12 @@ type record struct {
 	Cards       []*Card
 }
 
-// describe adds what nodes and node allocations have in common.
-func (v *visit) describe(page *record, traits []string, failed *string) {
-	for _, trait := range traits {
-		page.Traits = append(page.Traits, Link{Text: trait, Href: v.href("/traits/" + trait)})
+// lastError returns the notice of an error, if there is one.
+func lastError(text *string) (notice Notice) {
+	if text != nil {
+		notice = Notice{Kind: "r", Title: "Last error.", Text: *text}
 	}
-	if failed != nil {
-		page.Error = Notice{Kind: "r", Title: "Last error.", Text: *failed}
-	}
+	return notice
 }
 
 func (v *visit) node() error {
@@ -41,13 +39,12 @@ func (v *visit) node() error {
 	if err != nil {
 		return err
 	}
-	page := &record{Title: "Node", States: statePicture(found.ProvisionState), Fields: v.nodeFields(found)}
+	page := &record{Title: "Node", Error: lastError(found.LastError), Traits: v.traitLinks(found.Traits), States: statePicture(found.ProvisionState), Fields: v.nodeFields(found)}
 	for _, verb := range provisionVerbs {
 		if edge, ok := provision.EdgeForVerb(found.ProvisionState, verb); ok {
 			page.Next = append(page.Next, verb+" (to "+cmp.Or(edge.Target, edge.To)+")")
 		}
 	}
-	v.describe(page, found.Traits, found.LastError)
 	// With the backend placement a node is a provider with the same UUID.
 	v.card("provider", "Resource provider", func(ctx context.Context) (*content, error) {
 		provider, err := v.c.api.ProviderShow(ctx, found.UUID)
@@ -98,13 +95,12 @@ func (v *visit) nodeAllocation() error {
 	if err != nil {
 		return err
 	}
-	page := &record{Title: "Node allocation", Fields: []Field{
+	page := &record{Title: "Node allocation", Error: lastError(found.LastError), Traits: v.traitLinks(found.Traits), Fields: []Field{
 		field("state", found.State), field("class", value(found.ResourceClass)), field("owner", value(found.Owner)), field("created", moment(found.CreatedAt)),
 	}}
 	if id := found.NodeUUID; id != nil {
 		page.Fields = append(page.Fields, Field{Name: "node", Values: []Link{{Text: id.String(), Href: v.href("/baremetal/nodes/" + id.String())}}})
 	}
-	v.describe(page, found.Traits, found.LastError)
 	if found.State != "active" {
 		v.card("why", "Which nodes fit", func(ctx context.Context) (*content, error) { return v.nodesThatFit(ctx, found.UUID.String()) })
 	}

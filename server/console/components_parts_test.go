@@ -58,7 +58,7 @@ func sampleParts() []struct {
 		}},
 		{"Buttons", []part{
 			{"button", Link{Text: "Plain", Href: "#"}}, {"button", Link{Text: "Main", Href: "#", Kind: "main"}}, {"button", Link{Text: "Quiet", Href: "#", Kind: "quiet"}},
-			{"button", Link{Text: "Small", Href: "#", Kind: "small", Download: true}}, {"submit", Submit{Text: "Submit", Kind: "main", Name: "a", Value: "b"}}, {"submit", Submit{Text: "Disabled", Disabled: true}},
+			{"button", Link{Text: "Small", Href: "#", Kind: "small", Download: true}},
 		}},
 		{"Chips", []part{{"chips", chips}, {"chips", []Link{{Text: hostileName, Href: "#"}}}}},
 		{"Form rows", []part{
@@ -95,13 +95,13 @@ func sampleParts() []struct {
 			{"hist", Hist{Label: "nothing", Rows: nil}},
 		}},
 		{"Table", []part{
-			{"sample-table", []Cell{{Link: Link{Text: "Name", Href: "?sort=name"}, Sort: "ascending"}, {Link: Link{Text: "Free", Href: "?sort=free"}, Number: true}, {Link: Link{Text: "Plain"}}}},
+			{"sample-table", []Cell{{Link: Link{Text: "Name", Href: "?sort=name"}}, {Link: Link{Text: "Free", Href: "?sort=free"}, Number: true}, {Link: Link{Text: "Plain"}}}},
 		}},
 		{"Empty", []part{{"empty", Message{Text: "This tree has no consumers.", Command: "berth allocation set …", Links: []Link{link}}}, {"empty", Message{Text: "Nothing was found."}}}},
 		{"Error", []part{{"problem", failed}, {"problem", Problem{Kind: "invalid", Text: hostileName, Retry: "#"}}, {"problem", Problem{Kind: "slow", Retry: "#"}}}},
 		{"Refused", []part{{"problem", Problem{Kind: "refused", Rule: "placement:resource_providers:list", Command: "berth policy check placement:resource_providers:list"}}, {"problem", Problem{Kind: "refused", Text: "Not by this user."}}}},
 		{"Missing call", []part{{"problem", Problem{Kind: "missing", Text: "This service does not tell."}}}},
-		{"Pager", []part{{"pager", Pager{"1 to 100 of 10,000+", "", "?marker=x"}}, {"pager", Pager{"101 to 110 of 110", "?", ""}}, {"card-foot", []Link{link, {Text: "as it was"}}}, {"card-head", CardHead{"id", "A head", "with a note", []Link{{Text: "Clear", Href: "#", Kind: "small"}}}}}},
+		{"Pager", []part{{"pager", Pager{"1 to 100 of 10,000+", "", "?marker=x"}}, {"pager", Pager{"101 to 110 of 110", "?", ""}}, {"card-foot", []Link{link, {Text: "as it was"}}}}},
 		{"Empty tree", []part{{"tree", Tree{Caption: "empty", Classes: []string{"VCPU"}, Rows: []TreeRow{{Link: Link{Text: hostileName}, Sub: hostileName, Lines: treeLines([]int{0})[0], Amounts: []Amount{{Class: "VCPU"}}}}}}}},
 		{"Provision states", []part{{"html", statePicture("active")}, {"html", statePicture("")}}},
 	}
@@ -127,7 +127,7 @@ func sampleComponents(t *testing.T, pages pageSet) Frame {
 		}
 		cards = append(cards, card{sample.name, width, template.HTML(out.String())})
 	}
-	heads := []Cell{{Link: Link{Text: "Name", Href: "?sort=name:desc"}, Sort: "ascending"}, {Link: Link{Text: "VCPU"}}, {Link: Link{Text: "MEMORY_MB"}}}
+	heads := []Cell{{Link: Link{Text: "Name", Href: "?sort=name:desc"}}, {Link: Link{Text: "VCPU"}}, {Link: Link{Text: "MEMORY_MB"}}}
 	list := treeOf([]string{"VCPU", "MEMORY_MB"}, []sampleRow{
 		{name: "cmp-001", sub: "9 providers", bars: map[string]Bar{"VCPU": usedBy(60, 4, 44), "MEMORY_MB": usedBy(248*1024, 0, 192*1024)}},
 		{name: "cmp-002", sub: "1 provider", mode: "at", bars: map[string]Bar{"VCPU": usedBy(60, 4, 66), "MEMORY_MB": usedBy(248*1024, 0)}},

@@ -98,6 +98,13 @@ func text(texts ...string) []Fact {
 	return facts
 }
 
+func squareMap(squares []draw.Square, columns int, label string) template.HTML {
+	return template.HTML(draw.Map(squares, columns, label))
+}
+
+// cardHead is the head of a card of a sample.
+type cardHead struct{ ID, Title, Note string }
+
 func sampleOverview() Frame {
 	type row struct {
 		Class Link
@@ -119,20 +126,20 @@ func sampleOverview() Frame {
 		{"SRIOV_NET_VF", "", 13184, 5020, 0, 64, "118 providers", "", ""},
 		{"CUSTOM_GOLD", "", 87, 71, 9, 1, "16 nodes", "", ""},
 	} {
-		free := Cell{Label: "Free", Link: Link{Text: amount(r.class, r.total-r.used)}, Number: true, Strong: true, Sub: &Link{Text: "of " + amount(r.class, r.total)}}
+		free := Cell{Link: Link{Text: amount(r.class, r.total-r.used)}, Number: true, Strong: true, Sub: &Link{Text: "of " + amount(r.class, r.total)}}
 		if r.reserved > 0 {
 			free.Sub.Text += ", " + amount(r.class, r.reserved) + " reserved"
 		}
-		stranded := Cell{Label: "Stranded", Link: Link{Text: none}, Number: true}
+		stranded := Cell{Link: Link{Text: none}, Number: true}
 		if r.stranded != "" {
-			stranded = Cell{Label: "Stranded", Link: Link{Text: r.stranded}, Strong: true, Number: true, Sub: &Link{Text: r.strandedP}}
+			stranded = Cell{Link: Link{Text: r.stranded}, Strong: true, Number: true, Sub: &Link{Text: r.strandedP}}
 		}
 		rows = append(rows, row{
 			Class: Link{Text: r.class, Href: "/console/classes/" + r.class}, Warn: r.warn,
 			Bar: bar(Bar{Width: 236, Height: 10, Capacity: float64(r.total), Reserved: float64(r.reserved), Pieces: []draw.Piece{{Amount: float64(r.used), Kind: draw.Used}}}),
 			Cells: []Cell{
-				{Label: "Used", Link: Link{Text: share(float64(r.used), float64(r.total))}, Number: true}, free,
-				{Label: "Largest piece", Link: Link{Text: amount(r.class, r.largest)}, Number: true, Sub: &Link{Text: r.at, Href: "#"}}, stranded,
+				{Link: Link{Text: share(float64(r.used), float64(r.total))}, Number: true}, free,
+				{Link: Link{Text: amount(r.class, r.largest)}, Number: true, Sub: &Link{Text: r.at, Href: "#"}}, stranded,
 			},
 		})
 	}
@@ -161,7 +168,7 @@ func sampleOverview() Frame {
 	}
 	pieces := Hist{Label: "Free VGPU by size of the piece: 22 of 1, 11 of 2, 1 of 3, none of 4"}
 	for i, n := range []float64{22, 11, 1, 0} {
-		pieces.Rows = append(pieces.Rows, HistRow{Text: number(int64(i+1)) + " free", Count: number(int64(n)), Unit: "cards", Bar: histBar(200, 10, n, 22, 22, draw.Used)})
+		pieces.Rows = append(pieces.Rows, HistRow{Text: number(int64(i+1)) + " free", Count: number(int64(n)), Bar: histBar(200, 10, n, 22, 22, draw.Used)})
 	}
 	type state struct {
 		Swatch template.HTML
@@ -182,7 +189,7 @@ func sampleOverview() Frame {
 				{Link: Link{Text: "Free"}, Number: true}, {Link: Link{Text: "Largest piece"}, Number: true}, {Link: Link{Text: "Stranded"}, Number: true},
 			},
 			"Rows": rows, "Legend": []Swatch{{swatch("used"), "used"}, {swatch("track"), "free"}, {swatch("held"), "reserved"}},
-			"Failed": CardHead{ID: "failed", Title: "Could not be placed", Note: "last 2 hours, by count"},
+			"Failed": cardHead{ID: "failed", Title: "Could not be placed", Note: "last 2 hours, by count"},
 			"Reasons": []Reason{
 				{Link: Link{Text: "1 VGPU with"}, Code: "CUSTOM_NVLINK", At: "14:01", Times: "×12", Sub: "38 trees have the trait, none of them a free VGPU", More: Link{Text: "explain", Href: "#"}},
 				{Link: Link{Text: "4 VGPU and 32 VCPU below one NUMA node"}, At: "13:58", Times: "×3", Sub: "the largest free piece is 3 VGPU, on gpu-07", More: Link{Text: "explain", Href: "#"}},
@@ -194,13 +201,13 @@ func sampleOverview() Frame {
 			"By":         Input{ID: "by", Name: "by", Kind: "small", Options: options("aggregate", "tree")},
 			"Maps":       maps, "Pieces": pieces, "PiecesFoot": []Link{{Text: "Which trees have them?", Href: "#"}},
 			"PieceClass": Input{ID: "piece", Name: "piece", Kind: "small", Options: options("VGPU")},
-			"Look":       CardHead{ID: "look", Title: "Worth a look"},
+			"Look":       cardHead{ID: "look", Title: "Worth a look"},
 			"Looks": []Reason{
 				{Link: Link{Text: "VGPU of gpu-04_86:00.0 is over capacity: 4 of 3", Href: "#"}, Dot: "r"},
 				{Link: Link{Text: "Conductor bm-2 is silent; bm-1 took over 4 nodes", Href: "#"}, Dot: "a"},
 				{Link: Link{Text: "17 checks of the data found nothing"}, Dot: "g"},
 			},
-			"Metal":    CardHead{ID: "metal", Title: "Bare metal", Note: "the first 96 nodes, 2 conductors"},
+			"Metal":    cardHead{ID: "metal", Title: "Bare metal", Note: "the first 96 nodes, 2 conductors"},
 			"StateBar": stackedBar(414, 12, []draw.Piece{{Amount: 71, Kind: "used"}, {Amount: 16, Kind: "g"}, {Amount: 4, Kind: "used2"}, {Amount: 3, Kind: "a"}, {Amount: 2, Kind: "r"}}, "Nodes by state: 71 active, 16 available, 4 cleaning, 3 in maintenance, 2 clean failed"),
 			"States":   states,
 		},

@@ -140,7 +140,6 @@ func sampleCandidates() Frame {
 			},
 			"Subtree":  Input{ID: "subtree", Label: "same_subtree", Name: "same_subtree", Tokens: []Token{{"same_subtree", "_CPU", "v"}, {"same_subtree", "_GPU", "a"}}},
 			"Together": []Input{{ID: "policy", Label: "group_policy", Name: "group_policy", Options: options("none: may share a provider", "isolate")}, {ID: "limit", Label: "limit", Name: "limit", Value: "20"}},
-			"Find":     Submit{Text: "Find candidates", Kind: "main"},
 			"Links":    []Link{{Text: "Link", Href: "#", Kind: "small"}, {Text: "curl", Href: "#", Kind: "small"}},
 			"Query": []QueryPart{
 				{"", "GET /allocation_candidates?"}, {"resources", "DISK_GB:100&"}, {"resources_CPU", "VCPU:12,MEMORY_MB:49152&"}, {"resources_GPU", "VGPU:1&"},

@@ -191,12 +191,11 @@ type whoData struct {
 	Back   string
 	Facts  []Field
 	Fields []Input
-	Submit Submit
 }
 
 func (v *visit) whoPage() error {
 	s := v.session
-	data := whoData{Back: v.localAddress(v.query("back")), Submit: Submit{Text: "Read as this user", Kind: "main"}}
+	data := whoData{Back: v.localAddress(v.query("back"))}
 	scope := map[bool]string{true: "system"}[s.System]
 	for _, fact := range [][2]string{{"User", s.User}, {"Project", s.Project}, {"Roles", strings.Join(s.Roles, ", ")}, {"Scope", scope}, {"Session until", stamp(s.Expires)}} {
 		if fact[1] != "" {

@@ -171,7 +171,6 @@ type signInForm struct {
 	Tabs               []Link
 	Notices            []Notice
 	Fields             []Input
-	Submit             Submit
 }
 
 // sendForm sends the sign-in page, with a message and with the cause if another server sealed the cookie.
@@ -195,7 +194,7 @@ func (v *visit) form(with string, entered url.Values) signInForm {
 	if v.c.options.Keystone == nil {
 		with = withToken
 	}
-	made := signInForm{With: cmp.Or(with, withPassword), Back: v.localAddress(entered.Get("back")), Submit: Submit{Text: "Sign in", Kind: "main"}}
+	made := signInForm{With: cmp.Or(with, withPassword), Back: v.localAddress(entered.Get("back"))}
 	text := func(name, label, hint string) {
 		made.Fields = append(made.Fields, Input{ID: "sign-in-" + name, Name: name, Label: label, Hint: hint, Value: entered.Get(name)})
 	}

@@ -35,16 +35,13 @@ func field(name, text string) Field { return Field{Name: name, Values: []Link{{T
 
 // treePanel returns the panel of a provider.
 func (v *visit) treePanel(t *draw.UsageTree, p *client.ShownProvider, chosen uuid.UUID, knowsHolders bool) treePanel {
-	panel := treePanel{Name: p.Name, UUID: p.UUID.String(), Foot: []Link{{Text: "All its consumers", Href: v.href("/consumers", "provider", p.UUID.String())}}}
+	panel := treePanel{Name: p.Name, UUID: p.UUID.String(), Traits: v.traitLinks(p.Traits), Foot: []Link{{Text: "All its consumers", Href: v.href("/consumers", "provider", p.UUID.String())}}}
 	classes := draw.Classes(p.Inventories)
 	for _, class := range classes {
 		panel.Inventories = append(panel.Inventories, panelInventory{Link{Text: class, Href: v.base + "/classes/" + class}, inventoryFields(class, p)})
 	}
 	if knowsHolders && len(classes) > 0 {
 		panel.Holders = v.holders(t, p, chosen, classes)
-	}
-	for _, trait := range p.Traits {
-		panel.Traits = append(panel.Traits, Link{Text: trait, Href: v.base + "/traits/" + trait})
 	}
 	parent, aggregates := field("parent", "none: it is a root"), field("aggregates", "none of its own")
 	if above := t.ByID[p.Parent]; above != nil {
@@ -58,6 +55,15 @@ func (v *visit) treePanel(t *draw.UsageTree, p *client.ShownProvider, chosen uui
 	}
 	panel.Place = []Field{parent, aggregates, field("generation", number(*p.Generation))}
 	return panel
+}
+
+// traitLinks returns the links of traits.
+func (v *visit) traitLinks(traits []string) []Link {
+	links := make([]Link, len(traits))
+	for i, trait := range traits {
+		links[i] = Link{Text: trait, Href: v.href("/traits/" + trait)}
+	}
+	return links
 }
 
 // inventoryFields returns the fields of an inventory in the words of the API.

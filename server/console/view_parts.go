@@ -5,20 +5,11 @@ import (
 	"strings"
 )
 
-// CardHead is the head of a card. ID names the heading for aria-labelledby.
-type CardHead struct {
-	ID, Title, Note string
-	Links           []Link
-}
-
-// Cell is a cell or a head cell of a table. Sub is a second line. Numbers are right-aligned. Label is the name of the
-// column, for narrow windows, in which the rows of tables of class "blocks" are blocks.
+// Cell is a cell or a head cell of a table. Sub is a second line. Numbers are right-aligned.
 type Cell struct {
 	Link
-	Label          string
 	Number, Strong bool
 	Sub            *Link
-	Sort           string // of a head cell: "ascending", "descending" or empty
 	Bar            template.HTML
 	Lines          []string // a line each
 }
@@ -93,12 +84,6 @@ type Input struct {
 // Token is a chip of a token field, posted as Name.
 type Token struct{ Name, Text, Kind string }
 
-// Submit is a button that submits its form.
-type Submit struct {
-	Text, Kind, Name, Value string
-	Disabled                bool
-}
-
 // Swatch is an entry of a legend.
 type Swatch struct {
 	Swatch template.HTML
@@ -137,8 +122,8 @@ type Hist struct {
 
 // HistRow is a row of a histogram.
 type HistRow struct {
-	Text, Sub, Count, Unit string
-	Bar                    template.HTML
+	Text, Sub, Count string
+	Bar              template.HTML
 }
 
 // Message is shown in place of an empty list, with a command to copy.

@@ -60,10 +60,6 @@ func stackedBar(width, height int, pieces []draw.Piece, label string) template.H
 	return template.HTML(draw.Share(width, height, pieces, label))
 }
 
-func squareMap(squares []draw.Square, columns int, label string) template.HTML {
-	return template.HTML(draw.Map(squares, columns, label))
-}
-
 func mapKey(kind string) template.HTML { return template.HTML(draw.MapKey(kind)) }
 
 func swatch(kind string) template.HTML { return template.HTML(draw.Swatch(kind)) }

@@ -93,8 +93,8 @@ func TestConsole_ZeroValues_Render(t *testing.T) {
 		t.Fatal(err)
 	}
 	zero := map[string]any{
-		"link": Link{}, "fact": Fact{}, "copy": "", "as-of": Frame{}, "tabs": []Link{}, "card-head": CardHead{}, "card-foot": []Link{}, "th": Cell{},
-		"amount": Amount{}, "tree": Tree{}, "tree-row": TreeRow{}, "fields": []Field{{}}, "chip": Link{}, "chips": []Link{}, "button": Link{}, "submit": Submit{},
+		"link": Link{}, "fact": Fact{}, "copy": "", "as-of": Frame{}, "tabs": []Link{}, "card-foot": []Link{}, "th": Cell{},
+		"amount": Amount{}, "tree": Tree{}, "tree-row": TreeRow{}, "fields": []Field{{}}, "chip": Link{}, "chips": []Link{}, "button": Link{},
 		"form-row": Input{}, "input": Input{}, "described": Input{}, "resource": Input{}, "tokens": Input{}, "token": Token{}, "legend": []Swatch{}, "notice": Notice{},
 		"reasons": []Reason{{}}, "badge": Badge{}, "query": []QueryPart{{}}, "command": "", "hist": Hist{}, "empty": Message{},
 		"pager": Pager{}, "problem": Problem{}, "card-attributes": &Card{}, "table": Table{Heads: []Cell{{}}, Rows: [][]Cell{{{}}}},

@@ -255,9 +255,6 @@ func (c *Card) Tag() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Head returns the head of the card, with a note and links.
-func (c *Card) Head() CardHead { return CardHead{ID: "head-" + c.Name, Title: c.Title} }
-
 // Problem is why a card or a page has no data. Its kind is "error", "refused" (policy), "missing" (the service has no such
 // call), "slow" (the card asks again by itself), or "invalid" (of the input).
 type Problem struct {
