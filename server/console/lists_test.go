@@ -100,6 +100,8 @@ func TestConsole_Find_LeadsToThePage(t *testing.T) {
 			t.Errorf("find %q leads to %q (status %d), want %q", text, got, answer.StatusCode, want)
 		}
 	}
+	_, body := s.get(t, "/console/find", nil)
+	wantTexts(t, body, "What to enter", "the UUID of a consumer", "request ID")
 }
 
 // TestConsole_InvalidInput_HasItsStatus sends addresses that no page can show.

@@ -152,8 +152,9 @@ func (v *visit) unplaced(ctx context.Context) (*content, error) {
 	}}
 	for _, one := range found[:min(len(found), 5)] {
 		reason := v.reason(one)
-		reason.Sub, _, _ = strings.Cut(reason.Text, ". ")
-		reason.Text, reason.Code = askedFor(one.Question)
+		if reason.Text, reason.Code = askedFor(one.Question); one.Summary != nil {
+			reason.Sub, _, _ = strings.Cut(*one.Summary, ". ")
+		}
 		shown.Reasons = append(shown.Reasons, reason)
 	}
 	return shown, err

@@ -8,13 +8,23 @@ import (
 	"testing"
 )
 
-// overviewSite is a service with 1,000 resource classes, and with a query that found nothing in several windows.
+// overviewSite is a service with 1,000 resource classes, with more trees than a map has, almost none of them in an
+// aggregate, and with a query that found nothing in several windows.
 func overviewSite(t *testing.T) *site {
 	return newSite(t, noauth2, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/":
 			_, _ = io.WriteString(w, `{"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.39", "status": "CURRENT", "links": [], "berth_extensions": {"min_version": "1.1", "max_version": "1.4"}}]}`)
+		case "/aggregates":
+			_, _ = io.WriteString(w, `{"aggregates": [{"uuid": "a9900000-0000-4000-8000-000000000001", "resource_provider_count": 1}]}`)
+		case "/resource_providers":
+			_, _ = io.WriteString(w, `{"resource_providers": []}`)
 		case "/capacity":
+			if r.URL.Query().Get("group_by") == "tree" {
+				_, _ = io.WriteString(w, `{"capacity": [{"resource_class": "VCPU", "capacity": 9, "used": 1, "tree": {"uuid": "c0ffee00-0000-4000-8000-000000000001", "name": "cmp-1"}}],
+					"capacity_links": [{"rel": "next", "href": "/capacity?marker=x"}]}`)
+				return
+			}
 			var sums []string
 			for n := range 1000 {
 				sums = append(sums, fmt.Sprintf(`{"resource_class": "CUSTOM_%03d", "resource_providers": 1, "capacity": 1000, "used": %d, "free": %d}`, n, n, 1000-n))
@@ -51,4 +61,10 @@ func TestConsole_OverviewWithEqualQueries_ShowsTheirSum(t *testing.T) {
 	if strings.Contains(w.Body.String(), "reason 0") {
 		t.Errorf("an older reason is shown: %s", mainOf(w))
 	}
+}
+
+func TestConsole_OverviewOfTreesWithoutAggregates_ShowsThem(t *testing.T) {
+	t.Parallel()
+	w := overviewSite(t).send(http.MethodGet, "/console?card=where", nil)
+	wantText(t, w, "cmp-1: ", "no aggregate", "these are of the oldest", `<a href="/console/providers?view=map&amp;class=VCPU">The map alone</a>`)
 }

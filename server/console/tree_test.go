@@ -57,6 +57,12 @@ func TestConsole_Tree_ShowsTheAnswerOfTheAPI(t *testing.T) {
 			}
 		}
 	}
+	if !strings.Contains(body, `<h2 id="at">gpu-01_numa0</h2>`) {
+		t.Error("the panel is not of the first provider with inventories")
+	}
+	if _, body := s.get(t, "/console/providers/"+s.Provider+"?at="+s.Provider, nil); !strings.Contains(body, `<h2 id="at">gpu-01</h2>`) {
+		t.Error("the panel is not of the chosen provider")
+	}
 	marks := 1 // in the legend
 	for provider, resources := range tree.Consumers[uuid.MustParse(s.Consumer)].Allocations {
 		if strings.Contains(body, provider.String()) {
