@@ -97,13 +97,11 @@ func (v *visit) mapOf(ctx context.Context, class string, pages int) (mapView, er
 	case tooMany: // most are in no aggregate
 		view.Sentence = "There are more: these are of the oldest " + number(int64(pages*mapPage)) + " trees. "
 	}
-	of := map[uuid.UUID][]uuid.UUID{}
-	if members > 0 && members <= mapPage {
-		if of, err = v.memberships(ctx, ids); err != nil {
-			return view, err
-		}
+	if members > mapPage {
+		return v.treeMap(view, sums, nil, "all trees"), nil
 	}
-	return v.treeMap(view, sums, of), nil
+	of, err := v.memberships(ctx, ids)
+	return v.treeMap(view, sums, of, "no aggregate"), err
 }
 
 // aggregates returns the first aggregates, and the number of providers in them.
@@ -124,6 +122,9 @@ func (v *visit) aggregates(ctx context.Context) (ids []uuid.UUID, members int64,
 // memberships returns the aggregates of the providers in them.
 func (v *visit) memberships(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]uuid.UUID, error) {
 	of := map[uuid.UUID][]uuid.UUID{}
+	if len(ids) == 0 {
+		return of, nil
+	}
 	query := client.ProviderQuery{Include: []string{"aggregates"}, PageSize: mapPage}
 	query.MemberOf = []string{"in:" + strings.Join(uuidTexts(ids), ",")}
 	for one, err := range v.c.api.Providers(ctx, query) {
@@ -135,16 +136,20 @@ func (v *visit) memberships(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID
 	return of, nil
 }
 
-// treeMap fills a map with a square for each tree, in a block for each aggregate.
-func (v *visit) treeMap(view mapView, sums []client.CapacitySum, of map[uuid.UUID][]uuid.UUID) mapView {
+// treeMap fills a map with a square for each tree, in a block for each aggregate and one of a name for the other trees.
+func (v *visit) treeMap(view mapView, sums []client.CapacitySum, of map[uuid.UUID][]uuid.UUID, others string) mapView {
 	groups := draw.MapGroups(sums, of, func(root uuid.UUID) string { return v.href("/providers/" + root.String()) })
-	columns := max(7, 56/max(len(groups), 1))
+	columns, linked := 56, len(sums) <= mapPage
+	if !linked {
+		columns = 96 // too small to point at in narrow windows
+	}
+	columns = max(7, columns/max(len(groups), 1))
 	for _, group := range groups {
-		block := mapBlock{Name: Link{Text: "no aggregate"}, Used: percent(group.Used, group.Capacity)}
+		block := mapBlock{Name: Link{Text: others}, Used: percent(group.Used, group.Capacity)}
 		if group.ID != uuid.Nil {
 			block.Name = Link{Text: v.aggregateName(group.ID), Href: v.href("/aggregates/" + group.ID.String())}
 		}
-		block.Picture = template.HTML(group.Fragment(columns, len(sums) <= mapPage))
+		block.Picture = template.HTML(group.Fragment(columns, linked))
 		view.Blocks, view.Trees = append(view.Blocks, block), view.Trees+int64(len(group.Squares))
 	}
 	view.sort()
@@ -155,8 +160,12 @@ func (v *visit) treeMap(view mapView, sums []client.CapacitySum, of map[uuid.UUI
 // aggregateMap fills a map with a bar for each aggregate.
 func (v *visit) aggregateMap(ctx context.Context, view mapView, ids []uuid.UUID) (mapView, error) {
 	found, err := v.c.api.CapacityList(ctx, client.CapacityQuery{Classes: []string{view.Class}, Aggregates: uuidTexts(ids)})
+	width := 104
+	if len(found.Sums) <= 24 {
+		width = 200
+	}
 	for _, sum := range found.Sums {
-		picture := bar(Bar{Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}})
+		picture := bar(Bar{Width: width, Capacity: sum.Capacity, Pieces: []draw.Piece{{Amount: sum.Used, Kind: draw.Used}}})
 		view.Blocks = append(view.Blocks, mapBlock{Name: v.groupOf(sum), Used: percent(sum.Used, sum.Capacity), Picture: picture})
 	}
 	view.sort()

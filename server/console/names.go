@@ -63,7 +63,7 @@ func (v *visit) namePage(name, note string, query client.CapacityQuery) error {
 
 // sumTable is the table of sums of classes, of the whole cloud or of trees.
 func (v *visit) sumTable(sums []client.CapacitySum) Table {
-	table := Table{Caption: "Sums of inventories", Heads: heads("Class", "Used, reserved, free", "#Used", "#Free", "#Largest piece")}
+	table := Table{Caption: "Sums of inventories", Kind: "sums", Heads: heads("Class", "Used, reserved, free", "#Used", "#Free", "#Largest piece")}
 	for _, sum := range sums {
 		first := linked(sum.Class, v.href("/classes/"+sum.Class))
 		if sum.Tree != nil {
@@ -103,6 +103,11 @@ func (v *visit) placesOf(ctx context.Context, query client.CapacityQuery) (*cont
 		trees[sum.Tree.UUID], sums = true, append(sums, sum)
 	}
 	found.Table = v.sumTable(sums)
+	for _, row := range found.Table.Rows {
+		if len(query.Classes) == 1 { // the page names it
+			row[0].Sub = nil
+		}
+	}
 	found.Table.Caption, found.Table.Heads[0].Text = "Trees", "Tree"
 	return found, nil
 }

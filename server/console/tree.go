@@ -66,6 +66,9 @@ func (v *visit) tree() error {
 	}
 	page.Tree = v.treeTable("Providers of the tree, and their usage by resource class", rows, at, func(id uuid.UUID) string { return v.with("at", id.String()) })
 	page.Legend = []Swatch{{swatch("cut"), "used, one piece for each consumer"}, {swatch("held"), "reserved"}}
+	if notice != nil {
+		page.Legend[0] = Swatch{swatch("used"), "used"}
+	}
 	if chosen != uuid.Nil {
 		page.Legend = slices.Insert(page.Legend, 1, Swatch{swatch("mark"), "the highlighted consumer"})
 		page.Chosen = Link{Text: chosen.String()[:8], Href: v.base + "/consumers/" + chosen.String(), Kind: "a"}

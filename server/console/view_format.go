@@ -53,6 +53,9 @@ var binaryUnits = []string{"MiB", "GiB", "TiB", "PiB", "EiB"}
 
 // amount returns an amount of a class with its unit, for example "412 GiB" of MEMORY_MB.
 func amount(class string, value int64) string {
+	if value == 0 {
+		return "0"
+	}
 	texts, unit := scaled(class, value)
 	return strings.TrimSpace(texts[0] + " " + unit)
 }

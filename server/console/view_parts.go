@@ -17,6 +17,7 @@ type Cell struct {
 // Table is a list: a row for each object, which its first cell names. The Kind of that cell is the class of the row.
 type Table struct {
 	Caption string
+	Kind    string // a class of the style sheet, or empty
 	Heads   []Cell
 	Rows    [][]Cell
 }
