@@ -154,11 +154,12 @@ func TestAuth_ConsoleWithOtherHost_Returns403(t *testing.T) {
 			t.Errorf("%s from another host: %s", path, got.Body)
 		}
 	}
-	r := httptest.NewRequestWithContext(s.arrivingContext(loopback), http.MethodGet, "/", http.NoBody)
-	for i := 0; i < len(browser); i += 2 {
-		r.Header.Set(browser[i], browser[i+1])
-	}
 	for host, want := range map[string]int{"localhost:8778": http.StatusSeeOther, "evil.example": http.StatusOK} {
+		// A new request for each host: the server sets headers of the one that it serves.
+		r := httptest.NewRequestWithContext(s.arrivingContext(loopback), http.MethodGet, "/", http.NoBody)
+		for i := 0; i < len(browser); i += 2 {
+			r.Header.Set(browser[i], browser[i+1])
+		}
 		r.Host = host
 		w := httptest.NewRecorder()
 		s.handler.ServeHTTP(w, r)
