@@ -76,10 +76,10 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// isRead reports whether a request changes nothing: a GET, or a query for candidates with a body.
+// isRead reports whether a request changes nothing: a GET, or a query with a body for candidates or for capacity.
 func isRead(method, path string) bool {
 	return method == http.MethodGet || method == http.MethodHead ||
-		method == http.MethodPost && strings.HasSuffix(path, "/allocation_candidates")
+		method == http.MethodPost && (strings.HasSuffix(path, "/allocation_candidates") || strings.HasSuffix(path, "/capacity"))
 }
 
 // isIdempotent reports whether a request can be executed twice: reads, dry runs, requests with an Idempotency-Key,

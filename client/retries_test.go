@@ -62,6 +62,10 @@ func TestClient_RetryableRequest_Retried(t *testing.T) {
 		_, _, err := c.InventoryReplace(ctx, host, 0, Inventories{"VCPU": {Total: 4}})
 		return err
 	}
+	count := func(c *Client, _ uuid.UUID) error {
+		_, err := c.CapacityFit(ctx, CapacityFitQuestion{Query: CandidateQuery{Resources: "VCPU:1"}})
+		return err
+	}
 	create := func(c *Client, host uuid.UUID) error {
 		_, err := c.ProviderCreate(ctx, "below "+host.String(), uuid.Nil, host)
 		return err
@@ -81,6 +85,8 @@ func TestClient_RetryableRequest_Retried(t *testing.T) {
 		"a read too many":                   {"GET", "/resource_providers", status(429, "Retry-After: 0"), read, 4, nil},
 		"a read that has to wait too long":  {"GET", "/resource_providers", status(503, "Retry-After: 60"), read, 1, []error{ErrUnavailable}},
 		"a read that fails":                 {"GET", "/resource_providers", status(500), read, 1, []error{}},
+		"a count that is cut":               {"POST", "/capacity", cut, count, 4, nil},
+		"a count of a service that is down": {"POST", "/capacity", status(503), count, 4, nil},
 		"a trait that is cut":               {"PUT", "/traits", cut, trait, 4, nil},
 		"a trait on a service that is down": {"PUT", "/traits", status(503), trait, 4, nil},
 		"a delete that is cut":              {"DELETE", "/resource_providers", cut, remove, 4, nil},

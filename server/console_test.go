@@ -15,6 +15,7 @@ import (
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/cors"
+	"github.com/berthd/berth/server/forwarded"
 	"github.com/berthd/berth/server/postgres"
 )
 
@@ -228,5 +229,30 @@ func TestAuth_ConsoleOnTheService_UsesTheTokenOfItsUser(t *testing.T) {
 	log := s.log.String()
 	if strings.Contains(log, secret) || !strings.Contains(log, "path=/console/sign-in operation=console") {
 		t.Errorf("the log has the token, or no line of the console: %s", log)
+	}
+}
+
+// The log names the person whose page makes a call, not this process; nobody else can say for whom a request is.
+func TestMetrics_CallsOfTheConsole_LogItsBrowser(t *testing.T) {
+	t.Parallel()
+	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
+		options.Proxies, options.AccessLog = new(forwarded.Proxies), true
+		withConsole(options)
+	})
+	pretended := []string{"Berth-Inside-Client", "203.0.113.9", "Berth-Inside-Client", "203.0.113.9"}
+	if got := s.send(http.MethodGet, "/console/providers?view=list", append(pretended, "Forwarded", forwardedHeader)...); got.Code != http.StatusOK {
+		t.Fatalf("status = %d: %s", got.Code, got.Body)
+	}
+	calls := 0
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(line, "operation=") && !strings.Contains(line, "client=2001:db8::7 ") {
+			t.Errorf("a line of another client: %s", line)
+		}
+		if strings.Contains(line, "operation=provider-list ") {
+			calls++
+		}
+	}
+	if calls == 0 {
+		t.Errorf("no call of the page in the log: %s", s.log.String())
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/berthd/berth/server/auth"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/forwarded"
+	"github.com/berthd/berth/server/inside"
 	"github.com/berthd/berth/server/loglimit"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/postgres"
@@ -65,6 +66,9 @@ func (f *frontHandler) observe(next http.Handler) http.Handler {
 		start := time.Now()
 		info := request.New(r, f.proxies.Read(r), f.prefix, f.log)
 		info.ClientNetwork = f.proxies.Network(r)
+		if of, ok := inside.ClientOf(r.Context()); ok {
+			info.Client, info.ClientNetwork = of.Address, of.Network
+		}
 		ctx, trips := postgres.CountRoundTrips(request.With(r.Context(), info))
 		ctx, span := f.startSpan(ctx, r, info)
 		if f.timeout > 0 {

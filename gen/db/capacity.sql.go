@@ -217,7 +217,7 @@ WITH page AS MATERIALIZED (
         sum(measured.capacity) AS capacity,
         sum(measured.used) AS used,
         sum(GREATEST(measured.free, 0)) AS free,
-        sum(GREATEST(-measured.free, 0)) AS over_capacity,
+        sum(GREATEST(0 - measured.free, 0)) AS over_capacity, -- 0 - free: -free of 0 is -0
         max(measured.largest) AS largest,
         count(*) FILTER (WHERE measured.free < measured.min_unit) AS full_providers,
         max(measured.unit) AS unit,

@@ -211,7 +211,8 @@ func TestExplain_SampledExplanation_PrintsAbout(t *testing.T) {
 				{"step":"root_member_of","value":"X"},{"step":"root_member_of","value":"!X"},{"step":"required","value":"A,B"},{"step":"later","value":"V"}]},
 			{"tree":{"name":"b"},"distance":0,"missing":[],"stage":"sums"},{"tree":{"name":"c"},"distance":0,"missing":[],"stage":"same_subtree"},
 			{"tree":{"name":"d\u001b[31m"},"distance":0,"missing":[],"stage":"traits"}],
-		"relaxations":[{"change":"can_split","class":"VCPU","candidates":100,"more":true,"query":"q","needs":"berth 1.1"}],"relaxations_complete":false,"incomplete":true}`)
+		"relaxations":[{"change":"can_split","class":"VCPU","candidates":100,"more":true,"query":"q","needs":"berth 1.1"},
+			{"change":"drop","groups":["_A","_B"],"value":"required_A=X","candidates":3,"more":false,"query":"q"}],"relaxations_complete":false,"incomplete":true}`)
 	compareText(t, "sampled", textOf(t, of, holders{}))
 }
 

@@ -33,6 +33,9 @@ func TestCLI_HelpInPipe_FitsInto80Columns(t *testing.T) {
 	host := frame.Frame{Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer)}
 	for _, command := range availableCommands(rootCommand(&host)) {
 		help := helpOf(t, command, "--help")
+		if command.Flags().Lookup("help-all") != nil {
+			help += helpOf(t, command, "--help-all")
+		}
 		_, examples, _ := strings.Cut(help, "\nExamples:\n")
 		examples, _, _ = strings.Cut(examples, "\n\n")
 		for line := range strings.Lines(help) {

@@ -201,6 +201,11 @@ func Change(of *client.ExplainedChange) string {
 		text = "with can_split=" + of.Class
 	case "replace":
 		text = "with " + of.Value
+	case "drop":
+		// The value is that of the first of equal groups.
+		if len(of.Groups) > 1 {
+			text += " in groups " + strings.Join(of.Groups, ", ")
+		}
 	}
 	if of.Needs != "" {
 		text += ", which needs " + of.Needs

@@ -232,13 +232,18 @@ func describe(flags *pflag.FlagSet, width int, wanted func(*pflag.Flag) bool) st
 	flags.VisitAll(add)
 	text := ""
 	for _, row := range rows {
-		text += "\n" + row[0]
-		if len(row[0]) > column {
-			text += "\n" + strings.Repeat(" ", column+2)
-		} else {
-			text += strings.Repeat(" ", column+2-len(row[0]))
+		// The name of a long environment variable does not break: such a description begins further left, below its flag.
+		margin := column + 2
+		for word := range strings.FieldsSeq(row[1]) {
+			margin = max(min(margin, width-terminal.Cells(word)), 0)
 		}
-		text += hang(row[1], column+2, width)
+		text += "\n" + row[0]
+		if len(row[0])+2 > margin {
+			text += "\n" + strings.Repeat(" ", margin)
+		} else {
+			text += strings.Repeat(" ", margin-len(row[0]))
+		}
+		text += hang(row[1], margin, width)
 	}
 	return text
 }

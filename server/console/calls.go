@@ -10,7 +10,9 @@ import (
 	"sync"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/server/inside"
 	"github.com/berthd/berth/server/querystring"
+	"github.com/berthd/berth/server/request"
 )
 
 // calls bounds and records the calls of one visit. It is safe for concurrent use.
@@ -57,6 +59,8 @@ func (c caller) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r.Header.Del("X-Roles")
 	v.session.identify(r.Header)
+	info := request.From(r.Context())
+	inside.SetClient(r.Header, inside.Client{Address: info.Client, Network: info.ClientNetwork})
 	if r.URL.Path == v.c.options.Prefix+"/" {
 		return c.next.RoundTrip(r) // the version of the service, which the client asks for once an hour
 	}

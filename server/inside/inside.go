@@ -25,7 +25,7 @@ type Transport struct {
 // Serve returns a transport that answers requests with a handler, through net/http's own server and client.
 func Serve(handler http.Handler, log *slog.Logger) *Transport {
 	pipes := newPipes()
-	inner := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	inner := &http.Server{Handler: readClient(handler), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	ended := make(chan error, 1)
 	go func() { ended <- inner.Serve(pipes) }()
 	client := &http.Transport{

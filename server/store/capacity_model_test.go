@@ -248,6 +248,9 @@ func compareCapacity(t *testing.T, opened *store.Store, name string, filter stor
 		if !reflect.DeepEqual(rounded(got), rounded(want)) {
 			t.Errorf("%s, %s:\n got %+v\nwant %+v", name, kind, rounded(got), rounded(want))
 		}
+		if slices.ContainsFunc(got, func(sum store.ClassCapacity) bool { return math.Signbit(sum.OverCapacity) }) {
+			t.Errorf("%s, %s: an over_capacity is negative, or -0, which is another text in JSON", name, kind)
+		}
 	}
 	show := func(filter store.CapacityFilter) store.CapacitySums {
 		t.Helper()
