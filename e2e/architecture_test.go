@@ -84,7 +84,7 @@ var packageRules = []packageRule{
 	{path: "internal/terminal", purpose: "escaped text, width and colors of terminals"},
 	{path: "server", purpose: "assembles the middleware and mounts the APIs", imports: []string{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates", "server/claims",
-		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/loglimit", "server/microversion",
+		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/inside", "server/loglimit", "server/microversion",
 		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/querystring", "server/request",
 		"server/requestlog", "server/route", "server/spool", "server/store",
 	}},
