@@ -55,6 +55,9 @@ func (v *visit) overview() error {
 	v.card("left", "What is left", of(func(all []client.CapacitySum) *content { return v.classSums(all, shape) })).Kind = "w8"
 	v.card("unplaced", "Could not be placed", v.unplaced).Kind = "w4"
 	v.card("where", "Where "+class+" is used", func(ctx context.Context) (*content, error) {
+		if v.only == "fits" { // without scripts, with which this card would need more calls than a page may make
+			return nil, context.DeadlineExceeded
+		}
 		view, err := v.mapOf(ctx, class, 1)
 		view.Larger = Link{Text: "The map alone", Href: v.href("/providers", "view", "map", "class", class)}
 		return &content{Map: &view}, err
