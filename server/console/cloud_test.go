@@ -46,6 +46,8 @@ type siteOptions struct {
 	plain bool
 	// log receives the log of the service; nil: nothing does.
 	log io.Writer
+	// watch wraps the API for the calls of the pages; nil: nothing does.
+	watch func(api http.Handler) http.Handler
 }
 
 // newSite starts a site. It ends with the test.
@@ -67,6 +69,9 @@ func newSite(t testing.TB, o siteOptions) *site {
 		options.Explanations, options.Log, options.AccessLog = explanations, log, o.log != nil
 		options.Bodies.Max = 64 << 20
 		options.Console = func(service http.Handler) (func(http.ResponseWriter, *http.Request, string), func() error) {
+			if o.watch != nil {
+				service = o.watch(service)
+			}
 			return console.Mount(console.Options{Settings: o.settings, Log: log, CardWait: time.Minute})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if version, _, extended := strings.Cut(r.Header.Get("OpenStack-API-Version"), ","); extended && plain.Load() {
 					r.Header.Set("OpenStack-API-Version", version)
