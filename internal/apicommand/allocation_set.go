@@ -182,7 +182,7 @@ func parseResources(flag, text string) (client.Resources, error) {
 		class, amount := cutAmount(part)
 		number, err := strconv.ParseInt(amount, 10, 64)
 		if class == "" || err != nil || number < 1 {
-			return nil, frame.WrongFlag(flag, text, fmt.Sprintf("contains %q, which is not CLASS:AMOUNT", part), "write amounts of at least 1, such as VCPU:2,MEMORY_MB:512")
+			return nil, frame.WrongFlag(flag, text, fmt.Sprintf("contains %q, which is not CLASS=AMOUNT", part), "write amounts of at least 1, such as VCPU=2,MEMORY_MB=512")
 		}
 		if _, repeated := resources[class]; repeated {
 			return nil, frame.WrongFlag(flag, text, "repeats the class "+class, "write each class once")

@@ -22,7 +22,7 @@ func candidateCommand(f *frame.Frame) *cobra.Command {
 		Short:   "Query allocation candidates",
 		Long: `Query allocation candidates. 'berth claim' runs the same query and claims a
 candidate.`,
-		Example: `  berth candidate list --resources VCPU:2,MEMORY_MB:512 --required HW_CPU_X86_AVX2`,
+		Example: `  berth candidate list --resources VCPU=2,MEMORY_MB=512 --required HW_CPU_X86_AVX2`,
 	}, candidateListCommand(f))
 	connect.Flags(f, command)
 	return command
@@ -63,9 +63,9 @@ The JSON is a list of candidates with the members allocations and mappings, whic
 the providers of each request group by suffix. Each of the allocations has the members
 resource_provider_uuid, resource_provider_name, root_provider_uuid, resource_class,
 amount, used, capacity and groups.`,
-		Example: `  berth candidate list --resources VCPU:2,MEMORY_MB:512
-  berth candidate list --resources VCPU:2 --required 'HW_CPU_X86_AVX2,!CUSTOM_OLD' --member-of in:AGG1,AGG2 --limit 3
-  berth candidate list --resources VCPU:2 --group '_NET1:resources=SRIOV_NET_VF:1;required=CUSTOM_PHYSNET_A' \
+		Example: `  berth candidate list --resources VCPU=2,MEMORY_MB=512
+  berth candidate list --resources VCPU=2 --required 'HW_CPU_X86_AVX2,!CUSTOM_OLD' --member-of in:AGG1,AGG2 --limit 3
+  berth candidate list --resources VCPU=2 --group '_NET1:resources=SRIOV_NET_VF:1;required=CUSTOM_PHYSNET_A' \
     --group '_NET2:resources=SRIOV_NET_VF:1;in-tree=compute-1' --group-policy isolate`,
 		Args: cobra.NoArgs,
 	}

@@ -42,7 +42,7 @@ func candidateFlags(f *frame.Frame, c *cobra.Command) *CandidateRequest {
 	w := &CandidateRequest{}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&w.Asked.Resources, "resources", "", "amounts `CLASS:AMOUNT,…` from any providers of a tree")
+	flags.StringVar(&w.Asked.Resources, "resources", "", "amounts `CLASS=AMOUNT,…` from any providers of a tree")
 	flags.StringArrayVar(&w.Asked.Required, "required", nil, "`TRAIT,!FORBIDDEN,…` of the providers, or in:TRAIT,TRAIT for any of several; repeatable")
 	flags.StringArrayVar(&w.Asked.MemberOf, "member-of", nil, "`aggregate` of the providers, in:A,B for any of several, or !A to exclude one; repeatable")
 	flags.StringVar(&w.inTree, "in-tree", "", "name or UUID of a `provider` of the tree")

@@ -45,7 +45,7 @@ The JSON is the response of the API; with --by-tree it has the sums of all trees
 
 Exit codes: 0 succeeded, 1 failed, 2 a flag or a name in it is invalid.`,
 		Example: `  berth capacity
-  berth capacity --class VCPU,MEMORY_MB --unit VCPU:8,MEMORY_MB:16384
+  berth capacity --class VCPU,MEMORY_MB --unit VCPU=8,MEMORY_MB=16384
   berth capacity --required COMPUTE_NODE --sizes
   berth capacity --by-tree --class VGPU --output json`,
 		Args: cobra.NoArgs,
@@ -70,7 +70,7 @@ func (q *capacityFlags) add(f *frame.Frame, c *cobra.Command) {
 	flags.StringArrayVar(&q.asked.Required, "required", nil, "`TRAIT,!FORBIDDEN,…` of the providers, or in:TRAIT,TRAIT for any of several; repeatable")
 	flags.StringArrayVar(&q.asked.MemberOf, "member-of", nil, "`aggregate` of the providers, in:A,B for any of several, or !A to exclude one; repeatable")
 	flags.StringVar(&q.inTree, "in-tree", "", "name or UUID of a `provider` of the tree")
-	flags.StringSliceVar(&q.units, "unit", nil, "`CLASS:AMOUNT,…` of the allocations to count")
+	flags.StringSliceVar(&q.units, "unit", nil, "`CLASS=AMOUNT,…` of the allocations to count")
 	flags.BoolVar(&q.sizes, "sizes", false, "whether the free capacity of single providers is shown, by powers of two")
 	flags.BoolVar(&q.wide, "wide", false, "whether the provider with the largest free capacity is shown")
 	completeListFlags(f, c)
@@ -88,7 +88,7 @@ func (q *capacityFlags) query(ctx context.Context, service *client.Client) (clie
 		class, number := cutAmount(text)
 		amount, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || amount < 1 || class == "" {
-			return query, frame.WrongFlag("unit", text, "is not a resource class and an amount from 1 to 2147483647", "write CLASS:AMOUNT such as VCPU:8")
+			return query, frame.WrongFlag("unit", text, "is not a resource class and an amount from 1 to 2147483647", "write CLASS=AMOUNT such as VCPU=8")
 		}
 		query.Units = append(query.Units, client.CapacityUnit{Class: class, Amount: amount})
 	}

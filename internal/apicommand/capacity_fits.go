@@ -48,9 +48,9 @@ and that of today; the JSON has the classes too.
 
 Exit codes: 0 at least --count members fit, 1 fewer fit or the request failed, 2 a flag or
 a name in it is invalid.`,
-		Example: `  berth capacity fits --resources VCPU:4,MEMORY_MB:8192,DISK_GB:20 --count 1000
-  berth capacity fits --resources VCPU:4,MEMORY_MB:8192 --change MEMORY_MB:ratio=1.5
-  berth capacity fits --resources VCPU:4,MEMORY_MB:8192 --like compute-17:20 --apart root`,
+		Example: `  berth capacity fits --resources VCPU=4,MEMORY_MB=8192,DISK_GB=20 --count 1000
+  berth capacity fits --resources VCPU=4,MEMORY_MB=8192 --change MEMORY_MB:ratio=1.5
+  berth capacity fits --resources VCPU=4,MEMORY_MB=8192 --like compute-17:20 --apart root`,
 		Args: cobra.NoArgs,
 	}
 	flags := &capacityFitsFlags{format: frame.OutputFlag(command), CandidateRequest: candidateFlags(f, command)}

@@ -57,13 +57,13 @@ func newClaimCommand(f *frame.Frame) *cobra.Command {
 		Use:   "claim CONSUMER...",
 		Short: "Find a place for consumers and claim it",
 		Long:  claimHelp,
-		Example: `  berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU:2,MEMORY_MB:512 \
+		Example: `  berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU=2,MEMORY_MB=512 \
     --project demo --user alice --type INSTANCE
   berth claim 5f0d2a1e-0001-4000-8000-000000000001 \
-    5f0d2a1e-0002-4000-8000-000000000002 --resources VCPU:2 \
+    5f0d2a1e-0002-4000-8000-000000000002 --resources VCPU=2 \
     --apart root --project demo --user alice --type INSTANCE
-  berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU:4 --replace
-  berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU:2 --not-in-tree compute-1 \
+  berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU=4 --replace
+  berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU=2 --not-in-tree compute-1 \
     --hand-over 5f0d2a1e-0003-4000-8000-000000000003`,
 		Args: cobra.MinimumNArgs(1),
 	}

@@ -183,11 +183,11 @@ func consumerTable(consumers []client.ListedConsumer, withProviders bool) [][]st
 // secondsOf returns a time in UTC without a fraction.
 func secondsOf(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05Z") }
 
-// amountsText returns amounts as in VCPU:2 MEMORY_MB:4096.
+// amountsText returns amounts as in VCPU=2 MEMORY_MB=4096.
 func amountsText(of client.ClassAmounts) string {
 	texts := make([]string, 0, len(of))
 	for _, one := range of {
-		texts = append(texts, fmt.Sprintf("%s:%d", one.Class, one.Amount))
+		texts = append(texts, fmt.Sprintf("%s=%d", one.Class, one.Amount))
 	}
 	return strings.Join(texts, " ")
 }

@@ -22,7 +22,7 @@ func providerCommand(f *frame.Frame) *cobra.Command {
 		Long: `Create, list, update and delete resource providers: hosts, parts of hosts such as NUMA
 nodes and devices, and storage pools that several hosts share. PROVIDER is a name or a
 UUID.`,
-		Example: `  berth provider list --resources VCPU:4 --required HW_CPU_X86_AVX2
+		Example: `  berth provider list --resources VCPU=4 --required HW_CPU_X86_AVX2
   berth provider create compute-1
   berth provider create compute-1_numa0 --parent compute-1
   berth provider trait add compute-1 CUSTOM_RACK_7`,

@@ -53,7 +53,7 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag is invalid.`,
 		Example: `  berth provider list
   berth provider list --in-tree compute-1
   berth provider list --prefix compute-1 --limit 20
-  berth provider list --resources VCPU:4,MEMORY_MB:2048 --required 'HW_CPU_X86_AVX2,!CUSTOM_OLD'
+  berth provider list --resources VCPU=4,MEMORY_MB=2048 --required 'HW_CPU_X86_AVX2,!CUSTOM_OLD'
   berth provider list --member-of in:AGGREGATE1,AGGREGATE2 --output json`,
 		Args: cobra.NoArgs,
 	}
@@ -77,7 +77,7 @@ func (q *providerListFlags) add(f *frame.Frame, c *cobra.Command) {
 	flags.StringVar(&q.filter.Name, "name", "", "`name` of the provider")
 	flags.StringVar(&q.filter.UUID, "uuid", "", "`UUID` of the provider")
 	flags.StringVar(&q.inTree, "in-tree", "", "name or UUID of a `provider` of the tree")
-	flags.StringVar(&q.filter.Resources, "resources", "", "free capacity `CLASS:AMOUNT,…` of each provider")
+	flags.StringVar(&q.filter.Resources, "resources", "", "free capacity `CLASS=AMOUNT,…` of each provider")
 	flags.StringArrayVar(&q.filter.Required, "required", nil, "`TRAIT,!FORBIDDEN,…` of the provider, or in:TRAIT,TRAIT for any of several; repeatable")
 	flags.StringArrayVar(&q.filter.MemberOf, "member-of", nil, "`aggregate` of the provider, in:A,B for any of several, or !A to exclude one; repeatable")
 	flags.StringVar(&q.prefix, "prefix", "", "`text` with which the name or the UUID begins")

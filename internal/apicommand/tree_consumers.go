@@ -120,7 +120,7 @@ func printConsumers(out io.Writer, consumers []draw.Consumer) error {
 	return err
 }
 
-// resourcesText returns amounts as in DISK_GB:20 VCPU:2, in the order of the classes.
+// resourcesText returns amounts as in DISK_GB=20 VCPU=2, in the order of the classes.
 func resourcesText(of client.Resources) string {
 	amounts := make(client.ClassAmounts, 0, len(of))
 	for _, class := range sortedKeys(of) {

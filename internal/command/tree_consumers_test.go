@@ -72,14 +72,14 @@ func serveVolume(t *testing.T) *forestService {
 const (
 	consumersOfTree = `
 CONSUMER                              TYPE      PROJECT  USER  PROVIDER                    RESOURCES
-c0ffee00-5ca1-4b1e-8000-000000000100  INSTANCE  p        u     compute-1_numa0             MEMORY_MB:180224 VCPU:88
-                                                               compute-1_pci_0000:41:00.0  VGPU:3
+c0ffee00-5ca1-4b1e-8000-000000000100  INSTANCE  p        u     compute-1_numa0             MEMORY_MB=180224 VCPU=88
+                                                               compute-1_pci_0000:41:00.0  VGPU=3
 `
 	consumersOfTreeAndVolume = `
 CONSUMER                              TYPE      PROJECT  USER  PROVIDER                    RESOURCES
-c0ffee00-5ca1-4b1e-8000-000000000100  INSTANCE  p        u     compute-1_numa0             MEMORY_MB:180224 VCPU:88
-                                                               compute-1_pci_0000:41:00.0  VGPU:3
-c0ffee00-5ca1-4b1e-8000-000000000101  VOLUME    p        u     storage_pool                DISK_GB:500               sharing only
+c0ffee00-5ca1-4b1e-8000-000000000100  INSTANCE  p        u     compute-1_numa0             MEMORY_MB=180224 VCPU=88
+                                                               compute-1_pci_0000:41:00.0  VGPU=3
+c0ffee00-5ca1-4b1e-8000-000000000101  VOLUME    p        u     storage_pool                DISK_GB=500               sharing only
 `
 )
 

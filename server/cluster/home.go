@@ -194,7 +194,7 @@ func (h home) make() error {
 		}
 		if !searchable(info, credential) {
 			return fmt.Errorf("the account that runs PostgreSQL (uid %d) cannot enter %s: "+
-				"choose another directory for the database", credential.Uid, dir)
+				"choose another directory for the database with --data-dir", credential.Uid, dir)
 		}
 	}
 	return nil
