@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ import (
 // DefaultHosts is a cloud of some hundred trees, which loads in a few seconds.
 const DefaultHosts = 300
 
-// parallel is the number of concurrent requests.
-const parallel = 4
+// defaultParallel is the number of concurrent requests.
+const defaultParallel = 4
 
 // These are errors of Load: the server has providers of others, or the cloud already.
 var (
@@ -27,11 +28,13 @@ var (
 	ErrLoaded  = errors.New("the server has the sample data, or a part of it")
 )
 
-// Options are the choices of Load. Progress, if not nil, is called after each request, one call at a time.
+// Options are the choices of Load. Progress, if not nil, is called after each request, one call at a time. Parallel is the
+// number of concurrent requests, 0 the default: the rows of two clouds that were loaded with 1 have the same order.
 type Options struct {
 	Hosts    int
 	Force    bool
 	Progress func(step string, done, total int)
+	Parallel int
 }
 
 // Summary is what a cloud has.
@@ -60,7 +63,7 @@ func Load(ctx context.Context, service *client.Client, options Options) (Summary
 		sum.Providers += len(one.Providers)
 		sum.Consumers += len(one.Consumers)
 	}
-	progress := counter{tell: options.Progress}
+	progress := counter{tell: options.Progress, parallel: options.Parallel}
 	// The pools first: consumers of hosts use them.
 	for _, part := range [][]tree{all[:racks], all[racks:]} {
 		if err := progress.each(ctx, "trees", len(part), func(ctx context.Context, i int) error {
@@ -113,12 +116,15 @@ func markedProviders(ctx context.Context, service *client.Client) ([]api.Provide
 }
 
 // counter reports the progress of concurrent requests.
-type counter struct{ tell func(string, int, int) }
+type counter struct {
+	tell     func(string, int, int)
+	parallel int
+}
 
 // each calls do for each index, some at a time. The first error ends it.
 func (c *counter) each(ctx context.Context, step string, total int, do func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
+	group.SetLimit(cmp.Or(c.parallel, defaultParallel))
 	var mutex sync.Mutex
 	done := 0
 	for i := range total {

@@ -162,7 +162,7 @@ func (v *visit) nodeAllocations() error {
 }
 
 // moment returns a date and time of day, in UTC.
-func moment(at time.Time) string { return at.UTC().Format("2 Jan 2006 15:04") }
+func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
 func (v *visit) conductors() error {
 	found, err := v.c.machines.ConductorList(v.ctx())

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"context"
 	"html"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,8 +41,9 @@ type site struct {
 
 // siteOptions describe a site.
 type siteOptions struct {
-	// hosts is the size of the sample data; 0: there is none.
+	// hosts is the size of the sample data; 0: there is none. Its rows have the same order in all sites that are ordered.
 	hosts    int
+	ordered  bool
 	settings console.Settings
 	// plain makes the service one without the extensions that the console needs.
 	plain bool
@@ -91,17 +94,22 @@ func newSite(t testing.TB, o siteOptions) *site {
 		t.Fatal(err)
 	}
 	if o.hosts > 0 {
-		s.load(t, o.hosts)
+		s.load(t, o)
 	}
 	plain.Store(o.plain)
 	return s
 }
 
 // load loads the sample data and finds its names.
-func (s *site) load(t testing.TB, hosts int) {
+func (s *site) load(t testing.TB, o siteOptions) {
 	t.Helper()
 	ctx := client.WithExtensions(t.Context(), "1.4")
-	if _, err := demo.Load(t.Context(), s.api, demo.Options{Hosts: hosts}); err != nil {
+	options := demo.Options{Hosts: o.hosts}
+	if o.ordered {
+		options.Parallel = 1
+	}
+	sum, err := demo.Load(t.Context(), s.api, options)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for provider, err := range s.api.Providers(ctx, client.ProviderQuery{Prefix: "gpu-0", Sort: "name", Include: []string{"aggregates"}}) {
@@ -120,15 +128,20 @@ func (s *site) load(t testing.TB, hosts int) {
 		t.Fatal(err)
 	}
 	for id := range tree.Consumers {
-		s.Consumer = id.String()
+		s.Consumer = max(s.Consumer, id.String())
 	}
-	s.Request = s.recorded(t).RequestIDs[0]
+	s.Request = s.recorded(t, sum.Unplaced).RequestIDs[0]
 	machines := baremetal.New(s.api)
 	nodes, err := machines.NodeList(ctx, baremetal.NodeFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Node = nodes[0].UUID.String()
+	for _, node := range nodes {
+		if node.AllocationUUID != nil {
+			s.Node = node.UUID.String()
+			break
+		}
+	}
 	failed, err := machines.NodeAllocationList(ctx, baremetal.AllocationFilter{State: "error"})
 	if err != nil || len(failed) == 0 {
 		t.Fatalf("failed node allocations = %v, %v", failed, err)
@@ -136,18 +149,19 @@ func (s *site) load(t testing.TB, hosts int) {
 	s.NodeAllocation = failed[0].UUID.String()
 }
 
-// recorded waits for the first recorded query of the sample data, which the service writes after its response.
-func (s *site) recorded(t testing.TB) client.ListedExplanation {
+// recorded waits until the service, which does so after its responses, has recorded a number of queries. It returns the
+// first of them.
+func (s *site) recorded(t testing.TB, queries int) client.ListedExplanation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(client.WithExtensions(t.Context(), "1.4"), time.Minute)
 	defer cancel()
 	for {
-		asked, err := s.api.ExplanationList(ctx, client.ExplanationFilter{})
+		asked, err := s.api.ExplanationList(ctx, client.ExplanationFilter{Kind: "candidates"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(asked) > 0 {
-			return asked[0]
+		if len(asked) >= max(queries, 1) {
+			return slices.MinFunc(asked, func(a, b client.ListedExplanation) int { return cmp.Compare(a.ID, b.ID) })
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
