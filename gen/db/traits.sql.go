@@ -197,8 +197,9 @@ SELECT trait.name, COALESCE(trait.updated_at, trait.created_at)::timestamptz AS 
 FROM traits AS trait
 WHERE ($1::text[] IS NULL OR trait.name = ANY ($1::text[]))
   AND ($2::text IS NULL OR trait.name LIKE $2::text)
-  AND ($3::bool IS NULL OR $3::bool = EXISTS (
-        SELECT FROM provider_traits AS provider_trait WHERE provider_trait.trait_id = trait.id))
+  AND ($3::bool IS NULL OR $3::bool = COALESCE((
+        SELECT true FROM provider_traits AS provider_trait WHERE provider_trait.trait_id = trait.id
+        ORDER BY provider_trait.root_id LIMIT 1), false)) -- an order, so that no plan scans for a trait that no provider has
 ORDER BY trait.id
 `
 
@@ -210,7 +211,7 @@ type TraitListRow struct {
 // Returns traits, filtered by name, by prefix or by whether any provider has them, in the order of
 // their ids; a null filter does not apply. prefix is a LIKE pattern.
 // Called by Store.TraitList. Locks nothing.
-// Plan: scan of traits (hundreds of rows); provider_traits_trait_id_idx for associated.
+// Plan: scan of traits (hundreds of rows); the first entry of provider_traits_trait_id_idx for each, for associated.
 func (q *Queries) TraitList(ctx context.Context, db DBTX, names []string, prefix *string, associated *bool) ([]TraitListRow, error) {
 	rows, err := db.Query(ctx, TraitList, names, prefix, associated)
 	if err != nil {

@@ -1,14 +1,15 @@
 -- Returns traits, filtered by name, by prefix or by whether any provider has them, in the order of
 -- their ids; a null filter does not apply. prefix is a LIKE pattern.
 -- Called by Store.TraitList. Locks nothing.
--- Plan: scan of traits (hundreds of rows); provider_traits_trait_id_idx for associated.
+-- Plan: scan of traits (hundreds of rows); the first entry of provider_traits_trait_id_idx for each, for associated.
 -- name: TraitList :many
 SELECT trait.name, COALESCE(trait.updated_at, trait.created_at)::timestamptz AS modified_at
 FROM traits AS trait
 WHERE (sqlc.narg('names')::text[] IS NULL OR trait.name = ANY (sqlc.narg('names')::text[]))
   AND (sqlc.narg('prefix')::text IS NULL OR trait.name LIKE sqlc.narg('prefix')::text)
-  AND (sqlc.narg('associated')::bool IS NULL OR sqlc.narg('associated')::bool = EXISTS (
-        SELECT FROM provider_traits AS provider_trait WHERE provider_trait.trait_id = trait.id))
+  AND (sqlc.narg('associated')::bool IS NULL OR sqlc.narg('associated')::bool = COALESCE((
+        SELECT true FROM provider_traits AS provider_trait WHERE provider_trait.trait_id = trait.id
+        ORDER BY provider_trait.root_id LIMIT 1), false)) -- an order, so that no plan scans for a trait that no provider has
 ORDER BY trait.id;
 
 -- Returns the time at which a trait was created. Called by Store.TraitShow. Locks nothing.
