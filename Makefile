@@ -9,7 +9,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 GENERATED := gen openapi sql/schema.sql sql/functions/VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: console-matrix console-pictures help build test lint lint-sql generate verify bench bench-candidates bench-baremetal bench-hotspots soak db psql run serve plans postgresql
+.PHONY: console-matrix console-pictures console-scale help build test lint lint-sql generate verify bench bench-candidates bench-baremetal bench-hotspots soak db psql run serve plans postgresql
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ badinput: postgresql ## send 100,000 malformed and borderline requests; FLAGS='-
 console-matrix: postgresql ## open each page of the console in all states, colors and widths; LOOKS=dir keeps pictures
 	BERTH_TEST_BROWSER=required $(GO) test -count=1 -timeout 90m ./server/console -run '^TestConsole_Pages_' -matrix $(if $(LOOKS),-looks $(abspath $(LOOKS)))
 	$(GO) test -count=1 -timeout 30m ./server/console -run '^$$' -bench '^BenchmarkConsole_' -benchtime 1x
+
+console-scale: postgresql ## measure the pages of the console with 100,000 providers
+	$(GO) test -count=1 -timeout 60m ./server/console -run '^$$' -bench '^BenchmarkConsole_Pages' -benchtime 1x -large 37000
 
 console-pictures: postgresql ## draw the pictures of docs/console.md
 	BERTH_TEST_BROWSER=required $(GO) test -count=1 ./server/console -run '^TestConsole_Documentation_' -pictures $(CURDIR)/docs/console

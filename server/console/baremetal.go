@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
@@ -160,9 +159,6 @@ func (v *visit) nodeAllocations() error {
 	}
 	return v.machinePage("/baremetal/allocations", "node allocation", len(found), page)
 }
-
-// moment returns a date and time of day, in UTC.
-func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
 func (v *visit) conductors() error {
 	found, err := v.c.machines.ConductorList(v.ctx())

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
@@ -34,6 +35,7 @@ import (
 type site struct {
 	url string
 	api *client.Client
+	db  *pgxpool.Pool
 	// Provider is the root of a host with GPUs, Neighbor another one, and Consumer has allocations there. Request found
 	// nothing. They are unknown UUIDs without sample data.
 	Provider, Neighbor, Consumer, Aggregate, Request, Node, NodeAllocation string
@@ -86,7 +88,7 @@ func newSite(t testing.TB, o siteOptions) *site {
 	made.StartConductor(t)
 	unknown := uuid.Must(uuid.NewV7()).String()
 	s := &site{
-		url: made.Listen(t).URL, Provider: unknown, Neighbor: unknown, Consumer: unknown, Aggregate: unknown,
+		url: made.Listen(t).URL, db: made.DB.Pool, Provider: unknown, Neighbor: unknown, Consumer: unknown, Aggregate: unknown,
 		Request: "req-" + unknown, Node: unknown, NodeAllocation: unknown,
 	}
 	var err error
@@ -104,7 +106,13 @@ func newSite(t testing.TB, o siteOptions) *site {
 func (s *site) load(t testing.TB, o siteOptions) {
 	t.Helper()
 	ctx := client.WithExtensions(t.Context(), "1.4")
-	options := demo.Options{Hosts: o.hosts}
+	options := demo.Options{Hosts: o.hosts, Progress: func(_ string, done, _ int) {
+		if done%5000 == 0 { // PostgreSQL does not analyze tables by itself in tests
+			if _, err := s.db.Exec(t.Context(), "ANALYZE"); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
 	if o.ordered {
 		options.Parallel = 1
 	}

@@ -93,7 +93,7 @@ func (v *visit) consumer() error {
 	}
 	page := &consumerPage{Fields: []Field{
 		field("type", found.Type), {Name: "project", Values: []Link{{Text: found.ProjectID, Href: v.href("/consumers", "project", found.ProjectID)}}},
-		field("user", found.UserID), field("generation", number(found.Generation)), field("created", stamp(found.CreatedAt)), field("changed", stamp(found.UpdatedAt)),
+		field("user", found.UserID), field("generation", number(found.Generation)), field("created", moment(found.CreatedAt)), field("changed", moment(found.UpdatedAt)),
 	}}
 	for _, held := range found.Resources {
 		page.Holds = append(page.Holds, field(held.Class, amount(held.Class, held.Amount)))

@@ -197,7 +197,7 @@ func (v *visit) whoPage() error {
 	s := v.session
 	data := whoData{Back: v.localAddress(v.query("back"))}
 	scope := map[bool]string{true: "system"}[s.System]
-	for _, fact := range [][2]string{{"User", s.User}, {"Project", s.Project}, {"Roles", strings.Join(s.Roles, ", ")}, {"Scope", scope}, {"Session until", stamp(s.Expires)}} {
+	for _, fact := range [][2]string{{"User", s.User}, {"Project", s.Project}, {"Roles", strings.Join(s.Roles, ", ")}, {"Scope", scope}, {"Session until", moment(s.Expires)}} {
 		if fact[1] != "" {
 			data.Facts = append(data.Facts, field(fact[0], fact[1]))
 		}

@@ -143,6 +143,9 @@ func short(id string) string {
 // clock returns the time of day, in UTC.
 func clock(at time.Time) string { return at.UTC().Format("15:04:05") }
 
+// moment returns a date and time of day.
+func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
+
 // stamp returns a time as RFC 3339, in UTC.
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
