@@ -232,7 +232,7 @@ func TestAuth_ConsoleOnTheService_UsesTheTokenOfItsUser(t *testing.T) {
 	}
 }
 
-// The log names the person whose page makes a call, not this process; nobody else can say for whom a request is.
+// The log names the person whose page makes a call, not this process; no other part of the log says for whom a request is.
 func TestMetrics_CallsOfTheConsole_LogItsBrowser(t *testing.T) {
 	t.Parallel()
 	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {

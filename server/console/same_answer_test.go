@@ -31,10 +31,10 @@ func (s *site) compare(t *testing.T, address, body string, calls []call, names m
 	if refused { // the text of an error is no source of names
 		sources = nil
 	}
-	if found := untold(body, names, append(sources, own)...); len(found) > 0 {
+	if found := absent(body, names, append(sources, own)...); len(found) > 0 {
 		wrong = append(wrong, fmt.Sprintf("the API does not tell %q", found))
 	}
-	if found, _ := untoldSums(body, sources...); len(found) > 0 {
+	if found, _ := absentSums(body, sources...); len(found) > 0 {
 		wrong = append(wrong, fmt.Sprintf("the API does not tell the sums %q", found))
 	}
 	return wrong
@@ -66,10 +66,10 @@ func TestConsole_Pages_ShowWhatTheAPIAnswersTheirUser(t *testing.T) {
 			if len(wrong) > 0 {
 				t.Errorf("%s of %s: %q", page.name, caller.persona, wrong)
 			}
-			for _, name := range untold(body, names, address) {
+			for _, name := range absent(body, names, address) {
 				shown[name] = shown[name] || names[name]
 			}
-			_, compared := untoldSums(body)
+			_, compared := absentSums(body)
 			sums += compared
 		}
 		t.Logf("%s: %d things of the sample data, %d amounts of sums", caller.persona, len(shown), sums)
@@ -92,7 +92,7 @@ func TestConsole_PageWithMoreThanItsCaller_IsFound(t *testing.T) {
 		"/c0ffee00-5ca1-4b1e-8000-000000000002": "[c0ffee00-5ca1-4b1e-8000-000000000002]",
 		"<code>c0ffee01…</code>":                "[c0ffee01…]",
 	} {
-		if got := fmt.Sprint(untold(page, names, told)); got != want {
+		if got := fmt.Sprint(absent(page, names, told)); got != want {
 			t.Errorf("%s: %s, want %s", page, got, want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestConsole_PageWithMoreThanItsCaller_IsFound(t *testing.T) {
 		`data-label="Used">1,008</td>`:     "[VGPU: 1008] 1", // of another class
 		`data-label="Free"><b>18</b></td>`: "[VGPU: 18] 1",
 	} {
-		found, compared := untoldSums(`<tr><th scope="row"><a href="/console/classes/VGPU">VGPU</a></th><td data-label="Used, reserved, free"></td><td `+cells+"</tr>", told)
+		found, compared := absentSums(`<tr><th scope="row"><a href="/console/classes/VGPU">VGPU</a></th><td data-label="Used, reserved, free"></td><td `+cells+"</tr>", told)
 		if got := fmt.Sprint(found, compared); got != want {
 			t.Errorf("%s: %s, want %s", cells, got, want)
 		}

@@ -19,8 +19,8 @@ var (
 	cutUUID = regexp.MustCompile(`\b([0-9a-f]{8})…`)
 )
 
-// untold returns the names and the UUIDs of a page that none of the sources has, in order.
-func untold(page string, names map[string]bool, sources ...string) []string {
+// absent returns the names and the UUIDs of a page that none of the sources has, in order.
+func absent(page string, names map[string]bool, sources ...string) []string {
 	told, found := strings.Join(sources, "\n"), map[string]bool{}
 	words := map[string]bool{}
 	for _, word := range anyWord.FindAllString(told, -1) {
@@ -76,9 +76,9 @@ var (
 	value  = regexp.MustCompile(`: ?(\d+)(?:\.0)?\b`)
 )
 
-// untoldSums returns the amounts in the sums of a page that the sums of the API of the same class, aggregate or tree do not
+// absentSums returns the amounts in the sums of a page that the sums of the API of the same class, aggregate or tree do not
 // have, and the number of amounts that it compared.
-func untoldSums(page string, sources ...string) (untold []string, compared int) {
+func absentSums(page string, sources ...string) (missing []string, compared int) {
 	var told []json.RawMessage
 	for _, source := range sources {
 		var list struct{ Capacity []json.RawMessage }
@@ -101,10 +101,10 @@ func untoldSums(page string, sources ...string) (untold []string, compared int) 
 				}
 				compared++
 				if amount := strings.ReplaceAll(found[1], ",", ""); !values[amount] {
-					untold = append(untold, row[1]+": "+amount)
+					missing = append(missing, row[1]+": "+amount)
 				}
 			}
 		}
 	}
-	return untold, compared
+	return missing, compared
 }
