@@ -153,9 +153,6 @@ invalid.`,
 func printing(f *frame.Frame, format *string, do func(context.Context, *open.Database, *slog.Logger) error) func(*cobra.Command, []string) error {
 	run := open.OnDatabase(f, true, do)
 	return func(c *cobra.Command, arguments []string) error {
-		if err := frame.CheckOutput(*format); err != nil {
-			return err
-		}
 		return run(c, arguments)
 	}
 }

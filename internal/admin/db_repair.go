@@ -13,7 +13,6 @@ import (
 	"github.com/berthd/berth/internal/config"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/open"
-	"github.com/berthd/berth/internal/terminal"
 	"github.com/berthd/berth/server/audit"
 )
 
@@ -47,7 +46,7 @@ failed, 2 a setting is invalid.`,
   berth db repair --yes`,
 		Args: cobra.NoArgs,
 	}
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	most := limitFlag(command)
 	yes := command.Flags().BoolP("yes", "y", false, "do it")
 	config.AddFlags(command.Flags(), config.ForDatabase)
@@ -111,8 +110,8 @@ func repair(ctx context.Context, f *frame.Frame, into *repairDocument, most int)
 }
 
 func (d *repairDocument) print(out io.Writer, format string, done bool) error {
-	if format == "json" {
-		return terminal.WriteJSON(out, d)
+	if frame.IsDocument(format) {
+		return frame.WriteDocument(out, format, d)
 	}
 	if err := printRepairs(out, d.Found); err != nil {
 		return err

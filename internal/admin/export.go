@@ -29,7 +29,7 @@ is invalid.`,
   berth export postgresql://placement:secret@db.example.org/placement --output json`,
 		Args: cobra.ExactArgs(1),
 	}
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	config.AddFlags(command.Flags(), config.ForDatabase)
 	command.RunE = func(c *cobra.Command, arguments []string) error {
 		target, err := legacyAddress(f, arguments[0], *format)

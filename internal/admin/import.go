@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +58,7 @@ command line or a setting is invalid.`,
 	set.StringVar(&flags.report, "report", "", "`file` for all anomalies, one JSON object per line")
 	set.StringVar(&flags.project, "incomplete-consumer-project-id", "", "`project` ID of consumers without a project [BERTH_INCOMPLETE_CONSUMER_PROJECT_ID]")
 	set.StringVar(&flags.user, "incomplete-consumer-user-id", "", "`user` ID of consumers without a user [BERTH_INCOMPLETE_CONSUMER_USER_ID]")
-	flags.format = frame.OutputFlag(command)
+	flags.format = frame.ReportFlag(command)
 	config.AddFlags(set, config.ForDatabase)
 	command.RunE = func(c *cobra.Command, arguments []string) error {
 		source, err := legacyAddress(f, arguments[0], *flags.format)
@@ -82,9 +81,6 @@ command line or a setting is invalid.`,
 
 // legacyAddress parses the argument of an import or export.
 func legacyAddress(f *frame.Frame, text, format string) (placementdb.Address, error) {
-	if err := frame.CheckOutput(format); err != nil {
-		return placementdb.Address{}, err
-	}
 	address, err := placementdb.ParseAddress(text)
 	if err != nil {
 		return placementdb.Address{}, frame.InputErrors{fmt.Errorf("address: %w", err)}
@@ -166,11 +162,8 @@ func prepareTarget(ctx context.Context, d *open.Database, log *slog.Logger, dryR
 
 // printMove prints the report of an import or export.
 func printMove(f *frame.Frame, format string, report *placementdb.Report) error {
-	if format == "json" {
-		encoder := json.NewEncoder(f.Stdout)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(report)
+	if frame.IsDocument(format) {
+		return frame.WriteDocument(f.Stdout, format, report)
 	}
 	if len(report.Anomalies) > 0 {
 		table := [][]string{{"ANOMALY", "NUMBER", "LOSES DATA", "DESCRIPTION", "ACTION"}}

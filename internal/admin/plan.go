@@ -41,7 +41,7 @@ Exit codes: 0 the plans are printed, 1 no statement was sent or the database fai
   berth plan --output json 'GET /v1/nodes?resource_class=CUSTOM_SMALL'`,
 		Args: cobra.ExactArgs(1),
 	}
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	version := command.Flags().String("microversion", "", "`microversion` of the API, or latest (default latest)")
 	extension := command.Flags().String("berth", "", "`version` of Berth's extensions, or latest (default none)")
 	body := command.Flags().String("body", "", "`file` with the JSON body of a PUT or POST request; - reads standard input")
@@ -59,7 +59,7 @@ Exit codes: 0 the plans are printed, 1 no statement was sent or the database fai
 			switch {
 			case err != nil:
 				return err
-			case *format == "json":
+			case frame.IsDocument(*format):
 				return frame.PrintAs(f.Stdout, *format, report, nil)
 			}
 			if err := report.WritePage(f.Stdout); err != nil || !*verbose {

@@ -97,13 +97,10 @@ invalid.`,
   berth policy list --output yaml > policy.yaml`,
 		Args: cobra.NoArgs,
 	}
-	format := command.Flags().StringP("output", "o", "table", "output `format`: table, json, or yaml for a policy file")
-	frame.CompleteChoices(command, "output", "table", "json", "yaml")
+	format := frame.OutputFlag(command)
+	command.Flags().Lookup("output").Usage = "output `format`: table, json, csv, or yaml for a policy file"
 	addPolicyFlags(command.Flags())
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		if *format != "yaml" && frame.CheckOutput(*format) != nil {
-			return frame.InputErrors{&frame.InputError{Setting: "output", Value: *format, Origin: "flag --output", Rule: frame.Rule{Broken: "is not one of the choices", Remedy: "write table, json or yaml"}}}
-		}
 		opened, err := openedPolicy(f, c)
 		if err != nil {
 			return err
@@ -119,7 +116,7 @@ invalid.`,
 			}
 			table = append(table, []string{row.Name, row.Origin(), shortened(row.Check), row.Deprecated, strings.Join(slices.Compact(ruled), ", ")})
 		}
-		if *format == "yaml" {
+		if *format == frame.OutputYAML {
 			return printSample(f, rows)
 		}
 		return frame.PrintAs(f.Stdout, *format, map[string]any{"rules": rows, "files": append([]string{}, opened.Paths()...)}, table)

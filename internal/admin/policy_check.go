@@ -48,12 +48,9 @@ command line or a setting is invalid.`,
 	var who policySubject
 	who.addFlags(command)
 	all := command.Flags().Bool("all", false, "matrix of common callers, for all rules or the named one")
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	addPolicyFlags(command.Flags())
 	command.RunE = func(c *cobra.Command, arguments []string) error {
-		if err := frame.CheckOutput(*format); err != nil {
-			return err
-		}
 		asked, err := policyQuestionOf(f, arguments, *all)
 		if err != nil {
 			return err
@@ -172,7 +169,7 @@ func printDecision(f *frame.Frame, opened *policy.Policy, asked question, who *p
 	for _, reason := range decided.Reasons {
 		document.Reasons = append(document.Reasons, reasonDocument{reason.Check, reason.Holds, reason.Why, reason.Rules})
 	}
-	if format == "json" {
+	if frame.IsDocument(format) {
 		err = frame.PrintAs(f.Stdout, format, document, nil)
 	} else {
 		_, err = f.Stdout.Write([]byte(document.text()))

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthd/berth/internal/config"
+	"github.com/berthd/berth/internal/connect"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/open"
-	"github.com/berthd/berth/internal/terminal"
 )
 
 // ExitUnexpected is the exit code if a check cannot run.
@@ -54,8 +55,10 @@ func upgradeStatusCommand(f *frame.Frame) *cobra.Command {
 		Use:   "status",
 		Short: "Check whether this berth is ready to serve",
 		Long: `Check whether the settings, the policy files and the database are ready for 'berth
-serve' with the same flags and environment, and print one line. 'berth status
-upgrade-check' prints each check. The commands only read.
+serve' with the same flags and environment, and print one line with the database. A
+second line states whether a server answers where the commands of the API send their
+requests (BERTH_URL); that has no effect on the exit code. 'berth status upgrade-check'
+prints each check. The commands only read.
 
 Exit codes: 0 ready, 1 ready with warnings, 2 not ready or the command line is invalid,
 255 a check cannot run because the database is unreachable.`,
@@ -63,14 +66,14 @@ Exit codes: 0 ready, 1 ready with warnings, 2 not ready or the command line is i
   berth status upgrade-check --config-file /etc/placement/placement.conf`,
 		Args: cobra.NoArgs,
 	}
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	config.AddFlags(command.Flags(), config.ForServer)
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		return runChecks(f, c, *format, func(settings *config.Settings, checks []checked) error {
+		return runChecks(f, c, *format, func(settings *config.Settings, database string, checks []checked) error {
 			if settings.Migrate {
 				expectMigration(checks)
 			}
-			return printReadiness(f.Stdout, *format, settings.Database(), checks)
+			return printReadiness(f.Stdout, *format, readinessOf(c.Context(), f, database, checks))
 		})
 	}
 	command.AddCommand(upgradeCheckCommand(f, "upgrade-check"), upgrade)
@@ -94,31 +97,48 @@ type readiness struct {
 	Checks   int      `json:"checks"`
 	Problems []string `json:"problems"`
 	Warnings []string `json:"warnings"`
+	// Server is where commands send requests, and ServerError why no server answers there; null if one does.
+	Server      string  `json:"server"`
+	ServerError *string `json:"server_error"`
 }
 
-// printReadiness prints whether all checks passed: one line, with the first problem or warning.
-func printReadiness(out io.Writer, format, database string, checks []checked) error {
-	told := readiness{Ready: true, Database: database, Checks: len(checks), Problems: []string{}, Warnings: []string{}}
+// readinessOf returns what the checks found, and whether a server answers.
+func readinessOf(ctx context.Context, f *frame.Frame, database string, checks []checked) *readiness {
+	found := &readiness{Ready: true, Database: database, Checks: len(checks), Problems: []string{}, Warnings: []string{}}
 	for _, one := range checks {
 		switch one.Result {
 		case checkFailure:
-			told.Ready = false
-			told.Problems = append(told.Problems, one.Check+": "+*one.Details)
+			found.Ready = false
+			found.Problems = append(found.Problems, one.Check+": "+*one.Details)
 		case checkWarning:
-			told.Warnings = append(told.Warnings, one.Check+": "+*one.Details)
+			found.Warnings = append(found.Warnings, one.Check+": "+*one.Details)
 		}
 	}
-	if format == "json" {
-		return terminal.WriteJSON(out, told)
+	url, err := connect.Reach(ctx, f)
+	found.Server = url
+	if err != nil {
+		found.ServerError = new(err.Error())
 	}
-	line := fmt.Sprintf("ready: all %d checks passed, on %s", told.Checks, database)
-	switch more := len(told.Problems) + len(told.Warnings) - 1; {
-	case !told.Ready:
-		line = "not ready: " + told.Problems[0] + seeAll(more)
-	case len(told.Warnings) > 0:
-		line = "ready, with a warning: " + told.Warnings[0] + seeAll(more)
+	return found
+}
+
+// printReadiness prints whether all checks passed, with the first problem or warning and the database, and then the server.
+func printReadiness(out io.Writer, format string, found *readiness) error {
+	if frame.IsDocument(format) {
+		return frame.WriteDocument(out, format, found)
 	}
-	_, err := fmt.Fprintln(out, line)
+	line := fmt.Sprintf("ready: all %d checks passed, on %s", found.Checks, found.Database)
+	switch more := len(found.Problems) + len(found.Warnings) - 1; {
+	case !found.Ready:
+		line = "not ready: " + found.Problems[0] + seeAll(more) + ", on " + found.Database
+	case len(found.Warnings) > 0:
+		line = "ready, with a warning: " + found.Warnings[0] + seeAll(more) + ", on " + found.Database
+	}
+	server := "server: one answers at " + found.Server
+	if found.ServerError != nil {
+		server = "server: " + *found.ServerError
+	}
+	_, err := fmt.Fprintf(out, "%s\n%s\n", line, server)
 	return err
 }
 
@@ -147,27 +167,27 @@ line is invalid, 255 a check cannot run because the database is unreachable.`,
 		Args: cobra.NoArgs,
 	}
 	asJSON := command.Flags().Bool("json", false, "alias of --output json")
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	config.AddFlags(command.Flags(), config.ForServer)
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		return runChecks(f, c, *format, func(_ *config.Settings, checks []checked) error {
-			return printChecks(f.Stdout, checks, *asJSON || *format == "json")
+		return runChecks(f, c, *format, func(_ *config.Settings, _ string, checks []checked) error {
+			if *format == frame.OutputYAML {
+				return frame.WriteDocument(f.Stdout, *format, checksDocument(checks))
+			}
+			return printChecks(f.Stdout, checks, *asJSON || *format == frame.OutputJSON)
 		})
 	}
 	return command
 }
 
 // runChecks runs all checks and prints them; print may change them. The exit code is that of the worst one.
-func runChecks(f *frame.Frame, c *cobra.Command, format string, print func(settings *config.Settings, checks []checked) error) error {
-	if err := frame.CheckOutput(format); err != nil {
-		return err
-	}
+func runChecks(f *frame.Frame, c *cobra.Command, format string, print func(settings *config.Settings, database string, checks []checked) error) error {
 	settings, warnings, err := config.Read(f, c.Flags(), config.ForServer)
-	checks, err := upgradeChecks(f, c, settings, warnings, err)
+	checks, database, err := upgradeChecks(f, c, settings, warnings, err)
 	if err != nil {
 		return &frame.CodedError{Code: ExitUnexpected, Cause: err}
 	}
-	if err := print(settings, checks); err != nil {
+	if err := print(settings, database, checks); err != nil {
 		return err
 	}
 	worst := checkOK
@@ -229,9 +249,14 @@ func unreadableFiles(settings *config.Settings) (broken frame.InputErrors) {
 
 const checksTitle = "Upgrade Check Results"
 
+// checksDocument returns the document of 'berth status upgrade-check'.
+func checksDocument(checks []checked) any {
+	return map[string]any{"name": checksTitle, "checks": checks}
+}
+
 func printChecks(out io.Writer, checks []checked, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(out).Encode(map[string]any{"name": checksTitle, "checks": checks})
+		return json.NewEncoder(out).Encode(checksDocument(checks))
 	}
 	var text strings.Builder
 	blocks := [][]string{{checksTitle}}

@@ -21,12 +21,14 @@ import (
 // server_version_num.
 const oldestPostgreSQL = 14
 
-// upgradeChecks runs all checks. It skips the database if the settings are invalid, because the
-// database is then unknown. The error is that of a check that cannot run.
-func upgradeChecks(f *frame.Frame, c *cobra.Command, settings *config.Settings, warnings []string, wrong error) (checks []checked, err error) {
-	checks = []checked{settingCheck(settings, warnings, wrong)}
+// upgradeChecks runs all checks, and returns a description of the database. It skips the database if the settings are
+// invalid, because the database is then unknown. The error is that of a check that cannot run.
+func upgradeChecks(
+	f *frame.Frame, c *cobra.Command, settings *config.Settings, warnings []string, wrong error,
+) (checks []checked, database string, err error) {
+	checks, database = []checked{settingCheck(settings, warnings, wrong)}, settings.Database()
 	if wrong != nil {
-		return checks, nil
+		return checks, database, nil
 	}
 	checks = append(checks, policyChecks(settings)...)
 	log := open.Logger(settings, f.Stderr)
@@ -36,11 +38,11 @@ func upgradeChecks(f *frame.Frame, c *cobra.Command, settings *config.Settings, 
 	defer giveUp()
 	opened, err := open.Postgres(stop.Asked, settings, config.CommandApplication(c.CommandPath()), log, true)
 	if err != nil {
-		return nil, err
+		return nil, database, err
 	}
 	defer func() { err = errors.Join(err, opened.Close(closing)) }()
 	more, err := databaseChecks(stop.Asked, opened, settings)
-	return append(checks, more...), err
+	return append(checks, more...), opened.Description, err
 }
 
 // databaseChecks checks the schema, PostgreSQL and the stored data. Without Berth's schema it

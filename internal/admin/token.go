@@ -96,9 +96,6 @@ invalid.`,
 	format := frame.OutputFlag(command)
 	addFlagsOf(command.Flags(), isTokensSetting)
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		if err := frame.CheckOutput(*format); err != nil {
-			return err
-		}
 		path, err := tokensFile(f, c)
 		if err != nil {
 			return err

@@ -51,8 +51,7 @@ Exit codes: 0 created, 1 failed, 2 the command line or a setting is invalid.`,
 	flags.StringVar(&expires, "expires", "90d", "lifetime such as 90d or 12h, `time` such as 2027-01-31 (at 00:00 UTC), or never")
 	flags.StringVar(&wanted.Description, "description", "", "`text` for 'berth token list'")
 	addFlagsOf(flags, isTokensSetting)
-	format := flags.StringP("output", "o", "table", "output `format`: table, json, or token for the token only")
-	frame.CompleteChoices(command, "output", "table", "json", outputToken)
+	format := frame.OutputFlag(command, frame.OutputTable, frame.OutputJSON, frame.OutputYAML, frame.OutputCSV, outputToken)
 	command.RunE = func(c *cobra.Command, _ []string) error {
 		return createToken(f, c, wanted, expires, *format)
 	}
@@ -60,9 +59,6 @@ Exit codes: 0 created, 1 failed, 2 the command line or a setting is invalid.`,
 }
 
 func createToken(f *frame.Frame, c *cobra.Command, wanted tokens.Entry, expires, format string) error {
-	if format != outputToken && frame.CheckOutput(format) != nil {
-		return frame.WrongFlag("output", format, "is not one of the choices", "write table, json or token")
-	}
 	if err := checkTokenFlags(wanted); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func printConsumer(ctx context.Context, f *frame.Frame, service *client.Client, 
 			document.Allocations = append(document.Allocations, allocationDocument{provider, names.known[provider], class, resources[class]})
 		}
 	}
-	if format == "json" {
+	if frame.IsDocument(format) {
 		return frame.PrintAs(f.Stdout, format, document, nil)
 	}
 	if len(document.Allocations) == 0 {
@@ -108,9 +108,9 @@ members resource_provider_uuid, resource_provider_name, resource_class and used.
   berth allocation show 5f0d2a1e-0001-4000-8000-000000000001 --output json | jq '.allocations[].used'`,
 		Args: cobra.ExactArgs(1),
 	}
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		id, err := parseConsumer(arguments[0])
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ consumers; the exit code is then 1. --generation needs berth 1.3.
 	}
 	generation, dryRun := deletedGenerationFlag(command), dryRunFlag(command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	command.RunE = connect.WithClient(f, nil, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		consumers, err := parseAll(arguments, parseConsumer)
 		if err != nil {
 			return err

@@ -23,10 +23,10 @@ FROM. The command is idempotent and prints the allocations of TO.
 		Example: `  berth allocation move 5f0d2a1e-0001-4000-8000-000000000001 5f0d2a1e-0002-4000-8000-000000000002`,
 		Args:    cobra.ExactArgs(2),
 	}
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	dryRun := dryRunFlag(command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		from, err := parseConsumer(arguments[0])
 		if err != nil {
 			return err

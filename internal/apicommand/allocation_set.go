@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -71,7 +70,7 @@ providers.
 		Args: cobra.ExactArgs(1),
 	}
 	var owner OwnerFlags
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	generation, dryRun := generationFlag(command), dryRunFlag(command)
 	amounts := command.Flags().StringArray("on", nil, "allocations `PROVIDER=CLASS:AMOUNT,…`; repeatable")
 	amend := command.Flags().Bool("amend", false, "whether allocations on other providers are kept")
@@ -106,7 +105,7 @@ type consumerEdit func(id uuid.UUID, consumer *client.Consumer) error
 func editConsumer(f *frame.Frame, format *string, generation generationChoice, dryRun *bool,
 	prepare func(context.Context, *client.Client) (consumerEdit, error),
 ) func(*cobra.Command, []string) error {
-	return connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	return connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		id, err := parseConsumer(arguments[0])
 		if err != nil {
 			return err
@@ -164,7 +163,7 @@ func parseAmounts(ctx context.Context, service *client.Client, texts []string) (
 }
 
 // amountsOfProvider matches PROVIDER=CLASS:AMOUNT,CLASS=AMOUNT. The first group is the name of the provider.
-var amountsOfProvider = regexp.MustCompile(`^(.+?)=[A-Z0-9_]+[:=][0-9]+(,[A-Z0-9_]+[:=][0-9]+)*$`)
+var amountsOfProvider = regexp.MustCompile(`^(.+?)=[A-Za-z0-9_]+[:=][0-9]+([KMGTP]iB)?(,[A-Za-z0-9_]+[:=][0-9]+([KMGTP]iB)?)*$`)
 
 // amountsBegin returns the index of the equals sign between a provider and its amounts, or -1. The name of the provider
 // may contain equals signs: amounts are the longest valid list, or what follows the last sign.
@@ -180,9 +179,11 @@ func parseResources(flag, text string) (client.Resources, error) {
 	resources := client.Resources{}
 	for part := range strings.SplitSeq(text, ",") {
 		class, amount := cutAmount(part)
-		number, err := strconv.ParseInt(amount, 10, 64)
+		class = upperClass(class)
+		number, err := parseAmount(class, amount)
 		if class == "" || err != nil || number < 1 {
-			return nil, frame.WrongFlag(flag, text, fmt.Sprintf("contains %q, which is not CLASS=AMOUNT", part), "write amounts of at least 1, such as VCPU=2,MEMORY_MB=512")
+			return nil, frame.WrongFlag(flag, text, fmt.Sprintf("contains %q, which is not CLASS=AMOUNT", part),
+				"write whole amounts of at least 1, such as VCPU=2,MEMORY_MB=512 or MEMORY_MB=4GiB")
 		}
 		if _, repeated := resources[class]; repeated {
 			return nil, frame.WrongFlag(flag, text, "repeats the class "+class, "write each class once")
@@ -206,7 +207,7 @@ ignores allocations that do not exist.
   berth allocation unset 5f0d2a1e-0001-4000-8000-000000000001 --provider compute-1 --class VGPU --class PGPU`,
 		Args: cobra.ExactArgs(1),
 	}
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	generation, dryRun := generationFlag(command), dryRunFlag(command)
 	providers := command.Flags().StringArray("provider", nil, "name or UUID of a `provider`; repeatable")
 	classes := command.Flags().StringArray("class", nil, "resource `class`; repeatable")
@@ -249,7 +250,7 @@ func removeAllocations(consumer *client.Consumer, providers []uuid.UUID, classes
 			clear(resources)
 		}
 		for _, class := range classes {
-			delete(resources, class)
+			delete(resources, upperClass(class))
 		}
 		if len(resources) == 0 {
 			delete(consumer.Allocations, provider)

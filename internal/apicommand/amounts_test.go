@@ -77,3 +77,40 @@ func TestCLI_AmountsOfProvider_BeginAfterItsName(t *testing.T) {
 		}
 	}
 }
+
+func TestCLI_AmountsWithUnits_CountedInUnitsOfClass(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"vcpu=2,Memory_MB:4GiB":       "VCPU:2,MEMORY_MB:4096",
+		"DISK_GB=4GiB":                "DISK_GB:4",
+		"DISK_GB=1TiB":                "DISK_GB:1024",
+		"DISK_GB=2048MiB":             "DISK_GB:2",
+		"CUSTOM_PMEM_GB=3072MiB":      "CUSTOM_PMEM_GB:3",
+		"DISK_GB=500MiB":              "error",
+		"VCPU=1GiB":                   "error",
+		"MEMORY_MB=4GB":               "error",
+		"MEMORY_MB=1.5GiB":            "error",
+		"MEMORY_MB=0GiB":              "error",
+		"MEMORY_MB=9000000000000PiB":  "error",
+		"MEMORY_MB=99999999999999GiB": "MEMORY_MB:102399999999998976",
+		"vcpu=1,VCPU=2":               "error",
+	} {
+		got, err := queryAmounts("resources", text)
+		if err != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%s: %s (%v), want %s", text, got, err, want)
+		}
+	}
+	for value, want := range map[string]string{"hw_x,!custom_y": "HW_X,!CUSTOM_Y", "in:hw_x,Hw_Y": "in:HW_X,HW_Y", "!in:a,b": "!in:A,B", "": ""} {
+		if got := upperTraits(value); got != want {
+			t.Errorf("%s: %s, want %s", value, got, want)
+		}
+	}
+	for text, want := range map[string]string{"pack:vcpu": "pack:VCPU", "random": "random", "": ""} {
+		if got := orderOf(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

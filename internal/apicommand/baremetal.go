@@ -42,7 +42,7 @@ The commands require a server of Berth, or of ironic with API version 1.82.`,
 func withBaremetalClient(f *frame.Frame, format *string,
 	do func(ctx context.Context, service *baremetal.Client, arguments []string) error,
 ) func(*cobra.Command, []string) error {
-	return connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	return connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		return do(ctx, baremetal.New(service), arguments)
 	})
 }

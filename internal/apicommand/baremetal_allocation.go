@@ -83,7 +83,7 @@ func (n *nodeNameCache) name(id *uuid.UUID) string {
 }
 
 func printAllocations(ctx context.Context, f *frame.Frame, service *baremetal.Client, format string, value any, allocations ...baremetal.Allocation) error {
-	if format == "json" {
+	if frame.IsDocument(format) {
 		return frame.PrintAs(f.Stdout, format, value, nil)
 	}
 	names := nodeNameCache{service: service}

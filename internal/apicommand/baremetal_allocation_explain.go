@@ -29,14 +29,14 @@ response of the server.`,
   berth baremetal allocation explain web --output json | jq -r .reason`,
 		Args: cobra.ExactArgs(1),
 	}
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	command.ValidArgsFunction = completing(f, completeNodeAllocations, 1)
 	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		found, err := service.NodeAllocationExplain(ctx, arguments[0])
 		if err != nil {
 			return err
 		}
-		if *format == "json" {
+		if frame.IsDocument(*format) {
 			return frame.PrintAs(f.Stdout, *format, found, nil)
 		}
 		_, err = io.WriteString(f.Stdout, nodeExplanationText(&found))

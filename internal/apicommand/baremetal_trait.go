@@ -85,10 +85,11 @@ func bmTraitEditCommand(f *frame.Frame, verb, short, long string, edit func(*bar
 		return traits(c, written[1:], typed)
 	}
 	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
-		if _, err := parseAll(arguments[1:], parseName("trait")); err != nil {
+		traits, err := parseAll(arguments[1:], parseName("trait"))
+		if err != nil {
 			return err
 		}
-		if err := edit(service, ctx, arguments[0], arguments[1:]); err != nil {
+		if err := edit(service, ctx, arguments[0], traits); err != nil {
 			return unknownNode(ctx, service, arguments[0], err)
 		}
 		return printNodeTraits(ctx, f, service, *format, arguments[0])

@@ -71,7 +71,7 @@ amount, used, capacity and groups.`,
 	}
 	format := frame.OutputFlag(command)
 	options := candidateFlags(f, command)
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		documents, found, err := options.candidates(ctx, service)
 		if err != nil {
 			return err

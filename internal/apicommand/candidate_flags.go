@@ -126,6 +126,8 @@ func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (c
 	if err := errors.Join(checkAggregates("member-of", query.MemberOf), checkAggregates("root-member-of", query.RootMemberOf)); err != nil {
 		return query, err
 	}
+	query.Required, query.RootRequired = upperTraitLists(query.Required), upperTraits(query.RootRequired)
+	query.CanSplit, query.Order = upperClasses(query.CanSplit), orderOf(query.Order)
 	if query.Resources == "" && len(w.groups) == 0 {
 		return query, frame.WrongFlag("resources", "", "is empty", "write --resources or --group")
 	}
@@ -166,6 +168,15 @@ func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (c
 	return query, nil
 }
 
+// orderOf returns a value of --order with its resource class in upper case.
+func orderOf(text string) string {
+	by, class, hasClass := strings.Cut(text, ":")
+	if !hasClass {
+		return text
+	}
+	return by + ":" + upperClass(class)
+}
+
 const groupRemedy = "write SUFFIX:FIELD=VALUE;FIELD=VALUE such as _NET:resources=SRIOV_NET_VF:1;required=CUSTOM_PHYSNET_A"
 
 var groupSuffix = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -189,7 +200,7 @@ func parseGroup(text string) (client.GroupQuery, error) {
 				return group, err
 			}
 		case "required":
-			group.Required = append(group.Required, value)
+			group.Required = append(group.Required, upperTraits(value))
 		case "member-of":
 			if err := checkAggregates("group", []string{value}); err != nil {
 				return group, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -50,11 +50,11 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag or a name in it is invalid.`,
   berth capacity --by-tree --class VGPU --output json`,
 		Args: cobra.NoArgs,
 	}
-	flags := &capacityFlags{format: frame.OutputFlag(command)}
+	flags := &capacityFlags{format: frame.ReportFlag(command)}
 	flags.add(f, command)
 	command.AddCommand(capacityFitsCommand(f))
 	connect.Flags(f, command)
-	command.RunE = connect.WithClient(f, flags.format, func(ctx context.Context, service *client.Client, _ []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		return showCapacity(ctx, f, service, flags)
 	})
 	return command
@@ -81,13 +81,15 @@ func (q *capacityFlags) add(f *frame.Frame, c *cobra.Command) {
 // query returns the query of the flags.
 func (q *capacityFlags) query(ctx context.Context, service *client.Client) (client.CapacityQuery, error) {
 	query := q.asked
+	query.Classes, query.Required = upperClasses(query.Classes), upperTraitLists(query.Required)
 	if q.byTree && len(query.Aggregates) > 0 {
 		return query, frame.WrongFlag("aggregate", query.Aggregates[0], "is used with --by-tree", "write --member-of to select the providers of an aggregate")
 	}
 	for _, text := range q.units {
 		class, number := cutAmount(text)
-		amount, err := strconv.ParseInt(number, 10, 32)
-		if err != nil || amount < 1 || class == "" {
+		class = upperClass(class)
+		amount, err := parseAmount(class, number)
+		if err != nil || amount < 1 || amount > math.MaxInt32 || class == "" {
 			return query, frame.WrongFlag("unit", text, "is not a resource class and an amount from 1 to 2147483647", "write CLASS=AMOUNT such as VCPU=8")
 		}
 		query.Units = append(query.Units, client.CapacityUnit{Class: class, Amount: amount})
@@ -120,8 +122,8 @@ func showCapacity(ctx context.Context, f *frame.Frame, service *client.Client, f
 	} else if found, err = service.CapacityList(ctx, query); err != nil {
 		return capacityError(err)
 	}
-	if *flags.format == "json" {
-		return terminal.WriteJSON(f.Stdout, document)
+	if frame.IsDocument(*flags.format) {
+		return frame.WriteDocument(f.Stdout, *flags.format, document)
 	}
 	text := capacityText{wide: flags.wide, ascii: !terminal.HasUnicode(frame.Environment(f.Environ))}
 	out := frame.LayOut(text.table(found.Sums))

@@ -53,9 +53,9 @@ a name in it is invalid.`,
   berth capacity fits --resources VCPU=4,MEMORY_MB=8192 --like compute-17:20 --apart root`,
 		Args: cobra.NoArgs,
 	}
-	flags := &capacityFitsFlags{format: frame.OutputFlag(command), CandidateRequest: candidateFlags(f, command)}
+	flags := &capacityFitsFlags{format: frame.ReportFlag(command), CandidateRequest: candidateFlags(f, command)}
 	flags.add(f, command)
-	command.RunE = connect.WithClient(f, flags.format, func(ctx context.Context, service *client.Client, _ []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		return showCapacityFits(ctx, f, service, flags)
 	})
 	return command
@@ -123,7 +123,7 @@ const changeRemedy = "write CLASS:SETTING=VALUE,… such as MEMORY_MB:ratio=1.5,
 // parseChange parses a value of --change.
 func parseChange(ctx context.Context, service *client.Client, text string) (change client.CapacityChange, err error) {
 	class, settings, _ := strings.Cut(text, ":")
-	change.Class = class
+	change.Class = upperClass(class)
 	for setting := range strings.SplitSeq(settings, ",") {
 		name, value, hasValue := strings.Cut(setting, "=")
 		if class == "" || !hasValue || value == "" {
@@ -181,8 +181,8 @@ func showCapacityFits(ctx context.Context, f *frame.Frame, service *client.Clien
 	if err != nil {
 		return capacityError(err)
 	}
-	if *flags.format == "json" {
-		err = terminal.WriteJSON(f.Stdout, &found)
+	if frame.IsDocument(*flags.format) {
+		err = frame.WriteDocument(f.Stdout, *flags.format, &found)
 	} else {
 		text := fitsSentence(&found) + "\n"
 		if found.Before == nil && found.Stopped == "all" {

@@ -21,7 +21,8 @@ are those of 'berth candidate list'. --else begins another query, which is used 
 queries before it find no place. Without --order, the service tries the trees in random
 order.
 
-A consumer that has allocations is an error without --replace or --hand-over. Project,
+Without CONSUMER, the command makes the UUID of a new consumer and prints it before the
+request. A consumer that has allocations is an error without --replace or --hand-over. Project,
 user and type are required for a new consumer. With exit code 0, the printed allocations
 cover the query. If nothing fits, the command prints the reason on standard error.
 
@@ -54,7 +55,7 @@ func allocationClaimCommand(f *frame.Frame) *cobra.Command {
 
 func newClaimCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "claim CONSUMER...",
+		Use:   "claim [CONSUMER]...",
 		Short: "Find a place for consumers and claim it",
 		Long:  claimHelp,
 		Example: `  berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU=2,MEMORY_MB=512 \
@@ -65,11 +66,11 @@ func newClaimCommand(f *frame.Frame) *cobra.Command {
   berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU=4 --replace
   berth claim 5f0d2a1e-0001-4000-8000-000000000001 --resources VCPU=2 --not-in-tree compute-1 \
     --hand-over 5f0d2a1e-0003-4000-8000-000000000003`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 	}
 	flags := newClaimFlags(f, command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	command.RunE = connect.WithClient(f, flags.format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		call, err := newClaimCall(ctx, f, service, flags, arguments)
 		if err != nil {
 			return err
@@ -104,6 +105,13 @@ func newClaimCall(ctx context.Context, f *frame.Frame, service *client.Client, f
 	if err := flags.check(call.consumers); err != nil {
 		return nil, err
 	}
+	if err := call.checkMissing(ctx); err != nil {
+		return nil, err
+	}
+	if len(call.consumers) == 0 {
+		call.consumers = []uuid.UUID{uuid.New()}
+		fmt.Fprintf(f.Stderr, "berth: the new consumer is %s\n", call.consumers[0])
+	}
 	if flags.file != "" {
 		return call, flags.readCandidates()
 	}
@@ -116,6 +124,45 @@ func newClaimCall(ctx context.Context, f *frame.Frame, service *client.Client, f
 		call.classes = append(call.classes, classesOf(query)...)
 	}
 	return call, nil
+}
+
+// checkMissing returns an error for each argument and flag that the claim lacks, all at once. The server is asked for its
+// extensions only if the answer decides whether something is missing.
+func (c *claimCall) checkMissing(ctx context.Context) error {
+	var missing frame.InputErrors
+	lacks := func(flag, remedy string) {
+		missing = append(missing, frame.WrongFlag(flag, "", "is empty", remedy))
+	}
+	isNew := c.flags.existing() == client.ExistingRefuse
+	if !isNew && len(c.consumers) == 0 {
+		missing = append(missing, frame.WrongArgument("consumer", "", "is missing", "write the UUID of the consumer that has allocations"))
+	}
+	if c.flags.file == "" {
+		for _, asked := range c.flags.questions() {
+			if asked.Asked.Resources == "" && len(asked.groups) == 0 {
+				lacks("resources", "write --resources or --group")
+			}
+		}
+	}
+	if isNew && c.flags.owner.Project == "" {
+		lacks("project", "write the project ID of the new consumer")
+	}
+	if isNew && c.flags.owner.User == "" {
+		lacks("user", "write the user ID of the new consumer")
+	}
+	if isNew && c.flags.owner.Kind == "" {
+		hasTypes, err := c.service.HasExtensions(ctx, checkedWrites)
+		if err != nil && len(missing) == 0 {
+			return err
+		}
+		if hasTypes {
+			lacks("type", "write the type of the consumer, such as INSTANCE")
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return missing
 }
 
 // classesOf returns the resource classes of a query in the order of the flags.

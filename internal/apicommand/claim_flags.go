@@ -36,7 +36,7 @@ type claimFlags struct {
 }
 
 func newClaimFlags(f *frame.Frame, c *cobra.Command) *claimFlags {
-	claim := &claimFlags{format: frame.OutputFlag(c), CandidateRequest: candidateFlags(f, c)}
+	claim := &claimFlags{format: frame.ReportFlag(c), CandidateRequest: candidateFlags(f, c)}
 	flags := c.Flags()
 	flags.StringArrayVar(&claim.notInTree, "not-in-tree", nil, "name or UUID of a `provider` whose tree is excluded; repeatable")
 	flags.BoolFunc("else", "whether the flags after it are another query, for the case that nothing fits; repeatable", claim.beginQuestion)

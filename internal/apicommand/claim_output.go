@@ -111,7 +111,7 @@ func (c *claimCall) print(ctx context.Context, made *client.ClaimedPlaces) error
 	if err != nil {
 		return err
 	}
-	if *c.flags.format == "json" {
+	if frame.IsDocument(*c.flags.format) {
 		return frame.PrintAs(c.f.Stdout, *c.flags.format, document, nil)
 	}
 	for i := range document.Claims {

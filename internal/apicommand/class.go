@@ -40,7 +40,7 @@ their creation. The JSON is a list of strings.`,
 		Args:    cobra.NoArgs,
 	}
 	format := frame.OutputFlag(command)
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		found, err := service.ResourceClassList(ctx)
 		if err != nil {
 			return err

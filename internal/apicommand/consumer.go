@@ -60,7 +60,7 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag or an argument is invalid.`,
 	}
 	flags := &consumerFlags{format: frame.OutputFlag(command)}
 	flags.add(f, command)
-	run := connect.WithClient(f, flags.format, func(ctx context.Context, service *client.Client, _ []string) error {
+	run := connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		return listConsumers(ctx, f, service, flags)
 	})
 	command.RunE = func(c *cobra.Command, arguments []string) error {
@@ -205,8 +205,8 @@ Exit codes: 0 succeeded, 1 failed, 2 the argument is no UUID.`,
   berth consumer show 1d5ecafe-0000-4000-8000-0000000000b1 --output json`,
 		Args: cobra.ExactArgs(1),
 	}
-	format := frame.OutputFlag(command)
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	format := frame.ReportFlag(command)
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		id, err := uuid.Parse(arguments[0])
 		if err != nil {
 			return frame.WrongArgument("consumer", arguments[0], "is not a UUID", "write the UUID of the consumer; 'berth consumer list' lists them")
@@ -222,8 +222,8 @@ func showConsumer(ctx context.Context, f *frame.Frame, service *client.Client, f
 	if err != nil {
 		return consumerError(err, "berth:consumers:show")
 	}
-	if format == "json" {
-		return terminal.WriteJSON(f.Stdout, found)
+	if frame.IsDocument(format) {
+		return frame.WriteDocument(f.Stdout, format, found)
 	}
 	names := newProviderNames(service)
 	var roots []uuid.UUID

@@ -39,12 +39,12 @@ queries_without_candidates; with --remove only trees.`,
 		Args: cobra.NoArgs,
 	}
 	connect.Flags(f, command)
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	flags := command.Flags()
 	hosts := flags.Int("hosts", demo.DefaultHosts, "`number` of hosts, from 12 to 5000")
 	force := flags.Bool("force", false, "whether the cloud is loaded beside providers of others")
 	remove := flags.Bool("remove", false, "whether the cloud is removed")
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		if *hosts < 12 || *hosts > 5000 {
 			return frame.WrongFlag("hosts", fmt.Sprint(*hosts), "is not from 12 to 5000", "write a number of hosts such as 300")
 		}
@@ -83,8 +83,8 @@ func loadDemo(ctx context.Context, f *frame.Frame, service *client.Client, forma
 	case err != nil:
 		return err
 	}
-	if format == "json" {
-		return terminal.WriteJSON(f.Stdout, sum)
+	if frame.IsDocument(format) {
+		return frame.WriteDocument(f.Stdout, format, sum)
 	}
 	table := [][]string{{"TREES", "PROVIDERS", "CONSUMERS", "NODES", "NODE ALLOCATIONS"}, {
 		fmt.Sprint(sum.Trees), fmt.Sprint(sum.Providers), fmt.Sprint(sum.Consumers), fmt.Sprint(sum.Nodes), fmt.Sprint(sum.Allocations),
@@ -98,8 +98,8 @@ func removeDemo(ctx context.Context, f *frame.Frame, service *client.Client, for
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		return terminal.WriteJSON(f.Stdout, map[string]int{"trees": removed})
+	if frame.IsDocument(format) {
+		return frame.WriteDocument(f.Stdout, format, map[string]int{"trees": removed})
 	}
 	return f.Printf("removed %d trees", removed)
 }

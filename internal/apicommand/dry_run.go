@@ -69,14 +69,17 @@ func rehearse(ctx context.Context, f *frame.Frame, service *client.Client, forma
 	if err := requireExtensions(ctx, service, "--dry-run"); err != nil {
 		return err
 	}
+	if format == frame.OutputCSV {
+		return frame.WrongFlag("output", format, "is not a format of --dry-run", "write table, json or yaml")
+	}
 	dry, runs := client.WithDryRun(ctx)
 	failed := do(dry)
 	results := runs.Results()
-	if format == "json" {
+	if frame.IsDocument(format) {
 		if len(results) == 0 {
 			return failed
 		}
-		return errors.Join(terminal.WriteJSON(f.Stdout, results[len(results)-1].Response), failed)
+		return errors.Join(frame.WriteDocument(f.Stdout, format, results[len(results)-1].Response), failed)
 	}
 	drawn := false
 	for i := range results {

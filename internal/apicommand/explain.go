@@ -20,6 +20,7 @@ import (
 
 // explainFlags are the flags of `berth explain`.
 type explainFlags struct {
+	*CandidateRequest
 	list   bool
 	filter client.ExplanationFilter
 	format *string
@@ -27,7 +28,7 @@ type explainFlags struct {
 
 func explainCommand(f *frame.Frame) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "explain [REQUEST-ID | QUERY]",
+		Use:   "explain [REQUEST-ID | QUERY | --resources CLASS=AMOUNT,...]",
 		Short: "Explain why a query found nothing",
 		Long: `Explain why a query for allocation candidates found nothing, or why a claim was rejected:
 what each condition leaves, the trees that fail by least, the consumers that hold what
@@ -36,27 +37,33 @@ nothing. It needs a service with berth 1.2.
 
 With a request ID it explains a request of the past, whatever client sent it: the ID in
 the log of the service, or the one in brackets in the log of Nova. The service keeps such
-requests for its setting explain-keep. With a query in the syntax of the API it explains
-that query now; without limit=N in the query, it sends limit=10. With --list it lists the
-requests of the past that found nothing.
+requests for its setting explain-keep. With the flags of 'berth candidate list', or with
+a query in the syntax of the API, it explains that query now; without limit=N in the
+query, it sends limit=10. With --list it lists the requests of the past that found
+nothing.
+
+` + groupHelp + `
 
 Times are in UTC. The JSON is the response of the API.
 
 Exit codes: 0 explained, 1 failed or nothing is kept of the request, 2 the request ID, the
 query or a flag is invalid.`,
 		Example: `  berth explain req-6b6837d1-5af3-4138-b4ed-e0275c3efda4
+  berth explain --resources VCPU=8,MEMORY_MB=16384 --required HW_CPU_X86_AVX2
   berth explain 'resources=VCPU:8,MEMORY_MB:16384&required=HW_CPU_X86_AVX2'
   berth explain --list --since 2h --sort=-requests`,
 	}
-	flags := &explainFlags{format: frame.OutputFlag(command)}
+	flags := &explainFlags{format: frame.ReportFlag(command), CandidateRequest: candidateFlags(f, command)}
 	flags.add(command)
 	command.Args = flags.checkArguments
 	command.ValidArgsFunction = completing(f, completeExplanations, 1)
 	connect.Flags(f, command)
-	command.RunE = connect.WithClient(f, flags.format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		switch {
 		case flags.list:
 			return explainList(ctx, f, service, flags)
+		case len(arguments) == 0:
+			return explainFlagsNow(ctx, f, service, flags)
 		case strings.Contains(arguments[0], "="):
 			return explainQuestion(ctx, f, service, *flags.format, arguments[0])
 		}
@@ -74,18 +81,24 @@ func (e *explainFlags) add(c *cobra.Command) {
 	flags.StringVar(&e.filter.Reason, "reason", "", "`reason` of the result, such as no_tree; with --list")
 	flags.StringVar(&e.filter.Kind, "kind", "", "`kind` of the requests: candidates or claim; with --list")
 	flags.StringVar(&e.filter.Sort, "sort", "", "`order`: -last_asked_at or -requests, the most frequent first; with --list (default: -last_asked_at)")
-	flags.IntVar(&e.filter.Limit, "limit", 100, "maximum `number` of elements; 0 means no limit; with --list")
+	flags.Lookup("limit").Usage = "maximum `number` of candidates, or of elements with --list, where the default is 100; 0 means no limit"
 	frame.CompleteChoices(c, "reason", "in_tree", "root", "amount", "trait", "aggregate", "no_tree", "together", "inventory", "units", "capacity")
 	frame.CompleteChoices(c, "kind", "candidates", "claim")
 	frame.CompleteChoices(c, "sort", "-last_asked_at", "-requests")
 }
 
 // listFlags are the flags that need --list.
-var listFlags = []string{"since", "reason", "kind", "sort", "limit"}
+var listFlags = []string{"since", "reason", "kind", "sort"}
+
+// defaultListed is how many elements --list shows without --limit.
+const defaultListed = 100
 
 // checkArguments is the Args function of the command.
 func (e *explainFlags) checkArguments(c *cobra.Command, arguments []string) error {
 	if e.list {
+		if e.filter.Limit = e.Asked.Limit; !c.Flags().Changed("limit") {
+			e.filter.Limit = defaultListed
+		}
 		if e.filter.Limit < 0 {
 			return frame.WrongFlag("limit", fmt.Sprint(e.filter.Limit), "is negative", "write the maximum number of elements, or 0 for no limit")
 		}
@@ -99,8 +112,12 @@ func (e *explainFlags) checkArguments(c *cobra.Command, arguments []string) erro
 			return frame.WrongFlag(name, flag.Value.String(), "is used without --list", "add --list")
 		}
 	}
-	if len(arguments) != 1 {
-		return fmt.Errorf("%d arguments, want one request ID or query, or --list", len(arguments))
+	hasFlags := e.Asked.Resources != "" || len(e.groups) > 0
+	switch {
+	case len(arguments) == 1 && hasFlags:
+		return errors.New("an argument and the flags of a query; omit one of them")
+	case len(arguments) > 1, len(arguments) == 0 && !hasFlags:
+		return fmt.Errorf("%d arguments, want one request ID or query, the flags of a query such as --resources, or --list", len(arguments))
 	}
 	return nil
 }
@@ -115,8 +132,8 @@ func explainRequest(ctx context.Context, f *frame.Frame, service *client.Client,
 	if err != nil {
 		return explanationError(err, "berth:explanations:show")
 	}
-	if format == "json" {
-		return terminal.WriteJSON(f.Stdout, map[string]any{"explanations": found})
+	if frame.IsDocument(format) {
+		return frame.WriteDocument(f.Stdout, format, map[string]any{"explanations": found})
 	}
 	reader := newHolderReader(service)
 	for i := range found {
@@ -155,8 +172,26 @@ func explainQuestion(ctx context.Context, f *frame.Frame, service *client.Client
 	if err != nil {
 		return explanationError(err, "berth:explanations:make")
 	}
-	if format == "json" {
-		return terminal.WriteJSON(f.Stdout, found)
+	return printExplained(ctx, f, service, format, &found)
+}
+
+// explainFlagsNow explains the query of the flags now.
+func explainFlagsNow(ctx context.Context, f *frame.Frame, service *client.Client, flags *explainFlags) error {
+	query, err := flags.query(ctx, service)
+	if err != nil {
+		return err
+	}
+	found, err := service.CandidateExplain(ctx, query, client.ExplainAlways)
+	if err != nil {
+		return explanationError(err, "berth:explanations:make")
+	}
+	return printExplained(ctx, f, service, *flags.format, &found)
+}
+
+// printExplained prints the explanation of a query.
+func printExplained(ctx context.Context, f *frame.Frame, service *client.Client, format string, found *client.CandidateExplanation) error {
+	if frame.IsDocument(format) {
+		return frame.WriteDocument(f.Stdout, format, found)
 	}
 	text := newExplanationText(f)
 	text.explain(found.Explanation, newHolderReader(service).find(ctx, found.Explanation, false))

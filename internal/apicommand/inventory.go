@@ -107,7 +107,7 @@ step_size, allocation_ratio, capacity and used.`,
 	}
 	format := frame.OutputFlag(command)
 	completeProviders(f, command)
-	command.RunE = withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
+	command.RunE = withProvider(f, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
 		inventories, _, err := service.InventoryList(ctx, provider.UUID)
 		if err != nil {
 			return err
@@ -129,20 +129,21 @@ object with the members of 'berth inventory list'.`,
 	}
 	format := frame.OutputFlag(command)
 	completeProviderThen(f, command, completeClasses)
-	command.RunE = withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, classes []string) error {
+	command.RunE = withProvider(f, func(ctx context.Context, service *client.Client, provider api.Provider, classes []string) error {
 		inventories, _, err := service.InventoryList(ctx, provider.UUID)
 		if err != nil {
 			return err
 		}
-		record, found := inventories[classes[0]]
+		class := upperClass(classes[0])
+		record, found := inventories[class]
 		if !found {
-			return fmt.Errorf("%s has no inventory of %s", provider.Name, classes[0])
+			return fmt.Errorf("%s has no inventory of %s", provider.Name, class)
 		}
 		used, _, err := service.ProviderUsageList(ctx, provider.UUID)
 		if err != nil {
 			return err
 		}
-		document := documentOfInventory(classes[0], record, used[classes[0]])
+		document := documentOfInventory(class, record, used[class])
 		return frame.PrintAs(f.Stdout, *format, document, [][]string{inventoryHeading, document.row()})
 	})
 	return command

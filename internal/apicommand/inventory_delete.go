@@ -26,12 +26,12 @@ other classes; the exit code is then 1. --generation needs berth 1.3.
 	}
 	generation, dryRun := deletedGenerationFlag(command), dryRunFlag(command)
 	completeProviderThen(f, command, completeClasses)
-	command.RunE = withProvider(f, nil, func(ctx context.Context, service *client.Client, provider api.Provider, classes []string) error {
+	command.RunE = withProvider(f, func(ctx context.Context, service *client.Client, provider api.Provider, classes []string) error {
 		expected, err := generation.ofOne(ctx, service, classes)
 		if err != nil {
 			return err
 		}
-		return write{f, service, *dryRun, ""}.each(ctx, classes, func(ctx context.Context, class string) (string, error) {
+		return write{f, service, *dryRun, ""}.each(ctx, upperClasses(classes), func(ctx context.Context, class string) (string, error) {
 			var err error
 			if expected == nil {
 				err = service.InventoryDelete(ctx, provider.UUID, class)

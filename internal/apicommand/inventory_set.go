@@ -47,7 +47,7 @@ defaults of the server; with --amend other fields and classes are unchanged. Wit
 	options.dryRun = dryRunFlag(command)
 	completeProviders(f, command)
 	completeFlag(f, command, "resource", completeClasses)
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		return setInventory(ctx, f, service, *format, arguments[0], options)
 	})
 	return command
@@ -216,6 +216,7 @@ func parseInventoryEdit(text string) (inventoryEdit, error) {
 	if !hasField {
 		field = "total"
 	}
+	class = upperClass(class)
 	edit := inventoryEdit{class: class, field: field}
 	if field == "allocation_ratio" {
 		ratio, err := strconv.ParseFloat(value, 64)
@@ -237,8 +238,8 @@ func parseInventoryEdit(text string) (inventoryEdit, error) {
 		fields := append(sortedKeys(setters), "allocation_ratio")
 		return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the unknown field %q", field), "use one of "+strings.Join(fields, ", "))
 	}
-	amount, err := strconv.ParseInt(value, 10, 32)
-	if err != nil || amount < 0 {
+	amount, err := parseAmount(class, value)
+	if err != nil || amount < 0 || amount > math.MaxInt32 {
 		return edit, frame.WrongFlag("resource", text, fmt.Sprintf("has the %s %q, which is not a whole number from 0 to %d", field, value, math.MaxInt32), inventoryRemedy)
 	}
 	edit.set = func(record *client.InventoryRecord) { set(record, new(int32(amount))) }

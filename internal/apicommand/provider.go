@@ -68,7 +68,7 @@ func providerTable(providers []api.Provider, names map[uuid.UUID]string) [][]str
 
 // printProvider prints one provider. For a table it requests the names of the parent and the root.
 func printProvider(ctx context.Context, f *frame.Frame, service *client.Client, format string, provider api.Provider) error {
-	if format == "json" {
+	if frame.IsDocument(format) {
 		return frame.PrintAs(f.Stdout, format, documentOfProvider(provider), nil)
 	}
 	names := newProviderNames(service, provider)
@@ -113,7 +113,7 @@ member allocations: amounts by resource class by consumer.`,
 	format := frame.OutputFlag(command)
 	allocations := command.Flags().Bool("allocations", false, "whether allocations are shown by consumer")
 	completeProviders(f, command)
-	command.RunE = withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
+	command.RunE = withProvider(f, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
 		if !*allocations {
 			return printProvider(ctx, f, service, *format, provider)
 		}
@@ -122,7 +122,7 @@ member allocations: amounts by resource class by consumer.`,
 			return err
 		}
 		document := providerConsumers{documentOfProvider(provider), consumers}
-		if *format == "json" {
+		if frame.IsDocument(*format) {
 			return frame.PrintAs(f.Stdout, *format, document, nil)
 		}
 		if err := printProvider(ctx, f, service, *format, provider); err != nil {

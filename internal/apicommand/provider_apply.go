@@ -52,12 +52,12 @@ The JSON is the response of the API.`,
   berth provider apply undo.json`,
 		Args: cobra.ExactArgs(1),
 	}
-	flags := &applyFlags{format: frame.OutputFlag(command)}
+	flags := &applyFlags{format: frame.ReportFlag(command)}
 	command.Flags().StringArrayVar(&flags.deleted, "delete", nil, "name or UUID of a `provider` to delete; repeatable")
 	command.Flags().StringVar(&flags.inverse, "inverse", "", "`file` for the tree that reverses the changes; it must not exist")
 	flags.dryRun = dryRunFlag(command)
 	completeProviderFlags(f, command, "delete")
-	command.RunE = connect.WithClient(f, flags.format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		return flags.run(ctx, f, service, arguments[0])
 	})
 	return command
@@ -136,7 +136,7 @@ func inverseExists(path string) error {
 
 // print prints what changed.
 func (a *applyFlags) print(ctx context.Context, f *frame.Frame, file *fileNames, wanted *client.WantedTree, done *client.ReplacedTree) error {
-	if *a.format == "json" {
+	if frame.IsDocument(*a.format) {
 		return frame.PrintAs(f.Stdout, *a.format, done, nil)
 	}
 	names := newProviderNames(file.service)

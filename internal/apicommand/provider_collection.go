@@ -68,7 +68,7 @@ func (k providerSetCommands[T]) listCommand(f *frame.Frame) *cobra.Command {
 	}
 	format := frame.OutputFlag(command)
 	completeProviders(f, command)
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		if len(arguments) == 0 {
 			return k.all.list(ctx, f, service, *format)
 		}
@@ -101,7 +101,7 @@ func (k providerSetCommands[T]) editCommand(f *frame.Frame, verb, short, long st
 	format := frame.OutputFlag(command)
 	generation, dryRun := generationFlag(command), dryRunFlag(command)
 	completeProviderThen(f, command, k.complete)
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		expected, err := generation.expected()
 		if err != nil {
 			return err

@@ -59,7 +59,7 @@ Exit codes: 0 succeeded, 1 failed, 2 a flag is invalid.`,
 	}
 	flags := &providerListFlags{format: frame.OutputFlag(command)}
 	flags.add(f, command)
-	run := connect.WithClient(f, flags.format, func(ctx context.Context, service *client.Client, _ []string) error {
+	run := connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		return listProviders(ctx, f, service, flags)
 	})
 	command.RunE = func(c *cobra.Command, arguments []string) error {
@@ -121,6 +121,7 @@ func listProviders(ctx context.Context, f *frame.Frame, service *client.Client, 
 	if flags.filter.Resources, err = queryAmounts("resources", flags.filter.Resources); err != nil {
 		return err
 	}
+	flags.filter.Required = upperTraitLists(flags.filter.Required)
 	if err := checkAggregates("member-of", flags.filter.MemberOf); err != nil {
 		return err
 	}

@@ -42,10 +42,10 @@ func FindProvider(ctx context.Context, service *client.Client, reference string)
 
 // withProvider is connect.WithClient for commands whose first argument is a provider. It passes the
 // other arguments to do.
-func withProvider(f *frame.Frame, format *string,
+func withProvider(f *frame.Frame,
 	do func(ctx context.Context, service *client.Client, provider api.Provider, others []string) error,
 ) func(*cobra.Command, []string) error {
-	return connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	return connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		provider, err := FindProvider(ctx, service, arguments[0])
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func forEachProvider(f *frame.Frame, done string, generation generationChoice, d
 	do func(service *client.Client, ctx context.Context, id uuid.UUID) error,
 	at func(service *client.Client, ctx context.Context, id uuid.UUID, generation int64) error,
 ) func(*cobra.Command, []string) error {
-	return connect.WithClient(f, nil, func(ctx context.Context, service *client.Client, arguments []string) error {
+	return connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		expected, err := generation.ofOne(ctx, service, arguments)
 		if err != nil {
 			return err

@@ -31,7 +31,7 @@ provider as 'berth provider show' does.
 	parent := command.Flags().String("parent", "", "name or UUID of the parent `provider`")
 	completeProviderFlags(f, command, "parent")
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		id := uuid.New()
 		if *idText != "" {
 			var err error
@@ -76,7 +76,7 @@ descendants. A property without a flag is unchanged. The command prints the prov
 	root := command.Flags().Bool("root", false, "whether the provider becomes a root provider")
 	completeProviders(f, command)
 	completeProviderFlags(f, command, "parent")
-	run := withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
+	run := withProvider(f, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
 		parentID, _ := provider.ParentProviderUUID.Get() // uuid.Nil for a root
 		switch {
 		case *root:

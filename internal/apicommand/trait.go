@@ -55,7 +55,7 @@ The JSON is a list of strings.`,
 		if c.Flags().Changed("associated") {
 			filter.Associated = associated
 		}
-		return connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
+		return connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 			found, err := service.TraitList(ctx, filter)
 			if err != nil {
 				return err

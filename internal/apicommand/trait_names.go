@@ -30,21 +30,23 @@ type nameCommands struct {
 
 var upperName = regexp.MustCompile(`^[A-Z0-9_]{1,255}$`)
 
-// parseName returns a parser of names that rejects invalid names without a request.
+// parseName returns a parser of names in any case that rejects invalid names without a request.
 func parseName(singular string) func(string) (string, error) {
 	return func(text string) (string, error) {
-		if !upperName.MatchString(text) {
-			return text, frame.WrongArgument(singular, text, "is not a valid name of a "+singular, "write at most 255 upper-case letters, digits and underscores")
+		name := upperClass(text)
+		if !upperName.MatchString(name) {
+			return text, frame.WrongArgument(singular, text, "is not a valid name of a "+singular, "write at most 255 letters, digits and underscores")
 		}
-		return text, nil
+		return name, nil
 	}
 }
 
 // parseCustomName returns a parser like parseName that also rejects names without CUSTOM_, which no caller can create.
 func parseCustomName(singular string) func(string) (string, error) {
 	return func(text string) (string, error) {
-		custom := "CUSTOM_" + strings.Trim(notUpper.ReplaceAllString(strings.ToUpper(text), "_"), "_")
-		if text != custom && !strings.HasPrefix(text, "CUSTOM_") {
+		name := upperClass(text)
+		custom := "CUSTOM_" + strings.Trim(notUpper.ReplaceAllString(name, "_"), "_")
+		if name != custom && !strings.HasPrefix(name, "CUSTOM_") {
 			return text, frame.WrongArgument(singular, text, "does not begin with CUSTOM_, as all names that are not standard do", "write "+custom)
 		}
 		return parseName(singular)(text)
@@ -64,7 +66,7 @@ func (v nameCommands) showCommand(f *frame.Frame) *cobra.Command {
 	}
 	format := frame.OutputFlag(command)
 	command.ValidArgsFunction = completing(f, v.complete, 1)
-	command.RunE = connect.WithClient(f, format, func(ctx context.Context, service *client.Client, arguments []string) error {
+	command.RunE = connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
 		searched, err := parseName(v.singular)(arguments[0])
 		if err != nil {
 			return err
@@ -117,11 +119,16 @@ func (v nameCommands) deleteCommand(f *frame.Frame) *cobra.Command {
 // each returns a command function that calls do for each name and prints done, a format with the
 // singular and the name.
 func (v nameCommands) each(f *frame.Frame, dryRun *bool, done string, parse func(string) (string, error), do func(*client.Client, context.Context, string) error) func(*cobra.Command, []string) error {
-	return connect.WithClient(f, nil, func(ctx context.Context, service *client.Client, arguments []string) error {
-		if _, err := parseAll(arguments, parse); err != nil {
-			return err
+	return connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
+		names := make([]string, 0, len(arguments))
+		for _, argument := range arguments {
+			name, err := parse(argument)
+			if err != nil {
+				return err
+			}
+			names = append(names, name)
 		}
-		return write{f, service, *dryRun, ""}.each(ctx, arguments, func(ctx context.Context, name string) (string, error) {
+		return write{f, service, *dryRun, ""}.each(ctx, names, func(ctx context.Context, name string) (string, error) {
 			err := do(service, ctx, name)
 			if errors.Is(err, client.ErrNotFound) {
 				return "", fmt.Errorf("%s %s not found", v.singular, name)

@@ -48,7 +48,7 @@ The JSON is a list with the members resource_class and used.`,
 	}
 	format := frame.OutputFlag(command)
 	completeProviders(f, command)
-	command.RunE = withProvider(f, format, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
+	command.RunE = withProvider(f, func(ctx context.Context, service *client.Client, provider api.Provider, _ []string) error {
 		used, _, err := service.ProviderUsageList(ctx, provider.UUID)
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ object of amounts by resource class.`,
 	project := command.Flags().String("project", "", "project `ID` of the consumers")
 	user := command.Flags().String("user", "", "user `ID` of the consumers (default: all)")
 	kind := command.Flags().String("type", "", "`type` of the consumers, unknown for those without one, or all for one sum of all types (default: each type)")
-	run := connect.WithClient(f, format, func(ctx context.Context, service *client.Client, _ []string) error {
+	run := connect.WithClient(f, func(ctx context.Context, service *client.Client, _ []string) error {
 		usages, err := service.UsageList(ctx, *project, *user, *kind)
 		if err != nil {
 			return err

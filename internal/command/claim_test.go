@@ -181,3 +181,57 @@ func TestCLI_CommandsThatWrite_HaveDryRun(t *testing.T) {
 		t.Errorf("commands = %d, want at least 20", checked)
 	}
 }
+
+// TestCLI_ClaimWithoutConsumer_MakesOne claims for a consumer whose UUID the command makes, with names in lower case and an
+// amount with a unit.
+func TestCLI_ClaimWithoutConsumer_MakesOne(t *testing.T) {
+	t.Parallel()
+	environ := []string{"BERTH_URL=" + startService(t)}
+	if got := runCommand(t, environ, "provider", "apply", filepath.Join("testdata", "trees", "compute-1.yaml")); got.code != frame.ExitOK {
+		t.Fatal(got.stderr)
+	}
+	got := runCommand(t, environ, "claim", "--resources", "vcpu=2,memory_mb=1GiB", "--project", "demo", "--user", "alice", "--type", "INSTANCE", "--output", "json")
+	var document struct {
+		Claims []struct {
+			Consumer    string `json:"consumer_uuid"`
+			Allocations []struct {
+				Class  string `json:"resource_class"`
+				Amount int64  `json:"amount"`
+			} `json:"allocations"`
+		} `json:"claims"`
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &document); err != nil || len(document.Claims) != 1 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	claim := document.Claims[0]
+	if want := "berth: the new consumer is " + claim.Consumer + "\n"; got.stderr != want || got.code != frame.ExitOK {
+		t.Errorf("exit code %d, standard error %q, want %q", got.code, got.stderr, want)
+	}
+	amounts := map[string]int64{}
+	for _, allocation := range claim.Allocations {
+		amounts[allocation.Class] = allocation.Amount
+	}
+	if len(amounts) != 2 || amounts["VCPU"] != 2 || amounts["MEMORY_MB"] != 1024 {
+		t.Errorf("amounts = %v, want VCPU 2 and MEMORY_MB 1024", amounts)
+	}
+}
+
+// TestCLI_ClaimFlagsMissing_AllReportedAtOnce leaves out everything that a claim needs.
+func TestCLI_ClaimFlagsMissing_AllReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	environ := []string{"BERTH_URL=" + startService(t)}
+	for line, want := range map[string]string{
+		"claim": `berth: 4 settings are invalid:
+  resources: "" (flag --resources) is empty; write --resources or --group
+  project: "" (flag --project) is empty; write the project ID of the new consumer
+  user: "" (flag --user) is empty; write the user ID of the new consumer
+  type: "" (flag --type) is empty; write the type of the consumer, such as INSTANCE
+`,
+		"claim --resources VCPU=1 --else --project p --user u --type T": "berth: resources: \"\" (flag --resources) is empty; write --resources or --group\n",
+		"claim --replace --resources VCPU=1":                            "berth: consumer: \"\" (argument) is missing; write the UUID of the consumer that has allocations\n",
+	} {
+		if got := runCommand(t, environ, strings.Fields(line)...); got.code != frame.ExitUsage || got.stderr != want {
+			t.Errorf("%s: exit code %d, %q, want %q", line, got.code, got.stderr, want)
+		}
+	}
+}

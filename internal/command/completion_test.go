@@ -64,7 +64,7 @@ func TestCLI_Completion_ListsServerNames(t *testing.T) {
 		"provider apply f --delete po":                             "pool",
 		"provider list --auth ":                                    "noauth token keystone",
 		"provider list --interface ":                               "public internal admin",
-		"provider list --output ":                                  "table json",
+		"provider list --output ":                                  "table json yaml csv",
 		"man provider tr":                                          "trait",
 	} {
 		words := strings.Fields(line)

@@ -24,7 +24,7 @@ func TestCLI_InvalidConnectionSettings_RejectedBeforeRequest(t *testing.T) {
 		"--url ftp://x":         {nil, `url: "ftp://x" (flag --url) is not an http or https URL; write scheme, host and path, such as http://127.0.0.1:8778 or https://cloud.example.org/placement`},
 		"--timeout 5":           {[]string{unknown}, `timeout: "5" (flag --timeout) is not a duration; write a number with its unit, such as 500ms, 30s or 2m`},
 		"--interface private":   {[]string{unknown}, `interface: "private" (flag --interface) is not one of the choices; write public, internal or admin`},
-		"--output xml":          {[]string{unknown}, `output: "xml" (flag --output) is not one of the choices; write table or json`},
+		"--output xml":          {[]string{unknown}, `output: "xml" (flag --output) is not one of the choices; write one of table, json, yaml, csv`},
 		"--auth token":          {[]string{unknown}, `token: "" (default) is not set; set BERTH_TOKEN, or choose another --auth`},
 		"--auth basic":          {[]string{unknown}, `auth: "basic" (flag --auth) is not one of the choices; write noauth, token or keystone`},
 		"--auth keystone":       {[]string{unknown}, `auth: "keystone" (OS_ variables) needs OS_AUTH_URL; source an openrc file, name a --cloud, or choose another --auth`},

@@ -72,7 +72,7 @@ func TestCLI_PlanOfInvalidRequest_ReturnsError(t *testing.T) {
 		{[]string{"--berth=1.1", "--body", broken, "POST /allocation_candidates"}, frame.ExitFailed, "the response is 400 Bad Request"},
 		{[]string{"--body", broken, "/usages"}, frame.ExitUsage, "leave --body out"},
 		{[]string{"--body", broken + ".none", claim}, frame.ExitUsage, "no such file"},
-		{nil, frame.ExitUsage, "accepts 1 arg(s), received 0"},
+		{nil, frame.ExitUsage, "takes 1 argument, but none was given"},
 	} {
 		got := runCommand(t, nil, append([]string{"plan", "--data-dir", dataDir}, test.arguments...)...)
 		if got.code != test.code || !strings.Contains(got.stderr, test.text) {

@@ -91,8 +91,8 @@ func TestPolicy_CheckInvalidArguments_Rejected(t *testing.T) {
 		"placement:usage":                     `rule: "placement:usage" (argument) is not a rule of an operation; the nearest name is placement:usages; 'berth policy list' lists all`,
 		"GET /nothing":                        `path: "GET /nothing" (argument) is not an operation of this service; write a method and a path without the prefix of --base-path, such as GET /resource_providers`,
 		"POST /traits":                        `path: "POST /traits" (argument) is not an operation of this service; write a method and a path without the prefix of --base-path, such as GET /resource_providers`,
-		"GET / --output=x":                    `output: "x" (flag --output) is not one of the choices; write table or json`,
-		"GET / --roles a b":                   "accepts at most 2 arg(s), received 3\nSee 'berth policy check --help'.",
+		"GET / --output=x":                    `output: "x" (flag --output) is not one of the choices; write one of table, json, yaml`,
+		"GET / --roles a b":                   "'berth policy check' takes at most 2 arguments, but 3 were given; write 'berth policy check {RULE | METHOD PATH | --all}'\nSee 'berth policy check --help'.",
 		"GET /traits --enforce-scope=perhaps": `enforce-scope: "perhaps" (flag --enforce-scope) is neither true nor false; write true or false`,
 	} {
 		t.Run(command, func(t *testing.T) {

@@ -296,7 +296,7 @@ func TestReshape_InvalidPlanOrFlags_RejectedBeforeRequest(t *testing.T) {
 		"no terminal":           {[]string{good, "--apply"}, "apply: \"true\" (flag --apply) requires a confirmation, but standard input is not a terminal; add --yes"},
 		"--yes without --apply": {[]string{good, "--yes"}, "yes: \"true\" (flag --yes) has no effect without --apply; add --apply"},
 		"unknown layout":        {[]string{"--layout=round"}, "layout: \"round\" (flag --layout) is not one of the choices; write flat or numa"},
-		"unknown format":        {[]string{good, "-o", "xml"}, "output: \"xml\" (flag --output) is not one of the choices; write table or json"},
+		"unknown format":        {[]string{good, "-o", "xml"}, "output: \"xml\" (flag --output) is not one of the choices; write one of table, json, yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -121,7 +121,7 @@ func TestCLI_UpgradeCheckUnusedOptions_ReportedAsSuccess(t *testing.T) {
 	}
 }
 
-func TestCLI_Status_SaysReadyOrNotInOneLine(t *testing.T) {
+func TestCLI_Status_SaysReadyOrNotWithServer(t *testing.T) {
 	t.Parallel()
 	ready, empty := dbtest.New(t), dbtest.NewEmpty(t)
 	for name, test := range map[string]struct {
@@ -135,12 +135,15 @@ func TestCLI_Status_SaysReadyOrNotInOneLine(t *testing.T) {
 		"new database":   {empty, nil, 1, "ready, with a warning: Database Schema: 'berth serve' will migrate the schema; until then the schema is at version 0", ""},
 		"no migration":   {empty, []string{"--migrate=false"}, 2, "not ready: Database Schema: the schema is at version 0", "run 'berth db sync'"},
 		"two problems":   {empty, []string{"--migrate=false", "--policy-file=/missing.yaml"}, 2, "not ready: ", "(and 1 more: berth status upgrade-check)"},
+		"no server":      {ready, nil, frame.ExitOK, "ready: ", "\nserver: GET /: no server answers at http://127.0.0.1:1 "},
 		"as JSON":        {ready, []string{"-o", "json"}, frame.ExitOK, "{\n  \"ready\": true,", "\"problems\": []"},
+		"as YAML":        {ready, []string{"-o", "yaml"}, frame.ExitOK, "ready: true\ndatabase: ", "server: http://127.0.0.1:1\n"},
 		"unknown format": {ready, []string{"-o", "xml"}, frame.ExitUsage, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := runCommand(t, []string{"BERTH_DATABASE_URL=" + test.db.URL}, append([]string{"status"}, test.arguments...)...)
+			environ := []string{"BERTH_DATABASE_URL=" + test.db.URL, "BERTH_URL=http://127.0.0.1:1"}
+			got := runCommand(t, environ, append([]string{"status"}, test.arguments...)...)
 			if got.code != test.code || !strings.HasPrefix(got.stdout, test.begins) || !strings.Contains(got.stdout, test.contains) {
 				t.Errorf("exit code %d, %q, %s", got.code, got.stdout, got.stderr)
 			}

@@ -115,7 +115,7 @@ func TestCLI_TokenCommandsInvalid_ReportValueAndRule(t *testing.T) {
 		"no time":        {append([]string{"create", "--role=reader", "--expires=soon"}, lab...), ran{2, "", "berth: expires: \"soon\" (flag --expires) is neither a duration nor a date; write 90d, 12h, 2027-01-31 (at 00:00 UTC), 2027-01-31T12:00:00Z, or never\n"}},
 		"a past time":    {append([]string{"create", "--role=reader", "--expires=2020-01-31"}, lab...), ran{2, "", "berth: expires: \"2020-01-31\" (flag --expires) is not a time in the future; write a later time, or never\n"}},
 		"no days":        {append([]string{"create", "--role=reader", "--expires=0d"}, lab...), ran{2, "", "berth: expires: \"0d\" (flag --expires) is not a time in the future; write a later time, or never\n"}},
-		"unknown format": {append([]string{"create", "--role=reader", "--output=yaml"}, lab...), ran{2, "", "berth: output: \"yaml\" (flag --output) is not one of the choices; write table, json or token\n"}},
+		"unknown format": {append([]string{"create", "--role=reader", "--output=xml"}, lab...), ran{2, "", "berth: output: \"xml\" (flag --output) is not one of the choices; write one of table, json, yaml, csv, token\n"}},
 		"readable file":  {append([]string{"create", "--role=reader", "--tokens-file", open}, lab...), ran{1, "", mode}},
 		"readable list":  {[]string{"list", "--tokens-file", open}, ran{1, "", mode}},
 		"unknown id":     {[]string{"revoke", "x"}, ran{1, "", "berth: the tokens file " + file + " has no token x; nothing was revoked; 'berth token list' shows the ids\n"}},

@@ -46,12 +46,9 @@ invalid.`,
   berth config --output json | jq -r '.settings[] | select(.origin != "default") | .name'`,
 		Args: cobra.NoArgs,
 	}
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	AddFlags(command.Flags(), ForServer)
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		if err := frame.CheckOutput(*format); err != nil {
-			return err
-		}
 		settings, wrong := Load(f, c, ForServer)
 		if err := printConfig(f, settings, *format); err != nil {
 			return err
@@ -69,7 +66,7 @@ func printConfig(f *frame.Frame, settings *Settings, format string) error {
 		table = append(table, []string{row.Name, row.Origin, row.Shown()})
 	}
 	document := map[string]any{"settings": rows, "database": settings.Database()}
-	if err := frame.PrintAs(f.Stdout, format, document, table); err != nil || format == "json" {
+	if err := frame.PrintAs(f.Stdout, format, document, table); err != nil || frame.IsDocument(format) {
 		return err
 	}
 	_, err := fmt.Fprintf(f.Stdout, "\nDatabase: %s\n", settings.Database())

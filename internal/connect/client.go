@@ -9,15 +9,10 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
-// WithClient returns the RunE function of a command that needs a client. It checks the output
-// format before it sends a request. Errors about unknown names name the flag or the argument that has them.
-func WithClient(f *frame.Frame, format *string, do func(ctx context.Context, service *client.Client, arguments []string) error) func(*cobra.Command, []string) error {
+// WithClient returns the RunE function of a command that needs a client. Errors about unknown names name the flag or the
+// argument that has them.
+func WithClient(f *frame.Frame, do func(ctx context.Context, service *client.Client, arguments []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, arguments []string) error {
-		if format != nil {
-			if err := frame.CheckOutput(*format); err != nil {
-				return err
-			}
-		}
 		service, err := Client(f, c)
 		if err != nil {
 			return err

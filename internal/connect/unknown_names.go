@@ -109,9 +109,10 @@ func (k nameKind) remedy(name string, known []string) string {
 	return fmt.Sprintf("'berth %[1]s list' lists all, 'berth %[1]s create %[2]s' creates it", k.family, terminal.Safe(own))
 }
 
-// mentions reports whether a value has a name as a word.
+// mentions reports whether a value has a name as a word, in any case.
 func mentions(value, name string) bool {
-	return slices.Contains(strings.FieldsFunc(value, func(r rune) bool {
+	words := strings.FieldsFunc(value, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}), name)
+	})
+	return slices.ContainsFunc(words, func(word string) bool { return strings.EqualFold(word, name) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -40,7 +41,11 @@ func (f *Frame) Execute(ctx context.Context, root *cobra.Command, arguments []st
 	root.SetErr(f.Stderr)
 	root.SetHelpFunc(f.printHelp)
 	root.SetFlagErrorFunc(suggestFlag)
+	root.DisableSuggestions = true // usageError has better ones
 	command, err := root.ExecuteContextC(ctx)
+	if err != nil && !began {
+		err = usageError(root, command, arguments, err)
+	}
 	var wrong InputErrors
 	var coded *CodedError
 	switch {
@@ -63,6 +68,16 @@ func (f *Frame) Execute(ctx context.Context, root *cobra.Command, arguments []st
 	}
 }
 
+// flagSynonyms are flags of other tools and of other commands, by the flag of berth.
+var flagSynonyms = map[string][]string{
+	"member-of": {"aggregate", "aggregates", "agg", "rack", "zone"},
+	"required":  {"trait", "traits", "require", "property"},
+	"in-tree":   {"tree", "host", "parent", "root"},
+	"resources": {"class", "amount", "amounts"},
+	"limit":     {"count", "max", "top", "max-items"},
+	"output":    {"format"},
+}
+
 // suggestFlag adds the most similar flag to the error of an unknown one.
 func suggestFlag(c *cobra.Command, err error) error {
 	unknown, is := errors.AsType[*pflag.NotExistError](err)
@@ -76,6 +91,11 @@ func suggestFlag(c *cobra.Command, err error) error {
 		}
 	})
 	typed := unknown.GetSpecifiedName()
+	for _, name := range names {
+		if slices.Contains(flagSynonyms[name], typed) {
+			return fmt.Errorf("%w; did you mean --%s?", err, name)
+		}
+	}
 	if len(names) == 0 || Distance(typed, Nearest(typed, names)) > max(1, len(typed)/3) {
 		return err
 	}

@@ -1,7 +1,9 @@
 package frame
 
 import (
+	"encoding/csv"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,19 +12,69 @@ import (
 	"github.com/berthd/berth/internal/terminal"
 )
 
-// OutputFlag adds --output to a command that prints a table.
-func OutputFlag(c *cobra.Command) *string {
-	format := c.Flags().StringP("output", "o", "table", "output `format`: table or json")
-	CompleteChoices(c, "output", "table", "json")
-	return format
+// The formats of --output. Commands whose text is no single table do not have OutputCSV.
+const (
+	OutputTable = "table"
+	OutputJSON  = "json"
+	OutputYAML  = "yaml"
+	OutputCSV   = "csv"
+)
+
+// OutputFlag adds --output to a command that prints a table. Without choices these are all formats.
+func OutputFlag(c *cobra.Command, choices ...string) *string {
+	if choices == nil {
+		choices = []string{OutputTable, OutputJSON, OutputYAML, OutputCSV}
+	}
+	format := &outputFormat{value: choices[0], choices: choices}
+	c.Flags().VarP(format, "output", "o", "output `format`: "+strings.Join(choices, ", "))
+	CompleteChoices(c, "output", choices...)
+	return &format.value
 }
 
-// PrintAs writes a value as JSON or as a table; the first row is the heading.
-func PrintAs(out io.Writer, format string, value any, table [][]string) error {
-	if format == "json" {
-		return terminal.WriteJSON(out, value)
+// ReportFlag is OutputFlag for a command whose text is no single table.
+func ReportFlag(c *cobra.Command) *string { return OutputFlag(c, OutputTable, OutputJSON, OutputYAML) }
+
+// outputFormat is the value of --output.
+type outputFormat struct {
+	value   string
+	choices []string
+}
+
+func (o *outputFormat) String() string { return o.value }
+
+// Type implements pflag.Value.
+func (o *outputFormat) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (o *outputFormat) Set(text string) error {
+	if !slices.Contains(o.choices, text) {
+		return WrongFlag("output", text, "is not one of the choices", "write one of "+strings.Join(o.choices, ", "))
 	}
-	_, err := io.WriteString(out, LayOut(table))
+	o.value = text
+	return nil
+}
+
+// IsDocument reports whether a format has the whole document of a command, in place of its text.
+func IsDocument(format string) bool { return format == OutputJSON || format == OutputYAML }
+
+// WriteDocument writes a value as JSON or YAML.
+func WriteDocument(out io.Writer, format string, value any) error {
+	if format == OutputYAML {
+		return writeYAML(out, value)
+	}
+	return terminal.WriteJSON(out, value)
+}
+
+// PrintAs writes a value as JSON or YAML, or a table as CSV or for people; the first row is the heading.
+func PrintAs(out io.Writer, format string, value any, table [][]string) error {
+	switch {
+	case IsDocument(format):
+		return WriteDocument(out, format, value)
+	case format == OutputCSV:
+		return csv.NewWriter(out).WriteAll(table)
+	}
+	_, columns := terminal.Of(out)
+	_, err := io.WriteString(out, LayOut(Fit(table, columns)))
 	return err
 }
 
@@ -63,13 +115,4 @@ func LayOut(table [][]string) string {
 		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return text.String()
-}
-
-// CheckOutput returns an error for an unknown format. Commands call it before they do anything
-// else.
-func CheckOutput(format string) error {
-	if format == "table" || format == "json" {
-		return nil
-	}
-	return InputErrors{&InputError{"output", format, "flag --output", Rule{"is not one of the choices", "write table or json"}}}
 }

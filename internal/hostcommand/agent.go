@@ -58,7 +58,7 @@ invalid.`,
 	connect.Flags(f, connecting)
 	addAgentFlags(command.Flags())
 	command.Flags().AddFlagSet(connecting.PersistentFlags())
-	format := frame.OutputFlag(command)
+	format := frame.ReportFlag(command)
 	command.Flags().Lookup("output").Usage = "output `format` of --dry-run: table (a drawing of the tree) or json"
 	frame.CompleteChoices(command, "layout", string(host.Flat), string(host.NUMA))
 	frame.CompleteChoices(command, consumersFlag, "cgroup", "fit", "file:", "cgroup:")
@@ -66,9 +66,6 @@ invalid.`,
 	frame.CompleteChoices(command, "log-level", "debug", "info", "warn", "error")
 	frame.Family(command, hardwareCommand(f))
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		if err := frame.CheckOutput(*format); err != nil {
-			return err
-		}
 		for _, warning := range config.UnknownVariables(f) {
 			fmt.Fprintf(f.Stderr, "berth: warning: %s\n", warning)
 		}

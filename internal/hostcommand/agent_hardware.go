@@ -27,9 +27,6 @@ codes: 0 printed, 1 failed, 2 the command line is invalid.`,
 	root := command.Flags().String("root", "/", "root `directory` of the host's file system; in containers often /host")
 	disk := command.Flags().String("disk-path", "/", "`path` on the file system that is reported as DISK_GB")
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		if err := frame.CheckOutput(*format); err != nil {
-			return err
-		}
 		machine, err := host.Discover(c.Context(), host.SurveyOptions{Root: *root, DiskPath: *disk})
 		if err != nil {
 			return err

@@ -22,8 +22,8 @@ func previewAgent(ctx context.Context, f *frame.Frame, tracker *agent.Tracker, f
 	before := draw.Forest{Nodes: preview.Before.Nodes(), Allocations: preview.Had}
 	after := draw.Forest{Nodes: preview.After.Nodes(), Allocations: preview.Have}
 	changes := draw.Compare(before, after)
-	if format == "json" {
-		return previewJSON(f, preview, after, changes)
+	if frame.IsDocument(format) {
+		return previewDocument(f, format, preview, after, changes)
 	}
 	variables := frame.Environment(f.Environ)
 	isTerminal, columns := terminal.Of(f.Stdout)
@@ -55,10 +55,10 @@ func previewAgent(ctx context.Context, f *frame.Frame, tracker *agent.Tracker, f
 	return err
 }
 
-// previewJSON writes {"trees": […], "difference": {…}, "reshape": false}, with the
+// previewDocument writes {"trees": […], "difference": {…}, "reshape": false}, with the
 // members that package draw documents. Providers that do not exist yet have random
 // UUIDs.
-func previewJSON(f *frame.Frame, preview *agent.Preview, after draw.Forest, changes *draw.Changes) error {
+func previewDocument(f *frame.Frame, format string, preview *agent.Preview, after draw.Forest, changes *draw.Changes) error {
 	forest, difference := &bytes.Buffer{}, &bytes.Buffer{}
 	if err := errors.Join(draw.JSON(forest, after), changes.JSON(difference)); err != nil {
 		return err
@@ -69,5 +69,5 @@ func previewJSON(f *frame.Frame, preview *agent.Preview, after draw.Forest, chan
 	}
 	document["difference"] = json.RawMessage(difference.Bytes())
 	document["reshape"] = preview.Reshape
-	return frame.PrintAs(f.Stdout, "json", document, nil)
+	return frame.WriteDocument(f.Stdout, format, document)
 }

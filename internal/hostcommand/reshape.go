@@ -25,7 +25,8 @@ type reshapeOptions struct {
 	plan                string
 	hosts               []string
 	offline, apply, yes bool
-	inverse, output     string
+	inverse             string
+	output              *string
 	config, layout      string
 	survey, root        string
 	consumers           []string
@@ -109,7 +110,7 @@ func (w *reshapeOptions) flags(c *cobra.Command) {
 	flags.BoolVar(&w.yes, "yes", false, "whether --apply skips the confirmation")
 	flags.BoolVar(&w.offline, "offline", false, "whether the command works on the database, while no server runs")
 	flags.StringVar(&w.inverse, "undo-plan", "", "`file` for the plan that reverses the reshape (default: the name of the plan with .undo.yaml)")
-	flags.StringVarP(&w.output, "output", "o", "table", "output `format`: table or json")
+	w.output = frame.ReportFlag(c)
 	flags.StringVar(&w.layout, "layout", "", "`layout` of this host's tree: flat or numa")
 	flags.StringVar(&w.config, "agent-config", "", "`file` of 'berth agent --config' for this host's tree")
 	flags.StringVar(&w.survey, "hardware-file", "", "JSON `file` with recorded hardware instead of this host's; see 'berth agent hardware'")
@@ -119,9 +120,6 @@ func (w *reshapeOptions) flags(c *cobra.Command) {
 
 // check validates the flags before any request, and reads the plan.
 func (w *reshapeOptions) check(c *cobra.Command, arguments []string) (*planfile.Plan, error) {
-	if err := frame.CheckOutput(w.output); err != nil {
-		return nil, err
-	}
 	hardwareFlag := ""
 	for _, name := range []string{"layout", "agent-config", "hardware-file", "root", consumersFlag} {
 		if c.Flags().Changed(name) {
@@ -136,8 +134,8 @@ func (w *reshapeOptions) check(c *cobra.Command, arguments []string) (*planfile.
 		return nil, frame.WrongFlag(hardwareFlag, c.Flags().Lookup(hardwareFlag).Value.String(), "selects the hardware of this host and contradicts PLAN", "omit one of them")
 	case hardwareFlag != "" && w.inverse != "":
 		return nil, frame.WrongFlag("undo-plan", w.inverse, "requires PLAN", "omit it; to undo the reshape, run the command with the previous --layout")
-	case w.apply && w.output == "json" && !w.yes:
-		return nil, frame.WrongFlag("output", w.output, "does not allow the confirmation of --apply", "add --yes")
+	case w.apply && frame.IsDocument(*w.output) && !w.yes:
+		return nil, frame.WrongFlag("output", *w.output, "does not allow the confirmation of --apply", "add --yes")
 	case w.apply && !w.yes && !term.IsTerminal(int(os.Stdin.Fd())):
 		return nil, frame.WrongFlag("apply", "true", "requires a confirmation, but standard input is not a terminal", "add --yes")
 	case w.yes && !w.apply:

@@ -61,7 +61,7 @@ func (r *reshaping) run(ctx context.Context) error {
 		return fmt.Errorf("no changes applied: %w", failed)
 	}
 	hosts = slices.DeleteFunc(hosts, func(host *reshapedHost) bool { return host.changes == nil })
-	if r.options.output == "table" {
+	if *r.options.output == frame.OutputTable {
 		if err := r.show(hosts); err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ type reshapeHostDocument struct {
 // report prints the reshaped hosts, and the command that undoes or applies the changes.
 func (r *reshaping) report(hosts []*reshapedHost) error {
 	written := r.undo != nil && r.undo.written
-	if r.options.output == "json" {
+	if frame.IsDocument(*r.options.output) {
 		document := ReshapeDocument{Hosts: []reshapeHostDocument{}}
 		for _, host := range hosts {
 			document.Hosts = append(document.Hosts, reshapeHostDocument{host.node.Name, host.node.UUID, host.reshape, host.applied, host.changes})
@@ -202,7 +202,7 @@ func (r *reshaping) report(hosts []*reshapedHost) error {
 		if written {
 			document.Inverse = &r.undo.path
 		}
-		return frame.PrintAs(r.Stdout, r.options.output, document, nil)
+		return frame.WriteDocument(r.Stdout, *r.options.output, document)
 	}
 	anyApplied := false
 	for _, host := range hosts {

@@ -80,9 +80,6 @@ build, and the supported microversions of the Placement API. Exit codes: 0 print
 	}
 	format := frame.OutputFlag(command)
 	command.RunE = func(*cobra.Command, []string) error {
-		if err := frame.CheckOutput(*format); err != nil {
-			return err
-		}
 		b := This()
 		return frame.PrintAs(f.Stdout, *format, b, [][]string{
 			{"VERSION", "REVISION", "GO", "PLATFORM", "MICROVERSIONS"},

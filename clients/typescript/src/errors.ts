@@ -33,7 +33,7 @@ export class BerthError extends Error {
   }
 
   static withoutResponse(request: Request, cause: unknown): BerthError {
-    const detail = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+    const detail = `no response from ${new URL(request.url).origin}: ${reasonOf(cause)}`;
     return new BerthError(request, { status: 0, detail, remedy: "check the address and the network; before you repeat a write, read the current state" }, cause);
   }
 
@@ -57,6 +57,14 @@ export class BerthError extends Error {
   get isTimeout(): boolean {
     return this.cause instanceof Error && this.cause.name === "TimeoutError";
   }
+}
+
+/** Returns the text of the innermost cause: `fetch` says only "fetch failed", its cause names the system error and the address. */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  if (cause.cause instanceof Error) return reasonOf(cause.cause);
+  if (cause instanceof AggregateError && cause.message === "") return cause.errors.map(reasonOf).join(", ");
+  return `${cause.name}: ${cause.message}`;
 }
 
 /**

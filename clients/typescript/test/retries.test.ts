@@ -40,6 +40,15 @@ test("reads are repeated after 503 and network errors", async () => {
   assert.equal(sent.length, 4);
 });
 
+test("an error without a response names the address and the system error", async () => {
+  const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:8778"), { code: "ECONNREFUSED" });
+  for (const cause of [refused, new AggregateError([refused])]) {
+    const { options } = serverOf(() => { throw new TypeError("fetch failed", { cause }); });
+    const error = await errorOf(createPlacementClient({ ...options, retries: 0 }).GET("/traits"));
+    assert.equal(error.detail, "no response from http://berth.example.org: Error: connect ECONNREFUSED 127.0.0.1:8778");
+  }
+});
+
 test("retries are bounded", async () => {
   const { sent, placement } = serverOf(unavailable);
   assert.equal((await errorOf(unwrap(placement.GET("/traits")))).code, "berth.overloaded");
