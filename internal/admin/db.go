@@ -88,7 +88,7 @@ Exit codes: 0 printed, 1 the database cannot be read, 2 a setting is invalid.`,
 	}
 	format := frame.OutputFlag(command)
 	config.AddFlags(command.Flags(), config.ForDatabase)
-	command.RunE = printing(f, format, func(ctx context.Context, d *open.Database, _ *slog.Logger) error {
+	command.RunE = open.OnDatabase(f, true, func(ctx context.Context, d *open.Database, _ *slog.Logger) error {
 		version, err := migrate.Version(ctx, d.Direct)
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ invalid.`,
 	}
 	format := frame.OutputFlag(command)
 	config.AddFlags(command.Flags(), config.ForDatabase)
-	command.RunE = printing(f, format, func(ctx context.Context, d *open.Database, _ *slog.Logger) error {
+	command.RunE = open.OnDatabase(f, true, func(ctx context.Context, d *open.Database, _ *slog.Logger) error {
 		status, err := migrate.GetStatus(ctx, d.Direct)
 		if err != nil {
 			return err
@@ -146,13 +146,4 @@ invalid.`,
 		})
 	})
 	return command
-}
-
-// printing wraps open.OnDatabase for read-only commands with --output. It checks the format
-// first.
-func printing(f *frame.Frame, format *string, do func(context.Context, *open.Database, *slog.Logger) error) func(*cobra.Command, []string) error {
-	run := open.OnDatabase(f, true, do)
-	return func(c *cobra.Command, arguments []string) error {
-		return run(c, arguments)
-	}
 }

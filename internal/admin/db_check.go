@@ -53,7 +53,7 @@ setting is invalid.`,
 	format := frame.OutputFlag(command)
 	most := limitFlag(command)
 	config.AddFlags(command.Flags(), config.ForDatabase)
-	command.RunE = printing(f, format, func(ctx context.Context, d *open.Database, _ *slog.Logger) error {
+	command.RunE = open.OnDatabase(f, true, func(ctx context.Context, d *open.Database, _ *slog.Logger) error {
 		var results []audit.Result
 		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 		err := inTransaction(ctx, d, options, func(tx pgx.Tx) (err error) {

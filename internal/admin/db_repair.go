@@ -50,7 +50,7 @@ failed, 2 a setting is invalid.`,
 	most := limitFlag(command)
 	yes := command.Flags().BoolP("yes", "y", false, "do it")
 	config.AddFlags(command.Flags(), config.ForDatabase)
-	command.RunE = printing(f, format, func(ctx context.Context, d *open.Database, _ *slog.Logger) error {
+	command.RunE = open.OnDatabase(f, true, func(ctx context.Context, d *open.Database, _ *slog.Logger) error {
 		document := &repairDocument{Database: d.Description, Repaired: []audit.Repaired{}}
 		do, options := showRepair(ctx, f, document, *most), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 		if *yes {

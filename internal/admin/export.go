@@ -32,7 +32,7 @@ is invalid.`,
 	format := frame.ReportFlag(command)
 	config.AddFlags(command.Flags(), config.ForDatabase)
 	command.RunE = func(c *cobra.Command, arguments []string) error {
-		target, err := legacyAddress(f, arguments[0], *format)
+		target, err := legacyAddress(arguments[0])
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ command line or a setting is invalid.`,
 	flags.format = frame.ReportFlag(command)
 	config.AddFlags(set, config.ForDatabase)
 	command.RunE = func(c *cobra.Command, arguments []string) error {
-		source, err := legacyAddress(f, arguments[0], *flags.format)
+		source, err := legacyAddress(arguments[0])
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ command line or a setting is invalid.`,
 }
 
 // legacyAddress parses the argument of an import or export.
-func legacyAddress(f *frame.Frame, text, format string) (placementdb.Address, error) {
+func legacyAddress(text string) (placementdb.Address, error) {
 	address, err := placementdb.ParseAddress(text)
 	if err != nil {
 		return placementdb.Address{}, frame.InputErrors{fmt.Errorf("address: %w", err)}

@@ -52,7 +52,7 @@ Exit codes: 0 the plans are printed, 1 no statement was sent or the database fai
 		if err != nil {
 			return err
 		}
-		return printing(f, format, func(ctx context.Context, d *open.Database, log *slog.Logger) error {
+		return open.OnDatabase(f, true, func(ctx context.Context, d *open.Database, log *slog.Logger) error {
 			report, err := plan.Explain(ctx, plan.Options{
 				URL: d.URL, DirectURL: d.Direct, Pooler: d.Pooler, Text: *verbose, Log: log,
 			}, request)

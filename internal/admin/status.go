@@ -69,7 +69,7 @@ Exit codes: 0 ready, 1 ready with warnings, 2 not ready or the command line is i
 	format := frame.ReportFlag(command)
 	config.AddFlags(command.Flags(), config.ForServer)
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		return runChecks(f, c, *format, func(settings *config.Settings, database string, checks []checked) error {
+		return runChecks(f, c, func(settings *config.Settings, database string, checks []checked) error {
 			if settings.Migrate {
 				expectMigration(checks)
 			}
@@ -170,7 +170,7 @@ line is invalid, 255 a check cannot run because the database is unreachable.`,
 	format := frame.ReportFlag(command)
 	config.AddFlags(command.Flags(), config.ForServer)
 	command.RunE = func(c *cobra.Command, _ []string) error {
-		return runChecks(f, c, *format, func(_ *config.Settings, _ string, checks []checked) error {
+		return runChecks(f, c, func(_ *config.Settings, _ string, checks []checked) error {
 			if *format == frame.OutputYAML {
 				return frame.WriteDocument(f.Stdout, *format, checksDocument(checks))
 			}
@@ -181,7 +181,7 @@ line is invalid, 255 a check cannot run because the database is unreachable.`,
 }
 
 // runChecks runs all checks and prints them; print may change them. The exit code is that of the worst one.
-func runChecks(f *frame.Frame, c *cobra.Command, format string, print func(settings *config.Settings, database string, checks []checked) error) error {
+func runChecks(f *frame.Frame, c *cobra.Command, print func(settings *config.Settings, database string, checks []checked) error) error {
 	settings, warnings, err := config.Read(f, c.Flags(), config.ForServer)
 	checks, database, err := upgradeChecks(f, c, settings, warnings, err)
 	if err != nil {

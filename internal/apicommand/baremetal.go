@@ -39,7 +39,7 @@ The commands require a server of Berth, or of ironic with API version 1.82.`,
 }
 
 // withBaremetalClient is connect.WithClient for commands of the Bare Metal API.
-func withBaremetalClient(f *frame.Frame, format *string,
+func withBaremetalClient(f *frame.Frame,
 	do func(ctx context.Context, service *baremetal.Client, arguments []string) error,
 ) func(*cobra.Command, []string) error {
 	return connect.WithClient(f, func(ctx context.Context, service *client.Client, arguments []string) error {
@@ -50,7 +50,7 @@ func withBaremetalClient(f *frame.Frame, format *string,
 // forEachNode is withBaremetalClient for commands whose arguments are nodes. It calls do for each of
 // them and prints done with the node.
 func forEachNode(f *frame.Frame, done string, do func(ctx context.Context, service *baremetal.Client, node string) error) func(*cobra.Command, []string) error {
-	return withBaremetalClient(f, nil, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	return withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		return f.ForEach(arguments, func(node string) error {
 			if err := do(ctx, service, node); err != nil {
 				return unknownNode(ctx, service, node, err)

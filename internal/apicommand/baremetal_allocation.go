@@ -133,7 +133,7 @@ With --node the server assigns that node, which must be "active" already.`,
 	completeFlag(f, command, "candidate-node", completeNodes)
 	completeFlag(f, command, "node", completeNodes)
 	completeFlag(f, command, "trait", completeTraits)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, _ []string) (err error) {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) (err error) {
 		if request.ResourceClass == "" && request.Node == "" {
 			return frame.WrongFlag("resource-class", "", "is empty", "write a resource class, or --node")
 		}
@@ -193,7 +193,7 @@ candidate_nodes, node_uuid, owner, last_error, extra, created_at and updated_at.
 	frame.CompleteChoices(command, "state", baremetal.Allocating, baremetal.Active, baremetal.Failed)
 	completeFlag(f, command, "resource-class", completeNodeClasses)
 	completeFlag(f, command, "node", completeNodes)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
 		found, err := service.NodeAllocationList(ctx, filter)
 		if err != nil {
 			return err
@@ -219,7 +219,7 @@ The JSON object has the members of 'berth baremetal allocation list'.`,
 	format := frame.OutputFlag(command)
 	ofNode := command.Flags().Bool("node", false, "whether the argument is a node")
 	command.ValidArgsFunction = completing(f, completeNodeAllocations, 1)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		show := service.NodeAllocationShow
 		if *ofNode {
 			show = service.AllocationOfNodeShow
@@ -287,7 +287,7 @@ allocation as 'berth baremetal allocation show' does.`,
 // changeAllocation returns the function of the commands set and unset: it reads the changes from the
 // flags and applies them.
 func changeAllocation(f *frame.Frame, format *string, remedy string, read func() ([]baremetal.Change, error)) func(*cobra.Command, []string) error {
-	return withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	return withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		changes, err := read()
 		if err != nil {
 			return err
@@ -317,7 +317,7 @@ arguments are the nodes of the node allocations.`,
 	}
 	ofNode := command.Flags().Bool("node", false, "whether the arguments are nodes")
 	command.ValidArgsFunction = completing(f, completeNodeAllocations, anyNumber)
-	command.RunE = withBaremetalClient(f, nil, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		remove, noun := service.NodeAllocationDelete, "node allocation"
 		if *ofNode {
 			remove, noun = service.AllocationOfNodeDelete, "the node allocation of node"

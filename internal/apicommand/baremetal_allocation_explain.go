@@ -31,7 +31,7 @@ response of the server.`,
 	}
 	format := frame.ReportFlag(command)
 	command.ValidArgsFunction = completing(f, completeNodeAllocations, 1)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		found, err := service.NodeAllocationExplain(ctx, arguments[0])
 		if err != nil {
 			return err

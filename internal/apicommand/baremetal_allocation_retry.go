@@ -28,7 +28,7 @@ so. The command prints the allocation as 'berth baremetal allocation show' does.
 	format := frame.OutputFlag(command)
 	wait := waitFlags(command, "the node allocation is active or has failed")
 	command.ValidArgsFunction = completing(f, completeNodeAllocations, 1)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		if err := wait.check(); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ The JSON list has the members name, type and hosts.`,
 		Args:    cobra.NoArgs,
 	}
 	listed := frame.OutputFlag(list)
-	list.RunE = withBaremetalClient(f, listed, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+	list.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
 		found, err := service.DriverList(ctx)
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ The JSON object has the members of 'berth baremetal driver list'.`,
 	}
 	shown := frame.OutputFlag(show)
 	show.ValidArgsFunction = completing(f, completeDrivers, 1)
-	show.RunE = withBaremetalClient(f, shown, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	show.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		found, err := service.DriverShow(ctx, arguments[0])
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ updated_at, which is the time of the last heartbeat.`,
 		Args:    cobra.NoArgs,
 	}
 	listed := frame.OutputFlag(list)
-	list.RunE = withBaremetalClient(f, listed, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+	list.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
 		found, err := service.ConductorList(ctx)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ The JSON object has the members of 'berth baremetal conductor list'.`,
 	}
 	shown := frame.OutputFlag(show)
 	show.ValidArgsFunction = completing(f, completeConductors, 1)
-	show.RunE = withBaremetalClient(f, shown, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	show.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		found, err := service.ConductorShow(ctx, arguments[0])
 		if err != nil {
 			return err

@@ -148,7 +148,7 @@ node show' does. The next steps are manage and provide.`,
 	id := command.Flags().String("uuid", "", "`UUID` of the node (default: random)")
 	node.add(f, command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
 		request, err := node.newNode(*id)
 		if err != nil {
 			return err
@@ -215,7 +215,7 @@ The JSON list has the objects of 'berth baremetal node show'.`,
 	frame.CompleteChoices(command, "provision-state", "enroll", "manageable", "available", "active", "error", "clean failed", "deploy failed")
 	completeFlag(f, command, "resource-class", completeNodeClasses)
 	completeFlag(f, command, "driver", completeDrivers)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
 		filter.Associated = ifChanged(command, "associated", associated)
 		filter.Maintenance = ifChanged(command, "maintenance", maintenance)
 		filter.Retired = ifChanged(command, "retired", retired)
@@ -255,7 +255,7 @@ extra, created_at and updated_at.`,
 	}
 	format := frame.OutputFlag(command)
 	command.ValidArgsFunction = completing(f, completeNodes, 1)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		found, err := service.NodeShow(ctx, arguments[0])
 		if err != nil {
 			return unknownNode(ctx, service, arguments[0], err)
@@ -278,7 +278,7 @@ provision_updated_at, power_state, target_power_state, last_error and console_en
 	}
 	format := frame.OutputFlag(command)
 	command.ValidArgsFunction = completing(f, completeNodes, 1)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		found, err := service.NodeStates(ctx, arguments[0])
 		if err != nil {
 			return unknownNode(ctx, service, arguments[0], err)

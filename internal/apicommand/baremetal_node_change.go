@@ -120,7 +120,7 @@ baremetal node show' does.`,
 // changeNode returns the function of the commands set and unset: it reads the changes from the flags
 // and applies them.
 func changeNode(f *frame.Frame, format *string, remedy string, read func() ([]baremetal.Change, error)) func(*cobra.Command, []string) error {
-	return withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	return withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		changes, err := read()
 		if err != nil {
 			return err

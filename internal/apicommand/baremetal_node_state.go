@@ -77,7 +77,7 @@ func bmNodeVerbCommand(f *frame.Frame, verb nodeVerb) *cobra.Command {
 func eachNodeThen(f *frame.Frame, wait waitOptions, begin func(context.Context, *baremetal.Client, string) error,
 	end func(context.Context, *baremetal.Client, string, func(baremetal.Node)) (baremetal.Node, error),
 ) func(*cobra.Command, []string) error {
-	return withBaremetalClient(f, nil, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	return withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		if err := wait.check(); err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ null if the driver lacks the interface, and reason.`,
 	}
 	format := frame.OutputFlag(command)
 	command.ValidArgsFunction = completing(f, completeNodes, 1)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		checked, err := service.NodeValidate(ctx, arguments[0])
 		if err != nil {
 			return unknownNode(ctx, service, arguments[0], err)

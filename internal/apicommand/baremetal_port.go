@@ -43,7 +43,7 @@ func bmPortCreateCommand(f *frame.Frame) *cobra.Command {
 	extra := pairsFlag(command, "extra", "extra value `KEY=VALUE`")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	completeFlag(f, command, "node", completeNodes)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) (err error) {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) (err error) {
 		if *node == "" {
 			return frame.WrongFlag("node", "", "is empty", "write the node of the port")
 		}
@@ -86,7 +86,7 @@ local_link_connection, extra, created_at and updated_at.`,
 	command.Flags().StringVar(&filter.Node, "node", "", "name or UUID of the `node`")
 	command.Flags().StringVar(&filter.Address, "address", "", "MAC `address` of the port")
 	completeFlag(f, command, "node", completeNodes)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, _ []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, _ []string) error {
 		found, err := service.PortList(ctx, filter)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ The JSON object has the members of 'berth baremetal port list'.`,
 	}
 	format := frame.OutputFlag(command)
 	command.ValidArgsFunction = completing(f, completePorts, 1)
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		id, err := portID(arguments[0])
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ is then 1.`,
 		Args:    cobra.MinimumNArgs(1),
 	}
 	command.ValidArgsFunction = completing(f, completePorts, anyNumber)
-	command.RunE = withBaremetalClient(f, nil, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		return f.ForEach(arguments, func(text string) error {
 			id, err := portID(text)
 			if err != nil {

@@ -20,7 +20,7 @@ func bmNodeTraitCommand(f *frame.Frame) *cobra.Command {
 	}
 	format := frame.OutputFlag(list)
 	list.ValidArgsFunction = completing(f, completeNodes, 1)
-	list.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	list.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		return printNodeTraits(ctx, f, service, *format, arguments[0])
 	})
 	return frame.Family(&cobra.Command{
@@ -84,7 +84,7 @@ func bmTraitEditCommand(f *frame.Frame, verb, short, long string, edit func(*bar
 		}
 		return traits(c, written[1:], typed)
 	}
-	command.RunE = withBaremetalClient(f, format, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
+	command.RunE = withBaremetalClient(f, func(ctx context.Context, service *baremetal.Client, arguments []string) error {
 		traits, err := parseAll(arguments[1:], parseName("trait"))
 		if err != nil {
 			return err
