@@ -32,7 +32,7 @@ var packageRules = []packageRule{
 		"internal/hostcommand", "internal/serve", "internal/version",
 	}},
 	{path: "internal/serve", purpose: "`berth serve`: opens, serves and closes the parts of the server", imports: []string{
-		"internal/config", "internal/frame", "internal/open", "internal/setting", "internal/version",
+		"internal/config", "internal/exactjson", "internal/frame", "internal/open", "internal/setting", "internal/version",
 		"server", "server/auditlog", "server/auth", "server/baremetal", "server/conductor", "server/console", "server/explainlog",
 		"server/forwarded", "server/idempotency", "server/keystone", "server/migrate", "server/oidc", "server/placement", "server/policy", "server/postgres", "server/spool",
 		"server/store", "server/tokens", "server/tracing",
@@ -45,12 +45,12 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/demo", purpose: "a cloud of sample data", imports: []string{"client", "client/baremetal", "gen/client"}},
 	{path: "internal/apicommand", purpose: "commands that are clients of the APIs", imports: []string{
-		"client", "client/baremetal", "gen/client", "internal/connect", "internal/demo", "internal/draw", "internal/explaintext", "internal/frame",
+		"client", "client/baremetal", "gen/client", "internal/connect", "internal/demo", "internal/draw", "internal/exactjson", "internal/explaintext", "internal/frame",
 		"internal/terminal",
 	}},
 	{path: "internal/hostcommand", purpose: "commands that run on a host: the agent and reshapes", imports: []string{
 		"agent", "agent/consumers", "agent/host", "agent/planfile", "client", "gen/client",
-		"internal/apicommand", "internal/config", "internal/connect", "internal/draw", "internal/frame",
+		"internal/apicommand", "internal/config", "internal/connect", "internal/draw", "internal/exactjson", "internal/frame",
 		"internal/open", "internal/setting", "internal/terminal", "internal/version", "server/cluster",
 		"server/inprocess",
 	}},
@@ -72,6 +72,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/setting", purpose: "definition and parsing of a setting", imports: []string{"internal/frame"}},
 	{path: "internal/osloconf", purpose: "parser of `placement.conf`"},
+	{path: "internal/exactjson", purpose: "decodes JSON that decides something, with exact and unique names"},
 	{path: "internal/draw", purpose: "diagrams of provider trees and of their changes", imports: []string{
 		"client", "gen/client", "internal/terminal",
 	}},
@@ -145,8 +146,8 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/policy", purpose: "authorization policy: rules, their language, policy files", imports: []string{"server/auth"}},
 	{path: "server/tokens", purpose: "authenticates callers by tokens whose hashes are in a file", imports: []string{"server/auth"}},
-	{path: "server/keystone", purpose: "authenticates callers by validating Keystone tokens", imports: []string{"server/auth", "server/request"}},
-	{path: "server/oidc", purpose: "authenticates callers by JSON Web Tokens of an OpenID Connect issuer", imports: []string{"server/auth"}},
+	{path: "server/keystone", purpose: "authenticates callers by validating Keystone tokens", imports: []string{"internal/exactjson", "server/auth", "server/request"}},
+	{path: "server/oidc", purpose: "authenticates callers by JSON Web Tokens of an OpenID Connect issuer", imports: []string{"internal/exactjson", "server/auth"}},
 	{path: "server/auth", purpose: "the caller of a request"},
 	{path: "server/request", purpose: "request-scoped values that middleware and handlers share", imports: []string{
 		"server/accept", "server/forwarded",
@@ -187,7 +188,7 @@ var packageRules = []packageRule{
 	{path: "agent", purpose: "reports the provider tree of a host, which a driver returns", imports: []string{"client"}},
 	{path: "agent/host", purpose: "driver: the hardware of a Linux host", imports: []string{"agent/consumers", "client"}},
 	{path: "agent/planfile", purpose: "driver: a file of moves", imports: []string{"client"}},
-	{path: "agent/consumers", purpose: "finds the consumers of a host's resources", imports: []string{"client"}},
+	{path: "agent/consumers", purpose: "finds the consumers of a host's resources", imports: []string{"client", "internal/exactjson"}},
 	{path: "cmd/bench", purpose: "the command line of the benchmarks", imports: []string{
 		"cmd/bench/baremetal", "cmd/bench/candidates", "cmd/bench/requests", "cmd/bench/rig", "cmd/bench/soak",
 	}},

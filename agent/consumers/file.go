@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/exactjson"
 )
 
 // File is a source that reads the shares of consumers from a JSON file by an operator or another program:
@@ -82,13 +82,8 @@ func readFile(path string) (map[uuid.UUID][]Share, error) {
 
 // parse parses the content of a file and validates it.
 func parse(content []byte) (map[uuid.UUID][]Share, error) {
-	if err := checkSyntax(content); err != nil {
-		return nil, err
-	}
 	var document map[string][]Share
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&document); err != nil {
+	if err := exactjson.UnmarshalStrict(content, &document); err != nil {
 		return nil, located(content, err)
 	}
 	if document == nil {
@@ -141,56 +136,12 @@ func check(shares []Share) error {
 	return nil
 }
 
-// checkSyntax returns an error for invalid syntax, duplicate keys, and text after the document. The decoder would
-// silently use the last of duplicate keys.
-func checkSyntax(content []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	if err := checkKeys(decoder); err != nil {
-		return located(content, err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return fmt.Errorf("line %d: unexpected text after the end of the object", lineOf(content, decoder.InputOffset()))
-	}
-	return nil
-}
-
-// checkKeys reads one value and returns an error for duplicate keys.
-func checkKeys(decoder *json.Decoder) error {
-	token, err := decoder.Token()
-	if err != nil {
-		return err
-	}
-	opened, _ := token.(json.Delim)
-	if opened == 0 {
-		return nil
-	}
-	seen := map[string]bool{}
-	for decoder.More() {
-		if opened == '{' {
-			token, err := decoder.Token()
-			if err != nil {
-				return err
-			}
-			key, _ := token.(string)
-			if seen[key] {
-				return fmt.Errorf("the key %q appears twice in one object", key)
-			}
-			seen[key] = true
-		}
-		if err := checkKeys(decoder); err != nil {
-			return err
-		}
-	}
-	_, err = decoder.Token()
-	return err
-}
-
 // located adds the line to an error of the decoder, if the error has an offset.
 func located(content []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
 		return errors.New("unexpected end of file; check that the file is complete")
 	case errors.As(err, &syntax):
 		return fmt.Errorf("line %d: %w", lineOf(content, syntax.Offset), err)

@@ -2,7 +2,6 @@ package apicommand
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	api "github.com/berthd/berth/gen/client"
+	"github.com/berthd/berth/internal/exactjson"
 	"github.com/berthd/berth/internal/frame"
 )
 
@@ -184,7 +184,7 @@ func parseCandidates(text []byte) ([]client.ClaimCandidate, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		into = &whole
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	if err := exactjson.Unmarshal(text, into); err != nil {
 		return nil, err
 	}
 	if len(whole.AllocationRequests) == 0 {

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/exactjson"
 	"github.com/berthd/berth/internal/frame"
 )
 
@@ -98,9 +99,7 @@ func readTreeFile(path string) (*treeFile, error) {
 		return nil, wrong(err)
 	}
 	read := &treeFile{}
-	strict := json.NewDecoder(bytes.NewReader(encoded))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(read); err != nil {
+	if err := exactjson.UnmarshalStrict(encoded, read); err != nil {
 		return nil, wrong(err)
 	}
 	for i, provider := range read.Providers {

@@ -242,11 +242,21 @@ func TestAgent_InvalidSettings_RejectedBeforeStart(t *testing.T) {
 	b.must(os.WriteFile(config, []byte("layuot: numa\n"), 0o644))
 	nothing := filepath.Join(empty, "machine.json")
 	b.must(os.WriteFile(nothing, []byte("{}\n"), 0o644))
+	hardware := func(name, content string) string {
+		path := filepath.Join(empty, name)
+		b.must(os.WriteFile(path, []byte(content), 0o644))
+		return path
+	}
+	recorded, err := os.ReadFile(b.machine)
+	b.must(err)
 	for name, test := range map[string]struct {
 		arguments []string
 		code      int
 		stderr    string
 	}{
+		"another case":      {[]string{"--hardware-file", hardware("case.json", `{"CPUS": [], `+strings.TrimPrefix(string(recorded), "{"))}, frame.ExitUsage, `unknown field "CPUS"`},
+		"a member twice":    {[]string{"--hardware-file", hardware("twice.json", `{"cpus": [], `+strings.TrimPrefix(string(recorded), "{"))}, frame.ExitUsage, `the member "cpus" appears twice`},
+		"two documents":     {[]string{"--hardware-file", hardware("two.json", string(recorded)+"{}")}, frame.ExitUsage, "after top-level value"},
 		"several":           {[]string{"--interval=1ms", "--consumers=guess"}, frame.ExitUsage, "2 settings are invalid"},
 		"a uuid":            {[]string{"--uuid=x"}, frame.ExitUsage, "is not a UUID of a provider"},
 		"a layout":          {[]string{"--layout=round"}, frame.ExitUsage, "write flat or numa"},

@@ -1,9 +1,7 @@
 package hostcommand
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +14,7 @@ import (
 	"github.com/berthd/berth/agent/consumers"
 	"github.com/berthd/berth/agent/host"
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/exactjson"
 	"github.com/berthd/berth/internal/frame"
 )
 
@@ -78,9 +77,7 @@ func readMachine(path string) (*host.Machine, error) {
 		return nil, invalid(err)
 	}
 	machine := &host.Machine{}
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(machine); err != nil {
+	if err := exactjson.UnmarshalStrict(content, machine); err != nil {
 		return nil, invalid(err)
 	}
 	if len(machine.CPUs) == 0 && machine.Sees(host.PartCPUs) {

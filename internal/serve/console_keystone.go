@@ -16,6 +16,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	gophertokens "github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
+	"github.com/berthd/berth/internal/exactjson"
 	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/keystone"
 )
@@ -143,14 +144,19 @@ func (k *keystoneUsers) create(ctx context.Context, identity *gophercloud.Servic
 
 // projects returns the projects for which the user of the client's token may get one, by name.
 func (k *keystoneUsers) projects(ctx context.Context, identity *gophercloud.ServiceClient) ([]console.Project, error) {
+	var body json.RawMessage
 	var answer struct {
 		Projects []struct {
-			ID, Name string
-			Enabled  bool
-		}
+			ID      string `json:"id"`
+			Name    string `json:"name"`
+			Enabled bool   `json:"enabled"`
+		} `json:"projects"`
 	}
-	_, err := identity.Get(ctx, identity.ServiceURL("auth", "projects"), &answer,
+	_, err := identity.Get(ctx, identity.ServiceURL("auth", "projects"), &body,
 		&gophercloud.RequestOpts{MoreHeaders: map[string]string{"X-Auth-Token": identity.TokenID}})
+	if err == nil {
+		err = exactjson.Unmarshal(body, &answer)
+	}
 	if err != nil {
 		return nil, k.failure(err)
 	}

@@ -2,8 +2,12 @@ package keystone
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"time"
 
+	"github.com/berthd/berth/internal/exactjson"
 	"github.com/berthd/berth/server/auth"
 )
 
@@ -50,6 +54,20 @@ type answer struct {
 			Rules *[]writtenRule `json:"access_rules"`
 		} `json:"application_credential"`
 	} `json:"token"`
+}
+
+// readAnswer decodes a response of Keystone and closes it.
+func readAnswer(response *http.Response) (*answer, error) {
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	found := &answer{}
+	if err := exactjson.Unmarshal(body, found); err != nil {
+		return nil, fmt.Errorf("cannot decode the response of Keystone: %w", err)
+	}
+	return found, nil
 }
 
 // read returns the token in the response, or an error if the response lacks a member that every token has.

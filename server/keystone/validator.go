@@ -70,21 +70,25 @@ func (a *tokenValidator) fetchToken(ctx context.Context, current *session, text 
 	if allowExpired {
 		address += "?allow_expired=1"
 	}
-	var response answer
+	var found *answer
 	err := a.withRetries(ctx, func() error {
-		_, err := current.identity.Get(ctx, address, &response, &gophercloud.RequestOpts{
-			OkCodes: []int{http.StatusOK, http.StatusNonAuthoritativeInfo},
+		response, err := current.identity.Get(ctx, address, nil, &gophercloud.RequestOpts{
+			KeepResponseBody: true, // gophercloud would match names without regard to case
+			OkCodes:          []int{http.StatusOK, http.StatusNonAuthoritativeInfo},
 			MoreHeaders: map[string]string{
 				"X-Subject-Token": text,
 				// Without this header Keystone reports tokens with access rules as not found.
 				"OpenStack-Identity-Access-Rules": "1",
 			},
 		})
+		if err == nil {
+			found, err = readAnswer(response)
+		}
 		return err
 	})
 	switch {
 	case err == nil:
-		read, err := response.read()
+		read, err := found.read()
 		if refused := new(auth.UnauthenticatedError); err != nil && !errors.As(err, &refused) {
 			return nil, fmt.Errorf("validate a token at %s: %w", address, err)
 		}

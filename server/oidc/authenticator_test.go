@@ -178,7 +178,7 @@ func TestAuth_OIDCClaims_DecideValidity(t *testing.T) {
 		{"expired", with(good, "exp", at(-31)), "the token has expired"},
 		{"no exp", with(good, "exp", nil), "the token has no claim exp"},
 		{"exp beyond all times", with(good, "exp", 1e300), "a registered claim of the token has a wrong type"},
-		{"exp is text", with(good, "exp", "tomorrow"), "the token is malformed, or its algorithm is not one of RS256, ES256"},
+		{"exp is text", with(good, "exp", "tomorrow"), "a registered claim of the token has a wrong type"},
 		{"nbf within the leeway", with(good, "nbf", at(30)), ""},
 		{"nbf in the future", with(good, "nbf", at(31)), "the claim nbf of the token is in the future"},
 		{"iat within the leeway", with(good, "iat", at(30)), ""},

@@ -1,7 +1,6 @@
 package oidc
 
 import (
-	"bytes"
 	"context"
 	"crypto/rsa"
 	"encoding/json"
@@ -14,8 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	gooidc "github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/berthd/berth/internal/exactjson"
 )
 
 // The limits of the issuer's documents. The largest known key sets have some twenty keys and 20 kB.
@@ -99,15 +99,19 @@ func (s keySource) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 // discover returns the address of the keys in the issuer's discovery document, whose member issuer must
 // equal the configured one.
 func (s keySource) discover(ctx context.Context) (string, error) {
-	found, err := gooidc.NewProvider(gooidc.ClientContext(ctx, s.client), s.issuer)
+	body, err := s.get(ctx, strings.TrimSuffix(s.issuer, "/")+"/.well-known/openid-configuration")
 	if err != nil {
 		return "", err
 	}
 	var document struct {
+		Issuer  string `json:"issuer"`
 		KeysURL string `json:"jwks_uri"`
 	}
-	if err := found.Claims(&document); err != nil {
+	if err := exactjson.Unmarshal(body, &document); err != nil {
 		return "", err
+	}
+	if document.Issuer != s.issuer {
+		return "", fmt.Errorf("its issuer is %q", document.Issuer)
 	}
 	if err := CheckURL(document.KeysURL); err != nil {
 		return "", fmt.Errorf("jwks_uri %q: %w", document.KeysURL, err)
@@ -144,7 +148,7 @@ func (s keySource) usable(document []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.NewDecoder(bytes.NewReader(document)).Decode(&set); err != nil {
+	if err := exactjson.Unmarshal(document, &set); err != nil {
 		return nil, fmt.Errorf("not a JSON Web Key Set: %w", err)
 	}
 	if len(set.Keys) > maxKeys {
@@ -152,7 +156,7 @@ func (s keySource) usable(document []byte) ([]jose.JSONWebKey, error) {
 	}
 	var usable []jose.JSONWebKey
 	for _, raw := range set.Keys {
-		var key jose.JSONWebKey
+		var key jose.JSONWebKey // compares names exactly and rejects duplicates
 		if json.Unmarshal(raw, &key) == nil && s.isUsable(key) {
 			usable = append(usable, key)
 		}

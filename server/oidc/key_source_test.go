@@ -45,7 +45,7 @@ func TestAuth_OIDCBadIssuerDocument_Returns503(t *testing.T) {
 	}{
 		"garbage instead of discovery": {answer(discovery, "<html>"), "cannot read the discovery document"},
 		"huge discovery":               {answer(discovery, huge), "http: request body too large"},
-		"discovery of another issuer":  {answer(discovery, `{"issuer":"https://other.example.org","jwks_uri":"https://other.example.org/keys"}`), "did not match the issuer URL"},
+		"discovery of another issuer":  {answer(discovery, `{"issuer":"https://other.example.org","jwks_uri":"https://other.example.org/keys"}`), "its issuer is \"https://other.example.org\""},
 		"redirect of discovery":        {redirect(discovery, "/other"), "not following the redirect to "},
 		"redirect to another host":     {redirect(keys, "https://other.example.org/keys"), "not following the redirect to https://other.example.org/keys; configure the final address"},
 		"garbage instead of keys":      {answer(keys, "<html>"), "not a JSON Web Key Set"},

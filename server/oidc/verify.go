@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	gooidc "github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/berthd/berth/internal/exactjson"
 	"github.com/berthd/berth/server/auth"
 )
 
@@ -23,30 +23,21 @@ func (a *Authenticator) verify(ctx context.Context, text string) (claimSet, time
 	if strings.Count(text, ".") != 2 {
 		return nil, time.Time{}, auth.InvalidToken("the token is not a signed JSON Web Token of three parts")
 	}
-	check := &signatureCheck{a: a}
-	// The issuer, the audience and the times are checked below, where leeway and several audiences are
-	// possible.
-	verifier := gooidc.NewVerifier(a.options.Issuer, check, &gooidc.Config{
-		SupportedSigningAlgs: a.options.Algorithms,
-		SkipClientIDCheck:    true, SkipExpiryCheck: true, SkipIssuerCheck: true,
-	})
-	token, err := verifier.Verify(ctx, text)
-	switch {
-	case check.failure != nil:
-		return nil, time.Time{}, check.failure
-	case err != nil:
-		return nil, time.Time{}, auth.InvalidToken("the token is malformed, or its algorithm is not one of " + strings.Join(a.options.Algorithms, ", "))
+	payload, err := a.verifySignature(ctx, text)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	// A claim that is there twice, or in another case, has different values for different readers.
+	var claims claimSet
+	if err := exactjson.Unmarshal(payload, &claims); err != nil || claims == nil {
+		return nil, time.Time{}, auth.InvalidToken("the claims of the token are not a JSON object in UTF-8 with each name once")
 	}
 	var registered jwt.Claims
-	if err := token.Claims(&registered); err != nil {
+	if err := exactjson.Unmarshal(payload, &registered); err != nil {
 		return nil, time.Time{}, auth.InvalidToken("a registered claim of the token has a wrong type")
 	}
 	if err := a.checkRegistered(registered); err != nil {
 		return nil, time.Time{}, err
-	}
-	var claims claimSet
-	if err := token.Claims(&claims); err != nil || claims == nil {
-		return nil, time.Time{}, auth.InvalidToken("the claims of the token are not a JSON object")
 	}
 	return claims, registered.Expiry.Time(), checkPurpose(claims)
 }
@@ -99,24 +90,12 @@ func quoted(value any) string {
 	return text
 }
 
-// signatureCheck verifies the signature of one token. It implements the interface KeySet of go-oidc, whose
-// verifier returns only the text of an error; so it stores the error itself.
-type signatureCheck struct {
-	a       *Authenticator
-	failure error
-}
-
-// VerifySignature returns the claims of a token, as JSON, if a key of the issuer has signed it.
-func (c *signatureCheck) VerifySignature(ctx context.Context, text string) ([]byte, error) {
-	var payload []byte
-	payload, c.failure = c.a.verifySignature(ctx, text)
-	return payload, c.failure
-}
-
+// verifySignature returns the claims of a token, as JSON, if a key of the issuer has signed it. The header of the token
+// is decoded by go-jose, which compares names exactly and rejects duplicates.
 func (a *Authenticator) verifySignature(ctx context.Context, text string) ([]byte, error) {
 	parsed, err := jose.ParseSignedCompact(text, a.algorithms)
 	if err != nil {
-		return nil, auth.InvalidToken("the token is malformed")
+		return nil, auth.InvalidToken("the token is malformed, or its algorithm is not one of " + strings.Join(a.options.Algorithms, ", "))
 	}
 	header := parsed.Signatures[0].Protected
 	if !a.acceptsType(header) {

@@ -72,24 +72,38 @@ func (p *Provider) PublicKey() crypto.PublicKey {
 // protocol would not issue.
 func (p *Provider) Sign(t testing.TB, header, claims map[string]any) string {
 	t.Helper()
+	return SignWith(t, p.signingKey(), header, claims)
+}
+
+// SignText is Sign with the text of the claims, which need not be valid.
+func (p *Provider) SignText(t testing.TB, header map[string]any, claims string) string {
+	t.Helper()
+	return signText(t, p.signingKey(), header, []byte(claims))
+}
+
+func (p *Provider) signingKey() jose.SigningKey {
 	p.mutex.Lock()
-	signing := p.signing
-	p.mutex.Unlock()
-	return SignWith(t, jose.SigningKey{Algorithm: signing.algorithm, Key: signing.private}, header, claims)
+	defer p.mutex.Unlock()
+	return jose.SigningKey{Algorithm: p.signing.algorithm, Key: p.signing.private}
 }
 
 // SignWith returns a token that is signed with any key.
 func SignWith(t testing.TB, with jose.SigningKey, header, claims map[string]any) string {
+	t.Helper()
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signText(t, with, header, payload)
+}
+
+func signText(t testing.TB, with jose.SigningKey, header map[string]any, payload []byte) string {
 	t.Helper()
 	options := &jose.SignerOptions{}
 	for name, value := range header {
 		options.WithHeader(jose.HeaderKey(name), value)
 	}
 	signer, err := jose.NewSigner(with, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := json.Marshal(claims)
 	if err != nil {
 		t.Fatal(err)
 	}
