@@ -68,7 +68,9 @@ type CapacityFitChange struct {
 
 // UnmarshalJSON implements json.Unmarshaler. The schema has validated the value.
 func (c *CapacityFitChange) UnmarshalJSON(raw []byte) error {
-	var kind struct{ Like *string }
+	var kind struct {
+		Like *string `json:"like"`
+	}
 	if err := json.Unmarshal(raw, &kind); err != nil {
 		return err
 	}
