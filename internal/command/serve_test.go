@@ -31,6 +31,8 @@ func silentListener(t *testing.T) string {
 type servedBundle struct {
 	url     string
 	greeted []string
+	// later is what the server prints after the lines of greeted.
+	later   *capture.Text
 	signals chan os.Signal
 	exit    chan int
 	stderr  *capture.Text
@@ -39,7 +41,7 @@ type servedBundle struct {
 func setupServe(t *testing.T, arguments ...string) servedBundle {
 	t.Helper()
 	stdout, printed := io.Pipe()
-	b := servedBundle{signals: make(chan os.Signal, 2), exit: make(chan int, 1), stderr: new(capture.Text)}
+	b := servedBundle{later: new(capture.Text), signals: make(chan os.Signal, 2), exit: make(chan int, 1), stderr: new(capture.Text)}
 	f := frame.Frame{
 		Stdout: printed, Stderr: b.stderr,
 		Signals: func() (<-chan os.Signal, func()) { return b.signals, func() {} },
@@ -54,7 +56,7 @@ func setupServe(t *testing.T, arguments ...string) servedBundle {
 		b.greeted = append(b.greeted, lines.Text())
 		ready = strings.HasPrefix(lines.Text(), "Database:")
 	}
-	go io.Copy(io.Discard, stdout)
+	go io.Copy(b.later, stdout)
 	if !ready {
 		t.Fatalf("exit code %d before the server listened: %s", <-b.exit, b.stderr)
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 
@@ -79,12 +80,12 @@ canceled, 2 the command line or a setting is invalid.`,
 // requests finished.
 func serve(ctx context.Context, f *frame.Frame, settings *config.Settings) (err error) {
 	tuneCollector()
-	out, closeLog, err := open.Log(settings, f.Stderr)
+	logOut, closeLog, err := open.Log(settings, f.Stderr)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	logged := &open.CountedLog{Out: out, LostLine: open.LostLineOf(settings)}
+	logged := &open.CountedLog{Out: logOut, LostLine: open.LostLineOf(settings)}
 	log := open.Logger(settings, logged)
 	limitMemory(settings, log)
 	stop := f.StopOnSignals(ctx)
@@ -103,6 +104,7 @@ func serve(ctx context.Context, f *frame.Frame, settings *config.Settings) (err 
 		return err
 	}
 	printStartup(f, service)
+	defer service.noteWideTree(stop.Asked, startupOutput(f, settings))()
 	supervised := &open.SystemdNotifier{Log: log}
 	defer frame.OnHangup(func() { supervised.Reloading(service.reload) })()
 	defer context.AfterFunc(stop.Asked, func() {
@@ -140,6 +142,14 @@ func logWrongSettings(f *frame.Frame, settings *config.Settings, wrong error) {
 	logFatal(settings, open.Logger(settings, out), wrong)
 }
 
+// startupOutput returns where the first lines go: standard output, unless the audit log uses that.
+func startupOutput(f *frame.Frame, settings *config.Settings) io.Writer {
+	if settings.AuditLog.Path == auditlog.Stdout {
+		return f.Stderr
+	}
+	return f.Stdout
+}
+
 // printStartup prints the addresses of the server and an example request.
 func printStartup(f *frame.Frame, s *service) {
 	at, through := s.doors[0].url(s.Settings.BasePath), ""
@@ -148,10 +158,6 @@ func printStartup(f *frame.Frame, s *service) {
 	}
 	if s.Settings.TLSClientCA != "" && through == "" {
 		through = "--cert FILE --key FILE "
-	}
-	out := f.Stdout
-	if s.Settings.AuditLog.Path == auditlog.Stdout {
-		out = f.Stderr // the audit log uses standard output
 	}
 	token := "'X-Auth-Token: admin'"
 	switch s.Settings.Auth {
@@ -164,7 +170,7 @@ func printStartup(f *frame.Frame, s *service) {
 	if address := s.consoleAddress(); address != "" {
 		pages = "Console:        " + address + "\n"
 	}
-	fmt.Fprintf(out, `Berth is listening on %[1]s
+	fmt.Fprintf(startupOutput(f, s.Settings), `Berth is listening on %[1]s
 %[6]sAPI reference:  %[2]s/docs
 Try it:         curl %[3]s-H %[5]s %[2]s/resource_providers
 Database:       %[4]s

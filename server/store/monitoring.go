@@ -47,3 +47,19 @@ func (s *Store) BaremetalCount(ctx context.Context, timeout time.Duration) (foun
 	})
 	return found, err
 }
+
+// WideTree is a tree with many providers of one class.
+type WideTree = db.TreeWidestRow
+
+// TreeWidest returns the tree with the most providers of one class, or nil if no tree has at least minProviders of a
+// class. It looks at the first maxClasses classes.
+func (s *Store) TreeWidest(ctx context.Context, minProviders, maxClasses int) (found *WideTree, err error) {
+	err = s.pool.WithMonitorConn(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := s.queries.TreeWidest(ctx, conn, int32(maxClasses), int32(minProviders))
+		if len(rows) > 0 {
+			found = &rows[0]
+		}
+		return err
+	})
+	return found, err
+}

@@ -86,3 +86,28 @@ FROM (
     FROM conductors AS conductor GROUP BY 2
 ) AS counted
 ORDER BY counted.kind, counted.state;
+
+-- Returns the tree with the most providers that have an inventory of one class, if they are at least
+-- min_providers: the class, how many they are, and the name of the root. A query with several groups of the
+-- class has so many candidates in the tree that they can fill a page. Called by Store.TreeWidest, once when a
+-- server starts. Locks nothing. It looks at the first max_classes classes.
+-- Plan: one backward probe of tree_classes_class_id_providers_idx for each class, which reads one entry
+-- however many trees there are.
+-- name: TreeWidest :many
+SELECT widest.providers, widest.class, root.name AS root
+FROM (
+    SELECT found.providers, found.root_id, class.name AS class
+    FROM (
+        SELECT known.id, known.name FROM resource_classes AS known ORDER BY known.id LIMIT @max_classes::int
+    ) AS class
+    CROSS JOIN LATERAL (
+        SELECT tree.providers, tree.root_id FROM tree_classes AS tree
+        WHERE tree.class_id = class.id AND tree.providers >= @min_providers::int
+        ORDER BY tree.providers DESC, tree.root_id DESC
+        LIMIT 1
+    ) AS found
+    ORDER BY found.providers DESC, class.id
+    LIMIT 1
+) AS widest
+JOIN resource_providers AS root ON root.id = widest.root_id
+ORDER BY widest.providers;
