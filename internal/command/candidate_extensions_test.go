@@ -84,3 +84,52 @@ func TestCLI_CandidateFlagsUnsupported_ErrorNamesFlag(t *testing.T) {
 		t.Errorf("exit code %d: %s", result.code, result.stderr)
 	}
 }
+
+// TestCLI_CandidatesOfOneTree_NoteNamesFlag checks the note about a page that one tree has filled, on standard error and with
+// a table only.
+func TestCLI_CandidatesOfOneTree_NoteNamesFlag(t *testing.T) {
+	t.Parallel()
+	environ := []string{"BERTH_URL=" + startService(t)}
+	lines := []string{"class create CUSTOM_GPU"}
+	for _, host := range []string{"gpu-1", "gpu-2"} {
+		lines = append(lines, "provider create "+host, "inventory set "+host+" --resource VCPU=8")
+		for _, device := range []string{"a", "b", "c"} {
+			name := host + "-" + device
+			lines = append(lines, "provider create "+name+" --parent "+host, "inventory set "+name+" --resource CUSTOM_GPU=1")
+		}
+	}
+	for _, line := range lines {
+		if got := runCommand(t, environ, strings.Fields(line)...); got.code != frame.ExitOK {
+			t.Fatalf("%s: %s", line, got.stderr)
+		}
+	}
+	const (
+		pair = "candidate list --resources VCPU=1 --group _A:resources=CUSTOM_GPU:1 --group _B:resources=CUSTOM_GPU:1 --isolate _A,_B "
+		more = "berth: stopped at --limit %; there may be more candidates, and --limit 0 lists all\n"
+		note = "berth: all % candidates are of the tree gpu-1; --limit-per-tree 1 lists one candidate of each tree\n"
+	)
+	for line, want := range map[string]string{
+		pair + "--order id --limit 6":                    strings.ReplaceAll(more+note, "%", "6"),
+		pair + "--order id --limit 2":                    strings.ReplaceAll(more+note, "%", "2"),
+		pair + "--order id --limit 6 --output json":      strings.ReplaceAll(more, "%", "6"),
+		pair + "--order id --limit 1":                    strings.ReplaceAll(more, "%", "1"),
+		pair + "--order id --limit 7":                    strings.ReplaceAll(more, "%", "7"), // of two trees
+		pair + "--order id --limit 13":                   "",
+		pair + "--order id --limit 2 --limit-per-tree 1": strings.ReplaceAll(more, "%", "2"),
+		pair + "--limit 6 --in-tree gpu-2":               strings.ReplaceAll(more, "%", "6"),
+	} {
+		got := runCommand(t, environ, strings.Fields(line)...)
+		if got.code != frame.ExitOK || got.stderr != want {
+			t.Errorf("%s: exit code %d, %q, want %q", line, got.code, got.stderr, want)
+		}
+	}
+	older := []string{"BERTH_URL=" + proxyTo(t, strings.TrimPrefix(environ[0], "BERTH_URL="), func(request *http.Request) {
+		if version := request.Header.Get("OpenStack-API-Version"); version != "" {
+			request.Header.Set("OpenStack-API-Version", strings.Split(version, ",")[0])
+		}
+	})}
+	plain := "candidate list --resources VCPU=1 --group _A:resources=CUSTOM_GPU:1 --group _B:resources=CUSTOM_GPU:1 --group-policy isolate --limit 6"
+	if got := runCommand(t, older, strings.Fields(plain)...); got.code != frame.ExitOK || got.stderr != strings.ReplaceAll(more, "%", "6") {
+		t.Errorf("without extensions: %+v", got)
+	}
+}

@@ -31,11 +31,7 @@ func Candidates(found api.Candidates, first string) (all []*Candidate) {
 	byUse := map[string]int{}
 	for _, one := range found.AllocationRequests {
 		c := &Candidate{Candidate: one, of: found.ProviderSummaries}
-		for _, id := range c.Used() {
-			if c.Root == uuid.Nil || !slices.Contains(c.of[id.String()].Traits, sharingTrait) {
-				c.Root = c.of[id.String()].RootProviderUUID
-			}
-		}
+		c.findRoot()
 		whole, parts := fnv.New32a(), []string{}
 		for _, id := range c.Used() {
 			amounts := fmt.Sprint(one.Allocations[id.String()].Resources)
@@ -61,6 +57,28 @@ func Candidates(found api.Candidates, first string) (all []*Candidate) {
 		}
 	}
 	return all
+}
+
+// SingleRoot returns the root of the tree that all candidates of an answer are of; false if they are of several trees, or
+// there are none.
+func SingleRoot(found api.Candidates) (root uuid.UUID, isSingle bool) {
+	for i, one := range found.AllocationRequests {
+		c := &Candidate{Candidate: one, of: found.ProviderSummaries}
+		if c.findRoot(); i > 0 && c.Root != root {
+			return uuid.Nil, false
+		}
+		root = c.Root
+	}
+	return root, root != uuid.Nil
+}
+
+// findRoot sets the root to that of a provider that is not shared, if there is one.
+func (c *Candidate) findRoot() {
+	for _, id := range c.Used() {
+		if summary := c.of[id.String()]; c.Root == uuid.Nil || !slices.Contains(summary.Traits, sharingTrait) {
+			c.Root = summary.RootProviderUUID
+		}
+	}
 }
 
 // Used returns the providers of the candidate, sorted.

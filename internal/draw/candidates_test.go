@@ -34,6 +34,9 @@ func TestCandidates_Drawing_MergesSharingProvidersAndNestsGroups(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &found); err != nil {
 		t.Fatal(err)
 	}
+	if root, isSingle := SingleRoot(found); root != uuid.MustParse(id(4)) || !isSingle {
+		t.Errorf("root = %s, %t, want that of both candidates", root, isSingle)
+	}
 	all := Candidates(found, "")
 	if len(all) != 1 || len(all[0].Same) != 1 || all[0].Root != uuid.MustParse(id(4)) {
 		t.Fatalf("candidates = %+v", all)
@@ -53,5 +56,29 @@ func TestCandidates_Drawing_MergesSharingProvidersAndNestsGroups(t *testing.T) {
 	}
 	if GroupKind(1) != Violet || GroupKind(9) != Gray {
 		t.Error("the kinds of groups differ from their colors")
+	}
+}
+
+func TestCandidates_SingleRoot_IsRootOfAll(t *testing.T) {
+	t.Parallel()
+	const first, second = "c0ffee00-0000-4000-8000-000000000001", "c0ffee00-0000-4000-8000-000000000002"
+	of := func(roots ...string) (found api.Candidates) {
+		found.ProviderSummaries = map[string]api.ProviderSummary{}
+		for _, root := range roots {
+			found.AllocationRequests = append(found.AllocationRequests, api.Candidate{Allocations: map[string]api.CandidateUse{root: {}}})
+			found.ProviderSummaries[root] = api.ProviderSummary{RootProviderUUID: uuid.MustParse(root)}
+		}
+		return found
+	}
+	for _, c := range []struct {
+		roots []string
+		want  uuid.UUID
+	}{
+		{nil, uuid.Nil}, {[]string{first}, uuid.MustParse(first)}, {[]string{first, first}, uuid.MustParse(first)},
+		{[]string{first, second}, uuid.Nil}, {[]string{first, first, second}, uuid.Nil},
+	} {
+		if got, isSingle := SingleRoot(of(c.roots...)); got != c.want || isSingle != (c.want != uuid.Nil) {
+			t.Errorf("%v: %s, %t, want %s", c.roots, got, isSingle, c.want)
+		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 // foundCandidates are the candidates of a query. Funnel is the page that explains them, which few load by themselves.
 type foundCandidates struct {
 	Title, Note, Funnel string
+	OnePerTree          string // the address of the query for one candidate of each tree, if one tree has filled the page
 	IsFew               bool
 	Query               []QueryPart
 	Commands            []Link // the text is a name, the address a command
@@ -76,6 +77,9 @@ func (v *visit) found(q *question.Question, asked []question.Parameter, answer a
 	first := ""
 	if limit := cmp.Or(append(q.Values["limit"], candidateLimit)...); limit == strconv.Itoa(len(answer.AllocationRequests)) {
 		first = "The first "
+		if len(trees) == 1 && len(answer.AllocationRequests) > 1 && q.Values["limit_per_tree"] == nil && q.Values["in_tree"] == nil {
+			found.OnePerTree = v.with("limit_per_tree", "1", "from", "", "show", "")
+		}
 	}
 	if len(all) == 0 {
 		found.Title = "No candidates"
