@@ -212,7 +212,8 @@ func (s *Settings) candidateTable() []setting.Setting {
 		{Name: "allocation-candidates-generation-strategy", Fallback: "depth-first", Scope: ForServer,
 			Value: setting.OneOf(&s.Placement.Candidates.Strategy, "depth-first", "breadth-first"),
 			Help: "search `order` of provider trees, which decides the candidates that a limit keeps: depth-first returns all candidates " +
-				"of one tree before those of the next, breadth-first one of each tree in turn; breadth-first is recommended for large clouds"},
+				"of one tree before those of the next, breadth-first one of each tree in turn; breadth-first is recommended for large clouds, and for hosts with eight or more " +
+				"devices of one class, of which one could fill the 1000 candidates that Nova requests"},
 		{Name: "randomize-allocation-candidates", Fallback: "false", Scope: ForServer, Value: setting.Boolean(&s.Placement.Candidates.Randomize),
 			Help: "whether allocation candidates are shuffled, so that a limit keeps a random selection; recommended for large clouds, " +
 				"where the first hosts would otherwise fill first"},

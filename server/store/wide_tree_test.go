@@ -10,9 +10,9 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-// TestTree_Widest_ReadsOneIndexEntryPerClass checks the result and the plan. 1,000 trees have ten providers of each of three
+// TestCandidates_WidestTree_ReadsOneIndexEntryPerClass checks the result and the plan. 1,000 trees have ten providers of each of three
 // classes, and one has eleven of one of them; reading all of them would be as long as the table.
-func TestTree_Widest_ReadsOneIndexEntryPerClass(t *testing.T) {
+func TestCandidates_WidestTree_ReadsOneIndexEntryPerClass(t *testing.T) {
 	t.Parallel()
 	cloud := newCloud(t)
 	if _, err := cloud.Pool.Exec(t.Context(), `
