@@ -83,7 +83,7 @@ amount, used, capacity and groups.`,
 			printNothingFits(f, found.explanation)
 		}
 		noteLimit(f, "candidates", options.Asked.Limit, len(documents))
-		if err == nil && *format != "json" {
+		if err == nil && *format == frame.OutputTable {
 			options.noteSingleTree(ctx, f, service, found)
 		}
 		return err
