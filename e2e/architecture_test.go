@@ -38,7 +38,7 @@ var packageRules = []packageRule{
 		"server/store", "server/tokens", "server/tracing",
 	}},
 	{path: "internal/admin", purpose: "administration commands: database, import and export, policy, tokens, documents", driver: true, imports: []string{
-		"internal/config", "internal/frame", "internal/open", "internal/plan", "internal/setting", "internal/terminal",
+		"internal/config", "internal/connect", "internal/frame", "internal/open", "internal/plan", "internal/setting",
 		"server", "server/audit", "server/auth", "server/microversion",
 		"server/migrate", "server/placementdb", "server/policy", "server/postgres", "server/route",
 		"server/store", "server/tokens",
