@@ -175,17 +175,6 @@ func (f *fit) countSeparately(tree *candidateTree, limit int64) int64 {
 	return limit
 }
 
-// countOn returns for how many members an option of a tree can serve a requirement.
-func (f *fit) countOn(tree *candidateTree, slot, want, option int) int64 {
-	count := int64(math.MaxInt64)
-	for _, use := range f.search.asked.Requirements[want].Uses {
-		if use.Amount > 0 {
-			count = min(count, max(0, f.freeOf(tree, tree.Options[slot][option].Provider, use.Class)/use.Amount))
-		}
-	}
-	return count
-}
-
 // takeSeparately deducts what members use of sharing providers. Those of the tree itself come first, so that the others are
 // left to other trees.
 func (f *fit) takeSeparately(tree *candidateTree, members int64) {

@@ -80,26 +80,45 @@ func (s *Search) placeInSnapshot(
 	spent := int64(0)
 	for place := range questions {
 		query := questions[place].forPlacement(options)
-		search := s.newSearch(ctx, &query, nil)
-		search.snapshot, search.isAside = in, true
-		tried := newPlacer(search, options, spent)
-		err := tried.place()
+		tried, fit, err := s.placeMembers(ctx, in, &query, options, spent)
 		spent = tried.spent
 		if err == nil && len(tried.members) == options.Members {
 			return &PlacementSearch{Question: place, Members: tried.members, Fit: options.Members}, nil
 		}
-		if err == nil && place == made.Question && len(tried.members) == 0 {
-			made.Reason, err = s.emptyReasonIn(in, search)
+		if err == nil && place == made.Question && fit == 0 {
+			made.Reason, err = s.emptyReasonIn(in, tried.search)
 		}
 		if err != nil {
 			return nil, atQuestion(place, err)
 		}
-		made.Fit, made.IsExact = max(made.Fit, len(tried.members)), made.IsExact && tried.isExact
+		made.Fit, made.IsExact = max(made.Fit, fit), made.IsExact && tried.isExact
 	}
 	if options.Refuse != nil {
 		return made, options.Refuse(ctx, in, made)
 	}
 	return made, nil
+}
+
+// placeMembers places the members of a question, by an exhaustive search if the choices of the first one do not decide. fit is
+// how many can be placed. The search begins after some work for earlier questions.
+func (s *Search) placeMembers(
+	ctx context.Context, in *postgres.Snapshot, query *Query, options *PlacementOptions, spent int64,
+) (tried *placer, fit int, err error) {
+	begin := func() *placer {
+		search := s.newSearch(ctx, query, nil)
+		search.snapshot, search.isAside = in, true
+		return newPlacer(search, options, spent)
+	}
+	tried = begin()
+	err = tried.place()
+	fit, spent = len(tried.members), tried.spent
+	if err != nil || !tried.mayPlaceMore() {
+		return tried, fit, err
+	}
+	target := tried.atMost()
+	tried = begin()
+	most, err := tried.placeExhaustively(target)
+	return tried, max(fit, most), err
 }
 
 // forPlacement returns the query with the order of a placement. Its limit determines the size of pages.

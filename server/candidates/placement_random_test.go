@@ -1,37 +1,41 @@
 package candidates_test
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/store"
 )
 
-// smallCloud is a random cloud of a few trees with the classes 20000 and 20001, a trait, and perhaps a sharing provider.
+// smallCloud is a random cloud of a few trees with the classes 20000 and 20001, a trait, two aggregates, and perhaps sharing
+// providers.
 type smallCloud struct {
 	*cloud
 	providers []smallProvider
-	pool      bool
+	pools     int
 }
 
 type smallProvider struct {
 	id, root, parent int
 	free, most       map[string]int64
 	hasTrait, shares bool
+	// aggregates has a bit for each.
+	aggregates int
 }
 
 var smallClasses = []string{"CUSTOM_SLOT", "CUSTOM_CPU"}
 
-// draw replaces all providers.
-func (c *smallCloud) draw(rng *rand.Rand) {
+// draw replaces all providers. There are at most a number of sharing providers.
+func (c *smallCloud) draw(rng *rand.Rand, pools int) {
 	c.exec("DELETE FROM inventories; DELETE FROM provider_traits; DELETE FROM provider_aggregates; DELETE FROM provider_generations")
 	c.exec("UPDATE resource_providers SET parent_id = NULL, root_id = id; DELETE FROM resource_providers")
-	c.providers, c.pool = nil, rng.IntN(2) == 0
+	c.providers, c.pools = nil, rng.IntN(pools+1)
 	for range 1 + rng.IntN(3) {
 		root := len(c.providers) + 1
 		for i := range 1 + rng.IntN(3) {
@@ -42,7 +46,7 @@ func (c *smallCloud) draw(rng *rand.Rand) {
 			c.providers = append(c.providers, one)
 		}
 	}
-	if c.pool {
+	for range c.pools {
 		id := len(c.providers) + 1
 		c.providers = append(c.providers, smallProvider{id: id, root: id, shares: true})
 	}
@@ -62,13 +66,17 @@ func (c *smallCloud) insert(rng *rand.Rand, one *smallProvider) {
 	if one.shares {
 		c.exec("INSERT INTO provider_traits SELECT $1, id FROM traits WHERE name = 'MISC_SHARES_VIA_AGGREGATE'", one.id)
 	}
-	if one.id == one.root && (one.shares || rng.IntN(3) > 0) {
-		c.exec("INSERT INTO provider_aggregates (provider_id, aggregate_id) VALUES ($1, 1)", one.id)
-		one.free = map[string]int64{"aggregate": 1}
-	} else {
-		one.free = map[string]int64{}
+	if one.id == one.root && one.shares {
+		one.aggregates = 1 + rng.IntN(3)
+	} else if one.id == one.root {
+		one.aggregates = rng.IntN(4)
 	}
-	one.most = map[string]int64{}
+	for aggregate := 1; aggregate <= 2; aggregate++ {
+		if one.aggregates&aggregate != 0 {
+			c.exec("INSERT INTO provider_aggregates (provider_id, aggregate_id) VALUES ($1, $2)", one.id, aggregate)
+		}
+	}
+	one.free, one.most = map[string]int64{}, map[string]int64{}
 	for class, name := range smallClasses {
 		if rng.IntN(4) == 0 {
 			continue
@@ -161,7 +169,7 @@ func (c *smallCloud) candidatesOf(query *candidates.Query) map[string]smallCandi
 			}
 			for j := range c.providers {
 				one := &c.providers[j]
-				if one.root != root.id && (!one.shares || root.free["aggregate"] == 0) {
+				if one.root != root.id && (!one.shares || root.aggregates&one.aggregates == 0) {
 					continue
 				}
 				next, fits := maps.Clone(uses), true
@@ -213,28 +221,42 @@ func (c *smallCloud) meets(query *candidates.Query, picked [][]*smallProvider) b
 	return true
 }
 
-// most returns how many members fit at most, up to a number.
-func (c *smallCloud) most(all []smallCandidate, members int, relation candidates.Relation) (most int) {
-	used := map[smallUse]int64{}
-	var chosen []int
-	var choose func(from int)
-	choose = func(from int) {
-		most = max(most, len(chosen))
-		for i := from; i < len(all) && most < members; i++ {
-			isOther := slices.ContainsFunc(chosen, func(at int) bool { return all[at].root != all[i].root })
-			isSame := slices.ContainsFunc(chosen, func(at int) bool { return all[at].root == all[i].root })
-			if relation == candidates.RelationApart && isSame || relation == candidates.RelationTogether && isOther {
-				continue
-			}
-			if c.use(used, all[i].uses, 1) {
-				chosen = append(chosen, i)
-				choose(i)
-				chosen = chosen[:len(chosen)-1]
-			}
-			c.use(used, all[i].uses, -1)
+// most returns how many members fit at most, up to a number. It tries all choices, those with equal amounts in use once.
+func (c *smallCloud) most(of map[string]smallCandidate, members int, relation candidates.Relation) (most int) {
+	all := slices.SortedFunc(maps.Values(of), func(a, b smallCandidate) int {
+		return cmp.Or(cmp.Compare(a.root, b.root), cmp.Compare(a.key(), b.key()))
+	})
+	known := map[string]int{}
+	var choose func(from, until, members int, used map[smallUse]int64) int
+	choose = func(from, until, members int, used map[smallUse]int64) (most int) {
+		if from == until || members == 0 {
+			return 0
 		}
+		key := fmt.Sprint(from, until, members, used)
+		if most, isKnown := known[key]; isKnown {
+			return most
+		}
+		most = choose(from+1, until, members, used)
+		if next := maps.Clone(used); c.use(next, all[from].uses, 1) {
+			after := from
+			for relation == candidates.RelationApart && after < until && all[after].root == all[from].root {
+				after++
+			}
+			most = max(most, 1+choose(after, until, members-1, next))
+		}
+		known[key] = most
+		return most
 	}
-	choose(0)
+	if relation != candidates.RelationTogether {
+		return choose(0, len(all), members, map[smallUse]int64{})
+	}
+	for from := range all {
+		until := from
+		for until < len(all) && all[until].root == all[from].root {
+			until++
+		}
+		most = max(most, choose(from, until, members, map[smallUse]int64{}))
+	}
 	return most
 }
 
@@ -248,20 +270,21 @@ func (c *smallCloud) use(used, uses map[smallUse]int64, sign int64) bool {
 	return fits
 }
 
-// TestCandidates_RandomPlacements_AgreeWithBruteForce checks that members are candidates that fit together and keep the
-// relation, and that an exact refusal is right. Without a sharing provider all are exact.
+// placementClouds is the number of clouds of TestCandidates_RandomPlacements_AgreeWithBruteForce.
+var placementClouds = flag.Int("placements.clouds", 200, "random clouds in which placements are compared with all choices")
+
+// TestCandidates_RandomPlacements_AgreeWithBruteForce checks that a placement is found if there is any, that members are
+// candidates that fit together and keep the relation, and that a refusal is exact and has the number of members that fit.
 func TestCandidates_RandomPlacements_AgreeWithBruteForce(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(6) {
+	const parts = 4
+	for seed := range uint64(parts) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			made := &smallCloud{cloud: newCloud(t, 0)}
-			made.exec("INSERT INTO resource_classes (id, name) VALUES (20001, 'CUSTOM_CPU')")
-			made.exec("INSERT INTO traits (name) VALUES ('CUSTOM_T')")
-			made.exec("INSERT INTO aggregates (id, uuid) OVERRIDING SYSTEM VALUE VALUES (1, $1)", dbtest.NumberedUUID("a9", 1))
+			made := newSmallCloud(t)
 			search, rng := made.open(), rand.New(rand.NewPCG(seed, 19))
-			for range 25 {
-				made.draw(rng)
+			for range (*placementClouds + parts - 1) / parts {
+				made.draw(rng, 3)
 				for range 4 {
 					made.check(search, rng)
 				}
@@ -273,21 +296,16 @@ func TestCandidates_RandomPlacements_AgreeWithBruteForce(t *testing.T) {
 // check compares one placement with all that exist.
 func (c *smallCloud) check(search *candidates.Search, rng *rand.Rand) {
 	c.t.Helper()
-	query, members := drawQuestion(rng), 2+rng.IntN(3)
+	query, members := drawQuestion(rng), 2+rng.IntN(4)
 	relation := candidates.Relation(rng.IntN(3))
 	all := c.candidatesOf(&query)
 	found := mustPlace(c.t, search, members, relation, query)
-	sorted := make([]smallCandidate, 0, len(all))
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		sorted = append(sorted, all[key])
-	}
-	most := c.most(sorted, members, relation)
 	describe := func() string {
 		return fmt.Sprintf("providers %+v, query %+v, %d members, relation %d", c.providers, query, members, relation)
 	}
 	if len(found.Members) == 0 {
-		if found.Fit > most || found.Fit == members || found.IsExact && found.Fit != most || !c.pool && !found.IsExact {
-			c.t.Fatalf("fit = %d, exact = %t, want %d: %s", found.Fit, found.IsExact, most, describe())
+		if most := c.most(all, members, relation); found.Fit != most || most == members || !found.IsExact {
+			c.t.Fatalf("fit = %d, exact = %t, want exactly %d: %s", found.Fit, found.IsExact, most, describe())
 		}
 		return
 	}

@@ -94,15 +94,15 @@ func TestCandidates_PlacementRefused_FitAndExact(t *testing.T) {
 }
 
 // TestCandidates_PlacementOnSharingPool_DeductsMembers has two hosts that share a pool with room for one member. A member
-// needs it on both hosts, so the refusal is not exact: the search does not know that no other choice helps.
+// needs it on both hosts, so no other choice helps.
 func TestCandidates_PlacementOnSharingPool_DeductsMembers(t *testing.T) {
 	t.Parallel()
 	cloud := sharedPool(t)
 	search := cloud.open()
 	cloud.fill(40, 1, 1)
 	found := mustPlace(t, search, 2, candidates.RelationApart, poolQuestion(40))
-	if found.Fit != 1 || found.IsExact {
-		t.Errorf("found = %+v, want 1 that fits, not exact", found)
+	if found.Fit != 1 || !found.IsExact {
+		t.Errorf("found = %+v, want exactly 1 that fits", found)
 	}
 	if found = mustPlace(t, search, 2, candidates.RelationApart, poolQuestion(30)); !maps.Equal(membersByRoot(found), map[int64]int{2: 1, 3: 1}) {
 		t.Errorf("found = %+v, want one member on each host", found)

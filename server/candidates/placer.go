@@ -5,7 +5,8 @@ import (
 )
 
 // placer finds a placement of several members for one query. It searches one tree after the other, never goes back on its
-// choices in earlier trees, and deducts what chosen members use of providers that several trees can use.
+// choices in earlier trees, and deducts what chosen members use of providers that several trees can use. If this places too
+// few members although other choices may place more, an exhaustiveSearch decides.
 type placer struct {
 	search   *candidateSearch
 	builder  treeBuilder
@@ -22,6 +23,10 @@ type placer struct {
 	needs   []int64
 	copies  copiesCache
 	walk    *treeWalk
+	// upper is the upper bound of the visited trees.
+	upper placementBound
+	// isTrial limits the search for a first member of a tree like that for further ones.
+	isTrial bool
 	// spent is the work for further members, also of earlier questions, in intervals of package combine; most is its limit.
 	spent, most int64
 }
@@ -80,10 +85,12 @@ func (p *placer) place() error {
 	return p.eachTree(func(tree *candidateTree) (isDone bool, err error) {
 		switch p.relation {
 		case RelationApart:
+			p.addToBound(tree, 1)
 			err = p.fill(tree, 1)
 		case RelationTogether:
 			err = p.takeLarger(tree)
 		default:
+			p.addToBound(tree, p.wanted)
 			err = p.fill(tree, p.wanted-len(p.members))
 		}
 		return len(p.members) == p.wanted, err
@@ -154,6 +161,7 @@ func (p *placer) placeInTurn() error {
 	var turns []*turn
 	err := p.eachTree(func(tree *candidateTree) (isDone bool, err error) {
 		placed := len(p.members)
+		p.addToBound(tree, p.wanted)
 		if err := p.fill(tree, 1); err != nil {
 			return false, err
 		}

@@ -108,7 +108,7 @@ var errTrialOver = errors.New("the search for further members has reached its li
 // The search for one member is limited like that of any candidate.
 func (p *placer) try(tree *candidateTree, count int) ([]ClaimCandidate, error) {
 	if count == 1 {
-		return p.oneByOne(tree, 1)
+		return p.first(tree)
 	}
 	found, err := p.limited(func() ([]ClaimCandidate, error) { return p.together(tree, count) })
 	if found != nil || err == nil && len(p.search.splits) == 0 {
@@ -119,6 +119,18 @@ func (p *placer) try(tree *candidateTree, count int) ([]ClaimCandidate, error) {
 	}
 	found, err = p.limited(func() ([]ClaimCandidate, error) { return p.oneByOne(tree, count) })
 	if found == nil && (err == nil || errors.Is(err, errTrialOver)) {
+		p.isExact, err = false, nil
+	}
+	return found, err
+}
+
+// first returns the candidate of a single member; none if it does not fit, or if a limited search reaches its limit.
+func (p *placer) first(tree *candidateTree) ([]ClaimCandidate, error) {
+	if !p.isTrial {
+		return p.oneByOne(tree, 1)
+	}
+	found, err := p.limited(func() ([]ClaimCandidate, error) { return p.oneByOne(tree, 1) })
+	if errors.Is(err, errTrialOver) {
 		p.isExact, err = false, nil
 	}
 	return found, err
