@@ -172,7 +172,8 @@ type RefusedCandidate struct {
 // berth 1.3: the error of a service without it is an ErrExtensions, and nothing was sent.
 //
 // ErrNothingFits: there is no place; Error.Explanation, Refused, Fit and Exact have the reasons. ErrContended: other
-// clients took every place that was found. ErrConsumerGeneration: a consumer exists, or has another generation.
+// clients took every place that was found. ErrUndecided: the search for several consumers ended without a decision.
+// ErrConsumerGeneration: a consumer exists, or has another generation.
 func (c *Client) ClaimCreate(ctx context.Context, wanted ClaimSearch) (ClaimedPlaces, error) {
 	var made ClaimedPlaces
 	body, err := json.Marshal(wanted)

@@ -94,6 +94,7 @@ var codes = map[string]error{
 	"placement.resource_provider.not_found":            ErrNotFound,
 	unsupportedExtensions:                              ErrExtensions,
 	"berth.claim.contended":                            ErrContended,
+	"berth.claim.undecided":                            ErrUndecided,
 }
 
 // statuses maps statuses to sentinels, for responses without a known code.

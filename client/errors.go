@@ -28,6 +28,9 @@ var (
 	ErrNothingFits = errors.New("nothing fits")
 	// ErrContended: other clients took every place that ClaimCreate found. Nothing was changed.
 	ErrContended = errors.New("the claim is contended")
+	// ErrUndecided: the search of ClaimCreate for places of several consumers ended before it had tried every choice. Nothing
+	// was changed.
+	ErrUndecided = errors.New("the search for places has ended")
 	// ErrUnauthorized: status 401. ErrForbidden: status 403.
 	ErrUnauthorized = errors.New("not authenticated")
 	ErrForbidden    = errors.New("forbidden by policy")

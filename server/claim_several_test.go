@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -125,5 +126,40 @@ func TestClaim_Contended_Returns409WithRetryAfter(t *testing.T) {
 		if got := errorOf(t, w); got.Code != "berth.claim.contended" || got.Detail != detail {
 			t.Errorf("%d consumers: error = %+v, want %q", count, got, detail)
 		}
+	}
+}
+
+// TestClaim_SeveralUndecided_Returns409WithItsCode has a host with units for two consumers, of which the providers cannot give the
+// parts: the search does not try all parts, and reports that it has not.
+func TestClaim_SeveralUndecided_Returns409WithItsCode(t *testing.T) {
+	t.Parallel()
+	s := &explaining{t: t, Server: servertest.New(t, servertest.Options{StandardNames: true})}
+	host := s.provider("host", object{})
+	for i, total := range []int{3, 3, 2} {
+		id := uuid.NewSHA1(uuid.NameSpaceURL, fmt.Append(nil, "node ", i)).String()
+		s.must(s.send(http.MethodPost, "/resource_providers", withClaims, object{"name": fmt.Sprint("node-", i), "uuid": id, "parent_provider_uuid": host}))
+		s.must(s.send(http.MethodPut, "/resource_providers/"+id+"/inventories", withClaims, object{
+			"resource_provider_generation": 0, "inventories": object{"VCPU": object{"total": total, "min_unit": 2}},
+		}))
+	}
+	body := claimSeveral(2, "together", 1, 1)
+	body["queries"] = []object{{"groups": object{"": object{"resources": object{"VCPU": 4}}}, "can_split": []string{"VCPU"}}}
+	w := s.send(http.MethodPost, "/claims", withClaims, body)
+	var response struct {
+		Errors []struct {
+			Code, Detail string
+			Fit          int
+			Exact        *bool
+		}
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &response); err != nil {
+		t.Fatal(err)
+	}
+	got := response.Errors
+	const detail = "There was a conflict when trying to complete your request.\n\n Not found. 1 of 2 consumers that are together by root can be placed. " +
+		"The search ended before it had tried every choice.  "
+	if w.Code != http.StatusConflict || len(got) != 1 || got[0].Code != "berth.claim.undecided" || got[0].Detail != detail ||
+		got[0].Fit != 1 || got[0].Exact == nil || *got[0].Exact {
+		t.Errorf("response = %d %s, want berth.claim.undecided with 1 that fits, not exact", w.Code, w.Body)
 	}
 }

@@ -31,6 +31,8 @@ var (
 	ErrNothingFits = errors.New("nothing fits")
 	// ErrContended: other writes took or changed all candidates of each search.
 	ErrContended = errors.New("others took all candidates of 16 searches")
+	// ErrUndecided: no placement of several consumers was found, and the search ended before it had tried every choice.
+	ErrUndecided = errors.New("the search ended before it had tried every choice")
 )
 
 // errChanged reports that the allocations of the consumer changed between two statements of a round.

@@ -38,7 +38,8 @@ func (c *Claims) withKey(ctx context.Context, key *store.IdempotencyKey, run fun
 	}
 	defer release()
 	err = run()
-	if errors.Is(err, ErrNothingFits) {
+	isUnplaced := errors.Is(err, ErrNothingFits) || errors.Is(err, ErrUndecided)
+	if isUnplaced {
 		// A concurrent request of another process may have taken the last place under this key.
 		found, awaitErr := c.store.IdempotencyAwait(ctx, key)
 		if awaitErr != nil {
@@ -46,7 +47,7 @@ func (c *Claims) withKey(ctx context.Context, key *store.IdempotencyKey, run fun
 		}
 		key.Replayed = found
 	}
-	if (err == nil || errors.Is(err, ErrNothingFits)) && key.Replayed {
+	if (err == nil || isUnplaced) && key.Replayed {
 		return errReplayed
 	}
 	return err

@@ -13,6 +13,7 @@ const (
 	placed      = "placed"
 	nothingFits = "nothing_fits"
 	contended   = "contended"
+	undecided   = "undecided"
 )
 
 type metrics struct {
@@ -33,7 +34,7 @@ func newMetrics() metrics {
 			Buckets: []float64{0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024},
 		}),
 	}
-	for _, outcome := range []string{placed, nothingFits, contended} {
+	for _, outcome := range []string{placed, nothingFits, contended, undecided} {
 		m.claims.WithLabelValues(outcome)
 	}
 	return m
@@ -50,6 +51,8 @@ func (m *metrics) observe(made *Result, err error) {
 		outcome = nothingFits
 	case errors.Is(err, ErrContended), refused != nil && refused.Rule == store.ClaimContended:
 		outcome = contended
+	case errors.Is(err, ErrUndecided):
+		outcome = undecided
 	default:
 		return
 	}

@@ -18,7 +18,7 @@ type SeveralRequest struct {
 	Questions []candidates.Query
 	// Key is the idempotency key; nil: the request has none.
 	Key *store.IdempotencyKey
-	// Refuse runs in the snapshot of the search without a placement.
+	// Refuse runs in the snapshot of the search without a placement, before ErrNothingFits and ErrUndecided.
 	Refuse func(ctx context.Context, in *postgres.Snapshot, found *candidates.PlacementSearch) error
 }
 
@@ -63,8 +63,12 @@ func (c *Claims) createSeveral(ctx context.Context, asked *SeveralRequest) (made
 		if err != nil {
 			return made, err
 		}
-		if len(found.Members) == 0 {
+		switch {
+		case len(found.Members) > 0:
+		case found.IsExact:
 			return made, ErrNothingFits
+		default:
+			return made, ErrUndecided
 		}
 		placement, err := toStore(asked.Key, kept{Question: found.Question, Searches: made.Searches, Effort: effort}, found.Members)
 		if err != nil {

@@ -84,6 +84,7 @@ const (
 	// Claims.
 	CodeNothingFits    = "berth.claim.nothing_fits"
 	CodeClaimContended = "berth.claim.contended"
+	CodeClaimUndecided = "berth.claim.undecided"
 )
 
 // The codes of reads in Berth's extensions, in addition to CodePageBadMarker, CodeExtensionDuplicateKey and

@@ -142,7 +142,7 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 			fault.CodeKeyMalformed, fault.CodeKeyUnsupported, fault.CodeKeyLifetime, fault.CodeKeyReused, fault.CodeKeysFull,
 			fault.CodeDryRunBusy,
 			fault.CodeTreeNotRoot, fault.CodeTreeElsewhere,
-			fault.CodeNothingFits, fault.CodeClaimContended,
+			fault.CodeNothingFits, fault.CodeClaimContended, fault.CodeClaimUndecided,
 		)
 	}
 	if at >= readsExtension {

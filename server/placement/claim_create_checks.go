@@ -45,10 +45,14 @@ var (
 	claimContended = route.Fails(fault.Conflict, "claim-contended",
 		"Other requests took every place that was found. The header `Retry-After` has the delay after which to retry.",
 		"Others were faster 16 times. Nothing was changed; send it again.").WithCode(fault.CodeClaimContended)
+	claimUndecided = route.Fails(fault.Conflict, "claim-undecided",
+		"The search for places of several consumers found none for all, and ended before it had tried every choice. `fit` is how many "+
+			"consumers it could place, and `exact` is false.",
+		"Not found. %s The search ended before it had tried every choice.", "2 of 3 consumers can be placed.").WithCode(fault.CodeClaimUndecided)
 
 	claimCreateFailures = with(candidateSearchFailures, claimWithoutPlaces, claimSeveralListed, claimSeveralExisting, claimHeir,
 		claimRefuses, claimNeedsGeneration, claimHeirExists, claimRelationListed, claimRelationConflict,
-		claimProviderUnknown, unknownClassOfClaim(), staleConsumer, claimNothingFits, claimContended)
+		claimProviderUnknown, unknownClassOfClaim(), staleConsumer, claimNothingFits, claimContended, claimUndecided)
 )
 
 // unknownClassOfClaim returns the failure of candidates with a class that does not exist.

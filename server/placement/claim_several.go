@@ -43,7 +43,7 @@ func (o *operations) claimSeveral(ctx context.Context, asked *claimAsked) (*Clai
 			return nil
 		},
 	})
-	if errors.Is(err, claims.ErrNothingFits) {
+	if errors.Is(err, claims.ErrNothingFits) || errors.Is(err, claims.ErrUndecided) {
 		return nil, o.unplacedSeveralError(ctx, asked, found, refusal)
 	}
 	if err != nil {
@@ -68,7 +68,11 @@ func (o *operations) unplacedSeveralError(
 	ctx context.Context, asked *claimAsked, found *candidates.PlacementSearch, refusal *claimRefusal,
 ) error {
 	summary := fmt.Sprintf("%d of %d consumers%s can be placed.", found.Fit, len(asked.consumers), textsOfRelations[asked.relation])
-	unfit := claimNothingFits.Of(summary).WithUnfit(&fault.Unfit{Fit: &found.Fit, Exact: &found.IsExact})
+	failure := &claimNothingFits
+	if !found.IsExact {
+		failure = &claimUndecided
+	}
+	unfit := failure.Of(summary).WithUnfit(&fault.Unfit{Fit: &found.Fit, Exact: &found.IsExact})
 	if refusal == nil {
 		return unfit
 	}
