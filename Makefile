@@ -106,7 +106,7 @@ slow-readers: postgresql ## have 100 slow readers of large answers renewed for a
 bench-slow-readers: postgresql ## measure fast requests alone and beside 100 slow readers, in the same run
 	$(GO) test ./internal/command -count=1 -timeout 20m -v -run 'TestLimits_SlowReaders_Latency' -slowreaders.rounds 5
 
-.PHONY: test-versions sequences mutations due-keys crashes
+.PHONY: test-versions placements sequences mutations due-keys crashes
 SQL_PACKAGES := ./internal/test/dbtest ./server/postgres ./server/candidates ./server/store ./server/placement ./server/baremetal ./internal/test/bruteforce
 
 # The account of the server must be able to read the directory of the binaries. sql/schema.sql is compared on the
@@ -126,6 +126,9 @@ due-keys: postgresql ## delete a million idempotency keys that expire at once, o
 sequences: postgresql ## compare SEQUENCES (10000) random sequences of operations with a model
 	$(GO) test -count=1 -timeout 60m -parallel 4 ./server/store -run '^TestModel_RandomOperations_MatchStore$$' \
 		-rapid.checks=$$(( $(or $(SEQUENCES),10000) / 4 )) -rapid.steps=12
+
+placements: postgresql ## compare placements in CLOUDS (2000) random clouds with all choices
+	$(GO) test -count=1 -timeout 60m ./server/candidates -run '^TestCandidates_Random(Placements|Fits)_' -placements.clouds $(or $(CLOUDS),2000)
 
 crashes: postgresql ## kill servers KILLS (200) times under load, and PostgreSQL and connections
 	$(GO) test -count=1 -tags client -v -timeout 3h ./e2e -run '^TestCrash_' -kills $(or $(KILLS),200)

@@ -270,7 +270,8 @@ func (c *smallCloud) use(used, uses map[smallUse]int64, sign int64) bool {
 	return fits
 }
 
-// placementClouds is the number of clouds of TestCandidates_RandomPlacements_AgreeWithBruteForce.
+// placementClouds is the number of clouds of TestCandidates_RandomPlacements_AgreeWithBruteForce, and of
+// TestCandidates_RandomFits_AgreeWithBruteForce.
 var placementClouds = flag.Int("placements.clouds", 200, "random clouds in which placements are compared with all choices")
 
 // TestCandidates_RandomPlacements_AgreeWithBruteForce checks that a placement is found if there is any, that members are
