@@ -81,3 +81,24 @@ func TestCandidates_PlacementOnManyPools_Decided(t *testing.T) {
 		}
 	}
 }
+
+// TestCandidates_PlacementOnCommonPools_Decided has hosts that can all use each of four pools, so that a number of members can use
+// the pools in very many ways. Ten hosts have slots of their own.
+func TestCandidates_PlacementOnCommonPools_Decided(t *testing.T) {
+	t.Parallel()
+	cloud := sharingHosts(t, 4, 30, 1, 45)
+	cloud.exec("INSERT INTO provider_aggregates (provider_id, aggregate_id) SELECT p.id, a.id FROM resource_providers AS p, aggregates AS a ON CONFLICT DO NOTHING")
+	cloud.exec("UPDATE inventories SET total = 4 WHERE class_id = 20000 AND provider_id BETWEEN 2 AND 11")
+	search := cloud.open()
+	const most = 4*11 + 10 // a pool has eleven times four slots
+	for _, by := range []candidates.OrderBy{candidates.OrderDefault, candidates.OrderID, candidates.OrderSpread} {
+		for _, relation := range []candidates.Relation{candidates.RelationApart, candidates.RelationNone} {
+			if found := mustPlace(t, search, most, relation, sharingQuestion(4, by)); len(found.Members) != most {
+				t.Errorf("order %v, relation %d: fit = %d, exact = %t, want %d members", by, relation, found.Fit, found.IsExact, most)
+			}
+			if found := mustPlace(t, search, most+1, relation, sharingQuestion(4, by)); found.Fit != most || !found.IsExact {
+				t.Errorf("order %v, relation %d: fit = %d, exact = %t, want exactly %d", by, relation, found.Fit, found.IsExact, most)
+			}
+		}
+	}
+}

@@ -8,10 +8,12 @@ import (
 // placementPart is trees that can use common providers: the best sums of their choices. The first one has the most members.
 type placementPart struct{ sums []placementSum }
 
-// placementSum is the choices for some trees: their members, beyond those without shared amounts, and what these use.
+// placementSum is the choices for some trees: their members, beyond those without shared amounts, and what these use. weight
+// compares sums of as many members: it is less if a sum uses less, or uses the pools more evenly.
 type placementSum struct {
 	members int
 	uses    []poolUse
+	weight  float64
 	last    *chosenTree
 }
 
@@ -59,7 +61,7 @@ func (e *exhaustiveSearch) merge(joined, part *placementPart) error {
 	for i := range sums {
 		for j := range part.sums {
 			one, other := &sums[i], &part.sums[j]
-			sum := placementSum{members: one.members + other.members, last: one.last}
+			sum := placementSum{members: one.members + other.members, weight: one.weight + other.weight, last: one.last}
 			sum.uses, _ = e.sumOfUses(one.uses, other.uses)
 			for at := other.last; at != nil; at = at.before {
 				sum.last = &chosenTree{at.placementChoice, sum.last}
@@ -79,26 +81,30 @@ func (e *exhaustiveSearch) merge(joined, part *placementPart) error {
 	return err
 }
 
-// extend adds the options of a tree to the sums of a part.
-func (e *exhaustiveSearch) extend(part *placementPart, root int64, shape *treeShape) error {
+// extend adds the options of a tree to the sums of its part.
+func (e *exhaustiveSearch) extend(tree *sharingTree) error {
+	part, err := e.join(tree.shape)
+	if err != nil {
+		return err
+	}
 	before, sums := part.members(), slices.Clone(part.sums)
 	for i := range sums {
 		sum := &sums[i]
-		for _, option := range shape.options {
+		for _, option := range tree.shape.options {
 			uses, fits := e.sumOfUses(sum.uses, option.uses)
 			if !fits {
 				continue
 			}
 			err := e.keepSum(part, placementSum{
-				members: sum.members + option.members - shape.alone, uses: uses,
-				last: &chosenTree{placementChoice{root, e.visited, option}, sum.last},
+				members: sum.members + option.members - tree.shape.alone, uses: uses, weight: e.weightOf(uses),
+				last: &chosenTree{placementChoice{tree.root, tree.number, option}, sum.last},
 			})
 			if err != nil {
 				return err
 			}
 		}
 	}
-	err := e.prune(part)
+	err = e.prune(part)
 	e.count += part.members() - before
 	return err
 }
@@ -132,17 +138,20 @@ func (e *exhaustiveSearch) sumOfUses(some, others []poolUse) (sum []poolUse, fit
 	return sum, fits
 }
 
-// prune keeps the sums that no other one excels: with as many members or more that use no more of any pool. Of equal ones it
-// keeps the first. With too many left, it keeps those that use least, of each number of members.
-func (e *exhaustiveSearch) prune(part *placementPart) error {
-	total := func(sum *placementSum) (amount int64) {
-		for _, use := range sum.uses {
-			amount = sumOf(amount, use.amount)
-		}
-		return amount
+// weightOf returns the sum of the squares of the used fractions of pools.
+func (e *exhaustiveSearch) weightOf(uses []poolUse) (weight float64) {
+	for _, use := range uses {
+		fraction := float64(use.amount) / float64(e.free[use.pool])
+		weight += fraction * fraction
 	}
+	return weight
+}
+
+// prune keeps the sums that no other one excels: with as many members or more that use no more of any pool. Of equal ones it
+// keeps the first. With too many left, it keeps those of least weight, of each number of members.
+func (e *exhaustiveSearch) prune(part *placementPart) error {
 	slices.SortStableFunc(part.sums, func(a, b placementSum) int {
-		return cmp.Or(cmp.Compare(b.members, a.members), cmp.Compare(total(&a), total(&b)))
+		return cmp.Or(cmp.Compare(b.members, a.members), cmp.Compare(a.weight, b.weight))
 	})
 	var kept []placementSum
 	for i := range part.sums {
@@ -154,9 +163,9 @@ func (e *exhaustiveSearch) prune(part *placementPart) error {
 			kept = append(kept, part.sums[i])
 		}
 	}
-	if len(kept) > maxSumsKept {
-		e.isExact = false
-		kept = thinned(kept, maxSumsKept)
+	if len(kept) > e.width {
+		e.isThinned = true
+		kept = thinned(kept, e.width)
 	}
 	part.sums = kept
 	return nil
