@@ -23,7 +23,7 @@ func (s *Search) capacitySuffices() (ok, ample bool) {
 		if !round.byRoot {
 			plenty, hopeless = s.dropSatisfied(round)
 		}
-		if hopeless || len(s.pendingDemands) > 0 && !s.flowFeasible(round) {
+		if hopeless || len(s.pendingDemands) > 0 && !s.flowFeasible(round) || !round.uniform && !s.packs(round) {
 			return false, false
 		}
 		ample = ample && plenty

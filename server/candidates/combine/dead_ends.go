@@ -1,6 +1,10 @@
 package combine
 
-import "encoding/binary"
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
 
 const (
 	// minDeadEndSteps is the default minimum: searching a smaller dead end again costs no more than remembering it, and
@@ -21,6 +25,14 @@ type deadEnds struct {
 	states          map[string]struct{}
 	bytes           int
 	buffer          []byte
+
+	// words are the facts of each provider in a state, width for each. places are the described providers: those of which
+	// described is the current pass.
+	words     []uint64
+	width     int
+	places    []int32
+	described []int
+	pass      int
 }
 
 func (e *deadEnds) clear() {
@@ -46,6 +58,9 @@ func (e *deadEnds) remember(s *Search, depth int) {
 	if e.bytes >= maxDeadEndBytes {
 		return
 	}
+	if !s.symmetry.isKnown {
+		s.symmetry.learn(s)
+	}
 	s.feasible(depth)
 	e.describe(s, depth)
 	if e.states == nil {
@@ -55,27 +70,19 @@ func (e *deadEnds) remember(s *Search, depth int) {
 	e.bytes += len(e.buffer)
 }
 
-// describe writes everything that the solutions below a depth depend on: the live options of the undecided
-// requirements, their capacity up to the total demand, the trait sets that are met, and the common ancestors. The live
-// options already show which trees give resources, and which tops of subtrees have no provider below them that must be
-// outside: the top is one of them.
+// describe writes everything that the solutions below a depth depend on: the providers that are live options of the
+// undecided requirements, the trait sets that are met, and the common ancestors. The live options already show which
+// trees give resources, and which tops of subtrees have no provider below them that must be outside: the top is one of
+// them.
+//
+// Interchangeable providers are sorted by what they have. So states that differ in the order of such providers only are
+// the same dead end: 8 devices have 8! orders.
 func (e *deadEnds) describe(s *Search, depth int) {
 	b := binary.AppendUvarint(e.buffer[:0], uint64(depth))
-	for i := range s.domains {
-		d := &s.domains[i]
-		if d.rest == 0 || d.free {
-			continue
-		}
-		b = binary.AppendUvarint(b, uint64(len(d.live)))
-		for _, fit := range d.live {
-			b = binary.AppendUvarint(b, uint64(fit-d.start))
-		}
-		for j := range d.demands {
-			demand := &d.demands[j]
-			wanted := s.wanted(demand.constraint)
-			for _, fit := range d.live {
-				b = binary.AppendUvarint(b, uint64(min(*s.roomFor(demand, s.place[fit]), wanted)))
-			}
+	for _, place := range e.describeProviders(s) {
+		b = binary.AppendUvarint(b, uint64(s.symmetry.class[place]))
+		for _, word := range e.facts(place) {
+			b = binary.AppendUvarint(b, word)
 		}
 	}
 	if s.traits {
@@ -96,11 +103,61 @@ func (e *deadEnds) describe(s *Search, depth int) {
 	e.buffer = b
 }
 
-// wanted returns the total demand of the undecided requirements in a constraint.
-func (s *Search) wanted(contest int32) int64 {
-	sum := int64(0)
-	for _, m := range s.plan.constraints[contest].members {
-		sum = add(sum, times(m.amount, s.domains[m.kind].rest))
+// describeProviders notes the facts of each provider that is a live option, and returns these providers in the order of
+// their classes and facts.
+func (e *deadEnds) describeProviders(s *Search) []int32 {
+	kinds := (len(s.domains) + 63) / 64
+	e.width = kinds + len(s.tight)
+	e.words = sized(e.words, s.providers*e.width)
+	e.described, e.pass = sized(e.described, s.providers), e.pass+1
+	e.places = e.places[:0]
+	for i := range s.domains {
+		d := &s.domains[i]
+		if d.rest == 0 || d.free {
+			continue
+		}
+		for _, fit := range d.live {
+			place := s.place[fit]
+			if e.described[place] != e.pass {
+				e.described[place] = e.pass
+				e.places = append(e.places, place)
+				clear(e.facts(place))
+			}
+			e.facts(place)[i/64] |= 1 << (i % 64)
+		}
 	}
-	return sum
+	for at, constraint := range s.tight {
+		unit, wanted := s.remainingDemand(constraint)
+		if wanted == 0 {
+			continue
+		}
+		for _, place := range e.places {
+			of := place
+			if s.plan.constraints[constraint].byRoot {
+				of = s.roots.of[place]
+			}
+			e.facts(place)[kinds+at] = uint64(min(s.roomOf(of, constraint), wanted) / unit)
+		}
+	}
+	slices.SortFunc(e.places, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.symmetry.class[a], s.symmetry.class[b]), slices.Compare(e.facts(a), e.facts(b)))
+	})
+	return e.places
+}
+
+// facts are which kinds of undecided requirements a provider is a live option of, and its capacity for each constraint up
+// to the total demand, in units.
+func (e *deadEnds) facts(place int32) []uint64 {
+	return e.words[int(place)*e.width : (int(place)+1)*e.width]
+}
+
+// remainingDemand returns the total demand of the undecided requirements in a constraint, and the unit that divides each
+// demand.
+func (s *Search) remainingDemand(constraint int32) (unit, total int64) {
+	for _, m := range s.plan.constraints[constraint].members {
+		if rest := s.domains[m.kind].rest; rest > 0 {
+			unit, total = gcd(unit, m.amount), add(total, times(m.amount, rest))
+		}
+	}
+	return unit, total
 }

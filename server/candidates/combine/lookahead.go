@@ -7,7 +7,7 @@ package combine
 //   - traits: neither the choices nor any live option meet a set;
 //   - subtrees: no provider can be the ancestor that a subtree set needs (subtree.go);
 //   - constraints: the undecided requirements exceed the remaining capacity, even if
-//     they could be split (constraints.go, and flow.go).
+//     they could be split (constraints.go, and flow.go), or because too few of them fit on a provider (packing.go).
 //
 // Each of these is exact by itself, with two exceptions where an exact result is expensive: classes with different
 // amounts (bin packing), and traits that more than two requirements must meet together (set cover). Several of them

@@ -1,6 +1,7 @@
 package combine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -64,7 +65,8 @@ const isolation = -1
 // constraint is a capacity of a provider that several requirements compete for: a resource class, or isolation, of
 // which each provider has one unit.
 type constraint struct {
-	members []member
+	// members are in the order of the kinds, ascending in that of their amounts.
+	members, ascending []member
 	// most is the maximum demand on one provider.
 	most int64
 	// unit divides all amounts. They are uniform if each is one unit.
@@ -270,6 +272,7 @@ func (p *Plan) addConstraint(c constraint, places []int) {
 		}
 		p.kinds[m.kind].demands = append(p.kinds[m.kind].demands, d)
 	}
+	c.ascending = slices.SortedStableFunc(slices.Values(c.members), func(a, b member) int { return cmp.Compare(a.amount, b.amount) })
 	p.constraints = append(p.constraints, c)
 }
 

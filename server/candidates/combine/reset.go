@@ -7,6 +7,7 @@ import "slices"
 func (s *Search) Reset(tree *Tree) {
 	s.err, s.steps, s.found, s.stepsToStop, s.depth = nil, 0, 0, StopInterval, -1
 	s.dead.clear()
+	s.symmetry.isKnown, s.providers = false, len(tree.Providers)
 	if len(s.levels) == 0 {
 		return
 	}
@@ -29,6 +30,7 @@ func (s *Search) Reset(tree *Tree) {
 	if !loose {
 		s.live = sized(s.live, len(s.place))
 		s.flow.reset(len(tree.Providers))
+		s.packing.reset(len(tree.Providers))
 		var ok bool
 		if ok, loose = s.feasible(0); !ok {
 			return
@@ -38,13 +40,14 @@ func (s *Search) Reset(tree *Tree) {
 	s.arrange()
 	first := &s.levels[0]
 	first.taken, first.unconstrained, first.next, first.list = false, loose, 0, first.base
-	first.steps, first.found = 0, 0
+	first.steps, first.found, first.failed = 0, 0, none
 	s.depth = 0
 }
 
 // collect copies the options, and their capacity for the constraints. It returns false if a requirement has no option.
 func (s *Search) collect(tree *Tree) bool {
 	s.room = sized(s.room, len(tree.Providers)*len(s.plan.constraints))
+	clear(s.room)
 	clear(s.scarce)
 	s.place, s.met = s.place[:0], s.met[:0]
 	s.traits = s.plan.words > 0

@@ -23,8 +23,9 @@ type Search struct {
 	domains []domain
 	place   []int32
 	met     []uint64
-	// room is the remaining capacity, by provider and constraint.
-	room []int64
+	// room is the remaining capacity, by provider and constraint. providers is their number.
+	room      []int64
+	providers int
 	// scarce marks, by constraint, those whose capacity this tree could exhaust. tight lists them, and demands are
 	// those of the kinds in them.
 	scarce  []bool
@@ -77,8 +78,10 @@ type level struct {
 	base, narrow []int32
 	// replaced is the number of replaced ancestors before the choice.
 	replaced int
-	// steps and found are the counters at the time when the search reached this level.
-	steps, found int
+	// steps and found are the counters at the time when the search reached this level, foundBefore is that at the time of
+	// the choice. failed is the last option without a solution, or none.
+	steps, found, foundBefore int
+	failed                    int32
 }
 
 // memory is kept from one tree to the next.
@@ -94,6 +97,8 @@ type memory struct {
 	pendingDemands []pendingDemand
 	flow           flow
 	dead           deadEnds
+	symmetry       symmetry
+	packing        packing
 }
 
 // NewSearch returns a search without a tree: Reset sets one.
@@ -134,6 +139,9 @@ func (s *Search) Next() bool {
 		at := &s.levels[s.depth]
 		if at.taken {
 			s.untake(at)
+			if s.found == at.foundBefore {
+				at.failed = at.list[at.next-1]
+			}
 		}
 		if at.next == len(at.list) {
 			s.leave(at)
@@ -141,6 +149,10 @@ func (s *Search) Next() bool {
 		}
 		fit := at.list[at.next]
 		at.next++
+		if at.failed != none && s.symmetry.isKnown && s.areTwins(at.failed, fit) {
+			s.stepsToStop--
+			continue
+		}
 		s.steps++
 		if s.stepsToStop--; s.stepsToStop <= 0 && s.stopped() {
 			return false
@@ -199,7 +211,7 @@ func (s *Search) descend(loose bool) {
 		}
 	}
 	to.taken, to.unconstrained, to.next, to.list = false, loose, 0, list
-	to.steps, to.found = s.steps, s.found
+	to.steps, to.found, to.failed = s.steps, s.found, none
 	s.depth = depth
 }
 
@@ -237,7 +249,7 @@ func (s *Search) leave(at *level) {
 func (s *Search) take(at *level, fit int32) {
 	place := s.place[fit]
 	d := &s.domains[at.kind]
-	at.taken = true
+	at.taken, at.foundBefore = true, s.found
 	s.chosen[at.want] = int(place)
 	d.rest--
 	s.stepsToStop -= (len(d.demands) + len(d.subtreeSets)) / 16
