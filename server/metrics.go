@@ -90,6 +90,8 @@ func newMetrics(options Options) *metrics {
 	if options.Observability.Authentication != nil {
 		m.registry.MustRegister(options.Observability.Authentication)
 	}
+	registerCounter(m.registry, "berth_allocation_candidates_trees_given_up_total",
+		"Number of trees that searches for allocation candidates gave up at the limit of combinations.", options.Placement.Search.TreesGivenUp)
 	registerCounter(m.registry, "berth_log_lines_lost_total", "Number of log lines that could not be written.", options.Observability.LogLinesLost)
 	registerCounter(m.registry, "berth_embedded_postgres_restarts_total",
 		"Number of restarts of the embedded PostgreSQL after an unexpected exit.", options.Observability.EmbeddedRestarts)

@@ -129,6 +129,7 @@ func New(options Options) Handlers {
 	if options.Placement.Search == nil {
 		options.Placement.Search = candidates.New(options.Store.Pool())
 	}
+	options.Placement.Search.ReportGivenUp(logGivenUp(loglimit.New(givenUpLogInterval)))
 	options.Placement.Claims = claims.New(options.Store, options.Placement.Search)
 	bodies := route.NewBudget(options.Bodies.Memory, options.Limits.Queue, options.Limits.Wait)
 	metrics, limiter := newMetrics(options), newLimiter(options.Limits, options.Spool)

@@ -26,6 +26,7 @@ type Search struct {
 	treeSize atomic.Int64
 	// thresholds do not change after New.
 	thresholds Thresholds
+	givenUp    givenUpTrees
 }
 
 // Thresholds decide when a search changes how it finds trees. They have no effect on which candidates exist.
@@ -65,7 +66,7 @@ const maxCandidates = 1 << 40
 // The error is a *store.RuleViolation with TraitNotFound or ClassNotFound for an unknown name. If the search exceeds
 // the budget, the error is a fault, here or while the caller reads the candidates.
 func (s *Search) List(ctx context.Context, query Query) (*Result, error) {
-	query.Limit = min(query.Limit, maxCandidates)
+	query.Limit, query.spending = min(query.Limit, maxCandidates), &spending{}
 	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (*Result, error) {
 		made, err := s.listInOnePage(ctx, conn, query)
 		if made != nil || err != nil {

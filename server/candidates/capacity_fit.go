@@ -216,14 +216,11 @@ var errFitStopped = errors.New("the search for capacity has ended")
 
 // stopOf returns why a search ended, or its error.
 func (f *fit) stopOf(err error) (FitStop, error) {
-	s := f.search
 	switch {
 	case err == nil || errors.Is(err, errFitStopped):
 		return f.made.Stopped, nil
 	case errors.Is(err, errOutOfTime):
 		return StoppedByTime, nil
-	case s.query.Budget > 0 && s.spent > s.query.Budget:
-		return StoppedByBudget, nil
 	}
 	return 0, err
 }

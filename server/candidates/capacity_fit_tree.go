@@ -57,7 +57,7 @@ func (f *fit) limitOf() int {
 
 // checkEnd returns an error if the search has no more time or budget.
 func (f *fit) checkEnd() error {
-	if f.spent >= f.placer.most {
+	if f.spent >= f.placer.most || f.search.isBudgetSpent() {
 		f.made.Stopped = StoppedByBudget
 		return errFitStopped
 	}

@@ -22,6 +22,7 @@ func (s *Search) FindForClaim(ctx context.Context, questions []Query, options Cl
 	asked := make([]Query, len(questions))
 	for i := range questions {
 		asked[i] = questions[i].forClaim(&options)
+		asked[i].spending = &spending{}
 	}
 	run := func(conn *pgxpool.Conn) (*ClaimSearch, error) {
 		found, err := s.claimInOnePage(ctx, conn, asked[0])
@@ -89,6 +90,9 @@ func (s *Search) findInSnapshot(ctx context.Context, in *postgres.Snapshot, aske
 		search := s.newSearch(ctx, &asked[place], nil)
 		search.snapshot = in
 		found, err := search.findForClaim()
+		if err == nil {
+			err = search.checkGivenUp(len(found))
+		}
 		if err == nil && len(found) > 0 {
 			return &ClaimSearch{Question: place, Candidates: found}, nil
 		}
@@ -116,7 +120,7 @@ func (s *candidateSearch) findForClaim() (found []ClaimCandidate, err error) {
 		query := *s.query
 		query.freed, query.Limit = nil, s.query.Limit-len(found)
 		rest = s.of.newSearch(s.ctx, &query, nil)
-		rest.snapshot, rest.skipped, rest.spent, rest.isAside = s.snapshot, s.skipped, s.spent, true
+		rest.snapshot, rest.skipped, rest.spending, rest.isAside = s.snapshot, s.skipped, s.spending, true
 		return rest.claimOthers(found, freed.seen)
 	}
 	return rest.claimOthers(nil, nil)

@@ -29,3 +29,6 @@ func CountNames(query *Query) int {
 	names := candidateNames(query)
 	return len(names.Traits) + len(names.Aggregates)
 }
+
+// Spent returns how much of its budget the query has used.
+func (c *Result) Spent() int64 { return c.search.spending.spent }

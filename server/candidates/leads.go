@@ -139,6 +139,9 @@ func (l *leads) next(most int) (args db.CandidatePageParams, ok bool) {
 	return args, true
 }
 
+// areOver reports whether no page follows.
+func (l *leads) areOver() bool { return len(l.given) == 0 && (l.isOver || l.named) }
+
 // take moves behind a page that was returned for these arguments.
 func (l *leads) take(found []lead, args *db.CandidatePageParams) {
 	if args.Lead == leadNone {

@@ -143,7 +143,7 @@ func (s *candidateSearch) mustReportUnknown(ctx context.Context, group int, refu
 		asked = append(asked, Query{Groups: []Group{{Suffix: "its aggregates", MemberOf: failing.MemberOf}}, Limit: 1})
 	}
 	for _, query := range asked {
-		search := &candidateSearch{ctx: ctx, of: s.of, snapshot: s.snapshot, query: &query, names: s.names}
+		search := &candidateSearch{ctx: ctx, of: s.of, snapshot: s.snapshot, query: &query, names: s.names, spending: &spending{}}
 		found, err := search.any()
 		if err != nil || !found {
 			return false, err

@@ -103,6 +103,9 @@ func (p *placer) eachTree(visit func(*candidateTree) (isDone bool, err error)) e
 	defer s.closeSent()
 	for {
 		found, err := s.next(p.wanted - len(p.members))
+		if found == nil && err == nil {
+			err = s.checkGivenUp(len(p.members))
+		}
 		if found == nil || err != nil {
 			return err
 		}

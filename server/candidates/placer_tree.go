@@ -188,6 +188,7 @@ func (p *placer) oneByOne(tree *candidateTree, count int) (made []ClaimCandidate
 		}
 		p.walk.reset(p.reduced(tree))
 		if !p.walk.next() {
+			p.isExact = p.isExact && !p.walk.isGivenUp
 			err = cmp.Or(p.walk.err, errNoMore)
 			continue
 		}

@@ -52,6 +52,8 @@ type Query struct {
 	isUnfiltered bool
 	// freed counts as free.
 	freed []FreedAmount
+	// spending is that of all searches for the query; nil: one search has its own.
+	spending *spending
 }
 
 // interleavesTrees reports whether the search yields candidates of several trees in turn.

@@ -81,6 +81,9 @@ func (c *Result) All() iter.Seq2[*Candidate, error] {
 			c.shape(p, picks, parts)
 			return yield(&c.made, nil)
 		})
+		if err == nil {
+			err = c.search.checkGivenUp(c.count)
+		}
 		if err != nil {
 			yield(nil, postgres.StreamError(c.search.ctx, err))
 		}

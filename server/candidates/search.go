@@ -55,15 +55,19 @@ type candidateSearch struct {
 	isAside bool
 	// starts are positions of the lead for the next randomized search.
 	starts []position
-	// spent is the used part of the query's budget.
-	spent int64
+	// spending is the used part of the query's budget, walking the walk that spends it.
+	spending *spending
+	walking  *treeWalk
 	// charge limits the search instead of the query's budget; nil: nothing does.
 	charge func() error
 }
 
 // newSearch returns a search without a snapshot.
 func (s *Search) newSearch(ctx context.Context, query *Query, names *nameCache) *candidateSearch {
-	made := &candidateSearch{ctx: ctx, of: s, query: query, names: names}
+	made := &candidateSearch{ctx: ctx, of: s, query: query, names: names, spending: query.spending}
+	if made.spending == nil {
+		made.spending = &spending{}
+	}
 	if query.isRandom() {
 		made.rng = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/berthd/berth/server/postgres"
@@ -12,27 +14,29 @@ import (
 // errOutOfTime ends a search that may only take a limited time.
 var errOutOfTime = errors.New("the search is out of time")
 
-// TreesWithCandidates returns which of some trees have a candidate, for explanations. With ignoreSums, the groups of a
-// candidate may use more of a provider together than it has.
-func (s *Search) TreesWithCandidates(ctx context.Context, in *postgres.Snapshot, query Query, roots []int64, ignoreSums bool) (with []int64, err error) {
+// TreesWithCandidates returns which of some trees have a candidate, for explanations, and which of the others it has given
+// up. With ignoreSums, the groups of a candidate may use more of a provider together than it has.
+func (s *Search) TreesWithCandidates(
+	ctx context.Context, in *postgres.Snapshot, query Query, roots []int64, ignoreSums bool,
+) (with, givenUp []int64, err error) {
 	query.Limit, query.Order, query.Randomize, query.BreadthFirst = 0, Order{}, false, false
 	query.ignoreSums = ignoreSums
 	made := newResult(s.newSearch(ctx, &query, nil))
 	search := made.search
 	search.snapshot, search.isAside = in, true
 	if fits, err := search.resolve(); !fits || err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	search.leads = leads{given: roots, named: true, paired: true}
 	defer search.closeSent()
 	first, err := search.next(0)
 	for root, err := range made.trees(first, err) {
 		if err != nil {
-			return with, err
+			return with, nil, err
 		}
 		with = append(with, root)
 	}
-	return with, nil
+	return with, slices.Sorted(maps.Keys(search.spending.givenUp)), nil
 }
 
 // TreeForEachGroup returns the root of a tree in which each group by itself finds a provider. found is false if there is none,
@@ -47,6 +51,7 @@ func (s *Search) TreeForEachGroup(ctx context.Context, in *postgres.Snapshot, qu
 		for root, err = range made.trees(made.found, nil) {
 			return root, err == nil, ignoreEnd(err)
 		}
+		err = search.checkGivenUp(0)
 	}
 	return 0, false, ignoreEnd(err)
 }
@@ -69,6 +74,7 @@ func (c *Result) trees(p *page, err error) iter.Seq2[int64, error] {
 		for ; p != nil && err == nil; p, err = c.search.next(c.search.query.Limit) {
 			for i := range p.leads {
 				c.builder.forget()
+				c.search.unused = len(p.leads) - i - 1
 				tree := c.builder.build(p, p.leads[i].root)
 				if tree == nil {
 					continue
@@ -93,8 +99,8 @@ func (c *Result) trees(p *page, err error) iter.Seq2[int64, error] {
 	}
 }
 
-// CountIn returns how many candidates a query has in a snapshot, up to its limit. If the search lasts until a time, isAll is
-// false, and count is how many it has found. The search leaves no hint for others.
+// CountIn returns how many candidates a query has in a snapshot, up to its limit. If the search lasts until a time or gives up
+// a tree, isAll is false, and count is how many it has found. The search leaves no hint for others.
 func (s *Search) CountIn(ctx context.Context, in *postgres.Snapshot, query Query, until time.Time) (count int, isAll bool, err error) {
 	query.Order, query.Randomize, query.BreadthFirst = Order{}, false, false
 	search := s.newSearch(ctx, &query, nil)
@@ -106,5 +112,8 @@ func (s *Search) CountIn(ctx context.Context, in *postgres.Snapshot, query Query
 			return true
 		})
 	}
-	return count, err == nil, ignoreEnd(err)
+	if err == nil {
+		err = search.checkGivenUp(count)
+	}
+	return count, err == nil && len(search.spending.givenUp) == 0, ignoreEnd(err)
 }

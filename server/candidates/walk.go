@@ -1,6 +1,7 @@
 package candidates
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/berthd/berth/server/candidates/combine"
@@ -25,6 +26,11 @@ type treeWalk struct {
 	parts  []part
 	steps  int
 	err    error
+	// hasCandidate is true after the first candidate. spent is the work in the tree before it, share what that may be.
+	hasCandidate bool
+	spent, share int64
+	// isGivenUp is true after the search has given up the tree.
+	isGivenUp bool
 }
 
 // part is what a provider gives of a split amount.
@@ -45,11 +51,30 @@ func (s *candidateSearch) newWalk() *treeWalk {
 // reset begins with another tree.
 func (w *treeWalk) reset(tree *candidateTree) {
 	w.tree, w.found, w.splitting, w.chosenAll, w.sets, w.parts, w.steps, w.err = tree, false, false, false, nil, w.parts[:0], 0, nil
+	w.hasCandidate, w.spent, w.isGivenUp = false, 0, w.search.spending.givenUp[tree.Anchor]
 	w.whole.Reset(&tree.Tree)
 }
 
-// next finds the next candidate. It returns false after the last one, and when the search ran out of its budget.
+// next finds the next candidate. It returns false after the last one, when the search gives up the tree, and with err when it
+// ran out of its budget.
 func (w *treeWalk) next() bool {
+	if w.isGivenUp {
+		return false
+	}
+	w.search.walking = w
+	if w.findNext() {
+		w.hasCandidate = true
+		return true
+	}
+	if errors.Is(w.err, errTreeGivenUp) {
+		w.err, w.isGivenUp = nil, true
+		w.search.giveUp(w)
+	}
+	return false
+}
+
+// findNext is next without the end of a tree that is given up.
+func (w *treeWalk) findNext() bool {
 	if !w.splitting {
 		if w.whole.Next() {
 			w.found, w.chosen = true, w.whole.Chosen()

@@ -49,6 +49,8 @@ type explaining struct {
 	// inTree is how many anchors in_tree leaves, notInTree how many of these not_in_tree leaves; -1 without them.
 	inTree, notInTree int64
 	stages            []combination
+	// givenUp are the trees whose search for a candidate was given up at some stage.
+	givenUp map[int64]bool
 	// walkEnd and end are the times at which the walk and the whole explanation end.
 	walkEnd, end time.Time
 	made         Explanation
@@ -65,12 +67,12 @@ const (
 // least its short form; the error is for the log.
 func (x *Explainer) Explain(ctx context.Context, in *postgres.Snapshot, asked *Question, limit time.Duration) (*Explanation, error) {
 	begun := time.Now()
-	e := &explaining{Explainer: x, Question: asked, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1, notInTree: -1}
+	e := &explaining{Explainer: x, Question: asked, in: in, walkEnd: begun.Add(cmp.Or(x.maxWalk, limit/2)), end: begun.Add(limit), inTree: -1, notInTree: -1, givenUp: map[int64]bool{}}
 	e.made.Kind = "candidates"
 	bounded, cancel := context.WithDeadline(ctx, e.end.Add(max(limit/graceDivisor, leastGrace)))
 	defer cancel()
 	err := e.explain(bounded)
-	if err != nil {
+	if err != nil || len(e.givenUp) > 0 {
 		e.made.Incomplete = true
 	}
 	if e.made.Reason == "" {

@@ -137,9 +137,12 @@ func (e *explaining) treesWith(ctx context.Context, stage *combination, of []tre
 		if len(roots) == 0 {
 			break
 		}
-		found, err := e.search.TreesWithCandidates(ctx, e.in, query, roots, stage.ignoreSums)
+		found, givenUp, err := e.search.TreesWithCandidates(ctx, e.in, query, roots, stage.ignoreSums)
 		if err != nil {
 			return nil, err
+		}
+		for _, root := range givenUp {
+			e.givenUp[root] = true
 		}
 		for _, root := range found {
 			with[root] = true
@@ -148,11 +151,15 @@ func (e *explaining) treesWith(ctx context.Context, stage *combination, of []tre
 	return with, nil
 }
 
-// keepPassing returns the trees that pass a stage. The others are trees without candidates.
+// keepPassing returns the trees that pass a stage. The others are trees without candidates, except for those that the search
+// has given up.
 func (e *explaining) keepPassing(of []treeResult, with map[int64]bool, stage string) (passing []treeResult) {
 	for _, one := range of {
 		if with[one.root.id] {
 			passing = append(passing, one)
+			continue
+		}
+		if e.givenUp[one.root.id] {
 			continue
 		}
 		one.stage = stage

@@ -45,6 +45,10 @@ func (e *explaining) summary() string {
 	if sample := e.made.Sample; sample != nil && !sample.Exact {
 		texts = append(texts, fmt.Sprintf("Numbers of trees are estimates from %d of %d trees.", sample.LookedAt, sample.Trees))
 	}
+	if count := int64(len(e.givenUp)); count > 0 {
+		texts = append(texts, fmt.Sprintf("Whether %s %s a candidate is not known: the search would try too many combinations of providers.",
+			plural(count, "tree"), choose(count == 1, "has", "have")))
+	}
 	return strings.Join(texts, " ")
 }
 
