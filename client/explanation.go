@@ -27,7 +27,7 @@ type Explanation struct {
 	RelaxationsComplete *bool                `json:"relaxations_complete,omitempty"`
 	Items               []ExplainedItem      `json:"items,omitempty"`
 	Elsewhere           *ExplainedCandidates `json:"elsewhere,omitempty"`
-	// Incomplete is true if a part is missing, because the service had no time for it.
+	// Incomplete is true if a part is missing, because the service reached a limit of time or of combinations.
 	Incomplete bool       `json:"incomplete,omitempty"`
 	MadeAt     *time.Time `json:"made_at,omitempty"`
 	TookMS     *int64     `json:"took_ms,omitempty"`

@@ -195,6 +195,7 @@ func TestMetrics_AfterTraffic_ReportAllCollectors(t *testing.T) {
 		{1, "berth_allocation_candidates_empty_total", []string{"reason", "amount"}},
 		{0, "berth_allocation_candidates_empty_total", []string{"reason", "together"}},
 		{2, "berth_http_request_duration_seconds", []string{"api", "placement", "operation", "candidate-list", "microversion", "1.39"}},
+		{0, "berth_allocation_candidates_trees_given_up_total", nil},
 		{1, "berth_http_request_duration_seconds", []string{"api", "baremetal", "operation", "node-list", "microversion", "1.60"}},
 		{1, "berth_build_info", []string{"version", "1.2.3", "revision", "abcdef"}},
 		{1, "berth_postgres_up", nil},

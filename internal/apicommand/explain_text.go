@@ -137,7 +137,7 @@ func (e *explanationText) explain(of *client.Explanation, held holders) {
 	}
 	e.wrap("", of.Summary)
 	if of.Incomplete {
-		e.addf("The explanation is incomplete: the service had no time for the rest.")
+		e.addf("The explanation is incomplete: the service reached a limit.")
 	}
 	e.trees(of)
 	e.parts(of)

@@ -219,7 +219,7 @@ func TestExplain_SampledExplanation_PrintsAbout(t *testing.T) {
 func TestExplain_ShortAndFitting_PrintSummary(t *testing.T) {
 	t.Parallel()
 	short := decodeExplanation(t, `{"kind":"candidates","reason":"no_tree","summary":"No tree has a provider for every group.","incomplete":true}`)
-	want := "Nothing fits: no_tree\nNo tree has a provider for every group.\nThe explanation is incomplete: the service had no time for the rest.\n"
+	want := "Nothing fits: no_tree\nNo tree has a provider for every group.\nThe explanation is incomplete: the service reached a limit.\n"
 	if got := textOf(t, short, holders{}); got != want {
 		t.Errorf("text = %s, want %s", got, want)
 	}

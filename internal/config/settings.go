@@ -219,7 +219,8 @@ func (s *Settings) candidateTable() []setting.Setting {
 				"where the first hosts would otherwise fill first"},
 		{Name: "allocation-candidates-max-combinations", Fallback: "10000000", Scope: ForServer, Value: setting.Integer(&s.Placement.Candidates.Budget, 0, 1<<53),
 			Help: "maximum `number` of provider combinations that one GET /allocation_candidates may try before it fails with 400; " +
-				"trees with fewer than 1000 are not counted. 0 means no limit except --request-timeout"},
+				"trees with fewer than 1000 are not counted. A tree that takes more than its share without a candidate is left out. " +
+				"0 means no limit except --request-timeout"},
 	}
 }
 

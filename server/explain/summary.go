@@ -46,8 +46,8 @@ func (e *explaining) summary() string {
 		texts = append(texts, fmt.Sprintf("Numbers of trees are estimates from %d of %d trees.", sample.LookedAt, sample.Trees))
 	}
 	if count := int64(len(e.givenUp)); count > 0 {
-		texts = append(texts, fmt.Sprintf("Whether %s %s a candidate is not known: the search would try too many combinations of providers.",
-			plural(count, "tree"), choose(count == 1, "has", "have")))
+		texts = append(texts, fmt.Sprintf("%s %s not decided: the search would try too many combinations of providers.",
+			plural(count, "tree"), choose(count == 1, "is", "are")))
 	}
 	return strings.Join(texts, " ")
 }
