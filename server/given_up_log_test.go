@@ -22,8 +22,8 @@ func TestMetrics_TreesGivenUp_CountedAndLogged(t *testing.T) {
 	s.exec("INSERT INTO provider_generations (provider_id) SELECT id FROM resource_providers")
 	s.exec(`INSERT INTO inventories (provider_id, class_id, root_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
 		SELECT id, 20000, root_id, 65, 0, 1, 65, 1, 1 FROM resource_providers WHERE parent_id IS NOT NULL`)
-	version := []string{"OpenStack-API-Version", "placement 1.39"}
-	path := "/allocation_candidates?group_policy=none&limit=2"
+	version := []string{"OpenStack-API-Version", "placement 1.39, berth 1.1"}
+	path := "/allocation_candidates?group_policy=none&limit=2&order=id"
 	for i := range 37 {
 		path += fmt.Sprintf("&resources%d=CUSTOM_CRATE:%d", i, []int{16, 17, 3}[min(2, max(0, i-27)/2)])
 	}
