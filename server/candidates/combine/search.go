@@ -139,7 +139,7 @@ func (s *Search) Next() bool {
 		at := &s.levels[s.depth]
 		if at.taken {
 			s.untake(at)
-			if s.found == at.foundBefore {
+			if s.symmetry.isKnown && s.found == at.foundBefore {
 				at.failed = at.list[at.next-1]
 			}
 		}
@@ -149,7 +149,7 @@ func (s *Search) Next() bool {
 		}
 		fit := at.list[at.next]
 		at.next++
-		if at.failed != none && s.symmetry.isKnown && s.areTwins(at.failed, fit) {
+		if s.symmetry.isKnown && at.failed != none && s.areTwins(at.failed, fit) {
 			s.stepsToStop--
 			continue
 		}
