@@ -68,7 +68,7 @@ func (s *candidateSearch) chargeTree(of *treeWalk) error {
 // equal share for the trees that can follow.
 func (s *candidateSearch) shareOfTree() int64 {
 	left, later := s.query.Budget-s.spending.spent, int64(maxShares-1)
-	if s.leads.areOver() {
+	if s.leads.areOver() && len(s.query.freed) == 0 { // other trees follow those of freed amounts
 		later = min(later, int64(s.unused))
 	}
 	if later == 0 {
@@ -98,7 +98,7 @@ func (s *candidateSearch) checkGivenUp(found int) error {
 		return nil
 	}
 	return s.budgetFault("it has found none, and would have to try more combinations of providers than the setting " +
-		"allocation-candidates-max-combinations permits, which is %d. Use fewer groups, or")
+		"allocation-candidates-max-combinations permits, which is %d. Use fewer groups, or use")
 }
 
 // budgetFault returns the error of a search that exceeds its budget. The reason formats the budget and leads to what fewer
