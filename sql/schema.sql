@@ -6283,120 +6283,181 @@ Raises PL004 (no such class), PL020 (a standard class) and 23505 (resource_class
 class.';
 
 --
--- Name: state_show(uuid[], uuid[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: state_read(uuid[], uuid[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.state_show(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[]) RETURNS jsonb
+CREATE FUNCTION public.state_read(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json, OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT held_classes integer[], OUT amounts bigint[], OUT class_ids integer[], OUT class_names text[], OUT classes text[], OUT traits text[]) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
 DECLARE
-    v_consumers bigint[];
-    v_providers bigint[];
+    v_consumers record;
+    v_providers record;
 BEGIN
-    v_consumers := ARRAY(SELECT /* state_show 1/3 */ consumer.id FROM unnest(p_consumers) AS requested (uuid)
-        CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS consumer);
-    v_providers := ARRAY(SELECT /* state_show 2/3 */ provider.id FROM unnest(p_providers) AS requested (uuid)
-        CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS provider
-        UNION SELECT held.provider_id FROM unnest(v_consumers) AS listed (id)
-        CROSS JOIN LATERAL (SELECT allocation.provider_id FROM allocations AS allocation
-            WHERE allocation.consumer_id = listed.id OFFSET 0) AS held);
-    RETURN jsonb_build_object(
-        'providers', (SELECT /* state_show 3/3 */ coalesce(jsonb_object_agg(shown.uuid, shown.state), '{}')
-            FROM unnest(v_providers) AS listed (id) CROSS JOIN LATERAL state_show_provider(listed.id) AS shown),
-        'consumers', (SELECT coalesce(jsonb_object_agg(shown.uuid, shown.state), '{}')
-            FROM unnest(v_consumers) AS listed (id) CROSS JOIN LATERAL state_show_consumer(listed.id) AS shown),
-        'resource_classes', ARRAY(SELECT class.name FROM resource_classes AS class
-            WHERE class.name = ANY (p_classes) ORDER BY class.name),
-        'traits', ARRAY(SELECT trait.name FROM traits AS trait WHERE trait.name = ANY (p_traits) ORDER BY trait.name));
+    v_consumers := state_read_consumers(p_consumers);
+    v_providers := state_read_providers(p_providers, v_consumers.held);
+    provider_ids := v_providers.ids;
+    provider_uuids := v_providers.uuids;
+    providers := v_providers.states;
+    consumers := v_consumers.uuids;
+    generations := v_consumers.generations;
+    projects := v_consumers.projects;
+    users := v_consumers.users;
+    types := v_consumers.types;
+    holders := v_consumers.holders;
+    held := v_consumers.held;
+    held_classes := v_consumers.classes;
+    amounts := v_consumers.amounts;
+    class_ids := '{}';
+    class_names := '{}';
+    IF held <> '{}' THEN
+        SELECT /* state_read 1/3 */ array_agg(found.id), array_agg(found.name) INTO class_ids, class_names
+        FROM (SELECT DISTINCT listed.id FROM unnest(held_classes) AS listed (id)) AS held_class
+        CROSS JOIN LATERAL (SELECT one.id, one.name FROM resource_classes AS one WHERE one.id = held_class.id OFFSET 0) AS found;
+    END IF;
+    classes := '{}';
+    IF p_classes <> '{}' THEN
+        classes := ARRAY(SELECT /* state_read 2/3 */ class.name FROM resource_classes AS class
+            WHERE class.name = ANY (p_classes) ORDER BY class.name);
+    END IF;
+    traits := '{}';
+    IF p_traits <> '{}' THEN
+        traits := ARRAY(SELECT /* state_read 3/3 */ trait.name FROM traits AS trait
+            WHERE trait.name = ANY (p_traits) ORDER BY trait.name);
+    END IF;
 END
 $$;
 
 --
--- Name: FUNCTION state_show(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[]); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION state_read(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json, OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT held_classes integer[], OUT amounts bigint[], OUT class_ids integer[], OUT class_names text[], OUT classes text[], OUT traits text[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.state_show(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[]) IS 'Returns providers, consumers, resource classes and traits as the API shows them, for a dry run: before and after the
+COMMENT ON FUNCTION public.state_read(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json, OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT held_classes integer[], OUT amounts bigint[], OUT class_ids integer[], OUT class_names text[], OUT classes text[], OUT traits text[]) IS 'Returns providers, consumers, resource classes and traits as the API shows them, for a dry run: before and after the
 write. Names that do not exist are missing in the result.
 
-The providers are those of p_providers and those on which the consumers have allocations. usages has the classes of the
-inventories. Traits are sorted by name, aggregates by UUID.
-Called by Store.rehearse. Locks nothing.
-Plan: unique keys of the names, then ranges of the primary keys of the tables by provider and by consumer.';
+The providers are those of p_providers and those on which the consumers have allocations. They are few: providers has their
+states by UUID, with usages by the classes of the inventories, traits sorted by name, and aggregates by UUID. Consumers
+and allocations can be thousands, so they are arrays, one element for each: a JSON object of each would cost several
+times as much, while the transaction of the write holds its locks. A consumer without a type has an empty one. An
+allocation has the position of its consumer, an id in provider_ids and an id in class_ids, the classes of allocations.
+Called by the queries StateShowExported and StateShow. Calls: state_read_consumers, state_read_providers. Locks nothing.
+Plan: unique keys of the names.';
 
 --
--- Name: state_show_consumer(bigint); Type: FUNCTION; Schema: public; Owner: -
+-- Name: state_read_consumers(uuid[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.state_show_consumer(p_consumer bigint) RETURNS TABLE(uuid uuid, state jsonb)
-    LANGUAGE plpgsql STABLE ROWS 1
+CREATE FUNCTION public.state_read_consumers(p_consumers uuid[], OUT uuids uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT classes integer[], OUT amounts bigint[]) RETURNS record
+    LANGUAGE plpgsql STABLE
     AS $$
+DECLARE
+    v_ids bigint[] := '{}';
 BEGIN
-    RETURN QUERY SELECT /* state_show_consumer 1/1 */ consumer.uuid, jsonb_build_object(
-        'generation', consumer.generation, 'project_id', project.external_id, 'user_id', owner.external_id,
-        'type', type.name,
-        'allocations', (SELECT coalesce(jsonb_object_agg(held.provider, held.amounts), '{}') FROM (
-            SELECT provider.uuid AS provider, jsonb_object_agg(class.name, allocation.used) AS amounts
-            FROM allocations AS allocation
-            JOIN resource_providers AS provider ON provider.id = allocation.provider_id
-            JOIN resource_classes AS class ON class.id = allocation.class_id
-            WHERE allocation.consumer_id = p_consumer
-            GROUP BY provider.uuid) AS held))
-    FROM consumers AS consumer
-    JOIN projects AS project ON project.id = consumer.project_id
-    JOIN users AS owner ON owner.id = consumer.user_id
-    LEFT JOIN consumer_types AS type ON type.id = consumer.consumer_type_id
-    WHERE consumer.id = p_consumer;
+    uuids := '{}';
+    generations := '{}';
+    projects := '{}';
+    users := '{}';
+    types := '{}';
+    holders := '{}';
+    held := '{}';
+    classes := '{}';
+    amounts := '{}';
+    IF p_consumers <> '{}' THEN
+        SELECT /* state_read_consumers 1/2 */
+            coalesce(array_agg(consumer.id), '{}'), coalesce(array_agg(consumer.uuid), '{}'),
+            coalesce(array_agg(consumer.generation), '{}'), coalesce(array_agg(consumer.project), '{}'),
+            coalesce(array_agg(consumer.owner), '{}'), coalesce(array_agg(consumer.type), '{}')
+        INTO v_ids, uuids, generations, projects, users, types
+        FROM unnest(p_consumers) AS requested (uuid)
+        CROSS JOIN LATERAL (
+            SELECT one.id, one.uuid, one.generation,
+                (SELECT project.external_id FROM projects AS project WHERE project.id = one.project_id) AS project,
+                (SELECT owner.external_id FROM users AS owner WHERE owner.id = one.user_id) AS owner,
+                coalesce((SELECT type.name FROM consumer_types AS type WHERE type.id = one.consumer_type_id), '') AS type
+            FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0
+        ) AS consumer;
+    END IF;
+    IF v_ids <> '{}' THEN
+        SELECT /* state_read_consumers 2/2 */
+            coalesce(array_agg(listed.position), '{}'), coalesce(array_agg(allocation.provider_id), '{}'),
+            coalesce(array_agg(allocation.class_id), '{}'), coalesce(array_agg(allocation.used), '{}')
+        INTO holders, held, classes, amounts
+        FROM unnest(v_ids) WITH ORDINALITY AS listed (id, position)
+        CROSS JOIN LATERAL (
+            SELECT one.provider_id, one.class_id, one.used FROM allocations AS one WHERE one.consumer_id = listed.id OFFSET 0
+        ) AS allocation;
+    END IF;
 END
 $$;
 
 --
--- Name: FUNCTION state_show_consumer(p_consumer bigint); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION state_read_consumers(p_consumers uuid[], OUT uuids uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT classes integer[], OUT amounts bigint[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.state_show_consumer(p_consumer bigint) IS 'Returns a consumer with its allocations, as state_show does; no row: it does not exist.
+COMMENT ON FUNCTION public.state_read_consumers(p_consumers uuid[], OUT uuids uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT classes integer[], OUT amounts bigint[]) IS 'Returns the consumers that exist, with their allocations, as arrays: see state_read.
 
-Locks nothing. Plan: consumers_pkey, then a range of allocations_pkey.';
+holders: positions of the consumers of the allocations. held: ids of their providers. Locks nothing.
+Plan: consumers_uuid_key, consumers_pkey, then ranges of allocations_pkey, each a look-up for every consumer.';
 
 --
--- Name: state_show_provider(bigint); Type: FUNCTION; Schema: public; Owner: -
+-- Name: state_read_providers(uuid[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.state_show_provider(p_provider bigint) RETURNS TABLE(uuid uuid, state jsonb)
-    LANGUAGE plpgsql STABLE ROWS 1
+CREATE FUNCTION public.state_read_providers(p_named uuid[], p_held bigint[], OUT ids bigint[], OUT uuids uuid[], OUT states json) RETURNS record
+    LANGUAGE plpgsql STABLE
     AS $$
 BEGIN
-    RETURN QUERY SELECT /* state_show_provider 1/1 */ provider.uuid, jsonb_build_object(
-        'name', provider.name, 'parent', parent.uuid, 'generation', generation_row.generation,
-        'inventories', coalesce(records.inventories, '{}'), 'usages', coalesce(records.usages, '{}'),
-        'traits', ARRAY(SELECT trait.name
-            FROM provider_traits AS link JOIN traits AS trait ON trait.id = link.trait_id
-            WHERE link.provider_id = p_provider ORDER BY trait.name),
-        'aggregates', ARRAY(SELECT aggregate.uuid
-            FROM provider_aggregates AS link JOIN aggregates AS aggregate ON aggregate.id = link.aggregate_id
-            WHERE link.provider_id = p_provider ORDER BY aggregate.uuid))
-    FROM resource_providers AS provider
-    JOIN provider_generations AS generation_row ON generation_row.provider_id = provider.id
-    LEFT JOIN resource_providers AS parent ON parent.id = provider.parent_id
+    ids := '{}';
+    uuids := '{}';
+    states := '{}';
+    IF p_named = '{}' AND p_held = '{}' THEN
+        RETURN;
+    END IF;
+    SELECT /* state_read_providers 1/1 */
+        coalesce(array_agg(provider.id), '{}'), coalesce(array_agg(provider.uuid), '{}'),
+        coalesce(json_object_agg(provider.uuid, json_build_object(
+            'name', provider.name, 'parent', provider.parent, 'generation', provider.generation,
+            'inventories', coalesce(records.inventories, '{}'), 'usages', coalesce(records.usages, '{}'),
+            'traits', provider.traits, 'aggregates', provider.aggregates)), '{}')
+    INTO ids, uuids, states
+    FROM (
+        SELECT found.id FROM unnest(p_named) AS named (uuid)
+        CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.uuid = named.uuid OFFSET 0) AS found
+        UNION SELECT listed.id FROM unnest(p_held) AS listed (id)
+    ) AS shown
     CROSS JOIN LATERAL (
-        SELECT jsonb_object_agg(class.name, jsonb_build_object(
+        SELECT one.id, one.uuid, one.name,
+            (SELECT parent.uuid FROM resource_providers AS parent WHERE parent.id = one.parent_id) AS parent,
+            (SELECT generation_row.generation FROM provider_generations AS generation_row
+                WHERE generation_row.provider_id = one.id) AS generation,
+            ARRAY(SELECT trait.name FROM provider_traits AS link
+                CROSS JOIN LATERAL (SELECT named.name FROM traits AS named WHERE named.id = link.trait_id OFFSET 0) AS trait
+                WHERE link.provider_id = one.id ORDER BY trait.name) AS traits,
+            ARRAY(SELECT aggregate.uuid FROM provider_aggregates AS link
+                CROSS JOIN LATERAL (SELECT named.uuid FROM aggregates AS named WHERE named.id = link.aggregate_id OFFSET 0) AS aggregate
+                WHERE link.provider_id = one.id ORDER BY aggregate.uuid) AS aggregates
+        FROM resource_providers AS one WHERE one.id = shown.id OFFSET 0
+    ) AS provider
+    CROSS JOIN LATERAL (
+        SELECT json_object_agg(class.name, json_build_object(
                 'total', inventory.total, 'reserved', inventory.reserved, 'min_unit', inventory.min_unit,
                 'max_unit', inventory.max_unit, 'step_size', inventory.step_size,
                 'allocation_ratio', inventory.allocation_ratio)) AS inventories,
-            jsonb_object_agg(class.name, inventory.used) AS usages
-        FROM inventories AS inventory JOIN resource_classes AS class ON class.id = inventory.class_id
-        WHERE inventory.provider_id = p_provider
-    ) AS records
-    WHERE provider.id = p_provider;
+            json_object_agg(class.name, inventory.used) AS usages
+        FROM inventories AS inventory
+        CROSS JOIN LATERAL (SELECT named.name FROM resource_classes AS named WHERE named.id = inventory.class_id OFFSET 0) AS class
+        WHERE inventory.provider_id = shown.id
+    ) AS records;
 END
 $$;
 
 --
--- Name: FUNCTION state_show_provider(p_provider bigint); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION state_read_providers(p_named uuid[], p_held bigint[], OUT ids bigint[], OUT uuids uuid[], OUT states json); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.state_show_provider(p_provider bigint) IS 'Returns a provider with its inventories, usages, traits and aggregates, as state_show does; no row: it does not exist.
+COMMENT ON FUNCTION public.state_read_providers(p_named uuid[], p_held bigint[], OUT ids bigint[], OUT uuids uuid[], OUT states json) IS 'Returns the providers that exist of those with the UUIDs p_named and the ids p_held, and their states by UUID: see
+state_read.
 
-Locks nothing. Plan: resource_providers_pkey, then ranges of the primary keys of the other tables.';
+Locks nothing. Plan: keys of the providers, then ranges of the primary keys of the other tables.';
 
 --
 -- Name: trait_delete(text); Type: FUNCTION; Schema: public; Owner: -

@@ -7,98 +7,106 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/google/uuid"
 )
 
-const ConsumerProviderList = `-- name: ConsumerProviderList :many
-SELECT DISTINCT provider.uuid
-FROM unnest($1::uuid[]) AS requested (uuid)
-CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS consumer
-CROSS JOIN LATERAL (
-    SELECT allocation.provider_id FROM allocations AS allocation WHERE allocation.consumer_id = consumer.id OFFSET 0
-) AS held
-JOIN resource_providers AS provider ON provider.id = held.provider_id
-ORDER BY provider.uuid
+const HeldProvidersKeep = `-- name: HeldProvidersKeep :exec
+SELECT set_config('berth.held_providers', ARRAY(
+    SELECT DISTINCT provider.uuid
+    FROM unnest($1::uuid[]) AS requested (uuid)
+    CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS consumer
+    CROSS JOIN LATERAL (
+        SELECT allocation.provider_id FROM allocations AS allocation WHERE allocation.consumer_id = consumer.id OFFSET 0
+    ) AS held
+    CROSS JOIN LATERAL (
+        SELECT one.uuid FROM resource_providers AS one WHERE one.id = held.provider_id OFFSET 0
+    ) AS provider
+)::text, true)
 `
 
-// Returns the providers on which consumers have allocations before the write of a dry run, which has locked the
-// consumers. Called by Store.rehearse. Locks nothing.
+// Keeps the providers on which consumers have allocations, for StateShow in the same transaction: a write may move the
+// consumers away from them. It runs before the write, in the same batch, and locks nothing: see Store.rehearse for what
+// changes meanwhile.
 // Plan: consumers_uuid_key, then ranges of allocations_pkey.
-func (q *Queries) ConsumerProviderList(ctx context.Context, db DBTX, consumers []uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := db.Query(ctx, ConsumerProviderList, consumers)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []uuid.UUID{}
-	for rows.Next() {
-		var uuid uuid.UUID
-		if err := rows.Scan(&uuid); err != nil {
-			return nil, err
-		}
-		items = append(items, uuid)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+func (q *Queries) HeldProvidersKeep(ctx context.Context, db DBTX, consumers []uuid.UUID) error {
+	_, err := db.Exec(ctx, HeldProvidersKeep, consumers)
+	return err
 }
 
 const StateShow = `-- name: StateShow :one
-SELECT state_show($1::uuid[], $2::uuid[], $3::text[], $4::text[])::jsonb AS state
+SELECT
+    CASE WHEN $1::bool THEN pg_export_snapshot() ELSE '' END::text AS snapshot,
+    shown.provider_ids::bigint[] AS provider_ids, shown.provider_uuids::uuid[] AS provider_uuids,
+    shown.providers::json AS providers,
+    shown.consumers::uuid[] AS consumers, shown.generations::bigint[] AS generations,
+    shown.projects::text[] AS projects, shown.users::text[] AS users, shown.types::text[] AS types,
+    shown.holders::int[] AS holders, shown.held::bigint[] AS held, shown.held_classes::int[] AS held_classes,
+    shown.amounts::bigint[] AS amounts, shown.class_ids::int[] AS class_ids, shown.class_names::text[] AS class_names,
+    shown.classes::text[] AS classes, shown.traits::text[] AS traits
+FROM state_read(
+    $2::uuid[] || coalesce(nullif(current_setting('berth.held_providers', true), ''), '{}')::uuid[],
+    $3::uuid[], $4::text[], $5::text[]) AS shown
 `
 
 type StateShowParams struct {
+	Exports   bool
 	Providers []uuid.UUID
 	Consumers []uuid.UUID
 	Classes   []string
 	Traits    []string
 }
 
-// Returns the state before the write of a dry run. Called by Store.rehearse in the snapshot of StateShowExported. See
-// the function.
-func (q *Queries) StateShow(ctx context.Context, db DBTX, arg StateShowParams) (json.RawMessage, error) {
+type StateShowRow struct {
+	Snapshot      string
+	ProviderIds   []int64
+	ProviderUuids []uuid.UUID
+	Providers     []byte
+	Consumers     []uuid.UUID
+	Generations   []int64
+	Projects      []string
+	Users         []string
+	Types         []string
+	Holders       []int32
+	Held          []int64
+	HeldClasses   []int32
+	Amounts       []int64
+	ClassIds      []int32
+	ClassNames    []string
+	Classes       []string
+	Traits        []string
+}
+
+// Returns the state after the write of a dry run, and before it. Called by Store.rehearse: first in the transaction of the
+// write, where it exports its snapshot and also has the providers of HeldProvidersKeep; then on another connection in that
+// snapshot. See the function.
+func (q *Queries) StateShow(ctx context.Context, db DBTX, arg StateShowParams) (StateShowRow, error) {
 	row := db.QueryRow(ctx, StateShow,
+		arg.Exports,
 		arg.Providers,
 		arg.Consumers,
 		arg.Classes,
 		arg.Traits,
 	)
-	var state json.RawMessage
-	err := row.Scan(&state)
-	return state, err
-}
-
-const StateShowExported = `-- name: StateShowExported :one
-SELECT
-    pg_export_snapshot()::text AS snapshot,
-    state_show($1::uuid[], $2::uuid[], $3::text[], $4::text[])::jsonb AS state
-`
-
-type StateShowExportedParams struct {
-	Providers []uuid.UUID
-	Consumers []uuid.UUID
-	Classes   []string
-	Traits    []string
-}
-
-type StateShowExportedRow struct {
-	Snapshot string
-	State    json.RawMessage
-}
-
-// Returns the state after the write of a dry run, and the name of the snapshot that it is read in: another connection
-// reads the state before in the same one. Called by Store.rehearse in the transaction of the write. See the function.
-func (q *Queries) StateShowExported(ctx context.Context, db DBTX, arg StateShowExportedParams) (StateShowExportedRow, error) {
-	row := db.QueryRow(ctx, StateShowExported,
-		arg.Providers,
-		arg.Consumers,
-		arg.Classes,
-		arg.Traits,
+	var i StateShowRow
+	err := row.Scan(
+		&i.Snapshot,
+		&i.ProviderIds,
+		&i.ProviderUuids,
+		&i.Providers,
+		&i.Consumers,
+		&i.Generations,
+		&i.Projects,
+		&i.Users,
+		&i.Types,
+		&i.Holders,
+		&i.Held,
+		&i.HeldClasses,
+		&i.Amounts,
+		&i.ClassIds,
+		&i.ClassNames,
+		&i.Classes,
+		&i.Traits,
 	)
-	var i StateShowExportedRow
-	err := row.Scan(&i.Snapshot, &i.State)
 	return i, err
 }

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,30 +50,45 @@ func errRehearsalsBusy() error {
 	return busy
 }
 
-// Rehearse runs a write in a transaction on the connection to, and rolls the transaction back: also after an error or a
-// panic, or when the request is canceled. run can read on the connection beside while to holds its locks. Retries are
-// those of Write; no outcome is unknown, so Rehearse also retries where Write cannot.
-func (p *Pool) Rehearse(ctx context.Context, kind WriteKind, run func(to, beside *pgxpool.Conn) error) error {
+// RehearsedConns is the two connections of a dry run. It is not safe for concurrent use.
+type RehearsedConns struct {
+	// write is the transaction of the write, until endWrite.
+	write  *Snapshot
+	beside *pgxpool.Conn
+}
+
+// Rehearse calls run, which executes a write in a transaction, and rolls the transaction back: in ReadBefore, and at the latest
+// when run returns, also after an error or a panic, or when the request is canceled. Retries are those of Write; no outcome
+// is unknown, so Rehearse also retries where Write cannot.
+func (p *Pool) Rehearse(ctx context.Context, kind WriteKind, run func(*RehearsedConns) error) error {
 	kind.RollsBack = true
 	return p.retryWrite(ctx, kind, func() error {
-		to, beside, done, err := p.acquirePair(ctx)
+		conns, done, err := p.acquirePair(ctx)
 		if err != nil {
 			return err
 		}
 		defer done()
 		p.rehearsals.started.Add(1)
-		if _, err := to.Exec(ctx, "BEGIN"); err != nil {
-			return err
-		}
-		return run(to, beside)
+		return run(conns)
 	})
+}
+
+// Batch returns the batch of the write. It begins the transaction, so it is sent once.
+func (c *RehearsedConns) Batch() *Batch { return c.write.Batch() }
+
+// endWrite rolls the write back and releases its connection. Further calls do nothing.
+func (c *RehearsedConns) endWrite(ctx context.Context) {
+	if conn := c.write.conn; conn != nil {
+		c.write.conn = nil
+		rollBack(ctx, conn)
+	}
 }
 
 // acquirePair acquires two connections for a dry run, within maxRehearsalWait. done ends their transactions and releases
 // them. The dry run uses the write share for both, so that dry runs leave its reserve to reads.
-func (p *Pool) acquirePair(ctx context.Context) (to, beside *pgxpool.Conn, done func(), err error) {
+func (p *Pool) acquirePair(ctx context.Context) (conns *RehearsedConns, done func(), err error) {
 	if !p.rehearsals.isPossible {
-		return nil, nil, nil, errRehearsalsBusy()
+		return nil, nil, errRehearsalsBusy()
 	}
 	bounded, cancel := context.WithTimeout(ctx, maxRehearsalWait)
 	defer cancel()
@@ -90,27 +103,30 @@ func (p *Pool) acquirePair(ctx context.Context) (to, beside *pgxpool.Conn, done 
 		}
 	}()
 	if err := held.acquire(bounded, p.rehearsals.turns, 1); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if p.share.all != nil {
 		if err := held.acquire(bounded, p.share.all, min(connsOfRehearsal, p.share.size)); err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 	}
 	if err := p.rehearsals.pairing.Acquire(bounded, 1); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	defer p.rehearsals.pairing.Release(1)
-	var pair [connsOfRehearsal]*pgxpool.Conn
-	for i := range pair {
-		conn, err := p.pool.Acquire(bounded)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		pair[i] = conn
-		held.add(func() { rollBack(ctx, conn) })
+	to, err := p.pool.Acquire(bounded)
+	if err != nil {
+		return nil, nil, err
 	}
-	return pair[0], pair[1], held.run, nil
+	conns = &RehearsedConns{write: &Snapshot{conn: to, begin: "BEGIN"}}
+	held.add(func() { conns.endWrite(ctx) })
+	beside, err := p.pool.Acquire(bounded)
+	if err != nil {
+		return nil, nil, err
+	}
+	conns.beside = beside
+	held.add(func() { rollBack(ctx, beside) })
+	return conns, held.run, nil
 }
 
 // undo is a stack of releases.
@@ -144,13 +160,4 @@ func rollBack(ctx context.Context, conn *pgxpool.Conn) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollBackTimeout)
 	defer cancel()
 	_, _ = conn.Exec(bounded, "ROLLBACK")
-}
-
-// BeginInSnapshot begins a transaction that reads in a snapshot that another transaction has exported.
-func BeginInSnapshot(ctx context.Context, conn *pgxpool.Conn, exported string) error {
-	if strings.Trim(exported, "0123456789ABCDEF-") != "" {
-		return fmt.Errorf("name of a snapshot: %q", exported)
-	}
-	_, err := conn.Exec(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '"+exported+"'")
-	return err
 }

@@ -14,12 +14,17 @@ import (
 // Snapshot is a transaction in which several statements read the same data. It sends them in batches, each of which
 // takes one round trip, including BEGIN. It is not safe for concurrent use.
 type Snapshot struct {
-	conn  *pgxpool.Conn
+	conn *pgxpool.Conn
+	// begin is the statement that begins the transaction. That of a dry run's write reads new data in each statement.
+	begin string
 	begun bool
 }
 
+// beginReads begins a transaction whose statements read the same data.
+const beginReads = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
 // NewSnapshot returns a snapshot on a connection. Its first batch begins the transaction.
-func NewSnapshot(conn *pgxpool.Conn) *Snapshot { return &Snapshot{conn: conn} }
+func NewSnapshot(conn *pgxpool.Conn) *Snapshot { return &Snapshot{conn: conn, begin: beginReads} }
 
 // Close ends the transaction and releases the connection. Further calls do nothing.
 func (s *Snapshot) Close() error {
@@ -49,7 +54,7 @@ type Batch struct {
 func (s *Snapshot) Batch() *Batch {
 	b := &Batch{of: s}
 	if !s.begun {
-		b.queued.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+		b.queued.Queue(s.begin)
 	}
 	return b
 }

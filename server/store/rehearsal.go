@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -39,10 +40,10 @@ func (r *Rehearsal) Asked() bool { return r.trips.Count() > r.start }
 // State is the part of the database that a write can change, as the API shows it. Traits and classes have those of the
 // names of the write that exist.
 type State struct {
-	Providers map[uuid.UUID]ProviderState `json:"providers"`
-	Consumers map[uuid.UUID]ConsumerState `json:"consumers"`
-	Classes   []string                    `json:"resource_classes"`
-	Traits    []string                    `json:"traits"`
+	Providers map[uuid.UUID]ProviderState
+	Consumers map[uuid.UUID]ConsumerState
+	Classes   []string
+	Traits    []string
 }
 
 // ProviderState is a provider in a State.
@@ -69,13 +70,13 @@ type InventoryState struct {
 
 // ConsumerState is a consumer in a State.
 type ConsumerState struct {
-	Generation int64  `json:"generation"`
-	ProjectID  string `json:"project_id"`
-	UserID     string `json:"user_id"`
+	Generation int64
+	ProjectID  string
+	UserID     string
 	// Type is nil for a consumer without one.
-	Type *string `json:"type"`
+	Type *string
 	// Allocations are by provider and class.
-	Allocations map[uuid.UUID]map[string]int64 `json:"allocations"`
+	Allocations map[uuid.UUID]map[string]int64
 }
 
 // writeTargets are the resources that a write names. A dry run returns their states.
@@ -87,51 +88,118 @@ type writeTargets struct {
 // ofProvider returns the targets of a write of one provider.
 func ofProvider(id uuid.UUID) writeTargets { return writeTargets{providers: []uuid.UUID{id}} }
 
+// errHeldElsewhere makes a dry run start again: another transaction has given one of its consumers allocations on a provider
+// since HeldProvidersKeep, and the state after the write was read without it.
+var errHeldElsewhere = &pgconn.PgError{
+	Code: postgres.SerializationFailure, Message: "a consumer of a dry run got allocations on another provider concurrently",
+}
+
 // rehearse runs a write, reads the states before and after it, and rolls it back.
 //
 // Both states are read in one snapshot, which the transaction of the write exports. That transaction sees its own changes
-// in it, and another connection does not: so the states differ by this write alone, also where it has locked nothing.
+// in it, and another connection does not: so the states differ by this write alone, also where it has locked nothing. The
+// state before is read after the rollback, and both are decoded after it. So the write holds its locks while one statement
+// reads the rows of the state after it, and until the other connection has the snapshot.
 func (s *Store) rehearse(
 	ctx context.Context, kind postgres.WriteKind, rehearsal *Rehearsal, of writeTargets, run func(db.DBTX) error,
 ) error {
-	return s.pool.Rehearse(ctx, kind, func(to, beside *pgxpool.Conn) error {
+	return s.pool.Rehearse(ctx, kind, func(conns *postgres.RehearsedConns) error {
 		rehearsal.Before, rehearsal.After = State{}, State{}
-		if err := run(to); err != nil {
-			return err
+		shown := db.StateShowParams{
+			Exports: true, Providers: of.providers, Consumers: of.consumers, Classes: of.classes, Traits: of.traits,
 		}
-		shown := db.StateShowParams{Providers: of.providers, Consumers: of.consumers, Classes: of.classes, Traits: of.traits}
-		if len(of.consumers) > 0 {
-			// The write has locked the consumers, so their allocations stay the same.
-			held, err := s.queries.ConsumerProviderList(ctx, beside, of.consumers)
-			if err != nil {
-				return err
-			}
-			shown.Providers = append(held, of.providers...)
-		}
-		after, err := s.queries.StateShowExported(ctx, to, db.StateShowExportedParams(shown))
+		after, err := s.writeAndShow(ctx, conns.Batch(), shown, run)
 		if err != nil {
 			return err
 		}
-		if err := rehearsal.After.decode(after.State); err != nil {
-			return err
-		}
-		for provider := range rehearsal.After.Providers {
-			shown.Providers = append(shown.Providers, provider)
-		}
-		if err := postgres.BeginInSnapshot(ctx, beside, after.Snapshot); err != nil {
-			return err
-		}
-		before, err := s.queries.StateShow(ctx, beside, shown)
+		shown.Exports, shown.Providers = false, slices.Concat(of.providers, after.ProviderUuids)
+		before, err := postgres.ReadBefore(ctx, conns, after.Snapshot, func(ctx context.Context, on db.DBTX) (db.StateShowRow, error) {
+			return s.queries.StateShow(ctx, on, shown)
+		})
 		if err != nil {
 			return err
 		}
-		return rehearsal.Before.decode(before)
+		if !containsAll(shown.Providers, before.ProviderUuids) {
+			return errHeldElsewhere
+		}
+		if rehearsal.Before, err = stateOf(&before); err != nil {
+			return err
+		}
+		rehearsal.After, err = stateOf(&after)
+		return err
 	})
 }
 
-func (s *State) decode(shown json.RawMessage) error {
-	if err := json.Unmarshal(shown, s); err != nil {
-		return fmt.Errorf("result of state_show: %w", err)
+// writeAndShow runs a write and reads the state after it, in one round trip.
+func (s *Store) writeAndShow(
+	ctx context.Context, batch *postgres.Batch, shown db.StateShowParams, run func(db.DBTX) error,
+) (after db.StateShowRow, err error) {
+	keep := func(context.Context) (struct{}, error) { return struct{}{}, nil }
+	if len(shown.Consumers) > 0 {
+		keep = postgres.Enqueue(batch, func(ctx context.Context, on db.DBTX) (struct{}, error) {
+			return struct{}{}, s.queries.HeldProvidersKeep(ctx, on, shown.Consumers)
+		})
 	}
-	return nil
+	write := postgres.Enqueue(batch, func(_ context.Context, on db.DBTX) (struct{}, error) { return struct{}{}, run(on) })
+	show := postgres.Enqueue(batch, func(ctx context.Context, on db.DBTX) (db.StateShowRow, error) {
+		return s.queries.StateShow(ctx, on, shown)
+	})
+	err = batch.Send(ctx)
+	for _, read := range []func(context.Context) (struct{}, error){keep, write} {
+		if err == nil {
+			_, err = read(ctx)
+		}
+	}
+	if err == nil {
+		after, err = show(ctx)
+	}
+	if closed := batch.Close(); err == nil {
+		err = closed
+	}
+	return after, err
+}
+
+// containsAll reports whether a list has all elements of another.
+func containsAll(list, elements []uuid.UUID) bool {
+	known := make(map[uuid.UUID]struct{}, len(list))
+	for _, element := range list {
+		known[element] = struct{}{}
+	}
+	return !slices.ContainsFunc(elements, func(element uuid.UUID) bool {
+		_, found := known[element]
+		return !found
+	})
+}
+
+// stateOf returns the state in a row of StateShow: allocations name providers and classes by their ids.
+func stateOf(shown *db.StateShowRow) (State, error) {
+	made := State{Consumers: make(map[uuid.UUID]ConsumerState, len(shown.Consumers)), Classes: shown.Classes, Traits: shown.Traits}
+	if err := json.Unmarshal(shown.Providers, &made.Providers); err != nil {
+		return State{}, fmt.Errorf("result of state_read: %w", err)
+	}
+	for i, consumer := range shown.Consumers {
+		state := ConsumerState{
+			Generation: shown.Generations[i], ProjectID: shown.Projects[i], UserID: shown.Users[i],
+			Allocations: map[uuid.UUID]map[string]int64{},
+		}
+		if shown.Types[i] != "" {
+			state.Type = &shown.Types[i]
+		}
+		made.Consumers[consumer] = state
+	}
+	providers, classes := make(map[int64]uuid.UUID, len(shown.ProviderIds)), make(map[int32]string, len(shown.ClassIds))
+	for i, id := range shown.ProviderIds {
+		providers[id] = shown.ProviderUuids[i]
+	}
+	for i, id := range shown.ClassIds {
+		classes[id] = shown.ClassNames[i]
+	}
+	for i, holder := range shown.Holders {
+		held, provider := made.Consumers[shown.Consumers[holder-1]].Allocations, providers[shown.Held[i]]
+		if held[provider] == nil {
+			held[provider] = map[string]int64{}
+		}
+		held[provider][classes[shown.HeldClasses[i]]] = shown.Amounts[i]
+	}
+	return made, nil
 }

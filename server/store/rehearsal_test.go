@@ -1,15 +1,21 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/postgres"
@@ -168,14 +174,142 @@ func TestClaim_PanicInDryRun_RollsBack(t *testing.T) {
 				t.Error("no panic")
 			}
 		}()
-		_ = b.Pool().Rehearse(t.Context(), postgres.WriteKind{}, func(to, _ *pgxpool.Conn) error {
-			_, err := to.Exec(t.Context(), "INSERT INTO traits (name) VALUES ('CUSTOM_A')")
-			b.must(err)
+		_ = b.Pool().Rehearse(t.Context(), postgres.WriteKind{}, func(conns *postgres.RehearsedConns) error {
+			batch := conns.Batch()
+			insert := postgres.Enqueue(batch, func(ctx context.Context, on db.DBTX) (pgconn.CommandTag, error) {
+				return on.Exec(ctx, "INSERT INTO traits (name) VALUES ('CUSTOM_A')")
+			})
+			b.must(batch.Send(t.Context()))
+			_, err := insert(t.Context())
+			b.must(errors.Join(err, batch.Close()))
 			panic("stop")
 		})
 	}()
 	b.wantUnused()
 	if diff := stored.Diff(dbtest.Snapshot(t, b.db)); len(diff) > 0 {
 		t.Errorf("the dry run has changed %q", diff)
+	}
+}
+
+// hinderReads makes the state before the write of dry runs wait until the returned function is called: it is read in a
+// transaction that is read-only.
+func (b *bundle) hinderReads() (proceed func()) {
+	b.t.Helper()
+	for _, statement := range []string{
+		"ALTER FUNCTION state_read_providers RENAME TO state_read_providers_unhindered",
+		`CREATE FUNCTION state_read_providers(p_named uuid[], p_held bigint[], OUT ids bigint[], OUT uuids uuid[], OUT states json)
+			LANGUAGE plpgsql STABLE AS $$
+			BEGIN
+				IF current_setting('transaction_read_only') = 'on' THEN
+					PERFORM pg_advisory_xact_lock(1);
+				END IF;
+				SELECT shown.ids, shown.uuids, shown.states INTO ids, uuids, states
+				FROM state_read_providers_unhindered(p_named, p_held) AS shown;
+			END
+			$$`,
+	} {
+		_, err := b.db.Pool.Exec(b.t.Context(), statement)
+		b.must(err)
+	}
+	tx, err := b.db.Pool.Begin(b.t.Context())
+	b.must(err)
+	_, err = tx.Exec(b.t.Context(), "SELECT pg_advisory_xact_lock(1)")
+	b.must(err)
+	return func() { b.must(tx.Rollback(b.t.Context())) }
+}
+
+func TestClaim_DryRunReadsStateBefore_LocksAreFree(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 4)
+	host := b.provider("a host", nil, map[string]int32{"VCPU": 100})
+	b.must(b.AllocationReplace(t.Context(), []store.Claim{claim("d changed", nil, host, 3)}, true))
+	proceed := b.hinderReads()
+	ctx, rehearsal := store.WithRehearsal(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- b.AllocationReplace(ctx, []store.Claim{claim("d changed", at(1), host, 5)}, true) }()
+	b.awaitLock()
+	// This write waits for the rollback of the dry run, and fails if the rollback waits for the hindered read.
+	b.must(b.AllocationReplace(t.Context(), []store.Claim{claim("d changed", at(1), host, 7)}, true))
+	proceed()
+	b.must(<-done)
+	got := []int64{
+		rehearsal.Before.Providers[host].Usages["VCPU"], rehearsal.Before.Consumers[named("d changed")].Allocations[host]["VCPU"],
+		rehearsal.After.Providers[host].Usages["VCPU"], rehearsal.After.Consumers[named("d changed")].Allocations[host]["VCPU"],
+	}
+	if want := []int64{3, 3, 5, 5}; !slices.Equal(got, want) {
+		t.Errorf("usages and allocations before and after = %d, want %d", got, want)
+	}
+	b.wantUnused()
+}
+
+func TestClaim_DryRunAfterConsumerMoved_ShowsItsProvider(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 4)
+	host, other := b.provider("a host", nil, map[string]int32{"VCPU": 100}), b.provider("b host", nil, map[string]int32{"VCPU": 100})
+	b.must(b.AllocationReplace(t.Context(), []store.Claim{claim("d moved", nil, host, 3)}, true))
+	tx, err := b.db.Pool.Begin(t.Context())
+	b.must(err)
+	for _, statement := range []string{
+		"SELECT FROM consumers FOR UPDATE",
+		"UPDATE allocations SET provider_id = (SELECT id FROM resource_providers WHERE name = 'b host')",
+		"UPDATE inventories SET used = 3 - used",
+	} {
+		_, err := tx.Exec(t.Context(), statement)
+		b.must(err)
+	}
+	ctx, rehearsal := store.WithRehearsal(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.AllocationDelete(ctx, named("d moved"), nil)
+		done <- err
+	}()
+	b.awaitLock()
+	b.must(tx.Commit(t.Context()))
+	b.must(<-done)
+	usages := func(state store.State) map[uuid.UUID]int64 {
+		made := map[uuid.UUID]int64{}
+		for id, provider := range state.Providers {
+			made[id] = provider.Usages["VCPU"]
+		}
+		return made
+	}
+	before, after := usages(rehearsal.Before), usages(rehearsal.After)
+	if !maps.Equal(before, map[uuid.UUID]int64{other: 3}) || !maps.Equal(after, map[uuid.UUID]int64{other: 0}) {
+		t.Errorf("usages before = %v, after = %v, want 3 and 0 of %s only", before, after, other)
+	}
+	b.wantUnused()
+}
+
+// TestClaim_DryRunOfManyConsumers_CallsEachFunctionOnce counts the calls of functions that read states: none is called for
+// each consumer or provider.
+func TestClaim_DryRunOfManyConsumers_CallsEachFunctionOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 2)
+	var claims []store.Claim
+	var consumers, providers []uuid.UUID
+	for i := range 20 {
+		host := b.provider(fmt.Sprintf("%x host", i), nil, map[string]int32{"VCPU": 100})
+		claims = append(claims, claim(fmt.Sprintf("%x server", i), nil, host, 1))
+		consumers, providers = append(consumers, named(fmt.Sprintf("%x server", i))), append(providers, host)
+	}
+	b.must(b.AllocationReplace(t.Context(), claims, true))
+	tx, err := b.db.Pool.Begin(t.Context())
+	b.must(err)
+	defer func() { _ = tx.Rollback(context.Background()) }() // nothing to keep
+	_, err = tx.Exec(t.Context(), "SET LOCAL track_functions = 'all'")
+	b.must(err)
+	shown, err := db.New().StateShow(t.Context(), tx, db.StateShowParams{Consumers: consumers})
+	b.must(err)
+	slices.SortFunc(shown.ProviderUuids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(providers, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	if !slices.Equal(shown.ProviderUuids, providers) || len(shown.Amounts) != len(claims) {
+		t.Errorf("providers = %v, amounts = %v", shown.ProviderUuids, shown.Amounts)
+	}
+	rows, err := tx.Query(t.Context(), "SELECT format('%s: %s', funcname, calls) FROM pg_stat_xact_user_functions ORDER BY funcname")
+	b.must(err)
+	calls, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	b.must(err)
+	if want := []string{"state_read: 1", "state_read_consumers: 1", "state_read_providers: 1"}; !slices.Equal(calls, want) {
+		t.Errorf("calls = %q, want %q", calls, want)
 	}
 }

@@ -203,6 +203,37 @@ func (b *bundle) trips(name string, run visit) int64 {
 	return count
 }
 
+// rehearsedTrips calls an operation once and its next call as a dry run, and counts when both connections have its statements
+// prepared.
+func (b *bundle) rehearsedTrips(name string, run visit) int64 {
+	b.t.Helper()
+	host := b.provider("a host of "+name, nil, map[string]int32{"VCPU": 40})
+	b.must(run(b.t.Context(), b, host, 0))
+	var count int64
+	for range 3 {
+		ctx, trips := postgres.CountRoundTrips(b.t.Context())
+		ctx, _ = store.WithRehearsal(ctx)
+		b.must(run(ctx, b, host, 1))
+		count = trips.Count()
+	}
+	return count
+}
+
+// TestArchitecture_DryRuns_OneRoundTripMoreThanWrites counts three: the write with the state after it, the state before it, and
+// the ROLLBACK, which does not wait for the latter.
+func TestArchitecture_DryRuns_OneRoundTripMoreThanWrites(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 2)
+	for _, name := range slices.Sorted(maps.Keys(writings)) {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			if got := b.rehearsedTrips(name, writings[name]); got != 3 {
+				t.Errorf("round trips = %d", got)
+			}
+		})
+	}
+}
+
 func TestArchitecture_StoreOperations_OneRoundTripEach(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)

@@ -20,6 +20,10 @@ type comparison struct {
 	limit float64
 	// clients is the number of clients that send at once.
 	clients int
+	// prepare runs before the requests of each number, outside of the measured time; nil: there is nothing to prepare.
+	prepare rig.RequestFunc
+	// share divides the number of turns, if it is not 0: requests that take long have fewer.
+	share int
 	// undo runs after the requests of each number, outside of the measured time; nil: nothing to undo.
 	undo rig.RequestFunc
 }
@@ -50,6 +54,9 @@ func (p *benchEnv) compareRequests(ctx context.Context, turns int, of comparison
 	if of.clients > 1 {
 		turns = max(1, turns/4)
 	}
+	if of.share > 0 {
+		turns = max(5, turns/of.share)
+	}
 	ctx = rig.WithVersions(ctx, "placement 1.39, berth 1.3")
 	var ours, others cost
 	for turn := range turns + turns/10 {
@@ -67,7 +74,7 @@ func (p *benchEnv) compareRequests(ctx context.Context, turns int, of comparison
 	return nil
 }
 
-// print prints the medians of both sides and their ratios.
+// print prints the medians of both sides, their ratio, and the median of the ratios of the turns.
 func (c comparison) print(ours, others cost) {
 	target := ""
 	if c.limit > 0 {
@@ -83,19 +90,19 @@ func (c comparison) print(ours, others cost) {
 		{"CPU of server and client", ours.process, others.process},
 		{"CPU of all", sums(ours.postgres, ours.process), sums(others.postgres, others.process)},
 	} {
-		fmt.Printf("  %-25s %8.3f ms, %8.3f ms: %.2f\n", one.name, rig.Median(one.ours), rig.Median(one.others),
-			rig.Median(one.ours)/rig.Median(one.others))
+		fmt.Printf("  %-25s %8.3f ms, %8.3f ms: %.2f, median of the turns %.2f\n", one.name, rig.Median(one.ours), rig.Median(one.others),
+			rig.Median(one.ours)/rig.Median(one.others), rig.Median(ratios(one.ours, one.others)))
 	}
 }
 
-// turn is one side of a turn: a number for each client, and what to do afterwards.
+// turn is one side of a turn: a number for each client, and what to do before and afterwards.
 type turn struct {
-	numbers []int64
-	undo    rig.RequestFunc
+	numbers       []int64
+	prepare, undo rig.RequestFunc
 }
 
 func (p *benchEnv) turn(of comparison) turn {
-	made := turn{undo: of.undo}
+	made := turn{prepare: of.prepare, undo: of.undo}
 	for range of.clients {
 		made.numbers = append(made.numbers, p.Numbers.Next())
 	}
@@ -119,6 +126,11 @@ func (t turn) send(ctx context.Context, do rig.RequestFunc) ([]float64, error) {
 
 // add sends one side of a turn and adds the median of the latencies, and the CPU time for each client.
 func (c *cost) add(ctx context.Context, postgres rig.PostgresCPU, of turn, do rig.RequestFunc) error {
+	if of.prepare != nil {
+		if _, err := of.send(ctx, of.prepare); err != nil {
+			return err
+		}
+	}
 	used, err := postgres.Read()
 	if err != nil {
 		return err
@@ -149,6 +161,17 @@ func processCPU() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // fails for wrong arguments only
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// ratios returns the ratio of each turn that took measurable time.
+func ratios(a, b []float64) []float64 {
+	var all []float64
+	for i := range a {
+		if b[i] > 0 {
+			all = append(all, a[i]/b[i])
+		}
+	}
+	return all
 }
 
 func sums(a, b []float64) []float64 {

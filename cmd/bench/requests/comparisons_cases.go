@@ -27,8 +27,8 @@ func (p *benchEnv) comparisons() []comparison {
 		beside("PATCH inventories, one of three records", "PUT of all three", p.patchInventories(), p.putInventories(), 1),
 		beside("PATCH traits, one of three", "PUT of all three", p.patchTraits(), p.putTraits(), 1),
 		beside("PATCH allocations, one of three amounts", "PUT of all three", p.changeAllocations(http.MethodPatch), p.changeAllocations(http.MethodPut), 1),
-		beside("PUT allocations of a new consumer, dry run", "the write", p.newConsumer("?dry_run=true", http.StatusOK), p.newConsumer("", http.StatusNoContent), 3),
 	)
+	all = append(all, p.dryRunComparisons()...)
 	return append(all, p.claimComparisons()...)
 }
 
@@ -188,13 +188,5 @@ func (p *benchEnv) changeAllocations(method string) rig.RequestFunc {
 		}
 		body := fmt.Sprintf(`{"allocations": {"%s": {"resources": {"VCPU": %d}}}, "consumer_generation": %d}`, provider, amount, generation-1)
 		return p.Request(ctx, method, url, body, http.StatusOK)
-	}
-}
-
-// newConsumer claims three classes of one of the providers for a new consumer.
-func (p *benchEnv) newConsumer(query string, want int) rig.RequestFunc {
-	return func(ctx context.Context, _ int, n int64) error {
-		return p.Request(ctx, http.MethodPut, p.berth+"/allocations/"+uuid.NewString()+query,
-			allocationsBody(providerID(spreadProvider(n)), 1, "null"), want)
 	}
 }

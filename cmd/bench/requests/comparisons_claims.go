@@ -53,7 +53,7 @@ func (q question) ordered(order string) question {
 func (p *benchEnv) claimComparisons() []comparison {
 	var all []comparison
 	add := func(name, against string, clients int, request, instead rig.RequestFunc, limit float64, undo rig.RequestFunc) {
-		all = append(all, comparison{name, against, request, instead, limit, clients, undo})
+		all = append(all, comparison{name: name, against: against, request: request, instead: instead, limit: limit, clients: clients, undo: undo})
 	}
 	for _, clients := range []int{1, 16} {
 		for _, asked := range questions() {

@@ -12,8 +12,8 @@ import (
 	"github.com/berthd/berth/cmd/bench/rig"
 )
 
-// reshapeTree is a root with two children and a hundred consumers of three of its
-// classes, which a reshape moves to the children and back.
+// reshapeTree is a root with two children and consumers of three of its classes, which a
+// reshape moves to the children and back.
 type reshapeTree struct {
 	root, left, right string
 	consumers         []string
@@ -27,11 +27,11 @@ const reshapeConsumers = 100
 // reshaped are the classes, with the ids that standard classes have.
 var reshaped = map[string]int32{"VCPU": 0, "MEMORY_MB": 1, "DISK_GB": 2}
 
-// reshapedRecords are the same for every class.
-func reshapedRecords() map[string]any {
+// records are the same for every class, with room for all consumers and more.
+func (t *reshapeTree) records() map[string]any {
 	records := map[string]any{}
 	for class := range reshaped {
-		records[class] = map[string]any{"total": 1000}
+		records[class] = map[string]any{"total": 10 * max(100, len(t.consumers))}
 	}
 	return records
 }
@@ -46,7 +46,7 @@ func (p *benchEnv) newReshaper() rig.RequestFunc {
 		mutex.Unlock()
 		if tree == nil {
 			var err error
-			if tree, err = p.makeTree(ctx); err != nil {
+			if tree, err = p.makeTree(ctx, reshapeConsumers); err != nil {
 				return err
 			}
 			mutex.Lock()
@@ -57,10 +57,13 @@ func (p *benchEnv) newReshaper() rig.RequestFunc {
 	}
 }
 
-func (p *benchEnv) makeTree(ctx context.Context) (*reshapeTree, error) {
+func (p *benchEnv) makeTree(ctx context.Context, consumers int) (*reshapeTree, error) {
 	tree := &reshapeTree{
 		root: uuid.NewString(), left: uuid.NewString(), right: uuid.NewString(),
 		generations: map[string]int64{}, consumerGen: 1,
+	}
+	for range consumers {
+		tree.consumers = append(tree.consumers, uuid.NewString())
 	}
 	for _, id := range []string{tree.root, tree.left, tree.right} {
 		parent := "null"
@@ -72,7 +75,7 @@ func (p *benchEnv) makeTree(ctx context.Context) (*reshapeTree, error) {
 			return nil, err
 		}
 	}
-	body, err := json.Marshal(map[string]any{"resource_provider_generation": 0, "inventories": reshapedRecords()})
+	body, err := json.Marshal(map[string]any{"resource_provider_generation": 0, "inventories": tree.records()})
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +83,7 @@ func (p *benchEnv) makeTree(ctx context.Context) (*reshapeTree, error) {
 		return nil, err
 	}
 	claims := map[string]any{}
-	for range reshapeConsumers {
-		id := uuid.NewString()
-		tree.consumers = append(tree.consumers, id)
+	for _, id := range tree.consumers {
 		claims[id] = claim(tree.root, nil)
 	}
 	encoded, err := json.Marshal(claims)
@@ -112,7 +113,7 @@ func (t *reshapeTree) toggle() string {
 	for id, has := range has {
 		records := map[string]any{}
 		if has {
-			records = reshapedRecords()
+			records = t.records()
 		}
 		inventories[id] = map[string]any{"resource_provider_generation": t.generations[id], "inventories": records}
 	}

@@ -26,7 +26,7 @@ func (p *benchEnv) newUncheckedReshape() rig.RequestFunc {
 		tree := trees[client]
 		mutex.Unlock()
 		if tree == nil {
-			made, err := p.makeTree(ctx)
+			made, err := p.makeTree(ctx, reshapeConsumers)
 			if err != nil {
 				return err
 			}
