@@ -167,7 +167,7 @@ func (p *benchEnv) dryRunOfReshape(method string, consumers int) comparison {
 			}
 			if next == "" {
 				if next = tree.toggle(); method == http.MethodPatch {
-					next = tree.patch()
+					next = tree.patch(true)
 				}
 			}
 			return nil
@@ -183,10 +183,14 @@ func (p *benchEnv) dryRunOfReshape(method string, consumers int) comparison {
 	}
 }
 
-// patch is the reshape that toggle has made, as merge patches without generations.
-func (t *reshapeTree) patch() string {
+// patch is the reshape that toggle has made, as merge patches without generations. With removes it removes the inventories that
+// the consumers leave.
+func (t *reshapeTree) patch(removes bool) string {
 	inventories, allocations := map[string]any{}, map[string]any{}
 	for id, has := range map[string]bool{t.root: !t.down, t.left: t.down, t.right: t.down} {
+		if !has && !removes {
+			continue
+		}
 		records := map[string]any{}
 		for class, record := range t.records() {
 			if records[class] = record; !has {

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,6 +90,11 @@ func run(ctx context.Context, settings settings) error {
 			}
 		}
 		fmt.Println()
+	}
+	if strings.HasPrefix(claimsBeside, settings.only) || settings.only == string(comparisons) {
+		if err := env.compareClaimsBesideDryRuns(ctx, 25*settings.length); err != nil {
+			return fmt.Errorf("%s: %w", claimsBeside, err)
+		}
 	}
 	for _, one := range env.comparisons() {
 		if !one.selected(settings.only) {
