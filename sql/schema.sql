@@ -6339,7 +6339,7 @@ states by UUID, with usages by the classes of the inventories, traits sorted by 
 and allocations can be thousands, so they are arrays, one element for each: a JSON object of each would cost several
 times as much, while the transaction of the write holds its locks. A consumer without a type has an empty one. An
 allocation has the position of its consumer, an id in provider_ids and an id in class_ids, the classes of allocations.
-Called by the queries StateShowExported and StateShow. Calls: state_read_consumers, state_read_providers. Locks nothing.
+Called by the query StateShow. Calls: state_read_consumers, state_read_providers. Locks nothing.
 Plan: unique keys of the names.';
 
 --

@@ -118,15 +118,15 @@ func (p *Pool) acquirePair(ctx context.Context) (conns *RehearsedConns, done fun
 	if err != nil {
 		return nil, nil, err
 	}
-	conns = &RehearsedConns{write: &Snapshot{conn: to, begin: "BEGIN"}}
-	held.add(func() { conns.endWrite(ctx) })
+	pair := &RehearsedConns{write: &Snapshot{conn: to, begin: "BEGIN"}}
+	held.add(func() { pair.endWrite(ctx) })
 	beside, err := p.pool.Acquire(bounded)
 	if err != nil {
 		return nil, nil, err
 	}
-	conns.beside = beside
+	pair.beside = beside
 	held.add(func() { rollBack(ctx, beside) })
-	return conns, held.run, nil
+	return pair, held.run, nil
 }
 
 // undo is a stack of releases.

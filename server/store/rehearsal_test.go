@@ -164,6 +164,25 @@ func TestClaim_DryRunWithOneConnection_IsBusy(t *testing.T) {
 	}
 }
 
+func TestClaim_DryRunWithoutSecondConnection_IsBusyAndReleasesFirst(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 2)
+	rows, err := b.ProviderList(t.Context(), store.ProviderFilter{}) // holds a connection until it is closed
+	b.must(err)
+	ctx, _ := store.WithRehearsal(t.Context())
+	_, err = b.ProviderCreate(ctx, named("a host"), "a host", nil)
+	if found := fault.As(err); found == nil || found.Code != fault.CodeDryRunBusy {
+		t.Errorf("error = %v", err)
+	}
+	if got := b.Pool().Stat().AcquiredConns(); got != 1 {
+		t.Errorf("connections in use = %d, want that of the list", got)
+	}
+	b.must(rows.Close())
+	_, err = b.ProviderCreate(ctx, named("a host"), "a host", nil)
+	b.must(err)
+	b.wantUnused()
+}
+
 func TestClaim_PanicInDryRun_RollsBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 2)
