@@ -237,6 +237,19 @@ func (b *bundle) hinderReads() (proceed func()) {
 	return func() { b.must(tx.Rollback(b.t.Context())) }
 }
 
+// isConsumerFree waits until no transaction has locked the consumer, and returns false if that does not happen.
+func (b *bundle) isConsumerFree() bool {
+	for range 500 {
+		free, err := b.db.Pool.Exec(b.t.Context(), "SELECT FROM consumers FOR UPDATE SKIP LOCKED")
+		b.must(err)
+		if free.RowsAffected() == 1 {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond) // the ROLLBACK is on its way
+	}
+	return false
+}
+
 func TestClaim_DryRunReadsStateBefore_LocksAreFree(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 4)
@@ -247,7 +260,10 @@ func TestClaim_DryRunReadsStateBefore_LocksAreFree(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- b.AllocationReplace(ctx, []store.Claim{claim("d changed", at(1), host, 5)}, true) }()
 	b.awaitLock()
-	// This write waits for the rollback of the dry run, and fails if the rollback waits for the hindered read.
+	if !b.isConsumerFree() {
+		proceed()
+		t.Fatal("the dry run holds its locks while it reads the state before")
+	}
 	b.must(b.AllocationReplace(t.Context(), []store.Claim{claim("d changed", at(1), host, 7)}, true))
 	proceed()
 	b.must(<-done)
