@@ -15,33 +15,35 @@ import (
 // putTogether are the places in the program where a statement is no constant, and why
 // each can hold nothing of what a client sends.
 var putTogether = map[string]string{
-	"server/migrate/up.go: f.text":          "a function of sql/functions, which is in the program",
-	"server/postgres/connect.go: statement": "one of a list of constants of generated code",
-	"server/postgres/snapshot.go: sql":      "what generated code sends; its constants are checked there",
-	"server/postgres/rehearse.go: \"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '\" + exported + \"'\"": "a name made by PostgreSQL, of digits and hyphens; SET TRANSACTION takes no parameters",
-	"server/postgres/rows.go: sql":                                                       "what generated code sends; its constants are checked there",
-	"server/store/keyed_conn.go: statement":                                              "what generated code sends; its constants are checked there",
-	"server/store/keyed_conn.go: db.IdempotencyBegin":                                    "a constant of generated code",
-	"server/store/provider_list.go: sql":                                                 "what generated code sends; its constants are checked there",
-	"server/postgres/listen.go: \"LISTEN \" + pgx.Identifier{channel}.Sanitize()":        "a channel of a fixed list; LISTEN takes no parameters",
-	"server/cluster/database.go: \"CREATE DATABASE \" + pgx.Identifier{name}.Sanitize()": "the embedded cluster's own database; utility statements take no parameters",
-	"server/cluster/database.go: statement":                                              "the embedded cluster's settings, quoted by PostgreSQL's format()",
-	"server/migrate/comments.go: statements.String()":                                    "COMMENT ON, from the comments of the SQL sources, in quotes; utility statements take no parameters",
-	"server/placementdb/staging_schema.go: strings.Join(statements, \"\\n\")":            "sql/import/staging.sql, which is in the program, and its comments",
-	"server/audit/audit.go: question":                                                    "a file of sql/audit, which is in the program",
-	"server/audit/repair.go: remedy":                                                     "a file of sql/audit, which is in the program",
-	"server/audit/repair.go: statement":                                                  "one of two constants",
-	"server/placementdb/target.go: query":                                                "`berth import`: constants of generated code",
-	"internal/plan/session.go: statement":                                                "`berth plan`: constants, and arguments of a prepared statement in quotes; EXECUTE takes no parameters",
-	"internal/plan/session.go: explain":                                                  "`berth plan`: as above, after EXPLAIN",
-	"internal/plan/session.go: recorded.SQL":                                             "`berth plan`: a constant of generated code, as the driver sent it",
+	"server/migrate/up.go: f.text":                                                        "a function of sql/functions, which is in the program",
+	"server/postgres/connect.go: statement":                                               "one of a list of constants of generated code",
+	"server/postgres/snapshot.go: sql":                                                    "what generated code sends; its constants are checked there",
+	"server/postgres/snapshot.go: s.begin":                                                "one of two constants",
+	"server/postgres/rehearse_read.go: sent.SQL":                                          "what generated code sends; its constants are checked there",
+	"server/postgres/rehearse_read.go: \"SET TRANSACTION SNAPSHOT '\" + exported + \"'\"": "a name made by PostgreSQL, of digits and hyphens; SET TRANSACTION takes no parameters",
+	"server/postgres/rows.go: sql":                                                        "what generated code sends; its constants are checked there",
+	"server/store/keyed_conn.go: statement":                                               "what generated code sends; its constants are checked there",
+	"server/store/keyed_conn.go: db.IdempotencyBegin":                                     "a constant of generated code",
+	"server/store/provider_list.go: sql":                                                  "what generated code sends; its constants are checked there",
+	"server/postgres/listen.go: \"LISTEN \" + pgx.Identifier{channel}.Sanitize()":         "a channel of a fixed list; LISTEN takes no parameters",
+	"server/cluster/database.go: \"CREATE DATABASE \" + pgx.Identifier{name}.Sanitize()":  "the embedded cluster's own database; utility statements take no parameters",
+	"server/cluster/database.go: statement":                                               "the embedded cluster's settings, quoted by PostgreSQL's format()",
+	"server/migrate/comments.go: statements.String()":                                     "COMMENT ON, from the comments of the SQL sources, in quotes; utility statements take no parameters",
+	"server/placementdb/staging_schema.go: strings.Join(statements, \"\\n\")":             "sql/import/staging.sql, which is in the program, and its comments",
+	"server/audit/audit.go: question":                                                     "a file of sql/audit, which is in the program",
+	"server/audit/repair.go: remedy":                                                      "a file of sql/audit, which is in the program",
+	"server/audit/repair.go: statement":                                                   "one of two constants",
+	"server/placementdb/target.go: query":                                                 "`berth import`: constants of generated code",
+	"internal/plan/session.go: statement":                                                 "`berth plan`: constants, and arguments of a prepared statement in quotes; EXECUTE takes no parameters",
+	"internal/plan/session.go: explain":                                                   "`berth plan`: as above, after EXPLAIN",
+	"internal/plan/session.go: recorded.SQL":                                              "`berth plan`: a constant of generated code, as the driver sent it",
 }
 
 // notInTheProgram are packages for measuring and testing.
 var notInTheProgram = []string{"cmd/bench/requests", "cmd/bench/candidates", "cmd/bench/baremetal", "cmd/bench/rig", "internal/test/dbtest", "internal/test/storetest", "internal/test/scenario", "e2e", "tools"}
 
 // statementAt is the place of the statement among the arguments of pgx's methods.
-var statementAt = map[string]int{"Query": 1, "QueryRow": 1, "Exec": 1, "Queue": 0, "Prepare": 2}
+var statementAt = map[string]int{"Query": 1, "QueryRow": 1, "Exec": 1, "Queue": 0, "Prepare": 2, "SendQueryParams": 0}
 
 // TestArchitecture_SQLStatements_AreConstants: values reach PostgreSQL as parameters and in no other
 // way. A statement that is put together has to be in the list above, with a reason.

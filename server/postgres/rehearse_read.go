@@ -21,9 +21,8 @@ import (
 func ReadBefore[R any](
 	ctx context.Context, conns *RehearsedConns, exported string, query func(context.Context, db.DBTX) (R, error),
 ) (found R, err error) {
-	begin, err := beginInSnapshot(exported)
-	if err != nil {
-		return found, err
+	if strings.Trim(exported, "0123456789ABCDEF-") != "" {
+		return found, fmt.Errorf("name of a snapshot: %q", exported)
 	}
 	var asked Batch
 	_, _ = query(ctx, enqueuer{&asked}) // errQueued
@@ -39,9 +38,8 @@ func ReadBefore[R any](
 	}
 	pipeline := conn.PgConn().StartPipeline(ctx)
 	defer func() { err = errors.Join(err, pipeline.Close()) }()
-	for _, statement := range begin {
-		pipeline.SendQueryParams(statement, nil, nil, nil, nil)
-	}
+	pipeline.SendQueryParams(beginReads, nil, nil, nil, nil)
+	pipeline.SendQueryParams("SET TRANSACTION SNAPSHOT '"+exported+"'", nil, nil, nil, nil)
 	pipeline.SendPipelineSync()
 	pipeline.SendQueryParams(sent.SQL, arguments.ParamValues, nil, arguments.ParamFormats, []int16{pgx.BinaryFormatCode})
 	pipeline.SendQueryParams("COMMIT", nil, nil, nil, nil)
@@ -64,14 +62,6 @@ func ReadBefore[R any](
 		return found, err
 	}
 	return found, skipToSync(pipeline)
-}
-
-// beginInSnapshot returns the statements that begin a transaction which reads in an exported snapshot.
-func beginInSnapshot(exported string) ([]string, error) {
-	if strings.Trim(exported, "0123456789ABCDEF-") != "" {
-		return nil, fmt.Errorf("name of a snapshot: %q", exported)
-	}
-	return []string{beginReads, "SET TRANSACTION SNAPSHOT '" + exported + "'"}, nil
 }
 
 // skipToSync reads the results of a pipeline up to the next synchronization, and returns the first error in them.
