@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/berthd/berth/server/fault"
-	"github.com/berthd/berth/server/route"
 	"github.com/berthd/berth/server/spool"
 )
 
-// answer is the response of an operation. It is complete before its first byte is sent, so the operation
+// answer is the response of an operation or another handler. It is complete before its first byte is sent, so the operation
 // has ended by then: it occupies no database connection while the client reads, and an error still has its
 // own status.
 type answer struct {
@@ -92,12 +91,15 @@ func (a *answer) send() {
 	}
 }
 
-// serve runs an operation and sends its response. It releases the slot of the request before it sends,
-// unless the memory for waiting responses is used up: then the slot bounds them.
-func (l *limiter) serve(table *route.Table, w http.ResponseWriter, r *http.Request, leave func()) error {
+// serve runs a handler and sends its response. It releases the slot of the request before it sends,
+// unless the memory for waiting responses is used up: then the slot bounds them. Without a buffer the handler sends it.
+func (l *limiter) serve(run handler, w http.ResponseWriter, r *http.Request, leave func()) error {
+	if l.room == nil {
+		return run(w, r)
+	}
 	made := newAnswer(w, l.room)
 	defer made.body.Close()
-	if err := made.operate(table, r); err != nil {
+	if err := made.operate(run, r); err != nil {
 		return err
 	}
 	if err := made.failed(); err != nil {
@@ -112,9 +114,9 @@ func (l *limiter) serve(table *route.Table, w http.ResponseWriter, r *http.Reque
 	return nil
 }
 
-// operate runs the operation. If a body cannot be written, huma panics with the error, which operate
+// operate runs the handler. If a body cannot be written, huma panics with the error, which operate
 // returns.
-func (a *answer) operate(table *route.Table, r *http.Request) error {
+func (a *answer) operate(run handler, r *http.Request) error {
 	defer func() {
 		value := recover()
 		if value == nil {
@@ -124,7 +126,7 @@ func (a *answer) operate(table *route.Table, r *http.Request) error {
 			panic(value)
 		}
 	}()
-	return table.Serve(a, r)
+	return run(a, r)
 }
 
 func isNoRoom(err error) bool {

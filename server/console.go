@@ -43,13 +43,29 @@ func (f *frontHandler) serveConsole(w http.ResponseWriter, r *http.Request) {
 		apierr.Write(w, r, err)
 		return
 	}
+	if !checkAddress(w, r) {
+		return
+	}
+	if err := f.pages.runWithBody(f.servePage, w, r, maxPrebufferedForm); err != nil {
+		apierr.Write(w, r, err)
+	}
+}
+
+// servePage serves a request to the console in its slot. The memory of a form that was not read before counts.
+func (f *frontHandler) servePage(w http.ResponseWriter, r *http.Request) error {
 	below, _ := f.trimMountPrefix(r.URL.Path)
 	rest, isPage := belowConsole(below)
 	if !isPage {
 		redirectToConsole(w, r)
-		return
+		return nil
+	}
+	if r.ContentLength < 0 || r.ContentLength > maxPrebufferedForm {
+		body := &formBody{body: r.Body, ctx: r.Context(), hold: f.forms.Hold()}
+		defer body.hold.Release()
+		r.Body = body
 	}
 	f.console(w, r, rest)
+	return nil
 }
 
 // consoleOperation is the name under which requests to the console are counted.

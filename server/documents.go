@@ -159,7 +159,7 @@ func (d *documents) file(ctx context.Context, key documentKey) (*file, error) {
 	return found, nil
 }
 
-// enter acquires building. It does not use the limiter, whose metric counts rejected requests to the APIs.
+// enter acquires building.
 func (d *documents) enter(ctx context.Context) error {
 	if d.building.TryAcquire(1) {
 		return nil
@@ -269,6 +269,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header.Set("Content-Length", strconv.Itoa(len(chosen.content)))
+	leaveSlot(r) // all clients share the content
 	// An error means that the client has disconnected.
 	_, _ = w.Write(chosen.content)
 	runtime.KeepAlive(f) // keeps the file in documents.sent until here

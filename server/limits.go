@@ -21,8 +21,8 @@ import (
 	"github.com/berthd/berth/server/spool"
 )
 
-// Limits bounds the load of the server. It applies only to requests to the APIs. Open paths, including the
-// version documents, are always served, because operators need them most under overload.
+// Limits bounds the load of the server. It applies to requests to the APIs. Other handlers have slots of their own, see
+// reserve: operators need probes, metrics and the version documents most under overload.
 type Limits struct {
 	// Requests is the maximum number of running requests; 0: no limit.
 	Requests int64
@@ -50,13 +50,16 @@ type limiter struct {
 	// they hold a slot, which need one of each; nil: no limit.
 	running, uploading *places
 	waiting            atomic.Int64
+	// versions bounds the version documents of both APIs.
+	versions *limiter
 
 	mutex   sync.Mutex
 	callers map[string]int
 
 	refused *prometheus.CounterVec
 
-	// room buffers the responses that wait for their clients; writing counts them.
+	// room buffers the responses that wait for their clients, and writing counts them. Without room, handlers write to
+	// their clients.
 	room    *spool.Spool
 	writing prometheus.Gauge
 }
@@ -97,6 +100,7 @@ func newLimiter(limits Limits, room *spool.Spool) *limiter {
 		l.running = newPlaces(limits.Requests, "requests")
 		l.uploading = newPlaces(limits.Requests-limits.Requests/reservedShare, "requests with large bodies")
 	}
+	l.versions = l.reserve("requests for version documents", versionSlots, newReservedRoom())
 	return l
 }
 
@@ -104,10 +108,19 @@ func newLimiter(limits Limits, room *spool.Spool) *limiter {
 // negotiation of the version come before, because they need no database.
 func (l *limiter) run(table *route.Table, w http.ResponseWriter, r *http.Request) error {
 	if auth.IsOpen(r.URL.Path) || r.URL.Path == baremetalRoot {
-		return table.Serve(w, r)
+		return l.versions.runWithoutBody(table.Serve, w, r)
 	}
+	return l.runWithBody(table.Serve, w, r, maxPrebufferedBody)
+}
+
+// handler serves a request, or returns the error with which the request is answered.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// runWithBody runs a handler when a slot is free, and sends its response. It reads a body with a declared length of at
+// most prebuffered bytes first; the handler reads any other body at the minimum rate.
+func (l *limiter) runWithBody(serve handler, w http.ResponseWriter, r *http.Request, prebuffered int64) error {
 	wanted := []*places{l.running}
-	if !prebufferBody(r) {
+	if !prebufferBody(r, prebuffered) {
 		wanted = []*places{l.uploading, l.running}
 	}
 	leave, err := l.admitRequest(r.Context(), auth.From(r.Context()), wanted...)
@@ -120,18 +133,18 @@ func (l *limiter) run(table *route.Table, w http.ResponseWriter, r *http.Request
 	leave = sync.OnceFunc(leave)
 	request.From(r.Context()).Leave = leave
 	defer leave()
-	return l.serve(table, w, r, leave)
+	return l.serve(serve, w, r, leave)
 }
 
 // maxPrebufferedBody is the maximum size of a body that is read before the request has a slot: the memory
 // that a connection without a slot may use. firstRead is the initial size of its buffer.
 const maxPrebufferedBody, firstRead = 64 << 10, 4 << 10
 
-// prebufferBody reads the body of a request with a small Content-Length before it gets a slot, so that a
+// prebufferBody reads the body of a request with a Content-Length of at most limit before it gets a slot, so that a
 // slow client does not occupy one. A read error is returned to the reader of the body. It reports whether
 // it read the body; other bodies are read while the request holds a slot.
-func prebufferBody(r *http.Request) bool {
-	if r.ContentLength <= 0 || r.ContentLength > maxPrebufferedBody {
+func prebufferBody(r *http.Request, limit int64) bool {
+	if r.ContentLength <= 0 || r.ContentLength > limit {
 		return r.ContentLength == 0
 	}
 	var body bytes.Buffer

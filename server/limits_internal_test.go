@@ -170,7 +170,7 @@ func TestLimits_SmallBodyNotSent_CostsLittle(t *testing.T) {
 		for range b.N {
 			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{"))
 			r.ContentLength = maxPrebufferedBody
-			prebufferBody(r)
+			prebufferBody(r, maxPrebufferedBody)
 		}
 	}).AllocedBytesPerOp()
 	if cost > maxPrebufferedBody/2 {

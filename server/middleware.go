@@ -45,6 +45,9 @@ type frontHandler struct {
 	open    *openPaths
 	metrics *metrics
 	limiter *limiter
+	// pages bounds the requests to the console, and forms the memory of their bodies.
+	pages *limiter
+	forms *route.Budget
 	// stall and write are those of Limits.
 	stall, write time.Duration
 	proxies      *forwarded.Proxies

@@ -24,24 +24,27 @@ type openPath struct {
 	name    string
 	prefix  string
 	handler http.Handler
+	limits  *limiter
 }
 
-func newOpenPaths(options Options, metrics *metrics, documents *documents) *openPaths {
-	reference := newReference(options.Authenticate == nil)
+// newOpenPaths returns the open paths. Each probe has slots of its own: /livez does not wait for a database, as /readyz
+// does, nor for a collector.
+func newOpenPaths(options Options, metrics *metrics, documents *documents, limits *limiter) *openPaths {
+	reference, readers := newReference(options.Authenticate == nil), limits.reserve("requests for documents", documentSlots, nil)
 	made := &openPaths{
 		exact: map[string]*openPath{
-			"/livez": {name: "livez", handler: http.HandlerFunc(live)},
-			"/docs":  {name: "docs", handler: http.HandlerFunc(reference.page)},
+			"/livez": {name: "livez", handler: http.HandlerFunc(live), limits: limits.reserve("liveness probes", probeSlots, newReservedRoom())},
+			"/docs":  {name: "docs", handler: http.HandlerFunc(reference.page), limits: readers},
 		},
 		ready: newReadiness(options),
 		below: []*openPath{
-			{name: "docs", prefix: "/docs/", handler: reference},
-			{name: "openapi", prefix: "/openapi/", handler: documents},
+			{name: "docs", prefix: "/docs/", handler: reference, limits: readers},
+			{name: "openapi", prefix: "/openapi/", handler: documents, limits: readers},
 		},
 	}
-	made.exact["/readyz"] = &openPath{name: "readyz", handler: made.ready}
+	made.exact["/readyz"] = &openPath{name: "readyz", handler: made.ready, limits: limits.reserve("readiness probes", probeSlots, newReservedRoom())}
 	if options.Observability.PublicMetrics {
-		made.exact["/metrics"] = &openPath{name: "metrics", handler: metrics.handler()}
+		made.exact["/metrics"] = &openPath{name: "metrics", handler: metrics.handler(), limits: limits.reserve("requests for metrics", metricsSlots, newReservedRoom())}
 	}
 	return made
 }
@@ -73,8 +76,13 @@ func (o *openPath) serve(w http.ResponseWriter, r *http.Request, path string) {
 		apierr.Write(w, r, refused)
 		return
 	}
+	if !checkAddress(w, r) {
+		return
+	}
 	r.SetPathValue(restOfPath, strings.TrimPrefix(path, o.prefix))
-	o.handler.ServeHTTP(w, r)
+	if err := o.limits.runHandler(o.handler, w, r); err != nil {
+		apierr.Write(w, r, err)
+	}
 }
 
 // restOfPath is the wildcard for the path below a subtree.

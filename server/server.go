@@ -138,7 +138,7 @@ func New(options Options) Handlers {
 	documents := newDocuments(options.Prefix, placement, machines, extended)
 	front := &frontHandler{
 		table: placement, prefix: options.Prefix, log: options.Log, accessLog: options.AccessLog,
-		timeout: options.RequestTimeout, open: newOpenPaths(options, metrics, documents), metrics: metrics,
+		timeout: options.RequestTimeout, open: newOpenPaths(options, metrics, documents, limiter), metrics: metrics, pages: limiter.newPages(), forms: newFormBudget(options),
 		limiter: limiter, stall: options.Limits.WriteStall, write: options.Limits.Write, proxies: options.Proxies, authenticate: options.Authenticate,
 		audit: options.AuditLog, local: newLocalGuard(options), osloLines: options.Observability.OsloRequestLines, spans: options.Observability.Spans,
 		refusedLog: loglimit.New(authLogInterval), unavailableLog: loglimit.New(authLogInterval),
@@ -147,7 +147,7 @@ func New(options Options) Handlers {
 		front.baremetal, front.extended = machines, extended
 	}
 	public := front.observe(front.withConsole(cors.Wrap(recoverPanics(front.serve), options.CORS)))
-	made := Handlers{Public: public, Admin: adminHandler(front.open, metrics, options.Observability.Profiles)}
+	made := Handlers{Public: public, Admin: adminHandler(adminRoutes(front.open, metrics, limiter, options.Observability.Profiles))}
 	if options.Console != nil {
 		front.console, made.endConsole = options.Console(public)
 	}

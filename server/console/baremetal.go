@@ -28,7 +28,7 @@ func (v *visit) machinePage(path, noun string, found int, page *listPage) error 
 	switch page.Pager.Text = counted(int64(found), noun); {
 	case found > maxNodes:
 		page.Pager.Text = "The first " + counted(maxNodes, noun) + ". Narrow the list by the filters, or list all with the command line."
-	case found == 0 && v.r.URL.RawQuery != "":
+	case found == 0 && v.address.Size() > 0:
 		page.Empty = Message{Text: "No " + noun + " meets the filters.", Links: []Link{{Text: "All " + noun + "s", Href: v.href(path)}}}
 	case found == 0:
 		page.Empty.Text = "There is no " + noun + "."

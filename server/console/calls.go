@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,6 +147,7 @@ func (v *visit) fail(err error) {
 	if errors.As(err, &failed) && failed.Status >= http.StatusBadRequest {
 		status = failed.Status
 	}
+	wrong := &inputError{}
 	found.Retry = v.with()
 	switch {
 	case errors.Is(err, client.ErrUnauthorized):
@@ -153,8 +155,8 @@ func (v *visit) fail(err error) {
 		return
 	case errors.Is(err, client.ErrNotFound):
 		title, status, found.Retry = "Not found", http.StatusNotFound, ""
-	case errors.As(err, new(*inputError)), status == http.StatusBadRequest:
-		title, status, found.Kind, found.Retry = "Invalid input", http.StatusBadRequest, "invalid", v.base+v.r.URL.Path
+	case errors.As(err, &wrong), status == http.StatusBadRequest:
+		title, status, found.Kind, found.Retry = "Invalid input", cmp.Or(wrong.status, http.StatusBadRequest), "invalid", v.base+v.r.URL.Path
 	case found.Kind == "refused":
 		title = "Not allowed"
 	case found.Kind == "missing":
@@ -176,11 +178,16 @@ func (v *visit) notFound() {
 	v.failWith(http.StatusNotFound, "Not found", &Problem{Kind: "error", Text: "The console has no page at this address."})
 }
 
-// inputError is the error of a parameter or a field that a page cannot use.
-type inputError struct{ text string }
+// inputError is the error of a parameter or a field that a page cannot use. The status is 400 if it is 0.
+type inputError struct {
+	text   string
+	status int
+}
 
 // Error implements error.
 func (e *inputError) Error() string { return e.text }
 
 // invalid returns an inputError.
-func invalid(format string, values ...any) error { return &inputError{fmt.Sprintf(format, values...)} }
+func invalid(format string, values ...any) error {
+	return &inputError{text: fmt.Sprintf(format, values...)}
+}

@@ -117,7 +117,7 @@ func sampleComponents(t *testing.T, pages pageSet) Frame {
 	for _, sample := range sampleParts() {
 		var out strings.Builder
 		for _, part := range sample.parts {
-			if err := pages.renderPart(&out, "components", part.name, part.data); err != nil {
+			if err := pages.renderPart(t.Context(), &out, "components", part.name, part.data); err != nil {
 				t.Errorf("%s: %v", part.name, err)
 			}
 		}

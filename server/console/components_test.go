@@ -63,7 +63,7 @@ func TestConsole_SamplePages_Render(t *testing.T) {
 				Personas: []Link{{Text: "operator", Href: "operator", Current: true}, {Text: "administrator", Href: "admin"}, {Text: "reader", Href: "reader"}, {Text: "no role", Href: "none"}},
 			}
 			var out strings.Builder
-			if err := pages.render(&out, name, frame); err != nil {
+			if err := pages.render(t.Context(), &out, name, frame); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if err := os.WriteFile(filepath.Join(dir, name+"-"+theme+".html"), []byte(out.String()), 0o644); err != nil {

@@ -16,27 +16,28 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
 	"github.com/berthd/berth/server/inside"
-	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/request"
 )
 
 // Bounds of a page: the calls of the API that it makes, those at a time, the time after which it is sent without the
-// cards that are not there yet, and the size of a form.
+// cards that are not there yet. input.go has those of its address and form, render.go those of its bytes.
 const (
 	maxCalls    = 6
 	maxParallel = 4
 	cardWait    = 250 * time.Millisecond
 	pageTimeout = 30 * time.Second
-	maxForm     = 1 << 20
 )
 
 // Options configures a console. The zero value of a field disables what it is for.
@@ -65,9 +66,12 @@ type Console struct {
 	mux      *http.ServeMux
 	pages    pageSet
 	patterns []string // of the pages, for tests
-	origins  *http.CrossOriginProtection
-	sealer   *sealer
-	names    atomic.Pointer[names]
+	inputs   map[string]*pageInput
+	// rendering bounds the pages that are rendered at a time, since rendering only computes.
+	rendering *semaphore.Weighted
+	origins   *http.CrossOriginProtection
+	sealer    *sealer
+	names     atomic.Pointer[names]
 }
 
 // New returns the console of a service. It fails if a setting is invalid.
@@ -76,7 +80,8 @@ func New(options Options) (*Console, error) {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	options.CardWait = cmp.Or(options.CardWait, cardWait)
-	c := &Console{options: options, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
+	c := &Console{options: options, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), inputs: map[string]*pageInput{}}
+	c.rendering = semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)/2)))
 	var err error
 	if c.pages, err = parsePages(templates); err != nil {
 		return nil, err
@@ -107,48 +112,52 @@ func (c *Console) Close() error { return c.inside.Close() }
 // routes adds all pages.
 func (c *Console) routes() {
 	c.mux.HandleFunc("GET /assets/{hash}/{file}", c.asset)
-	c.page("GET /{$}", "plan", (*visit).overview)
-	c.page("GET /find", "list", (*visit).find)
+	c.page("GET /{$}", "plan", (*visit).overview, "shape", "class", "from")
+	c.page("GET /find", "list", (*visit).find, "q")
 	for _, kind := range []string{"", ".json", ".csv"} {
-		c.page("GET /providers"+kind, "list", (*visit).providers)
-		c.page("GET /consumers"+kind, "list", (*visit).consumers)
-		c.page("GET /capacity"+kind, "plan", (*visit).capacity)
+		c.page("GET /providers"+kind, "list", (*visit).providers, "view", "q", "trait", "aggregate", "class", "marker")
+		c.page("GET /consumers"+kind, "list", (*visit).consumers, consumerParameters...)
+		c.page("GET /capacity"+kind, "plan", (*visit).capacity, "shape", "class", "group_by", "marker", "from")
 	}
-	c.page("GET /providers/{uuid}", "tree", (*visit).tree)
-	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers)
+	c.page("GET /providers/{uuid}", "tree", (*visit).tree, "at", "consumer", "open", "wait", "class")
+	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers, consumerParameters...)
 	c.page("GET /providers/{uuid}/traits", "list", (*visit).treeTraits)
 	c.page("GET /providers/{uuid}/api", "list", (*visit).treeAPI)
-	c.page("GET /providers/{uuid}/compare", "compare", (*visit).compare)
-	c.page("POST /compare", "compare", (*visit).previewReshape)
+	c.page("GET /providers/{uuid}/compare", "compare", (*visit).compare, "with")
+	c.page("POST /compare", "compare", (*visit).previewReshape).maxForm = maxLargeForm
 	c.page("GET /consumers/{uuid}", "consumer", (*visit).consumer)
-	c.page("GET /classes/{name}", "record", (*visit).className)
-	c.page("GET /traits/{name}", "record", (*visit).traitName)
-	c.page("GET /aggregates/{uuid}", "record", (*visit).aggregate)
-	c.page("GET /candidates", "candidates", (*visit).candidates)
-	c.page("GET /candidates/funnel", "record", (*visit).funnel)
-	c.page("POST /candidates/claim", "claim", (*visit).claim)
-	c.page("GET /explanations", "list", (*visit).explanations)
+	c.page("GET /classes/{name}", "record", (*visit).className, "from")
+	c.page("GET /traits/{name}", "record", (*visit).traitName, "from")
+	c.page("GET /aggregates/{uuid}", "record", (*visit).aggregate, "from")
+	c.page("GET /candidates", "candidates", (*visit).candidates).isQuery = true
+	c.page("GET /candidates/funnel", "record", (*visit).funnel).isQuery = true
+	c.page("POST /candidates/claim", "claim", (*visit).claim).maxForm = maxLargeForm
+	c.page("GET /explanations", "list", (*visit).explanations, "kind", "reason", "since", "sort", "marker")
 	c.page("GET /explanations/{request}", "explanation", (*visit).explanation)
-	c.page("GET /capacity/what-if", "what-if", (*visit).whatIf)
-	c.page("GET /baremetal", "list", (*visit).nodes)
-	c.page("GET /baremetal/allocations", "list", (*visit).nodeAllocations)
+	c.page("GET /capacity/what-if", "what-if", (*visit).whatIf, "shape", "like", "count", "class", "allocation_ratio", "reserved")
+	c.page("GET /baremetal", "list", (*visit).nodes, "state", "class", "conductor", "maintenance")
+	c.page("GET /baremetal/allocations", "list", (*visit).nodeAllocations, "state", "class")
 	c.page("GET /baremetal/conductors", "list", (*visit).conductors)
 	c.page("GET /baremetal/nodes/{id}", "record", (*visit).node)
 	c.page("GET /baremetal/allocations/{id}", "record", (*visit).nodeAllocation)
 	c.page("GET /audit", "audit", (*visit).audit)
 	c.page("GET /start", "start", (*visit).start)
 	c.page("POST /start", "start", (*visit).loadSample)
-	c.page("GET /sign-in", "sign-in", (*visit).signInPage)
+	c.page("GET /sign-in", "sign-in", (*visit).signInPage, "with", "back")
 	c.page("POST /sign-in", "sign-in", (*visit).signInSubmit)
 	c.page("POST /sign-out", "sign-in", (*visit).signOut)
-	c.page("GET /who", "who", (*visit).whoPage)
+	c.page("GET /who", "who", (*visit).whoPage, "back")
 	c.page("POST /who", "who", (*visit).whoSubmit)
 	c.page("POST /theme", "who", (*visit).themeSubmit)
 }
 
-// page adds a page: the handler returns the frame of a template, or an error.
-func (c *Console) page(pattern, template string, build func(*visit) error) {
-	c.patterns = append(c.patterns, pattern)
+// consumerParameters are those of lists of consumers.
+var consumerParameters = []string{"q", "project", "type", "class", "tree", "provider", "marker"}
+
+// page adds a page, which knows the parameters: build fills the frame of a template, or returns an error.
+func (c *Console) page(pattern, template string, build func(*visit) error, parameters ...string) *pageInput {
+	made := &pageInput{parameters: append([]string{"card"}, parameters...), maxForm: maxForm}
+	c.patterns, c.inputs[pattern] = append(c.patterns, pattern), made
 	c.mux.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
 		v := visitOf(r)
 		if v.session == nil && c.needsSession(pattern) {
@@ -166,6 +175,7 @@ func (c *Console) page(pattern, template string, build func(*visit) error) {
 			v.render(http.StatusOK, template)
 		}
 	})
+	return made
 }
 
 // Mount returns a function that creates the console of a service, as server.Options.Console. It panics if an option is
@@ -197,18 +207,18 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, rest string) {
 	}
 	info := request.From(r.Context())
 	base := info.Outer + strings.TrimSuffix(r.URL.Path, rest)
-	if r.Method == http.MethodPost {
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(pageTimeout))
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 	defer cancel()
 	v := &visit{c: c, w: w, base: base, calls: newCalls(), requestID: info.ID}
 	v.r = below(r.WithContext(context.WithValue(ctx, visitKey{}, v)), rest)
 	v.session = c.session(v.r)
+	_, pattern := c.mux.Handler(v.r)
+	if v.reads = c.inputs[pattern]; v.reads == nil {
+		v.reads = &pageInput{} // an asset, or no page
+	}
 	var err error
-	if v.address, err = querystring.Parse(r.URL.RawQuery); err != nil {
-		v.fail(invalid("The address cannot be read: %v.", err))
+	if v.address, err = v.reads.parse(r.URL.RawQuery); err != nil {
+		v.fail(err)
 		return
 	}
 	v.only = v.query("card")

@@ -107,6 +107,9 @@ func exports(address string, kinds ...string) (links []Link) {
 
 // export sends a file to download.
 func (v *visit) export(contentType string, body []byte) error {
+	if len(body) > maxExport {
+		return invalid("The export would have more than 16 MiB. Narrow it by the filters of its page, or request the data from the API.")
+	}
 	v.done = true
 	v.w.Header().Set("Content-Disposition", `attachment; filename="`+path.Base(v.r.URL.Path)+`"`)
 	send(v.w, http.StatusOK, contentType, bytes.NewBuffer(body))

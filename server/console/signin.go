@@ -2,13 +2,10 @@ package console
 
 import (
 	"cmp"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/berthd/berth/server/querystring"
 )
 
 // needsSession reports whether a page needs a user.
@@ -130,27 +127,10 @@ func (v *visit) signOut() error {
 	return v.redirect(v.base)
 }
 
-// posted returns the fields of a form.
-func (v *visit) posted() (url.Values, error) {
-	body, err := io.ReadAll(v.r.Body)
-	if err != nil {
-		return nil, invalid("The form cannot be read, or is larger than 1 MiB: %v.", err)
-	}
-	fields, err := querystring.Parse(string(body))
-	if err != nil {
-		return nil, invalid("The form cannot be read: %v.", err)
-	}
-	form := url.Values{}
-	for _, field := range fields.Pairs() {
-		form.Add(field.Name, field.Value)
-	}
-	return form, nil
-}
-
-// localAddress returns an address of the console, or its first page for any other.
+// localAddress returns an address of the console, or its first page for any other and for a long one.
 func (v *visit) localAddress(address string) string {
 	parsed, err := url.Parse(address)
-	if err != nil || parsed.Host != "" || parsed.Scheme != "" || strings.Contains(address, "\\") ||
+	if err != nil || len(address) > maxBack || parsed.Host != "" || parsed.Scheme != "" || strings.Contains(address, "\\") ||
 		parsed.Path != v.base && !strings.HasPrefix(parsed.Path, v.base+"/") || strings.Contains(parsed.Path, "..") {
 		return v.base
 	}

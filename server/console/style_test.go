@@ -110,7 +110,7 @@ func TestConsole_Templates_HaveNoUnknownClass(t *testing.T) {
 	}
 	for name, frame := range sampleFrames(t, pages) { // with the classes of package draw
 		var out strings.Builder
-		if err := pages.render(&out, name, frame); err != nil {
+		if err := pages.render(t.Context(), &out, name, frame); err != nil {
 			t.Fatal(err)
 		}
 		check(name, out.String())

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -24,18 +25,19 @@ type Frame struct {
 	Title string
 	Nav   string // the key of the current entry of the navigation: the path of its page
 	Base  string // "/console", or with a base path "/placement/console"
-	// Assets is the address of the assets, with their hash; Path is that of the page, with its query.
-	Assets, Path string
-	Theme        string // "light", "dark", or empty for the reader's setting
-	Who          Who
-	Find         string // the text in the find field
-	Crumbs       []Link
-	Facts        []Fact
-	Actions      []Link
-	AsOf         time.Time // zero: the page has no data of the API
-	Every        int       // seconds between refreshes; 0: none
-	Warning      string
-	Body         any
+	// Assets is the address of the assets, with their hash; Path is that of the page, with its query; Back is that to which a
+	// form leads back.
+	Assets, Path, Back string
+	Theme              string // "light", "dark", or empty for the reader's setting
+	Who                Who
+	Find               string // the text in the find field
+	Crumbs             []Link
+	Facts              []Fact
+	Actions            []Link
+	AsOf               time.Time // zero: the page has no data of the API
+	Every              int       // seconds between refreshes; 0: none
+	Warning            string
+	Body               any
 }
 
 // Who is the caller as whom the page was read.
@@ -113,18 +115,19 @@ func parsePages(files fs.FS) (pageSet, error) {
 }
 
 // render writes a page. It writes nothing if the template fails.
-func (p pageSet) render(w io.Writer, page string, frame Frame) error {
-	return p.renderPart(w, page, "layout", frame)
+func (p pageSet) render(ctx context.Context, w io.Writer, page string, frame Frame) error {
+	return p.renderPart(ctx, w, page, "layout", frame)
 }
 
 // renderPart writes one template of a page, for example a card that fetches itself. Escape replaces control and
-// direction characters in the whole output, so that no template has to do it for each name from the network.
-func (p pageSet) renderPart(w io.Writer, page, part string, data any) error {
+// direction characters in the whole output, so that no template has to do it for each name from the network. It stops when
+// ctx ends, and at maxPage.
+func (p pageSet) renderPart(ctx context.Context, w io.Writer, page, part string, data any) error {
 	parsed, ok := p[page]
 	if !ok {
 		return fmt.Errorf("unknown page %q", page)
 	}
-	var out bytes.Buffer
+	out := pageBuffer{ctx: ctx}
 	if err := parsed.ExecuteTemplate(&out, part, data); err != nil {
 		return err
 	}

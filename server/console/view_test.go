@@ -77,7 +77,7 @@ func TestConsole_HostileNames_AreEscaped(t *testing.T) {
 		frame.Title, frame.Find, frame.Path = hostileName, hostileName, hostileName
 		frame.Who = Who{SignedIn: true, User: hostileName, Project: hostileName, Roles: hostileName}
 		var out strings.Builder
-		if err := pages.render(&out, name, frame); err != nil {
+		if err := pages.render(t.Context(), &out, name, frame); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(out.String(), "<b>\"x\"") || strings.ContainsAny(out.String(), "\x1b\u202e") {
@@ -107,18 +107,18 @@ func TestConsole_ZeroValues_Render(t *testing.T) {
 			t.Errorf("part %q has no zero value in this test", match[1])
 			continue
 		}
-		if err := pages.renderPart(io.Discard, "components", match[1], data); err != nil {
+		if err := pages.renderPart(t.Context(), io.Discard, "components", match[1], data); err != nil {
 			t.Errorf("%s: %v", match[1], err)
 		}
 	}
-	if err := pages.render(io.Discard, "components", Frame{}); err != nil {
+	if err := pages.render(t.Context(), io.Discard, "components", Frame{}); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestConsole_UnknownPage_IsAnError(t *testing.T) {
 	t.Parallel()
-	if err := (pageSet{}).render(&strings.Builder{}, "none", Frame{}); err == nil {
+	if err := (pageSet{}).render(t.Context(), &strings.Builder{}, "none", Frame{}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -130,7 +130,7 @@ func TestConsole_FailedTemplate_WritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := pages.render(&out, "tree", Frame{Body: 1}); err == nil || out.Len() > 0 {
+	if err := pages.render(t.Context(), &out, "tree", Frame{Body: 1}); err == nil || out.Len() > 0 {
 		t.Errorf("error = %v, wrote %d bytes; want an error and nothing written", err, out.Len())
 	}
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,8 +25,9 @@ type visit struct {
 	c *Console
 	w http.ResponseWriter
 	r *http.Request
-	// address has the parameters of the address in their order.
+	// address has the parameters of the address that the page knows, in their order.
 	address querystring.Values
+	reads   *pageInput
 	// base is the address of the console: "/console" or "/placement/console".
 	base string
 	// session is nil without one.
@@ -60,7 +60,7 @@ func (v *visit) ctx() context.Context {
 	return client.WithExtensions(ctx, extensions)
 }
 
-// query returns the parameter of the address.
+// query returns a parameter of the address that the page knows.
 func (v *visit) query(name string) string {
 	value, _ := v.address.First(name)
 	return value
@@ -172,28 +172,6 @@ func (v *visit) wait() error {
 	return nil
 }
 
-// render sends the page, or the card that the request asks for.
-func (v *visit) render(status int, name string) {
-	v.complete()
-	var body bytes.Buffer
-	var err error
-	if card := v.onlyCard(); card != nil && v.fragment {
-		if tag := card.Tag(); tag != "" && tag == v.r.Header.Get("HX-PTag") {
-			v.w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		err = v.c.pages.renderPart(&body, name, "card", card)
-	} else {
-		err = v.c.pages.render(&body, name, v.frame)
-	}
-	if err != nil {
-		v.c.options.Log.Error("cannot render a page of the console", "page", name, "error", err.Error(), "request_id", v.requestID)
-		http.Error(v.w, "The page cannot be rendered; the log has the cause under "+v.requestID+".", http.StatusInternalServerError)
-		return
-	}
-	send(v.w, status, "text/html; charset=utf-8", &body)
-}
-
 func (v *visit) onlyCard() *Card {
 	for _, card := range v.cards {
 		if v.only == card.Name {
@@ -207,6 +185,7 @@ func (v *visit) onlyCard() *Card {
 func (v *visit) complete() {
 	v.frame.Base, v.frame.Assets, v.frame.Theme = v.base, v.base+"/assets/"+assetHash(), v.theme()
 	v.frame.Who, v.frame.Path = v.who(), v.with()
+	v.frame.Back = v.localAddress(v.frame.Path)
 	if v.c.options.Settings.Unprotected {
 		v.frame.Warning = "This service does not authenticate its callers, and other hosts can reach it: each caller has the roles that it names."
 	}
