@@ -50,8 +50,9 @@ type limiter struct {
 	// they hold a slot, which need one of each; nil: no limit.
 	running, uploading *places
 	waiting            atomic.Int64
-	// versions bounds the version documents of both APIs.
+	// versions bounds the version documents of both APIs. reserved contains it and the limiters of all other handlers.
 	versions *limiter
+	reserved []*limiter
 
 	mutex   sync.Mutex
 	callers map[string]int

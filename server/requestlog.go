@@ -45,6 +45,8 @@ const (
 	maxID    = 64
 	maxPath  = 512
 	maxQuery = 512
+	// maxURI is the maximum size of a URI in the format of OpenStack services, before its bytes are escaped.
+	maxURI = 8 << 10
 )
 
 // callerAttributes returns the attributes of the caller of a request.
@@ -68,7 +70,15 @@ func callerAttributes(caller auth.Caller) []slog.Attr {
 // adds the caller before it.
 func osloLine(w *responseRecorder, info *request.Info) string {
 	return fmt.Sprintf(`%s "%s %s" status: %d len: %d microversion: %s`, cmp.Or(info.Client, "-"),
-		info.HTTP.Method, inQuotes(info.HTTP.RequestURI), w.status, w.bytes, cmp.Or(info.Microversion, "-"))
+		requestlog.Bounded(info.HTTP.Method, maxID), inQuotes(truncated(info.HTTP.RequestURI, maxURI)), w.status, w.bytes, cmp.Or(info.Microversion, "-"))
+}
+
+// truncated returns a text without the bytes beyond a size, and with an ellipsis in their place.
+func truncated(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	return text[:size] + "..."
 }
 
 // inQuotes escapes a text of the client so that it ends neither the quotes nor the line.

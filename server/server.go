@@ -107,6 +107,10 @@ type Handlers struct {
 	Admin http.Handler
 
 	endConsole func() error
+	// front and operators have the routes of Public and Admin, and bodies their memory, for the test that visits all of them.
+	front     *frontHandler
+	operators []adminRoute
+	bodies    *route.Budget
 }
 
 // Close cancels the running calls of the console.
@@ -147,7 +151,8 @@ func New(options Options) Handlers {
 		front.baremetal, front.extended = machines, extended
 	}
 	public := front.observe(front.withConsole(cors.Wrap(recoverPanics(front.serve), options.CORS)))
-	made := Handlers{Public: public, Admin: adminHandler(adminRoutes(front.open, metrics, limiter, options.Observability.Profiles))}
+	operators := adminRoutes(front.open, metrics, limiter, options.Observability.Profiles)
+	made := Handlers{Public: public, Admin: adminHandler(operators), front: front, operators: operators, bodies: bodies}
 	if options.Console != nil {
 		front.console, made.endConsole = options.Console(public)
 	}

@@ -38,7 +38,7 @@ func (f *frontHandler) startSpan(ctx context.Context, r *http.Request, info *req
 		return ctx, nil
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-	ctx, span := f.spans.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := f.spans.Start(ctx, methodLabel(r.Method), trace.WithSpanKind(trace.SpanKindServer))
 	if !span.IsRecording() {
 		return ctx, span
 	}
@@ -65,10 +65,13 @@ func (f *frontHandler) startSpan(ctx context.Context, r *http.Request, info *req
 	return ctx, span
 }
 
-// sent returns an attribute with a value that a client chose. OTLP accepts only valid UTF-8: one invalid
-// span loses all spans of its batch.
+// maxAttribute is the maximum size in bytes of an attribute with a value that a client chose: spans wait in a queue.
+const maxAttribute = 8 << 10
+
+// sent returns an attribute with a value that a client chose, up to maxAttribute. OTLP accepts only valid UTF-8: one
+// invalid span loses all spans of its batch.
 func sent(key attribute.Key, value string) attribute.KeyValue {
-	return key.String(strings.ToValidUTF8(value, "\uFFFD"))
+	return key.String(strings.ToValidUTF8(truncated(value, maxAttribute), "\uFFFD"))
 }
 
 // methodLabel maps unknown methods to one value.

@@ -111,21 +111,21 @@ func (c *Console) Close() error { return c.inside.Close() }
 
 // routes adds all pages.
 func (c *Console) routes() {
-	c.mux.HandleFunc("GET /assets/{hash}/{file}", c.asset)
+	c.mux.HandleFunc(assetPattern, c.asset)
 	c.page("GET /{$}", "plan", (*visit).overview, "shape", "class", "from")
 	c.page("GET /find", "list", (*visit).find, "q")
 	for _, kind := range []string{"", ".json", ".csv"} {
 		c.page("GET /providers"+kind, "list", (*visit).providers, "view", "q", "trait", "aggregate", "class", "marker")
-		c.page("GET /consumers"+kind, "list", (*visit).consumers, consumerParameters...)
-		c.page("GET /capacity"+kind, "plan", (*visit).capacity, "shape", "class", "group_by", "marker", "from")
+		c.page("GET /consumers"+kind, "list", (*visit).consumers, "q", "project", "type", "class", "tree", "provider", "marker")
+		c.page("GET /capacity"+kind, "plan", (*visit).capacity, "shape", "class", "group_by", "marker")
 	}
 	c.page("GET /providers/{uuid}", "tree", (*visit).tree, "at", "consumer", "open", "wait", "class")
-	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers, consumerParameters...)
+	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers, "q", "project", "type", "class", "provider", "marker")
 	c.page("GET /providers/{uuid}/traits", "list", (*visit).treeTraits)
 	c.page("GET /providers/{uuid}/api", "list", (*visit).treeAPI)
 	c.page("GET /providers/{uuid}/compare", "compare", (*visit).compare, "with")
 	c.page("POST /compare", "compare", (*visit).previewReshape).maxForm = maxLargeForm
-	c.page("GET /consumers/{uuid}", "consumer", (*visit).consumer)
+	c.page("GET /consumers/{uuid}", "consumer", (*visit).consumer, "class")
 	c.page("GET /classes/{name}", "record", (*visit).className, "from")
 	c.page("GET /traits/{name}", "record", (*visit).traitName, "from")
 	c.page("GET /aggregates/{uuid}", "record", (*visit).aggregate, "from")
@@ -151,8 +151,11 @@ func (c *Console) routes() {
 	c.page("POST /theme", "who", (*visit).themeSubmit)
 }
 
-// consumerParameters are those of lists of consumers.
-var consumerParameters = []string{"q", "project", "type", "class", "tree", "provider", "marker"}
+// Patterns returns the methods and paths of all addresses of the console, for a test that visits them.
+func (c *Console) Patterns() []string { return append([]string{assetPattern}, c.patterns...) }
+
+// assetPattern is the address of the assets.
+const assetPattern = "GET /assets/{hash}/{file}"
 
 // page adds a page, which knows the parameters: build fills the frame of a template, or returns an error.
 func (c *Console) page(pattern, template string, build func(*visit) error, parameters ...string) *pageInput {

@@ -23,7 +23,7 @@ const (
 )
 
 // maxFields and maxParameters bound the fields of a form, and the parameters of an address.
-const maxFields, maxParameters = 32, 1000
+const maxFields, maxParameters = 32, 256
 
 // pageInput is what a page reads of a request.
 type pageInput struct {

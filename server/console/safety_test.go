@@ -217,14 +217,6 @@ func TestConsole_OtherMethods_Return405WithAllow(t *testing.T) {
 	}
 }
 
-func TestLimits_ConsoleLargeForm_Returns400(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil, nil)
-	w := s.send(http.MethodPost, "/console/sign-in", url.Values{"token": {strings.Repeat("a", maxForm)}})
-	wantStatus(t, w, http.StatusBadRequest)
-	wantText(t, w, "request body too large")
-}
-
 func TestConsole_Theme_IsACookie(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, noauth2, nil)

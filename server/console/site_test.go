@@ -89,7 +89,7 @@ func newSite(t testing.TB, change func(*Options), api http.HandlerFunc) *site {
 		_, _, err := v.c.api.ProviderUsageList(v.ctx(), uuid.Nil)
 		v.frame.Body = whoData{}
 		return err
-	})
+	}, "x", "a", "b")
 	return made
 }
 

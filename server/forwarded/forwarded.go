@@ -140,10 +140,13 @@ func nodeOf(text string) string {
 
 var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$`)
 
-// prefixOf returns a plain path without a trailing slash, or "".
+// maxPrefix is the maximum size of a prefix in bytes. Responses have it in each link.
+const maxPrefix = 1 << 10
+
+// prefixOf returns a plain path without a trailing slash, or "", also for one longer than maxPrefix.
 func prefixOf(text string) string {
 	text = strings.TrimSuffix(strings.TrimSpace(text), "/")
-	if !plainPath.MatchString(text) || path.Clean(text) != text {
+	if len(text) > maxPrefix || !plainPath.MatchString(text) || path.Clean(text) != text {
 		return ""
 	}
 	return text
