@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"github.com/berthd/berth/server/baremetal"
 	"github.com/berthd/berth/server/console"
 	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/requestlog"
 	"github.com/berthd/berth/server/route"
 )
 
@@ -228,6 +230,40 @@ func TestLimits_OneSlot_PagesAndTheirCallsDoNotDeadlock(t *testing.T) {
 	for i, status := range told {
 		if status != "200" {
 			t.Errorf("request %d: status = %s, want 200", i, status)
+		}
+	}
+}
+
+// TestLimits_LongAddress_Returns414ForPagesOnly sends addresses and hosts beyond what a page may copy into its links.
+func TestLimits_LongAddress_Returns414ForPagesOnly(t *testing.T) {
+	t.Parallel()
+	var log lines
+	s := newWatched(t, func(_ *postgres.Options, options *server.Options) {
+		withConsole(options)
+		options.AccessLog, options.Observability.OsloRequestLines = true, true
+		options.Log = slog.New(requestlog.NewOslo(&log, slog.LevelInfo, "berth"))
+	})
+	long := "?name=" + strings.Repeat("a", 20<<10)
+	for path, want := range map[string]int{
+		"/console": 414, "/console/providers/" + aProvider: 414, "/docs": 414, "/openapi/1.39.json": 414, "/livez": 414,
+		"/resource_providers": 400, "/": 200, "/v1": 200, "/v1/nodes": 400,
+	} {
+		if got := s.ask(http.MethodGet, path+long, http.NoBody); got.Code != want {
+			t.Errorf("%s: status = %d, want %d: %.200s", path, got.Code, want, got.Body)
+		}
+	}
+	for _, path := range []string{"/console", "/resource_providers", "/v1/nodes"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+		r.Host = strings.Repeat("a", 20<<10)
+		w := httptest.NewRecorder()
+		s.handler.ServeHTTP(w, r)
+		if want := map[bool]int{true: 414, false: 400}[path == "/console"]; w.Code != want {
+			t.Errorf("%s at a long host: status = %d, want %d", path, w.Code, want)
+		}
+	}
+	for line := range strings.Lines(log.String()) {
+		if len(line) > 9<<10 {
+			t.Errorf("a line of the log has %d bytes: %.200s", len(line), line)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (s *listenerSettings) table() []setting.Setting {
 		{Name: "max-header-bytes", Fallback: "262144", Scope: ForServer, Value: setting.Integer(&s.MaxHeaderBytes, 4096, 16<<20),
 			Help: "maximum size of request headers in `bytes`, including the URL; larger requests get 431"},
 		{Name: "max-requests", Fallback: "1000", Scope: ForServer, Value: setting.Integer(&s.Load.Requests, 0, 1<<20),
-			Help: "maximum `number` of concurrent requests; 0 means no limit. Requests that wait for a connection to PostgreSQL count, " +
+			Help: "maximum `number` of concurrent requests to the APIs; 0 means no limit. Probes, metrics, documents and pages of the console have slots of their own. Requests that wait for a connection to PostgreSQL count, " +
 				"requests whose complete response is being written to the client do not. Requests with bodies above 64 KiB or of unknown size use at most three quarters"},
 		{Name: "max-queued-requests", Fallback: "1000", Scope: ForServer, Value: setting.Integer(&s.Load.Queue, 0, 1<<20),
 			Help: "maximum `number` of requests that wait while --max-requests run; further requests get 503"},
