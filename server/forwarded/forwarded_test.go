@@ -62,6 +62,7 @@ func TestRoute_InvalidForwardedHeaders_Ignored(t *testing.T) {
 	for _, header := range []string{
 		"X-Forwarded-Proto: javascript", "X-Forwarded-Host: evil.example/path", "X-Forwarded-Host: user@evil.example",
 		"X-Forwarded-Host: a b", "X-Forwarded-Host: <script>", "X-Forwarded-For: <script>", "X-Forwarded-For: \"quoted\"",
+		"X-Forwarded-Prefix: /" + strings.Repeat("a", 1<<10),
 		"X-Forwarded-Prefix: placement", "X-Forwarded-Prefix: //evil.example", "X-Forwarded-Prefix: /a/../b",
 		"X-Forwarded-Prefix: /a?b", "X-Forwarded-Prefix: /", "X-Forwarded-Prefix: /a b", `Forwarded: host="evil.example/"`,
 		`Forwarded: proto=ftp`, `Forwarded: for="x y"`, `Forwarded: proto=https;proto=http`, `Forwarded: proto="https`, "Forwarded: ",
