@@ -129,7 +129,7 @@ var packageRules = []packageRule{
 		"server", "server/inside", "server/migrate", "server/postgres", "server/store",
 	}},
 	{path: "server/console", purpose: "the web console: pages made of calls to the API in the same process", imports: []string{
-		"client", "client/baremetal", "gen/client", "internal/demo", "internal/draw", "internal/explaintext", "internal/question", "server/inside", "server/provision", "server/querystring",
+		"client", "client/baremetal", "gen/client", "internal/demo", "internal/draw", "internal/explaintext", "internal/question", "server/fault", "server/inside", "server/provision", "server/querystring",
 		"server/request",
 	}},
 	{path: "server/placementdb", purpose: "the database of OpenStack Placement: reads, validates and writes it", driver: true, imports: []string{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berthd/berth/server/apierr"
 	"github.com/berthd/berth/server/baremetal"
+	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/microversion"
 	"github.com/berthd/berth/server/request"
 )
@@ -14,6 +15,9 @@ import (
 // baremetalRoot is the path of the Bare Metal API, beside that of Placement. The version documents of the
 // two APIs have different formats, so that of this API is here and not at the root.
 const baremetalRoot = "/v1"
+
+// maxHost is the maximum size in bytes of the header Host, which responses have in each link. A name has up to 253 bytes.
+const maxHost = 1 << 10
 
 func isBaremetal(path string) bool {
 	return path == baremetalRoot || strings.HasPrefix(path, baremetalRoot+"/")
@@ -53,6 +57,9 @@ func (f *frontHandler) serveBaremetal(w http.ResponseWriter, r *http.Request, pa
 	version.SetBaremetalHeaders(w.Header())
 	extension, extended, err := microversion.NegotiateExtension(microversion.Parse(r.Header.Values(microversion.Header)))
 	r = withCallerAndVersion(r, caller, version)
+	if err == nil && path != baremetalRoot && len(r.Host) > maxHost {
+		err = fault.New(fault.Invalid, "The header Host is longer than %d bytes.", maxHost)
+	}
 	if err == nil {
 		table := f.baremetal
 		if extended {

@@ -23,10 +23,10 @@ var registrars = map[string]string{
 	"console/Console.page":            "below serveConsole",
 	"console/Console.routes":          "below serveConsole",
 	"console/Console.Serve":           "below serveConsole",
-	"cors/Wrap":                       "wraps serve",
 	"cors/servePreflight":             "wraps serve",
 	"cors/serveActual":                "wraps serve",
 	"inside/readClient":               "wraps the whole chain",
+	"requestlog/identified.Handle":    "a handler of log lines",
 }
 
 // TestArchitecture_Handlers_AddedInBoundedFunctions finds the calls that add or call an http.Handler.

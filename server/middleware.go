@@ -141,17 +141,9 @@ func (f *frontHandler) logAbort(w *responseRecorder, r *http.Request, value any)
 	return true
 }
 
-// maxHost is the maximum size in bytes of the header Host, which responses of the Bare Metal API have in each link. A name
-// has up to 253 bytes.
-const maxHost = 1 << 10
-
 // serve handles a request inside CORS. The order of its steps is the order in which clients see the
 // errors.
 func (f *frontHandler) serve(w http.ResponseWriter, r *http.Request) {
-	if len(r.Host) > maxHost {
-		apierr.Write(w, r, fault.New(fault.Invalid, "The header Host is longer than %d bytes.", maxHost))
-		return
-	}
 	path, mounted := f.trimMountPrefix(r.URL.Path)
 	if f.baremetal != nil && isBaremetal(path) {
 		f.serveBaremetal(w, r, path, mounted)
