@@ -40,7 +40,7 @@ var packageRules = []packageRule{
 	{path: "internal/admin", purpose: "administration commands: database, import and export, policy, tokens, documents", driver: true, imports: []string{
 		"internal/config", "internal/connect", "internal/frame", "internal/open", "internal/plan", "internal/setting",
 		"server", "server/audit", "server/auth", "server/microversion",
-		"server/migrate", "server/placementdb", "server/policy", "server/postgres", "server/route",
+		"server/migrate", "server/placementdb", "server/policy", "server/postgres", "server/route", "server/session",
 		"server/store", "server/tokens",
 	}},
 	{path: "internal/demo", purpose: "a cloud of sample data", imports: []string{"client", "client/baremetal", "gen/client"}},
@@ -56,7 +56,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/plan", purpose: "plans of the statements that a request executes", driver: true, imports: []string{
 		"server", "server/baremetal", "server/inside", "server/microversion", "server/migrate",
-		"server/postgres", "server/store",
+		"server/postgres", "server/session", "server/store",
 	}},
 	{path: "internal/connect", purpose: "connections of commands to a server: URL, credentials, TLS", imports: []string{
 		"client", "internal/frame", "internal/setting", "internal/terminal", "internal/version",
@@ -87,7 +87,7 @@ var packageRules = []packageRule{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates", "server/claims",
 		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/inside", "server/loglimit", "server/microversion",
 		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/querystring", "server/request",
-		"server/requestlog", "server/route", "server/spool", "server/store",
+		"server/requestlog", "server/route", "server/session", "server/spool", "server/store",
 	}},
 	{path: "server/route", purpose: "the route table of an API: operations, variants, checks, documents", imports: []string{
 		"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion",
@@ -111,8 +111,9 @@ var packageRules = []packageRule{
 		"gen/db", "server/fault", "server/postgres",
 	}},
 	{path: "server/postgres", purpose: "connections to PostgreSQL: pool, replicas, retries, limits, tracing", driver: true, imports: []string{
-		"gen/db", "server/fault",
+		"gen/db", "server/fault", "server/session",
 	}},
+	{path: "server/session", purpose: "settings of PostgreSQL on which the behavior depends: sets and checks them", driver: true, imports: []string{"gen/db"}},
 	{path: "server/claims", purpose: "finds a place for consumers and claims it: the loop over search and write", imports: []string{
 		"server/candidates", "server/postgres", "server/store",
 	}},
@@ -133,10 +134,10 @@ var packageRules = []packageRule{
 		"server/request",
 	}},
 	{path: "server/placementdb", purpose: "the database of OpenStack Placement: reads, validates and writes it", driver: true, imports: []string{
-		"gen/db", "server/uuidlike", "sql",
+		"gen/db", "server/session", "server/uuidlike", "sql",
 	}},
 	{path: "server/cluster", purpose: "the embedded PostgreSQL", driver: true},
-	{path: "server/migrate", purpose: "schema migrations and SQL functions", driver: true, imports: []string{"sql"}},
+	{path: "server/migrate", purpose: "schema migrations and SQL functions", driver: true, imports: []string{"server/session", "sql"}},
 	{path: "server/audit", purpose: "finds and repairs inconsistencies in a database", driver: true, imports: []string{
 		"sql",
 	}},

@@ -79,7 +79,8 @@ server_login_retry = 1
 func TestServer_PgBouncerTransactionMode_AllFeaturesWork(t *testing.T) {
 	t.Parallel()
 	primary := newPrimary(t)
-	primary.exec("postgres", "ALTER DATABASE berth SET plan_cache_mode = force_generic_plan", "ALTER DATABASE berth SET jit = off")
+	primary.exec("postgres", "ALTER DATABASE berth SET plan_cache_mode = force_generic_plan", "ALTER DATABASE berth SET jit = off",
+		"ALTER DATABASE berth SET default_transaction_isolation = serializable")
 	pooled := newPooler(t, primary, 3)
 	server := serveOn(t, pooled, "--direct-database-url", primary.url(), "--db-pooler", "transaction", "--db-max-connections", "50")
 
@@ -106,6 +107,11 @@ func TestServer_PgBouncerTransactionMode_AllFeaturesWork(t *testing.T) {
 		}
 	})
 	t.Run("claims at once", func(t *testing.T) { claimAtOnce(t, server.url, 50, 30) })
+	t.Run("trees moved at once", func(t *testing.T) { // the audit finds wrong roots
+		for round := range 10 {
+			moveAtOnce(t, server.url, round)
+		}
+	})
 	dbtest.Audit(t, &dbtest.DB{Pool: primary.pool("berth")})
 	t.Run("a restart of PostgreSQL", func(t *testing.T) {
 		primary.stop()
@@ -123,6 +129,29 @@ func TestServer_PgBouncerTransactionMode_AllFeaturesWork(t *testing.T) {
 		awaitStatus(t, server.url+"/resource_providers", http.StatusOK)
 		claimAtOnce(t, server.url, 5, 5)
 	})
+}
+
+// moveAtOnce moves three roots below each other at once. One of them would close a cycle.
+func moveAtOnce(t *testing.T, url string, round int) {
+	t.Helper()
+	var roots [3]uuid.UUID
+	for i := range roots {
+		roots[i] = newProvider(t, url, fmt.Sprintf("root %d of round %d", i, round), 1)
+	}
+	var moved atomic.Int64
+	var all sync.WaitGroup
+	for i := range roots {
+		all.Go(func() {
+			body := map[string]any{"name": fmt.Sprintf("root %d of round %d", i, round), "parent_provider_uuid": roots[(i+1)%3]}
+			if got := ask(t, "PUT", url+"/resource_providers/"+roots[i].String(), body); got.status == 200 {
+				moved.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if moved.Load() != 2 {
+		t.Errorf("%d of 3 roots were moved below each other, want 2", moved.Load())
+	}
 }
 
 // readAll sends requests of berth 1.4: each route without parameters and with lists of values, of which the others are null.

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/session"
 	"github.com/berthd/berth/server/store"
 )
 
@@ -34,7 +37,14 @@ type readiness struct {
 	starved func() time.Duration
 	limit   time.Duration
 	log     *slog.Logger
-	look    cachedQuery[migrate.State]
+	look    cachedQuery[databaseState]
+}
+
+// databaseState is what a probe reads from the database.
+type databaseState struct {
+	schema migrate.State
+	// losses are the settings with which PostgreSQL may lose acknowledged writes.
+	losses []session.Loss
 }
 
 func newReadiness(options Options) *readiness {
@@ -43,15 +53,32 @@ func newReadiness(options Options) *readiness {
 		look = schemaState(options.Store)
 	}
 	r := &readiness{draining: options.Observability.Draining, log: options.Log, limit: options.Observability.Starved, starved: options.Store.Pool().Starved}
-	r.look = cachedQuery[migrate.State]{ttl: readinessTTL, timeout: databaseTimeout, fetch: func(ctx context.Context) (migrate.State, error) {
-		state, err := look(ctx)
-		if err != nil {
+	r.look = cachedQuery[databaseState]{ttl: readinessTTL, timeout: databaseTimeout, fetch: func(ctx context.Context) (databaseState, error) {
+		state, err := stateOf(ctx, options.Store.Pool(), look)
+		if err == nil {
+			options.Store.Pool().LogLosses(ctx, r.log, state.losses)
+		} else {
 			// The address of the database and the user are not public, so only the log has the cause.
 			r.log.WarnContext(ctx, "not ready", "cause", err.Error())
 		}
 		return state, err
 	}}
 	return r
+}
+
+// stateOf reads the state of the schema and the settings of the database.
+func stateOf(
+	ctx context.Context, pool *postgres.Pool, schema func(context.Context) (migrate.State, error),
+) (state databaseState, err error) {
+	if state.schema, err = schema(ctx); err != nil {
+		return databaseState{}, err
+	}
+	settings, err := pool.Settings(ctx)
+	if err != nil {
+		return databaseState{}, err
+	}
+	state.losses = settings.Losses()
+	return state, settings.Check(true)
 }
 
 // schemaState checks that the database responds, and compares its schema with the program.
@@ -83,26 +110,40 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 	writeProbe(w, status, answer)
 }
 
-func readinessOf(found queryResult[migrate.State]) (int, probe) {
-	answer := probe{Status: "unavailable", Checks: map[string]string{"database": "ok", "schema": string(found.value)}}
+func readinessOf(found queryResult[databaseState]) (int, probe) {
+	answer := probe{Status: "unavailable", Checks: map[string]string{"database": "ok", "schema": string(found.value.schema)}}
+	if len(found.value.losses) > 0 {
+		answer.Checks["durability"] = durability(found.value.losses)
+	}
 	switch {
 	case found.at.IsZero() || time.Since(found.at) > databaseTimeout+readinessTTL:
 		// The query is still running, and the result before it is too old.
 		found.err = errNoResultYet
 		fallthrough
+	case errors.Is(found.err, session.ErrUnsuitable):
+		answer.Reason = "Berth cannot work with a setting of the database; the log says which"
 	case found.err != nil:
 		answer.Reason = "the database does not answer; the log says why"
 		if errors.Is(found.err, errNoResultYet) {
 			answer.Reason = "the database does not answer in time"
 		}
 		answer.Checks = map[string]string{"database": "does not answer", "schema": "unknown"}
-	case found.value == migrate.StateOutdated || found.value == migrate.StatePlacement:
+	case found.value.schema == migrate.StateOutdated || found.value.schema == migrate.StatePlacement:
 		answer.Reason = "the schema of the database is older than this berth needs; run 'berth db migrate'"
 	default:
 		answer.Status = "ready"
 		return http.StatusOK, answer
 	}
 	return http.StatusServiceUnavailable, answer
+}
+
+// durability returns the settings with which PostgreSQL may lose acknowledged writes.
+func durability(losses []session.Loss) string {
+	var settings []string
+	for _, loss := range losses {
+		settings = append(settings, loss.Setting+" = "+loss.Value)
+	}
+	return "acknowledged writes may be lost: " + strings.Join(settings, ", ")
 }
 
 // probe is the body of a response to a probe.

@@ -21,6 +21,35 @@ func (q *Queries) LimitsLift(ctx context.Context, db DBTX) error {
 	return err
 }
 
+const SettingList = `-- name: SettingList :one
+SELECT current_user::text AS role, current_database()::text AS database, COALESCE(current_schema(), '')::text AS schema,
+       ARRAY(SELECT COALESCE(current_setting(wanted.name, true), '')
+             FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, place) ORDER BY wanted.place)::text[] AS values
+`
+
+type SettingListRow struct {
+	Role     string
+	Database string
+	Schema   string
+	Values   []string
+}
+
+// Returns the role, the database, the schema in which unqualified names are created (” for none), and the parameters of
+// this connection (” for one that the server does not have), in the order of the names. Called by session.Read for
+// each readiness probe, and when a connection for maintenance or a pool is opened.
+// Locks: none. Plan: no table.
+func (q *Queries) SettingList(ctx context.Context, db DBTX, names []string) (SettingListRow, error) {
+	row := db.QueryRow(ctx, SettingList, names)
+	var i SettingListRow
+	err := row.Scan(
+		&i.Role,
+		&i.Database,
+		&i.Schema,
+		&i.Values,
+	)
+	return i, err
+}
+
 const SettingShow = `-- name: SettingShow :one
 SELECT current_setting($1::text)::text AS value
 `

@@ -14,6 +14,7 @@ import (
 	"github.com/berthd/berth/internal/open"
 	"github.com/berthd/berth/server/audit"
 	"github.com/berthd/berth/server/migrate"
+	"github.com/berthd/berth/server/session"
 )
 
 // CheckDocument is the output of `berth db check --output json`. The member names are stable,
@@ -109,6 +110,11 @@ func inTransaction(ctx context.Context, d *open.Database, options pgx.TxOptions,
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	if options.AccessMode != pgx.ReadOnly {
+		if err := session.Check(ctx, conn, true); err != nil {
+			return err
+		}
+	}
 	return pgx.BeginTxFunc(ctx, conn, options, do)
 }
 

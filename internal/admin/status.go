@@ -156,8 +156,8 @@ func upgradeCheckCommand(f *frame.Frame, name string) *cobra.Command {
 		Short: "Check settings, policy files and database before an upgrade",
 		Long: `Check the configuration of 'berth serve' with the same flags and environment: settings,
 options of placement.conf that are unknown or have no effect, policy files, the
-PostgreSQL version, the schema, planner settings that a pooler may drop, and interrupted
-imports. The command only reads.
+settings and the version of PostgreSQL, the schema, planner settings that a pooler may
+drop, and interrupted imports. The command only reads.
 
 Exit codes: 0 all checks passed, 1 there are warnings, 2 a check failed or the command
 line is invalid, 255 a check cannot run because the database is unreachable.`,

@@ -14,6 +14,7 @@ import (
 	"github.com/berthd/berth/internal/open"
 	"github.com/berthd/berth/server/migrate"
 	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/session"
 	"github.com/berthd/berth/server/store"
 )
 
@@ -48,6 +49,10 @@ func upgradeChecks(
 // databaseChecks checks the schema, PostgreSQL and the stored data. Without Berth's schema it
 // skips the data.
 func databaseChecks(ctx context.Context, d *open.Database, settings *config.Settings) ([]checked, error) {
+	suitable, err := serverSettingsCheck(ctx, d)
+	if err != nil || suitable.Result == checkFailure {
+		return []checked{suitable}, err // the other checks would fail because of the settings
+	}
 	status, err := migrate.GetStatus(ctx, d.Direct)
 	if err != nil {
 		return nil, err
@@ -58,7 +63,7 @@ func databaseChecks(ctx context.Context, d *open.Database, settings *config.Sett
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	version, err := postgresVersion(ctx, conn)
-	checks := []checked{schemaCheck(status), version}
+	checks := []checked{suitable, schemaCheck(status), version}
 	if err != nil || status.Version == 0 || status.State() == migrate.StateOutdated {
 		return checks, err
 	}
@@ -71,6 +76,32 @@ func databaseChecks(ctx context.Context, d *open.Database, settings *config.Sett
 	}
 	planner, err := plannerCheck(ctx, d, settings)
 	return append(checks, imported, planner), err
+}
+
+// serverSettingsCheck checks the settings on which the behavior of Berth depends: a failure if 'berth serve' would not
+// start with them, a warning if PostgreSQL may lose acknowledged writes.
+func serverSettingsCheck(ctx context.Context, d *open.Database) (checked, error) {
+	const name = "PostgreSQL Settings"
+	conn, err := session.Connect(ctx, d.Direct)
+	if err != nil {
+		return checked{}, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	read, err := session.Read(ctx, conn, false)
+	if err != nil {
+		return checked{}, err
+	}
+	if err := read.Check(true); err != nil {
+		return found(name, checkFailure, err.Error()), nil
+	}
+	var texts []string
+	for _, loss := range read.Losses() {
+		texts = append(texts, fmt.Sprintf("%s is %s: %s; %s", loss.Setting, loss.Value, loss.Effect, loss.Remedy))
+	}
+	if len(texts) > 0 {
+		return found(name, checkWarning, texts...), nil
+	}
+	return passed(name), nil
 }
 
 func schemaCheck(status migrate.Status) checked {
@@ -123,6 +154,9 @@ func importCheck(ctx context.Context, conn *pgx.Conn) (checked, error) {
 func plannerCheck(ctx context.Context, d *open.Database, settings *config.Settings) (checked, error) {
 	const name = "Planner Settings"
 	opened, err := store.Open(ctx, postgres.Options{URL: d.URL, MaxConns: 1, Pooler: settings.DBPooler == "transaction"})
+	if errors.Is(err, session.ErrUnsuitable) { // behind a pooler
+		return found(name, checkFailure, err.Error()), nil
+	}
 	if err != nil {
 		return checked{}, err
 	}

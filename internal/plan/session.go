@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/berthd/berth/server/postgres"
+	dbsession "github.com/berthd/berth/server/session"
 )
 
 // session is a connection with one transaction that executes EXPLAIN.
@@ -31,6 +32,7 @@ func newSession(ctx context.Context, options Options, writes bool) (*session, er
 	if err != nil {
 		return nil, err
 	}
+	dbsession.Set(config)
 	if !options.Pooler {
 		maps.Copy(config.RuntimeParams, postgres.PlannerSettings())
 	}
@@ -58,7 +60,7 @@ func (s *session) begin(ctx context.Context, writes bool) (err error) {
 	}
 	begin := "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 	if writes {
-		begin = "BEGIN"
+		begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
 	}
 	return s.exec(ctx, begin)
 }

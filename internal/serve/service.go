@@ -118,7 +118,7 @@ func (s *service) start(ctx context.Context) (err error) {
 	if err = s.store.SyncStandardNames(ctx); err != nil {
 		return err
 	}
-	if err = s.warnOfPlanner(ctx); err != nil {
+	if err = s.warnOfSettings(ctx); err != nil {
 		return err
 	}
 	// The port is opened last, after the conductor is registered, so that the server serves every
@@ -223,9 +223,14 @@ func (s *service) baremetal() *baremetal.Options {
 	}
 }
 
-// warnOfPlanner logs the planner settings that a pooler has dropped, and the statement that sets
-// them on the database.
-func (s *service) warnOfPlanner(ctx context.Context) error {
+// warnOfSettings logs the settings with which PostgreSQL may lose acknowledged writes, and those that a pooler has
+// dropped, with the statement that sets them.
+func (s *service) warnOfSettings(ctx context.Context) error {
+	settings, err := s.store.Pool().Settings(ctx)
+	if err != nil {
+		return err
+	}
+	s.store.Pool().LogLosses(ctx, s.log, settings.Losses())
 	lacking, err := s.store.Pool().MissingPlannerSettings(ctx)
 	for name, found := range lacking {
 		s.log.Warn("a pooler drops a planner setting; requests take two to three times as long. "+

@@ -9,8 +9,6 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
 )
@@ -67,7 +65,7 @@ const maxCandidates = 1 << 40
 // the budget, the error is a fault, here or while the caller reads the candidates.
 func (s *Search) List(ctx context.Context, query Query) (*Result, error) {
 	query.Limit, query.spending = min(query.Limit, maxCandidates), &spending{}
-	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (*Result, error) {
+	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *postgres.Conn) (*Result, error) {
 		made, err := s.listInOnePage(ctx, conn, query)
 		if made != nil || err != nil {
 			conn.Release()
@@ -85,7 +83,7 @@ func (s *Search) List(ctx context.Context, query Query) (*Result, error) {
 // ListInSnapshot is List in a snapshot, which the caller may use until it closes the result.
 func (s *Search) ListInSnapshot(ctx context.Context, query Query) (*Result, error) {
 	query.Limit = min(query.Limit, maxCandidates)
-	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (*Result, error) {
+	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *postgres.Conn) (*Result, error) {
 		of := postgres.NewSnapshot(conn)
 		made, err := s.begin(ctx, of, query)
 		if err != nil {

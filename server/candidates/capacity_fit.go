@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/server/candidates/combine"
 	"github.com/berthd/berth/server/postgres"
@@ -112,7 +111,7 @@ func (e *ChangeError) Error() string { return fmt.Sprintf("change %d cannot be m
 // providers before the next tree. So the result is exact unless trees share.
 func (s *Search) CapacityFit(ctx context.Context, question FitQuestion) (*FitResult, error) {
 	question.Query = question.Query.forFit(question.Count)
-	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (*FitResult, error) {
+	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *postgres.Conn) (*FitResult, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
 		return s.fitInSnapshot(ctx, in, &question)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
 )
@@ -24,7 +22,7 @@ func (s *Search) FindForClaim(ctx context.Context, questions []Query, options Cl
 		asked[i] = questions[i].forClaim(&options)
 		asked[i].spending = &spending{}
 	}
-	run := func(conn *pgxpool.Conn) (*ClaimSearch, error) {
+	run := func(conn *postgres.Conn) (*ClaimSearch, error) {
 		found, err := s.claimInOnePage(ctx, conn, asked[0])
 		if found != nil || err != nil {
 			conn.Release()
@@ -62,7 +60,7 @@ func atQuestion(place int, err error) error {
 
 // claimInOnePage returns candidates that one statement outside of a transaction has found, nil if it did not find as many
 // as the claim wants.
-func (s *Search) claimInOnePage(ctx context.Context, conn *pgxpool.Conn, query Query) (*ClaimSearch, error) {
+func (s *Search) claimInOnePage(ctx context.Context, conn *postgres.Conn, query Query) (*ClaimSearch, error) {
 	if len(query.freed) > 0 {
 		return nil, nil
 	}

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
 )
@@ -101,7 +99,7 @@ func (s *Search) EmptyReason(ctx context.Context, of *Result) EmptyReason {
 	if known, ok := s.reasons.of(kind); ok && remembers {
 		return known // another request has found it meanwhile
 	}
-	reason, err := postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (EmptyReason, error) {
+	reason, err := postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *postgres.Conn) (EmptyReason, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
 		return search.findReason(in)

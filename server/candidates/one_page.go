@@ -3,14 +3,12 @@ package candidates
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/berthd/berth/server/postgres"
 )
 
 // listInOnePage returns the result if one statement outside of a transaction finds all candidates that the query wants.
 // It returns nil if not: names may be unknown or renamed, or the page may have too few candidates.
-func (s *Search) listInOnePage(ctx context.Context, conn *pgxpool.Conn, query Query) (*Result, error) {
+func (s *Search) listInOnePage(ctx context.Context, conn *postgres.Conn, query Query) (*Result, error) {
 	names := s.knownNames()
 	if query.Limit == 0 || query.Limit > maxPageSize || names == nil {
 		return nil, nil
@@ -52,7 +50,7 @@ func (s *Search) listInOnePage(ctx context.Context, conn *pgxpool.Conn, query Qu
 
 // readOnly reads a page outside of a transaction. It returns nil if the names or the sharing providers are not those
 // that the server remembers.
-func (s *candidateSearch) readOnly(conn *pgxpool.Conn) (*page, error) {
+func (s *candidateSearch) readOnly(conn *postgres.Conn) (*page, error) {
 	args, _ := s.leads.next(s.pageSize(s.query.Limit))
 	p := newPage()
 	if err := postgres.EachRow(s.ctx, conn, s.pageQuery(&args, 0), p.read); err != nil {

@@ -3,8 +3,6 @@ package candidates
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/berthd/berth/server/postgres"
 )
 
@@ -56,7 +54,7 @@ type PlacementSearch struct {
 // has an effect. It limits the search for the first member of each tree; placer has the limits for further ones. The error
 // is a *QuestionError if it is one of a question.
 func (s *Search) FindPlacement(ctx context.Context, questions []Query, options PlacementOptions) (*PlacementSearch, error) {
-	run := func(conn *pgxpool.Conn) (*PlacementSearch, error) {
+	run := func(conn *postgres.Conn) (*PlacementSearch, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
 		return s.placeInSnapshot(ctx, in, questions, &options)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/candidates"
@@ -44,7 +43,7 @@ func TestExplain_TreesGivenUp_Incomplete(t *testing.T) {
 			Suffix: fmt.Sprint("_", i), Resources: []store.Amount{{Class: "CUSTOM_CRATE", Amount: amount}},
 		})
 	}
-	explained, err := postgres.OnPrimary(t.Context(), pool, func(conn *pgxpool.Conn) (*explain.Explanation, error) {
+	explained, err := postgres.OnPrimary(t.Context(), pool, func(conn *postgres.Conn) (*explain.Explanation, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }()
 		return explain.New(candidates.New(pool)).Explain(t.Context(), in, &explain.Question{Query: query, Found: 2}, enoughTime)

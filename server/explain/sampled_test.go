@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/storetest"
 	"github.com/berthd/berth/server/candidates"
@@ -53,7 +51,7 @@ func newHosts(t *testing.T) (*explain.Explainer, *postgres.Pool) {
 func explained(t *testing.T, x *explain.Explainer, pool *postgres.Pool, query candidates.Query, limit time.Duration) *explain.Explanation {
 	t.Helper()
 	x.SetMaxWalk(limit)
-	made, err := postgres.OnPrimary(t.Context(), pool, func(conn *pgxpool.Conn) (*explain.Explanation, error) {
+	made, err := postgres.OnPrimary(t.Context(), pool, func(conn *postgres.Conn) (*explain.Explanation, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }()
 		return x.Explain(t.Context(), in, &explain.Question{Query: query}, enoughTime)
@@ -155,7 +153,7 @@ func TestExplain_RareThings_AreCountedInAnyTime(t *testing.T) {
 func TestExplain_OneTreeForAllGroups_IsInEverySample(t *testing.T) {
 	t.Parallel()
 	x, pool := newHosts(t)
-	if _, err := postgres.OnPrimary(t.Context(), pool, func(conn *pgxpool.Conn) (any, error) {
+	if _, err := postgres.OnPrimary(t.Context(), pool, func(conn *postgres.Conn) (any, error) {
 		defer conn.Release()
 		return conn.Exec(t.Context(), `
 			INSERT INTO provider_traits SELECT n, 20002 FROM generate_series(1, 5000) AS n WHERE n % 5 = 1 OR n = 15`)

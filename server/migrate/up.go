@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+
+	"github.com/berthd/berth/server/session"
 )
 
 // lockKey is the advisory lock of everything that changes the schema: the letters of "berth" in ASCII.
@@ -86,6 +88,9 @@ func (s Set) UpWithin(ctx context.Context, databaseURL string, waits Waits, log 
 	if before.UpToDate() {
 		return report, nil
 	}
+	if err := session.Check(ctx, conn, true); err != nil {
+		return report, err
+	}
 	return report, s.apply(ctx, conn, databaseURL, waits, log, before, &report)
 }
 
@@ -124,22 +129,16 @@ func (s Set) apply(
 }
 
 // Connect opens a connection for maintenance, which may be idle, wait or work without a time limit, even if the role
-// has limits.
+// has limits. It returns an error if Berth cannot read with the settings of the connection.
 func Connect(ctx context.Context, databaseURL string) (*pgx.Conn, error) {
-	conn, err := pgx.Connect(ctx, databaseURL)
+	conn, err := session.Connect(ctx, databaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the database: %w", err)
+		return nil, err
 	}
-	if err := clearRoleLimits(ctx, conn); err != nil {
+	if err := session.Check(ctx, conn, false); err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	return conn, nil
-}
-
-func clearRoleLimits(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "SET statement_timeout = 0; SET lock_timeout = 0; "+
-		"SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0")
-	return err
 }
 
 // lock polls for the lock. A wait inside PostgreSQL would hold a snapshot. CREATE INDEX CONCURRENTLY in the migration
@@ -179,7 +178,7 @@ func (s Set) applyMigration(
 	}
 	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		observed.note(conn)
-		if err := clearRoleLimits(ctx, conn); err != nil || !transactional {
+		if err := session.PrepareMaintenance(ctx, conn); err != nil || !transactional {
 			return err
 		}
 		_, err := conn.Exec(ctx, "SELECT set_config('lock_timeout', $1, false)", waits.setting())

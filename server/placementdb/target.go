@@ -2,6 +2,7 @@ package placementdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/session"
 )
 
 // connectTarget opens the only connection to Berth's database that an import or export needs. It disables
@@ -20,6 +22,7 @@ func connectTarget(ctx context.Context, url string) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	session.Set(config)
 	config.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	config.RuntimeParams["timezone"] = "UTC"
 	for _, limit := range []string{
@@ -31,6 +34,9 @@ func connectTarget(ctx context.Context, url string) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, err
+	}
+	if err := session.Check(ctx, conn, false); err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	pgxuuid.Register(conn.TypeMap())
 	// The statements join, sort and hash whole tables.

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/berthd/berth/server/session"
 )
 
 const (
@@ -40,7 +42,9 @@ func configure(url string, options Options, watched *tracer) (*pgxpool.Config, e
 	var clientCheckInterval string
 	if options.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		session.SetPooled(config.ConnConfig)
 	} else {
+		session.Set(config.ConnConfig)
 		maps.Copy(config.ConnConfig.RuntimeParams, PlannerSettings())
 		clientCheckInterval = options.Limits.limit(config.ConnConfig)
 	}
@@ -86,7 +90,7 @@ func prepare(ctx context.Context, conn *pgx.Conn, statements []string) error {
 // beginUncommitted begins a transaction on a connection that the pool is about to return. The pool closes a connection
 // that is released inside a transaction, so that PostgreSQL rolls it back.
 func beginUncommitted(ctx context.Context, conn *pgx.Conn) (bool, error) {
-	return true, conn.PgConn().Exec(ctx, "BEGIN").Close()
+	return true, conn.PgConn().Exec(ctx, beginReadCommitted).Close()
 }
 
 // connect opens the pool for requests, and pings the database.
@@ -117,11 +121,24 @@ func (p *Pool) connect(ctx context.Context, options Options) error {
 		return err
 	}
 	p.tracer.waits.pool.Store(p.pool)
-	if err := p.pool.Ping(ctx); err != nil {
+	if err := p.checkSettings(ctx); err != nil {
 		p.pool.Close()
-		return fmt.Errorf("the database does not respond: %w", err)
+		return err
 	}
 	return nil
+}
+
+// checkSettings returns an error if the database does not respond, or if Berth cannot write with its settings.
+func (p *Pool) checkSettings(ctx context.Context) error {
+	var read session.Settings
+	err := p.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) (err error) {
+		read, err = session.Read(ctx, conn.Conn(), p.pooled)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the database does not respond: %w", err)
+	}
+	return read.Check(true)
 }
 
 // shouldPing checks an idle connection before its use. It detects a connection that the other side has closed without a

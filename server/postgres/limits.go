@@ -6,13 +6,13 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/session"
 )
 
 // Limits are limits of how long PostgreSQL waits on connections for requests. Each becomes a parameter of the session.
@@ -56,7 +56,7 @@ func (l Limits) parameters() map[string]string {
 func (l Limits) limit(config *pgx.ConnConfig) (clientCheckInterval string) {
 	for name, value := range l.parameters() {
 		switch {
-		case chosen(config, name):
+		case session.IsChosen(config, name):
 		case name == clientCheck:
 			clientCheckInterval = value
 		default:
@@ -64,13 +64,6 @@ func (l Limits) limit(config *pgx.ConnConfig) (clientCheckInterval string) {
 		}
 	}
 	return clientCheckInterval
-}
-
-// chosen reports whether the connection string sets a parameter, by its name or in options=-c. PostgreSQL would prefer
-// the start-up message to the latter.
-func chosen(config *pgx.ConnConfig, name string) bool {
-	options := strings.ReplaceAll(config.RuntimeParams["options"], "-", "_")
-	return config.RuntimeParams[name] != "" || strings.Contains(options, name+"=")
 }
 
 // SQLSTATEs of a PostgreSQL that has no such parameter, or does not support it on its platform.

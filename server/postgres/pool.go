@@ -24,6 +24,8 @@ import (
 type Pool struct {
 	pool    *pgxpool.Pool
 	queries *db.Queries
+	// pooled is set behind a transaction pooler.
+	pooled  bool
 	retries atomic.Int64
 	// closed counts the connections of pool that were closed.
 	closed atomic.Int64
@@ -47,6 +49,7 @@ type Pool struct {
 	// lockTimeouts counts the writes that waited too long for a lock.
 	lockTimeouts atomic.Int64
 	fence        primaryFence
+	losses       lossLog
 }
 
 // Options are the settings of a Pool.
@@ -82,7 +85,7 @@ type Options struct {
 
 // Open connects to the database and returns an error if it does not respond. Replicas need not respond.
 func Open(ctx context.Context, options Options) (*Pool, error) {
-	opened := &Pool{queries: db.New(), tracer: &tracer{watch: newStatementTracer(options)}, limits: options.Limits}
+	opened := &Pool{queries: db.New(), tracer: &tracer{watch: newStatementTracer(options)}, limits: options.Limits, pooled: options.Pooler}
 	opened.monitor = opened.NewSidePool(maxMonitorConns)
 	if err := opened.connect(ctx, options); err != nil {
 		return nil, err
@@ -104,7 +107,15 @@ func (p *Pool) Close() {
 }
 
 // Acquire returns a connection to the primary, which the caller releases. It does not retry after a connection error.
-func (p *Pool) Acquire(ctx context.Context) (*pgxpool.Conn, error) { return p.pool.Acquire(ctx) }
+func (p *Pool) Acquire(ctx context.Context) (*Conn, error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{conn, p.pooled}, nil
+}
+
+func (p *Pool) primary() *Primary { return &Primary{p.pool, p.pooled} }
 
 // Ping returns an error if the database does not respond. It uses a connection of the monitoring pool, not of requests.
 func (p *Pool) Ping(ctx context.Context) error {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/berthd/berth/gen/db"
@@ -18,14 +17,14 @@ var ErrFinal = errors.New("the error is a result")
 
 // QueryPrimary runs a query on the primary, and retries it after a connection error: reads are idempotent.
 func QueryPrimary[R any](ctx context.Context, p *Pool, query func(db.DBTX) (R, error)) (R, error) {
-	return retryRead(ctx, p, func() (R, error) { return query(p.pool) })
+	return retryRead(ctx, p, func() (R, error) { return query(p.primary()) })
 }
 
 // OnPrimary runs a read of more than one statement on a connection to the primary, and retries it after a connection
 // error. run releases the connection in any case: at once, or after the last row of a stream.
-func OnPrimary[R any](ctx context.Context, p *Pool, run func(*pgxpool.Conn) (R, error)) (R, error) {
+func OnPrimary[R any](ctx context.Context, p *Pool, run func(*Conn) (R, error)) (R, error) {
 	return retryRead(ctx, p, func() (R, error) {
-		conn, err := p.pool.Acquire(ctx)
+		conn, err := p.Acquire(ctx)
 		if err != nil {
 			var none R
 			return none, err
@@ -36,7 +35,7 @@ func OnPrimary[R any](ctx context.Context, p *Pool, run func(*pgxpool.Conn) (R, 
 
 // releasingAfterPanic calls run with a connection, which run releases, and releases it if run panics: the server goes on
 // after a panic in a request.
-func releasingAfterPanic[R any](conn *pgxpool.Conn, run func(*pgxpool.Conn) (R, error)) (R, error) {
+func releasingAfterPanic[R any](conn *Conn, run func(*Conn) (R, error)) (R, error) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -50,7 +49,7 @@ func releasingAfterPanic[R any](conn *pgxpool.Conn, run func(*pgxpool.Conn) (R, 
 
 // OnReplicaOrPrimary is OnPrimary, but uses a replica that has replayed every write acknowledged before the call, if
 // there is one. It repeats on the primary what the replica rejects or cancels, unless the error is an ErrFinal.
-func OnReplicaOrPrimary[R any](ctx context.Context, p *Pool, run func(*pgxpool.Conn) (R, error)) (R, error) {
+func OnReplicaOrPrimary[R any](ctx context.Context, p *Pool, run func(*Conn) (R, error)) (R, error) {
 	if p.replicas != nil {
 		if one, conn := p.replicas.acquire(ctx, p.queries); conn != nil {
 			done, err := releasingAfterPanic(conn, run)
@@ -73,7 +72,7 @@ func QueryReplicaOrPrimary[R any](ctx context.Context, p *Pool, query func(db.DB
 	if p.replicas == nil {
 		return QueryPrimary(ctx, p, query)
 	}
-	return OnReplicaOrPrimary(ctx, p, func(conn *pgxpool.Conn) (R, error) {
+	return OnReplicaOrPrimary(ctx, p, func(conn *Conn) (R, error) {
 		defer conn.Release()
 		return query(conn)
 	})

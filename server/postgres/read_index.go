@@ -75,9 +75,9 @@ func (r *readIndex) ask() {
 // position queries the position, and records the primary's timeline if it is unknown: a replica that lacks the record
 // may be on a WAL branch that a failover has abandoned.
 func (r *readIndex) position(ctx context.Context) (db.PrimaryWALPositionRow, error) {
-	found, err := r.of.queries.PrimaryWALPosition(ctx, r.of.pool)
+	found, err := r.of.queries.PrimaryWALPosition(ctx, r.of.primary())
 	if err == nil && !found.Noticed {
-		err = r.of.queries.TimelineRecord(ctx, r.of.pool, found.Timeline)
+		err = r.of.queries.TimelineRecord(ctx, r.of.primary(), found.Timeline)
 	}
 	return found, err
 }

@@ -3,8 +3,6 @@ package postgres
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/berthd/berth/internal/test/dbtest"
 )
 
@@ -26,7 +24,7 @@ func TestConnLoss_ReadPanics_ConnectionReleased(t *testing.T) {
 						t.Errorf("panic = %v, want broken", value)
 					}
 				}()
-				_, _ = OnReplicaOrPrimary(t.Context(), s, func(conn *pgxpool.Conn) (int, error) {
+				_, _ = OnReplicaOrPrimary(t.Context(), s, func(conn *Conn) (int, error) {
 					if _, err := conn.Exec(t.Context(), statement); err != nil {
 						t.Error(err)
 					}
@@ -35,7 +33,7 @@ func TestConnLoss_ReadPanics_ConnectionReleased(t *testing.T) {
 			}()
 		}
 	}
-	one, err := OnPrimary(t.Context(), s, func(conn *pgxpool.Conn) (one int, err error) {
+	one, err := OnPrimary(t.Context(), s, func(conn *Conn) (one int, err error) {
 		defer conn.Release()
 		err = conn.QueryRow(t.Context(), "SELECT 1").Scan(&one)
 		return one, err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/internal/test/dbtest"
@@ -61,7 +60,7 @@ func TestLocks_ManyReadsWaitForConnections_WriteStandsBehindFew(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // for the others to get into the queue, if they can
 	ahead := s.tracer.waits.count()
 	all.Go(func() {
-		if err := s.Write(t.Context(), WriteKind{}, func(to *pgxpool.Pool) error {
+		if err := s.Write(t.Context(), WriteKind{}, func(to *Primary) error {
 			_, err := s.queries.TraitEnsure(t.Context(), to, "CUSTOM_LAST")
 			return err
 		}); err != nil {

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/berthd/berth/server/fault"
@@ -54,7 +53,7 @@ func errRehearsalsBusy() error {
 type RehearsedConns struct {
 	// write is the transaction of the write, until endWrite.
 	write  *Snapshot
-	beside *pgxpool.Conn
+	beside *Conn
 }
 
 // Rehearse calls run, which executes a write in a transaction, and rolls the transaction back: in ReadBefore, and at the latest
@@ -114,13 +113,13 @@ func (p *Pool) acquirePair(ctx context.Context) (conns *RehearsedConns, done fun
 		return nil, nil, err
 	}
 	defer p.rehearsals.pairing.Release(1)
-	to, err := p.pool.Acquire(bounded)
+	to, err := p.Acquire(bounded)
 	if err != nil {
 		return nil, nil, err
 	}
-	pair := &RehearsedConns{write: &Snapshot{conn: to, begin: "BEGIN"}}
+	pair := &RehearsedConns{write: &Snapshot{conn: to, begin: beginReadCommitted}}
 	held.add(func() { pair.endWrite(ctx) })
-	beside, err := p.pool.Acquire(bounded)
+	beside, err := p.Acquire(bounded)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -152,7 +151,7 @@ func (u *undo) run() {
 
 // rollBack ends the transaction of a connection, if it has one, and releases it. A connection whose transaction did not
 // end is closed by its release.
-func rollBack(ctx context.Context, conn *pgxpool.Conn) {
+func rollBack(ctx context.Context, conn *Conn) {
 	defer conn.Release()
 	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
 		return

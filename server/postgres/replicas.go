@@ -54,8 +54,9 @@ func (p *Pool) ReplicaReads() ReplicaReads {
 
 // replica is one replica, identified by host and port.
 type replica struct {
-	pool *pgxpool.Pool
-	mu   sync.Mutex
+	pool   *pgxpool.Pool
+	pooled bool
+	mu     sync.Mutex
 	// skipUntil is the time until which reads skip the replica, after it lagged or was unreachable that many times in a
 	// row.
 	skipUntil time.Time
@@ -104,7 +105,7 @@ func (p *Pool) openReplicas(ctx context.Context, options Options) error {
 			if err != nil {
 				return err
 			}
-			p.replicas.all = append(p.replicas.all, &replica{pool: pool})
+			p.replicas.all = append(p.replicas.all, &replica{pool: pool, pooled: options.Pooler})
 		}
 	}
 	return nil
@@ -144,7 +145,7 @@ func (r *replicas) close() {
 
 // acquire returns a connection to a replica that has replayed all writes acknowledged before the call; nil if no
 // replica has in time, which is no error.
-func (r *replicas) acquire(ctx context.Context, queries *db.Queries) (*replica, *pgxpool.Conn) {
+func (r *replicas) acquire(ctx context.Context, queries *db.Queries) (*replica, *Conn) {
 	asked, lagging := r.ready(time.Now())
 	if len(asked) == 0 {
 		r.countFallback(lagging)
@@ -207,12 +208,13 @@ func (r *replicas) ready(now time.Time) (found []*replica, lagging bool) {
 // again.
 func (r *replica) acquireIfCaughtUp(
 	ctx context.Context, late time.Time, queries *db.Queries, position db.PrimaryWALPositionRow,
-) (conn *pgxpool.Conn, up bool) {
+) (conn *Conn, up bool) {
 	// The pool still opens a connection that is late, for the next read.
 	soon, done := context.WithDeadline(ctx, late)
-	conn, err := r.pool.Acquire(soon)
+	polled, err := r.pool.Acquire(soon)
 	done()
 	if err == nil {
+		conn = &Conn{polled, r.pooled}
 		bounded, done := context.WithTimeout(ctx, replicaQueryTimeout)
 		var found db.ReplicaHasReplayedRow
 		found, err = queries.ReplicaHasReplayed(bounded, conn, position.Lsn, position.Timeline)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 )
@@ -14,7 +13,7 @@ import (
 // EachRow runs a generated query outside of a transaction and calls each for every row, which is valid until each
 // returns. It serves queries with so many rows that scanning each into a struct of the generated code is most of the
 // work. Arguments stay in the generated code; each must know the columns.
-func EachRow(ctx context.Context, conn *pgxpool.Conn, query func(context.Context, db.DBTX) error, each func(pgx.Rows) error) error {
+func EachRow(ctx context.Context, conn *Conn, query func(context.Context, db.DBTX) error, each func(pgx.Rows) error) error {
 	reader := &rowReader{each: each, query: func(sql string, args []any) (pgx.Rows, error) { return conn.Query(ctx, sql, args...) }}
 	_ = query(ctx, reader) // errRowsRead
 	return reader.err

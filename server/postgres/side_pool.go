@@ -101,12 +101,12 @@ func (s *SidePool) reset() {
 // WithMonitorConn calls do with a connection for probes and metrics, and releases it afterwards. The context of do ends
 // when p is closed.
 func (p *Pool) WithMonitorConn(ctx context.Context, do func(context.Context, *pgx.Conn) error) error {
-	return p.monitor.WithConn(ctx, func(ctx context.Context, conn *pgxpool.Conn) error { return do(ctx, conn.Conn()) })
+	return p.monitor.WithConn(ctx, func(ctx context.Context, conn *Conn) error { return do(ctx, conn.Conn()) })
 }
 
 // WithConn calls do with a connection of the side pool, and releases it afterwards. The context of do ends when the pool
 // is closed.
-func (s *SidePool) WithConn(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
+func (s *SidePool) WithConn(ctx context.Context, do func(context.Context, *Conn) error) error {
 	pool, open, err := s.get()
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *SidePool) WithConn(ctx context.Context, do func(context.Context, *pgxpo
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(open, cancel)()
-	return pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return do(ctx, conn) })
+	return pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return do(ctx, &Conn{conn, s.of.pooled}) })
 }
 
 // Reset closes the connections of the side pool after their current use. The next use connects again, perhaps to another

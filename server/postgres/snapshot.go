@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 )
@@ -14,7 +13,7 @@ import (
 // Snapshot is a transaction in which several statements read the same data. It sends them in batches, each of which
 // takes one round trip, including BEGIN. It is not safe for concurrent use.
 type Snapshot struct {
-	conn *pgxpool.Conn
+	conn *Conn
 	// begin is the statement that begins the transaction. That of a dry run's write reads new data in each statement.
 	begin string
 	begun bool
@@ -24,7 +23,7 @@ type Snapshot struct {
 const beginReads = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 // NewSnapshot returns a snapshot on a connection. Its first batch begins the transaction.
-func NewSnapshot(conn *pgxpool.Conn) *Snapshot { return &Snapshot{conn: conn, begin: beginReads} }
+func NewSnapshot(conn *Conn) *Snapshot { return &Snapshot{conn: conn, begin: beginReads} }
 
 // Close ends the transaction and releases the connection. Further calls do nothing.
 func (s *Snapshot) Close() error {

@@ -176,7 +176,7 @@ func (w *statementTracer) batchQuery(ctx context.Context, data pgx.TraceBatchQue
 		return
 	}
 	notes.rows += data.CommandTag.RowsAffected()
-	if notes.span != nil && !data.ReadStartTime.IsZero() {
+	if notes.span != nil && !data.ReadStartTime.IsZero() && data.SQL != setReadCommitted {
 		w.span(notes.Context, QueryName(data.SQL), data.ReadStartTime, data.CommandTag.RowsAffected(), data.Err)
 	}
 }
@@ -222,14 +222,14 @@ func sqlState(err error) string {
 	return "error"
 }
 
-// name returns the name of the statement, or those of a batch without BEGIN and COMMIT.
+// name returns the name of the statement, or those of a batch without those that begin and end a transaction.
 func (t *statementTiming) name() string {
 	if t.batch == nil {
 		return QueryName(t.sql)
 	}
 	var names []string
 	for _, queued := range t.batch.QueuedQueries {
-		if name := QueryName(queued.SQL); name != "BEGIN" && name != "COMMIT" {
+		if name := QueryName(queued.SQL); name != "BEGIN" && name != "COMMIT" && queued.SQL != setReadCommitted {
 			names = append(names, name)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/server/fault"
 )
@@ -55,7 +54,7 @@ func (k *WriteKind) isRetryable(reported *pgconn.PgError) bool {
 //
 // It also retries a write that the database cannot have executed because it did not receive it, during retryWindow. It
 // does not retry a write of unknown outcome: only the client can determine whether to repeat it.
-func (p *Pool) Write(ctx context.Context, kind WriteKind, run func(*pgxpool.Pool) error) error {
+func (p *Pool) Write(ctx context.Context, kind WriteKind, run func(*Primary) error) error {
 	attempt := func() error { return p.turn(ctx, kind, run) }
 	if kind.Background {
 		return p.share.decide(ctx, func() error { return p.retryWrite(ctx, kind, attempt) })
@@ -106,15 +105,15 @@ func (p *Pool) retryWrite(ctx context.Context, kind WriteKind, run func() error)
 }
 
 // turn runs a write on a side pool, or when the write share permits it.
-func (p *Pool) turn(ctx context.Context, kind WriteKind, run func(*pgxpool.Pool) error) error {
+func (p *Pool) turn(ctx context.Context, kind WriteKind, run func(*Primary) error) error {
 	if kind.Side == nil {
-		return p.share.run(ctx, func() error { return run(p.pool) })
+		return p.share.run(ctx, func() error { return run(p.primary()) })
 	}
 	pool, _, err := kind.Side.get()
 	if err != nil {
 		return err
 	}
-	return run(pool)
+	return run(&Primary{pool, p.pooled})
 }
 
 // afterConnError reports whether to retry a write after a connection error, or returns the error for the client.

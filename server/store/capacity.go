@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -81,7 +80,7 @@ type CapacitySize struct {
 // CapacityShow sums inventories. Unknown classes are ClassNotFound and unknown traits TraitNotFound; unknown providers and
 // aggregates have no sums. A filter with names takes a transaction, to resolve them in the same snapshot.
 func (s *Store) CapacityShow(ctx context.Context, filter CapacityFilter) (CapacitySums, error) {
-	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (CapacitySums, error) {
+	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *postgres.Conn) (CapacitySums, error) {
 		if !filter.hasNames() {
 			defer conn.Release()
 			return s.capacity(ctx, conn, filter, capacityIDs{})

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -56,7 +55,7 @@ const conductorConnections = 2
 func (s *Store) conduct(ctx context.Context, run func(db.DBTX) error) error {
 	kind := baremetalWrite
 	kind.Side = s.conductors
-	return s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error { return run(to) })
+	return s.retryWrite(ctx, kind, func(to *postgres.Primary) error { return run(to) })
 }
 
 func unknownConductor(hostname string) error {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -86,7 +85,7 @@ func (s *Store) ExplanationRecord(
 		return nil, nil, err
 	}
 	stored, isNew = make([]StoredQuery, len(queries)), make([]bool, len(queries))
-	err = s.withExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) error {
+	err = s.withExplanationConn(ctx, func(ctx context.Context, on *postgres.Conn) error {
 		rows, err := s.queries.ExplanationRecord(ctx, on, encoded, ids)
 		for _, row := range rows {
 			stored[row.Place] = StoredQuery{row.ID, queries[row.Place].Digest}
@@ -99,7 +98,7 @@ func (s *Store) ExplanationRecord(
 
 // withExplanationConn calls do with the connection for explanations, and releases it afterwards. After an error the
 // connection is closed: it may lead to a server that has become a standby.
-func (s *Store) withExplanationConn(ctx context.Context, do func(context.Context, *pgxpool.Conn) error) error {
+func (s *Store) withExplanationConn(ctx context.Context, do func(context.Context, *postgres.Conn) error) error {
 	err := s.explanations.WithConn(ctx, do)
 	if err != nil {
 		s.explanations.Reset()
@@ -109,7 +108,7 @@ func (s *Store) withExplanationConn(ctx context.Context, do func(context.Context
 
 // InSnapshot calls do with a snapshot of the primary, and again after a connection error.
 func (s *Store) InSnapshot(ctx context.Context, do func(*postgres.Snapshot) error) error {
-	_, err := postgres.OnPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (struct{}, error) {
+	_, err := postgres.OnPrimary(ctx, s.pool, func(conn *postgres.Conn) (struct{}, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
 		return struct{}{}, do(in)
@@ -119,7 +118,7 @@ func (s *Store) InSnapshot(ctx context.Context, do func(*postgres.Snapshot) erro
 
 // InExplanationSnapshot calls do with a snapshot on the connection for explanations.
 func (s *Store) InExplanationSnapshot(ctx context.Context, do func(context.Context, *postgres.Snapshot) error) error {
-	return s.withExplanationConn(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+	return s.withExplanationConn(ctx, func(ctx context.Context, conn *postgres.Conn) error {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
 		return do(ctx, in)
@@ -128,7 +127,7 @@ func (s *Store) InExplanationSnapshot(ctx context.Context, do func(context.Conte
 
 // ExplanationSetContent stores the explanation of a query, unless it has one.
 func (s *Store) ExplanationSetContent(ctx context.Context, of StoredQuery, content json.RawMessage, madeAt time.Time) error {
-	return s.withExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) error {
+	return s.withExplanationConn(ctx, func(ctx context.Context, on *postgres.Conn) error {
 		return s.queries.ExplanationSetContent(ctx, on, db.ExplanationSetContentParams{
 			ID: of.ID, Digest: of.Digest[:], Content: content, MadeAt: madeAt,
 		})
@@ -150,7 +149,7 @@ func (s *Store) ExplanationClean(ctx context.Context, keep time.Duration, maxReq
 	isDone = true
 	for _, step := range steps {
 		for deleted := int64(cleanStep); deleted == cleanStep; {
-			err := s.withExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) (err error) {
+			err := s.withExplanationConn(ctx, func(ctx context.Context, on *postgres.Conn) (err error) {
 				deleted, err = step(ctx, on)
 				return err
 			})

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -84,7 +83,7 @@ func (s *Store) writeKeyed(ctx context.Context, kind postgres.WriteKind, key *Id
 			}
 			return ErrKeysFull
 		}
-		err := s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error { return run(&keyedConn{to, key}) })
+		err := s.retryWrite(ctx, kind, func(to *postgres.Primary) error { return run(keyed(to, key)) })
 		switch violation := AsRuleViolation(err); {
 		case err == nil:
 			s.keys.add()
@@ -129,7 +128,7 @@ func (s *Store) IdempotencyShowIn(ctx context.Context, in *postgres.Snapshot, ke
 // IdempotencyAwait waits for requests of other processes with the key, and reports whether the response of one is stored.
 // It is for a request that would fail without a write: it must not fail because of a concurrent one with the same key.
 func (s *Store) IdempotencyAwait(ctx context.Context, key *IdempotencyKey) (found bool, err error) {
-	err = s.retryWrite(ctx, placementWrite, func(to *pgxpool.Pool) error {
+	err = s.retryWrite(ctx, placementWrite, func(to *postgres.Primary) error {
 		begun, err := to.Begin(ctx)
 		if err != nil {
 			return err
@@ -183,7 +182,7 @@ const keyStep = 1000
 // IdempotencyClean deletes at most keyStep expired keys and reports whether more may be due. After the last of them it
 // counts the stored keys.
 func (s *Store) IdempotencyClean(ctx context.Context) (more bool, err error) {
-	err = s.withExplanationConn(ctx, func(ctx context.Context, on *pgxpool.Conn) error {
+	err = s.withExplanationConn(ctx, func(ctx context.Context, on *postgres.Conn) error {
 		deleted, err := s.queries.IdempotencyClean(ctx, on, keyStep)
 		if more = deleted == keyStep; more || err != nil {
 			return err

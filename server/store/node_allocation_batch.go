@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
 // NodeAllocationCreateBatch creates count node allocations that are decided together: at least minimum of them get a
@@ -18,7 +18,7 @@ func (s *Store) NodeAllocationCreateBatch(
 ) ([]NodeAllocation, error) {
 	request.fill()
 	var rows []db.NodeAllocationCreateBatchRow
-	err := s.writeBaremetal(ctx, func(to *pgxpool.Pool) (err error) {
+	err := s.writeBaremetal(ctx, func(to *postgres.Primary) (err error) {
 		rows, err = s.queries.NodeAllocationCreateBatch(ctx, to, db.NodeAllocationCreateBatchParams{
 			Number: int32(number), Minimum: int32(minimum), Batch: uuid.New(),
 			Name: request.Name, Class: request.ResourceClass, Traits: request.Traits,
@@ -40,5 +40,5 @@ func (s *Store) NodeAllocationCreateBatch(
 // NodeAllocationNotFound and NodeAllocationNotFailed.
 func (s *Store) NodeAllocationRetry(ctx context.Context, ident Ident, conductor string) error {
 	id, name := splitIdent(ident)
-	return s.writeBaremetal(ctx, func(to *pgxpool.Pool) error { return s.queries.NodeAllocationRetry(ctx, to, id, name, conductor) })
+	return s.writeBaremetal(ctx, func(to *postgres.Primary) error { return s.queries.NodeAllocationRetry(ctx, to, id, name, conductor) })
 }

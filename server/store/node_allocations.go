@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
 // NodeAllocation is a request for a bare metal node and its result: an allocation of the Bare Metal API.
@@ -83,7 +83,7 @@ func (s *Store) NodeAllocationCreate(
 		params.NodeUuid, params.NodeName = splitIdent(*request.Node)
 	}
 	var row db.NodeAllocationCreateRow
-	err := s.writeNode(ctx, func(to *pgxpool.Pool) (err error) {
+	err := s.writeNode(ctx, func(to *postgres.Primary) (err error) {
 		row, err = s.queries.NodeAllocationCreate(ctx, to, params)
 		return err
 	})
@@ -134,7 +134,7 @@ func (r *NodeAllocationRequest) candidates() []uuid.UUID {
 func (s *Store) NodeAllocationProcess(ctx context.Context, id uuid.UUID, conductor string) (failed []string, err error) {
 	kind := nodeWrite
 	kind.Background = true
-	err = s.retryWrite(ctx, kind, func(to *pgxpool.Pool) (err error) {
+	err = s.retryWrite(ctx, kind, func(to *postgres.Primary) (err error) {
 		failed, err = s.queries.NodeAllocationProcess(ctx, to, id, conductor)
 		return err
 	})
@@ -163,7 +163,7 @@ func (s *Store) NodeAllocationUpdate(
 			return before, nil
 		}
 		var at time.Time
-		err = s.writeBaremetal(ctx, func(to *pgxpool.Pool) (err error) {
+		err = s.writeBaremetal(ctx, func(to *postgres.Primary) (err error) {
 			at, err = s.queries.NodeAllocationUpdate(ctx, to, db.NodeAllocationUpdateParams{
 				ID: before.ID, Revision: before.Revision, Name: found.Name, Extra: found.Extra,
 			})
@@ -184,20 +184,20 @@ func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil &
 // NodeAllocationNodeActive or NodeAllocationNodeBusy.
 func (s *Store) NodeAllocationDelete(ctx context.Context, ident string) error {
 	id, name := splitIdent(ident)
-	return s.writeNode(ctx, func(to *pgxpool.Pool) error { return s.queries.NodeAllocationDelete(ctx, to, id, name, false) })
+	return s.writeNode(ctx, func(to *postgres.Primary) error { return s.queries.NodeAllocationDelete(ctx, to, id, name, false) })
 }
 
 // NodeAllocationDeleteByNode releases a node, by its UUID or name. It violates the rules of NodeAllocationDelete, and
 // NodeNotFound.
 func (s *Store) NodeAllocationDeleteByNode(ctx context.Context, node Ident) error {
 	id, name := splitIdent(node)
-	return s.writeNode(ctx, func(to *pgxpool.Pool) error { return s.queries.NodeAllocationDelete(ctx, to, id, name, true) })
+	return s.writeNode(ctx, func(to *postgres.Primary) error { return s.queries.NodeAllocationDelete(ctx, to, id, name, true) })
 }
 
 // SetBaremetalBackend sets whether each node is a resource provider as well. If that changes, it waits for all writers
 // of nodes, and they wait for it. It has no time limits like those of requests: it takes 40 s for 10,000 nodes.
 func (s *Store) SetBaremetalBackend(ctx context.Context, placement bool) error {
-	return s.writeNode(ctx, func(to *pgxpool.Pool) error {
+	return s.writeNode(ctx, func(to *postgres.Primary) error {
 		return pgx.BeginFunc(ctx, to, func(tx pgx.Tx) error {
 			if err := s.queries.LimitsLift(ctx, tx); err != nil {
 				return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -29,19 +28,19 @@ func (s *Store) NodeTraitReplace(ctx context.Context, ident Ident, traits []stri
 	if traits == nil {
 		traits = []string{}
 	}
-	return s.writeNode(ctx, func(to *pgxpool.Pool) error { return s.queries.NodeTraitReplace(ctx, to, id, name, traits) })
+	return s.writeNode(ctx, func(to *postgres.Primary) error { return s.queries.NodeTraitReplace(ctx, to, id, name, traits) })
 }
 
 // NodeTraitAdd adds a trait to a node, unless it has it.
 func (s *Store) NodeTraitAdd(ctx context.Context, ident Ident, trait string) error {
 	id, name := splitIdent(ident)
-	return s.writeNode(ctx, func(to *pgxpool.Pool) error { return s.queries.NodeTraitAdd(ctx, to, id, name, trait) })
+	return s.writeNode(ctx, func(to *postgres.Primary) error { return s.queries.NodeTraitAdd(ctx, to, id, name, trait) })
 }
 
 // NodeTraitDelete deletes a trait from a node; NodeTraitNotFound if the node does not have it.
 func (s *Store) NodeTraitDelete(ctx context.Context, ident Ident, trait string) error {
 	id, name := splitIdent(ident)
-	return s.writeNode(ctx, func(to *pgxpool.Pool) error { return s.queries.NodeTraitDelete(ctx, to, id, name, trait) })
+	return s.writeNode(ctx, func(to *postgres.Primary) error { return s.queries.NodeTraitDelete(ctx, to, id, name, trait) })
 }
 
 // NodeTraitClear deletes all traits of a node.

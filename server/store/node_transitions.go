@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/postgres"
 )
 
 // Transition is an edge of the provision state machine: the states in which it may begin, and its effects. From,
@@ -54,7 +54,7 @@ func (s *Store) NodeTransition(ctx context.Context, ident Ident, step Transition
 		params.SetPower, params.PowerState, params.TargetPowerState = true, step.Power.State, step.Power.Target
 	}
 	var row db.NodeTransitionRow
-	err := s.writeNode(ctx, func(to *pgxpool.Pool) (err error) {
+	err := s.writeNode(ctx, func(to *postgres.Primary) (err error) {
 		row, err = s.queries.NodeTransition(ctx, to, params)
 		return err
 	})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -111,7 +110,7 @@ func (n Node) document() (json.RawMessage, error) {
 }
 
 // writeNode is write for functions that may write a node's provider as well.
-func (s *Store) writeNode(ctx context.Context, run func(*pgxpool.Pool) error) error {
+func (s *Store) writeNode(ctx context.Context, run func(*postgres.Primary) error) error {
 	return s.retryWrite(ctx, nodeWrite, run)
 }
 
@@ -137,7 +136,7 @@ func (s *Store) NodeCreate(ctx context.Context, wanted Node) (Node, error) {
 		return Node{}, err
 	}
 	var row db.NodeCreateRow
-	err = s.writeNode(ctx, func(to *pgxpool.Pool) (err error) {
+	err = s.writeNode(ctx, func(to *postgres.Primary) (err error) {
 		row, err = s.queries.NodeCreate(ctx, to, document)
 		return err
 	})
@@ -166,7 +165,7 @@ func (s *Store) NodeUpdate(ctx context.Context, ident Ident, change func(*Node) 
 			return node, err
 		}
 		var row db.NodeUpdateRow
-		err = s.writeNode(ctx, func(to *pgxpool.Pool) (err error) {
+		err = s.writeNode(ctx, func(to *postgres.Primary) (err error) {
 			row, err = s.queries.NodeUpdate(ctx, to, id, revision, document)
 			return err
 		})
@@ -201,13 +200,13 @@ func retryOnRevisionConflict[T any](ctx context.Context, lost Rule, run func() (
 // NodeNotDeletable.
 func (s *Store) NodeDelete(ctx context.Context, ident Ident) error {
 	id, name := splitIdent(ident)
-	return s.writeNode(ctx, func(to *pgxpool.Pool) error { return s.queries.NodeDelete(ctx, to, id, name) })
+	return s.writeNode(ctx, func(to *postgres.Primary) error { return s.queries.NodeDelete(ctx, to, id, name) })
 }
 
 // NodeMaintenance sets maintenance with a reason, or clears it together with reason and fault.
 func (s *Store) NodeMaintenance(ctx context.Context, ident Ident, on bool, reason *string) error {
 	id, name := splitIdent(ident)
-	return s.writeNode(ctx, func(to *pgxpool.Pool) error {
+	return s.writeNode(ctx, func(to *postgres.Primary) error {
 		written, err := s.queries.NodeMaintenance(ctx, to, db.NodeMaintenanceParams{
 			Maintenance: on, Reason: reason, Node: id, Name: name,
 		})

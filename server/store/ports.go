@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -79,7 +78,7 @@ func (s *Store) PortCreate(ctx context.Context, wanted Port) (Port, error) {
 		return Port{}, err
 	}
 	var row db.PortCreateRow
-	err = s.writeBaremetal(ctx, func(to *pgxpool.Pool) (err error) {
+	err = s.writeBaremetal(ctx, func(to *postgres.Primary) (err error) {
 		row, err = s.queries.PortCreate(ctx, to, db.PortCreateParams{
 			Port: wanted.UUID, Node: wanted.NodeUUID, Address: wanted.Address, Details: details,
 		})
@@ -161,7 +160,7 @@ func (s *Store) PortUpdate(ctx context.Context, id uuid.UUID, change func(*Port)
 			return port, err
 		}
 		var row db.PortUpdateRow
-		err = s.writeBaremetal(ctx, func(to *pgxpool.Pool) (err error) {
+		err = s.writeBaremetal(ctx, func(to *postgres.Primary) (err error) {
 			row, err = s.queries.PortUpdate(ctx, to, db.PortUpdateParams{
 				Port: id, Revision: revision, Node: port.NodeUUID, Address: port.Address, Details: details,
 			})
@@ -176,7 +175,7 @@ func (s *Store) PortUpdate(ctx context.Context, id uuid.UUID, change func(*Port)
 
 // PortDelete deletes a port.
 func (s *Store) PortDelete(ctx context.Context, id uuid.UUID) error {
-	return s.writeBaremetal(ctx, func(to *pgxpool.Pool) error {
+	return s.writeBaremetal(ctx, func(to *postgres.Primary) error {
 		deleted, err := s.queries.PortDelete(ctx, to, id)
 		if err == nil && deleted == 0 {
 			return &RuleViolation{Rule: PortNotFound, Values: Values{Port: id.String()}}

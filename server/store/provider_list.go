@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -93,7 +92,7 @@ func (r *ProviderRows) next() (*Provider, error) {
 // an error status; the caller closes the rows. A filter by names takes a transaction, to resolve them in the same
 // snapshot.
 func (s *Store) ProviderList(ctx context.Context, filter ProviderFilter) (*ProviderRows, error) {
-	list := func(conn *pgxpool.Conn) (*ProviderRows, error) { return s.providerList(ctx, conn, filter) }
+	list := func(conn *postgres.Conn) (*ProviderRows, error) { return s.providerList(ctx, conn, filter) }
 	if filter.UUID != nil || filter.Name != nil || filter.InTree != nil { // a key selects few rows
 		return postgres.OnPrimary(ctx, s.pool, list)
 	}
@@ -101,7 +100,7 @@ func (s *Store) ProviderList(ctx context.Context, filter ProviderFilter) (*Provi
 }
 
 // providerList lists on a connection, and releases it.
-func (s *Store) providerList(ctx context.Context, conn *pgxpool.Conn, filter ProviderFilter) (listed *ProviderRows, err error) {
+func (s *Store) providerList(ctx context.Context, conn *postgres.Conn, filter ProviderFilter) (listed *ProviderRows, err error) {
 	end := func() error {
 		conn.Release()
 		return nil

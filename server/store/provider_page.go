@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -137,7 +136,7 @@ func listedOf(row *db.ProviderPageRow) *ListedProvider {
 // ProviderPage starts to list a page of providers. It has read the first row when it returns; the caller closes the
 // rows. Names in filters and the number of providers take a transaction, to be of the same snapshot.
 func (s *Store) ProviderPage(ctx context.Context, page *ProviderPage) (*ProviderPageRows, error) {
-	list := func(conn *pgxpool.Conn) (*ProviderPageRows, error) { return s.providerPage(ctx, conn, page) }
+	list := func(conn *postgres.Conn) (*ProviderPageRows, error) { return s.providerPage(ctx, conn, page) }
 	if page.isPlain() {
 		rows, err := s.ProviderList(ctx, page.Filter)
 		if err != nil {
@@ -153,7 +152,7 @@ func (s *Store) ProviderPage(ctx context.Context, page *ProviderPage) (*Provider
 }
 
 // providerPage lists on a connection, and releases it.
-func (s *Store) providerPage(ctx context.Context, conn *pgxpool.Conn, page *ProviderPage) (listed *ProviderPageRows, err error) {
+func (s *Store) providerPage(ctx context.Context, conn *postgres.Conn, page *ProviderPage) (listed *ProviderPageRows, err error) {
 	end := func() error {
 		conn.Release()
 		return nil

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/postgres"
@@ -53,7 +52,7 @@ func (s *Store) TreeShow(ctx context.Context, query TreeQuery) (ShownTree, error
 		Provider: query.Provider, Sharing: query.Sharing, Records: query.Inventories, Traits: query.Traits, Aggregates: query.Aggregates,
 	}
 	if query.Consumers {
-		return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *pgxpool.Conn) (ShownTree, error) {
+		return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *postgres.Conn) (ShownTree, error) {
 			return s.treeWithConsumers(ctx, conn, params, query.MaxConsumers)
 		})
 	}
@@ -68,7 +67,7 @@ func (s *Store) TreeShow(ctx context.Context, query TreeQuery) (ShownTree, error
 
 // treeWithConsumers sends both statements and their transaction together. It releases the connection.
 func (s *Store) treeWithConsumers(
-	ctx context.Context, conn *pgxpool.Conn, params db.TreeShowParams, most int64,
+	ctx context.Context, conn *postgres.Conn, params db.TreeShowParams, most int64,
 ) (tree ShownTree, err error) {
 	in := postgres.NewSnapshot(conn)
 	defer func() { err = errors.Join(err, in.Close()) }()

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/postgres"
@@ -77,15 +75,15 @@ func (s *Store) writePlacement(ctx context.Context, kind postgres.WriteKind, of 
 	if s.key != nil {
 		return s.writeKeyed(ctx, kind, s.key, run)
 	}
-	return s.retryWrite(ctx, kind, func(to *pgxpool.Pool) error { return run(to) })
+	return s.retryWrite(ctx, kind, func(to *postgres.Primary) error { return run(to) })
 }
 
 // writeBaremetal is write for functions of the Bare Metal API that write no providers.
-func (s *Store) writeBaremetal(ctx context.Context, run func(*pgxpool.Pool) error) error {
+func (s *Store) writeBaremetal(ctx context.Context, run func(*postgres.Primary) error) error {
 	return s.retryWrite(ctx, baremetalWrite, run)
 }
 
 // retryWrite is write with the error handling of kind.
-func (s *Store) retryWrite(ctx context.Context, kind postgres.WriteKind, run func(*pgxpool.Pool) error) error {
+func (s *Store) retryWrite(ctx context.Context, kind postgres.WriteKind, run func(*postgres.Primary) error) error {
 	return ruleViolationFromPg(s.pool.Write(ctx, kind, run))
 }
