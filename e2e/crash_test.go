@@ -197,7 +197,11 @@ func TestCrash_PostgresKilled_KeepsAcknowledgedWrites(t *testing.T) {
 func TestCrash_SynchronousCommitOff_JournalsDetectLoss(t *testing.T) {
 	t.Parallel()
 	database := newPrimary(t, "synchronous_commit = off", "wal_writer_delay = 10s")
-	crowd := newCrowd(t, 12, serveOn(t, database.url()).url)
+	url := serveOn(t, database.url()).url
+	if got := ask(t, "GET", url+"/readyz", nil); got.status != http.StatusOK || !strings.Contains(got.body, "synchronous_commit = off") {
+		t.Errorf("readiness: got %d %s, want 200 with a warning", got.status, got.body)
+	}
+	crowd := newCrowd(t, 12, url)
 	// PostgreSQL writes its log at each megabyte all the same, and one crash may come just after that.
 	for range 3 {
 		crowd.forAnother(t, 200)

@@ -120,14 +120,14 @@ func readinessOf(found queryResult[databaseState]) (int, probe) {
 		// The query is still running, and the result before it is too old.
 		found.err = errNoResultYet
 		fallthrough
-	case errors.Is(found.err, session.ErrUnsuitable):
-		answer.Reason = "Berth cannot work with a setting of the database; the log says which"
-	case found.err != nil:
+	case found.err != nil && !errors.Is(found.err, session.ErrUnsuitable):
 		answer.Reason = "the database does not answer; the log says why"
 		if errors.Is(found.err, errNoResultYet) {
 			answer.Reason = "the database does not answer in time"
 		}
 		answer.Checks = map[string]string{"database": "does not answer", "schema": "unknown"}
+	case found.err != nil:
+		answer.Reason = "Berth cannot work with a setting of the database; the log says which"
 	case found.value.schema == migrate.StateOutdated || found.value.schema == migrate.StatePlacement:
 		answer.Reason = "the schema of the database is older than this berth needs; run 'berth db migrate'"
 	default:

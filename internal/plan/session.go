@@ -32,8 +32,10 @@ func newSession(ctx context.Context, options Options, writes bool) (*session, er
 	if err != nil {
 		return nil, err
 	}
-	dbsession.Set(config)
-	if !options.Pooler {
+	if options.Pooler {
+		dbsession.SetPooled(config)
+	} else {
+		dbsession.Set(config)
 		maps.Copy(config.RuntimeParams, postgres.PlannerSettings())
 	}
 	s := &session{text: options.Text}

@@ -11,8 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
-	_ "modernc.org/sqlite"             // the driver sqlite
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver sqlite
+
+	"github.com/berthd/berth/server/session"
 )
 
 // Source is an open database of OpenStack Placement, in a read-only transaction with one snapshot. Only
@@ -55,7 +58,12 @@ func (a Address) open(readOnly bool) (*sql.DB, error) {
 	case mariadb:
 		return sql.Open("mysql", a.source)
 	case postgresql:
-		return sql.Open("pgx", a.source)
+		config, err := pgx.ParseConfig(a.source)
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", a, withoutPassword(err, a))
+		}
+		session.SetPooled(config) // names in UTF8, whatever the role has
+		return stdlib.OpenDB(*config), nil
 	}
 	mode := "rw"
 	if readOnly {

@@ -40,7 +40,8 @@ func connectTarget(ctx context.Context, url string) (*pgx.Conn, error) {
 	}
 	pgxuuid.Register(conn.TypeMap())
 	// The statements join, sort and hash whole tables.
-	_, err = conn.Exec(ctx, "SET work_mem = '128MB'; SET maintenance_work_mem = '256MB'; SET jit = off")
+	_, err = conn.Exec(ctx, "SET work_mem = '128MB'; SET maintenance_work_mem = '256MB'; SET jit = off; "+
+		"SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'") // from PostgreSQL 17 on
 	return conn, err
 }
 

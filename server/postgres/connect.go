@@ -122,6 +122,7 @@ func (p *Pool) connect(ctx context.Context, options Options) error {
 	}
 	p.tracer.waits.pool.Store(p.pool)
 	if err := p.checkSettings(ctx); err != nil {
+		p.monitor.close()
 		p.pool.Close()
 		return err
 	}
@@ -135,10 +136,16 @@ func (p *Pool) checkSettings(ctx context.Context) error {
 		read, err = session.Read(ctx, conn.Conn(), p.pooled)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("the database does not respond: %w", err)
+	if err == nil {
+		return read.Check(true)
 	}
-	return read.Check(true)
+	// Statements cannot be prepared without a schema. A connection for monitoring prepares none.
+	if read, other := p.Settings(ctx); other == nil {
+		if unsuitable := read.Check(true); unsuitable != nil {
+			return unsuitable
+		}
+	}
+	return fmt.Errorf("the database does not respond: %w", err)
 }
 
 // shouldPing checks an idle connection before its use. It detects a connection that the other side has closed without a

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/internal/test/history"
 	"github.com/berthd/berth/internal/test/servertest"
@@ -49,6 +51,10 @@ type traffic struct {
 	pictures string
 	// program is the server to run as a process; empty: the server of this test.
 	program string
+	// isolation is the default isolation level of the database; empty: that of PostgreSQL. pooled opens connections as
+	// behind a transaction pooler.
+	isolation string
+	pooled    bool
 }
 
 // verdict is the result of a history.
@@ -88,6 +94,12 @@ func (wanted traffic) run(t *testing.T, edits []edit) *verdict {
 	db := dbtest.New(t)
 	if wanted.guarded {
 		dbtest.AddInvariantTriggers(t, db)
+	}
+	if wanted.isolation != "" {
+		_, err := db.Pool.Exec(t.Context(), "ALTER DATABASE "+pgx.Identifier{db.Name}.Sanitize()+" SET default_transaction_isolation = '"+wanted.isolation+"'")
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	applyMutation(t, db, edits)
 	made := &verdict{}
@@ -136,7 +148,7 @@ func deadlocks(t *testing.T, db *dbtest.DB) (count int64) {
 // recordHere is record with a server of this test. It also returns the number of retries of the store.
 func (wanted traffic) recordHere(t *testing.T, db *dbtest.DB) (calls []*history.Call, retried int64) {
 	t.Helper()
-	service := servertest.New(t, servertest.Options{DB: db, Store: postgres.Options{MaxConns: 24}})
+	service := servertest.New(t, servertest.Options{DB: db, Store: postgres.Options{MaxConns: 24, Pooler: wanted.pooled}})
 	listening := service.Listen(t)
 	calls = wanted.record(t, listening.URL, func() string {
 		listening.Close() // waits for requests whose connections clients have closed
@@ -266,5 +278,26 @@ func TestHistory_ConcurrentClients_Linearizable(t *testing.T) {
 				t.Errorf("deadlocks = %d, want 0", found.deadlocks)
 			}
 		})
+	}
+}
+
+// TestHistory_DefaultIsolationOfDatabase_Linearizable: in these levels, a write fails whose rows another one has changed
+// meanwhile, and functions decide by outdated rows.
+func TestHistory_DefaultIsolationOfDatabase_Linearizable(t *testing.T) {
+	for _, level := range []string{"repeatable read", "serializable"} {
+		for way, pooled := range map[string]bool{"direct": false, "pooler": true} {
+			t.Run(level+", "+way, func(t *testing.T) {
+				found := traffic{
+					districts: 8, seed: *seed, lasts: time.Second, guarded: true, pictures: pictures(t), isolation: level, pooled: pooled,
+				}.run(t, nil)
+				t.Logf("seed %d; %s; %d writes retried; checked in %s", *seed, summary(found.calls), found.retried, found.checking)
+				for _, finding := range slices.Concat(found.Unexplained, found.Undecided, found.inconsistencies) {
+					t.Error(finding)
+				}
+				if found.deadlocks > 0 {
+					t.Errorf("deadlocks = %d, want 0", found.deadlocks)
+				}
+			})
+		}
 	}
 }
