@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/explain"
