@@ -75,11 +75,10 @@ func (s *Search) placeInSnapshot(
 		}
 	}
 	made := &PlacementSearch{Question: len(questions) - 1, IsExact: true}
-	spent := int64(0)
+	spent := placementWork{}
 	for place := range questions {
 		query := questions[place].forPlacement(options)
-		tried, fit, err := s.placeMembers(ctx, in, &query, options, spent)
-		spent = tried.spent
+		tried, fit, err := s.placeMembers(ctx, in, &query, options, &spent)
 		if err == nil && len(tried.members) == options.Members {
 			return &PlacementSearch{Question: place, Members: tried.members, Fit: options.Members}, nil
 		}
@@ -97,25 +96,30 @@ func (s *Search) placeInSnapshot(
 	return made, nil
 }
 
+// placementWork is the work of the questions so far, for further members and of exhaustive searches. Each has a limit of its own,
+// so that an exhaustive search for one question leaves the usual work to the next ones.
+type placementWork struct{ members, exhaustive int64 }
+
 // placeMembers places the members of a question, by an exhaustive search if the choices of the first one do not decide. fit is
-// how many can be placed. The search begins after some work for earlier questions.
+// how many can be placed.
 func (s *Search) placeMembers(
-	ctx context.Context, in *postgres.Snapshot, query *Query, options *PlacementOptions, spent int64,
+	ctx context.Context, in *postgres.Snapshot, query *Query, options *PlacementOptions, spent *placementWork,
 ) (tried *placer, fit int, err error) {
-	begin := func() *placer {
+	begin := func(spent int64) *placer {
 		search := s.newSearch(ctx, query, nil)
 		search.snapshot, search.isAside = in, true
 		return newPlacer(search, options, spent)
 	}
-	tried = begin()
+	tried = begin(spent.members)
 	err = tried.place()
-	fit, spent = len(tried.members), tried.spent
+	fit, spent.members = len(tried.members), tried.spent
 	if err != nil || !tried.mayPlaceMore() {
 		return tried, fit, err
 	}
 	target := tried.atMost()
-	tried = begin()
+	tried = begin(spent.exhaustive)
 	most, err := tried.placeExhaustively(target)
+	spent.exhaustive = tried.spent
 	return tried, max(fit, most), err
 }
 

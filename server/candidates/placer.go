@@ -32,7 +32,7 @@ type placer struct {
 }
 
 // The limits of the work for further members in one attempt, and for all questions of a search, in intervals of package
-// combine. All of it took up to 2 s. A tree whose attempt ends has fewer members than it could have, and the placement is
+// combine; those of an exhaustiveSearch are the same. All of it took up to 2 s. A tree whose attempt ends has fewer members than it could have, and the placement is
 // not exact.
 const (
 	maxTrialIntervals     = 64
