@@ -18,6 +18,7 @@ import (
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/request"
 	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/searchpool"
 	"github.com/berthd/berth/server/spool"
 )
 
@@ -30,6 +31,12 @@ type Limits struct {
 	Queue int64
 	// Wait is the maximum time that a request waits for a slot.
 	Wait time.Duration
+	// Searches is the maximum number of searches that run at once; 0: no limit. QueuedSearches is the maximum number of those
+	// that wait for their turn. They hold slots of Requests, but at most half of those that running searches leave.
+	Searches, QueuedSearches int
+	// CombinationsPerCaller is the maximum number of combinations per second that the searches of one user try, on average;
+	// 0: no limit.
+	CombinationsPerCaller int64
 	// PerCaller is the maximum number of running and waiting requests of one user; 0: no limit.
 	PerCaller int
 	// WriteStall is the maximum time without an acknowledgment by the client while a response is sent over
@@ -65,6 +72,19 @@ type limiter struct {
 	writing prometheus.Gauge
 }
 
+// newSearches returns the pool of the searches. budget is that of one query: a caller may use it at once.
+func (l *limiter) newSearches(budget int64) *searchpool.Pool {
+	waiting := int64(l.limits.QueuedSearches)
+	if l.limits.Requests > 0 {
+		waiting = min(waiting, max(0, l.limits.Requests-int64(l.limits.Searches))/2)
+	}
+	return searchpool.New(searchpool.Options{
+		Running: l.limits.Searches, Waiting: int(waiting),
+		Rate: l.limits.CombinationsPerCaller, Burst: max(budget, l.limits.CombinationsPerCaller),
+		Rejected: l.refused.WithLabelValues(rejectedSearchQueue).Inc,
+	})
+}
+
 // places is a set of slots for running requests.
 type places struct {
 	*semaphore.Weighted
@@ -85,6 +105,7 @@ const (
 	rejectedQueueFull    = "queue_full"
 	rejectedQueueTimeout = "queue_timeout"
 	rejectedCallerLimit  = "caller_limit"
+	rejectedSearchQueue  = "search_queue_full"
 )
 
 func newLimiter(limits Limits, room *spool.Spool) *limiter {
@@ -92,9 +113,9 @@ func newLimiter(limits Limits, room *spool.Spool) *limiter {
 		Name: "berth_http_answers_writing", Help: "Number of complete responses that are being written to clients.",
 	}), refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_http_requests_rejected_total",
-		Help: "Number of requests rejected before they ran: per-caller limit (429), full queue or queue timeout (503).",
+		Help: "Number of requests rejected before they ran: per-caller limit (429), full queue, queue timeout or full queue of searches (503).",
 	}, []string{"reason"})}
-	for _, reason := range []string{rejectedQueueFull, rejectedQueueTimeout, rejectedCallerLimit} {
+	for _, reason := range []string{rejectedQueueFull, rejectedQueueTimeout, rejectedCallerLimit, rejectedSearchQueue} {
 		l.refused.WithLabelValues(reason)
 	}
 	if limits.Requests > 0 {

@@ -134,10 +134,13 @@ func New(options Options) Handlers {
 		options.Placement.Search = candidates.New(options.Store.Pool())
 	}
 	options.Placement.Search.ReportGivenUp(logGivenUp(loglimit.New(givenUpLogInterval)))
+	limiter := newLimiter(options.Limits, options.Spool)
+	searches := limiter.newSearches(options.Placement.Candidates.Budget)
+	options.Placement.Search.RunIn(searches)
 	options.Placement.Claims = claims.New(options.Store, options.Placement.Search)
 	bodies := route.NewBudget(options.Bodies.Memory, options.Limits.Queue, options.Limits.Wait)
-	metrics, limiter := newMetrics(options), newLimiter(options.Limits, options.Spool)
-	metrics.registry.MustRegister(limiter, limiter.writing, spoolCollector{options.Spool}, newBodyMetrics(bodies))
+	metrics := newMetrics(options)
+	metrics.registry.MustRegister(limiter, limiter.writing, searches, spoolCollector{options.Spool}, newBodyMetrics(bodies))
 	placement, machines, extended := placementTable(options, bodies), baremetalTable(options, bodies, nil), extendedTables(options, bodies)
 	documents := newDocuments(options.Prefix, placement, machines, extended)
 	front := &frontHandler{

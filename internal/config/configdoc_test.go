@@ -64,6 +64,9 @@ func settingsTable() string {
 		if row.Name == "db-max-connections" {
 			fallback = "4 for each processor"
 		}
+		if row.Name == "max-searches" {
+			fallback = "1 for each processor"
+		}
 		fmt.Fprintf(&made, "| `--%s` | `%s` | %s | %s | %s |\n", row.Name, row.Env(), strings.Join(options, ", "), fallback, cell(setting.PlainHelp(row.Help)))
 	}
 	return made.String()

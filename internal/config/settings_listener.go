@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"net/netip"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,6 +60,15 @@ func (s *listenerSettings) table() []setting.Setting {
 		{Name: "max-requests-per-caller", Fallback: "0", Scope: ForServer, Value: setting.Integer(&s.Load.PerCaller, 0, 1<<20),
 			Help: "maximum `number` of running and queued requests of one user, further requests get 429; 0 means no limit. " +
 				"All services of Nova share one user"},
+		{Name: "max-searches", Fallback: defaultSearches(), Scope: ForServer, Value: setting.Integer(&s.Load.Searches, 0, 1<<16),
+			Help: "maximum `number` of concurrent searches for allocation candidates, capacity and claims; 0 means no limit. Long searches use " +
+				"at most three quarters, and leave at least one of several. Other requests do not wait for searches. Default: one per processor, at least 2"},
+		{Name: "max-queued-searches", Fallback: "500", Scope: ForServer, Value: setting.Integer(&s.Load.QueuedSearches, 0, 1<<20),
+			Help: "maximum `number` of searches that wait while --max-searches run; further searches get 503. Users take turns. " +
+				"It is at most half of the --max-requests that running searches leave"},
+		{Name: "max-combinations-per-caller", Fallback: "10000000", Scope: ForServer, Value: setting.Integer(&s.Load.CombinationsPerCaller, 0, 1<<53),
+			Help: "maximum `number` of combinations per second that the searches of one user try on average, in excess of one query with " +
+				"--allocation-candidates-max-combinations; above it, long searches of the user wait. 0 means no limit"},
 		{Name: "min-body-rate", Fallback: "32768", Scope: ForServer, Value: setting.Integer(&s.Load.BodyRate, 0, 1<<30),
 			Help: "minimum average rate in `bytes` per second, after 5 s, of a request body above 64 KiB or of unknown size; " +
 				"Berth responds to a slower client with 400 and closes its connection, or its stream in HTTP/2. 0 means no minimum"},
@@ -79,6 +90,9 @@ func (s *listenerSettings) table() []setting.Setting {
 			Help: "comma-separated `networks` of proxies whose headers --proxy-headers trusts. Default: all clients"},
 	}
 }
+
+// defaultSearches returns the default of max-searches. With one turn, a long search would delay all others.
+func defaultSearches() string { return strconv.Itoa(max(2, runtime.GOMAXPROCS(0))) }
 
 // networks returns a reader of a list of networks, such as 192.0.2.0/24, and single addresses.
 func networks(field *[]netip.Prefix) setting.Reader {

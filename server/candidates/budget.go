@@ -2,10 +2,13 @@ package candidates
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/berthd/berth/server/candidates/combine"
 	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/searchpool"
 )
 
 // spending is the work of all searches for one query, which its budget limits. It counts combinations.
@@ -26,6 +29,9 @@ var errTreeGivenUp = errors.New("the tree has spent its share of the budget")
 // error if the request is canceled or the search exceeds its budget. Trees that take fewer steps cost nothing, so that
 // a query may search all trees: the budget limits combinations that multiply.
 func (s *candidateSearch) chargeBudget() error {
+	if s.turn.Charge(combine.StopInterval) {
+		return errRestart
+	}
 	if s.charge != nil {
 		if err := s.charge(); err != nil {
 			return err
@@ -107,6 +113,9 @@ func (s *candidateSearch) budgetFault(reason string) error {
 	return fault.New(fault.Invalid, "The search for allocation candidates was canceled: "+reason+
 		" traits, aggregates or in_tree that fewer providers meet.", s.query.Budget).WithOwn(fault.CodeLimitCombinations)
 }
+
+// errRestart is searchpool.ErrRestart. No replica or primary has to repeat the search because of it.
+var errRestart = fmt.Errorf("%w (%w)", searchpool.ErrRestart, postgres.ErrFinal)
 
 // checkTime returns an error if the time of the search is over.
 func (s *candidateSearch) checkTime() error {

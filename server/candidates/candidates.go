@@ -10,12 +10,16 @@ import (
 	"sync/atomic"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/fairqueue"
 	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/searchpool"
 )
 
 // Search finds allocation candidates in one database. It is safe for concurrent use.
 type Search struct {
-	pool    *postgres.Pool
+	pool *postgres.Pool
+	// turns is nil without bounds.
+	turns   *searchpool.Pool
 	queries *db.Queries
 	names   atomic.Pointer[nameCache]
 	hints   hints
@@ -51,6 +55,33 @@ func NewWithThresholds(pool *postgres.Pool, limits Thresholds) *Search {
 	}
 }
 
+// RunIn makes searches run in the turns of a pool. It must be called before the first search.
+func (s *Search) RunIn(turns *searchpool.Pool) { s.turns = turns }
+
+// InTurn runs a function that lists the candidates of a query, all in one turn of the caller. A short search may run twice,
+// see searchpool.Run. That of a query for many candidates is long from its beginning, because it cannot run again once a
+// part of the candidates is encoded.
+func InTurn[R any](ctx context.Context, s *Search, query *Query, list func(context.Context, *searchpool.Turn) (R, error)) (R, error) {
+	class := fairqueue.Short
+	if query.Limit == 0 || query.Limit > maxPageSize {
+		class = fairqueue.Long
+	}
+	return searchpool.Run(ctx, s.turns, class, list)
+}
+
+// inTurn runs a search that returns all of its result, in a turn of the caller and then on a connection.
+func inTurn[R any](
+	ctx context.Context, s *Search, class fairqueue.Class, mayUseReplica bool, run func(context.Context, *postgres.Conn) (R, error),
+) (R, error) {
+	return searchpool.Run(ctx, s.turns, class, func(ctx context.Context, _ *searchpool.Turn) (R, error) {
+		on := func(conn *postgres.Conn) (R, error) { return run(ctx, conn) }
+		if mayUseReplica {
+			return postgres.OnReplicaOrPrimary(ctx, s.pool, on)
+		}
+		return postgres.OnPrimary(ctx, s.pool, on)
+	})
+}
+
 // maxTrees returns how many trees a page may have, so that trees of many providers do not fill the memory.
 func (s *Search) maxTrees() int { return int(max(1, maxKeptProviders/max(1, s.treeSize.Load()))) }
 
@@ -59,7 +90,8 @@ func (s *Search) maxTrees() int { return int(max(1, maxKeptProviders/max(1, s.tr
 const maxCandidates = 1 << 40
 
 // List starts a search for candidates. When it returns, it has found the first of them, so that an error still has its
-// own status. The caller reads All to its end, then Summaries, and closes the result in any case.
+// own status. The caller reads All to its end, then Summaries, and closes the result in any case. It calls List in a turn,
+// see InTurn.
 //
 // The error is a *store.RuleViolation with TraitNotFound or ClassNotFound for an unknown name. If the search exceeds
 // the budget, the error is a fault, here or while the caller reads the candidates.

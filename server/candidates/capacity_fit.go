@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/server/candidates/combine"
+	"github.com/berthd/berth/server/fairqueue"
 	"github.com/berthd/berth/server/postgres"
 )
 
@@ -111,7 +112,7 @@ func (e *ChangeError) Error() string { return fmt.Sprintf("change %d cannot be m
 // providers before the next tree. So the result is exact unless trees share.
 func (s *Search) CapacityFit(ctx context.Context, question FitQuestion) (*FitResult, error) {
 	question.Query = question.Query.forFit(question.Count)
-	return postgres.OnReplicaOrPrimary(ctx, s.pool, func(conn *postgres.Conn) (*FitResult, error) {
+	return inTurn(ctx, s, fairqueue.Long, true, func(ctx context.Context, conn *postgres.Conn) (*FitResult, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
 		return s.fitInSnapshot(ctx, in, &question)

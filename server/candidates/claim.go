@@ -20,7 +20,7 @@ type ClaimOptions struct {
 	// Look, unless nil, runs in the snapshot of the search before the questions. Its error ends the search. It does not run if
 	// a single statement outside of a transaction found candidates.
 	Look func(ctx context.Context, in *postgres.Snapshot) error
-	// Refuse, unless nil, runs in the snapshot of a search that found nothing. Its error is the error of FindForClaim. It must
+	// Refuse, unless nil, runs in the snapshot of a search that found nothing, after its turn. Its error is the error of FindForClaim. It must
 	// not acquire another connection.
 	Refuse func(ctx context.Context, in *postgres.Snapshot, found *ClaimSearch) error
 }

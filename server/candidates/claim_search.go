@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/berthd/berth/gen/db"
+	"github.com/berthd/berth/server/fairqueue"
 	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/searchpool"
 )
 
 // maxClaimsPerTree is how many candidates of a tree a claim tries.
@@ -22,7 +24,7 @@ func (s *Search) FindForClaim(ctx context.Context, questions []Query, options Cl
 		asked[i] = questions[i].forClaim(&options)
 		asked[i].spending = &spending{}
 	}
-	run := func(conn *postgres.Conn) (*ClaimSearch, error) {
+	run := func(ctx context.Context, conn *postgres.Conn) (*ClaimSearch, error) {
 		found, err := s.claimInOnePage(ctx, conn, asked[0])
 		if found != nil || err != nil {
 			conn.Release()
@@ -32,10 +34,7 @@ func (s *Search) FindForClaim(ctx context.Context, questions []Query, options Cl
 		defer func() { _ = in.Close() }() // it has changed nothing
 		return s.findInSnapshot(ctx, in, asked, &options)
 	}
-	if options.MayUseReplica {
-		return postgres.OnReplicaOrPrimary(ctx, s.pool, run)
-	}
-	return postgres.OnPrimary(ctx, s.pool, run)
+	return inTurn(ctx, s, fairqueue.Short, options.MayUseReplica, run)
 }
 
 // forClaim returns the query with the order and the limits of a claim.
@@ -102,6 +101,7 @@ func (s *Search) findInSnapshot(ctx context.Context, in *postgres.Snapshot, aske
 		}
 	}
 	if options.Refuse != nil {
+		searchpool.From(ctx).Leave()
 		return made, options.Refuse(ctx, in, made)
 	}
 	return made, nil

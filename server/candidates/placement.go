@@ -3,7 +3,9 @@ package candidates
 import (
 	"context"
 
+	"github.com/berthd/berth/server/fairqueue"
 	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/searchpool"
 )
 
 // Relation is how the anchors of several members relate.
@@ -27,7 +29,7 @@ type PlacementOptions struct {
 	MayUseReplica bool
 	// Look, unless nil, runs in the snapshot of the search before the questions. Its error ends the search.
 	Look func(ctx context.Context, in *postgres.Snapshot) error
-	// Refuse, unless nil, runs in the snapshot of a search without a placement. Its error is the error of FindPlacement. It
+	// Refuse, unless nil, runs in the snapshot of a search without a placement, after its turn. Its error is the error of FindPlacement. It
 	// must not acquire another connection.
 	Refuse func(ctx context.Context, in *postgres.Snapshot, found *PlacementSearch) error
 }
@@ -54,15 +56,11 @@ type PlacementSearch struct {
 // has an effect. It limits the search for the first member of each tree; placer has the limits for further ones. The error
 // is a *QuestionError if it is one of a question.
 func (s *Search) FindPlacement(ctx context.Context, questions []Query, options PlacementOptions) (*PlacementSearch, error) {
-	run := func(conn *postgres.Conn) (*PlacementSearch, error) {
+	return inTurn(ctx, s, fairqueue.Short, options.MayUseReplica, func(ctx context.Context, conn *postgres.Conn) (*PlacementSearch, error) {
 		in := postgres.NewSnapshot(conn)
 		defer func() { _ = in.Close() }() // it has changed nothing
 		return s.placeInSnapshot(ctx, in, questions, &options)
-	}
-	if options.MayUseReplica {
-		return postgres.OnReplicaOrPrimary(ctx, s.pool, run)
-	}
-	return postgres.OnPrimary(ctx, s.pool, run)
+	})
 }
 
 // placeInSnapshot asks the questions in a snapshot.
@@ -91,6 +89,7 @@ func (s *Search) placeInSnapshot(
 		made.Fit, made.IsExact = max(made.Fit, fit), made.IsExact && tried.isExact
 	}
 	if options.Refuse != nil {
+		searchpool.From(ctx).Leave()
 		return made, options.Refuse(ctx, in, made)
 	}
 	return made, nil

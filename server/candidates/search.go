@@ -10,6 +10,7 @@ import (
 	"github.com/berthd/berth/gen/db"
 	"github.com/berthd/berth/server/candidates/combine"
 	"github.com/berthd/berth/server/postgres"
+	"github.com/berthd/berth/server/searchpool"
 )
 
 // Stats counts the input and output of the steps of a search.
@@ -58,13 +59,15 @@ type candidateSearch struct {
 	// spending is the used part of the query's budget, walking the walk that spends it.
 	spending *spending
 	walking  *treeWalk
+	// turn is that of the search, nil if it has none.
+	turn *searchpool.Turn
 	// charge limits the search instead of the query's budget; nil: nothing does.
 	charge func() error
 }
 
 // newSearch returns a search without a snapshot.
 func (s *Search) newSearch(ctx context.Context, query *Query, names *nameCache) *candidateSearch {
-	made := &candidateSearch{ctx: ctx, of: s, query: query, names: names, spending: query.spending}
+	made := &candidateSearch{ctx: ctx, of: s, query: query, names: names, spending: query.spending, turn: searchpool.From(ctx)}
 	if made.spending == nil {
 		made.spending = &spending{}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/berthd/berth/server/auth"
+	"github.com/berthd/berth/server/fairqueue"
 	"github.com/berthd/berth/server/request"
 )
 
@@ -76,7 +77,7 @@ type Authenticator struct {
 	cache          *cache
 
 	formats     []func(string) bool
-	queue       *fairQueue
+	queue       *fairqueue.Queue
 	breaker     *gobreaker.CircuitBreaker[*token]
 	validations validations
 }
@@ -113,7 +114,7 @@ func New(options Options) (*Authenticator, error) {
 		challenge:   `Keystone uri="` + public + `"`,
 		cache:       newCache(options.CacheTime),
 		formats:     formats,
-		queue:       newFairQueue(cmp.Or(options.MaxValidations, defaultMaxValidations), options.MaxQueued),
+		queue:       newQueue(options),
 		breaker:     newBreaker(options.BreakerFailures, cmp.Or(options.BreakerTime, defaultBreakerTime), options.Log),
 		validations: validations{running: map[key]*validation{}},
 		tokenValidator: &tokenValidator{
@@ -124,6 +125,11 @@ func New(options Options) (*Authenticator, error) {
 			over: http.Client{Transport: options.Transport, Timeout: options.Timeout, CheckRedirect: SameHostRedirects},
 		},
 	}, nil
+}
+
+// newQueue returns the queue of token validations. A client that sends many made-up tokens delays only itself.
+func newQueue(options Options) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Options{Running: cmp.Or(options.MaxValidations, defaultMaxValidations), Waiting: options.MaxQueued})
 }
 
 // SameHostRedirects follows redirects to another path of the same host, and from http to https. It rejects

@@ -24,6 +24,6 @@ func (a *Authenticator) Stats() map[string]int64 {
 // Validations returns how many token validations are "running" and how many requests are
 // "queued" for one.
 func (a *Authenticator) Validations() map[string]int64 {
-	running, queued := a.queue.counts()
-	return map[string]int64{"running": int64(running), "queued": int64(queued)}
+	state := a.queue.State()
+	return map[string]int64{"running": int64(state.Running), "queued": int64(state.Waiting)}
 }

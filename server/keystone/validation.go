@@ -10,6 +10,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/berthd/berth/server/auth"
+	"github.com/berthd/berth/server/fairqueue"
 	"github.com/berthd/berth/server/request"
 )
 
@@ -107,26 +108,41 @@ func (a *Authenticator) request(ctx context.Context, of key, text string) (*toke
 	if a.breaker.State() == gobreaker.StateOpen {
 		return nil, a.unavailable(gobreaker.ErrOpenState)
 	}
-	if err := a.queue.enter(ctx, request.From(ctx).ClientNetwork); err != nil {
+	if err := a.enter(ctx, request.From(ctx).ClientNetwork); err != nil {
 		return nil, a.unavailable(err)
 	}
 	// Another request with the token may have finished meanwhile.
 	if found, err := a.cached(of); found != nil || err != nil {
-		a.queue.leave()
+		a.leave()
 		return found, err
 	}
 	running, isNew := a.validations.begin(of, a.cache.currentEpoch())
 	if isNew {
 		go a.run(context.WithoutCancel(ctx), running, of, text)
 	} else {
-		a.queue.leave()
+		a.leave()
 	}
 	return a.await(ctx, running)
 }
 
+// errQueueFull is the error of a request that is rejected by the queue.
+var errQueueFull = errors.New("the queue of token validations is full")
+
+// enter waits for a place among the running validations.
+func (a *Authenticator) enter(ctx context.Context, client string) error {
+	err := a.queue.Enter(ctx, client, fairqueue.Short)
+	if errors.Is(err, fairqueue.ErrFull) {
+		return errQueueFull
+	}
+	return err
+}
+
+// leave returns the place of a validation.
+func (a *Authenticator) leave() { a.queue.Leave("", fairqueue.Short, 0) }
+
 // run validates a token and caches the result.
 func (a *Authenticator) run(ctx context.Context, running *validation, of key, text string) {
-	defer a.queue.leave()
+	defer a.leave()
 	defer a.validations.end(of, running)
 	ctx, cancel := context.WithTimeout(ctx, a.options.Total)
 	defer cancel()

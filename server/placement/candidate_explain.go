@@ -16,6 +16,7 @@ import (
 	"github.com/berthd/berth/server/querystring"
 	"github.com/berthd/berth/server/request"
 	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/searchpool"
 )
 
 // explainExtension is the version of Berth's extensions that adds explanations.
@@ -51,8 +52,20 @@ func mayExplain(ctx context.Context, explains string) error {
 	return route.MayCaller(ctx, policy.ExplanationsMake)
 }
 
-// start searches, and encodes the first part of the response.
+// start searches in a turn, and encodes the first part of the response. The turn ends when the stream is closed. An
+// explanation has the same turn.
 func (s *candidateSearching) start(ctx context.Context) (*candidateStream, error) {
+	return candidates.InTurn(ctx, s.search, &s.asked, func(ctx context.Context, turn *searchpool.Turn) (*candidateStream, error) {
+		stream, err := s.startInTurn(ctx)
+		if err == nil {
+			stream.turn = turn
+			turn.Keep()
+		}
+		return stream, err
+	})
+}
+
+func (s *candidateSearching) startInTurn(ctx context.Context) (*candidateStream, error) {
 	if s.explains == "" {
 		return s.list(ctx, nil)
 	}
@@ -135,6 +148,7 @@ func (s *candidateSearching) encode(found *candidates.Result, explanation func(c
 
 // startExplained searches in a snapshot and explains the result in it, in a place for the computation.
 func (s *candidateSearching) startExplained(ctx context.Context, leave func()) (*candidateStream, error) {
+	searchpool.From(ctx).Pin() // the first search was short, or its turn is long
 	leave = sync.OnceFunc(leave)
 	started := false
 	defer func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/request"
 	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/searchpool"
 )
 
 // candidateBuffers pools the buffers of responses. Buffers that a huge candidate enlarged are left to the garbage
@@ -25,7 +26,9 @@ const candidateBufferKept = 4 * candidateChunk
 type candidateStream struct {
 	source candidateSource
 	// leave, if any, gives back the place of an explanation.
-	leave  func()
+	leave func()
+	// turn is that of the search.
+	turn   *searchpool.Turn
 	writer *candidateWriter
 	pooled *[]byte
 	first  []byte
@@ -84,13 +87,14 @@ func (s *candidateStream) send(to huma.Context) {
 	s.isSent = true
 }
 
-// close releases the database connection and returns the buffer to the pool.
+// close releases the database connection, ends the turn and returns the buffer to the pool.
 func (s *candidateStream) close() {
 	s.stop()
 	_ = s.source.close() // the response is complete, or an earlier error takes precedence
 	if s.leave != nil {
 		s.leave()
 	}
+	s.turn.Leave()
 	if buf := s.writer.buf; cap(buf) <= candidateBufferKept {
 		*s.pooled = buf[:0]
 		candidateBuffers.Put(s.pooled)

@@ -1,4 +1,4 @@
-package keystone
+package fairqueue
 
 import (
 	"context"
@@ -10,27 +10,27 @@ import (
 
 // enqueue adds a request of a client and returns when it waits. It sends the outcome: the client, or the
 // client and "full".
-func enqueue(t *testing.T, q *fairQueue, client string, outcome chan<- string) {
+func enqueue(t *testing.T, q *Queue, client string, outcome chan<- string) {
 	t.Helper()
 	q.mutex.Lock()
-	waiter, err := q.append(client)
+	place, err := q.append(lineKey{client, Short})
 	q.mutex.Unlock()
 	if err != nil {
 		outcome <- client + " full"
 		return
 	}
 	go func() {
-		if err := <-waiter.Value.(chan error); err != nil {
+		if err := <-place.Value.(*waiter).admitted; err != nil {
 			client += " full"
 		}
 		outcome <- client
 	}()
 }
 
-func TestKeystone_FairQueue_ClientsTakeTurns(t *testing.T) {
+func TestLimits_FairQueue_ClientsTakeTurns(t *testing.T) {
 	t.Parallel()
-	q := newFairQueue(1, 100)
-	if err := q.enter(t.Context(), "a"); err != nil {
+	q := New(Options{Running: 1, Waiting: 100})
+	if err := q.Enter(t.Context(), "a", Short); err != nil {
 		t.Fatal(err)
 	}
 	outcome := make(chan string)
@@ -39,22 +39,22 @@ func TestKeystone_FairQueue_ClientsTakeTurns(t *testing.T) {
 	}
 	var order []string
 	for range 7 {
-		q.leave()
+		q.Leave("", Short, 0)
 		order = append(order, <-outcome)
 	}
 	if want := strings.Fields("a b c a b a a"); !slices.Equal(order, want) {
 		t.Errorf("got %v, want %v", order, want)
 	}
-	q.leave()
-	if running, waiting := q.counts(); running != 0 || waiting != 0 || len(q.lines) != 0 || q.turns.Len() != 0 {
-		t.Errorf("running = %d, waiting = %d, lines = %d, want 0", running, waiting, len(q.lines))
+	q.Leave("", Short, 0)
+	if state := q.State(); state != (State{}) || len(q.lines) != 0 || q.turns.Len() != 0 {
+		t.Errorf("state = %+v, lines = %d, want none", state, len(q.lines))
 	}
 }
 
-func TestKeystone_FairQueueFull_LongestLineLosesItsNewest(t *testing.T) {
+func TestLimits_FairQueueFull_LongestLineLosesItsNewest(t *testing.T) {
 	t.Parallel()
-	q := newFairQueue(1, 4)
-	_ = q.enter(t.Context(), "a")
+	q := New(Options{Running: 1, Waiting: 4})
+	_ = q.Enter(t.Context(), "a", Short)
 	outcome := make(chan string)
 	for range 4 {
 		enqueue(t, q, "a", outcome)
@@ -75,26 +75,26 @@ func TestKeystone_FairQueueFull_LongestLineLosesItsNewest(t *testing.T) {
 	if got := <-outcome; got != "a full" {
 		t.Errorf("there went %s", got)
 	}
-	if _, waiting := q.counts(); waiting != 4 {
-		t.Errorf("%d wait", waiting)
+	if state := q.State(); state.Waiting != 4 {
+		t.Errorf("waiting = %d, want 4", state.Waiting)
 	}
 	for range 4 {
-		q.leave()
+		q.Leave("", Short, 0)
 		<-outcome
 	}
 }
 
-func TestKeystone_FairQueue_LeavingGivesThePlaceOn(t *testing.T) {
+func TestLimits_FairQueue_LeavingGivesThePlaceOn(t *testing.T) {
 	t.Parallel()
-	q := newFairQueue(2, 1000)
+	q := New(Options{Running: 2, Waiting: 1000})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error)
 	for n := range 200 {
 		go func() {
-			err := q.enter(ctx, string(rune('a'+n%7)))
+			err := q.Enter(ctx, string(rune('a'+n%7)), Short)
 			if err == nil {
-				q.leave()
+				q.Leave("", Short, 0)
 			}
 			done <- err
 		}()
@@ -107,10 +107,10 @@ func TestKeystone_FairQueue_LeavingGivesThePlaceOn(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if running, waiting := q.counts(); running != 0 || waiting != 0 || len(q.lines) != 0 {
-		t.Errorf("running = %d, waiting = %d, lines = %d, want 0", running, waiting, len(q.lines))
+	if state := q.State(); state != (State{}) || len(q.lines) != 0 {
+		t.Errorf("state = %+v, lines = %d, want none", state, len(q.lines))
 	}
-	if err := newFairQueue(0, 0).enter(t.Context(), "a"); !errors.Is(err, errQueueFull) {
+	if err := New(Options{}).Enter(t.Context(), "a", Short); !errors.Is(err, ErrFull) {
 		t.Errorf("without a queue: %v", err)
 	}
 }
