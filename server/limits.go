@@ -73,15 +73,14 @@ type limiter struct {
 }
 
 // newSearches returns the pool of the searches. budget is that of one query: a caller may use it at once.
-func (l *limiter) newSearches(budget int64) *searchpool.Pool {
-	waiting := int64(l.limits.QueuedSearches)
-	if l.limits.Requests > 0 {
-		waiting = min(waiting, max(0, l.limits.Requests-int64(l.limits.Searches))/2)
+func (l Limits) newSearches(budget int64) *searchpool.Pool {
+	waiting := int64(l.QueuedSearches)
+	if l.Requests > 0 {
+		waiting = min(waiting, max(0, l.Requests-int64(l.Searches))/2)
 	}
 	return searchpool.New(searchpool.Options{
-		Running: l.limits.Searches, Waiting: int(waiting),
-		Rate: l.limits.CombinationsPerCaller, Burst: max(budget, l.limits.CombinationsPerCaller),
-		Rejected: l.refused.WithLabelValues(rejectedSearchQueue).Inc,
+		Running: l.Searches, Waiting: int(waiting),
+		Rate: l.CombinationsPerCaller, Burst: max(budget, l.CombinationsPerCaller),
 	})
 }
 

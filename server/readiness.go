@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthd/berth/server/fairqueue"
 	"github.com/berthd/berth/server/migrate"
 	"github.com/berthd/berth/server/postgres"
 	"github.com/berthd/berth/server/session"
@@ -36,8 +37,10 @@ type readiness struct {
 	// no limit.
 	starved func() time.Duration
 	limit   time.Duration
-	log     *slog.Logger
-	look    cachedQuery[databaseState]
+	// searches returns the state of the pool of searches, for the checks.
+	searches func() fairqueue.State
+	log      *slog.Logger
+	look     cachedQuery[databaseState]
 }
 
 // databaseState is what a probe reads from the database.
@@ -52,7 +55,7 @@ func newReadiness(options Options) *readiness {
 	if look == nil {
 		look = schemaState(options.Store)
 	}
-	r := &readiness{draining: options.Observability.Draining, log: options.Log, limit: options.Observability.Starved, starved: options.Store.Pool().Starved}
+	r := &readiness{draining: options.Observability.Draining, log: options.Log, limit: options.Observability.Starved, starved: options.Store.Pool().Starved, searches: options.Searches.State}
 	r.look = cachedQuery[databaseState]{ttl: readinessTTL, timeout: databaseTimeout, fetch: func(ctx context.Context) (databaseState, error) {
 		state, err := stateOf(ctx, options.Store.Pool(), look)
 		if err == nil {
@@ -106,6 +109,10 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 		status, answer.Status = http.StatusServiceUnavailable, "unavailable"
 		answer.Reason = fmt.Sprintf("no request has got a connection to the database for %s", starved.Truncate(time.Second))
 		answer.Checks["connections"] = "exhausted"
+	}
+	// A full pool delays searches only, and other servers have the same load balancer, so it does not make this one unready.
+	if state := r.searches(); state.Waiting > 0 {
+		answer.Checks["searches"] = fmt.Sprintf("%d run, %d wait, the oldest for %s", state.Running, state.Waiting, state.OldestWait.Truncate(time.Second))
 	}
 	writeProbe(w, status, answer)
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/berthd/berth/server/placement"
 	"github.com/berthd/berth/server/policy"
 	"github.com/berthd/berth/server/route"
+	"github.com/berthd/berth/server/searchpool"
 	"github.com/berthd/berth/server/spool"
 	"github.com/berthd/berth/server/store"
 )
@@ -49,6 +50,8 @@ type Options struct {
 	Explanations *explainlog.Log
 	// Limits bounds the load.
 	Limits Limits
+	// Searches bounds the searches; nil: a pool with the limits on the load.
+	Searches *searchpool.Pool
 	// Spool buffers responses until their clients have read them; nil: in memory, without a limit.
 	Spool *spool.Spool
 	// Proxies are trusted to describe the request in headers; nil: no proxy is trusted.
@@ -135,12 +138,15 @@ func New(options Options) Handlers {
 	}
 	options.Placement.Search.ReportGivenUp(logGivenUp(loglimit.New(givenUpLogInterval)))
 	limiter := newLimiter(options.Limits, options.Spool)
-	searches := limiter.newSearches(options.Placement.Candidates.Budget)
-	options.Placement.Search.RunIn(searches)
+	if options.Searches == nil {
+		options.Searches = options.Limits.newSearches(options.Placement.Candidates.Budget)
+	}
+	options.Searches.OnRejected(limiter.refused.WithLabelValues(rejectedSearchQueue).Inc)
+	options.Placement.Search.RunIn(options.Searches)
 	options.Placement.Claims = claims.New(options.Store, options.Placement.Search)
 	bodies := route.NewBudget(options.Bodies.Memory, options.Limits.Queue, options.Limits.Wait)
 	metrics := newMetrics(options)
-	metrics.registry.MustRegister(limiter, limiter.writing, searches, spoolCollector{options.Spool}, newBodyMetrics(bodies))
+	metrics.registry.MustRegister(limiter, limiter.writing, options.Searches, spoolCollector{options.Spool}, newBodyMetrics(bodies))
 	placement, machines, extended := placementTable(options, bodies), baremetalTable(options, bodies, nil), extendedTables(options, bodies)
 	documents := newDocuments(options.Prefix, placement, machines, extended)
 	front := &frontHandler{

@@ -252,11 +252,11 @@ func (q *Queue) append(key lineKey) (*list.Element, error) {
 	return place, nil
 }
 
-// longest returns the line with the most requests, nil if no request waits.
+// longest returns the line with the most requests, of several the one whose turn is next; nil if no request waits.
 func (q *Queue) longest() *line {
 	var found *line
-	for _, each := range q.lines {
-		if found == nil || each.waiters.Len() > found.waiters.Len() {
+	for place := q.turns.Front(); place != nil; place = place.Next() {
+		if each := place.Value.(*line); found == nil || each.waiters.Len() > found.waiters.Len() {
 			found = each
 		}
 	}

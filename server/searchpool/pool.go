@@ -6,6 +6,7 @@
 package searchpool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -28,8 +29,8 @@ type Options struct {
 	// Rate is the maximum number of combinations per second that the searches of one caller try, on average; 0: no limit. A
 	// caller may exceed it by Burst.
 	Rate, Burst int64
-	// Rejected is called for each search that is rejected; nil: it is not called.
-	Rejected func()
+	// MaxShort is the number of combinations after which a search is long; 0: defaultMaxShort.
+	MaxShort int64
 }
 
 // Pool is the set of turns of searches. A nil Pool has no bounds. It is safe for concurrent use.
@@ -37,10 +38,12 @@ type Pool struct {
 	options Options
 	queue   *fairqueue.Queue
 	waited  prometheus.Histogram
+	// rejected is called for each rejected search; nil: it is not called.
+	rejected func()
 }
 
-// MaxShort is the number of combinations after which a search is long.
-const MaxShort = 1 << 16
+// defaultMaxShort is about 15 ms of work on a processor of 2024.
+const defaultMaxShort = 1 << 16
 
 // reservedShare is the divisor of the turns that long searches cannot use: one of this number, and at least one turn.
 const reservedShare = 4
@@ -51,6 +54,7 @@ func New(options Options) *Pool {
 	if running == 0 {
 		running, long = math.MaxInt, math.MaxInt
 	}
+	options.MaxShort = cmp.Or(options.MaxShort, defaultMaxShort)
 	return &Pool{
 		options: options,
 		queue: fairqueue.New(fairqueue.Options{
@@ -107,18 +111,21 @@ func (p *Pool) enter(ctx context.Context, class fairqueue.Class) (*Turn, error) 
 	p.waited.Observe(time.Since(since).Seconds())
 	switch {
 	case errors.Is(err, fairqueue.ErrFull):
-		if p.options.Rejected != nil {
-			p.options.Rejected()
+		if p.rejected != nil {
+			p.rejected()
 		}
-		return nil, p.rejected()
+		return nil, p.full()
 	case err != nil:
 		return nil, err
 	}
 	return &Turn{pool: p, client: client, class: class}, nil
 }
 
-// rejected returns the fault of a rejected search. Its Retry-After varies, so that not all clients retry at the same moment.
-func (p *Pool) rejected() error {
+// OnRejected makes the pool call a function for each rejected search. It must be called before the first search.
+func (p *Pool) OnRejected(count func()) { p.rejected = count }
+
+// full returns the fault of a rejected search. Its Retry-After varies, so that not all clients retry at the same moment.
+func (p *Pool) full() error {
 	full := fault.New(fault.Unavailable, "The server runs %d searches, and %d wait; it takes no more.", p.options.Running, p.options.Waiting).
 		WithOwn(fault.CodeOverloaded)
 	full.RetryAfter = time.Duration(1+rand.IntN(3)) * time.Second

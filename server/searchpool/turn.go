@@ -3,6 +3,7 @@ package searchpool
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"github.com/berthd/berth/server/fairqueue"
 )
@@ -17,6 +18,29 @@ type Turn struct {
 	spent, checkAt int64
 	// isKept is true if the turn outlasts Run; isPinned is true if the search must not run again.
 	isKept, isPinned bool
+	// yieldedAt is when the search last let the server poll the network.
+	yieldedAt time.Time
+}
+
+// A search that runs for yieldInterval while searches use all processors sleeps for yieldTime. While every processor runs a
+// goroutine that computes, Go polls the network every 10 ms only, so that a request would wait so long for each of its
+// packets and results; a goroutine that only yields does not change that.
+const (
+	yieldInterval = 4 * time.Millisecond
+	yieldTime     = 20 * time.Microsecond
+)
+
+// yield lets requests go on.
+func (t *Turn) yield() {
+	now := time.Now()
+	if now.Sub(t.yieldedAt) < yieldInterval {
+		return
+	}
+	t.yieldedAt = now
+	if t.pool.queue.State().Running >= runtime.GOMAXPROCS(0) {
+		time.Sleep(yieldTime)
+		t.yieldedAt = time.Now()
+	}
 }
 
 type contextKey struct{}
@@ -49,23 +73,22 @@ func (t *Turn) Leave() {
 	p.queue.Leave(t.client, t.class, t.spent)
 }
 
-// Charge counts combinations, and lets other goroutines run: without that, requests wait for up to 10 ms at each of their
-// steps while searches use all processors. After MaxShort combinations, a short search becomes a long one. If too many of
+// Charge counts combinations, and lets requests go on at intervals. After Options.MaxShort combinations, a short search becomes a long one. If too many of
 // them run, Charge reports true: the search must then return ErrRestart, so that its turn and its connection are free for
 // short ones.
 func (t *Turn) Charge(combinations int64) (mustRestart bool) {
 	if t == nil || t.pool == nil {
 		return false
 	}
-	runtime.Gosched()
+	t.yield()
 	t.spent += combinations
-	if t.class == fairqueue.Long || t.spent < max(t.checkAt, MaxShort) {
+	if t.class == fairqueue.Long || t.spent < max(t.checkAt, t.pool.options.MaxShort) {
 		return false
 	}
 	if t.pool.queue.Lengthen(t.client) {
 		t.class = fairqueue.Long
 		return false
 	}
-	t.checkAt = t.spent + MaxShort
+	t.checkAt = t.spent + t.pool.options.MaxShort
 	return !t.isPinned
 }
