@@ -14,7 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthd/berth/server/auth"
+	"github.com/berthd/berth/server/fairqueue"
 	"github.com/berthd/berth/server/fault"
+	"github.com/berthd/berth/server/searchpool"
 )
 
 var alice, bob = auth.Caller{UserID: "alice"}, auth.Caller{UserID: "bob"}
@@ -175,5 +177,34 @@ func TestLimits_SmallBodyNotSent_CostsLittle(t *testing.T) {
 	}).AllocedBytesPerOp()
 	if cost > maxPrebufferedBody/2 {
 		t.Errorf("one byte of a body of %d bytes uses %d bytes of memory", maxPrebufferedBody, cost)
+	}
+}
+
+func TestLimits_QueuedSearches_LeaveHalfOfTheSlots(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		limits Limits
+		want   int
+	}{
+		{Limits{Requests: 1000, Searches: 2, QueuedSearches: 500}, 499},
+		{Limits{Requests: 1000, Searches: 2, QueuedSearches: 10}, 10},
+		{Limits{Searches: 2, QueuedSearches: 500}, 500},
+		{Limits{Requests: 2, Searches: 4, QueuedSearches: 500}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			pool := test.limits.newSearches(0)
+			for range test.limits.Searches + test.want + 3 {
+				go func() {
+					_, _ = searchpool.Run(t.Context(), pool, fairqueue.Short, func(ctx context.Context, _ *searchpool.Turn) (int, error) {
+						<-ctx.Done()
+						return 0, nil
+					})
+				}()
+			}
+			synctest.Wait()
+			if got := pool.State(); got.Running != test.limits.Searches || got.Waiting != test.want {
+				t.Errorf("%+v: state = %+v, want %d waiting", test.limits, got, test.want)
+			}
+		})
 	}
 }
