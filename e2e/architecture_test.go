@@ -85,9 +85,9 @@ var packageRules = []packageRule{
 	{path: "internal/terminal", purpose: "escaped text, width and colors of terminals"},
 	{path: "server", purpose: "assembles the middleware and mounts the APIs", imports: []string{
 		"server/apierr", "server/auditlog", "server/auth", "server/baremetal", "server/candidates", "server/claims",
-		"server/cors", "server/explainlog", "server/fault", "server/forwarded", "server/inside", "server/loglimit", "server/microversion",
+		"server/cors", "server/explainlog", "server/fairqueue", "server/fault", "server/forwarded", "server/inside", "server/loglimit", "server/microversion",
 		"server/migrate", "server/placement", "server/policy", "server/postgres", "server/querystring", "server/request",
-		"server/requestlog", "server/route", "server/session", "server/spool", "server/store",
+		"server/requestlog", "server/route", "server/searchpool", "server/session", "server/spool", "server/store",
 	}},
 	{path: "server/route", purpose: "the route table of an API: operations, variants, checks, documents", imports: []string{
 		"server/apierr", "server/auth", "server/fault", "server/jsonbody", "server/microversion",
@@ -95,7 +95,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/placement", purpose: "operations of the Placement API", imports: []string{
 		"server/apierr", "server/auditlog", "server/candidates", "server/claims", "server/explain", "server/explainlog", "server/fault",
-		"server/jsonbody", "server/microversion", "server/policy", "server/postgres", "server/querystring", "server/request", "server/route",
+		"server/jsonbody", "server/microversion", "server/policy", "server/postgres", "server/querystring", "server/request", "server/route", "server/searchpool",
 		"server/store", "server/uuidlike",
 	}},
 	{path: "server/baremetal", purpose: "operations of the Bare Metal API", imports: []string{
@@ -118,8 +118,12 @@ var packageRules = []packageRule{
 		"server/candidates", "server/postgres", "server/store",
 	}},
 	{path: "server/candidates", purpose: "search for allocation candidates", driver: true, imports: []string{
-		"gen/db", "server/candidates/combine", "server/candidates/split", "server/fault", "server/postgres", "server/store",
+		"gen/db", "server/candidates/combine", "server/candidates/split", "server/fairqueue", "server/fault", "server/postgres", "server/searchpool", "server/store",
 	}},
+	{path: "server/searchpool", purpose: "bounds the searches of a server, and shares their turns among callers", imports: []string{
+		"server/auth", "server/fairqueue", "server/fault",
+	}},
+	{path: "server/fairqueue", purpose: "bounds concurrent work and shares it among clients, in round-robin order"},
 	{path: "server/candidates/combine", purpose: "combines providers of a tree into candidates"},
 	{path: "server/candidates/split", purpose: "distributes amounts over several providers of a tree"},
 	{path: "server/explain", purpose: "explains what the search finds: what each condition leaves, nearest trees, changes that help; why a claim does not fit", imports: []string{
@@ -147,7 +151,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "server/policy", purpose: "authorization policy: rules, their language, policy files", imports: []string{"server/auth"}},
 	{path: "server/tokens", purpose: "authenticates callers by tokens whose hashes are in a file", imports: []string{"server/auth"}},
-	{path: "server/keystone", purpose: "authenticates callers by validating Keystone tokens", imports: []string{"internal/exactjson", "server/auth", "server/request"}},
+	{path: "server/keystone", purpose: "authenticates callers by validating Keystone tokens", imports: []string{"internal/exactjson", "server/auth", "server/fairqueue", "server/request"}},
 	{path: "server/oidc", purpose: "authenticates callers by JSON Web Tokens of an OpenID Connect issuer", imports: []string{"internal/exactjson", "server/auth"}},
 	{path: "server/auth", purpose: "the caller of a request"},
 	{path: "server/request", purpose: "request-scoped values that middleware and handlers share", imports: []string{
