@@ -98,7 +98,7 @@ func TestLimits_QueueFullOrWaitExceeded_Rejected(t *testing.T) {
 		}
 		last()
 
-		want := map[string]float64{"caller_limit": 0, "queue_full": 1, "queue_timeout": 1, "queued": 0, "max": 1}
+		want := map[string]float64{"caller_limit": 0, "queue_full": 1, "queue_timeout": 1, "search_queue_full": 0, "queued": 0, "max": 1}
 		if got := told(t, l); !maps.Equal(got, want) {
 			t.Errorf("metrics = %v, want %v", got, want)
 		}
