@@ -22,9 +22,11 @@ func (s *Search) FindForClaim(ctx context.Context, questions []Query, options Cl
 	asked := make([]Query, len(questions))
 	for i := range questions {
 		asked[i] = questions[i].forClaim(&options)
-		asked[i].spending = &spending{}
 	}
 	run := func(ctx context.Context, conn *postgres.Conn) (*ClaimSearch, error) {
+		for i := range asked {
+			asked[i].spending = &spending{} // a search that runs again has spent nothing
+		}
 		found, err := s.claimInOnePage(ctx, conn, asked[0])
 		if found != nil || err != nil {
 			conn.Release()
