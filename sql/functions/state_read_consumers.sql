@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION state_read_consumers(
 )
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    v_ids bigint[] := '{}';
+    v_ids bigint[] := '{}'::bigint[];
 BEGIN
     uuids := '{}';
     generations := '{}';
@@ -37,7 +37,7 @@ BEGIN
     END IF;
     IF v_ids <> '{}' THEN
         SELECT /* state_read_consumers 2/2 */
-            coalesce(array_agg(listed.position), '{}'), coalesce(array_agg(allocation.provider_id), '{}'),
+            coalesce(array_agg(listed.position::int), '{}'), coalesce(array_agg(allocation.provider_id), '{}'),
             coalesce(array_agg(allocation.class_id), '{}'), coalesce(array_agg(allocation.used), '{}')
         INTO holders, held, classes, amounts
         FROM unnest(v_ids) WITH ORDINALITY AS listed (id, position)
