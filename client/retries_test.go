@@ -312,14 +312,34 @@ func TestClient_ServiceSlow_ReturnsErrUnavailable(t *testing.T) {
 	slow := must(New(must(client.endpoint(t.Context()))(t), WithHTTPClient(&http.Client{Timeout: time.Millisecond, Transport: hang})))(t)
 	_, _, err := slow.InventoryReplace(t.Context(), id(1), 1, nil)
 	wantErrors(t, err, ErrUnavailable, ErrOutcomeUnknown)
-	// A timeout of the caller is not an error of the service.
-	slow = must(New(must(client.endpoint(t.Context()))(t), WithTransport(hang)))(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
+	// A timeout of the caller, while the request is sent, is not an error of the service.
+	ctx := &expiringContext{t.Context(), make(chan struct{})}
+	expires := &faultyTransport{Before: func(request *http.Request) (*http.Response, error) {
+		close(ctx.done)
+		return hang.Before(request)
+	}}
+	slow = must(New(must(client.endpoint(t.Context()))(t), WithTransport(expires)))(t)
 	_, _, err = slow.InventoryReplace(ctx, id(1), 1, nil)
 	wantErrors(t, err, ErrOutcomeUnknown)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want %v", err, context.DeadlineExceeded)
+	}
+}
+
+// expiringContext is a context whose deadline is over when done is closed.
+type expiringContext struct {
+	context.Context
+	done chan struct{}
+}
+
+func (c *expiringContext) Done() <-chan struct{} { return c.done }
+
+func (c *expiringContext) Err() error {
+	select {
+	case <-c.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
 	}
 }
 

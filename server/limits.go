@@ -76,7 +76,7 @@ type limiter struct {
 func (l Limits) newSearches(budget int64) *searchpool.Pool {
 	waiting := int64(l.QueuedSearches)
 	if l.Requests > 0 {
-		waiting = min(waiting, max(0, l.Requests-int64(l.Searches))/2)
+		waiting = min(waiting, max(1, (l.Requests-int64(l.Searches))/2))
 	}
 	return searchpool.New(searchpool.Options{
 		Running: l.Searches, Waiting: int(waiting),

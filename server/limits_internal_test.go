@@ -189,7 +189,8 @@ func TestLimits_QueuedSearches_LeaveHalfOfTheSlots(t *testing.T) {
 		{Limits{Requests: 1000, Searches: 2, QueuedSearches: 500}, 499},
 		{Limits{Requests: 1000, Searches: 2, QueuedSearches: 10}, 10},
 		{Limits{Searches: 2, QueuedSearches: 500}, 500},
-		{Limits{Requests: 2, Searches: 4, QueuedSearches: 500}, 0},
+		{Limits{Requests: 2, Searches: 4, QueuedSearches: 500}, 1},
+		{Limits{Requests: 2, Searches: 4}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			pool := test.limits.newSearches(0)

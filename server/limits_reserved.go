@@ -92,6 +92,7 @@ func checkAddress(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Connection", "close") // so that net/http reads no body
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	http.Error(w, "The address of this page is longer than 16 KiB. Shorten its query.", http.StatusRequestURITooLong)
 	return false
 }

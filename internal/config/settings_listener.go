@@ -65,7 +65,7 @@ func (s *listenerSettings) table() []setting.Setting {
 				"at most three quarters, and leave at least one of several. Other requests do not wait for searches. Default: one per processor, at least 2"},
 		{Name: "max-queued-searches", Fallback: "500", Scope: ForServer, Value: setting.Integer(&s.Load.QueuedSearches, 0, 1<<20),
 			Help: "maximum `number` of searches that wait while --max-searches run; further searches get 503. Users take turns. " +
-				"It is at most half of the --max-requests that running searches leave"},
+				"It is at most half of the --max-requests that running searches leave, and at least 1"},
 		{Name: "max-combinations-per-caller", Fallback: "10000000", Scope: ForServer, Value: setting.Integer(&s.Load.CombinationsPerCaller, 0, 1<<53),
 			Help: "maximum `number` of combinations per second that the searches of one user try on average, in excess of one query with " +
 				"--allocation-candidates-max-combinations; above it, long searches of the user wait. 0 means no limit"},

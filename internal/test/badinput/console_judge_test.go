@@ -11,7 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// consolePolicy is the policy of each response of the console.
+// policyOf returns the policy of a response of the console. A status 414 is sent before the console, and is text.
+func policyOf(status int) string {
+	if status == http.StatusRequestURITooLong {
+		return "default-src 'none'; frame-ancestors 'none'"
+	}
+	return consolePolicy
+}
+
+// consolePolicy is the policy of each other response of the console.
 const consolePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -43,7 +51,7 @@ func judgePage(answer *httptest.ResponseRecorder) error {
 	switch {
 	case answer.Code >= http.StatusInternalServerError:
 		return fmt.Errorf("status %d: %.500s", answer.Code, body)
-	case h.Get("Content-Security-Policy") != consolePolicy || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Access-Control-Allow-Origin") != "":
+	case h.Get("Content-Security-Policy") != policyOf(answer.Code) || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Access-Control-Allow-Origin") != "":
 		return fmt.Errorf("status %d: headers = %v", answer.Code, h)
 	case len(body) > maxConsolePage:
 		return fmt.Errorf("status %d: the response has %d bytes", answer.Code, len(body))
