@@ -258,10 +258,10 @@ func TestExplain_DatabaseReadOnly_AnswersDoNotChange(t *testing.T) {
 	db := dbtest.New(t)
 	none := newExplaining(t, db, 0)
 	want := none.get(emptyQuery, "placement 1.39")
+	store := servertest.New(t, servertest.Options{DB: db}) // a server does not start on a read-only database
 	if _, err := db.Pool.Exec(t.Context(), fmt.Sprintf("ALTER DATABASE %s SET default_transaction_read_only = on", db.Name)); err != nil {
 		t.Fatal(err)
 	}
-	store := servertest.New(t, servertest.Options{DB: db}) // its connections are read-only
 	recorder := explainlog.New(explainlog.Options{
 		Settings: explainlog.Settings{Keep: time.Hour, Rows: 10, Timeout: time.Second}, Store: store.Store, Log: slog.New(slog.DiscardHandler),
 	})

@@ -287,13 +287,14 @@ func TestExplain_DatabaseFails_CountsDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := dbtest.New(t)
+			opened := openStore(t, db.URL) // a server does not start on a read-only database
 			if strings.Contains(broken, "%s") {
 				broken = fmt.Sprintf(broken, db.Name)
 			}
 			if _, err := db.Pool.Exec(t.Context(), broken); err != nil {
 				t.Fatal(err)
 			}
-			l := newLog(t, openStore(t, db.URL), nil)
+			l := newLog(t, opened, nil)
 			l.Start()
 			for range 7 {
 				l.Add(record(1))
