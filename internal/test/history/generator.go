@@ -90,7 +90,8 @@ var acts = []struct {
 type Bias int
 
 // The kinds: none, re-parenting, deletion of allocations, claims and what makes them stale, claims and releases,
-// replacements of trees, reads of trees with what changes them.
+// replacements of trees, reads of trees with what changes them, changes of what a consumer has, claims of consumers that
+// have nothing and what makes them so.
 const (
 	Anything Bias = iota
 	Moves
@@ -99,6 +100,8 @@ const (
 	Turnover
 	Trees
 	Shows
+	Changes
+	Arrivals
 )
 
 // RandomStep sends one random request.
@@ -164,6 +167,10 @@ func (c *Client) drawFavorite(ctx context.Context) (Operation, error) {
 			(*Client).drawReshape, (*Client).drawClaim, func(c *Client, _ context.Context) (Operation, error) { return showTree{inTree{c.anywhere()}}, nil },
 		}
 		return draws[c.Dice.IntN(len(draws))](c, ctx)
+	case Changes:
+		return c.drawChange(ctx)
+	case Arrivals:
+		return c.drawArrival(ctx)
 	default:
 		return c.drawRelease(ctx)
 	}
@@ -256,6 +263,36 @@ func (c *Client) drawWants(ctx context.Context, mayGo bool) (made takes, err err
 func (c *Client) drawClaim(ctx context.Context) (Operation, error) {
 	one, err := c.drawWant(ctx, c.Dice.IntN(consumers), true)
 	return claim{takes{wants: []want{one}}}, err
+}
+
+// drawChange draws a claim of a consumer on two providers. It reads the consumer before, so that the claim mostly changes
+// what the consumer has instead of a refusal of its generation.
+func (c *Client) drawChange(ctx context.Context) (Operation, error) {
+	who := c.Dice.IntN(consumers)
+	if err := c.Do(ctx, getAllocations{who: who}); err != nil {
+		return nil, err
+	}
+	made := want{consumer: who, given: c.memory.Consumers[who].Generation}
+	for _, p := range c.Dice.Perm(providers)[:2] {
+		made.has[p][c.Dice.IntN(len(classes))] = 1
+	}
+	return claim{takes{wants: []want{made}}}, nil
+}
+
+// drawArrival draws a claim of a consumer that has nothing, on one or two providers, or else a deletion of what it has.
+func (c *Client) drawArrival(ctx context.Context) (Operation, error) {
+	who := c.Dice.IntN(consumers)
+	if err := c.Do(ctx, getAllocations{who: who}); err != nil {
+		return nil, err
+	}
+	if c.memory.Consumers[who].ByProvider != ([providers]Amounts{}) {
+		return deleteAllocations{who: who}, nil
+	}
+	made := want{consumer: who, given: c.memory.Consumers[who].Generation}
+	for _, p := range c.Dice.Perm(providers)[:1+c.Dice.IntN(2)] {
+		made.has[p][c.Dice.IntN(len(classes))] = 1
+	}
+	return claim{takes{wants: []want{made}}}, nil
 }
 
 func (c *Client) drawClaims(ctx context.Context) (Operation, error) {
