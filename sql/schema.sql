@@ -6283,10 +6283,10 @@ Raises PL004 (no such class), PL020 (a standard class) and 23505 (resource_class
 class.';
 
 --
--- Name: state_read(uuid[], uuid[], text[], text[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: state_read(uuid[], uuid[], text[], text[], boolean); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.state_read(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json, OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT held_classes integer[], OUT amounts bigint[], OUT class_ids integer[], OUT class_names text[], OUT classes text[], OUT traits text[]) RETURNS record
+CREATE FUNCTION public.state_read(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], p_brief boolean, OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json, OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT held_classes integer[], OUT amounts bigint[], OUT class_ids integer[], OUT class_names text[], OUT classes text[], OUT traits text[]) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
 DECLARE
@@ -6294,7 +6294,7 @@ DECLARE
     v_providers record;
 BEGIN
     v_consumers := state_read_consumers(p_consumers);
-    v_providers := state_read_providers(p_providers, v_consumers.held);
+    v_providers := state_read_providers(p_providers, v_consumers.held, p_brief);
     provider_ids := v_providers.ids;
     provider_uuids := v_providers.uuids;
     providers := v_providers.states;
@@ -6311,8 +6311,7 @@ BEGIN
     class_names := '{}';
     IF held <> '{}' THEN
         SELECT /* state_read 1/3 */ array_agg(found.id), array_agg(found.name) INTO class_ids, class_names
-        FROM (SELECT DISTINCT listed.id FROM unnest(held_classes) AS listed (id)) AS held_class
-        CROSS JOIN LATERAL (SELECT one.id, one.name FROM resource_classes AS one WHERE one.id = held_class.id OFFSET 0) AS found;
+        FROM resource_classes AS found WHERE found.id = ANY (held_classes);
     END IF;
     classes := '{}';
     IF p_classes <> '{}' THEN
@@ -6328,10 +6327,10 @@ END
 $$;
 
 --
--- Name: FUNCTION state_read(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json, OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT held_classes integer[], OUT amounts bigint[], OUT class_ids integer[], OUT class_names text[], OUT classes text[], OUT traits text[]); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION state_read(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], p_brief boolean, OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json, OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT held_classes integer[], OUT amounts bigint[], OUT class_ids integer[], OUT class_names text[], OUT classes text[], OUT traits text[]); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.state_read(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json, OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT held_classes integer[], OUT amounts bigint[], OUT class_ids integer[], OUT class_names text[], OUT classes text[], OUT traits text[]) IS 'Returns providers, consumers, resource classes and traits as the API shows them, for a dry run: before and after the
+COMMENT ON FUNCTION public.state_read(p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], p_brief boolean, OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json, OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[], OUT holders integer[], OUT held bigint[], OUT held_classes integer[], OUT amounts bigint[], OUT class_ids integer[], OUT class_names text[], OUT classes text[], OUT traits text[]) IS 'Returns providers, consumers, resource classes and traits as the API shows them, for a dry run: before and after the
 write. Names that do not exist are missing in the result.
 
 The providers are those of p_providers and those on which the consumers have allocations. They are few: providers has their
@@ -6339,6 +6338,7 @@ states by UUID, with usages by the classes of the inventories, traits sorted by 
 and allocations can be thousands, so they are arrays, one element for each: a JSON object of each would cost several
 times as much, while the transaction of the write holds its locks. A consumer without a type has an empty one. An
 allocation has the position of its consumer, an id in provider_ids and an id in class_ids, the classes of allocations.
+With p_brief, providers lack their parents, traits and aggregates, which a write of allocations does not change.
 Called by the query StateShow. Calls: state_read_consumers, state_read_providers. Locks nothing.
 Plan: unique keys of the names.';
 
@@ -6399,10 +6399,10 @@ holders: positions of the consumers of the allocations. held: ids of their provi
 Plan: consumers_uuid_key, consumers_pkey, then ranges of allocations_pkey, each a look-up for every consumer.';
 
 --
--- Name: state_read_providers(uuid[], bigint[]); Type: FUNCTION; Schema: public; Owner: -
+-- Name: state_read_providers(uuid[], bigint[], boolean); Type: FUNCTION; Schema: public; Owner: -
 --
 
-CREATE FUNCTION public.state_read_providers(p_named uuid[], p_held bigint[], OUT ids bigint[], OUT uuids uuid[], OUT states json) RETURNS record
+CREATE FUNCTION public.state_read_providers(p_named uuid[], p_held bigint[], p_brief boolean, OUT ids bigint[], OUT uuids uuid[], OUT states json) RETURNS record
     LANGUAGE plpgsql STABLE
     AS $$
 BEGIN
@@ -6412,7 +6412,37 @@ BEGIN
     IF p_named = '{}' AND p_held = '{}' THEN
         RETURN;
     END IF;
-    SELECT /* state_read_providers 1/1 */
+    IF p_brief THEN
+        SELECT /* state_read_providers 1/2 */
+            coalesce(array_agg(provider.id), '{}'), coalesce(array_agg(provider.uuid), '{}'),
+            coalesce(json_object_agg(provider.uuid, json_build_object(
+                'name', provider.name, 'generation', provider.generation,
+                'inventories', coalesce(records.inventories, '{}'), 'usages', coalesce(records.usages, '{}'))), '{}')
+        INTO ids, uuids, states
+        FROM (
+            SELECT found.id FROM unnest(p_named) AS named (uuid)
+            CROSS JOIN LATERAL (SELECT one.id FROM resource_providers AS one WHERE one.uuid = named.uuid OFFSET 0) AS found
+            UNION SELECT listed.id FROM unnest(p_held) AS listed (id)
+        ) AS shown
+        CROSS JOIN LATERAL (
+            SELECT one.id, one.uuid, one.name,
+                (SELECT generation_row.generation FROM provider_generations AS generation_row
+                    WHERE generation_row.provider_id = one.id) AS generation
+            FROM resource_providers AS one WHERE one.id = shown.id OFFSET 0
+        ) AS provider
+        CROSS JOIN LATERAL (
+            SELECT json_object_agg(class.name, json_build_object(
+                    'total', inventory.total, 'reserved', inventory.reserved, 'min_unit', inventory.min_unit,
+                    'max_unit', inventory.max_unit, 'step_size', inventory.step_size,
+                    'allocation_ratio', inventory.allocation_ratio)) AS inventories,
+                json_object_agg(class.name, inventory.used) AS usages
+            FROM inventories AS inventory
+            CROSS JOIN LATERAL (SELECT named.name FROM resource_classes AS named WHERE named.id = inventory.class_id OFFSET 0) AS class
+            WHERE inventory.provider_id = shown.id
+        ) AS records;
+        RETURN;
+    END IF;
+    SELECT /* state_read_providers 2/2 */
         coalesce(array_agg(provider.id), '{}'), coalesce(array_agg(provider.uuid), '{}'),
         coalesce(json_object_agg(provider.uuid, json_build_object(
             'name', provider.name, 'parent', provider.parent, 'generation', provider.generation,
@@ -6451,11 +6481,11 @@ END
 $$;
 
 --
--- Name: FUNCTION state_read_providers(p_named uuid[], p_held bigint[], OUT ids bigint[], OUT uuids uuid[], OUT states json); Type: COMMENT; Schema: public; Owner: -
+-- Name: FUNCTION state_read_providers(p_named uuid[], p_held bigint[], p_brief boolean, OUT ids bigint[], OUT uuids uuid[], OUT states json); Type: COMMENT; Schema: public; Owner: -
 --
 
-COMMENT ON FUNCTION public.state_read_providers(p_named uuid[], p_held bigint[], OUT ids bigint[], OUT uuids uuid[], OUT states json) IS 'Returns the providers that exist of those with the UUIDs p_named and the ids p_held, and their states by UUID: see
-state_read.
+COMMENT ON FUNCTION public.state_read_providers(p_named uuid[], p_held bigint[], p_brief boolean, OUT ids bigint[], OUT uuids uuid[], OUT states json) IS 'Returns the providers that exist of those with the UUIDs p_named and the ids p_held, and their states by UUID: see
+state_read. With p_brief, states lacks their parents, traits and aggregates.
 
 Locks nothing. Plan: keys of the providers, then ranges of the primary keys of the other tables.';
 

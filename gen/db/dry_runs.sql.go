@@ -12,7 +12,7 @@ import (
 )
 
 const HeldProvidersKeep = `-- name: HeldProvidersKeep :exec
-SELECT set_config('berth.held_providers', ARRAY(
+SELECT set_config('berth.kept', ' ' || ARRAY(
     SELECT DISTINCT provider.uuid
     FROM unnest($1::uuid[]) AS requested (uuid)
     CROSS JOIN LATERAL (SELECT one.id FROM consumers AS one WHERE one.uuid = requested.uuid OFFSET 0) AS consumer
@@ -27,16 +27,16 @@ SELECT set_config('berth.held_providers', ARRAY(
 
 // Keeps the providers on which consumers have allocations, for StateShow in the same transaction: a write may move the
 // consumers away from them. It runs before the write, in the same batch, and locks nothing: see Store.rehearse for what
-// changes meanwhile.
+// changes meanwhile. A write that names few resources has StateKeep instead.
 // Plan: consumers_uuid_key, then ranges of allocations_pkey.
 func (q *Queries) HeldProvidersKeep(ctx context.Context, db DBTX, consumers []uuid.UUID) error {
 	_, err := db.Exec(ctx, HeldProvidersKeep, consumers)
 	return err
 }
 
-const StateShow = `-- name: StateShow :one
+const StateKeep = `-- name: StateKeep :one
 SELECT
-    CASE WHEN $1::bool THEN pg_export_snapshot() ELSE '' END::text AS snapshot,
+    set_config('berth.kept', pg_current_snapshot()::text || ' ' || shown.provider_uuids::text, true)::text AS snapshot,
     shown.provider_ids::bigint[] AS provider_ids, shown.provider_uuids::uuid[] AS provider_uuids,
     shown.providers::json AS providers,
     shown.consumers::uuid[] AS consumers, shown.generations::bigint[] AS generations,
@@ -44,9 +44,88 @@ SELECT
     shown.holders::int[] AS holders, shown.held::bigint[] AS held, shown.held_classes::int[] AS held_classes,
     shown.amounts::bigint[] AS amounts, shown.class_ids::int[] AS class_ids, shown.class_names::text[] AS class_names,
     shown.classes::text[] AS classes, shown.traits::text[] AS traits
-FROM state_read(
-    $2::uuid[] || coalesce(nullif(current_setting('berth.held_providers', true), ''), '{}')::uuid[],
-    $3::uuid[], $4::text[], $5::text[]) AS shown
+FROM state_read($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bool) AS shown
+`
+
+type StateKeepParams struct {
+	Providers []uuid.UUID
+	Consumers []uuid.UUID
+	Classes   []string
+	Traits    []string
+	Brief     bool
+}
+
+type StateKeepRow struct {
+	Snapshot      string
+	ProviderIds   []int64
+	ProviderUuids []uuid.UUID
+	Providers     []byte
+	Consumers     []uuid.UUID
+	Generations   []int64
+	Projects      []string
+	Users         []string
+	Types         []string
+	Holders       []int32
+	Held          []int64
+	HeldClasses   []int32
+	Amounts       []int64
+	ClassIds      []int32
+	ClassNames    []string
+	Classes       []string
+	Traits        []string
+}
+
+// Returns the state before a write that names few resources. It runs before the write, in the same batch, and locks nothing.
+// It keeps its snapshot and the providers of the state, for StateShow, which decides whether this is the state before the
+// write. Called by Store.rehearse. See the function.
+func (q *Queries) StateKeep(ctx context.Context, db DBTX, arg StateKeepParams) (StateKeepRow, error) {
+	row := db.QueryRow(ctx, StateKeep,
+		arg.Providers,
+		arg.Consumers,
+		arg.Classes,
+		arg.Traits,
+		arg.Brief,
+	)
+	var i StateKeepRow
+	err := row.Scan(
+		&i.Snapshot,
+		&i.ProviderIds,
+		&i.ProviderUuids,
+		&i.Providers,
+		&i.Consumers,
+		&i.Generations,
+		&i.Projects,
+		&i.Users,
+		&i.Types,
+		&i.Holders,
+		&i.Held,
+		&i.HeldClasses,
+		&i.Amounts,
+		&i.ClassIds,
+		&i.ClassNames,
+		&i.Classes,
+		&i.Traits,
+	)
+	return i, err
+}
+
+const StateShow = `-- name: StateShow :one
+SELECT
+    CASE WHEN $1::bool AND (kept.snapshot <> pg_current_snapshot()::text OR NOT shown.provider_uuids <@ ($2::uuid[] || kept.providers))
+        THEN pg_export_snapshot() ELSE '' END::text AS snapshot,
+    shown.provider_ids::bigint[] AS provider_ids, shown.provider_uuids::uuid[] AS provider_uuids,
+    shown.providers::json AS providers,
+    shown.consumers::uuid[] AS consumers, shown.generations::bigint[] AS generations,
+    shown.projects::text[] AS projects, shown.users::text[] AS users, shown.types::text[] AS types,
+    shown.holders::int[] AS holders, shown.held::bigint[] AS held, shown.held_classes::int[] AS held_classes,
+    shown.amounts::bigint[] AS amounts, shown.class_ids::int[] AS class_ids, shown.class_names::text[] AS class_names,
+    shown.classes::text[] AS classes, shown.traits::text[] AS traits
+FROM (
+    SELECT split_part(setting.kept, ' ', 1) AS snapshot, coalesce(nullif(split_part(setting.kept, ' ', 2), ''), '{}')::uuid[] AS providers
+    FROM (SELECT coalesce(current_setting('berth.kept', true), '') AS kept) AS setting
+) AS kept
+CROSS JOIN LATERAL state_read(
+    $2::uuid[] || kept.providers, $3::uuid[], $4::text[], $5::text[], $6::bool) AS shown
 `
 
 type StateShowParams struct {
@@ -55,6 +134,7 @@ type StateShowParams struct {
 	Consumers []uuid.UUID
 	Classes   []string
 	Traits    []string
+	Brief     bool
 }
 
 type StateShowRow struct {
@@ -78,8 +158,12 @@ type StateShowRow struct {
 }
 
 // Returns the state after the write of a dry run, and before it. Called by Store.rehearse: first in the transaction of the
-// write, where it exports its snapshot and also has the providers of HeldProvidersKeep; then on another connection in that
-// snapshot. See the function.
+// write, where it also has the providers of HeldProvidersKeep or StateKeep; then on another connection in that snapshot.
+// See the function.
+//
+// In the transaction of the write, it exports its snapshot, unless StateKeep has read the state before: that is so if no
+// other transaction has ended since, and if the state after has no provider that StateKeep did not look for. A snapshot names the transactions that
+// run, but for its own, so both statements have the same one unless another transaction has ended between them.
 func (q *Queries) StateShow(ctx context.Context, db DBTX, arg StateShowParams) (StateShowRow, error) {
 	row := db.QueryRow(ctx, StateShow,
 		arg.Exports,
@@ -87,6 +171,7 @@ func (q *Queries) StateShow(ctx context.Context, db DBTX, arg StateShowParams) (
 		arg.Consumers,
 		arg.Classes,
 		arg.Traits,
+		arg.Brief,
 	)
 	var i StateShowRow
 	err := row.Scan(

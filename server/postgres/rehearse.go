@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,13 +52,15 @@ func errRehearsalsBusy() error {
 
 // RehearsedConns is the two connections of a dry run. It is not safe for concurrent use.
 type RehearsedConns struct {
-	// write is the transaction of the write, until endWrite.
+	// write is the transaction of the write, until EndWrite.
 	write  *Snapshot
 	beside *Conn
+	// ending is the ROLLBACK of the write, beside which the states are read or decoded.
+	ending sync.WaitGroup
 }
 
-// Rehearse calls run, which executes a write in a transaction, and rolls the transaction back: in ReadBefore, and at the latest
-// when run returns, also after an error or a panic, or when the request is canceled. Retries are those of Write; no outcome
+// Rehearse calls run, which executes a write in a transaction, and rolls the transaction back: in EndWrite or ReadBefore, and at
+// the latest when run returns, also after an error or a panic, or when the request is canceled. Retries are those of Write; no outcome
 // is unknown, so Rehearse also retries where Write cannot.
 func (p *Pool) Rehearse(ctx context.Context, kind WriteKind, run func(*RehearsedConns) error) error {
 	kind.RollsBack = true
@@ -75,11 +78,11 @@ func (p *Pool) Rehearse(ctx context.Context, kind WriteKind, run func(*Rehearsed
 // Batch returns the batch of the write. It begins the transaction, so it is sent once.
 func (c *RehearsedConns) Batch() *Batch { return c.write.Batch() }
 
-// endWrite rolls the write back and releases its connection. Further calls do nothing.
-func (c *RehearsedConns) endWrite(ctx context.Context) {
+// EndWrite begins to roll the write back, and releases its connection when that is done. Further calls do nothing.
+func (c *RehearsedConns) EndWrite(ctx context.Context) {
 	if conn := c.write.conn; conn != nil {
 		c.write.conn = nil
-		rollBack(ctx, conn)
+		c.ending.Go(func() { rollBack(ctx, conn) })
 	}
 }
 
@@ -118,7 +121,10 @@ func (p *Pool) acquirePair(ctx context.Context) (conns *RehearsedConns, done fun
 		return nil, nil, err
 	}
 	pair := &RehearsedConns{write: &Snapshot{conn: to, begin: beginReadCommitted}}
-	held.add(func() { pair.endWrite(ctx) })
+	held.add(func() {
+		pair.EndWrite(ctx)
+		pair.ending.Wait()
+	})
 	beside, err := p.Acquire(bounded)
 	if err != nil {
 		return nil, nil, err

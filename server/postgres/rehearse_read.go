@@ -49,7 +49,7 @@ func ReadBefore[R any](
 	if err := skipToSync(pipeline); err != nil {
 		return found, err
 	}
-	conns.endWrite(ctx)
+	conns.EndWrite(ctx)
 	result, err := pipeline.GetResults()
 	if err != nil {
 		return found, err

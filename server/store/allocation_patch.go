@@ -32,7 +32,7 @@ func (s *Store) AllocationPatch(ctx context.Context, patch AllocationPatch) (aft
 		params.Classes = append(params.Classes, allocation.Class)
 		params.Amounts = append(params.Amounts, allocation.Amount)
 	}
-	err = s.write(ctx, writeTargets{providers: params.Providers, consumers: []uuid.UUID{patch.Consumer}}, func(to db.DBTX) error {
+	err = s.write(ctx, writeTargets{providers: params.Providers, consumers: []uuid.UUID{patch.Consumer}, brief: true}, func(to db.DBTX) error {
 		rows, err := s.queries.AllocationPatch(ctx, to, params)
 		after = ConsumerAllocations{}
 		for _, row := range rows {

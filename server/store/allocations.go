@@ -101,13 +101,13 @@ func (s *Store) ProviderAllocationList(ctx context.Context, provider uuid.UUID) 
 // AllocationReplace replaces the allocations of all these consumers, or of none.
 func (s *Store) AllocationReplace(ctx context.Context, claims []Claim, checkGenerations bool) error {
 	params := flatten(claims, checkGenerations)
-	return s.write(ctx, writeTargets{providers: params.Providers, consumers: params.Consumers}, func(to db.DBTX) error { return s.queries.AllocationReplace(ctx, to, params) })
+	return s.write(ctx, writeTargets{providers: params.Providers, consumers: params.Consumers, brief: true}, func(to db.DBTX) error { return s.queries.AllocationReplace(ctx, to, params) })
 }
 
 // AllocationDelete deletes all allocations of a consumer and reports whether there were any. A nil generation is not
 // compared.
 func (s *Store) AllocationDelete(ctx context.Context, consumer uuid.UUID, generation *int64) (existed bool, err error) {
-	err = s.write(ctx, writeTargets{consumers: []uuid.UUID{consumer}}, func(to db.DBTX) (err error) {
+	err = s.write(ctx, writeTargets{consumers: []uuid.UUID{consumer}, brief: true}, func(to db.DBTX) (err error) {
 		existed, err = s.queries.AllocationDelete(ctx, to, consumer, generation)
 		return err
 	})

@@ -122,7 +122,7 @@ func (s *Store) ClaimCreate(ctx context.Context, consumer Claim, heir *Claim, fo
 func (s *Store) claim(
 	ctx context.Context, who db.AllocationReplaceParams, run func(to db.DBTX, caller, key *string) (json.RawMessage, error),
 ) (Claimed, error) {
-	made, err := s.writeResult(ctx, writeTargets{consumers: who.Consumers}, run)
+	made, err := s.writeResult(ctx, writeTargets{consumers: who.Consumers, brief: true}, run)
 	if err != nil {
 		return Claimed{}, err
 	}

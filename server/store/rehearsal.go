@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,7 +39,7 @@ func WithRehearsal(ctx context.Context) (context.Context, *Rehearsal) {
 func (r *Rehearsal) Asked() bool { return r.trips.Count() > r.start }
 
 // State is the part of the database that a write can change, as the API shows it. Traits and classes have those of the
-// names of the write that exist.
+// names of the write that exist. The providers of a write of allocations have no parents, traits and aggregates.
 type State struct {
 	Providers map[uuid.UUID]ProviderState
 	Consumers map[uuid.UUID]ConsumerState
@@ -83,6 +84,8 @@ type ConsumerState struct {
 type writeTargets struct {
 	providers, consumers []uuid.UUID
 	classes, traits      []string
+	// brief leaves out of the states what writes of allocations do not change: parents, traits and aggregates of providers.
+	brief bool
 }
 
 // ofProvider returns the targets of a write of one provider.
@@ -94,11 +97,17 @@ var errHeldElsewhere = &pgconn.PgError{
 	Code: postgres.SerializationFailure, Message: "a consumer of a dry run got allocations on another provider concurrently",
 }
 
+// maxKept is the number of resources that a write may name so that a dry run reads the state before it first. It is a guess
+// that is wrong where other transactions end during the write, so it must cost little.
+const maxKept = 64
+
 // rehearse runs a write, reads the states before and after it, and rolls it back.
 //
-// Both states are read in one snapshot, which the transaction of the write exports. That transaction sees its own changes
-// in it, and another connection does not: so the states differ by this write alone, also where it has locked nothing. The
-// state before is read after the rollback, and both are decoded after it. So the write holds its locks while one statement
+// Both states are those of one snapshot, so they differ by this write alone, also where it has locked nothing. For a write
+// that names few resources, the state before is read first, in the same batch: it is that of the snapshot after the write
+// unless another transaction has ended in between, which the statement after the write compares. Otherwise the transaction of
+// the write exports its snapshot. It sees its own changes in it, and another connection, which reads the state before, does
+// not. It reads after the rollback, and all states are decoded after it. So the write holds its locks while one statement
 // reads the rows of the state after it, and until the other connection has the snapshot.
 func (s *Store) rehearse(
 	ctx context.Context, kind postgres.WriteKind, rehearsal *Rehearsal, of writeTargets, run func(db.DBTX) error,
@@ -106,21 +115,17 @@ func (s *Store) rehearse(
 	return s.pool.Rehearse(ctx, kind, func(conns *postgres.RehearsedConns) error {
 		rehearsal.Before, rehearsal.After = State{}, State{}
 		shown := db.StateShowParams{
-			Exports: true, Providers: of.providers, Consumers: of.consumers, Classes: of.classes, Traits: of.traits,
+			Exports: true, Brief: of.brief,
+			Providers: distinct(of.providers), Consumers: of.consumers, Classes: of.classes, Traits: of.traits,
 		}
-		after, err := s.writeAndShow(ctx, conns.Batch(), shown, run)
+		before, after, err := s.writeAndShow(ctx, conns.Batch(), shown, run)
 		if err != nil {
 			return err
 		}
-		shown.Exports, shown.Providers = false, slices.Concat(of.providers, after.ProviderUuids)
-		before, err := postgres.ReadBefore(ctx, conns, after.Snapshot, func(ctx context.Context, on db.DBTX) (db.StateShowRow, error) {
-			return s.queries.StateShow(ctx, on, shown)
-		})
-		if err != nil {
+		if after.Snapshot == "" {
+			conns.EndWrite(ctx)
+		} else if before, err = s.readBefore(ctx, conns, shown, &after); err != nil {
 			return err
-		}
-		if !containsAll(shown.Providers, before.ProviderUuids) {
-			return errHeldElsewhere
 		}
 		if rehearsal.Before, err = stateOf(&before); err != nil {
 			return err
@@ -130,25 +135,49 @@ func (s *Store) rehearse(
 	})
 }
 
-// writeAndShow runs a write and reads the state after it, in one round trip.
+// readBefore reads the state before a write in the snapshot that the statement after it has exported.
+func (s *Store) readBefore(
+	ctx context.Context, conns *postgres.RehearsedConns, shown db.StateShowParams, after *db.StateShowRow,
+) (db.StateShowRow, error) {
+	shown.Exports, shown.Providers = false, slices.Concat(shown.Providers, after.ProviderUuids)
+	before, err := postgres.ReadBefore(ctx, conns, after.Snapshot, func(ctx context.Context, on db.DBTX) (db.StateShowRow, error) {
+		return s.queries.StateShow(ctx, on, shown)
+	})
+	if err == nil && !containsAll(shown.Providers, before.ProviderUuids) {
+		err = errHeldElsewhere
+	}
+	return before, err
+}
+
+// writeAndShow runs a write and reads the state after it, in one round trip; before it, either the state before or only the
+// providers that the consumers have.
 func (s *Store) writeAndShow(
 	ctx context.Context, batch *postgres.Batch, shown db.StateShowParams, run func(db.DBTX) error,
-) (after db.StateShowRow, err error) {
-	keep := func(context.Context) (struct{}, error) { return struct{}{}, nil }
-	if len(shown.Consumers) > 0 {
-		keep = postgres.Enqueue(batch, func(ctx context.Context, on db.DBTX) (struct{}, error) {
-			return struct{}{}, s.queries.HeldProvidersKeep(ctx, on, shown.Consumers)
+) (before, after db.StateShowRow, err error) {
+	keep := func(context.Context) (db.StateKeepRow, error) { return db.StateKeepRow{}, nil }
+	switch {
+	case len(shown.Providers)+len(shown.Consumers)+len(shown.Classes)+len(shown.Traits) <= maxKept:
+		keep = postgres.Enqueue(batch, func(ctx context.Context, on db.DBTX) (db.StateKeepRow, error) {
+			return s.queries.StateKeep(ctx, on, db.StateKeepParams{
+				Providers: shown.Providers, Consumers: shown.Consumers, Classes: shown.Classes, Traits: shown.Traits, Brief: shown.Brief,
+			})
+		})
+	case len(shown.Consumers) > 0:
+		keep = postgres.Enqueue(batch, func(ctx context.Context, on db.DBTX) (db.StateKeepRow, error) {
+			return db.StateKeepRow{}, s.queries.HeldProvidersKeep(ctx, on, shown.Consumers)
 		})
 	}
 	write := postgres.Enqueue(batch, func(_ context.Context, on db.DBTX) (struct{}, error) { return struct{}{}, run(on) })
 	show := postgres.Enqueue(batch, func(ctx context.Context, on db.DBTX) (db.StateShowRow, error) {
 		return s.queries.StateShow(ctx, on, shown)
 	})
-	err = batch.Send(ctx)
-	for _, read := range []func(context.Context) (struct{}, error){keep, write} {
-		if err == nil {
-			_, err = read(ctx)
-		}
+	if err = batch.Send(ctx); err == nil {
+		var kept db.StateKeepRow
+		kept, err = keep(ctx)
+		before = db.StateShowRow(kept)
+	}
+	if err == nil {
+		_, err = write(ctx)
 	}
 	if err == nil {
 		after, err = show(ctx)
@@ -156,7 +185,14 @@ func (s *Store) writeAndShow(
 	if closed := batch.Close(); err == nil {
 		err = closed
 	}
-	return after, err
+	return before, after, err
+}
+
+// distinct returns the different ones of the providers of allocations, each of which names its provider.
+func distinct(providers []uuid.UUID) []uuid.UUID {
+	made := append([]uuid.UUID{}, providers...) // nil would become NULL
+	slices.SortFunc(made, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(made)
 }
 
 // containsAll reports whether a list has all elements of another.

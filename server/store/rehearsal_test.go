@@ -216,14 +216,14 @@ func (b *bundle) hinderReads() (proceed func()) {
 	b.t.Helper()
 	for _, statement := range []string{
 		"ALTER FUNCTION state_read_providers RENAME TO state_read_providers_unhindered",
-		`CREATE FUNCTION state_read_providers(p_named uuid[], p_held bigint[], OUT ids bigint[], OUT uuids uuid[], OUT states json)
+		`CREATE FUNCTION state_read_providers(p_named uuid[], p_held bigint[], p_brief bool, OUT ids bigint[], OUT uuids uuid[], OUT states json)
 			LANGUAGE plpgsql STABLE AS $$
 			BEGIN
 				IF current_setting('transaction_read_only') = 'on' THEN
 					PERFORM pg_advisory_xact_lock(1);
 				END IF;
 				SELECT shown.ids, shown.uuids, shown.states INTO ids, uuids, states
-				FROM state_read_providers_unhindered(p_named, p_held) AS shown;
+				FROM state_read_providers_unhindered(p_named, p_held, p_brief) AS shown;
 			END
 			$$`,
 	} {
@@ -235,6 +235,17 @@ func (b *bundle) hinderReads() (proceed func()) {
 	_, err = tx.Exec(b.t.Context(), "SELECT pg_advisory_xact_lock(1)")
 	b.must(err)
 	return func() { b.must(tx.Rollback(b.t.Context())) }
+}
+
+// beginOther begins a transaction that locks the consumer until the returned function is called. It ends after a dry run has
+// read the state before its write, which must therefore be read again.
+func (b *bundle) beginOther() (end func()) {
+	b.t.Helper()
+	tx, err := b.db.Pool.Begin(b.t.Context())
+	b.must(err)
+	_, err = tx.Exec(b.t.Context(), "SELECT FROM consumers FOR UPDATE")
+	b.must(err)
+	return func() { b.must(tx.Commit(b.t.Context())) }
 }
 
 // isConsumerFree waits until no transaction has locked the consumer, and returns false if that does not happen.
@@ -256,9 +267,12 @@ func TestClaim_DryRunReadsStateBefore_LocksAreFree(t *testing.T) {
 	host := b.provider("a host", nil, map[string]int32{"VCPU": 100})
 	b.must(b.AllocationReplace(t.Context(), []store.Claim{claim("d changed", nil, host, 3)}, true))
 	proceed := b.hinderReads()
+	end := b.beginOther()
 	ctx, rehearsal := store.WithRehearsal(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.AllocationReplace(ctx, []store.Claim{claim("d changed", at(1), host, 5)}, true) }()
+	b.awaitLock()
+	end()
 	b.awaitLock()
 	if !b.isConsumerFree() {
 		proceed()

@@ -203,34 +203,51 @@ func (b *bundle) trips(name string, run visit) int64 {
 	return count
 }
 
-// rehearsedTrips calls an operation once and its next call as a dry run, and counts when both connections have its statements
-// prepared.
-func (b *bundle) rehearsedTrips(name string, run visit) int64 {
+// rehearsedTrips calls an operation once and its next call as a dry run, until a dry run takes no more than expected: one
+// prepares statements, and during another one a transaction of another test may end.
+func (b *bundle) rehearsedTrips(name string, run visit, expected int64) int64 {
 	b.t.Helper()
 	host := b.provider("a host of "+name, nil, map[string]int32{"VCPU": 40})
 	b.must(run(b.t.Context(), b, host, 0))
 	var count int64
-	for range 3 {
+	for range 100 {
 		ctx, trips := postgres.CountRoundTrips(b.t.Context())
 		ctx, _ = store.WithRehearsal(ctx)
 		b.must(run(ctx, b, host, 1))
-		count = trips.Count()
+		if count = trips.Count(); count <= expected {
+			break
+		}
 	}
 	return count
 }
 
-// TestArchitecture_DryRuns_OneRoundTripMoreThanWrites counts three: the write with the state after it, the state before it, and
-// the ROLLBACK, which does not wait for the latter.
+// TestArchitecture_DryRuns_OneRoundTripMoreThanWrites counts two: the write with the states before and after it, and the ROLLBACK.
 func TestArchitecture_DryRuns_OneRoundTripMoreThanWrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 2)
 	for _, name := range slices.Sorted(maps.Keys(writings)) {
 		t.Run(name, func(t *testing.T) {
 			b.t = t
-			if got := b.rehearsedTrips(name, writings[name]); got != 3 {
+			if got := b.rehearsedTrips(name, writings[name], 2); got != 2 {
 				t.Errorf("round trips = %d", got)
 			}
 		})
+	}
+}
+
+// A dry run that names many consumers reads the state before its write on another connection, which is one more.
+func TestArchitecture_DryRunOfManyConsumers_TakesThreeRoundTrips(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 2)
+	got := b.rehearsedTrips("many consumers", func(ctx context.Context, b *bundle, host uuid.UUID, n int) error {
+		var claims []store.Claim
+		for i := range 39 {
+			claims = append(claims, claim(fmt.Sprintf("%x consumer %d", i, n), nil, host, 1))
+		}
+		return b.AllocationReplace(ctx, claims[:1+38*n], true)
+	}, 3)
+	if got != 3 {
+		t.Errorf("round trips = %d", got)
 	}
 }
 

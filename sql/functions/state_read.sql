@@ -6,10 +6,11 @@
 -- and allocations can be thousands, so they are arrays, one element for each: a JSON object of each would cost several
 -- times as much, while the transaction of the write holds its locks. A consumer without a type has an empty one. An
 -- allocation has the position of its consumer, an id in provider_ids and an id in class_ids, the classes of allocations.
+-- With p_brief, providers lack their parents, traits and aggregates, which a write of allocations does not change.
 -- Called by the query StateShow. Calls: state_read_consumers, state_read_providers. Locks nothing.
 -- Plan: unique keys of the names.
 CREATE OR REPLACE FUNCTION state_read(
-    p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[],
+    p_providers uuid[], p_consumers uuid[], p_classes text[], p_traits text[], p_brief bool,
     OUT provider_ids bigint[], OUT provider_uuids uuid[], OUT providers json,
     OUT consumers uuid[], OUT generations bigint[], OUT projects text[], OUT users text[], OUT types text[],
     OUT holders int[], OUT held bigint[], OUT held_classes int[], OUT amounts bigint[],
@@ -21,7 +22,7 @@ DECLARE
     v_providers record;
 BEGIN
     v_consumers := state_read_consumers(p_consumers);
-    v_providers := state_read_providers(p_providers, v_consumers.held);
+    v_providers := state_read_providers(p_providers, v_consumers.held, p_brief);
     provider_ids := v_providers.ids;
     provider_uuids := v_providers.uuids;
     providers := v_providers.states;
@@ -38,8 +39,7 @@ BEGIN
     class_names := '{}';
     IF held <> '{}' THEN
         SELECT /* state_read 1/3 */ array_agg(found.id), array_agg(found.name) INTO class_ids, class_names
-        FROM (SELECT DISTINCT listed.id FROM unnest(held_classes) AS listed (id)) AS held_class
-        CROSS JOIN LATERAL (SELECT one.id, one.name FROM resource_classes AS one WHERE one.id = held_class.id OFFSET 0) AS found;
+        FROM resource_classes AS found WHERE found.id = ANY (held_classes);
     END IF;
     classes := '{}';
     IF p_classes <> '{}' THEN
