@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/oapi-codegen/nullable"
 )
 
 // Explanation is why a candidate query found nothing, or why a claim was rejected. The format is that of
@@ -123,6 +124,28 @@ type ExplainedTree struct {
 	Distance float64            `json:"distance"`
 	Missing  []ExplainedMissing `json:"missing"`
 	Stage    string             `json:"stage,omitempty"`
+	// FreedBy is consumers without which the query fits in the tree; null if it does not fit even when the tree is empty. It is
+	// missing below berth 1.6, for callers who may not see allocations, and if the service did not find out in time.
+	FreedBy nullable.Nullable[ExplainedFreed] `json:"freed_by,omitempty"`
+}
+
+// ExplainedFreed is a set of consumers without which a query fits in a tree. Exact: no smaller set is enough.
+type ExplainedFreed struct {
+	Consumers []ExplainedHolder `json:"consumers"`
+	Exact     bool              `json:"exact"`
+}
+
+// ExplainedHolder is a consumer, and what it holds of what a query lacks.
+type ExplainedHolder struct {
+	Consumer    uuid.UUID          `json:"consumer"`
+	Allocations []ExplainedHolding `json:"allocations"`
+}
+
+// ExplainedHolding is an allocation of a consumer.
+type ExplainedHolding struct {
+	Provider ExplainedProvider `json:"provider"`
+	Class    string            `json:"class"`
+	Amount   int64             `json:"amount"`
 }
 
 // ExplainedProvider names a resource provider.

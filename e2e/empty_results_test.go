@@ -97,7 +97,7 @@ func (s *explainingService) loggedReasons() (reasons []string) {
 	return reasons
 }
 
-const withBerth12 = "placement 1.39, berth 1.2"
+const withBerth16 = "placement 1.39, berth 1.6"
 
 // stored returns the explanation of a recorded request.
 func (s *explainingService) stored(t *testing.T, id string) *explain.Explanation {
@@ -105,7 +105,7 @@ func (s *explainingService) stored(t *testing.T, id string) *explain.Explanation
 	var read struct {
 		Explanations []struct{ Explanation *explain.Explanation }
 	}
-	answer := s.get("/explanations/"+id, withBerth12)
+	answer := s.get("/explanations/"+id, withBerth16)
 	if err := json.Unmarshal(answer.Body.Bytes(), &read); err != nil || len(read.Explanations) != 1 {
 		t.Fatalf("explanations of %s: %d %s", id, answer.Code, answer.Body)
 	}
@@ -116,7 +116,7 @@ func (s *explainingService) stored(t *testing.T, id string) *explain.Explanation
 func (s *explainingService) explained(t *testing.T, cause plantedCause) *explain.Explanation {
 	t.Helper()
 	var read struct{ Explanation *explain.Explanation }
-	answer := s.get(cause.target()+"&explain=always", withBerth12)
+	answer := s.get(cause.target()+"&explain=always", withBerth16)
 	if err := json.Unmarshal(answer.Body.Bytes(), &read); err != nil || read.Explanation == nil {
 		t.Fatalf("explain=always: %d %s", answer.Code, answer.Body)
 	}

@@ -489,7 +489,9 @@ WITH RECURSIVE conditions AS MATERIALIZED (
         SELECT
             own.provider_id, own.root_id, own.class_id, own.total, own.reserved, own.allocation_ratio, own.min_unit, own.step_size, own.used,
             CASE WHEN $22::bool THEN COALESCE((
-                SELECT least(own.max_unit, trunc((own.total - own.reserved) * own.allocation_ratio) - own.used + freed.amount)::bigint
+                SELECT greatest(
+                    least(own.max_unit, trunc((own.total - own.reserved) * own.allocation_ratio) - own.used + freed.amount), -9007199254740992
+                )::bigint
                 FROM freed WHERE freed.provider_id = own.provider_id AND freed.class_id = own.class_id
             ), own.free) ELSE own.free END AS free
         FROM inventories AS own

@@ -31,9 +31,10 @@ func explainCommand(f *frame.Frame) *cobra.Command {
 		Use:   "explain [REQUEST-ID | QUERY | --resources CLASS=AMOUNT,...]",
 		Short: "Explain why a query found nothing",
 		Long: `Explain why a query for allocation candidates found nothing, or why a claim was rejected:
-what each condition leaves, the trees that fail by least, the consumers that hold what
-these trees lack, and the changes of the query that give candidates. The command changes
-nothing. It needs a service with berth 1.2.
+what each condition leaves, the trees that fail by least, the consumers without which the
+query would fit there, and the changes of the query that give candidates. The command
+changes nothing. It needs a service with berth 1.2. If the service does not have berth 1.6,
+the command shows all consumers that hold what the trees lack.
 
 With a request ID it explains a request of the past, whatever client sent it: the ID in
 the log of the service, or the one in brackets in the log of Nova. The service keeps such
@@ -128,7 +129,9 @@ func explainRequest(ctx context.Context, f *frame.Frame, service *client.Client,
 	if _, isUUID := hyphenatedUUID(digits); !isID || !isUUID {
 		return frame.WrongArgument("request ID", id, "is neither 'req-' and a UUID nor a query", "write a request ID from a log, or a query such as 'resources=VCPU:8'")
 	}
-	found, err := service.ExplanationShow(ctx, id)
+	found, err := withFreed(ctx, func(ctx context.Context) ([]client.RecordedExplanation, error) {
+		return service.ExplanationShow(ctx, id)
+	})
 	if err != nil {
 		return explanationError(err, "berth:explanations:show")
 	}
@@ -168,7 +171,9 @@ func explainQuestion(ctx context.Context, f *frame.Frame, service *client.Client
 	if !hasLimit {
 		question += "&" + defaultQuestionLimit
 	}
-	found, err := service.QuestionExplain(ctx, question)
+	found, err := withFreed(ctx, func(ctx context.Context) (client.CandidateExplanation, error) {
+		return service.QuestionExplain(ctx, question)
+	})
 	if err != nil {
 		return explanationError(err, "berth:explanations:make")
 	}
@@ -181,11 +186,25 @@ func explainFlagsNow(ctx context.Context, f *frame.Frame, service *client.Client
 	if err != nil {
 		return err
 	}
-	found, err := service.CandidateExplain(ctx, query, client.ExplainAlways)
+	found, err := withFreed(ctx, func(ctx context.Context) (client.CandidateExplanation, error) {
+		return service.CandidateExplain(ctx, query, client.ExplainAlways)
+	})
 	if err != nil {
 		return explanationError(err, "berth:explanations:make")
 	}
 	return printExplained(ctx, f, service, *flags.format, &found)
+}
+
+// freedExtensions is the version of the extensions whose explanations say which consumers must go.
+const freedExtensions = "1.6"
+
+// withFreed asks for an explanation that says which consumers must go, or for one without them if the service has no such ones.
+func withFreed[T any](ctx context.Context, explain func(context.Context) (T, error)) (T, error) {
+	found, err := explain(client.WithExtensions(ctx, freedExtensions))
+	if errors.Is(err, client.ErrExtensions) {
+		return explain(ctx)
+	}
+	return found, err
 }
 
 // printExplained prints the explanation of a query.

@@ -83,6 +83,10 @@ func (e *explanationText) nearest(trees []client.ExplainedTree) {
 		if len(missing) == 0 {
 			missing = append(missing, explaintext.FailedStage(one.Stage))
 		}
-		e.wrap("  "+pad(one.Tree.Name, width), strings.Join(missing, " and "))
+		text := strings.Join(missing, " and ")
+		if one.FreedBy.IsNull() {
+			text += ", and would not fit even when empty"
+		}
+		e.wrap("  "+pad(one.Tree.Name, width), text)
 	}
 }

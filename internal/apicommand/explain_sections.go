@@ -11,6 +11,25 @@ import (
 	"github.com/berthd/berth/internal/frame"
 )
 
+// freed adds the consumers without which the query fits, by tree.
+func (e *explanationText) freed(trees []client.ExplainedTree) {
+	hasHeading := false
+	for _, tree := range trees {
+		set, err := tree.FreedBy.Get()
+		if err != nil {
+			continue // null or missing
+		}
+		if !hasHeading {
+			e.section("WOULD FIT WITHOUT")
+			hasHeading = true
+		}
+		e.wrap("  ", explaintext.Freed(tree.Tree.Name, &set))
+		for _, one := range set.Consumers {
+			e.wrap("    "+one.Consumer.String()+"  ", explaintext.Held(&one))
+		}
+	}
+}
+
 // held adds the consumers that hold what the nearest trees lack.
 func (e *explanationText) held(by holders) {
 	if len(by.holdings) == 0 && by.note == "" {

@@ -142,6 +142,7 @@ func (e *explanationText) explain(of *client.Explanation, held holders) {
 	e.trees(of)
 	e.parts(of)
 	e.nearest(of.Nearest)
+	e.freed(of.Nearest)
 	e.held(held)
 	e.changes(of)
 	e.items(of.Items)

@@ -182,6 +182,28 @@ func missingRoot(of *client.ExplainedMissing) string {
 	return strings.TrimSpace(of.Step + " " + of.Value)
 }
 
+// Freed says without how many consumers a query fits in a tree.
+func Freed(tree string, of *client.ExplainedFreed) string {
+	count := "1 consumer"
+	if len(of.Consumers) != 1 {
+		count = fmt.Sprintf("%d consumers", len(of.Consumers))
+	}
+	text := fmt.Sprintf("It would fit on %s without %s:", tree, count)
+	if !of.Exact {
+		text = strings.TrimSuffix(text, ":") + "; fewer may be enough:"
+	}
+	return text
+}
+
+// Held lists what a consumer holds.
+func Held(of *client.ExplainedHolder) string {
+	texts := make([]string, len(of.Allocations))
+	for i, one := range of.Allocations {
+		texts[i] = fmt.Sprintf("%d %s of %s", one.Amount, one.Class, one.Provider.Name)
+	}
+	return strings.Join(texts, ", ")
+}
+
 // traitText names a required trait, or any of several.
 func traitText(value string) string {
 	value = strings.TrimPrefix(value, "in:")

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -57,23 +58,25 @@ func (e *explaining) changes() (all []change) {
 			}
 		}
 	}
-	one := func(shown Relaxation, root int, edit func(*candidates.Query)) {
+	one, several := e.groupsLess()
+	all = append(all, several...)
+	add := func(shown Relaxation, root int, edit func(*candidates.Query)) {
 		all = append(all, change{Relaxation: shown, tries: tryOf(&e.Query, edit), hasPolicy: e.HasPolicy, root: root})
 	}
 	for place, of := range e.r.parts {
 		if !of.suffixed && !of.canSplit {
 			class := of.amounts[0].Class
-			one(Relaxation{Change: "can_split", Class: class}, noRoot, func(q *candidates.Query) {
+			add(Relaxation{Change: "can_split", Class: class}, noRoot, func(q *candidates.Query) {
 				q.CanSplit = append(slices.Clone(q.CanSplit), class)
 			})
 			all[len(all)-1].parts = []int{place}
 		}
 	}
 	if e.Query.Isolate {
-		one(Relaxation{Change: "replace", Value: "group_policy=none"}, noRoot, func(q *candidates.Query) { q.Isolate = false })
+		add(Relaxation{Change: "replace", Value: "group_policy=none"}, noRoot, func(q *candidates.Query) { q.Isolate = false })
 	}
 	drop := func(value string, edit func(*candidates.Query)) {
-		one(Relaxation{Change: "drop", Value: value}, noRoot, edit)
+		add(Relaxation{Change: "drop", Value: value}, noRoot, edit)
 	}
 	for i := range e.Query.Isolated {
 		drop("isolate="+e.Isolate[i], func(q *candidates.Query) { q.Isolated = slices.Delete(q.Isolated, i, i+1) })
@@ -87,9 +90,9 @@ func (e *explaining) changes() (all []change) {
 		all[len(all)-1].addsTrees = true
 	}
 	for i, stage := range e.r.roots {
-		one(Relaxation{Change: "drop", Value: stage.stage + "=" + stage.value}, i, func(q *candidates.Query) { e.dropRoot(q, i) })
+		add(Relaxation{Change: "drop", Value: stage.stage + "=" + stage.value}, i, func(q *candidates.Query) { e.dropRoot(q, i) })
 	}
-	return all
+	return append(all, one...)
 }
 
 // dropRoot removes a condition of roots.
@@ -135,6 +138,38 @@ func (e *explaining) groupChanges() (all []change) {
 		}
 	}
 	return all
+}
+
+// groupsLess drops one group of each part with a suffix, if there are others: several are those of which equal groups are left.
+// They are relaxations from berth 1.6 on.
+func (e *explaining) groupsLess() (one, several []change) {
+	if !e.FreesConsumers || len(e.Query.Groups) < 2 {
+		return nil, nil
+	}
+	for i := range e.r.parts {
+		of := &e.r.parts[i]
+		if !of.suffixed {
+			continue
+		}
+		gone := of.groups[len(of.groups)-1]
+		made := change{
+			Relaxation: Relaxation{Change: "drop", Value: groupText(&e.Query.Groups[gone])}, hasPolicy: e.HasPolicy, root: noRoot, parts: []int{i},
+			tries: []try{{query: func() candidates.Query { return tidy(withoutGroup(edited(&e.Query), gone)) }}},
+		}
+		if len(of.groups) > 1 {
+			several = append(several, made)
+		} else {
+			one = append(one, made)
+		}
+	}
+	return one, several
+}
+
+// groupText names a group by its amounts, or by its first constraint if it has none.
+func groupText(of *candidates.Group) string {
+	alone := candidates.Query{Groups: []candidates.Group{*of}}
+	first, _, _ := strings.Cut(queryText(&alone, false), "&")
+	return first
 }
 
 // partsOf returns the parts of a group.
@@ -190,6 +225,9 @@ func (e *explaining) amountChange(i, at int) change {
 	of := &e.r.parts[i]
 	one := of.amounts[at]
 	amounts := slices.Clone(e.tally.amounts[amountKey{i, at}])
+	if less := one.Amount - 1; e.FreesConsumers && less > 0 && !slices.Contains(amounts, less) {
+		amounts = slices.Insert(amounts, 0, less) // no provider gives more of what it lacks
+	}
 	for half := one.Amount / 2; half >= 1; half /= 2 {
 		if !slices.Contains(amounts, half) {
 			amounts = append(amounts, half)

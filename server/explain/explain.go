@@ -31,6 +31,8 @@ type Question struct {
 	HasPolicy bool
 	// Found is how many candidates the search found in the snapshot of the explanation.
 	Found int
+	// FreesConsumers adds which consumers must go so that the query fits in the nearest trees, and sorts these by it: berth 1.6.
+	FreesConsumers bool
 	// Reason is why it found none, if that is known. An explanation that cannot find out has it.
 	Reason Reason
 }
@@ -94,6 +96,7 @@ func (e *explaining) explain(ctx context.Context) (err error) {
 	}
 	e.stages = e.r.combinationStages()
 	e.tally = newTally(e.r, len(e.stages))
+	e.tally.sortsEmptied = e.FreesConsumers
 	walked := e.walk(ctx)
 	if walked != nil && e.tally.strata[sampled].all == 0 {
 		return walked // the judged trees, if any, stand for no others
@@ -101,6 +104,10 @@ func (e *explaining) explain(ctx context.Context) (err error) {
 	e.addSample()
 	e.made.Funnel, e.made.Parts = e.funnel(), e.parts()
 	e.addIsolatedConflicts()
+	if e.FreesConsumers && walked == nil && e.Found == 0 {
+		walked = e.addFreedBy(ctx)
+	}
+	e.tally.nearest = e.tally.nearest[:min(len(e.tally.nearest), nearestTrees)]
 	e.made.Nearest = e.nearest()
 	e.made.Reason = e.reason()
 	if walked != nil {

@@ -111,6 +111,7 @@ type Tree struct {
 	Distance float64   `json:"distance" doc:"How much the tree lacks; 0 if only its groups do not go together."`
 	Missing  []Missing `json:"missing" doc:"The conditions that the tree does not meet."`
 	Stage    string    `json:"stage,omitempty" doc:"First stage that a tree with distance 0 fails."`
+	FreedBy  FreedBy   `json:"freed_by,omitzero" since:"berth 6" doc:"Consumers without which the whole query fits in the tree; null if it does not fit even without any. Missing if there are candidates, if policy does not permit the caller to list the allocations of providers, or if the server did not find out in time."`
 }
 
 // Provider names a resource provider.

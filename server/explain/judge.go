@@ -2,6 +2,7 @@ package explain
 
 import (
 	"math"
+	"slices"
 
 	"github.com/berthd/berth/gen/db"
 )
@@ -146,6 +147,8 @@ type partResult struct {
 	// passed is the most steps that any provider passes.
 	passed int
 	met    bool
+	// metEmptied is true if a provider lacks nothing but free capacity.
+	metEmptied bool
 	// best is the verdict with the least distance, nil if no provider has inventory of any class.
 	best     *verdict
 	distance float64
@@ -169,6 +172,7 @@ func (r *resolved) judgePart(anchor *node, usable []*node, of *part, each func(*
 	for _, provider := range usable {
 		v := r.judge(anchor, provider, of)
 		each(&v)
+		result.metEmptied = result.metEmptied || !slices.ContainsFunc(v.failed, func(f failure) bool { return f.step.kind != stepUsed })
 		result.passed = max(result.passed, v.passed)
 		if of.canSplit && v.passed == len(of.steps) {
 			if sums == nil {

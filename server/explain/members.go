@@ -111,6 +111,7 @@ func (e *explaining) nearest() []Tree {
 		one := &e.tally.nearest[i]
 		shown = append(shown, Tree{
 			Tree: one.root.name, Distance: math.Round(one.distance*1000) / 1000, Missing: e.missingOf(one), Stage: one.stage,
+			FreedBy: one.freedBy,
 		})
 	}
 	return shown

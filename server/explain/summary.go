@@ -34,7 +34,10 @@ func (e *explaining) summary() string {
 		for _, one := range near[0].Missing {
 			missing = append(missing, missingText(&one))
 		}
-		texts = append(texts, fmt.Sprintf("Nearest: %s lacks %s.", near[0].Tree.Name, strings.Join(missing, " and ")))
+		texts = append(texts, fmt.Sprintf("Nearest: %s lacks %s%s.", near[0].Tree.Name, strings.Join(missing, " and "), neverText(near[0].FreedBy)))
+	}
+	if near := e.made.Nearest; len(near) > 0 && near[0].FreedBy.FreedSet != nil {
+		texts = append(texts, fmt.Sprintf("It would fit on %s without %s.", near[0].Tree.Name, plural(int64(len(near[0].FreedBy.Consumers)), "consumer")))
 	}
 	for _, one := range e.made.Relaxations[:min(2, len(e.made.Relaxations))] {
 		texts = append(texts, relaxationText(&one))
@@ -50,6 +53,11 @@ func (e *explaining) summary() string {
 			plural(count, "tree"), choose(count == 1, "is", "are")))
 	}
 	return strings.Join(texts, " ")
+}
+
+// neverText says that a tree would not fit even when it is empty, if that is known.
+func neverText(of FreedBy) string {
+	return choose(of.IsKnown && of.FreedSet == nil, ", and the query would not fit even when it is empty", "")
 }
 
 // choose returns one of two texts: for one thing or for several.

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// nearestTrees is how many trees an explanation shows.
-const nearestTrees = 5
+// nearestTrees is how many trees an explanation shows, emptiedTrees how many are tried without their consumers.
+const nearestTrees, emptiedTrees = 5, 8
 
 // stratum is how trees are counted.
 type stratum int
@@ -30,6 +30,8 @@ type tally struct {
 	// most are, by part, the most providers that pass all steps at one anchor.
 	most    []int64
 	nearest []treeResult
+	// sortsEmptied is true if trees that lack nothing but free capacity are nearer than all others.
+	sortsEmptied bool
 	// amounts are what providers could give of an amount that is the only thing they miss, by part and place of the amount:
 	// greatest first.
 	amounts map[amountKey][]int64
@@ -64,6 +66,8 @@ type treeResult struct {
 	parts       []partResult
 	// stage is the combination at which a tree that meets all parts fails.
 	stage string
+	// freedBy is which consumers must go, if that is known.
+	freedBy FreedBy
 }
 
 func newTally(r *resolved, stages int) *tally {
@@ -232,13 +236,25 @@ func (r *treeResult) isMet() bool {
 
 // keepNearest keeps a tree if it is among the nearest.
 func (t *tally) keepNearest(result treeResult) {
-	at, _ := slices.BinarySearchFunc(t.nearest, result, func(a, b treeResult) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.root.id, b.root.id))
-	})
-	if at < nearestTrees {
-		t.nearest = slices.Insert(t.nearest, at, result)
-		t.nearest = t.nearest[:min(len(t.nearest), nearestTrees)]
+	kept := nearestTrees
+	if t.sortsEmptied {
+		kept = emptiedTrees
 	}
+	at, _ := slices.BinarySearchFunc(t.nearest, result, func(a, b treeResult) int {
+		return cmp.Or(t.rank(&a)-t.rank(&b), cmp.Compare(a.distance, b.distance), cmp.Compare(a.root.id, b.root.id))
+	})
+	if at < kept {
+		t.nearest = slices.Insert(t.nearest, at, result)
+		t.nearest = t.nearest[:min(len(t.nearest), kept)]
+	}
+}
+
+// rank is 0 for trees that come first if they are sorted by it: those that lack nothing but free capacity.
+func (t *tally) rank(of *treeResult) int {
+	if t.sortsEmptied && (len(of.failedRoots) > 0 || slices.ContainsFunc(of.parts, func(p partResult) bool { return !p.metEmptied })) {
+		return 1
+	}
+	return 0
 }
 
 // addOnly counts a tree in which only one thing fails, and what it could give of an amount if that is all.

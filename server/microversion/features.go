@@ -20,6 +20,10 @@ func (v Version) HasAnyOfTraits() bool { return v >= 39 }
 // HasOwnErrorCodes reports whether the limits and failures that only Berth has have error codes of their own (berth 1.5).
 func (v Version) HasOwnErrorCodes() bool { return v >= Berth(5) }
 
+// NamesFreedConsumers reports whether explanations say which consumers must go, and begin with the trees that fit then (berth
+// 1.6).
+func (v Version) NamesFreedConsumers() bool { return v >= Berth(6) }
+
 // AllowsFullReservation reports whether an inventory can be completely reserved (1.26).
 func (v Version) AllowsFullReservation() bool { return v >= 26 }
 

@@ -106,6 +106,9 @@ func nameErrorCodes(at microversion.Version, schemas map[string]*huma.Schema) {
 	} else { // those of a member that the version does not have
 		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool { return strings.HasPrefix(name, "Explanation") })
 	}
+	if !at.NamesFreedConsumers() {
+		maps.DeleteFunc(schemas, func(name string, _ *huma.Schema) bool { return strings.HasPrefix(name, "ExplanationFreed") })
+	}
 	if at < writesExtension {
 		for _, member := range []string{"refused", "fit", "exact"} {
 			delete(item.Properties, member)

@@ -179,7 +179,7 @@ func (s *candidateSearching) startExplained(ctx context.Context, leave func()) (
 func (s *candidateSearching) explain(ctx context.Context, found *candidates.Result, count int) *explain.Explanation {
 	begun := time.Now()
 	question := explainedQuestion(s.values, s.asked)
-	question.Found, question.Reason = count, s.reason
+	question.Found, question.Reason, question.FreesConsumers = count, s.reason, maySeeFreed(ctx)
 	var made *explain.Explanation
 	err := explainlog.Guard(func() (err error) {
 		made, err = s.explainer.Explain(ctx, found.Snapshot(), question, s.explanations.Timeout)
@@ -197,6 +197,11 @@ func (s *candidateSearching) explain(ctx context.Context, found *candidates.Resu
 		reason = explain.Fits
 	}
 	return explain.Short(explainlog.Candidates, reason)
+}
+
+// maySeeFreed reports whether an explanation for a request says which consumers must go.
+func maySeeFreed(ctx context.Context) bool {
+	return microversion.From(ctx).NamesFreedConsumers() && route.MayCaller(ctx, policy.ProviderAllocationsList) == nil
 }
 
 // keep encodes an explanation, and keeps that of an empty result to record it.

@@ -58,7 +58,7 @@ func storedQuery(
 	}
 	options.apply(&asked)
 	question := explainedQuestion(values, asked)
-	question.Reason = recorded.Reason
+	question.Reason, question.FreesConsumers = recorded.Reason, true
 	return func(ctx context.Context, in *postgres.Snapshot) (_ *explain.Explanation, err error) {
 		if question.Found, err = by.CountFound(ctx, in, asked); err != nil {
 			return nil, err

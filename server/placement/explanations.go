@@ -104,7 +104,7 @@ func (o *operations) explanationShow(ctx context.Context, in *explanationPath) (
 	}
 	made := Explanations{Explanations: make([]RecordedExplanation, 0, len(found))}
 	for i := range found {
-		shown, err := recordedExplanation(&found[i])
+		shown, err := recordedExplanation(&found[i], maySeeFreed(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (o *operations) explanationShow(ctx context.Context, in *explanationPath) (
 	return answer(ctx, made, now()), nil
 }
 
-func recordedExplanation(row *store.RecordedResult) (RecordedExplanation, error) {
+func recordedExplanation(row *store.RecordedResult, showsFreed bool) (RecordedExplanation, error) {
 	made := RecordedExplanation{
 		RequestID: requestIDText(row.ID), AskedAt: row.AskedAt.UTC(), API: row.API, Microversion: row.Microversion,
 		Berth: row.Extension, Question: row.Text, MadeAt: utc(row.MadeAt),
@@ -127,7 +127,7 @@ func recordedExplanation(row *store.RecordedResult) (RecordedExplanation, error)
 		return made, err
 	}
 	var err error
-	made.Explanation, err = orderedContent(row.Content)
+	made.Explanation, err = orderedContent(row.Content, showsFreed)
 	return made, err
 }
 
@@ -149,11 +149,17 @@ type explanationContent json.RawMessage
 // MarshalJSON implements json.Marshaler.
 func (c explanationContent) MarshalJSON() ([]byte, error) { return json.RawMessage(c).MarshalJSON() }
 
-// orderedContent returns an explanation with its members in the order of the documents, which the database has not kept.
-func orderedContent(content json.RawMessage) (explanationContent, error) {
+// orderedContent returns an explanation with its members in the order of the documents, which the database has not kept. Without
+// showsFreed, it leaves out which consumers must go.
+func orderedContent(content json.RawMessage, showsFreed bool) (explanationContent, error) {
 	var made explain.Explanation
 	if err := json.Unmarshal(content, &made); err != nil {
 		return nil, err
+	}
+	for i := range made.Nearest {
+		if !showsFreed {
+			made.Nearest[i].FreedBy = explain.FreedBy{}
+		}
 	}
 	ordered, err := json.Marshal(&made)
 	return explanationContent(ordered), err
