@@ -37,12 +37,13 @@ func (v *visit) machinePage(path, noun string, found int, page *listPage) error 
 	return nil
 }
 
-// machineError explains a service without the Bare Metal API.
-func machineError(err error) error {
-	if errors.Is(err, client.ErrNotFound) {
-		return invalid("This service has no Bare Metal API.")
+// machineError shows a service without the Bare Metal API, to which the navigation leads, too. It returns other errors.
+func (v *visit) machineError(err error) error {
+	if !errors.Is(err, client.ErrNotFound) {
+		return err
 	}
-	return err
+	v.head("Bare metal", "baremetal", &listPage{Title: "Nodes", Empty: Message{Text: "This service has no Bare Metal API: it runs with --baremetal-backend=off."}})
+	return nil
 }
 
 func (v *visit) nodes() error {
@@ -54,7 +55,7 @@ func (v *visit) nodes() error {
 	}
 	found, err := v.c.machines.NodeList(v.ctx(), filter)
 	if err != nil {
-		return machineError(err)
+		return v.machineError(err)
 	}
 	page := &listPage{
 		Table: &Table{Heads: heads("Node", "Class", "State", "Power", "Conductor", "Instance", "Traits")},
@@ -139,7 +140,7 @@ func (v *visit) nodeAllocations() error {
 	filter := baremetal.AllocationFilter{State: v.query("state"), ResourceClass: v.query("class"), Most: maxNodes + 1}
 	found, err := v.c.machines.NodeAllocationList(v.ctx(), filter)
 	if err != nil {
-		return machineError(err)
+		return v.machineError(err)
 	}
 	page := &listPage{
 		Table:   &Table{Heads: heads("Node allocation", "Class", "State", "Node", "Traits", "Created")},
@@ -163,7 +164,7 @@ func (v *visit) nodeAllocations() error {
 func (v *visit) conductors() error {
 	found, err := v.c.machines.ConductorList(v.ctx())
 	if err != nil {
-		return machineError(err)
+		return v.machineError(err)
 	}
 	page := &listPage{Table: &Table{Heads: heads("Conductor", "Group", "State", "Drivers", "Heartbeat")}}
 	for _, one := range found[:min(len(found), maxNodes)] {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -37,6 +38,8 @@ func (v *visit) explorerAt(query string) string { return v.base + "/candidates?"
 type explorer struct {
 	Base, Text       string
 	Start            string // the text to start from
+	Amounts          []Link // of a query without amounts: the queries for one of a class
+	NoAmounts        bool
 	Groups           []formGroup
 	Together, More   []Input
 	IsOpen, Reorders bool
@@ -71,9 +74,38 @@ func (v *visit) candidates() error {
 		page.Classes, _ = v.c.api.ResourceClassList(v.ctx()) // suggestions only
 		page.Traits, _ = v.c.api.TraitList(v.ctx(), client.TraitFilter{Associated: new(true)})
 		return nil
+	case !slices.ContainsFunc(asked, func(one question.Parameter) bool { return strings.HasPrefix(one.Name, "resources") }):
+		v.askAmounts(page, q, asked)
+		return nil
 	}
 	page.Reorders = question.Encode(q.Ordered()) != question.Encode(asked)
 	return v.keepForm(page, v.findCandidates(page, q, asked))
+}
+
+// maxAmounts is the number of classes that the form suggests for a query without amounts.
+const maxAmounts = 12
+
+// askAmounts completes the form of a query without amounts, such as that of a tree, which the API would reject: it suggests
+// the classes of the tree, or those of the service. Without them it is the form alone.
+func (v *visit) askAmounts(page *explorer, q *question.Question, asked []question.Parameter) {
+	page.NoAmounts = true
+	if id, err := parseID(cmp.Or(append(q.Values["in_tree"], "")...)); err == nil && id != uuid.Nil {
+		shown, err := v.showTree(v.ctx(), id, client.TreeInventories, client.TreeTraits)
+		if err != nil {
+			return
+		}
+		for _, provider := range shown.Providers {
+			page.Classes, page.Traits = append(page.Classes, slices.Collect(maps.Keys(provider.Inventories))...), append(page.Traits, provider.Traits...)
+		}
+		page.Classes, page.Traits = unique(page.Classes), unique(page.Traits)
+		for _, class := range page.Classes[:min(len(page.Classes), maxAmounts)] {
+			one := append([]question.Parameter{{Name: "resources", Value: class + ":1"}}, asked...)
+			page.Amounts = append(page.Amounts, Link{Text: "1 " + class, Href: v.explorerAt(question.Encode(one)), Kind: "small"})
+		}
+		return
+	}
+	page.Classes, _ = v.c.api.ResourceClassList(v.ctx()) // suggestions only
+	page.Traits, _ = v.c.api.TraitList(v.ctx(), client.TraitFilter{Associated: new(true)})
 }
 
 // keepForm sends the page with an error of its input, for a correction. It returns other errors.

@@ -163,7 +163,7 @@ func (v *visit) reshapeFields(method, body string) []Input {
 			{Text: "POST /reshaper: whole inventories and allocations", Href: http.MethodPost},
 			{Text: "PATCH /reshaper: only what changes", Href: http.MethodPatch, Current: method == http.MethodPatch},
 		}},
-		{ID: "body", Name: "body", Label: "Body", Rows: 10, Value: body, Placeholder: `{"inventories": {…}, "allocations": {…}}`, Hint: v.faults["body"], Invalid: v.faults["body"] != ""},
+		{ID: "body", Name: "body", Label: "Body", Rows: 10, Required: true, Value: body, Placeholder: `{"inventories": {…}, "allocations": {…}}`, Hint: v.faults["body"], Invalid: v.faults["body"] != ""},
 	}
 }
 

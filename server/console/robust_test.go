@@ -134,3 +134,14 @@ func TestConsole_BrowserLeavesDuringPage_CountsAsUnavailable(t *testing.T) {
 	s.ServeHTTP(w, httptest.NewRequestWithContext(left, http.MethodGet, "/console/probe", nil))
 	wantStatus(t, w, http.StatusServiceUnavailable)
 }
+
+// The navigation leads to the pages of bare metal in any service.
+func TestConsole_ServiceWithoutBareMetal_SaysSo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, noauth2, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	for _, path := range []string{"", "/allocations", "/conductors"} {
+		w := s.send(http.MethodGet, "/console/baremetal"+path, nil)
+		wantStatus(t, w, http.StatusOK)
+		wantText(t, w, "This service has no Bare Metal API")
+	}
+}

@@ -77,7 +77,7 @@ type Input struct {
 	Placeholder, List, Hint      string
 	Autocomplete, Kind           string
 	Rows                         int
-	Invalid                      bool
+	Invalid, Required            bool
 	Options                      []Link
 	Tokens                       []Token
 }
