@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,19 +16,19 @@ import (
 	"github.com/berthd/berth/client"
 )
 
-// maxFound is the number of hits of a kind that find lists.
-const maxFound = 50
+// maxFound is the number of hits of a kind that find lists, and maxFind the length of a text, in bytes, that names can have.
+const maxFound, maxFind = 50, 200
 
 // The forms of a text that decide where find looks.
 var (
 	requestIDForm = regexp.MustCompile(`^req-[0-9a-f-]{36}$`)
-	capitalForm   = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
+	nodeNameForm  = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
 	hexForm       = regexp.MustCompile(`^[0-9a-f][0-9a-f-]{3,}$`)
 )
 
 // findHelp is what find takes.
-const findHelp = "Find takes the beginning of the name or UUID of a provider, of the UUID of a consumer, or of the name of a class or trait; " +
-	"a whole UUID of a node or aggregate; the name of a node or project; and a request ID (req-…)."
+const findHelp = "Find takes a part of the name of a class or trait, in any case; the beginning of the name or UUID of a provider, or of the UUID " +
+	"of a consumer; a whole UUID of a node or aggregate; the name of a node, aggregate or project; and a request ID (req-…)."
 
 // find leads to the page of a text, or lists what it may mean.
 func (v *visit) find() error {
@@ -38,12 +40,16 @@ func (v *visit) find() error {
 	page.Empty.Text = "Nothing has this name. " + findHelp
 	v.head("Find", "find", page)
 	v.frame.Find = text
-	if text == "" {
+	if text == "" || len(text) > maxFind {
 		page.Title, page.Empty.Text = "What to enter", findHelp
 		return nil
 	}
 	hits, err := v.hits(text)
-	exact := slices.DeleteFunc(slices.Clone(hits), func(hit Link) bool { return hit.Text != text })
+	words := wordsOf(text)
+	words = append(words, strings.Join(words, "_"), text)
+	exact := slices.DeleteFunc(slices.Clone(hits), func(hit Link) bool {
+		return !slices.ContainsFunc(words, func(word string) bool { return strings.EqualFold(hit.Text, word) })
+	})
 	switch {
 	case len(exact) == 1 || len(hits) == 1:
 		return v.redirect(append(exact, hits...)[0].Href)
@@ -53,7 +59,10 @@ func (v *visit) find() error {
 		return v.redirect(v.href("/providers", "q", text))
 	}
 	for _, hit := range hits {
-		page.Table.Rows = append(page.Table.Rows, []Cell{{Link: hit}, plain(hit.Count)})
+		page.Table.Rows = append(page.Table.Rows, []Cell{linked(hit.Text, hit.Href), plain(hit.Count)})
+	}
+	if n := len(hits); n >= maxFound && hits[n-1].Count == "provider" && hits[n-maxFound].Count == "provider" {
+		page.Table.Rows = append(page.Table.Rows, []Cell{linked("All that begin with "+text, v.href("/providers", "q", text)), plain("provider")})
 	}
 	return nil
 }
@@ -64,7 +73,8 @@ type ask struct {
 	call       func(context.Context) ([]Link, error)
 }
 
-// hits sends up to four requests at once, and returns their hits by kind. It returns the first error besides "not found".
+// hits sends the requests for a text, and returns their hits by kind. A text that is no name of a kind, which the API rejects, is
+// not found. It returns the first other error.
 func (v *visit) hits(text string) (hits []Link, err error) {
 	asks := v.asks(text)
 	found, failed := make([]any, len(asks)), make([]error, len(asks))
@@ -77,19 +87,28 @@ func (v *visit) hits(text string) (hits []Link, err error) {
 	asking.Wait()
 	for i, ask := range asks {
 		if failed[i] != nil {
-			if err == nil && !errors.Is(failed[i], client.ErrNotFound) {
+			if err == nil && !isNoName(failed[i]) {
 				err = failed[i]
 			}
 			continue
 		}
 		for _, hit := range found[i].([]Link) {
-			hits = append(hits, Link{Text: hit.Text, Href: v.base + ask.path + hit.Href, Count: ask.kind})
+			hits = append(hits, Link{Text: hit.Text, Href: v.base + ask.path + hit.Href, Count: ask.kind, Kind: hit.Kind})
 		}
+	}
+	if slices.ContainsFunc(hits, func(hit Link) bool { return hit.Kind != byWord }) {
+		hits = slices.DeleteFunc(hits, func(hit Link) bool { return hit.Kind == byWord })
 	}
 	return hits, err
 }
 
-// asks returns the calls for the form of a text.
+// isNoName reports whether nothing has the name of a request, or can have it.
+func isNoName(err error) bool {
+	var failed *client.Error
+	return errors.Is(err, client.ErrNotFound) || errors.As(err, &failed) && failed.Status == http.StatusBadRequest
+}
+
+// asks returns the calls for the form of a text. Providers, which may be many, are the last.
 func (v *visit) asks(text string) []ask {
 	api, one := v.c.api, func(name, id string) []Link { return []Link{{Text: name, Href: id}} }
 	providers := ask{"provider", "/providers/", func(ctx context.Context) ([]Link, error) {
@@ -111,24 +130,42 @@ func (v *visit) asks(text string) []ask {
 			return collect(api.Aggregates(ctx, client.AggregateQuery{UUIDs: []uuid.UUID{id}}), func(client.ListedAggregate) Link { return Link{Text: text, Href: text} })
 		}}}
 	}
-	if capitalForm.MatchString(text) {
-		return []ask{providers, {"resource class", "/classes/", func(ctx context.Context) ([]Link, error) {
-			names, err := api.ResourceClassList(ctx)
-			return beginning(names, text), err
-		}}, {"trait", "/traits/", func(ctx context.Context) ([]Link, error) {
-			names, err := api.TraitList(ctx, client.TraitFilter{Name: "startswith:" + text})
-			return beginning(names, text), err
-		}}}
+	asks := []ask{{"resource class", "/classes/", func(ctx context.Context) ([]Link, error) {
+		names, err := api.ResourceClassList(ctx)
+		return having(names, text), err
+	}}, {"trait", "/traits/", func(ctx context.Context) ([]Link, error) {
+		names, err := api.TraitList(ctx, client.TraitFilter{})
+		return having(names, text), err
+	}}}
+	if ids := v.aggregatesNamed(text); len(ids) > 0 {
+		asks = append(asks, ask{"aggregate", "/aggregates/", func(ctx context.Context) ([]Link, error) {
+			return collect(api.Aggregates(ctx, client.AggregateQuery{UUIDs: ids}), func(a client.ListedAggregate) Link { return Link{Text: v.aggregateName(a.UUID), Href: a.UUID.String()} })
+		}})
 	}
-	consumers := ask{"project", "/consumers", func(ctx context.Context) ([]Link, error) {
-		return collect(api.Consumers(ctx, client.ConsumerFilter{ProjectID: text, PageSize: maxFound}), func(client.ListedConsumer) Link { return Link{Text: text, Href: href("", "project", text)} })
-	}}
 	if hexForm.MatchString(text) {
-		consumers = ask{"consumer", "/consumers/", func(ctx context.Context) ([]Link, error) {
+		asks = append(asks, ask{"consumer", "/consumers/", func(ctx context.Context) ([]Link, error) {
 			return collect(api.Consumers(ctx, client.ConsumerFilter{Search: text, PageSize: maxFound}), func(c client.ListedConsumer) Link { return Link{Text: c.UUID.String(), Href: c.UUID.String()} })
-		}}
+		}})
+	} else {
+		asks = append(asks, ask{"project", "/consumers", func(ctx context.Context) ([]Link, error) {
+			return collect(api.Consumers(ctx, client.ConsumerFilter{ProjectID: text, PageSize: maxFound}), func(client.ListedConsumer) Link { return Link{Text: text, Href: href("", "project", text)} })
+		}})
 	}
-	return []ask{providers, consumers, node}
+	if nodeNameForm.MatchString(text) {
+		asks = append(asks, node)
+	}
+	return append(asks, providers)
+}
+
+// aggregatesNamed returns the first aggregates whose name begins with a text, in any case.
+func (v *visit) aggregatesNamed(text string) (ids []uuid.UUID) {
+	for id, name := range v.c.names.Load().aggregates {
+		if len(name) >= len(text) && strings.EqualFold(name[:len(text)], text) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return cmp.Compare(v.aggregateName(a), v.aggregateName(b)) })
+	return ids[:min(len(ids), maxFound)]
 }
 
 // collect returns the links of the first items of a list, without repetition.
@@ -142,12 +179,41 @@ func collect[T any](items iter.Seq2[T, error], link func(T) Link) (links []Link,
 	return slices.Compact(links), nil
 }
 
-// beginning returns links of the names that begin with a text.
-func beginning(names []string, text string) (links []Link) {
-	for _, name := range names {
-		if strings.HasPrefix(name, text) && len(links) < maxFound {
-			links = append(links, Link{Text: name, Href: name})
+// wordsOf returns the words of a text as classes and traits have them.
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToUpper(text), func(r rune) bool { return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') })
+}
+
+// byWord is the kind of hits that have only one word of a text.
+const byWord = "word"
+
+// having returns links of the names of classes or traits that have a text in them, in any case and with any separator: first
+// those that begin with it. If there is none, it returns those that have a word of a text of several.
+func having(names []string, text string) []Link {
+	words := wordsOf(text)
+	links := namesWith(names, strings.Join(words, "_"))
+	if len(links) == 0 && strings.Contains(text, " ") {
+		links = namesWith(names, words...)
+		for i := range links {
+			links[i].Kind = byWord
 		}
 	}
 	return links
+}
+
+// namesWith returns links of the first names that have one of some terms: first those that begin with it.
+func namesWith(names []string, terms ...string) (links []Link) {
+	first := 0
+	for _, name := range names {
+		own := strings.TrimPrefix(name, "CUSTOM_")
+		switch {
+		case slices.ContainsFunc(terms, func(term string) bool {
+			return len(term) > 1 && (strings.HasPrefix(name, term) || strings.HasPrefix(own, term))
+		}):
+			links, first = slices.Insert(links, first, Link{Text: name, Href: name}), first+1
+		case slices.ContainsFunc(terms, func(term string) bool { return len(term) > 2 && strings.Contains(name, term) }):
+			links = append(links, Link{Text: name, Href: name})
+		}
+	}
+	return links[:min(len(links), maxFound)]
 }

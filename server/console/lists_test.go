@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/client/baremetal"
+	"github.com/berthd/berth/internal/demo"
 )
 
 // nextPage is the link to the next page of a list.
@@ -83,11 +85,21 @@ func TestConsole_Lists_PageThroughAll(t *testing.T) {
 func TestConsole_Find_LeadsToThePage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, siteOptions{hosts: 12})
+	rack := ""
+	for id, name := range demo.AggregateNames() {
+		if name == "rack 1" {
+			rack = id.String()
+		}
+	}
+	metal := must(baremetal.New(s.api).NodeShow(t.Context(), "metal-07"))(t).UUID.String()
 	for text, want := range map[string]string{
 		s.Provider: "/providers/" + s.Provider, s.Consumer: "/consumers/" + s.Consumer, s.Aggregate: "/aggregates/" + s.Aggregate,
 		s.Request: "/explanations/" + s.Request, "gpu-01": "/providers/" + s.Provider, "gpu-0": "/providers?q=gpu-0",
 		"VGPU": "/classes/VGPU", "HW_NUMA_R": "/traits/HW_NUMA_ROOT", "atlas": "/consumers?project=atlas", s.Consumer[:18]: "/consumers/" + s.Consumer,
 		"HW_CPU_X86_AVX": "/traits/HW_CPU_X86_AVX", "HW_CPU_X86_": "", "no-such-name": "", "": "",
+		"vgpu": "/classes/VGPU", "VGPU free": "/classes/VGPU", "vgpu, free": "/classes/VGPU", "memory mb": "/classes/MEMORY_MB", "gpu h100": "/traits/CUSTOM_GPU_H100",
+		"custom_gpu_h100": "/traits/CUSTOM_GPU_H100", "rack 1": "/aggregates/" + rack, "gpu": "", "nothing (of this) kind?": "", "%": "", "metal-07": "/baremetal/nodes/" + metal,
+		strings.Repeat("long ", 100): "",
 	} {
 		r := httptest.NewRequest(http.MethodGet, s.url+"/console/find?q="+url.QueryEscape(text), nil)
 		r.RequestURI = ""
@@ -96,6 +108,9 @@ func TestConsole_Find_LeadsToThePage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = answer.Body.Close()
+		if answer.StatusCode >= http.StatusBadRequest {
+			t.Errorf("find %q: status = %d", text, answer.StatusCode)
+		}
 		if got := strings.TrimPrefix(answer.Header.Get("Location"), "/console"); got != want {
 			t.Errorf("find %q leads to %q (status %d), want %q", text, got, answer.StatusCode, want)
 		}
