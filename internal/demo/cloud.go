@@ -74,6 +74,15 @@ func rack(number int) []uuid.UUID {
 	return []uuid.UUID{id("aggregate", fmt.Sprintf("rack-%d", number%racks+1))}
 }
 
+// AggregateNames returns the names of the racks, which the API does not store.
+func AggregateNames() map[uuid.UUID]string {
+	named := map[uuid.UUID]string{}
+	for number := range racks {
+		named[rack(number)[0]] = fmt.Sprintf("rack %d", number+1)
+	}
+	return named
+}
+
 // trees returns the cloud for a number of hosts: pools of shared storage first, which hosts use, then the hosts.
 func trees(hosts int) []tree {
 	random := rand.New(rand.NewPCG(1, 2)) // a fixed seed: all clouds are equal

@@ -115,7 +115,7 @@ func (c *Console) routes() {
 	c.page("GET /{$}", "plan", (*visit).overview, "shape", "class", "from")
 	c.page("GET /find", "list", (*visit).find, "q")
 	for _, kind := range []string{"", ".json", ".csv"} {
-		c.page("GET /providers"+kind, "list", (*visit).providers, "view", "q", "trait", "aggregate", "class", "marker")
+		c.page("GET /providers"+kind, "list", (*visit).providers, "view", "q", "trait", "aggregate", "class", "sort", "from", "marker")
 		c.page("GET /consumers"+kind, "list", (*visit).consumers, "q", "project", "type", "class", "tree", "provider", "marker")
 		c.page("GET /capacity"+kind, "plan", (*visit).capacity, "shape", "class", "group_by", "marker")
 	}

@@ -27,6 +27,8 @@ type listPage struct {
 	Card                    *Card
 	Bar                     template.HTML
 	Legend                  []Swatch
+	Suggested               []string // aggregates
+	Notice                  *Notice
 	Tree                    *Tree
 	Table                   *Table
 	Reasons                 []Reason
@@ -55,6 +57,9 @@ func (v *visit) pager(page client.ListPage, rows int, noun string) Pager {
 		pager.Text = number(int64(rows)) + " of " + number(page.Total.Count) + more + " " + noun + "s"
 	}
 	if page.Marker != "" {
+		if page.Total == nil {
+			pager.Text += " on this page, more on the next"
+		}
 		pager.Next = v.with("marker", page.Marker)
 	}
 	if v.query("marker") != "" {

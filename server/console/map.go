@@ -60,7 +60,8 @@ func (v *visit) providerMap() error {
 // providerTabs returns the tabs of the lists of providers.
 func (v *visit) providerTabs(current string) []Link {
 	tabs := []Link{
-		{Text: "Trees", Href: v.with("view", "", "q", "", "marker", "")}, {Text: "Providers", Href: v.with("view", "list", "marker", "")},
+		{Text: "Trees", Href: v.with("view", "", "q", "", "marker", "", "sort", "", "from", "")},
+		{Text: "Providers", Href: v.with("view", "list", "marker", "", "sort", "", "from", "")},
 		{Text: "Map", Href: v.href("/providers", "view", "map", "class", v.query("class"))},
 	}
 	for i := range tabs {

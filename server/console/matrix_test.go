@@ -28,6 +28,7 @@ var pages = []page{
 	{name: "overview", address: ""},
 	{name: "find", address: "/find?q=HW_CPU_X86_"},
 	{name: "providers", address: "/providers"},
+	{name: "providers-fullest", address: "/providers?sort=fullest"},
 	{name: "providers-names", address: "/providers?view=list&q=gpu-0"},
 	{name: "providers-map", address: "/providers?view=map&class=VCPU"},
 	{name: "tree", address: "/providers/{provider}"},

@@ -38,14 +38,16 @@ func (v *visit) aggregate() error {
 	if err != nil {
 		return err
 	}
-	note := "No provider is in this aggregate."
+	note := "No provider is in this aggregate"
 	for found, err := range v.c.api.Aggregates(v.ctx(), client.AggregateQuery{UUIDs: []uuid.UUID{id}}) {
 		if err != nil {
 			return err
 		}
 		note = counted(found.Providers, "provider") + ", " + counted(found.SharingProviders, "sharing provider")
 	}
-	return v.namePage(id.String(), note, client.CapacityQuery{MemberOf: []string{id.String()}})
+	err = v.namePage(id.String(), note+". "+v.nameOrigin(id), client.CapacityQuery{MemberOf: []string{id.String()}})
+	v.frame.Title, v.frame.Facts = "Aggregate "+v.aggregateName(id), uuidFact(id)
+	return err
 }
 
 // namePage builds the page of a class, a trait or an aggregate: sums, trees, and the queries with this name that found

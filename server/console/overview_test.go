@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 )
 
 // overviewSite is a service with 1,000 resource classes, with more trees than a map has, almost none of them in an
@@ -67,4 +70,26 @@ func TestConsole_OverviewOfTreesWithoutAggregates_ShowsThem(t *testing.T) {
 	t.Parallel()
 	w := overviewSite(t).send(http.MethodGet, "/console?card=where", nil)
 	wantText(t, w, "cmp-1: ", "no aggregate", "these are of the oldest", `<a href="/console/providers?view=map&amp;class=VCPU">The map alone</a>`)
+}
+
+// A page reads a bounded number of trees to sort them, and says where the others are.
+func TestConsole_MoreTreesThanAPageSorts_SaysSo(t *testing.T) {
+	t.Parallel()
+	pages := 0
+	s := newSite(t, noauth2, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/capacity") {
+			_, _ = io.WriteString(w, `{}`)
+			return
+		}
+		pages++
+		id := uuid.NewString()
+		_, _ = io.WriteString(w, `{"capacity": [{"resource_class": "VCPU", "capacity": 9, "used": 1, "tree": {"uuid": "`+id+`", "name": "cmp-`+strconv.Itoa(9-pages)+`"}}],
+			"capacity_links": [{"rel": "next", "href": "/capacity?marker=x"}]}`)
+	})
+	w := s.send(http.MethodGet, "/console/providers?sort=name", nil)
+	wantStatus(t, w, http.StatusOK)
+	wantText(t, w, "There are more trees.", "the oldest 4,000", "sort=newest", "cmp-5")
+	if pages != 4 {
+		t.Errorf("the page reads %d pages, want 4", pages)
+	}
 }

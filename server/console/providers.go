@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -16,18 +17,30 @@ func (v *visit) providers() error {
 	}
 	isList := v.query("q") != "" || v.query("view") == "list"
 	query := url.Values{"required": {v.query("trait")}, "member_of": {v.aggregateID(v.query("aggregate"))}}
-	path, tab, title, noun := "capacity", "Trees", "Trees, oldest first", "tree"
-	if isList {
-		path, tab, title, noun = "resource_providers", "Providers", "Providers by name", "provider"
-		query["q"], query["sort"], query["total"], query["include"] = []string{v.query("q")}, []string{"name"}, []string{"true"}, []string{"inventories,usages,traits"}
-	} else {
-		query["group_by"], query["resource_class"] = []string{"tree"}, []string{v.query("class")}
+	page, order, err := v.providerPage(isList)
+	if err != nil {
+		return err
 	}
-	found, err := v.list(path, query)
+	var rows []draw.UsageRow
+	var found client.ListPage
+	switch {
+	case isList:
+		query["q"], query["sort"], query["total"], query["include"] = []string{v.query("q")}, []string{createdOrders[order]}, []string{"true"}, []string{"inventories,usages,traits"}
+		found, err = v.list("resource_providers", query)
+	case order == "" || v.kind() == ".json":
+		query["group_by"], query["resource_class"] = []string{"tree"}, []string{v.query("class")}
+		found, err = v.list("capacity", query)
+	default:
+		query["group_by"], query["resource_class"] = []string{"tree"}, []string{v.query("class")}
+		rows, found, err = v.sortedTrees(page, query, order)
+	}
 	if err != nil || v.done {
 		return err
 	}
-	rows := usageRows(found)
+	if isList || order == "" {
+		rows = usageRows(found)
+		page.Pager = v.pager(found, len(rows), map[bool]string{true: "provider", false: "tree"}[isList])
+	}
 	if v.kind() == ".csv" {
 		var records [][]any
 		for _, row := range rows {
@@ -39,21 +52,52 @@ func (v *visit) providers() error {
 		return v.exportCSV("uuid,name,resource_class,capacity,used", records)
 	}
 	here := func(id uuid.UUID) string { return v.href("/providers/"+id.String(), "class", v.query("class")) }
-	v.head("Providers", "providers", &listPage{
-		Title: title, Filters: v.providerFilters(), Tree: v.treeTable("What they have, and how much of it is used", rows, uuid.Nil, here),
-		Tabs:  v.providerTabs(tab),
-		Empty: Message{Text: "No provider matches the filter, or none exists yet.", Links: []Link{{Text: "Show all providers", Href: v.href("/providers")}, {Text: "First steps", Href: v.href("/start")}}},
-		Pager: v.pager(found, len(rows), noun), Exports: exports(v.with(), "csv", "json"),
-	})
+	page.Tree = v.treeTable("What they have, and how much of it is used", rows, uuid.Nil, here)
+	v.head("Providers", "providers", page)
 	if !isList {
 		v.frame.AsOf = found.AsOf
 	}
 	return nil
 }
 
+// providerPage returns the page of trees or of providers without its rows, and the value of their order. Providers that
+// begin with a text are by name.
+func (v *visit) providerPage(isList bool) (*listPage, string, error) {
+	tab, title, orders := "Trees", "Trees", treeOrders
+	if isList {
+		tab, title, orders = "Providers", "Providers", providerOrders
+	}
+	order, field := orders[0], Input{}
+	if v.query("q") == "" {
+		var err error
+		if order, field, err = v.order(orders); err != nil {
+			return nil, "", err
+		}
+	}
+	title += map[bool]string{true: " ", false: ", "}[strings.HasPrefix(order.Text, "by ")] + order.Text
+	switch class := v.query("class"); {
+	case order.Href == "fullest" && class != "":
+		title += ", by the used part of " + class
+	case order.Href == "fullest":
+		title += ", by the used part of their fullest class"
+	}
+	page := &listPage{
+		Title: title, Tabs: v.providerTabs(tab), Exports: exports(v.with(), "csv", "json"),
+		Empty: Message{Text: "No provider matches the filter, or none exists yet.", Links: []Link{{Text: "Show all providers", Href: v.href("/providers")}, {Text: "First steps", Href: v.href("/start")}}},
+	}
+	page.Filters = v.providerFilters(page)
+	if field.Options != nil {
+		page.Filters = append(page.Filters, field)
+	}
+	if isList {
+		page.Filters = append(page.Filters, Input{Name: "view", Type: "hidden", Value: "list"})
+	}
+	return page, order.Href, nil
+}
+
 // providerFilters returns the form above the list. Without the names of all classes, the class is a text field.
-func (v *visit) providerFilters() []Input {
-	inputs := v.filters("name or uuid", "trait", "aggregate", "class")
+func (v *visit) providerFilters(page *listPage) []Input {
+	inputs := append(v.filters("name or uuid", "trait"), v.aggregateField(page), v.entry("class", "class"))
 	if names, err := v.c.api.ResourceClassList(v.ctx()); err == nil {
 		inputs[3] = v.choices("class", "class", "all", names...)
 	}

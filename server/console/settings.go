@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/demo"
 	"github.com/berthd/berth/internal/question"
 )
 
@@ -74,15 +77,39 @@ func (u Unavailable) Error() string { return string(u) }
 // isUnavailable reports whether trying again may help.
 func isUnavailable(err error) bool { return errors.As(err, new(Unavailable)) }
 
-// names are the names that the API does not have.
+// names are the names that the API does not have: those of aggregates are those of the operator, and of the sample data.
 type names struct {
-	aggregates map[uuid.UUID]string
-	shapes     []Shape
+	aggregates, given map[uuid.UUID]string
+	shapes            []Shape
 }
 
 // Reload replaces the names of aggregates and the shapes. It is safe for concurrent use.
 func (c *Console) Reload(aggregates map[uuid.UUID]string, shapes []Shape) {
-	c.names.Store(&names{aggregates, shapes})
+	all := demo.AggregateNames()
+	maps.Copy(all, aggregates)
+	c.names.Store(&names{all, aggregates, shapes})
+}
+
+// nameOrigin is the sentence about the name of an aggregate.
+func (v *visit) nameOrigin(id uuid.UUID) string {
+	known := v.c.names.Load()
+	switch {
+	case known.given[id] != "":
+		return "The name is from the file of --aggregate-names; the API has the UUID alone."
+	case known.aggregates[id] != "":
+		return "The name is that of the sample data; the API has the UUID alone."
+	}
+	return "It has no name: the API has the UUID alone. The file of --aggregate-names can name it."
+}
+
+// aggregateField is a field for an aggregate, and the names to choose from.
+func (v *visit) aggregateField(page *listPage) Input {
+	field := v.entry("aggregate", "aggregate")
+	field.Placeholder = "UUID"
+	if names := unique(slices.Collect(maps.Values(v.c.names.Load().aggregates))); len(names) > 0 {
+		field.Placeholder, field.List, page.Suggested = "name or UUID", "aggregates", names[:min(len(names), maxAggregates)]
+	}
+	return field
 }
 
 // aggregateName returns the name of an aggregate, or else its UUID, shortened.
