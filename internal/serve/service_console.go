@@ -81,6 +81,9 @@ func (s *service) mountConsole(options *server.Options) (err error) {
 	if authenticate := options.Authenticate; authenticate != nil {
 		made.Identify = func(r *http.Request) (console.Identity, error) { return identify(authenticate, r) }
 	}
+	if s.Settings.Auth == config.AuthOIDC {
+		made.Issuer = s.Settings.OIDCIssuer
+	}
 	if s.Settings.Auth == config.AuthKeystone {
 		if made.Keystone, err = s.keystoneSignIn(); err != nil {
 			return err

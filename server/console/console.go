@@ -54,7 +54,9 @@ type Options struct {
 	Identify func(r *http.Request) (Identity, error)
 	// Keystone requests tokens of users; nil with other methods.
 	Keystone Keystone
-	Log      *slog.Logger
+	// Issuer is that of the tokens of OpenID Connect; empty with other methods.
+	Issuer string
+	Log    *slog.Logger
 }
 
 // Console is an http.Handler of the pages. Close ends its calls.
@@ -116,11 +118,11 @@ func (c *Console) routes() {
 	c.page("GET /find", "list", (*visit).find, "q")
 	for _, kind := range []string{"", ".json", ".csv"} {
 		c.page("GET /providers"+kind, "list", (*visit).providers, "view", "q", "trait", "aggregate", "class", "sort", "from", "marker")
-		c.page("GET /consumers"+kind, "list", (*visit).consumers, "q", "project", "type", "class", "tree", "provider", "marker")
+		c.page("GET /consumers"+kind, "list", (*visit).consumers, "q", "project", "user", "type", "class", "tree", "aggregate", "provider", "marker")
 		c.page("GET /capacity"+kind, "plan", (*visit).capacity, "shape", "class", "group_by", "marker")
 	}
 	c.page("GET /providers/{uuid}", "tree", (*visit).tree, "at", "consumer", "open", "wait", "class")
-	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers, "q", "project", "type", "class", "provider", "marker")
+	c.page("GET /providers/{uuid}/consumers", "list", (*visit).treeConsumers, "q", "project", "user", "type", "class", "provider", "marker")
 	c.page("GET /providers/{uuid}/traits", "list", (*visit).treeTraits)
 	c.page("GET /providers/{uuid}/api", "list", (*visit).treeAPI)
 	c.page("GET /providers/{uuid}/compare", "compare", (*visit).compare, "with")
@@ -135,12 +137,13 @@ func (c *Console) routes() {
 	c.page("GET /explanations", "list", (*visit).explanations, "kind", "reason", "since", "sort", "marker")
 	c.page("GET /explanations/{request}", "explanation", (*visit).explanation)
 	c.page("GET /capacity/what-if", "what-if", (*visit).whatIf, "shape", "like", "count", "class", "allocation_ratio", "reserved")
-	c.page("GET /baremetal", "list", (*visit).nodes, "state", "class", "conductor", "maintenance")
+	c.page("GET /baremetal", "list", (*visit).nodes, "state", "class", "conductor", "maintenance", "allocated", "retired")
 	c.page("GET /baremetal/allocations", "list", (*visit).nodeAllocations, "state", "class")
 	c.page("GET /baremetal/conductors", "list", (*visit).conductors)
 	c.page("GET /baremetal/nodes/{id}", "record", (*visit).node)
 	c.page("GET /baremetal/allocations/{id}", "record", (*visit).nodeAllocation)
-	c.page("GET /audit", "audit", (*visit).audit)
+	c.page("GET /consistency", "consistency", (*visit).consistency)
+	c.page("GET /audit", "consistency", (*visit).audit)
 	c.page("GET /start", "start", (*visit).start)
 	c.page("POST /start", "start", (*visit).loadSample)
 	c.page("GET /sign-in", "sign-in", (*visit).signInPage, "with", "back")

@@ -55,7 +55,7 @@ var pages = []page{
 	{name: "baremetal-conductors", address: "/baremetal/conductors"},
 	{name: "node", address: "/baremetal/nodes/{node}"},
 	{name: "node-allocation", address: "/baremetal/allocations/{allocation}"},
-	{name: "audit", address: "/audit"},
+	{name: "consistency", address: "/consistency"},
 	{name: "start", address: "/start"},
 	{name: "who", address: "/who"},
 	{name: "not-found", address: "/nothing"},

@@ -31,8 +31,11 @@ type checkResult struct {
 // maxCheckResult bounds the file; a check prints at most 100 rows for each of its queries.
 const maxCheckResult = 16 << 20
 
-// audit shows the result of the last consistency check that a timer stored.
-func (v *visit) audit() error {
+// audit leads to the page of the consistency check from its former address.
+func (v *visit) audit() error { return v.redirect(v.href("/consistency")) }
+
+// consistency shows the result of the last consistency check that a timer stored.
+func (v *visit) consistency() error {
 	// The file has rows of all projects. Its readers are the callers who may list all providers.
 	for _, err := range v.c.api.Providers(v.ctx(), client.ProviderQuery{PageSize: 1}) {
 		if err != nil {
@@ -41,7 +44,7 @@ func (v *visit) audit() error {
 		break
 	}
 	result, err := readCheckResult(v.c.options.Settings.CheckResult)
-	v.head("Audit", "audit", result)
+	v.head("Consistency check", "consistency", result)
 	v.frame.AsOf = result.At
 	return err
 }

@@ -188,9 +188,11 @@ func (p persona) session() *session {
 
 // whoData is the data of the page that shows the caller, and chooses it where the service does not authenticate callers.
 type whoData struct {
-	Back   string
-	Facts  []Field
-	Fields []Input
+	Back string
+	// Headers are those that programs send for the caller.
+	Headers string
+	Facts   []Field
+	Fields  []Input
 }
 
 func (v *visit) whoPage() error {
@@ -207,6 +209,9 @@ func (v *visit) whoPage() error {
 			data.Fields = append(data.Fields, Input{ID: "who-" + field[0], Name: field[0], Label: field[1], Value: field[2]})
 		}
 		data.Fields[2].Hint = "Separated by commas; empty: none"
+		sent := http.Header{}
+		s.identify(sent)
+		data.Headers = "X-Auth-Token: " + sent.Get("X-Auth-Token") + "\nX-Roles: " + sent.Get("X-Roles")
 	}
 	v.head("Who is asking", "who", data)
 	return nil

@@ -151,6 +151,27 @@ type signInForm struct {
 	Tabs               []Link
 	Notices            []Notice
 	Fields             []Input
+	// Hint and Command say where the user gets what the form asks for.
+	Hint, Command string
+}
+
+// hints fills where the user gets what the form of a way asks for.
+func (c *Console) hints(form *signInForm) {
+	switch {
+	case c.options.Issuer != "":
+		form.Hint = "A token is an access token, as a JSON Web Token, of the issuer " + c.options.Issuer + ". Its token endpoint issues it, for example to the command line of your identity provider."
+	case c.options.Keystone == nil:
+		form.Hint = "An operator creates a token and adds it to the file of the server with this command, which prints it once. The server has only its hash."
+		form.Command = "berth token create --user NAME --project PROJECT --role reader"
+	case form.With == withToken:
+		form.Hint = "A token of Keystone for a project, as the clients of OpenStack send it. This command prints one."
+		form.Command = "openstack token issue -f value -c id"
+	case form.With == withApplication:
+		form.Hint = "An application credential is for one project. This command prints its ID and its secret, the secret once."
+		form.Command = "openstack application credential create NAME"
+	default:
+		form.Hint = "These are the user and the password of OpenStack. Keystone checks them and gives the console a token; Berth does not store the password."
+	}
 }
 
 // sendForm sends the sign-in page, with a message and with the cause if another server sealed the cookie.
@@ -195,6 +216,7 @@ func (v *visit) form(with string, entered url.Values) signInForm {
 		secret("password", "Password", "current-password")
 		text("project", "Project", "Name or id. Empty: a list to choose from")
 	}
+	v.c.hints(&made)
 	for _, each := range []string{withPassword, withToken, withApplication} {
 		if v.c.options.Keystone != nil {
 			href := v.href("/sign-in", "with", each, "back", made.Back)
@@ -213,5 +235,6 @@ func (v *visit) chooseProject(form url.Values, unscoped *session, projects []Pro
 		list.Options = append(list.Options, Link{Text: project.Name, Href: project.ID})
 	}
 	made.Fields, made.Tabs = []Input{list}, nil
+	made.Hint, made.Command = "Keystone has accepted the password. The session is for one of your projects.", ""
 	v.sendForm(http.StatusOK, "", made)
 }

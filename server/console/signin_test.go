@@ -360,3 +360,32 @@ func TestAuth_ConsoleSecrets_InNoLogPageOrAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestConsole_SignIn_SaysWhereATokenComesFrom opens the forms of all methods.
+func TestConsole_SignIn_SaysWhereATokenComesFrom(t *testing.T) {
+	t.Parallel()
+	keystone := func(o *Options) {
+		o.Keystone = func(context.Context, Credentials) (Grant, error) { return Grant{}, errBadToken }
+	}
+	for _, test := range []struct {
+		change func(*Options)
+		with   string
+		want   string
+	}{
+		{nil, "", "berth token create --user NAME"},
+		{func(o *Options) { o.Issuer = "https://issuer.example.org/realms/a" }, "", "of the issuer https://issuer.example.org/realms/a"},
+		{keystone, "", "the user and the password of OpenStack"},
+		{keystone, "token", "openstack token issue"},
+		{keystone, "application+credential", "openstack application credential create"},
+	} {
+		w := newSite(t, test.change, nil).send(http.MethodGet, "/console/sign-in?with="+test.with, nil)
+		wantStatus(t, w, http.StatusOK)
+		wantText(t, w, test.want)
+	}
+	w := newSite(t, noauth2, nil).send(http.MethodGet, "/console/who", nil)
+	wantText(t, w, "no token is issued", "X-Auth-Token: admin\nX-Roles: admin,service")
+	w = newSite(t, noauth2, nil).send(http.MethodGet, "/console/audit", nil)
+	if got := w.Header().Get("Location"); w.Code != http.StatusSeeOther || got != "/console/consistency" {
+		t.Errorf("the former address of the consistency check: status = %d, Location = %q", w.Code, got)
+	}
+}

@@ -66,7 +66,7 @@ type Fact struct {
 // navigation has the entries of the top bar: the path of a page and its name.
 var navigation = [][2]string{
 	{"", "Overview"}, {"providers", "Providers"}, {"candidates", "Candidates"}, {"capacity", "Capacity"},
-	{"consumers", "Consumers"}, {"baremetal", "Bare metal"}, {"explanations", "Explanations"}, {"audit", "Audit"},
+	{"consumers", "Consumers"}, {"baremetal", "Bare metal"}, {"explanations", "Explanations"}, {"consistency", "Consistency"},
 }
 
 // Navigation returns the entries of the top bar.
