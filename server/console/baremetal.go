@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
 	"github.com/berthd/berth/internal/draw"
@@ -50,24 +52,23 @@ func (v *visit) nodes() error {
 	filter := baremetal.NodeFilter{
 		ProvisionState: v.query("state"), ResourceClass: v.query("class"), Conductor: v.query("conductor"), Most: maxNodes + 1,
 	}
-	if wanted := v.query("maintenance") == "true"; v.query("maintenance") != "" {
-		filter.Maintenance = &wanted
-	}
+	filter.Maintenance, filter.Associated, filter.Retired = yesOrNo(v.query("maintenance")), yesOrNo(v.query("allocated")), yesOrNo(v.query("retired"))
 	found, err := v.c.machines.NodeList(v.ctx(), filter)
 	if err != nil {
 		return v.machineError(err)
 	}
 	page := &listPage{
-		Table: &Table{Heads: heads("Node", "Class", "State", "Power", "Conductor", "Instance", "Traits")},
+		Table: &Table{Heads: heads("Node", "Class", "State", "Power", "Conductor", "Allocation or instance", "Traits")},
 		Filters: []Input{
 			v.choices("state", "State", "any", provision.States()...), v.entry("class", "Class"), v.entry("conductor", "Conductor"),
-			v.choices("maintenance", "In maintenance", "either", "true", "false"),
+			v.choices("allocated", "Allocated", "either", "true", "false"), v.choices("maintenance", "In maintenance", "either", "true", "false"),
 		},
 		Empty: Message{Command: "berth baremetal node create --driver fake-hardware --resource-class gold --name rack-1"},
 	}
 	found, listed := found[:min(len(found), maxNodes)], len(found)
+	names := v.allocationNames(found)
 	for _, node := range found {
-		page.Table.Rows = append(page.Table.Rows, v.nodeRow(node))
+		page.Table.Rows = append(page.Table.Rows, v.nodeRow(node, names))
 	}
 	var states []Link
 	page.Bar, states = stateShares(found, 640, "Nodes of this page by state")
@@ -77,29 +78,130 @@ func (v *visit) nodes() error {
 	return v.machinePage("/baremetal", "node", listed, page)
 }
 
-func (v *visit) nodeRow(node baremetal.Node) []Cell {
+// yesOrNo returns the value of a filter; an empty text: none.
+func yesOrNo(text string) *bool {
+	if text == "" {
+		return nil
+	}
+	return new(text == "true")
+}
+
+// maxNamed is the number of nodes or node allocations that a page reads for their names: a page of the API.
+const maxNamed = 1000
+
+// allocationNames returns the names of the node allocations of nodes. A caller who may not list them sees UUIDs.
+func (v *visit) allocationNames(nodes []baremetal.Node) map[uuid.UUID]string {
+	names := map[uuid.UUID]string{}
+	if slices.ContainsFunc(nodes, func(node baremetal.Node) bool { return node.AllocationUUID != nil }) {
+		found, _ := v.c.machines.NodeAllocationList(v.ctx(), baremetal.AllocationFilter{Most: maxNamed})
+		for _, one := range found {
+			names[one.UUID] = allocationName(one)
+		}
+	}
+	return names
+}
+
+// nodeNames returns the names of the nodes of node allocations. A caller who may not list them sees UUIDs.
+func (v *visit) nodeNames(allocations []baremetal.Allocation) map[uuid.UUID]string {
+	names := map[uuid.UUID]string{}
+	if slices.ContainsFunc(allocations, func(one baremetal.Allocation) bool { return one.NodeUUID != nil }) {
+		found, _ := v.c.machines.NodeList(v.ctx(), baremetal.NodeFilter{Associated: new(true), Most: maxNamed})
+		for _, node := range found {
+			names[node.UUID] = nodeName(node)
+		}
+	}
+	return names
+}
+
+func (v *visit) nodeRow(node baremetal.Node, allocations map[uuid.UUID]string) []Cell {
 	state := plain(node.ProvisionState)
-	if node.Maintenance {
-		state.Sub = &Link{Text: "in maintenance"}
-	} else if node.TargetProvisionState != nil {
-		state.Sub = &Link{Text: "to " + *node.TargetProvisionState}
+	if text := nodeRemarks(node); text != "" {
+		state.Sub = &Link{Text: text}
 	}
 	row := []Cell{
 		{Link: Link{Text: nodeName(node), Href: v.href("/baremetal/nodes/" + node.UUID.String())}, Sub: &Link{Text: short(node.UUID.String())}},
 		plain(value(node.ResourceClass)), state, plain(value(node.PowerState)), plain(value(node.Conductor)), plain(none),
 		plain(cmp.Or(strings.Join(node.Traits, " "), none)),
 	}
-	if id := node.InstanceUUID; id != nil {
-		row[5] = linked(short(id.String()), v.href("/consumers/"+id.String()))
+	switch {
+	case node.AllocationUUID != nil:
+		id := *node.AllocationUUID
+		row[5] = linked(cmp.Or(allocations[id], short(id.String())), v.href("/baremetal/allocations/"+id.String()))
+	case node.InstanceUUID != nil:
+		row[5] = linked(short(node.InstanceUUID.String()), v.href("/consumers/"+node.InstanceUUID.String()))
 	}
 	return row
 }
 
-// stateShares returns a bar of nodes by state and the states, the most frequent first, with their color as the kind.
+// nodeRemarks returns what its state does not tell about a node: why it cannot be allocated, where it goes, and its error.
+func nodeRemarks(node baremetal.Node) string {
+	var texts []string
+	switch use := useOf(node); {
+	case node.Maintenance && node.MaintenanceReason != nil:
+		texts = append(texts, use+": "+*node.MaintenanceReason)
+	case use != node.ProvisionState:
+		texts = append(texts, use)
+	}
+	if node.TargetProvisionState != nil && *node.TargetProvisionState != node.ProvisionState {
+		texts = append(texts, "to "+*node.TargetProvisionState)
+	}
+	if node.LastError != nil {
+		texts = append(texts, *node.LastError)
+	}
+	return fewWords(strings.Join(texts, " · "))
+}
+
+// fewWords returns the beginning of a text, for a cell of a table.
+func fewWords(text string) string {
+	if runes := []rune(text); len(runes) > 200 {
+		return string(runes[:199]) + "…"
+	}
+	return text
+}
+
+// The uses of nodes that bars of states show apart: in none of them the state available makes a node available.
+const (
+	inMaintenance = "in maintenance"
+	allocated     = "allocated"
+	retired       = "retired"
+)
+
+// useOf returns the state of a node, or else why a node in the state available cannot be allocated. Maintenance is for all states.
+func useOf(node baremetal.Node) string {
+	switch {
+	case node.Maintenance:
+		return inMaintenance
+	case node.ProvisionState != provision.Available:
+		return node.ProvisionState
+	case node.InstanceUUID != nil || node.AllocationUUID != nil:
+		return allocated
+	case node.Retired:
+		return retired
+	}
+	return provision.Available
+}
+
+// nodesIn returns the address of the list of the nodes with a use.
+func (v *visit) nodesIn(use string) string {
+	state, isAllocated, isRetired := use, "", ""
+	switch use {
+	case inMaintenance:
+		return v.href("/baremetal", "maintenance", "true")
+	case allocated:
+		state, isAllocated = provision.Available, "true"
+	case retired:
+		state, isAllocated, isRetired = provision.Available, "false", "true"
+	case provision.Available:
+		isAllocated, isRetired = "false", "false"
+	}
+	return v.href("/baremetal", "state", state, "maintenance", "false", "allocated", isAllocated, "retired", isRetired)
+}
+
+// stateShares returns a bar of nodes by state or use, and these, the most frequent first, with their color as the kind.
 func stateShares(nodes []baremetal.Node, width int, label string) (template.HTML, []Link) {
 	counts := map[string]int{}
 	for _, node := range nodes {
-		counts[node.ProvisionState]++
+		counts[useOf(node)]++
 	}
 	var parts []draw.Piece
 	var states []Link
@@ -115,8 +217,10 @@ func stateShares(nodes []baremetal.Node, width int, label string) (template.HTML
 // stateKind is the color of a state: work is violet, errors are red.
 func stateKind(state string) string {
 	switch {
-	case state == provision.Active:
+	case state == provision.Active || state == allocated:
 		return draw.Used
+	case state == inMaintenance:
+		return draw.Amber
 	case state == provision.Available:
 		return draw.Green
 	case provision.Transient(state):
@@ -147,14 +251,18 @@ func (v *visit) nodeAllocations() error {
 		Filters: []Input{v.choices("state", "State", "any", "allocating", "active", "error"), v.entry("class", "Class")},
 		Empty:   Message{Command: "berth baremetal allocation create --resource-class gold --name web"},
 	}
+	nodes := v.nodeNames(found)
 	for _, one := range found[:min(len(found), maxNodes)] {
 		id := one.UUID.String()
 		row := []Cell{
-			{Link: Link{Text: cmp.Or(strings.Trim(value(one.Name), none), short(id)), Href: v.href("/baremetal/allocations/" + id)}, Sub: &Link{Text: short(id)}},
+			{Link: Link{Text: allocationName(one), Href: v.href("/baremetal/allocations/" + id)}, Sub: &Link{Text: short(id)}},
 			plain(value(one.ResourceClass)), plain(one.State), plain(none), plain(cmp.Or(strings.Join(one.Traits, " "), none)), plain(moment(one.CreatedAt)),
 		}
+		if one.LastError != nil {
+			row[2].Sub = &Link{Text: fewWords(*one.LastError)}
+		}
 		if one.NodeUUID != nil {
-			row[3] = linked(short(one.NodeUUID.String()), v.href("/baremetal/nodes/"+one.NodeUUID.String()))
+			row[3] = linked(cmp.Or(nodes[*one.NodeUUID], short(one.NodeUUID.String())), v.href("/baremetal/nodes/"+one.NodeUUID.String()))
 		}
 		page.Table.Rows = append(page.Table.Rows, row)
 	}

@@ -7,6 +7,9 @@ import (
 	"html/template"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/client/baremetal"
@@ -72,7 +75,11 @@ func (v *visit) nodeFields(node baremetal.Node) []Field {
 		fields = append(fields, Field{Name: "instance", Values: []Link{{Text: id.String(), Href: v.href("/consumers/" + id.String())}}})
 	}
 	if id := node.AllocationUUID; id != nil {
-		fields = append(fields, Field{Name: "allocation", Values: []Link{{Text: id.String(), Href: v.href("/baremetal/allocations/" + id.String())}}})
+		name := id.String()
+		if made, err := v.c.machines.NodeAllocationShow(v.ctx(), name); err == nil && made.Name != nil {
+			name = *made.Name
+		}
+		fields = append(fields, Field{Name: "allocation", Values: []Link{{Text: name, Href: v.href("/baremetal/allocations/" + id.String())}}})
 	}
 	for name, text := range map[string]*string{"owner": node.Owner, "lessee": node.Lessee, "fault": node.Fault, "description": node.Description} {
 		if text != nil {
@@ -81,6 +88,19 @@ func (v *visit) nodeFields(node baremetal.Node) []Field {
 	}
 	slices.SortStableFunc(fields[5:], func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
 	return append(fields, field("created", moment(node.CreatedAt)))
+}
+
+// nodeLink returns the link of a node with its name, or with a text if the caller may not read the node.
+func (v *visit) nodeLink(id uuid.UUID, text string) Link {
+	if node, err := v.c.machines.NodeShow(v.ctx(), id.String()); err == nil {
+		text = nodeName(node)
+	}
+	return Link{Text: text, Href: v.href("/baremetal/nodes/" + id.String())}
+}
+
+// allocationName returns the name of a node allocation, or its UUID, shortened.
+func allocationName(one baremetal.Allocation) string {
+	return cmp.Or(strings.Trim(value(one.Name), none), short(one.UUID.String()))
 }
 
 func nodeName(node baremetal.Node) string {
@@ -99,7 +119,7 @@ func (v *visit) nodeAllocation() error {
 		field("state", found.State), field("class", value(found.ResourceClass)), field("owner", value(found.Owner)), field("created", moment(found.CreatedAt)),
 	}}
 	if id := found.NodeUUID; id != nil {
-		page.Fields = append(page.Fields, Field{Name: "node", Values: []Link{{Text: id.String(), Href: v.href("/baremetal/nodes/" + id.String())}}})
+		page.Fields = append(page.Fields, Field{Name: "node", Values: []Link{v.nodeLink(*id, id.String())}})
 	}
 	if found.State != "active" {
 		v.card("why", "Which nodes fit", func(ctx context.Context) (*content, error) { return v.nodesThatFit(ctx, found.UUID.String()) })

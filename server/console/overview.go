@@ -234,7 +234,7 @@ func (v *visit) nodeStates(ctx context.Context) (*content, error) {
 	}
 	shown.Bar, shown.Shares = stateShares(nodes, 408, "")
 	for i, state := range shown.Shares {
-		shown.Shares[i].Href = v.href("/baremetal", "state", state.Text)
+		shown.Shares[i].Href = v.nodesIn(state.Text)
 	}
 	return shown, err
 }
