@@ -3,8 +3,11 @@ package console
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,13 +16,13 @@ import (
 	"github.com/berthd/berth/internal/draw"
 )
 
-// maxPlaces is the number of trees that the page of a consumer draws.
-const maxPlaces = 4
+// maxPlaces is the number of trees that the page of a consumer draws: a call each, beside those for it and its node.
+const maxPlaces = 3
 
 // consumers lists consumers, the newest first. A reader of a project, who may not list all, is led to those of the project.
 func (v *visit) consumers() error {
 	page := &listPage{Title: "Newest first"}
-	found, err := v.consumerList(page, v.query("tree"))
+	found, err := v.consumersOf(page)
 	if errors.Is(err, client.ErrForbidden) && v.session.Project != "" && v.query("project") == "" {
 		return v.redirect(v.with("project", v.session.Project))
 	}
@@ -35,7 +38,10 @@ func (v *visit) consumers() error {
 		}
 		return v.exportCSV("uuid,consumer_type,project_id,user_id,consumer_generation,created_at,updated_at,resource_class,amount", rows)
 	}
-	page.Filters = v.filters("uuid", "project", "type", "class", "tree")
+	page.Filters = append(v.filters("uuid"), v.input(Input{Name: "tree", Label: "host", Placeholder: "name or UUID"}), v.aggregateField(page))
+	for _, name := range []string{"project", "user", "type", "class"} {
+		page.Filters = append(page.Filters, v.entry(name, name))
+	}
 	if v.query("provider") != "" {
 		page.Filters = append(page.Filters, v.entry("provider", "provider"))
 	}
@@ -44,11 +50,89 @@ func (v *visit) consumers() error {
 	return nil
 }
 
-// consumerList fills a page with the consumers of a tree, or of all.
-func (v *visit) consumerList(page *listPage, tree string) (client.ListPage, error) {
+// consumersOf fills a page with the consumers of the host and the aggregate in the address. With an invalid one there are none.
+func (v *visit) consumersOf(page *listPage) (found client.ListPage, err error) {
+	providers := v.query("provider")
+	host, err := v.providerNamed("tree")
+	if err == nil && providers == "" && v.query("aggregate") != "" {
+		providers, err = v.membersOf(page)
+	}
+	switch {
+	case err != nil:
+		return found, err
+	case len(v.faults) > 0 && v.kind() != "":
+		return found, invalid("%s", slices.Collect(maps.Values(v.faults))[0])
+	case len(v.faults) > 0:
+		page.Empty.Text = "There is no such host or aggregate."
+		return found, nil
+	case host == uuid.Nil:
+		return v.consumerList(page, "", providers)
+	}
+	return v.consumerList(page, host.String(), providers)
+}
+
+// maxMembers is the number of providers of an aggregate whose consumers a page has: the API takes as many in a list. maxScanned is
+// the number of providers among which it looks for those below the members.
+const maxMembers, maxScanned = 500, 3 * mapPage
+
+// membersOf returns the providers of the aggregate in the address and those below its roots, as a list of the API. The notice
+// of the page says if it has not all of them.
+func (v *visit) membersOf(page *listPage) (string, error) {
+	aggregate, err := uuid.Parse(v.aggregateID(v.query("aggregate")))
+	if err != nil {
+		v.fault("aggregate", "%q is neither the UUID nor the name of an aggregate.", v.query("aggregate"))
+		return "", nil
+	}
+	members, isPart, err := v.someProviders(url.Values{"member_of": {aggregate.String()}}, 1)
+	if err != nil {
+		return "", err
+	}
+	ids, known, roots := []uuid.UUID{uuid.Nil}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{} // an unknown one has no consumers
+	for _, p := range members {
+		known[p.UUID], roots[p.UUID] = true, p.UUID == p.RootProviderUUID
+		ids = append(ids, p.UUID)
+	}
+	if len(members) > 0 {
+		all, more, err := v.someProviders(url.Values{}, maxScanned/mapPage)
+		if err != nil {
+			return "", err
+		}
+		for _, p := range all {
+			if roots[p.RootProviderUUID] && !known[p.UUID] {
+				ids = append(ids, p.UUID)
+			}
+		}
+		isPart = isPart || more
+	}
+	isPart = isPart || len(ids) > maxMembers
+	if isPart {
+		page.Notice = &Notice{Kind: "s", Title: "A part of the aggregate.", Text: "These are consumers of " + number(int64(min(len(ids), maxMembers)-1)) +
+			" of its providers: a page looks at " + number(maxScanned) + ", and asks for the consumers of " + number(maxMembers) + ". Name a host for the others."}
+	}
+	return "in:" + strings.Join(uuidTexts(ids[:min(len(ids), maxMembers)]), ","), nil
+}
+
+// someProviders returns the oldest providers of a query, of a number of pages of the API, and whether there are more.
+func (v *visit) someProviders(query url.Values, pages int) (found []client.ListedProvider, isMore bool, err error) {
+	query["limit"], query["fields"] = []string{strconv.Itoa(mapPage)}, []string{"name,root_provider_uuid"}
+	for range pages {
+		page, err := v.c.api.ListPage(v.ctx(), "resource_providers", query)
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, page.Providers...)
+		if query["marker"] = []string{page.Marker}; page.Marker == "" {
+			return found, false, nil
+		}
+	}
+	return found, true, nil
+}
+
+// consumerList fills a page with the consumers of a tree and of providers, or of all.
+func (v *visit) consumerList(page *listPage, tree, providers string) (client.ListPage, error) {
 	query := url.Values{
-		"q": {v.query("q")}, "project_id": {v.query("project")}, "consumer_type": {v.query("type")}, "resource_class": {v.query("class")},
-		"in_tree": {tree}, "resource_provider": {v.query("provider")}, "sort": {"-created_at"}, "total": {"true"},
+		"q": {v.query("q")}, "project_id": {v.query("project")}, "user_id": {v.query("user")}, "consumer_type": {v.query("type")}, "resource_class": {v.query("class")},
+		"in_tree": {tree}, "resource_provider": {providers}, "sort": {"-created_at"}, "total": {"true"},
 	}
 	if v.query("q") != "" {
 		page.Title, query["sort"] = "By uuid", nil
@@ -56,7 +140,8 @@ func (v *visit) consumerList(page *listPage, tree string) (client.ListPage, erro
 	found, err := v.list("consumers", query)
 	page.Table = &Table{Caption: "Consumers", Heads: heads("Consumer", "Type", "Project, user", "Holds", "#Providers", "#Created")}
 	for _, c := range found.Consumers {
-		owner := Cell{Link: Link{Text: c.ProjectID}, Sub: &Link{Text: c.UserID}}
+		owner := linked(c.ProjectID, v.href("/consumers", "project", c.ProjectID))
+		owner.Sub = &Link{Text: c.UserID, Href: v.href("/consumers", "user", c.UserID)}
 		page.Table.Rows = append(page.Table.Rows, []Cell{
 			linked(short(c.UUID.String()), v.base+"/consumers/"+c.UUID.String()), plain(c.Type), owner, plain(heldText(amountsOf(c.Resources))),
 			figure(number(int64(c.ProviderCount))), figure(age(c.CreatedAt, time.Now())),
@@ -93,7 +178,7 @@ func (v *visit) consumer() error {
 	}
 	page := &consumerPage{Fields: []Field{
 		field("type", found.Type), {Name: "project", Values: []Link{{Text: found.ProjectID, Href: v.href("/consumers", "project", found.ProjectID)}}},
-		field("user", found.UserID), field("generation", number(found.Generation)), field("created", moment(found.CreatedAt)), field("changed", moment(found.UpdatedAt)),
+		{Name: "user", Values: []Link{{Text: found.UserID, Href: v.href("/consumers", "user", found.UserID)}}}, field("generation", number(found.Generation)), field("created", moment(found.CreatedAt)), field("changed", moment(found.UpdatedAt)),
 	}}
 	for _, held := range found.Resources {
 		page.Holds = append(page.Holds, field(held.Class, amount(held.Class, held.Amount)))
@@ -120,7 +205,9 @@ func (v *visit) nodeOf(named *client.NodeAllocationName) Field {
 		links[0].Text = *named.Name
 	}
 	if err == nil && made.NodeUUID != nil {
-		links = append(links, Link{Text: "node " + short(made.NodeUUID.String()), Href: v.base + "/baremetal/nodes/" + made.NodeUUID.String()})
+		node := v.nodeLink(*made.NodeUUID, short(made.NodeUUID.String()))
+		node.Text = "node " + node.Text
+		links = append(links, node)
 	}
 	return Field{Name: "node allocation", Values: links}
 }

@@ -47,6 +47,7 @@ func (v *visit) aggregate() error {
 	}
 	err = v.namePage(id.String(), note+". "+v.nameOrigin(id), client.CapacityQuery{MemberOf: []string{id.String()}})
 	v.frame.Title, v.frame.Facts = "Aggregate "+v.aggregateName(id), uuidFact(id)
+	v.frame.Actions = []Link{{Text: "Its trees", Href: v.href("/providers", "aggregate", id.String())}, {Text: "Its consumers", Href: v.href("/consumers", "aggregate", id.String())}}
 	return err
 }
 

@@ -186,7 +186,7 @@ func (v *visit) treeConsumers() error {
 		return err
 	}
 	root := shown.Root.String()
-	found, err := v.consumerList(page, root)
+	found, err := v.consumerList(page, root, v.query("provider"))
 	if err == nil && found.Total != nil {
 		page.Tabs[1].Count = number(found.Total.Count)
 	}
