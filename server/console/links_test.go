@@ -139,6 +139,9 @@ func TestConsole_LinksAndButtons_LeadToPages(t *testing.T) {
 			queue = append(queue, stepsOf(one.target, body)...)
 		}
 	}
+	if !seen["GET/docs"] {
+		t.Error("no page leads to the reference of the API")
+	}
 	if t.Logf("%d links and buttons of %d kinds", taken, len(of)); taken < 200 {
 		t.Errorf("the test took %d links and buttons", taken)
 	}

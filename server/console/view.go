@@ -78,6 +78,9 @@ func (f Frame) Navigation() []Link {
 	return links
 }
 
+// Reference returns the address of the reference of the API.
+func (f Frame) Reference() string { return strings.TrimSuffix(f.Base, "/console") + "/docs" }
+
 // Themes returns the choices of a theme, with the values to post.
 func (f Frame) Themes() []Link {
 	return []Link{{Text: "System", Current: f.Theme == ""}, {Text: "Light", Href: "light", Current: f.Theme == "light"}, {Text: "Dark", Href: "dark", Current: f.Theme == "dark"}}
