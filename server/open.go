@@ -30,7 +30,7 @@ type openPath struct {
 // newOpenPaths returns the open paths. Each probe has slots of its own: /livez does not wait for a database, as /readyz
 // does, nor for a collector.
 func newOpenPaths(options Options, metrics *metrics, documents *documents, limits *limiter) *openPaths {
-	reference, readers := newReference(options.Authenticate == nil), limits.reserve("requests for documents", documentSlots, nil)
+	reference, readers := newReference(options.Authenticate == nil, options.Console != nil), limits.reserve("requests for documents", documentSlots, nil)
 	made := &openPaths{
 		exact: map[string]*openPath{
 			"/livez": {name: "livez", handler: http.HandlerFunc(live), limits: limits.reserve("liveness probes", probeSlots, newReservedRoom())},

@@ -35,10 +35,10 @@ const (
 )
 
 // newReference returns the page of a server. isTrusting reports that the server trusts its callers, so that the page can
-// send a token.
-func newReference(isTrusting bool) *reference {
+// send a token; hasConsole that it has a console, to which the page leads.
+func newReference(isTrusting, hasConsole bool) *reference {
 	return &reference{
-		index: sync.OnceValues(func() (*file, error) { return referenceIndex(isTrusting) }),
+		index: sync.OnceValues(func() (*file, error) { return referenceIndex(isTrusting, hasConsole) }),
 		parts: map[string]part{
 			"reference.css":  ownPart("reference.css", styleType),
 			"reference.js":   ownPart("reference.js", scriptType),
@@ -99,6 +99,8 @@ type listed struct {
 	Extended  []ExtensionDocument
 	// Token is the token that the page sends; empty: the reader enters one.
 	Token string
+	// Console reports that the server has a console.
+	Console bool
 }
 
 // trustedToken is the token of an administrator on a server without authentication, as in the security scheme of the
@@ -106,8 +108,9 @@ type listed struct {
 const trustedToken = "admin"
 
 // referenceIndex returns the page with the list of documents.
-func referenceIndex(isTrusting bool) (*file, error) {
+func referenceIndex(isTrusting, hasConsole bool) (*file, error) {
 	documents := listed{
+		Console:  hasConsole,
 		Versions: microversion.All(), Baremetal: slices.Clone(BaremetalTable(Options{}).API().Versions()), Extended: ExtensionDocuments(),
 	}
 	slices.Reverse(documents.Versions)
