@@ -54,8 +54,9 @@ func newHolderReader(service *client.Client) *holderReader {
 // that an error becomes a note. stored is true for an explanation of an earlier time.
 func (r *holderReader) find(ctx context.Context, of *client.Explanation, stored bool) holders {
 	made := holders{now: stored}
-	if of == nil || slices.ContainsFunc(of.Nearest, func(tree client.ExplainedTree) bool { return tree.FreedBy.IsSpecified() }) {
-		return made // the explanation says which consumers must go
+	isNamed := func(tree client.ExplainedTree) bool { return tree.FreedBy.IsSpecified() }
+	if of == nil || of.Reason == fitsReason || slices.ContainsFunc(of.Nearest, isNamed) {
+		return made // nothing is missing, or the explanation says which consumers must go
 	}
 	for _, one := range fullProviders(of) {
 		if r.load(ctx, one.provider); r.note != "" {

@@ -124,13 +124,16 @@ func roughly(of time.Duration) string {
 	return fmt.Sprintf("%d s", of/time.Second)
 }
 
+// fitsReason is the reason of an explanation of a query with candidates. What the other trees lack is not missing then.
+const fitsReason = "fits"
+
 // explain adds an explanation.
 func (e *explanationText) explain(of *client.Explanation, held holders) {
 	if of == nil {
 		e.addf("The service has no explanation.")
 		return
 	}
-	if of.Reason == "fits" {
+	if of.Reason == fitsReason {
 		e.addf("Fits.")
 	} else {
 		e.addf("Nothing fits: %s", of.Reason)
@@ -141,9 +144,11 @@ func (e *explanationText) explain(of *client.Explanation, held holders) {
 	}
 	e.trees(of)
 	e.parts(of)
-	e.nearest(of.Nearest)
-	e.freed(of.Nearest)
-	e.held(held)
+	if of.Reason != fitsReason {
+		e.nearest(of.Nearest)
+		e.freed(of.Nearest)
+		e.held(held)
+	}
 	e.changes(of)
 	e.items(of.Items)
 	if of.Elsewhere != nil {

@@ -223,9 +223,10 @@ func TestExplain_ShortAndFitting_PrintSummary(t *testing.T) {
 	if got := textOf(t, short, holders{}); got != want {
 		t.Errorf("text = %s, want %s", got, want)
 	}
-	fits := decodeExplanation(t, `{"kind":"candidates","reason":"fits","summary":"1 candidate was found.","sample":{"exact":true,"trees":1,"looked_at":1},
-		"funnel":[{"stage":"all","trees":1},{"stage":"group","group":"_A","trees":1},{"stage":"candidates","trees":1}]}`)
-	want = "Fits.\n1 candidate was found.\n\nTREES (all 1 looked at)\n       1  all\n       1  with group _A\n       1  with a candidate\n"
+	fits := decodeExplanation(t, `{"kind":"candidates","reason":"fits","summary":"1 host fits, with 1 candidate.","sample":{"exact":true,"trees":2,"looked_at":2},
+		"nearest":[{"tree":{"uuid":"c0ffee00-0000-4000-8000-0000000000a1","name":"full"},"distance":2,"missing":[{"groups":["_A"],"step":"inventory","class":"VGPU"}]}],
+		"funnel":[{"stage":"all","trees":2},{"stage":"group","group":"_A","trees":1},{"stage":"candidates","trees":1}]}`)
+	want = "Fits.\n1 host fits, with 1 candidate.\n\nTREES (all 2 looked at)\n       2  all\n       1  with group _A\n       1  with a candidate\n"
 	if got := textOf(t, fits, holders{}); got != want {
 		t.Errorf("text = %s, want %s", got, want)
 	}

@@ -234,6 +234,25 @@ func TestConsole_Funnel_ShowsStepsAndChanges(t *testing.T) {
 	}
 }
 
+// TestConsole_FunnelOfQueryThatFits_NoNearestTrees explains a query that one of two hosts satisfies.
+func TestConsole_FunnelOfQueryThatFits_NoNearestTrees(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, siteOptions{})
+	ids := smallCloud(t, s, 2)
+	query := "resources=VCPU:1&in_tree=" + ids["host-00"].String()
+	status, body := s.get(t, "/console/candidates/funnel?"+query, nil)
+	wantTexts(t, body, "1 host fits, with 2 candidates.", "What would help", "Without in_tree="+ids["host-00"].String())
+	if strings.Contains(body, "Nearest") || strings.Contains(body, "lacks") || status != http.StatusOK {
+		t.Errorf("status = %d, want no nearest trees: %s", status, textOf(body))
+	}
+	query = "resources=VCPU:16"
+	_, body = s.get(t, "/console/candidates/funnel?"+query, nil)
+	wantTexts(t, body, "fit, with")
+	if strings.Contains(body, "Nearest") {
+		t.Errorf("nearest trees: %s", textOf(body))
+	}
+}
+
 func TestConsole_Explanations_ListAndShow(t *testing.T) {
 	t.Parallel()
 	log := &syncBuffer{}

@@ -141,7 +141,11 @@ func (v *visit) explain(of *client.Explanation) *explained {
 	for i := range of.Parts {
 		made.part(&of.Parts[i])
 	}
-	for _, near := range of.Nearest {
+	nearest := of.Nearest
+	if of.Reason == "fits" { // the query needs no other tree
+		nearest, made.Summary = nil, beforeChanges(of.Summary)
+	}
+	for _, near := range nearest {
 		texts := []string{}
 		for i := range near.Missing {
 			texts = append(texts, explaintext.Missing(&near.Missing[i]))
@@ -162,6 +166,12 @@ func (v *visit) explain(of *client.Explanation) *explained {
 		made.Items.Rows = append(made.Items.Rows, row)
 	}
 	return made
+}
+
+// beforeChanges returns a summary up to the sentences about changes of the query.
+func beforeChanges(summary string) string {
+	before, _, _ := strings.Cut(summary, " With") // or Without
+	return before
 }
 
 func (v *visit) providerCell(of client.ExplainedProvider) Cell {

@@ -26,10 +26,11 @@ func Short(kind string, reason Reason) *Explanation {
 	return &Explanation{Kind: kind, Reason: reason, Summary: shortForms[reason], Incomplete: true}
 }
 
-// summary returns a paragraph for people: what fails, the nearest tree, what would help, and how sure that is.
+// summary returns a paragraph for people: what fails, the nearest tree, what would help, and how sure that is. If candidates
+// were found, nothing is missing, and it has no nearest tree.
 func (e *explaining) summary() string {
 	texts := []string{e.firstSentence()}
-	if near := e.made.Nearest; len(near) > 0 && len(near[0].Missing) > 0 {
+	if near := e.made.Nearest; e.made.Reason != Fits && len(near) > 0 && len(near[0].Missing) > 0 {
 		var missing []string
 		for _, one := range near[0].Missing {
 			missing = append(missing, missingText(&one))
@@ -139,7 +140,7 @@ func aggregateText(value string) string {
 func (e *explaining) firstSentence() string {
 	switch e.made.Reason {
 	case Fits:
-		return plural(int64(e.Found), "candidate") + choose(e.Found == 1, " was", " were") + " found."
+		return e.fitsSentence()
 	case InTree:
 		if at := slices.IndexFunc(e.made.Conflicts, isUnknownTree); at >= 0 {
 			return fmt.Sprintf("in_tree names %s, which is no resource provider.", e.made.Conflicts[at].Name)
@@ -158,6 +159,20 @@ func (e *explaining) firstSentence() string {
 		}
 	}
 	return shortForms[e.made.Reason]
+}
+
+// fitsSentence says how many trees have a candidate, and how many candidates the response has. A number that reaches the limit
+// of the query is not that of all candidates.
+func (e *explaining) fitsSentence() string {
+	found := plural(int64(e.Found), "candidate")
+	if e.made.Funnel == nil {
+		return found + choose(e.Found == 1, " was", " were") + " found."
+	}
+	if limit := e.Query.Limit; limit > 0 && e.Found >= limit {
+		found += " or more"
+	}
+	hosts := e.made.Funnel[len(e.made.Funnel)-1].Trees
+	return fmt.Sprintf("%s %s, with %s.", plural(hosts, "host"), choose(hosts == 1, "fits", "fit"), found)
 }
 
 // unavailableSentence is about the first single thing that no provider has.

@@ -11,7 +11,7 @@ import (
 // summary returns the sentences for people (docs/contract/berth/explain.md#summary).
 func (e *explainer) summary(of *explain.Explanation) string {
 	sentences := []string{e.firstSentence(of)}
-	if len(e.shortfalls) > 0 && len(e.shortfalls[0].missing) > 0 {
+	if of.Reason != explain.Fits && len(e.shortfalls) > 0 && len(e.shortfalls[0].missing) > 0 {
 		var lacks []string
 		for _, thing := range e.shortfalls[0].missing {
 			lacks = append(lacks, lackText(thing.Missing))
@@ -31,10 +31,13 @@ func (e *explainer) firstSentence(of *explain.Explanation) string {
 	switch thing := e.firstUnavailable(); of.Reason {
 	case explain.Fits:
 		count := e.answer.count()
-		if e.answer.Limit > 0 {
-			count = min(count, e.answer.Limit)
+		more := ""
+		if e.answer.Limit > 0 && count >= e.answer.Limit {
+			count, more = e.answer.Limit, " or more"
 		}
-		return fmt.Sprintf("%s found.", choose(count == 1, "1 candidate was", fmt.Sprintf("%d candidates were", count)))
+		hosts := of.Funnel[len(of.Funnel)-1].Trees
+		return fmt.Sprintf("%s, with %s%s.", choose(hosts == 1, "1 host fits", fmt.Sprintf("%d hosts fit", hosts)),
+			choose(count == 1, "1 candidate", fmt.Sprintf("%d candidates", count)), more)
 	case explain.InTree:
 		for _, g := range e.request.groups {
 			if g.inTree != "" && e.Find(g.inTree) == nil {

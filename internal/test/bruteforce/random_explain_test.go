@@ -57,7 +57,7 @@ func (t *explainTally) count(of *explain.Explanation) {
 
 // explainTemplates are fixed parts of the sentences of summaries.
 var explainTemplates = []string{
-	"found.", "which is no resource provider.", ", which root_required asks for.", ", which root_member_of asks for.",
+	"1 host fits, with ", " hosts fit, with ", "which is no resource provider.", ", which root_required asks for.", ", which root_member_of asks for.",
 	"No provider has inventory of", "No provider can ever give", "free: the most is", "No provider has the trait", "Did you mean",
 	"No provider is in", "No tree passes root_required=", "No tree passes root_member_of=", "that can be reached, none has inventory",
 	"that qualif", "Everything that is asked for", "a provider for each group, but", "any of the traits",
