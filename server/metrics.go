@@ -145,7 +145,7 @@ func (m *metrics) observe(w *responseRecorder, trips int64, took time.Duration) 
 		if w.info.ConflictReason != "" {
 			m.refused.WithLabelValues(w.info.ConflictReason).Inc()
 		}
-	case w.status == http.StatusOK && slices.Contains(candidateOperations, operation):
+	case w.status == http.StatusOK && slices.Contains(candidateOperations, operation) && !w.info.OfConsole:
 		m.candidates.Observe(float64(w.info.Candidates))
 		if w.info.EmptyReason != "" {
 			m.empty.WithLabelValues(w.info.EmptyReason).Inc()

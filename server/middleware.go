@@ -70,7 +70,7 @@ func (f *frontHandler) observe(next http.Handler) http.Handler {
 		info := request.New(r, f.proxies.Read(r), f.prefix, f.log)
 		info.ClientNetwork = f.proxies.Network(r)
 		if of, ok := inside.ClientOf(r.Context()); ok {
-			info.Client, info.ClientNetwork = of.Address, of.Network
+			info.Client, info.ClientNetwork, info.OfConsole = of.Address, of.Network, true
 		}
 		ctx, trips := postgres.CountRoundTrips(request.With(r.Context(), info))
 		ctx, span := f.startSpan(ctx, r, info)

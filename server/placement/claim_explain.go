@@ -58,7 +58,7 @@ func (o *operations) recordConflict(ctx context.Context, asked *explain.Claim) {
 	if o.explanations.Keeps() == 0 {
 		return
 	}
-	o.explanations.Add(explainlog.Record{
+	o.addRecord(info, explainlog.Record{
 		RequestID: info.ID, GlobalRequestID: info.GlobalID, At: time.Now(), Kind: explainlog.Claim,
 		Version: microversion.From(ctx), Text: claimText(asked), Options: o.candidates.recorded(), Reason: asked.Reason,
 	})

@@ -121,5 +121,5 @@ func (o *operations) recordUnplaced(ctx context.Context, asked *claimAsked, refu
 	if !explanation.Incomplete {
 		record.Content, _ = json.Marshal(explanation) // it has strings and finite numbers only
 	}
-	o.explanations.Add(record)
+	o.addRecord(info, record)
 }

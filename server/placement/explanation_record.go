@@ -16,9 +16,17 @@ func (s *candidateSearching) record(ctx context.Context) {
 	}
 	info := request.From(ctx)
 	info.EmptyReason = string(s.reason)
-	s.explanations.Add(explainlog.Record{
+	s.addRecord(info, explainlog.Record{
 		RequestID: info.ID, GlobalRequestID: info.GlobalID, At: time.Now(), Kind: explainlog.Candidates,
 		Version: microversion.From(ctx), Values: s.values, Options: s.candidates.recorded(),
 		Reason: s.reason, Content: s.explanation,
 	})
+}
+
+// addRecord records a request that found nothing. Those of the console are not recorded: a page that shows what could not be
+// placed would add to it.
+func (o *operations) addRecord(info *request.Info, record explainlog.Record) {
+	if !info.OfConsole {
+		o.explanations.Add(record)
+	}
 }

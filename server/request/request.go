@@ -37,6 +37,8 @@ type Info struct {
 	Client string
 	// ClientNetwork is the network whose clients share limits, see forwarded.Proxies.Network.
 	ClientNetwork string
+	// OfConsole reports that a page of the console sends the request, on behalf of its user. What it finds is not recorded.
+	OfConsole bool
 	// Accept is the Accept header; JSON if it is missing or accepts anything.
 	Accept accept.Ranges
 	// RawQuery is the unparsed query.
