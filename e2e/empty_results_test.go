@@ -17,8 +17,8 @@ import (
 )
 
 // TestExplain_PlantedCauses_ReasonEverywhere sends the query of each cause as Nova does, and looks it up afterwards by
-// Nova's request id. The metric, the access log, the stored explanation and the one in the response of explain=always
-// have the same reason.
+// Nova's request id. The access log, the stored explanation and the one in the response of explain=always have the same
+// reason, and the metric has the label of the cause.
 func TestExplain_PlantedCauses_ReasonEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, cause := range plantedCauses {
@@ -30,8 +30,8 @@ func TestExplain_PlantedCauses_ReasonEverywhere(t *testing.T) {
 			if answer.Code != http.StatusOK || answer.Body.String() != `{"allocation_requests":[],"provider_summaries":{}}`+"\n" {
 				t.Fatalf("response = %d %s, want no candidates", answer.Code, answer.Body)
 			}
-			if counted := s.countedReasons(t); !areReason(counted, cause.reason) {
-				t.Errorf("counted reasons = %q, want %s", counted, cause.reason)
+			if counted := s.countedReasons(t); !areLabel(counted, cause.label) {
+				t.Errorf("counted reasons = %q, want %s", counted, cause.label)
 			}
 			if logged := s.loggedReasons(); !areReason(logged, cause.reason) {
 				t.Errorf("logged reasons = %q, want %s", logged, cause.reason)
@@ -76,7 +76,13 @@ func areReason(found []string, want string) bool {
 	return slices.Equal(found, []string{want}) || want == "together" && slices.Equal(found, []string{"no_tree"})
 }
 
-// countedReasons returns the reason of each counted empty result.
+// areLabel reports whether the labels of the only empty result are the expected one. On a busy machine, searches that take too
+// long leave tree in place of full, as the documentation states.
+func areLabel(found []string, want string) bool {
+	return slices.Equal(found, []string{want}) || want == "full" && slices.Equal(found, []string{"tree"})
+}
+
+// countedReasons returns the label of each counted empty result.
 func (s *explainingService) countedReasons(t *testing.T) (reasons []string) {
 	t.Helper()
 	for _, one := range emptySeries.FindAllStringSubmatch(s.get("/metrics", "placement 1.39").Body.String(), -1) {

@@ -117,7 +117,7 @@ func TestExplain_MoreThanRateOrQueue_AllAnsweredAndCounted(t *testing.T) {
 			if recorded+dropped != sent || recorded != counted || recorded < 200 || !writes && dropped < 100 {
 				t.Errorf("recorded = %d (%d counted), dropped = %d, want %d in total", recorded, counted, dropped, sent)
 			}
-			if line := fmt.Sprintf("berth_allocation_candidates_empty_total{reason=\"amount\"} %d\n", sent); !strings.Contains(metrics, line) {
+			if line := fmt.Sprintf("berth_allocation_candidates_empty_total{reason=\"typo\"} %d\n", sent); !strings.Contains(metrics, line) {
 				t.Errorf("metrics lack %s", line)
 			}
 		})

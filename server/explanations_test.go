@@ -276,7 +276,7 @@ func TestExplain_DatabaseReadOnly_AnswersDoNotChange(t *testing.T) {
 	recorder.Close(t.Context())
 	metrics := s.get("/metrics", "placement 1.39").Body.String()
 	for _, line := range []string{
-		`berth_allocation_candidates_empty_total{reason="amount"} 5`, `berth_allocation_candidates_empty_total{reason="together"} 0`,
+		`berth_allocation_candidates_empty_total{reason="typo"} 5`, `berth_allocation_candidates_empty_total{reason="tree"} 0`,
 		`berth_explanations_dropped_total{why="database"} 5`, `berth_explanations_dropped_total{why="queue"} 0`,
 		`berth_explanations_dropped_total{why="rate"} 0`, `berth_explanations_total{when="lookup"} 0`,
 	} {

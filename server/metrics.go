@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/explainlog"
 	"github.com/berthd/berth/server/fault"
 	"github.com/berthd/berth/server/request"
@@ -63,7 +64,7 @@ func newMetrics(options Options) *metrics {
 			Name: "berth_allocation_candidates_returned", Help: "Number of allocation candidates in a response.", Buckets: candidateBuckets,
 		}),
 		empty: newReasonCounter("berth_allocation_candidates_empty_total", "Number of allocation candidate queries without a result, by reason.",
-			explainlog.Reasons),
+			candidates.EmptyCauses),
 		refused: newReasonCounter("berth_claims_refused_total", "Number of claims that did not fit, by reason.", explainlog.ClaimReasons),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_http_requests_in_flight", Help: "Number of requests being served.",
@@ -147,8 +148,8 @@ func (m *metrics) observe(w *responseRecorder, trips int64, took time.Duration) 
 		}
 	case w.status == http.StatusOK && slices.Contains(candidateOperations, operation) && !w.info.OfConsole:
 		m.candidates.Observe(float64(w.info.Candidates))
-		if w.info.EmptyReason != "" {
-			m.empty.WithLabelValues(w.info.EmptyReason).Inc()
+		if w.info.EmptyCause != "" {
+			m.empty.WithLabelValues(w.info.EmptyCause).Inc()
 		}
 	}
 }

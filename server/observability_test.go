@@ -192,8 +192,8 @@ func TestMetrics_AfterTraffic_ReportAllCollectors(t *testing.T) {
 		{1, "berth_http_conflicts_total", []string{"operation", "inventory-replace", "code", "placement.concurrent_update"}},
 		{1, "berth_http_conflicts_total", []string{"operation", "allocation-replace", "code", "placement.undefined_code"}},
 		{2, "berth_allocation_candidates_returned", nil},
-		{1, "berth_allocation_candidates_empty_total", []string{"reason", "amount"}},
-		{0, "berth_allocation_candidates_empty_total", []string{"reason", "together"}},
+		{1, "berth_allocation_candidates_empty_total", []string{"reason", "never"}},
+		{0, "berth_allocation_candidates_empty_total", []string{"reason", "tree"}},
 		{2, "berth_http_request_duration_seconds", []string{"api", "placement", "operation", "candidate-list", "microversion", "1.39"}},
 		{0, "berth_allocation_candidates_trees_given_up_total", nil},
 		{1, "berth_http_request_duration_seconds", []string{"api", "baremetal", "operation", "node-list", "microversion", "1.60"}},
@@ -238,7 +238,7 @@ func TestMetrics_CandidateSearch_CountedAsQuery(t *testing.T) {
 		"Content-Type", "application/json", "OpenStack-API-Version", "placement 1.39, berth 1.1")
 	got := s.metrics()
 	for name, labels := range map[string][]string{
-		"berth_allocation_candidates_returned": nil, "berth_allocation_candidates_empty_total": {"reason", "amount"},
+		"berth_allocation_candidates_returned": nil, "berth_allocation_candidates_empty_total": {"reason", "typo"},
 	} {
 		if found := value(t, got, name, labels...); found != 1 || answer.Code != http.StatusOK {
 			t.Errorf("%s = %v, want 1; status = %d: %s", name, found, answer.Code, answer.Body)

@@ -51,6 +51,43 @@ func (q *Queries) CandidateAnchors(ctx context.Context, db DBTX, providers []int
 	return items, nil
 }
 
+const CandidateLargest = `-- name: CandidateLargest :one
+SELECT
+    count(*)::bigint AS looked_at,
+    COALESCE(max(LEAST(found.max_unit, trunc((found.total - found.reserved) * found.allocation_ratio))), 0)::float8 AS largest
+FROM (
+    (
+        SELECT inventory.max_unit, inventory.total, inventory.reserved, inventory.allocation_ratio FROM inventories AS inventory
+        WHERE inventory.class_id = $1::int
+        ORDER BY inventory.free DESC, inventory.provider_id DESC
+        LIMIT $2::int
+    )
+    UNION ALL
+    (
+        SELECT inventory.max_unit, inventory.total, inventory.reserved, inventory.allocation_ratio FROM inventories AS inventory
+        WHERE inventory.class_id = $1::int
+        ORDER BY inventory.free, inventory.provider_id
+        LIMIT $2::int
+    )
+) AS found
+`
+
+type CandidateLargestRow struct {
+	LookedAt int64
+	Largest  float64
+}
+
+// Returns the most of a class that a provider could give if nothing were allocated, and how many inventories of the class this
+// statement has looked at: those with the most and those with the least free capacity, all of them if there are few.
+// Called by Search.EmptyReason for a class of which no provider has enough free capacity. Locks nothing.
+// Plan: both ends of the range of inventories_class_id_free_idx, as long as the limit.
+func (q *Queries) CandidateLargest(ctx context.Context, db DBTX, classID int32, maxRows int32) (CandidateLargestRow, error) {
+	row := db.QueryRow(ctx, CandidateLargest, classID, maxRows)
+	var i CandidateLargestRow
+	err := row.Scan(&i.LookedAt, &i.Largest)
+	return i, err
+}
+
 const CandidateRootsByPair = `-- name: CandidateRootsByPair :many
 SELECT pair.root_id::bigint AS root_id
 FROM candidate_roots_by_pair(

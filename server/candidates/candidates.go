@@ -51,7 +51,8 @@ func New(pool *postgres.Pool) *Search { return NewWithThresholds(pool, defaultTh
 // NewWithThresholds is New with other thresholds, for tests: low ones make a search use all leads in a small database.
 func NewWithThresholds(pool *postgres.Pool, limits Thresholds) *Search {
 	return &Search{
-		pool: pool, queries: db.New(), thresholds: limits, reasons: emptyReasons{finding: make(chan struct{}, maxFinding)},
+		pool: pool, queries: db.New(), thresholds: limits,
+		reasons: emptyReasons{finding: make(chan struct{}, maxFinding), reasonTime: reasonTime, causeTime: causeTime},
 	}
 }
 

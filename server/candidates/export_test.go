@@ -32,3 +32,6 @@ func CountNames(query *Query) int {
 
 // Spent returns how much of its budget the query has used.
 func (c *Result) Spent() int64 { return c.search.spending.spent }
+
+// SetReasonTime sets the time of the searches for the reason and for the cause of an empty result.
+func (s *Search) SetReasonTime(of time.Duration) { s.reasons.reasonTime, s.reasons.causeTime = of, of }

@@ -57,6 +57,9 @@ func (s *candidateSearch) predicates() []predicate {
 			if group.Suffix == "" && slices.Contains(s.query.CanSplit, group.Resources[j].Class) {
 				amount = leastPart(amount)
 			}
+			if s.query.isFreed {
+				amount = anyFree
+			}
 			add(predicate{Class: &group.classes[j], Amount: amount})
 		}
 		for _, set := range group.required {

@@ -50,6 +50,8 @@ type Query struct {
 	ignoreSums bool
 	// isUnfiltered lets pages have trees without a candidate, too.
 	isUnfiltered bool
+	// isFreed lets the search find what would fit if nothing were allocated.
+	isFreed bool
 	// freed counts as free.
 	freed []FreedAmount
 	// spending is that of all searches for the query; nil: one search has its own.

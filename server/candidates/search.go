@@ -227,6 +227,11 @@ func (s *candidateSearch) receive(sent *pendingPage) (*page, error) {
 			return nil, err
 		}
 	}
+	if s.query.isFreed {
+		if err := s.freeAll(p); err != nil {
+			return nil, err
+		}
+	}
 	s.cutBehindSharing(p, &sent.args)
 	if err := s.addAnchors(p); err != nil {
 		return nil, err

@@ -42,6 +42,8 @@ type candidateSearching struct {
 	// explanation is the JSON of the response's explanation of an empty result, nil if it has none; reason is its reason.
 	explanation json.RawMessage
 	reason      explain.Reason
+	// cause is the label of the metric; empty until it is found.
+	cause candidates.EmptyCause
 }
 
 // mayExplain returns an error if the policy denies the value of explain.
@@ -87,7 +89,7 @@ func (s *candidateSearching) shortForm(ctx context.Context, count int) []byte {
 	switch {
 	case count == 0:
 		_ = s.found.Close() // it is complete
-		reason = s.emptyReason(ctx, s.found)
+		reason = s.findReason(ctx)
 	case s.explains == explainEmpty:
 		return []byte("null")
 	}
@@ -215,9 +217,11 @@ func (s *candidateSearching) keep(made *explain.Explanation, count int) []byte {
 	return encoded
 }
 
-// emptyReason returns why a search found nothing: the label of the metric, and what is recorded and logged.
-func (o *operations) emptyReason(ctx context.Context, found *candidates.Result) explain.Reason {
-	return explain.Reason(o.search.EmptyReason(ctx, found))
+// findReason returns why the search found nothing, which is recorded and logged, and sets the cause.
+func (s *candidateSearching) findReason(ctx context.Context) explain.Reason {
+	found := s.search.EmptyReason(ctx, s.found)
+	s.cause = found.Cause
+	return explain.Reason(found.Reason)
 }
 
 // explainedQuestion returns the question of a query string.

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -11,11 +12,11 @@ import (
 
 // record records that a query has no candidates, for the metric, the log and explanations.
 func (s *candidateSearching) record(ctx context.Context) {
-	if s.reason == "" {
-		s.reason = s.emptyReason(ctx, s.found)
+	if s.cause == "" {
+		s.reason = cmp.Or(s.reason, s.findReason(ctx)) // that of an explanation is exact
 	}
 	info := request.From(ctx)
-	info.EmptyReason = string(s.reason)
+	info.EmptyReason, info.EmptyCause = string(s.reason), string(s.cause)
 	s.addRecord(info, explainlog.Record{
 		RequestID: info.ID, GlobalRequestID: info.GlobalID, At: time.Now(), Kind: explainlog.Candidates,
 		Version: microversion.From(ctx), Values: s.values, Options: s.candidates.recorded(),

@@ -69,6 +69,8 @@ type Info struct {
 	Candidates int
 	// EmptyReason is the reason why a candidate query found nothing; empty for other responses.
 	EmptyReason string
+	// EmptyCause is what has to change before it finds something, the label of the metric.
+	EmptyCause string
 	// ConflictReason is the reason why a claim does not fit; empty for other responses.
 	ConflictReason string
 }

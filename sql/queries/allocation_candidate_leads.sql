@@ -145,6 +145,30 @@ SELECT
 FROM counted AS predicate
 ORDER BY predicate.position;
 
+-- Returns the most of a class that a provider could give if nothing were allocated, and how many inventories of the class this
+-- statement has looked at: those with the most and those with the least free capacity, all of them if there are few.
+-- Called by Search.EmptyReason for a class of which no provider has enough free capacity. Locks nothing.
+-- Plan: both ends of the range of inventories_class_id_free_idx, as long as the limit.
+-- name: CandidateLargest :one
+SELECT
+    count(*)::bigint AS looked_at,
+    COALESCE(max(LEAST(found.max_unit, trunc((found.total - found.reserved) * found.allocation_ratio))), 0)::float8 AS largest
+FROM (
+    (
+        SELECT inventory.max_unit, inventory.total, inventory.reserved, inventory.allocation_ratio FROM inventories AS inventory
+        WHERE inventory.class_id = @class_id::int
+        ORDER BY inventory.free DESC, inventory.provider_id DESC
+        LIMIT @max_rows::int
+    )
+    UNION ALL
+    (
+        SELECT inventory.max_unit, inventory.total, inventory.reserved, inventory.allocation_ratio FROM inventories AS inventory
+        WHERE inventory.class_id = @class_id::int
+        ORDER BY inventory.free, inventory.provider_id
+        LIMIT @max_rows::int
+    )
+) AS found;
+
 -- Returns which predicates the providers of some trees satisfy, so that the search can find two that are common, but rare
 -- together. A predicate is a JSON object with a bit of its own, and traits or aggregates ('{ids}', any of them). Providers that
 -- satisfy none are omitted. With sharing, a row of root 0 has those that any sharing provider satisfies. Called by Search.List

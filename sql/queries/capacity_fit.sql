@@ -35,7 +35,7 @@ SELECT
 
 -- Returns the settings of the inventories of some classes on some providers, by provider and class: what a question about capacity needs
 -- beside a page of candidates, for the units of amounts and for other ratios and reserved amounts.
--- Called by Search.CapacityFit for each page of trees, in the snapshot of the page. Locks nothing.
+-- Called by Search.CapacityFit and Search.EmptyReason for each page of trees, in the snapshot of the page. Locks nothing.
 -- Plan: inventories_pkey, once for each provider and class.
 -- name: CapacityFitInventories :many
 SELECT

@@ -90,6 +90,12 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
+	return setupWith(t, func(*server.Options) {})
+}
+
+// setupWith is setup with other options of the servers.
+func setupWith(t testing.TB, change func(*server.Options)) *bundle {
+	t.Helper()
 	db := dbtest.New(t)
 	dbtest.AddInvariantTriggers(t, db)
 	direct := servertest.New(t, servertest.Options{DB: db})
@@ -108,6 +114,7 @@ func setup(t testing.TB) *bundle {
 			if each.eager {
 				options.Placement.Search = candidates.NewWithThresholds(on.Pool(), candidates.Thresholds{Count: 1, PageSize: 1})
 			}
+			change(options)
 		}).Public)
 	}
 	return made
