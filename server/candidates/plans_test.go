@@ -1,9 +1,11 @@
 package candidates_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -172,13 +174,48 @@ func TestCandidates_Statements_NoSequentialScan(t *testing.T) {
 	delete(asked, "storage of a sharing provider")
 	maps.Copy(asked, unshared())
 	explainAll(t, made, search, sent, asked, seen)
+	search.SetReasonTime(time.Minute)
+	explainEmpty(t, made, search, sent, seen)
 	for _, statement := range []string{
 		"CandidateNames", "CandidatePage", "CandidatePageGeneral", "CandidateSelectivity", "CandidateAnchors", "CandidateSummaryNames",
-		"CandidateSample", "CandidateRootsByPair",
+		"CandidateSample", "CandidateRootsByPair", "CandidateLargest", "CapacityFitInventories",
 	} {
 		if !seen[statement] {
 			t.Errorf("no query sends %s", statement)
 		}
+	}
+}
+
+// explainEmpty explains the statements that find why a query is empty.
+func explainEmpty(t *testing.T, made *dbtest.DB, search *candidates.Search, sent *plan.Recorder, seen map[string]bool) {
+	t.Helper()
+	conn, err := made.Pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	isolated := candidates.Query{Limit: 10, Isolate: true}
+	for i := range 3 {
+		isolated.Groups = append(isolated.Groups, wants(fmt.Sprint("_", i), "VCPU", 1))
+	}
+	for name, query := range map[string]candidates.Query{
+		"amount": {Limit: 10, Groups: []candidates.Group{wants("", "VCPU", 1_000_000)}}, "isolated": isolated,
+	} {
+		found, err := search.List(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for one, err := range found.All() {
+			t.Fatalf("%s: candidate = %+v, %v, want none", name, one, err)
+		}
+		if err := found.Close(); err != nil {
+			t.Fatal(err)
+		}
+		sent.Reset()
+		if got := search.EmptyReason(t.Context(), found); got.Cause != candidates.CauseNever && got.Cause != candidates.CauseTree {
+			t.Errorf("%s: %+v", name, got)
+		}
+		explainSent(t, conn.Conn(), sent, name, seen)
 	}
 }
 

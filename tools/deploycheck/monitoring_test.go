@@ -207,3 +207,19 @@ func checkVariable(t *testing.T, text, kind string) {
 		t.Error("the dashboard has no panels")
 	}
 }
+
+// TestDocs_AlertsOfEmptyResults_FireByLabel runs the unit tests of the rules about queries without candidates.
+func TestDocs_AlertsOfEmptyResults_FireByLabel(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	for name, file := range map[string]string{
+		"alerts.yaml": mountedFile(t, "prometheus", "/etc/prometheus/alerts.yaml"), "tests.yaml": "testdata/empty_results.yaml",
+	} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(readFile(t, file)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", filepath.Join(directory, "tests.yaml")).CombinedOutput(); err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
+	}
+}
