@@ -253,6 +253,26 @@ func TestConsole_FunnelOfQueryThatFits_NoNearestTrees(t *testing.T) {
 	}
 }
 
+// TestConsole_FunnelOfFullHost_NamesConsumersThatMustGo asks for both devices of a host, of which a consumer holds one.
+func TestConsole_FunnelOfFullHost_NamesConsumersThatMustGo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, siteOptions{})
+	ids, consumer := smallCloud(t, s, 2), uuid.New()
+	held := &client.Consumer{
+		Allocations: map[uuid.UUID]client.Resources{ids["host-00_gpu"]: {"VGPU": 1}}, ProjectID: "project", UserID: "user", Type: "JOB",
+	}
+	if err := s.api.AllocationReplace(t.Context(), consumer, held, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, body := s.get(t, "/console/candidates/funnel?resources=VGPU:2&in_tree="+ids["host-00"].String(), nil)
+	wantTexts(t, body, "Consumers that must go", "Without all of", "1 VGPU of host-00_gpu", consumer.String()[:8])
+	_, body = s.get(t, "/console/candidates/funnel?resources=VGPU:3&in_tree="+ids["host-00"].String(), nil)
+	wantTexts(t, body, "would not fit even when empty")
+	if strings.Contains(body, "must go") {
+		t.Errorf("consumers of a host on which the query never fits: %s", textOf(body))
+	}
+}
+
 func TestConsole_Explanations_ListAndShow(t *testing.T) {
 	t.Parallel()
 	log := &syncBuffer{}

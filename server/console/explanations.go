@@ -57,7 +57,7 @@ func again(of *client.RecordedExplanation) string {
 // explanation shows the recorded requests with an id, and why they found nothing.
 func (v *visit) explanation() error {
 	id := v.r.PathValue("request")
-	recorded, err := v.c.api.ExplanationShow(v.ctx(), id)
+	recorded, err := v.c.api.ExplanationShow(client.WithExtensions(v.ctx(), freedExtensions), id)
 	if err != nil {
 		return err
 	}
@@ -103,6 +103,7 @@ type explained struct {
 	Parts             []explainedPart
 	Summary           string // without the sentences that tables have
 	Near, Help, Items Table
+	Freed             Table // the consumers that must go so that the query fits, by tree
 }
 
 // explainedPart is what one provider must meet.
@@ -111,12 +112,15 @@ type explainedPart struct {
 	Steps Hist
 }
 
+// freedExtensions is the version of the extensions whose explanations name the consumers that must go.
+const freedExtensions = "1.6"
+
 // funnel shows how many trees each step of a query leaves, in a request of its own, since it takes up to a second.
 func (v *visit) funnel() error {
 	asked := question.Encode(v.asked())
 	v.only = "funnel" // the page has no other card
 	v.card("funnel", "Where trees are lost", func(ctx context.Context) (*content, error) {
-		found, err := v.c.api.QuestionExplain(ctx, asked)
+		found, err := v.c.api.QuestionExplain(client.WithExtensions(ctx, freedExtensions), asked)
 		if err != nil || found.Explanation == nil {
 			return &content{Empty: "The service has no explanation."}, err
 		}
@@ -131,6 +135,7 @@ func (v *visit) explain(of *client.Explanation) *explained {
 	made := &explained{
 		Explanation: of, Funnel: Hist{Label: "Trees that are left after each step", Funnel: true},
 		Near: Table{Caption: "Nearest trees", Heads: heads("Nearest trees", "What they lack")}, Help: Table{Caption: "What would help", Heads: heads("What would help", "#Candidates")},
+		Freed: Table{Caption: "Consumers that must go", Heads: heads("Would fit on", "Without all of", "What they hold")},
 		Items: Table{Caption: "Allocations", Heads: heads("Provider", "Class", "Verdict", "#Claimed", "#Free", "#Used", "#Capacity")},
 	}
 	if sample := of.Sample; sample != nil && !sample.Exact {
@@ -150,7 +155,12 @@ func (v *visit) explain(of *client.Explanation) *explained {
 		for i := range near.Missing {
 			texts = append(texts, explaintext.Missing(&near.Missing[i]))
 		}
-		made.Near.Rows = append(made.Near.Rows, []Cell{v.providerCell(near.Tree), plain(cmp.Or(strings.Join(texts, " and "), explaintext.FailedStage(near.Stage)))})
+		text := cmp.Or(strings.Join(texts, " and "), explaintext.FailedStage(near.Stage))
+		if near.FreedBy.IsNull() {
+			text += ", and would not fit even when empty"
+		}
+		made.Near.Rows = append(made.Near.Rows, []Cell{v.providerCell(near.Tree), plain(text)})
+		made.freed(v, &near)
 	}
 	for i := range of.Relaxations {
 		made.help(v, explaintext.Change(&of.Relaxations[i]), &of.Relaxations[i].ExplainedCandidates)
@@ -166,6 +176,20 @@ func (v *visit) explain(of *client.Explanation) *explained {
 		made.Items.Rows = append(made.Items.Rows, row)
 	}
 	return made
+}
+
+// freed adds the consumers without which the query fits in a tree.
+func (e *explained) freed(v *visit, of *client.ExplainedTree) {
+	set, err := of.FreedBy.Get()
+	if err != nil {
+		return // null or missing
+	}
+	for i := range set.Consumers {
+		one := &set.Consumers[i]
+		e.Freed.Rows = append(e.Freed.Rows, []Cell{
+			v.providerCell(of.Tree), linked(short(one.Consumer.String()), v.href("/consumers/"+one.Consumer.String())), plain(explaintext.Held(one)),
+		})
+	}
 }
 
 // beforeChanges returns a summary up to the sentences about changes of the query.
