@@ -94,7 +94,8 @@ func latestIs(r *http.Request, newest string) {
 var withoutExplanations = map[string]func(http.ResponseWriter, *http.Request) bool{
 	"berth 1.1": func(w http.ResponseWriter, r *http.Request) bool {
 		latestIs(r, "berth 1.1")
-		return strings.Contains(r.Header.Get("OpenStack-API-Version"), "berth 1.2") && send(w, http.StatusNotAcceptable, "berth.version.unsupported")
+		asked := r.Header.Get("OpenStack-API-Version")
+		return (strings.Contains(asked, "berth 1.2") || strings.Contains(asked, "berth 1.6")) && send(w, http.StatusNotAcceptable, "berth.version.unsupported")
 	},
 	"OpenStack Placement": func(_ http.ResponseWriter, r *http.Request) bool {
 		r.Header.Set("OpenStack-API-Version", "placement 1.39")
