@@ -233,7 +233,7 @@ func TestExplain_RequestID_PrintsStoredExplanation(t *testing.T) {
 	got := runCommand(t, environ, "explain", id)
 	for _, want := range []string{
 		" as placement 1.39, berth 1.2, explained ", ":\n  resources=VCPU:1&limit=10\n\nNothing fits: ",
-		"\n\nWOULD FIT WITHOUT\n  It would fit on compute-1 without 1 consumer:\n    5f0d2a1e-0001-4000-8000-000000000001  1 VCPU of compute-1\n",
+		"\n\nHELD BY (now)\n  compute-1    1 VCPU  5f0d2a1e-0001-4000-8000-000000000001\n", // the request was not one of berth 1.6
 	} {
 		if got.code != frame.ExitOK || !strings.HasPrefix(got.stdout, "Asked ") || !strings.Contains(got.stdout, want) {
 			t.Errorf("exit code %d, text lacks %q:\n%s%s", got.code, want, got.stdout, got.stderr)
@@ -241,7 +241,7 @@ func TestExplain_RequestID_PrintsStoredExplanation(t *testing.T) {
 	}
 	var read struct{ Explanations []map[string]any }
 	if got := runCommand(t, environ, "explain", id, "--output", "json"); json.Unmarshal([]byte(got.stdout), &read) != nil || len(read.Explanations) != 1 ||
-		read.Explanations[0]["request_id"] != id {
+		read.Explanations[0]["request_id"] != id || strings.Contains(got.stdout, "5f0d2a1e") {
 		t.Errorf("JSON = %s", got.stdout)
 	}
 	if got := runCommand(t, environ, "explain", "--list", "--kind=candidates", "--since=1h", "--sort=-requests", "--limit=1"); strings.Count(got.stdout, "\n") != 2 || !strings.Contains(got.stdout, id) {
