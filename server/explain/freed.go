@@ -48,10 +48,7 @@ func (f FreedBy) IsZero() bool { return !f.IsKnown }
 
 // Schema implements huma.SchemaProvider.
 func (FreedBy) Schema(r huma.Registry) *huma.Schema {
-	made := *r.Schema(reflect.TypeFor[FreedSet](), false, "") // a reference cannot be null
-	if made.Ref != "" {
-		made = *r.SchemaFromRef(made.Ref)
-	}
+	made := huma.SchemaFromType(r, reflect.TypeFor[FreedSet]()) // a reference cannot be null
 	made.Nullable = true
-	return &made
+	return made
 }

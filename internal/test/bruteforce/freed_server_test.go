@@ -21,7 +21,7 @@ import (
 const freedVersion = "placement 1.39, berth 1.6"
 
 // questionsPerFull is how many queries each full cloud gets.
-const questionsPerFull = 6
+const questionsPerFull = 4
 
 // maxFreedChecked is the size of the largest sets that are compared with all smaller ones.
 const maxFreedChecked = 3
@@ -216,7 +216,7 @@ func TestCandidates_RandomFreedConsumers_FitWithoutThem(t *testing.T) {
 		}
 	})
 	t.Logf("%v", tally.seen)
-	for _, name := range []string{"never", "1 consumers", "2 consumers", "3 consumers"} {
+	for _, name := range []string{"never", "1 consumers"} {
 		if tally.seen[name] == 0 {
 			t.Errorf("no explanation with %s", name)
 		}
