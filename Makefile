@@ -127,6 +127,11 @@ sequences: postgresql ## compare SEQUENCES (10000) random sequences of operation
 	$(GO) test -count=1 -timeout 60m -parallel 4 ./server/store -run '^TestModel_RandomOperations_MatchStore$$' \
 		-rapid.checks=$$(( $(or $(SEQUENCES),10000) / 4 )) -rapid.steps=12
 
+.PHONY: soak-tests
+soak-tests: postgresql ## run the random cases of the tests with RAPID_CHECKS (500) clouds each, and 100,000 malformed requests
+	RAPID_CHECKS=$(or $(RAPID_CHECKS),500) $(GO) test -count=1 -timeout 180m ./internal/test/bruteforce ./server/candidates ./server/store ./server/placementdb
+	$(MAKE) --no-print-directory badinput
+
 placements: postgresql ## compare placements in CLOUDS (2000) random clouds with all choices
 	$(GO) test -count=1 -timeout 60m ./server/candidates -run '^TestCandidates_Random(Placements|Fits)_' -placements.clouds $(or $(CLOUDS),2000)
 

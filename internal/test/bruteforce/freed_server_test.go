@@ -21,7 +21,7 @@ import (
 const freedVersion = "placement 1.39, berth 1.6"
 
 // questionsPerFull is how many queries each full cloud gets.
-const questionsPerFull = 4
+const questionsPerFull = 3
 
 // maxFreedChecked is the size of the largest sets that are compared with all smaller ones.
 const maxFreedChecked = 3
