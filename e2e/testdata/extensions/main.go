@@ -59,7 +59,7 @@ func search(berth *ClientWithResponses) Candidates {
 	})
 	check(err == nil && searched.JSON200 != nil, err, searched)
 	check(reflect.DeepEqual(listed.JSON200, searched.JSON200), "GET and POST differ:", string(listed.Body), string(searched.Body))
-	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.5"}),
+	check(reflect.DeepEqual(searched.HTTPResponse.Header.Values("OpenStack-API-Version"), []string{"placement 1.39", "berth 1.6"}),
 		"header:", searched.HTTPResponse.Header)
 	return *searched.JSON200
 }
