@@ -15,7 +15,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
-const version = MicroversionPlacement139Berth15
+const version = MicroversionPlacement139Berth16
 
 func main() {
 	log.SetFlags(0)
