@@ -140,16 +140,11 @@ func (s *site) load(t testing.TB, o siteOptions) {
 	}
 	s.Request = s.recorded(t, sum.Unplaced).RequestIDs[0]
 	machines := baremetal.New(s.api)
-	nodes, err := machines.NodeList(ctx, baremetal.NodeFilter{})
-	if err != nil {
-		t.Fatal(err)
+	primary, err := machines.NodeAllocationShow(ctx, "db-primary")
+	if err != nil || primary.NodeUUID == nil {
+		t.Fatalf("node allocation db-primary = %+v, %v", primary, err)
 	}
-	for _, node := range nodes {
-		if node.AllocationUUID != nil {
-			s.Node = node.UUID.String()
-			break
-		}
-	}
+	s.Node = primary.NodeUUID.String()
 	failed, err := machines.NodeAllocationList(ctx, baremetal.AllocationFilter{State: "error"})
 	if err != nil || len(failed) == 0 {
 		t.Fatalf("failed node allocations = %v, %v", failed, err)
