@@ -161,9 +161,10 @@ type StateShowRow struct {
 // write, where it also has the providers of HeldProvidersKeep or StateKeep; then on another connection in that snapshot.
 // See the function.
 //
-// In the transaction of the write, it exports its snapshot, unless StateKeep has read the state before: that is so if no
-// other transaction has ended since, and if the state after has no provider that StateKeep did not look for. A snapshot names the transactions that
-// run, but for its own, so both statements have the same one unless another transaction has ended between them.
+// In the transaction of the write, it exports its snapshot if the state that StateKeep has read is not the one before the
+// write: another transaction has ended since, or the state after the write has a provider that StateKeep did not look for.
+// A snapshot names the transactions that run, without its own. So both statements have the same snapshot unless another
+// transaction has ended between them.
 func (q *Queries) StateShow(ctx context.Context, db DBTX, arg StateShowParams) (StateShowRow, error) {
 	row := db.QueryRow(ctx, StateShow,
 		arg.Exports,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -34,8 +35,9 @@ type cover struct {
 	holders []holder
 	// byStock are the indices of the holders of an inventory, those with the most of it first.
 	byStock map[stockKey][]int
-	// steps is how many sets it may still try; it is inexact if that is not enough.
+	// steps is how many sets it may still try, until a time; it is inexact if that is not enough.
 	steps     int
+	until     time.Time
 	isInexact bool
 	// best is the best set so far, nil if there is none; bestTotal is its sum.
 	best      []int
@@ -45,14 +47,15 @@ type cover struct {
 	excluded []bool
 }
 
-// maxCoverSteps is how many sets an explanation tries for a tree. Each takes about a microsecond for a few inventories.
-const maxCoverSteps = 50_000
+// maxCoverSteps is how many sets an explanation tries for a tree, and coverInterval after how many it looks at the time.
+const maxCoverSteps, coverInterval = 50_000, 256
 
-func newCover(holders []holder) *cover {
+// newCover returns a search among holders that ends at a time.
+func newCover(holders []holder, until time.Time) *cover {
 	slices.SortFunc(holders, func(a, b holder) int {
 		return cmp.Or(cmp.Compare(b.total, a.total), bytes.Compare(a.consumer[:], b.consumer[:]))
 	})
-	c := &cover{holders: holders, byStock: map[stockKey][]int{}, steps: maxCoverSteps, excluded: make([]bool, len(holders))}
+	c := &cover{holders: holders, byStock: map[stockKey][]int{}, steps: maxCoverSteps, until: until, excluded: make([]bool, len(holders))}
 	for i := range holders {
 		for key := range holders[i].held {
 			c.byStock[key] = append(c.byStock[key], i)
@@ -71,8 +74,8 @@ func (c *cover) add(deficits []deficit) { c.branch(deficits, 0) }
 
 // branch tries all sets that contain the chosen holders and none of the excluded ones. left is what the chosen ones leave.
 func (c *cover) branch(left []deficit, total int64) {
-	if c.steps--; c.steps < 0 {
-		c.isInexact = true
+	if c.steps--; c.steps < 0 || c.steps%coverInterval == 0 && time.Now().After(c.until) {
+		c.steps, c.isInexact = 0, true
 		return
 	}
 	if len(left) == 0 {
@@ -81,8 +84,9 @@ func (c *cover) branch(left []deficit, total int64) {
 		}
 		return
 	}
-	least, at := 0, 0
+	least, at, rest := 0, 0, int64(0)
 	for i := range left {
+		rest += left[i].need // the least sum of further holders
 		fewest := c.fewest(left[i])
 		if fewest == 0 {
 			return // even all holders are not enough
@@ -91,7 +95,7 @@ func (c *cover) branch(left []deficit, total int64) {
 			least, at = fewest, i
 		}
 	}
-	if c.best != nil && (len(c.chosen)+least > len(c.best) || len(c.chosen)+least == len(c.best) && total >= c.bestTotal) {
+	if c.best != nil && (len(c.chosen)+least > len(c.best) || len(c.chosen)+least == len(c.best) && total+rest >= c.bestTotal) {
 		return
 	}
 	var tried []int

@@ -18,7 +18,7 @@ const (
 	// maxEmptied is how many candidates of an emptied tree are compared.
 	maxEmptied = 256
 	// maxHolders is how many consumers of one inventory are compared, those with the largest amounts.
-	maxHolders = 64
+	maxHolders = 256
 	// maxFreedTries is how many sets the search itself tries for a tree, if an amount can be split.
 	maxFreedTries = 64
 	// maxTogether is the greatest number of consumers in these sets.
@@ -124,11 +124,14 @@ func (f *freeing) smallest(ctx context.Context, of []candidates.ClaimCandidate) 
 	if len(f.Query.CanSplit) > 0 {
 		return f.trySets(ctx, holders)
 	}
-	sets := newCover(holders)
+	sets := newCover(holders, f.until)
 	for _, deficits := range all {
 		sets.add(deficits)
 	}
 	f.isInexact = f.isInexact || sets.isInexact
+	if sets.best == nil {
+		return nil, nil // not enough of the consumers were read, or the time is over
+	}
 	set := make([]holder, len(sets.best))
 	for i, at := range sets.best {
 		set[i] = sets.holders[at]
@@ -223,7 +226,8 @@ func (f *freeing) fitsWithout(ctx context.Context, set []holder) (bool, error) {
 	for key, amount := range sums {
 		freed = append(freed, candidates.FreedAmount{ProviderID: key.provider, ClassID: key.class, Amount: amount})
 	}
-	found, _, err := f.search.ListFreed(ctx, f.in, f.tried(), f.root.id, freed, 1, f.until)
+	found, isAll, err := f.search.ListFreed(ctx, f.in, f.tried(), f.root.id, freed, 1, f.until)
+	f.isInexact = f.isInexact || len(found) == 0 && !isAll
 	return len(found) > 0, err
 }
 
