@@ -207,7 +207,7 @@ func (b *bundle) trips(name string, run visit) int64 {
 // prepares statements, and during another one a transaction of another test may end.
 func (b *bundle) rehearsedTrips(name string, run visit, expected int64) int64 {
 	b.t.Helper()
-	host := b.provider("a host of "+name, nil, map[string]int32{"VCPU": 40})
+	host := b.provider("a host of "+name, nil, map[string]int32{"VCPU": 400})
 	b.must(run(b.t.Context(), b, host, 0))
 	var count int64
 	for range 100 {
@@ -235,16 +235,16 @@ func TestArchitecture_DryRuns_OneRoundTripMoreThanWrites(t *testing.T) {
 	}
 }
 
-// A dry run that names many consumers reads the state before its write on another connection, which is one more.
+// A dry run that names more than 64 resources reads the state before its write on another connection, which is one more.
 func TestArchitecture_DryRunOfManyConsumers_TakesThreeRoundTrips(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 2)
 	got := b.rehearsedTrips("many consumers", func(ctx context.Context, b *bundle, host uuid.UUID, n int) error {
 		var claims []store.Claim
-		for i := range 39 {
+		for i := range 99 {
 			claims = append(claims, claim(fmt.Sprintf("%x consumer %d", i, n), nil, host, 1))
 		}
-		return b.AllocationReplace(ctx, claims[:1+38*n], true)
+		return b.AllocationReplace(ctx, claims[:1+98*n], true)
 	}, 3)
 	if got != 3 {
 		t.Errorf("round trips = %d", got)
