@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthd/berth/client"
 	api "github.com/berthd/berth/gen/client"
+	"github.com/berthd/berth/internal/explaintext"
 	"github.com/berthd/berth/internal/frame"
 	"github.com/berthd/berth/internal/terminal"
 )
@@ -74,7 +75,7 @@ type foundCandidates struct {
 
 // list returns the candidates. The error of a flag that the service does not support names the flag.
 //
-// It requests an explanation without knowing whether the service has berth 1.2, and repeats the query without it if the
+// It requests an explanation without knowing whether the service has berth 1.6 or 1.2, and repeats the query without it if the
 // service or its policy rejects that. So the usual case takes one request; reading the versions first would always take
 // two.
 func (w *CandidateRequest) list(ctx context.Context, service *client.Client) (foundCandidates, error) {
@@ -82,7 +83,9 @@ func (w *CandidateRequest) list(ctx context.Context, service *client.Client) (fo
 	if err != nil {
 		return foundCandidates{}, err
 	}
-	explained, err := service.CandidateExplain(ctx, query, client.ExplainEmpty)
+	explained, err := withFreed(ctx, func(ctx context.Context) (client.CandidateExplanation, error) {
+		return service.CandidateExplain(ctx, query, client.ExplainEmpty)
+	})
 	if errors.Is(err, client.ErrExtensions) || errors.Is(err, client.ErrForbidden) {
 		found, err := service.CandidateList(ctx, query)
 		return foundCandidates{Candidates: found}, unsupportedFlag(err)
@@ -90,13 +93,29 @@ func (w *CandidateRequest) list(ctx context.Context, service *client.Client) (fo
 	return foundCandidates{explained.Candidates, explained.Explanation, true}, err
 }
 
-// printNothingFits prints that a query or a claim has no result, with the summary of the explanation if there is one.
+// printNothingFits prints that a query or a claim has no result, with the summary of the explanation if there is one, and
+// the consumers that the summary counts.
 func printNothingFits(f *frame.Frame, why *client.Explanation) {
 	text := "Nothing fits."
 	if why != nil {
 		text += " " + terminal.Safe(why.Summary)
 	}
 	fmt.Fprintln(f.Stderr, text)
+	printFreed(f, why)
+}
+
+// printFreed prints the consumers without which a query fits in the nearest tree, if the explanation names them.
+func printFreed(f *frame.Frame, why *client.Explanation) {
+	if why == nil || len(why.Nearest) == 0 {
+		return
+	}
+	set, err := why.Nearest[0].FreedBy.Get()
+	if err != nil {
+		return // null or missing
+	}
+	for i := range set.Consumers {
+		fmt.Fprintf(f.Stderr, "  %s  %s\n", set.Consumers[i].Consumer, terminal.Safe(explaintext.Held(&set.Consumers[i])))
+	}
 }
 
 // extensionFlags are the flags for the fields of a query that need berth 1.1.

@@ -187,6 +187,9 @@ func (c *claimCall) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if ctx, err = selectFreed(ctx, c.service); err != nil {
+		return err
+	}
 	if flag := c.flags.needsExtensions(c.consumers); flag != "" && !hasClaims {
 		return needsExtensions(ctx, c.service, flag)
 	}
@@ -321,6 +324,7 @@ func (c *claimCall) failure(err error) error {
 	case errors.Is(err, client.ErrNothingFits) && errors.As(err, &failed):
 		if len(c.queries) > 0 && len(c.consumers) == 1 {
 			fmt.Fprintln(c.f.Stderr, terminal.Safe(failed.Detail))
+			printFreed(c.f, failed.Explanation)
 			return &frame.CodedError{Code: frame.ExitFailed}
 		}
 		return errors.New(refusalText(failed))

@@ -207,6 +207,15 @@ func withFreed[T any](ctx context.Context, explain func(context.Context) (T, err
 	return found, err
 }
 
+// selectFreed selects the version of the extensions whose explanations say which consumers must go, if the service has it.
+func selectFreed(ctx context.Context, service *client.Client) (context.Context, error) {
+	has, err := service.HasExtensions(ctx, freedExtensions)
+	if has {
+		ctx = client.WithExtensions(ctx, freedExtensions)
+	}
+	return ctx, err
+}
+
 // printExplained prints the explanation of a query.
 func printExplained(ctx context.Context, f *frame.Frame, service *client.Client, format string, found *client.CandidateExplanation) error {
 	if frame.IsDocument(format) {

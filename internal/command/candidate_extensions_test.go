@@ -48,7 +48,7 @@ func TestCLI_CandidateExtensionFlags_SentWithVersion(t *testing.T) {
 	if result := runCommand(t, environ, strings.Fields(line)...); result.code != frame.ExitOK {
 		t.Fatalf("exit code %d: %s", result.code, result.stderr)
 	}
-	want := []string{"placement 1.39, berth 1.2", "resources=VCPU:1&resources_A=VGPU:1&resources_B=VGPU:1&root_member_of=in:" + aggregate +
+	want := []string{"placement 1.39, berth 1.6", "resources=VCPU:1&resources_A=VGPU:1&resources_B=VGPU:1&root_member_of=in:" + aggregate +
 		"&root_member_of=!" + aggregate + "&isolate=_A,_B&same_subtree=_A,!_B&can_split=VCPU,VCPU&order=spread:VGPU&limit=5&limit_per_tree=2&explain=empty"}
 	if !slices.Equal(got, want) {
 		t.Errorf("request = %q\nwant      %q", got, want)

@@ -81,6 +81,8 @@ func (o *operations) explainUnplaced(
 	begun := time.Now()
 	question := explainedQuestion(asked.values[place], asked.questions[place])
 	question.Reason = explain.Reason(reason)
+	// A consumer that exists gives its allocations back, so that it need not go.
+	question.FreesConsumers = maySeeFreed(ctx) && asked.consumers[0].Generation == nil
 	var made *explain.Explanation
 	err := explainlog.Guard(func() (err error) {
 		made, err = o.explainer.Explain(ctx, in, question, o.explanations.Timeout)
