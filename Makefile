@@ -9,7 +9,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 GENERATED := gen openapi sql/schema.sql sql/functions/VERSION
 
 .DEFAULT_GOAL := help
-.PHONY: console-matrix console-pictures console-scale help build test lint lint-sql generate verify bench bench-candidates bench-baremetal bench-hotspots soak db psql run serve plans postgresql
+.PHONY: console-matrix console-pictures console-scale help build test check flaky lint lint-sql generate verify bench bench-candidates bench-baremetal bench-hotspots soak db psql run serve plans postgresql
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,8 +17,17 @@ help: ## list the targets
 build: ## build bin/berth with its version in it
 	$(GO) build -trimpath -ldflags '-X github.com/berthd/berth/internal/version.version=$(VERSION)' -o bin/berth ./cmd/berth
 
+# The tests of random cases take RAPID_CHECKS clouds or sequences each; `make soak-tests` takes more.
+RUNTESTS = RAPID_CHECKS=$(or $(RAPID_CHECKS),10) $(GO) -C tools run ./runtests -root ..
+
 test: postgresql ## run every test; installs PostgreSQL's binaries if there are none
-	$(GO) test -timeout 20m ./...
+	@$(RUNTESTS) all $(FLAGS)
+
+check: postgresql ## check what differs from BASE (the main branch) in 90 seconds: format, vet, generated files, short tests
+	@$(RUNTESTS) -base '$(BASE)' check
+
+flaky: postgresql ## run the tests of changed packages, or PACKAGES, 20 TIMES beside two busy loops, and once with -race
+	@$(RUNTESTS) -base '$(BASE)' -times $(or $(TIMES),20) -packages '$(PACKAGES)' flaky
 
 lint: ## check formatting, go vet, staticcheck and the SQL functions
 	@unformatted=$$(gofmt -l agent client cmd e2e gen internal server sql openapi tools); \
@@ -34,8 +43,8 @@ lint-sql: postgresql ## check the queries with sqlc vet and the functions with p
 fuzz: ## run every fuzz test for FUZZTIME (10s)
 	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' tools/fuzz.sh
 
-badinput: postgresql ## send 100,000 malformed and borderline requests; FLAGS='-badinput.seed 7' for others
-	$(GO) test -count=1 -timeout 60m ./internal/test/badinput -run '^TestErrors_InvalidInput_' -v -badinput.requests 100000 $(FLAGS)
+badinput: postgresql ## send REQUESTS (100000) malformed and borderline requests; FLAGS='-badinput.seed 7' for others
+	$(GO) test -count=1 -timeout 60m ./internal/test/badinput -run '^TestErrors_InvalidInput_' -v -badinput.requests $(or $(REQUESTS),100000) $(FLAGS)
 
 console-matrix: postgresql ## open each page of the console in all states, colors and widths; LOOKS=dir keeps pictures
 	BERTH_TEST_BROWSER=required $(GO) test -count=1 -timeout 90m ./server/console -run '^TestConsole_Pages_' -matrix $(if $(LOOKS),-looks $(abspath $(LOOKS)))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,10 +16,13 @@ import (
 	"github.com/berthd/berth/internal/setting"
 )
 
+// described are all settings without values: each of the many commands with flags of settings reads their names and texts.
+var described = sync.OnceValue(func() []setting.Setting { return new(Settings).Table() })
+
 // AddFlags adds the flags of all settings up to the scope widest; those of the server have groups in the help.
 func AddFlags(flags *pflag.FlagSet, widest setting.Scope) {
 	flags.SortFlags = false
-	for _, row := range new(Settings).Table() {
+	for _, row := range described() {
 		if row.Scope > widest {
 			continue
 		}

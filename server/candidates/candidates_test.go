@@ -41,10 +41,7 @@ func answer(ctx context.Context, s *candidates.Search, query candidates.Query) (
 
 func TestCandidates_SeededTrees_OrderedLimitedAndCancelable(t *testing.T) {
 	t.Parallel()
-	made := dbtest.New(t)
-	if _, err := made.Pool.Exec(t.Context(), forest); err != nil {
-		t.Fatal(err)
-	}
+	made := dbtest.NewLoaded(t, forest)
 	opened, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 8})
 	if err != nil {
 		t.Fatal(err)

@@ -86,8 +86,7 @@ func abandon(t *testing.T, s *candidates.Search, query candidates.Query, way int
 // Queries of all shapes run at once; some are abandoned. Each complete result equals that of the query alone.
 func TestCandidates_ConcurrentAndAbandoned_ResultsAreThoseOfEachAlone(t *testing.T) {
 	t.Parallel()
-	cloud := &cloud{DB: dbtest.New(t), t: t}
-	cloud.exec(forest)
+	cloud := &cloud{DB: dbtest.NewLoaded(t, forest), t: t}
 	search := cloud.open(func(options *postgres.Options) { options.MaxConns = 6 })
 	text := cloud.open(throughPooler)
 	var all []shaped

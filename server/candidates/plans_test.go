@@ -222,10 +222,7 @@ func explainEmpty(t *testing.T, made *dbtest.DB, search *candidates.Search, sent
 // explained returns the forest, a search in it, and the statements that the search sends.
 func explained(t *testing.T) (*dbtest.DB, *candidates.Search, *plan.Recorder) {
 	t.Helper()
-	made := dbtest.New(t)
-	if _, err := made.Pool.Exec(t.Context(), forest); err != nil {
-		t.Fatal(err)
-	}
+	made := dbtest.NewLoaded(t, forest)
 	sent := &plan.Recorder{}
 	opened, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 2, Tracer: sent})
 	if err != nil {

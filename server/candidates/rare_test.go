@@ -13,10 +13,7 @@ import (
 // unsharedForest returns the search in a forest without sharing providers.
 func unsharedForest(t *testing.T) (*candidates.Search, *dbtest.DB) {
 	t.Helper()
-	made := dbtest.New(t)
-	if _, err := made.Pool.Exec(t.Context(), forest+"; DELETE FROM provider_aggregates WHERE sharing; ANALYZE"); err != nil {
-		t.Fatal(err)
-	}
+	made := dbtest.NewLoaded(t, forest+"; DELETE FROM provider_aggregates WHERE sharing; ANALYZE")
 	opened, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +46,8 @@ func TestCandidates_IsolatedGroups_SearchTreesWithEnoughProviders(t *testing.T) 
 // number of its own providers no longer leads to all trees.
 func TestCandidates_SharingBegins_HintOfCountNotFollowed(t *testing.T) {
 	t.Parallel()
-	made := dbtest.New(t)
-	if _, err := made.Pool.Exec(t.Context(), forest+"; DELETE FROM provider_aggregates WHERE sharing"); err != nil {
+	made := dbtest.NewLoaded(t, forest)
+	if _, err := made.Pool.Exec(t.Context(), "DELETE FROM provider_aggregates WHERE sharing"); err != nil {
 		t.Fatal(err)
 	}
 	opened, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 2})
@@ -105,9 +102,9 @@ func TestCandidates_RarePair_FollowsHint(t *testing.T) {
 // TestCandidates_RootsByPair_NoSequentialScan counts the scans of the function, whose statements EXPLAIN does not show.
 func TestCandidates_RootsByPair_NoSequentialScan(t *testing.T) {
 	t.Parallel()
-	for _, analyze := range []string{"", "; ANALYZE"} {
-		made := dbtest.New(t)
-		if _, err := made.Pool.Exec(t.Context(), forest+analyze); err != nil {
+	for _, analyze := range []string{"", "ANALYZE"} {
+		made := dbtest.NewLoaded(t, forest)
+		if _, err := made.Pool.Exec(t.Context(), analyze); err != nil {
 			t.Fatal(err)
 		}
 		for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {

@@ -35,10 +35,7 @@ ANALYZE;`
 // newHosts returns an explainer and the pool of a database with hosts.
 func newHosts(t *testing.T) (*explain.Explainer, *postgres.Pool) {
 	t.Helper()
-	made := dbtest.New(t)
-	if _, err := made.Pool.Exec(t.Context(), hosts); err != nil {
-		t.Fatal(err)
-	}
+	made := dbtest.NewLoaded(t, hosts)
 	pool, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)

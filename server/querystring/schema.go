@@ -3,6 +3,7 @@ package querystring
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/berthd/berth/server/jsonbody"
 	"github.com/berthd/berth/server/uuidlike"
@@ -99,13 +100,21 @@ func compile(object map[string]any) (*jsonbody.Validator, error) {
 	return validator, nil
 }
 
-// MustSchema is NewSchema for package variables. It panics on an invalid definition, which is a programming error that
-// every test reveals.
+// compiled are the schemas of MustSchema by their parameters. There are as many as the code defines.
+var compiled sync.Map
+
+// MustSchema is NewSchema for the definitions of endpoints, and compiles equal ones once. It panics on an invalid
+// definition, which is a programming error that every test reveals.
 func MustSchema(params ...Param) *Schema {
+	definition := fmt.Sprintf("%+v", params)
+	if known, isCompiled := compiled.Load(definition); isCompiled {
+		return known.(*Schema)
+	}
 	schema, err := NewSchema(params...)
 	if err != nil {
 		panic(err)
 	}
+	compiled.Store(definition, schema)
 	return schema
 }
 

@@ -28,11 +28,7 @@ ANALYZE;`
 
 func newHall(t *testing.T) *dbtest.DB {
 	t.Helper()
-	made := dbtest.New(t)
-	if _, err := made.Pool.Exec(t.Context(), hall); err != nil {
-		t.Fatal(err)
-	}
-	return made
+	return dbtest.NewLoaded(t, hall)
 }
 
 // arguments are those of a generated query, in its order: those in given by the names of their fields, the others null.

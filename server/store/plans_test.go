@@ -47,11 +47,7 @@ ANALYZE;`
 
 func newCloud(t *testing.T) *dbtest.DB {
 	t.Helper()
-	made := dbtest.New(t)
-	if _, err := made.Pool.Exec(t.Context(), cloud); err != nil {
-		t.Fatal(err)
-	}
-	return made
+	return dbtest.NewLoaded(t, cloud)
 }
 
 func TestProvider_ListFilters_UseIndexes(t *testing.T) {

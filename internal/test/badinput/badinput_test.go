@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	requests = flag.Int("badinput.requests", 20_000, "number of requests that TestErrors_InvalidInput sends; with -short a tenth")
+	requests = flag.Int("badinput.requests", 2_000, "number of requests that TestErrors_InvalidInput sends; with -short a tenth")
 	seed     = flag.Uint64("badinput.seed", 1, "seed of the random requests")
 )
 

@@ -73,8 +73,8 @@ CREATE TRIGGER consumers_fall BEFORE UPDATE ON consumers
 // NewWithInvariantTriggers is New with AddInvariantTriggers.
 func NewWithInvariantTriggers(t testing.TB) *DB {
 	t.Helper()
-	db := New(t)
-	AddInvariantTriggers(t, db)
+	db := NewLoaded(t, invariantTriggers)
+	t.Cleanup(func() { Audit(t, db) })
 	return db
 }
 

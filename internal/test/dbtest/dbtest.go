@@ -90,31 +90,36 @@ var created atomic.Int64
 // noSuchDatabase is the SQLSTATE for a database that does not exist.
 const noSuchDatabase = "3D000"
 
-// create creates a database whose name contains the process ID, applies the settings of production
-// databases, and drops it after the test.
+// clone creates a database whose name contains the process ID, and returns the name.
 //
 // FILE_COPY is the fastest strategy here, and the only one before PostgreSQL 15.
-func (s *server) create(t testing.TB, template string) *DB {
-	t.Helper()
+func (s *server) clone(ctx context.Context, template string) (name string, err error) {
 	var how string
-	if err := s.admin.QueryRow(t.Context(), "SELECT CASE WHEN current_setting('server_version_num')::int >= 150000 "+
+	if err := s.admin.QueryRow(ctx, "SELECT CASE WHEN current_setting('server_version_num')::int >= 150000 "+
 		"THEN 'STRATEGY FILE_COPY' ELSE '' END").Scan(&how); err != nil {
-		t.Fatalf("cannot query the version of the server: %v", err)
+		return "", fmt.Errorf("cannot query the version of the server: %w", err)
 	}
-	name := fmt.Sprintf("t_%d_%d", os.Getpid(), created.Add(1))
-	quoted := pgx.Identifier{name}.Sanitize()
-	clone := "CREATE DATABASE " + quoted + " TEMPLATE " + pgx.Identifier{template}.Sanitize() + " " + how
-	_, err := s.admin.Exec(t.Context(), clone)
+	name = fmt.Sprintf("t_%d_%d", os.Getpid(), created.Add(1))
+	statement := "CREATE DATABASE " + pgx.Identifier{name}.Sanitize() + " TEMPLATE " + pgx.Identifier{template}.Sanitize() + " " + how
+	_, err = s.admin.Exec(ctx, statement)
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) && failed.Code == noSuchDatabase && s.set != nil {
 		// Tests of another work tree dropped the template, see maxTemplates.
-		if _, err = ensureTemplate(t.Context(), s, *s.set, Prepare); err == nil {
-			_, err = s.admin.Exec(t.Context(), clone)
+		if _, err = ensureTemplate(ctx, s, *s.set, Prepare); err == nil {
+			_, err = s.admin.Exec(ctx, statement)
 		}
 	}
+	return name, err
+}
+
+// create clones a database, applies the settings of production databases, and drops it after the test.
+func (s *server) create(t testing.TB, template string) *DB {
+	t.Helper()
+	name, err := s.clone(t.Context(), template)
 	if err != nil {
 		t.Fatalf("cannot create a test database: %v", err)
 	}
+	quoted := pgx.Identifier{name}.Sanitize()
 	db := &DB{Name: name, URL: databaseURL(s.url, name)}
 	t.Cleanup(func() {
 		if db.Pool != nil {

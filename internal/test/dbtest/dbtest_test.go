@@ -191,8 +191,9 @@ func TestCluster_TestServerUnused_Stops(t *testing.T) {
 	if second.url != first.url || second.keeper != nil {
 		t.Fatalf("server of the second process = %+v, want that of the first", second)
 	}
+	dir, _ := b.clusterDir()
 	var inUse *cluster.InUseError
-	if _, err := cluster.Open(t.Context(), cluster.Options{Dir: b.cluster(), BinDir: os.Getenv(BinariesVariable)}); !errors.As(err, &inUse) ||
+	if _, err := cluster.Open(t.Context(), cluster.Options{Dir: dir, BinDir: os.Getenv(BinariesVariable)}); !errors.As(err, &inUse) ||
 		inUse.PID != first.keeper.Process.Pid {
 		t.Errorf("cluster.Open: %v, want an InUseError with the keeper", err)
 	}

@@ -67,7 +67,6 @@ func (b base) startLock() string  { return filepath.Join(string(b), "start") }
 func (b base) keeperLock() string { return filepath.Join(string(b), "keeper") }
 func (b base) urlFile() string    { return filepath.Join(string(b), "url") }
 func (b base) logFile() string    { return filepath.Join(string(b), "keeper.log") }
-func (b base) cluster() string    { return filepath.Join(string(b), "cluster") }
 
 // init runs the keeper if this process was started as one, because a test binary has no main
 // function of its own.
@@ -97,8 +96,9 @@ func runDaemon(b base, report *os.File) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	dir, inMemory := b.clusterDir()
 	c, err := cluster.Open(ctx, cluster.Options{
-		Dir:        b.cluster(),
+		Dir:        dir,
 		Log:        slog.Default(),
 		Database:   "postgres",
 		Settings:   serverSettings,
@@ -115,7 +115,10 @@ func runDaemon(b base, report *os.File) error {
 		defer keeper.Close()
 		err = awaitIdle(ctx, users, interval, c.Exited())
 	}
-	return errors.Join(err, c.Close(context.Background()))
+	if err = errors.Join(err, c.Close(context.Background())); err == nil {
+		removeCluster(dir, inMemory)
+	}
+	return err
 }
 
 // announce writes the URL of the server to a file. It returns the lock file of the users, unlocked,
@@ -173,12 +176,15 @@ func privateServer(ctx context.Context) (*server, error) {
 // programs of the private server. Default: the newest installation on the machine.
 const BinariesVariable = "BERTH_TEST_POSTGRES_BINARIES"
 
+// baseName begins the names of the directories.
+const baseName = "berth-test"
+
 // baseDir returns the directory in the cache of the account. For root it is elsewhere, because the
 // server runs under another account, which cannot access the home directory of root. Programs of
 // BinariesVariable have one directory for each major version, so that servers of several versions
 // can run at the same time.
 func baseDir() (string, error) {
-	name := "berth-test"
+	name := baseName
 	if dir := os.Getenv(BinariesVariable); dir != "" {
 		binaries, err := cluster.BinariesIn(dir)
 		if err != nil {
