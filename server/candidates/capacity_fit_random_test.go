@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthd/berth/internal/test/counts"
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/candidates"
 )
@@ -43,7 +44,7 @@ func TestCandidates_RandomFits_AgreeWithBruteForce(t *testing.T) {
 			t.Parallel()
 			made := newSmallCloud(t)
 			search, rng := made.open(), rand.New(rand.NewPCG(seed, 23))
-			for range (*placementClouds + parts - 1) / parts {
+			for range (counts.Of(*placementClouds) + parts - 1) / parts {
 				made.draw(rng, 3)
 				for range 4 {
 					made.checkFit(search, rng)
@@ -91,7 +92,7 @@ func TestCandidates_RandomFitChanges_EqualWrites(t *testing.T) {
 			t.Parallel()
 			made := newSmallCloud(t)
 			search, rng := made.open(), rand.New(rand.NewPCG(seed, 29))
-			for range 40 {
+			for range counts.Of(40) {
 				made.draw(rng, 2)
 				made.checkChanges(search, rng)
 			}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/berthd/berth/internal/test/counts"
 	"github.com/berthd/berth/internal/test/dbtest"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/postgres"
@@ -86,7 +87,7 @@ func abandon(t *testing.T, s *candidates.Search, query candidates.Query, way int
 // Queries of all shapes run at once; some are abandoned. Each complete result equals that of the query alone.
 func TestCandidates_ConcurrentAndAbandoned_ResultsAreThoseOfEachAlone(t *testing.T) {
 	t.Parallel()
-	cloud := &cloud{DB: dbtest.NewLoaded(t, forest), t: t}
+	cloud := &cloud{DB: dbtest.NewLoaded(t, smallForest), t: t}
 	search := cloud.open(func(options *postgres.Options) { options.MaxConns = 6 })
 	text := cloud.open(throughPooler)
 	var all []shaped
@@ -107,7 +108,7 @@ func TestCandidates_ConcurrentAndAbandoned_ResultsAreThoseOfEachAlone(t *testing
 	for client := range 6 {
 		clients.Go(func() {
 			order := rand.New(rand.NewPCG(1, uint64(client)))
-			for range 30 {
+			for range max(10, counts.Of(30)) {
 				one := &all[order.IntN(len(all))]
 				switch order.IntN(4) {
 				case 0, 1:

@@ -12,7 +12,7 @@ import (
 // paths, on both.
 func TestCandidates_TextFormat_EqualsBinary(t *testing.T) {
 	t.Parallel()
-	cloud := &cloud{DB: dbtest.NewLoaded(t, forest), t: t}
+	cloud := &cloud{DB: dbtest.NewLoaded(t, smallForest), t: t}
 	// Numbers beyond 32 bits, fractions, and over capacity.
 	cloud.exec("UPDATE inventories SET total = 2147483647, allocation_ratio = 10000.5 WHERE class_id = 1 AND provider_id % 14 = 2")
 	cloud.exec("UPDATE inventories SET used = 50000000000 WHERE class_id = 1 AND provider_id % 28 = 2")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/berthd/berth/internal/test/counts"
 	"github.com/berthd/berth/server/candidates"
 	"github.com/berthd/berth/server/store"
 )
@@ -284,7 +285,7 @@ func TestCandidates_RandomPlacements_AgreeWithBruteForce(t *testing.T) {
 			t.Parallel()
 			made := newSmallCloud(t)
 			search, rng := made.open(), rand.New(rand.NewPCG(seed, 19))
-			for range (*placementClouds + parts - 1) / parts {
+			for range (counts.Of(*placementClouds) + parts - 1) / parts {
 				made.draw(rng, 3)
 				for range 4 {
 					made.check(search, rng)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +67,9 @@ SELECT provider.id, trait.id FROM resource_providers AS provider
 JOIN traits AS trait ON trait.name = 'MISC_SHARES_VIA_AGGREGATE' WHERE provider.id > 40000;
 INSERT INTO provider_aggregates SELECT id, 1 + id / 700 FROM resource_providers WHERE parent_id IS NULL AND id <= 35000;
 INSERT INTO provider_aggregates SELECT id, id - 40000 FROM resource_providers WHERE id > 40000;`
+
+// smallForest is a forest of 1,000 trees, for tests that compare results with each other.
+var smallForest = strings.NewReplacer("generate_series(0, 4999)", "generate_series(0, 999)", "(21001, 9004), (21007, 9005)", "(4201, 9004), (4207, 9005)").Replace(forest)
 
 // question is a query that takes a path of its own through the search.
 type question struct {

@@ -67,34 +67,17 @@ const expanded = `
 	CREATE TABLE next_version (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, provider_id bigint REFERENCES resource_providers ON DELETE CASCADE);
 	CREATE INDEX of_the_next_version ON resource_providers (of_the_next_version)`
 
-// TestMigration_NextSchema_ScenariosPass simulates a rolling upgrade: servers of this version use a database that the
-// first server of the next version has migrated.
-func TestMigration_NextSchema_ScenariosPass(t *testing.T) {
+// TestMigration_NextSchemaAndServiceRole_ScenariosPass simulates a rolling upgrade: servers of this version use a database
+// that the first server of the next version has migrated. They have the privileges of 'berth db roles' for the service,
+// which must suffice for every request.
+func TestMigration_NextSchemaAndServiceRole_ScenariosPass(t *testing.T) {
 	t.Parallel()
 	files, err := scenario.Load(os.DirFS("testdata/scenarios"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	suite := scenario.Suite{Always: wrongWithAnyAnswer, Serve: func(t testing.TB, file *scenario.File) scenario.Server {
-		db := dbtest.NewWithInvariantTriggers(t)
-		if _, err := db.Pool.Exec(t.Context(), expanded); err != nil {
-			t.Fatal(err)
-		}
-		return serveOn(t, file, db)
-	}}
-	suite.Run(t, files)
-}
-
-// TestMigration_ServiceRole_RunsEveryScenario checks that the privileges of 'berth db roles' for the service suffice
-// for every request.
-func TestMigration_ServiceRole_RunsEveryScenario(t *testing.T) {
-	t.Parallel()
-	files, err := scenario.Load(os.DirFS("testdata/scenarios"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	suite := scenario.Suite{Always: wrongWithAnyAnswer, Serve: func(t testing.TB, file *scenario.File) scenario.Server {
-		db := dbtest.NewWithInvariantTriggers(t)
+		db := dbtest.NewWithInvariantTriggers(t, expanded)
 		roles := migrate.DefaultRoles
 		roles.Database = db.Name
 		service := *db

@@ -163,6 +163,7 @@ func TestConnLoss_DatabaseDown_ReturnsUnavailable(t *testing.T) {
 	host := b.provider("a host", nil, nil)
 	name := pgx.Identifier{b.db.Name}.Sanitize()
 	elsewhere := b.monitorPool("postgres")
+	b.must(b.db.Pool.Ping(t.Context())) // terminate needs a connection
 	_, err := elsewhere.Exec(t.Context(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS off")
 	b.must(err)
 	b.terminate()

@@ -22,6 +22,9 @@ const module = "github.com/berthd/berth/"
 // silence is the time after which a line says what runs, if no package has ended.
 const silence = 20 * time.Second
 
+// garbage is the GOGC of builds and tests: collecting less often saves a tenth of the CPU time.
+const garbage = "400"
+
 // event is a line of `go test -json`.
 type event struct {
 	Action, Package, ImportPath, Test, Output string
@@ -68,6 +71,7 @@ func goTest(ctx context.Context, root string, packages, flags []string, to *repo
 	}
 	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, flags, packages)...)
 	command.Dir, command.Stderr = root, os.Stderr
+	command.Env = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), garbage))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
 	command.WaitDelay = 10 * time.Second
 	stdout, err := command.StdoutPipe()

@@ -3,6 +3,8 @@ package dbtest
 import (
 	"context"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -70,10 +72,10 @@ CREATE TRIGGER inventories_overfull BEFORE UPDATE ON inventories FOR EACH ROW
 CREATE TRIGGER consumers_fall BEFORE UPDATE ON consumers
 	FOR EACH ROW WHEN (NEW.generation <= OLD.generation) EXECUTE FUNCTION refuse_falling_generation();`
 
-// NewWithInvariantTriggers is New with AddInvariantTriggers.
-func NewWithInvariantTriggers(t testing.TB) *DB {
+// NewWithInvariantTriggers is New with AddInvariantTriggers, after further statements.
+func NewWithInvariantTriggers(t testing.TB, statements ...string) *DB {
 	t.Helper()
-	db := NewLoaded(t, invariantTriggers)
+	db := NewLoaded(t, strings.Join(append(slices.Clone(statements), invariantTriggers), ";\n"))
 	t.Cleanup(func() { Audit(t, db) })
 	return db
 }
