@@ -6680,7 +6680,9 @@ BEGIN
             count(*) OVER (PARTITION BY change.name ORDER BY change.request_position) AS uses
         FROM tree_changes(p_changes) AS change WHERE change.name_differs
     ) AS named
-    WHERE named.uses > 1 OR EXISTS (SELECT FROM resource_providers AS other WHERE other.name = named.name)
+    WHERE named.uses > 1 OR EXISTS (SELECT FROM resource_providers AS other
+        -- Another request can have created the provider itself since; the write finds out, and begins again.
+        WHERE other.name = named.name AND other.uuid <> named.provider)
     ORDER BY named.request_position LIMIT 1;
     IF v_name IS NOT NULL THEN
         RAISE EXCEPTION 'provider name % is taken', v_name USING ERRCODE = 'PL077',
