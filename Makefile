@@ -24,7 +24,7 @@ test: postgresql ## run every test; installs PostgreSQL's binaries if there are 
 	@$(RUNTESTS) all $(FLAGS)
 
 check: postgresql ## check what differs from BASE (the main branch) in 90 seconds: format, vet, generated files, short tests
-	@$(RUNTESTS) -base '$(BASE)' check
+	@RAPID_CHECKS=2 $(GO) -C tools run ./runtests -root .. -base '$(BASE)' check
 
 flaky: postgresql ## run the tests of changed packages, or PACKAGES, 20 TIMES beside two busy loops, and once with -race
 	@$(RUNTESTS) -base '$(BASE)' -times $(or $(TIMES),20) -packages '$(PACKAGES)' flaky

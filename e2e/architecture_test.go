@@ -233,6 +233,7 @@ var packageRules = []packageRule{
 	}},
 	{path: "internal/test/oidcprovider", purpose: "tests only: OpenID Connect provider"},
 	{path: "internal/test/authority", purpose: "tests only: certificate authority"},
+	{path: "internal/test/counts", purpose: "tests only: how many cases of a kind run"},
 	{path: "internal/test/capture", purpose: "tests only: output of a process and its messages to the service manager"},
 	{path: "internal/test/browser", purpose: "tests only: Chromium, which opens pages and reports their faults"},
 	{path: "internal/test/testfile", purpose: "tests only: files and paths"},

@@ -248,6 +248,9 @@ func (c *claimCrowd) check(places, want int) {
 }
 
 func TestClaim_CrowdOverHTTP_AsManySucceedAsFit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	for name, layout := range map[string]crowdLayout{"one provider": onOneProvider, "many hosts": onManyHosts, "common pool": inCommonPool} {
 		for _, size := range []struct{ claimants, places int }{{64, 1}, {64, 40}, {64, 60}, {256, 40}} {
@@ -265,6 +268,9 @@ func TestClaim_CrowdOverHTTP_AsManySucceedAsFit(t *testing.T) {
 // TestClaim_CrowdDuringReleases_AsManySucceedAsFit releases places while clients claim them. A refused client claims again;
 // its last claim begins after the last release.
 func TestClaim_CrowdDuringReleases_AsManySucceedAsFit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	const claimants, places, held = 64, 40, 30
 	for name, layout := range map[string]crowdLayout{"one provider": onOneProvider, "many hosts": onManyHosts, "common pool": inCommonPool} {

@@ -41,6 +41,9 @@ func TestSystemd_AgentReshapeFails_NotifiesStatusNotReady(t *testing.T) {
 // TestSystemd_AgentStalled_NoWatchdogPing stalls a reconciliation: the watchdog pings stop, and resume
 // when the reconciliation continues.
 func TestSystemd_AgentStalled_NoWatchdogPing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	b := setupAgent(t)
 	from := capture.NotifySocket(t)
 	t.Setenv("WATCHDOG_USEC", "600000")

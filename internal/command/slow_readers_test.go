@@ -196,6 +196,9 @@ const heartbeatAge = `SELECT extract(epoch FROM max(clock_timestamp() - updated_
 // TestLimits_SlowReaders_HoldNoConnection runs more slow readers of large responses than the server has
 // database connections. With -slowreaders.for=1m -slowreaders.providers=20000 it is a full-size attack.
 func TestLimits_SlowReaders_HoldNoConnection(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	c := setupCrowd(t, "--db-max-connections", "8", "--baremetal-heartbeat-interval", "1s", "--baremetal-heartbeat-timeout", "10s",
 		"--spool-memory", "2097152", "--spool-dir", t.TempDir())

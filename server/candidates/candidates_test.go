@@ -40,6 +40,9 @@ func answer(ctx context.Context, s *candidates.Search, query candidates.Query) (
 }
 
 func TestCandidates_SeededTrees_OrderedLimitedAndCancelable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	made := dbtest.NewLoaded(t, forest)
 	opened, err := postgres.Open(t.Context(), postgres.Options{URL: made.URL, MaxConns: 8})

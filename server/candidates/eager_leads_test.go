@@ -148,6 +148,9 @@ func grownTrees(t *testing.T, shared bool) (whole, eager *candidates.Search, sen
 // TestCandidates_EagerLeads_FindAllCandidates compares the two searches: without a limit, and then with one, when the second
 // search follows a hint.
 func TestCandidates_EagerLeads_FindAllCandidates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("sharing %t", shared), func(t *testing.T) {

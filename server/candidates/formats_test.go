@@ -11,6 +11,9 @@ import (
 // Connections through a pooler return rows in the text format. All questions of the forest have equal results, with equal
 // paths, on both.
 func TestCandidates_TextFormat_EqualsBinary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	cloud := &cloud{DB: dbtest.NewLoaded(t, smallForest), t: t}
 	// Numbers beyond 32 bits, fractions, and over capacity.

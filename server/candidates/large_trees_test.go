@@ -25,6 +25,9 @@ SELECT id, CASE WHEN parent_id IS NULL THEN 20001 ELSE 20002 END, root_id, 10, 0
 // TestCandidates_LargeTrees_SummariesAreComplete reads all candidates in one page, as a server does that has read only
 // a single tree before, then in pages of a snapshot, with and without a limit.
 func TestCandidates_LargeTrees_SummariesAreComplete(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	made := dbtest.New(t)
 	if _, err := made.Pool.Exec(t.Context(), largeTrees); err != nil {

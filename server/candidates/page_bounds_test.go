@@ -80,6 +80,9 @@ func TestCandidates_SmallClouds_EachTreeOnce(t *testing.T) {
 
 // More trees than a page has, each with two providers that lead to it, with limits below, at and above the largest page.
 func TestCandidates_ManyPages_EachTreeOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	for _, full := range []bool{false, true} {
 		t.Run(fmt.Sprintf("full %t", full), func(t *testing.T) {
@@ -124,6 +127,9 @@ func TestCandidates_ManyPages_EachTreeOnce(t *testing.T) {
 
 // Summaries of more pages than the search keeps are read again.
 func TestCandidates_SummariesOfManyPages_AreComplete(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	cloud := newCloud(t, 6000)
 	cloud.exec("INSERT INTO traits (id, name) OVERRIDING SYSTEM VALUE VALUES (30001, 'CUSTOM_FAST')")

@@ -101,6 +101,9 @@ func TestCandidates_RarePair_FollowsHint(t *testing.T) {
 
 // TestCandidates_RootsByPair_NoSequentialScan counts the scans of the function, whose statements EXPLAIN does not show.
 func TestCandidates_RootsByPair_NoSequentialScan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	for _, analyze := range []string{"", "ANALYZE"} {
 		made := dbtest.NewLoaded(t, forest)

@@ -38,6 +38,9 @@ func TestCrash_ServerKilled_IsStartedAgain(t *testing.T) {
 
 // TestCrash_ServerCannotStart_GivesUp: a failure for another reason than a full disk is final.
 func TestCrash_ServerCannotStart_GivesUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	dir := newHome(t)
 	c := open(t, cluster.Options{Dir: dir, Restart: true})

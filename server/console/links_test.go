@@ -108,6 +108,9 @@ const sameKind = 3
 // TestConsole_LinksAndButtons_LeadToPages takes the links and buttons of all pages of the sample cloud, and those of the pages
 // to which they lead. None of them may lead to an error.
 func TestConsole_LinksAndButtons_LeadToPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	s := newSite(t, siteOptions{hosts: 12})
 	var queue []step

@@ -11,6 +11,9 @@ import (
 
 // TestConsole_APIReference_FitsIsDarkAndSearches opens the reference of the API from the console, in each window, and leads back.
 func TestConsole_APIReference_FitsIsDarkAndSearches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	chromium := browser.Start(t)
 	s := newSite(t, siteOptions{})

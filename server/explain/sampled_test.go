@@ -77,6 +77,9 @@ const (
 // TestExplain_ShortTime_EstimatesNumbersOfTrees compares the numbers of trees of sampled explanations with those of a
 // complete one.
 func TestExplain_ShortTime_EstimatesNumbersOfTrees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	x, pool := newHosts(t)
 	query := one("CUSTOM_SLOT", 40, "CUSTOM_BLUE", "CUSTOM_NEVER")
@@ -148,6 +151,9 @@ func TestExplain_RareThings_AreCountedInAnyTime(t *testing.T) {
 // TestExplain_OneTreeForAllGroups_IsInEverySample queries two traits of many hosts that one host has together, which has too
 // little for both groups. The reason and that tree do not depend on the sample.
 func TestExplain_OneTreeForAllGroups_IsInEverySample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	x, pool := newHosts(t)
 	if _, err := postgres.OnPrimary(t.Context(), pool, func(conn *postgres.Conn) (any, error) {

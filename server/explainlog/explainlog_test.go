@@ -343,6 +343,9 @@ func TestExplain_KeepNothing_RecordsNothingAndDeletes(t *testing.T) {
 
 // TestExplain_KeepNothingWhileAnotherCleans_DeletesLater holds the lock of the cleaning.
 func TestExplain_KeepNothingWhileAnotherCleans_DeletesLater(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	db := dbtest.New(t)
 	s := openStore(t, db.URL)

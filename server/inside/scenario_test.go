@@ -19,6 +19,9 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // TestInProcess_Scenarios_AllPass runs the scenarios of the server on a socket with responses from a
 // transport.
 func TestInProcess_Scenarios_AllPass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	files, err := scenario.Load(os.DirFS("../placement/testdata/scenarios"))
 	if err != nil {

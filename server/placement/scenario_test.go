@@ -71,6 +71,9 @@ const expanded = `
 // that the first server of the next version has migrated. They have the privileges of 'berth db roles' for the service,
 // which must suffice for every request.
 func TestMigration_NextSchemaAndServiceRole_ScenariosPass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	files, err := scenario.Load(os.DirFS("testdata/scenarios"))
 	if err != nil {

@@ -46,6 +46,9 @@ func TestExport_ImportedAnomalies_RoundTrip(t *testing.T) {
 
 // TestExport_RandomDeployments_RoundTrip checks the same for generated sources.
 func TestExport_RandomDeployments_RoundTrip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	deployments := rapid.Custom(madeUp)
 	for seed := range 12 {

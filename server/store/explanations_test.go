@@ -266,6 +266,9 @@ ANALYZE explanations, explanation_requests;`
 // TestExplain_MillionRequests_CleanedByTwoServers has two servers clean at the same time. Neither waits for the other, so
 // that each may see the other's lock; both together keep the bounds.
 func TestExplain_MillionRequests_CleanedByTwoServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	cloud := dbtest.New(t)
 	if _, err := cloud.Pool.Exec(t.Context(), millionExplanations); err != nil {

@@ -15,6 +15,9 @@ import (
 // Each ends within its timeout with an error that states the reason, or with the response of
 // net/http before a handler. The memory of the process stays bounded, and it serves other clients.
 func TestLimits_HostileClient_BoundedTimeAndMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	p := newProgram(t, "--request-timeout="+allowedTime.String(), "--allocation-candidates-max-combinations=200000", "--log-level=error")
 	p.furnishTree()

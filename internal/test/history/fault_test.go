@@ -266,6 +266,9 @@ var slowMutations = []string{
 }
 
 func TestHistory_Mutations_AllDetected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for _, name := range slowMutations {
 		if _, found := mutations[name]; !found {
 			t.Errorf("no mutation %q", name)
@@ -282,6 +285,9 @@ func TestHistory_Mutations_AllDetected(t *testing.T) {
 }
 
 func TestHistory_ClaimMutations_AllDetected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for name, fault := range claimMutations {
 		t.Run(name, func(t *testing.T) {
 			if fault.isSlow && !*slow {
