@@ -32,6 +32,9 @@ func upgradeChecks(
 		return checks, database, nil
 	}
 	checks = append(checks, policyChecks(settings)...)
+	if open.MissingCluster(settings) {
+		return append(checks, missingCluster(settings)), database, nil
+	}
 	log := open.Logger(settings, f.Stderr)
 	stop := f.StopOnSignals(c.Context())
 	defer stop.Done()
@@ -44,6 +47,16 @@ func upgradeChecks(
 	defer func() { err = errors.Join(err, opened.Close(closing)) }()
 	more, err := databaseChecks(stop.Asked, opened, settings)
 	return append(checks, more...), opened.Description, err
+}
+
+// missingCluster is the check of an embedded PostgreSQL that 'berth serve' has not created yet. It is no failure, because
+// 'berth serve' creates it.
+func missingCluster(settings *config.Settings) checked {
+	where := "the default directory"
+	if settings.DataDir != "" {
+		where = settings.DataDir
+	}
+	return found("Database Schema", checkWarning, "'berth serve' will create a database; until then there is none in "+where)
 }
 
 // databaseChecks checks the schema, PostgreSQL and the stored data. Without Berth's schema it

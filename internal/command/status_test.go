@@ -2,7 +2,9 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,6 +203,17 @@ func TestCLI_Status_SaysReadyOrNotWithServer(t *testing.T) {
 				t.Errorf("exit code %d, %q, %s", got.code, got.stdout, got.stderr)
 			}
 		})
+	}
+}
+
+// The command only reads: it creates no cluster to look at one.
+func TestCLI_StatusWithoutCluster_CreatesNone(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	got := runCommand(t, []string{"BERTH_URL=http://127.0.0.1:1"}, "status", "--data-dir", dir)
+	want := "ready, with a warning: Database Schema: 'berth serve' will create a database; until then there is none in " + dir + ", on an embedded PostgreSQL\n"
+	if _, err := os.Stat(dir); got.code != 1 || !strings.HasPrefix(got.stdout, want) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("exit code %d, %q, %s; directory: %v", got.code, got.stdout, got.stderr, err)
 	}
 }
 

@@ -72,6 +72,12 @@ func Postgres(ctx context.Context, settings *config.Settings, application string
 	return &Database{URL: url, Direct: url, Private: private, Description: description}, nil
 }
 
+// MissingCluster reports whether the database is an embedded PostgreSQL that does not exist yet, for commands that must not
+// create it.
+func MissingCluster(settings *config.Settings) bool {
+	return settings.Embedded() && !cluster.Exists(settings.DataDir)
+}
+
 // followingPrimary returns a connection string that connects to the primary among its hosts and
 // skips hosts that do not respond. Without it libpq would use the first host, even if that is a
 // standby. It keeps parameters that the string sets itself, and strings with a single host. PG*

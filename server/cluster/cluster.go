@@ -250,8 +250,18 @@ func (c *Cluster) Close(ctx context.Context) error {
 	return errors.Join(stopped, c.lock.Close())
 }
 
-// Exists reports whether a directory contains the data of a cluster, for callers that must not create one.
+// Exists reports whether a directory contains the data of a cluster, for callers that must not create one. "" is the
+// default directory.
 func Exists(dir string) bool {
+	if dir == "" {
+		base, err := DefaultBase(os.Getenv)
+		if err != nil {
+			return false
+		}
+		if dir, err = newestCluster(base); err != nil || dir == "" {
+			return false
+		}
+	}
 	_, err := os.Stat(home{dir: dir}.majorFile())
 	return err == nil
 }
