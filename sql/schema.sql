@@ -6681,7 +6681,7 @@ BEGIN
         FROM tree_changes(p_changes) AS change WHERE change.name_differs
     ) AS named
     WHERE named.uses > 1 OR EXISTS (SELECT FROM resource_providers AS other
-        -- Another request can have created the provider itself since; the write finds out, and begins again.
+        -- Another request can have created the provider itself since; the write finds out, and is retried.
         WHERE other.name = named.name AND other.uuid <> named.provider)
     ORDER BY named.request_position LIMIT 1;
     IF v_name IS NOT NULL THEN
