@@ -46,7 +46,7 @@ var packageRules = []packageRule{
 	{path: "internal/demo", purpose: "a cloud of sample data", imports: []string{"client", "client/baremetal", "gen/client"}},
 	{path: "internal/apicommand", purpose: "commands that are clients of the APIs", imports: []string{
 		"client", "client/baremetal", "gen/client", "internal/connect", "internal/demo", "internal/draw", "internal/exactjson", "internal/explaintext", "internal/frame",
-		"internal/terminal",
+		"internal/question", "internal/terminal",
 	}},
 	{path: "internal/hostcommand", purpose: "commands that run on a host: the agent and reshapes", imports: []string{
 		"agent", "agent/consumers", "agent/host", "agent/planfile", "client", "gen/client",
@@ -76,7 +76,7 @@ var packageRules = []packageRule{
 	{path: "internal/draw", purpose: "diagrams of provider trees and of their changes", imports: []string{
 		"client", "gen/client", "internal/terminal",
 	}},
-	{path: "internal/question", purpose: "candidate queries as text: addresses, forms, flavors, files of shapes", imports: []string{"client"}},
+	{path: "internal/question", purpose: "candidate queries as text: addresses, forms, flavors, files of shapes and names of aggregates", imports: []string{"client"}},
 	{path: "internal/explaintext", purpose: "texts of explanations for people", imports: []string{"client"}},
 	{path: "internal/version", purpose: "version and revision of the binary", imports: []string{"internal/frame", "server/microversion"}},
 	{path: "internal/frame", purpose: "the frame of all commands: streams, exit codes, errors, output formats", imports: []string{

@@ -6,10 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/google/uuid"
-
-	"github.com/berthd/berth/internal/frame"
 )
 
 // cutAmount splits an amount of a resource class: VCPU=4, or VCPU:4 as in queries of the API. The amount is empty
@@ -107,16 +103,4 @@ func parseAmount(class, text string) (int64, error) {
 		}
 	}
 	return number, nil
-}
-
-// checkAggregates validates the values of a flag with aggregates: A, !A, in:A,B or !in:A,B.
-func checkAggregates(flag string, values []string) error {
-	for _, value := range values {
-		for text := range strings.SplitSeq(strings.TrimPrefix(strings.TrimPrefix(value, "!"), "in:"), ",") {
-			if _, err := uuid.Parse(strings.TrimPrefix(text, "!")); err != nil {
-				return frame.WrongFlag(flag, value, fmt.Sprintf("has %q, which is not the UUID of an aggregate", text), "'berth aggregate list' lists the aggregates")
-			}
-		}
-	}
-	return nil
 }

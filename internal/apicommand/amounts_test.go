@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berthd/berth/client"
+	"github.com/berthd/berth/internal/frame"
 )
 
 // TestCLI_AmountsWithColonOrEquals_AreEqual parses both notations of an amount with the parser of each flag.
@@ -20,7 +21,7 @@ func TestCLI_AmountsWithColonOrEquals_AreEqual(t *testing.T) {
 		if got, err := queryAmounts("resources", text); err != nil || got != "VCPU:4,MEMORY_MB:512" {
 			t.Errorf("queryAmounts(%q) = %q, %v", text, got, err)
 		}
-		group, err := parseGroup("_A:resources=" + text + ";in-tree=x")
+		group, err := parseGroup("_A:resources="+text+";in-tree=x", aggregateNames{})
 		if err != nil || group.Resources != "VCPU:4,MEMORY_MB:512" {
 			t.Errorf("parseGroup(%q) = %q, %v", text, group.Resources, err)
 		}
@@ -52,10 +53,10 @@ func TestCLI_InvalidValues_NameTheFlag(t *testing.T) {
 	}
 	const id = "0b8fd1f3-2a3f-4dbe-a9a4-8b4de26bd4d8"
 	for text, valid := range map[string]bool{
-		id: true, "!" + id: true, "in:" + id + "," + id: true, "!in:" + id: true, "rack-1": false, "in:" + id + ",": false, "": false, "!": false,
+		id: true, "!" + id: true, "in:" + id + "," + id: true, "!in:" + id: true, "rack-9": false, "Rack-1": true, "!in:rack 1,rack_2": true, "in:" + id + ",": false, "": false, "!": false,
 	} {
-		if err := checkAggregates("member-of", []string{id, text}); (err == nil) != valid {
-			t.Errorf("checkAggregates(%q): %v", text, err)
+		if _, err := (aggregateNames{&frame.Frame{}}).uuids("member-of", []string{id, text}); (err == nil) != valid {
+			t.Errorf("aggregates of %q: %v", text, err)
 		}
 	}
 }

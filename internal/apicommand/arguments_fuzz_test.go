@@ -1,6 +1,10 @@
 package apicommand
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/berthd/berth/internal/frame"
+)
 
 // FuzzWords checks that the parsers of arguments and flags do not panic, and that their errors have
 // a text.
@@ -11,13 +15,14 @@ func FuzzWords(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+	names := aggregateNames{&frame.Frame{}}
 	f.Fuzz(func(t *testing.T, text string) {
-		_, group := parseGroup(text)
+		_, group := parseGroup(text, names)
 		_, edit := parseInventoryEdit(text)
 		_, edits := parseInventoryEdits([]string{text, text})
 		_, resources := parseResources("resources", text)
 		_, consumer := parseConsumer(text)
-		_, aggregate := parseAggregate(text)
+		_, aggregate := names.parse(text)
 		for _, err := range []error{group, edit, edits, resources, consumer, aggregate} {
 			if err != nil && err.Error() == "" {
 				t.Errorf("%q: the error has no text", text)

@@ -25,6 +25,7 @@ type CandidateRequest struct {
 	groups    []string
 	isolated  []string
 	notInTree []string
+	names     aggregateNames
 }
 
 // groupHelp is the part about --group in the help of the commands with the flag.
@@ -40,7 +41,7 @@ These need a service with berth 1.1: --root-member-of, --isolate, --can-split, -
 
 // candidateFlags adds the flags of a candidate query to a command.
 func candidateFlags(f *frame.Frame, c *cobra.Command) *CandidateRequest {
-	w := &CandidateRequest{}
+	w := &CandidateRequest{names: aggregateNames{f}}
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&w.Asked.Resources, "resources", "", "amounts `CLASS=AMOUNT,…` from any providers of a tree")
@@ -142,7 +143,10 @@ func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (c
 	if query.Resources, err = queryAmounts("resources", query.Resources); err != nil {
 		return query, err
 	}
-	if err := errors.Join(checkAggregates("member-of", query.MemberOf), checkAggregates("root-member-of", query.RootMemberOf)); err != nil {
+	var wrong [2]error
+	query.MemberOf, wrong[0] = w.names.uuids("member-of", query.MemberOf)
+	query.RootMemberOf, wrong[1] = w.names.uuids("root-member-of", query.RootMemberOf)
+	if err := errors.Join(wrong[:]...); err != nil {
 		return query, err
 	}
 	query.Required, query.RootRequired = upperTraitLists(query.Required), upperTraits(query.RootRequired)
@@ -172,7 +176,7 @@ func (w *CandidateRequest) query(ctx context.Context, service *client.Client) (c
 		query.NotInTree = append(query.NotInTree, excluded)
 	}
 	for _, text := range w.groups {
-		group, err := parseGroup(text)
+		group, err := parseGroup(text, w.names)
 		if err != nil {
 			return query, err
 		}
@@ -201,7 +205,7 @@ const groupRemedy = "write SUFFIX:FIELD=VALUE;FIELD=VALUE such as _NET:resources
 var groupSuffix = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // parseGroup parses one value of --group.
-func parseGroup(text string) (client.GroupQuery, error) {
+func parseGroup(text string, names aggregateNames) (client.GroupQuery, error) {
 	suffix, rest, hasFields := strings.Cut(text, ":")
 	group := client.GroupQuery{Suffix: suffix}
 	if !hasFields || !groupSuffix.MatchString(suffix) || strings.Contains(suffix, "=") {
@@ -221,10 +225,11 @@ func parseGroup(text string) (client.GroupQuery, error) {
 		case "required":
 			group.Required = append(group.Required, upperTraits(value))
 		case "member-of":
-			if err := checkAggregates("group", []string{value}); err != nil {
+			values, err := names.uuids("group", []string{value})
+			if err != nil {
 				return group, err
 			}
-			group.MemberOf = append(group.MemberOf, value)
+			group.MemberOf = append(group.MemberOf, values...)
 		case "in-tree":
 			group.InTree = value
 		default:

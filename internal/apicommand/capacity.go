@@ -101,7 +101,10 @@ func (q *capacityFlags) query(ctx context.Context, service *client.Client) (clie
 
 // showCapacity prints the sums.
 func showCapacity(ctx context.Context, f *frame.Frame, service *client.Client, flags *capacityFlags) error {
-	if err := checkAggregates("member-of", flags.asked.MemberOf); err != nil {
+	var wrong [2]error
+	flags.asked.MemberOf, wrong[0] = aggregateNames{f}.uuids("member-of", flags.asked.MemberOf)
+	flags.asked.Aggregates, wrong[1] = aggregateNames{f}.uuids("aggregate", flags.asked.Aggregates)
+	if err := errors.Join(wrong[:]...); err != nil {
 		return err
 	}
 	query, err := flags.query(ctx, service)

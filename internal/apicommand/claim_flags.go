@@ -61,7 +61,9 @@ func newClaimFlags(f *frame.Frame, c *cobra.Command) *claimFlags {
 // beginQuestion ends a query: later flags belong to the next one. The limits belong to all.
 func (c *claimFlags) beginQuestion(string) error {
 	c.earlier = append(c.earlier, *c.CandidateRequest)
-	*c.CandidateRequest = CandidateRequest{Asked: client.CandidateQuery{Limit: c.Asked.Limit, LimitPerTree: c.Asked.LimitPerTree}}
+	*c.CandidateRequest = CandidateRequest{
+		Asked: client.CandidateQuery{Limit: c.Asked.Limit, LimitPerTree: c.Asked.LimitPerTree}, names: c.names,
+	}
 	return nil
 }
 

@@ -122,7 +122,7 @@ func listProviders(ctx context.Context, f *frame.Frame, service *client.Client, 
 		return err
 	}
 	flags.filter.Required = upperTraitLists(flags.filter.Required)
-	if err := checkAggregates("member-of", flags.filter.MemberOf); err != nil {
+	if flags.filter.MemberOf, err = (aggregateNames{f}).uuids("member-of", flags.filter.MemberOf); err != nil {
 		return err
 	}
 	if flags.filter.InTree, err = treeOf(ctx, service, flags.inTree); err != nil {

@@ -128,7 +128,10 @@ func (w *TreeOptions) check(arguments []string) error {
 	}
 }
 
-func drawTrees(ctx context.Context, f *frame.Frame, service *client.Client, options *TreeOptions, arguments []string) error {
+func drawTrees(ctx context.Context, f *frame.Frame, service *client.Client, options *TreeOptions, arguments []string) (err error) {
+	if options.aggregates, err = (aggregateNames{f}).uuids("aggregate", options.aggregates); err != nil {
+		return err
+	}
 	reader := &TreeReader{
 		Service: service, Usages: !options.withoutUsages, Consumers: options.consumers,
 		Slots: make(chan struct{}, MaxConcurrentReads), Progress: newProgress(f), Stderr: f.Stderr,

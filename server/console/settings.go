@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/berthd/berth/client"
 	"github.com/berthd/berth/internal/demo"
@@ -117,21 +115,9 @@ func (v *visit) aggregateName(id uuid.UUID) string {
 	return cmp.Or(v.c.names.Load().aggregates[id], short(id.String()))
 }
 
-// ReadAggregateNames reads the file of --aggregate-names: a mapping of UUIDs to names in YAML. Its errors name the line.
+// ReadAggregateNames reads the file of --aggregate-names. Its errors name the line.
 func ReadAggregateNames(from io.Reader) (map[uuid.UUID]string, error) {
-	var lines map[string]yaml.Node
-	if err := yaml.NewDecoder(from).Decode(&lines); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	found := make(map[uuid.UUID]string, len(lines))
-	for key, value := range lines {
-		id, err := uuid.Parse(key)
-		if err != nil || value.Kind != yaml.ScalarNode || value.Value == "" {
-			return nil, fmt.Errorf("line %d: want the UUID of an aggregate, a colon and its name, not %q", value.Line, key)
-		}
-		found[id] = value.Value
-	}
-	return found, nil
+	return question.ReadAggregateNames(from)
 }
 
 // Shape is a query for allocation candidates with a name, such as m1.large.

@@ -1,4 +1,4 @@
-package console
+package question
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestConsole_AggregateNamesFile_ReadsNamesOrNamesLine(t *testing.T) {
+func TestCLI_AggregateNamesFile_ReadsNamesOrNamesLine(t *testing.T) {
 	t.Parallel()
 	id := uuid.MustParse("a9900000-0000-4000-8000-000000000001")
 	found, err := ReadAggregateNames(strings.NewReader("# racks\n" + id.String() + ": rack-a\n"))
