@@ -1,6 +1,9 @@
 package store_test
 
 import (
+	"flag"
+	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +16,14 @@ import (
 	"github.com/berthd/berth/server/store"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+func TestMain(m *testing.M) {
+	// A failure needs few steps. Flags on the command line take precedence, because they are parsed later.
+	if err := flag.Set("rapid.steps", "12"); err != nil {
+		slog.Error("rapid's flags", "error", err)
+		os.Exit(1)
+	}
+	storetest.Main(m)
+}
 
 // bundle is a store on its own database, which is audited at the end of the test.
 type bundle struct {
