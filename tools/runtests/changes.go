@@ -89,7 +89,7 @@ func (c *changes) touches(folders ...string) bool {
 
 // String says what has changed.
 func (c *changes) String() string {
-	return fmt.Sprintf("%d files differ from %.9s, in %d packages, which %d others import", len(c.files), c.base, len(c.packages), len(c.importers))
+	return fmt.Sprintf("Since %.9s, files changed: %d, packages: %d, other packages that import these: %d", c.base, len(c.files), len(c.packages), len(c.importers))
 }
 
 // tested returns the import paths of the packages that have tests.

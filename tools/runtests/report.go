@@ -215,10 +215,13 @@ func (r *report) printRunning() {
 // summary prints the slowest tests and the sums.
 func (r *report) summary(slowest int) {
 	slices.SortStableFunc(r.tests, func(a, b testTime) int { return cmp.Compare(b.elapsed, a.elapsed) })
-	fmt.Fprintf(r.out, "\nThe slowest tests:\n")
+	fmt.Fprintln(r.out)
+	if slowest > 0 {
+		fmt.Fprintln(r.out, "The slowest tests:")
+	}
 	for _, one := range r.tests[:min(slowest, len(r.tests))] {
 		fmt.Fprintf(r.out, "%7.1f s  %s\n", one.elapsed, one.name)
 	}
-	fmt.Fprintf(r.out, "%d tests of %d packages in %.0f s; %.0f s of CPU for builds and tests, without PostgreSQL; %d skipped\n",
+	fmt.Fprintf(r.out, "Tests: %d, in packages: %d, seconds: %.0f; %.0f s of CPU for builds and tests, without PostgreSQL; %d skipped\n",
 		len(r.tests), len(r.ended), time.Since(r.begun).Seconds(), r.cpu.Seconds(), len(r.skipped))
 }
