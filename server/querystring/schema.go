@@ -106,7 +106,7 @@ var compiled sync.Map
 // MustSchema is NewSchema for the definitions of endpoints, and compiles equal ones once. It panics on an invalid
 // definition, which is a programming error that every test reveals.
 func MustSchema(params ...Param) *Schema {
-	definition := fmt.Sprintf("%+v", params)
+	definition := fmt.Sprintf("%#v", params)
 	if known, isCompiled := compiled.Load(definition); isCompiled {
 		return known.(*Schema)
 	}
