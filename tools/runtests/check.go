@@ -64,22 +64,27 @@ func check(ctx context.Context, o *options) error {
 	return checkTests(ctx, o, changed, begun)
 }
 
-// checkTests runs the tests with -short: those of the changed packages, then those of the others, the fastest first. It
-// starts no package when the budget is used up.
+// linking is the time in seconds in which a test program is linked.
+const linking = 3
+
+// checkTests runs the tests with -short: those of the changed packages, then those of the others, the fastest first, as many
+// as the budget is likely to permit.
 func checkTests(ctx context.Context, o *options, changed *changes, begun time.Time) error {
 	own, others := tested(changed.packages), tested(changed.importers)
 	slices.Reverse(longestFirst(others))
 	report := newReport(os.Stdout, len(own)+len(others))
 	flags := []string{"-short", "-vet=off", "-timeout", "10m"}
 	err := goTest(ctx, o.root, own, flags, report)
-	var left []string
-	for batch := range slices.Chunk(others, 4) {
-		if time.Since(begun) > o.budget*2/3 {
-			left = append(left, batch...)
-			continue
+	var permitted, left []string
+	rest := (o.budget - time.Since(begun)).Seconds()
+	for _, path := range others {
+		if rest -= expected(path) + linking; rest < 0 {
+			left = append(left, path)
+		} else {
+			permitted = append(permitted, path)
 		}
-		err = errors.Join(err, goTest(ctx, o.root, batch, flags, report))
 	}
+	err = errors.Join(err, goTest(ctx, o.root, permitted, flags, report))
 	report.summary(0)
 	if len(report.skipped) > 0 {
 		fmt.Printf("Left out, because they are long; make test runs them:\n  %s\n", strings.Join(report.skipped, "\n  "))
