@@ -60,7 +60,7 @@ const languageTodo = "e2e/testdata/language_todo.txt"
 func TestDocs_Language_HasNoForbiddenWords(t *testing.T) {
 	t.Parallel()
 	repo := repository()
-	found, listed := countForbidden(t, repo), readTodo(t, repo)
+	found, listed := countForbidden(t, repo), readCounts(t, repo, languageTodo)
 	isGone := func(name string) bool {
 		_, err := fs.Stat(repo, name)
 		return err != nil
@@ -78,11 +78,17 @@ func TestDocs_Language_HasNoForbiddenWords(t *testing.T) {
 			"'go test ./e2e -run ^TestDocs_Language_ -update'")
 		return
 	}
-	var list strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		fmt.Fprintf(&list, "%d %s\n", found[name], name)
+	writeCounts(t, languageTodo, found)
+}
+
+// writeCounts writes a list of names and their numbers.
+func writeCounts(t *testing.T, list string, counts map[string]int) {
+	t.Helper()
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&lines, "%d %s\n", counts[name], name)
 	}
-	if err := os.WriteFile("../"+languageTodo, []byte(list.String()), 0o644); err != nil {
+	if err := os.WriteFile("../"+list, []byte(lines.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -216,14 +222,15 @@ func risenCounts(found, listed map[string]int, isGone func(name string) bool) []
 	return risen
 }
 
-func readTodo(t *testing.T, repo fs.FS) map[string]int {
+// readCounts reads a list of names and their numbers.
+func readCounts(t *testing.T, repo fs.FS, list string) map[string]int {
 	t.Helper()
 	listed := map[string]int{}
-	for line := range strings.Lines(readFrom(t, repo, languageTodo)) {
+	for line := range strings.Lines(readFrom(t, repo, list)) {
 		number, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		count, err := strconv.Atoi(number)
 		if err != nil {
-			t.Fatalf("%s: %q: %v", languageTodo, line, err)
+			t.Fatalf("%s: %q: %v", list, line, err)
 		}
 		listed[name] = count
 	}

@@ -1,17 +1,14 @@
 package e2e
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -123,7 +120,7 @@ func countWords(t *testing.T, name, text string, counted map[string]int) {
 func TestArchitecture_Weight_OnlyFalls(t *testing.T) {
 	t.Parallel()
 	repo := repository()
-	counted, limits := weigh(t, repo), readWeights(t, repo)
+	counted, limits := weigh(t, repo), readCounts(t, repo, weightList)
 	risen := false
 	for _, label := range slices.Sorted(maps.Keys(counted)) {
 		if limit, isListed := limits[label]; !isListed || counted[label] > limit {
@@ -138,27 +135,7 @@ func TestArchitecture_Weight_OnlyFalls(t *testing.T) {
 		t.Errorf("%s is out of date: there is less; run 'go test ./e2e -run ^TestArchitecture_Weight_ -update'", weightList)
 		return
 	}
-	var list strings.Builder
-	for _, label := range slices.Sorted(maps.Keys(counted)) {
-		fmt.Fprintf(&list, "%d %s\n", counted[label], label)
-	}
-	if err := os.WriteFile("../"+weightList, []byte(list.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readWeights(t *testing.T, repo fs.FS) map[string]int {
-	t.Helper()
-	limits := map[string]int{}
-	for line := range strings.Lines(readFrom(t, repo, weightList)) {
-		number, label, _ := strings.Cut(strings.TrimSpace(line), " ")
-		limit, err := strconv.Atoi(number)
-		if err != nil {
-			t.Fatalf("%s: invalid line %q", weightList, line)
-		}
-		limits[label] = limit
-	}
-	return limits
+	writeCounts(t, weightList, counted)
 }
 
 func TestArchitecture_Weight_CountsEverySpelling(t *testing.T) {

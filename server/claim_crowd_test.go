@@ -249,7 +249,7 @@ func (c *claimCrowd) check(places, want int) {
 
 func TestClaim_CrowdOverHTTP_AsManySucceedAsFit(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	for name, layout := range map[string]crowdLayout{"one provider": onOneProvider, "many hosts": onManyHosts, "common pool": inCommonPool} {
@@ -269,7 +269,7 @@ func TestClaim_CrowdOverHTTP_AsManySucceedAsFit(t *testing.T) {
 // its last claim begins after the last release.
 func TestClaim_CrowdDuringReleases_AsManySucceedAsFit(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	const claimants, places, held = 64, 40, 30

@@ -42,7 +42,7 @@ func TestSystemd_AgentReshapeFails_NotifiesStatusNotReady(t *testing.T) {
 // when the reconciliation continues.
 func TestSystemd_AgentStalled_NoWatchdogPing(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	b := setupAgent(t)
 	from := capture.NotifySocket(t)

@@ -197,7 +197,7 @@ const heartbeatAge = `SELECT extract(epoch FROM max(clock_timestamp() - updated_
 // database connections. With -slowreaders.for=1m -slowreaders.providers=20000 it is a full-size attack.
 func TestLimits_SlowReaders_HoldNoConnection(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	c := setupCrowd(t, "--db-max-connections", "8", "--baremetal-heartbeat-interval", "1s", "--baremetal-heartbeat-timeout", "10s",

@@ -41,7 +41,7 @@ func answer(ctx context.Context, s *candidates.Search, query candidates.Query) (
 
 func TestCandidates_SeededTrees_OrderedLimitedAndCancelable(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	made := dbtest.NewLoaded(t, forest)

@@ -149,7 +149,7 @@ func grownTrees(t *testing.T, shared bool) (whole, eager *candidates.Search, sen
 // search follows a hint.
 func TestCandidates_EagerLeads_FindAllCandidates(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	for _, shared := range []bool{false, true} {

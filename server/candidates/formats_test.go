@@ -12,7 +12,7 @@ import (
 // paths, on both.
 func TestCandidates_TextFormat_EqualsBinary(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	cloud := &cloud{DB: dbtest.NewLoaded(t, smallForest), t: t}

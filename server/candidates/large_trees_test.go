@@ -26,7 +26,7 @@ SELECT id, CASE WHEN parent_id IS NULL THEN 20001 ELSE 20002 END, root_id, 10, 0
 // a single tree before, then in pages of a snapshot, with and without a limit.
 func TestCandidates_LargeTrees_SummariesAreComplete(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	made := dbtest.New(t)

@@ -81,7 +81,7 @@ func TestCandidates_SmallClouds_EachTreeOnce(t *testing.T) {
 // More trees than a page has, each with two providers that lead to it, with limits below, at and above the largest page.
 func TestCandidates_ManyPages_EachTreeOnce(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	for _, full := range []bool{false, true} {
@@ -128,7 +128,7 @@ func TestCandidates_ManyPages_EachTreeOnce(t *testing.T) {
 // Summaries of more pages than the search keeps are read again.
 func TestCandidates_SummariesOfManyPages_AreComplete(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	cloud := newCloud(t, 6000)

@@ -102,7 +102,7 @@ func TestCandidates_RarePair_FollowsHint(t *testing.T) {
 // TestCandidates_RootsByPair_NoSequentialScan counts the scans of the function, whose statements EXPLAIN does not show.
 func TestCandidates_RootsByPair_NoSequentialScan(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	for _, analyze := range []string{"", "ANALYZE"} {

@@ -39,7 +39,7 @@ func TestCrash_ServerKilled_IsStartedAgain(t *testing.T) {
 // TestCrash_ServerCannotStart_GivesUp: a failure for another reason than a full disk is final.
 func TestCrash_ServerCannotStart_GivesUp(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	dir := newHome(t)

@@ -109,7 +109,7 @@ const sameKind = 3
 // to which they lead. None of them may lead to an error.
 func TestConsole_LinksAndButtons_LeadToPages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	s := newSite(t, siteOptions{hosts: 12})

@@ -12,7 +12,7 @@ import (
 // TestConsole_APIReference_FitsIsDarkAndSearches opens the reference of the API from the console, in each window, and leads back.
 func TestConsole_APIReference_FitsIsDarkAndSearches(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	chromium := browser.Start(t)

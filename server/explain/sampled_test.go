@@ -78,7 +78,7 @@ const (
 // complete one.
 func TestExplain_ShortTime_EstimatesNumbersOfTrees(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	x, pool := newHosts(t)
@@ -152,7 +152,7 @@ func TestExplain_RareThings_AreCountedInAnyTime(t *testing.T) {
 // little for both groups. The reason and that tree do not depend on the sample.
 func TestExplain_OneTreeForAllGroups_IsInEverySample(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	x, pool := newHosts(t)

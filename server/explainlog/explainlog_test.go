@@ -344,7 +344,7 @@ func TestExplain_KeepNothing_RecordsNothingAndDeletes(t *testing.T) {
 // TestExplain_KeepNothingWhileAnotherCleans_DeletesLater holds the lock of the cleaning.
 func TestExplain_KeepNothingWhileAnotherCleans_DeletesLater(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	db := dbtest.New(t)

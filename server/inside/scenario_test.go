@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { storetest.Main(m) }
 // transport.
 func TestInProcess_Scenarios_AllPass(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	files, err := scenario.Load(os.DirFS("../placement/testdata/scenarios"))

@@ -72,7 +72,7 @@ const expanded = `
 // which must suffice for every request.
 func TestMigration_NextSchemaAndServiceRole_ScenariosPass(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	files, err := scenario.Load(os.DirFS("testdata/scenarios"))

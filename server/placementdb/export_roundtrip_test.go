@@ -47,7 +47,7 @@ func TestExport_ImportedAnomalies_RoundTrip(t *testing.T) {
 // TestExport_RandomDeployments_RoundTrip checks the same for generated sources.
 func TestExport_RandomDeployments_RoundTrip(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	deployments := rapid.Custom(madeUp)

@@ -267,7 +267,7 @@ ANALYZE explanations, explanation_requests;`
 // that each may see the other's lock; both together keep the bounds.
 func TestExplain_MillionRequests_CleanedByTwoServers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	cloud := dbtest.New(t)

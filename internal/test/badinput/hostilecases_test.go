@@ -16,7 +16,7 @@ import (
 // net/http before a handler. The memory of the process stays bounded, and it serves other clients.
 func TestLimits_HostileClient_BoundedTimeAndMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	t.Parallel()
 	p := newProgram(t, "--request-timeout="+allowedTime.String(), "--allocation-candidates-max-combinations=200000", "--log-level=error")

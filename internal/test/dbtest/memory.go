@@ -16,8 +16,8 @@ const memoryFiles = "/dev/shm"
 const (
 	// tmpfsMagic is the type of such a file system.
 	tmpfsMagic = 0x01021994
-	// minMemoryFiles and minAvailable are the bytes that must be free there, and of the machine's memory: the databases of
-	// all tests together need less than 2 GiB at a time.
+	// minMemoryFiles and minAvailable are the bytes that must be free there, and of the machine's memory: for the WAL, which
+	// max_wal_size bounds, and the databases of the tests that run at the same time, most of which have 10 MB.
 	minMemoryFiles = 4 << 30
 	minAvailable   = 8 << 30
 )

@@ -50,7 +50,7 @@ var serverSettings = map[string]string{
 	"autovacuum":                      "off",
 	"max_connections":                 "300",
 	"shared_buffers":                  "256MB",
-	"max_wal_size":                    "4GB",
+	"max_wal_size":                    "1GB",
 	"checkpoint_timeout":              "1h",
 	"log_min_messages":                "error",
 	"log_min_error_statement":         "panic",

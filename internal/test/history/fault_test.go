@@ -267,7 +267,7 @@ var slowMutations = []string{
 
 func TestHistory_Mutations_AllDetected(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	for _, name := range slowMutations {
 		if _, found := mutations[name]; !found {
@@ -286,7 +286,7 @@ func TestHistory_Mutations_AllDetected(t *testing.T) {
 
 func TestHistory_ClaimMutations_AllDetected(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("takes long; it runs without -short")
 	}
 	for name, fault := range claimMutations {
 		t.Run(name, func(t *testing.T) {
