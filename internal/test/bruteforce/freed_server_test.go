@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berthd/berth/internal/test/bruteforce"
+	"github.com/berthd/berth/internal/test/counts"
 	"github.com/berthd/berth/server/explain"
 )
 
@@ -216,6 +217,9 @@ func TestCandidates_RandomFreedConsumers_FitWithoutThem(t *testing.T) {
 		}
 	})
 	t.Logf("%v", tally.seen)
+	if !counts.All() {
+		return // so few explanations may well be of one kind
+	}
 	for _, name := range []string{"never", "1 consumers"} {
 		if tally.seen[name] == 0 {
 			t.Errorf("no explanation with %s", name)

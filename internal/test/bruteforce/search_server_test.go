@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berthd/berth/internal/test/bruteforce"
+	"github.com/berthd/berth/internal/test/counts"
 )
 
 // TestCandidates_SearchExamples_MatchServer sends each example of berth 1.1 to the servers, with GET and with POST.
@@ -163,7 +164,7 @@ func TestCandidates_RandomSplits_AreValidClaims(t *testing.T) {
 			}
 		}
 	})
-	if claims == 0 {
+	if claims == 0 && counts.All() {
 		t.Error("no candidate was claimed")
 	}
 }
